@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import http.server
 import os
-import re
 import threading
 from pathlib import Path
 
@@ -54,14 +53,27 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def step_to(page: Page, moment: str, held: int) -> None:
-    """Steps until what the page says fits, and so many blocks are held."""
-    for _ in range(MOST_STEPS):
-        stash = page.locator("#trusted").text_content() or ""
-        if re.search(moment, page.locator("#said").inner_text()) and stash.count("block ") >= held:
-            return
-        page.keyboard.press("ArrowRight")
-    raise SystemExit(f"no step says {moment}")
+# Steps in the page until what it says fits and so many blocks are held; false if that never comes.
+STEP_TO = """([moment, held, most]) => {
+    const text = (id) => document.getElementById(id).textContent;
+    for (let step = 0; step < most; step++) {
+        if (new RegExp(moment).test(text("said")) && text("trusted").split("block ").length > held) return true;
+        document.getElementById("step").click();
+    }
+    return false;
+}"""
+
+
+def drawn(page: Page, address: str, scheme: str) -> tuple[str, str]:
+    """The picture of a scheme at its moment, and what the page says of that."""
+    setting, moment, held = MOMENTS[scheme]
+    page.goto(f"{address}#scheme={scheme}&workload=random&{setting}")
+    page.wait_for_selector("html[data-ready=true]")
+    if not page.evaluate(STEP_TO, [moment, held, MOST_STEPS]):
+        raise RuntimeError(f"{scheme}: no step says {moment}")
+    with page.expect_download() as download:
+        page.locator("#save").click()
+    return download.value.path().read_text(), page.locator("#said").inner_text()
 
 
 def main() -> None:
@@ -73,15 +85,11 @@ def main() -> None:
             executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium"),
             args=["--no-sandbox", "--disable-dev-shm-usage"],
         )
-        for scheme, (setting, moment, held) in MOMENTS.items():
+        for scheme in MOMENTS:
             page = browser.new_context(viewport=WINDOW, color_scheme="light").new_page()
-            page.goto(f"http://127.0.0.1:{server.server_port}/#scheme={scheme}&workload=random&{setting}")
-            page.wait_for_selector("html[data-ready=true]")
-            step_to(page, moment, held)
-            with page.expect_download() as download:
-                page.locator("#save").click()
-            download.value.save_as(FOLDER / f"scheme-{scheme}.svg")
-            print(f"{scheme}: {page.locator('#said').inner_text()}")
+            picture, said = drawn(page, f"http://127.0.0.1:{server.server_port}/", scheme)
+            (FOLDER / f"scheme-{scheme}.svg").write_text(picture)
+            print(f"{scheme}: {said}")
             page.context.close()
         browser.close()
     server.shutdown()

@@ -172,45 +172,6 @@ def test_who_wants_less_motion_gets_one_step_a_second(opened):
     expect(page.locator("#speed-text")).to_have_text("1 /s")
 
 
-@pytest.mark.parametrize(
-    ("scheme", "least", "most"),
-    [
-        ("plain", 1.0, 1.0),
-        ("own", 1.0, 1.0),
-        # Both are known to leak, each a part of it.
-        ("root", 0.33, 0.6),
-        ("opam", 0.33, 0.6),
-        ("path", 0.12, 0.38),
-        ("ring", 0.12, 0.38),
-        ("square-root", 0.12, 0.38),
-        ("curious", 0.12, 0.38),
-        ("oblivistore", 0.12, 0.38),
-        ("detworam", 0.12, 0.38),
-        ("parallel", 0.12, 0.38),
-    ],
-)
-def test_a_machine_wins_where_a_scheme_leaks_and_guesses_where_it_does_not(opened, scheme, least, most, tmp_path):
-    page = opened(f"scheme={scheme}&tab=game")
-    page.locator("#machine").click()
-    said = page.locator("#verdict").inner_text()
-    hits, rounds = (int(part) for part in re.search(r"right in (\d+) of (\d+)", said).groups())
-    assert rounds == 200 and least <= hits / rounds <= most, said
-    page.keyboard.press("b")
-    expect(page.locator("#verdict")).to_contain_text("it was")
-    expect(page.locator("#scores tr")).to_have_count(1)
-    expect(page.locator("#scores")).to_contain_text("25 %")
-    fits(page)
-    picture(page, tmp_path, f"game-{scheme}")
-
-
-def test_the_game_fits_a_phone(opened, tmp_path):
-    page = opened("scheme=detworam&tab=game", PHONE, "dark")
-    fits(page)
-    page.keyboard.press("d")
-    expect(page.locator("#verdict")).to_contain_text("it was")
-    picture(page, tmp_path, "game-phone-dark")
-
-
 def test_the_memory_takes_the_whole_width_for_a_wall(opened, tmp_path):
     page = opened("scheme=ring&capacity=128&workload=random&step=300&heat=true")
     before = page.locator("#memory").bounding_box()["width"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from pictures import FOLDER, MOMENTS
+from pictures import FOLDER, MOMENTS, WINDOW, drawn
 from test_page import SCHEMES
 
 BOOK = Path(__file__).parents[2] / "docs" / "how-it-works"
@@ -29,3 +30,50 @@ def test_its_picture_is_drawn_and_the_book_shows_it_with_words_for_it(scheme):
 
 def test_all_of_them_together_are_small():
     assert sum(picture.stat().st_size for picture in FOLDER.glob("scheme-*.svg")) < 500_000
+
+
+@pytest.mark.parametrize("scheme", MOMENTS)
+def test_it_is_the_picture_that_the_page_draws_today(browser, site, scheme):
+    context = browser.new_context(viewport=WINDOW, color_scheme="light")
+    picture, _ = drawn(context.new_page(), site, scheme)
+    context.close()
+    committed = (FOLDER / f"scheme-{scheme}.svg").read_text()
+    assert committed.splitlines() == picture.splitlines(), "`cargo xtask pictures` draws the pictures anew"
+
+
+# The brightness of a picture's ground, and the greatest difference from it: 0 to 765 each.
+LOOK = """async (address) => {
+    const image = new Image();
+    image.src = address;
+    await image.decode();
+    const canvas = Object.assign(document.createElement("canvas"), { width: image.width, height: image.height });
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+    const brightness = (at) => data[at] + data[at + 1] + data[at + 2];
+    const ground = brightness(data.length - 4);
+    let most = 0;
+    for (let at = 0; at < data.length; at += 4) most = Math.max(most, Math.abs(brightness(at) - ground));
+    return [ground, most];
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_all_of_them_have_the_ground_and_the_ink_of_the_readers_theme(browser, theme):
+    context = browser.new_context(color_scheme=theme)
+    page = context.new_page()
+    for scheme in MOMENTS:
+        picture = base64.b64encode((FOLDER / f"scheme-{scheme}.svg").read_bytes()).decode()
+        ground, most = page.evaluate(LOOK, f"data:image/svg+xml;base64,{picture}")
+        assert (ground > 700) if theme == "light" else (ground < 100), scheme
+        assert most > 450, scheme
+    context.close()
+
+
+def test_a_picture_that_is_saved_on_a_dark_page_is_dark_and_turns_light_for_a_light_one(opened):
+    page = opened("scheme=path&workload=random&step=40", scheme="dark")
+    with page.expect_download() as download:
+        page.locator("#save").click()
+    picture = download.value.path().read_text()
+    assert 'class="ground" fill="#10151a"' in picture
+    assert re.search(r"<style>@media \(prefers-color-scheme: light\)\{.*\.ground\{fill:#f7f8f6\}", picture)

@@ -2,6 +2,7 @@
 
 import { layOut, layStrip } from "./layout.js";
 import { columnsOf, drawNetwork } from "./network.js";
+import { leavesOf } from "./words.js";
 
 const MARGIN = 10;
 /** Text that is smaller, in pixels, is left out. */
@@ -9,14 +10,17 @@ const LEAST_FONT = 7;
 /** The least width of a processor's column for the words in it. */
 const WORDS_WIDTH = 76;
 
-/** The colour of a block: neighbours differ. */
-export function colourOf(block, isDark) {
-  const hue = (block * 137.508) % 360;
-  return isDark ? `hsl(${hue} 45% 38%)` : `hsl(${hue} 62% 80%)`;
+/** The least width of a column for the whole name of a map's stash. */
+const NAME_WIDTH = 118;
+
+/** Tells whether an access of this moment is to a block, or to one that a PosMap block stands for. */
+function wantedIn(run) {
+  const wanted = (run.round?.accesses ?? []).flatMap((access) => (access ? [access.block] : []));
+  return (block, covers) => wanted.some((one) => Math.floor(one / covers) === block);
 }
 
-/** The blocks that the accesses of this moment are to. */
-const wantedIn = (run) => new Set((run.round?.accesses ?? []).flatMap((access) => (access ? [access.block] : [])));
+/** The blocks that stand behind one of a part of memory: many behind a PosMap block. */
+const coversOf = (run, { map }) => run.maps[map - 1]?.covers ?? 1;
 
 /**
  * Draws a run upon a surface. `view` is { side: "owner" | "provider", label: "nothing" | "block" | "number", heat }; `state` is what
@@ -26,10 +30,10 @@ export function drawMemory(surface, run, state, view) {
   const width = surface.width - 2 * MARGIN;
   const knows = view.side === "owner" && state !== null;
   const trusted = knows ? layTrusted(state, run, width) : { height: 34, parts: [] };
-  const drawing = layOut(run.areas, run.blocksPerSlot, width, trusted.height + 26, run.processors);
+  const drawing = layOut(run.areas, width, trusted.height + 26, run.processors);
   const context = surface.begin(drawing.height + MARGIN);
   const { colours } = surface;
-  const brush = { context, colours, run, state: knows ? state : null, view, wanted: wantedIn(run) };
+  const brush = { context, colours, run, state: knows ? state : null, view, isWanted: wantedIn(run) };
   context.translate(MARGIN, 4);
   drawBoundary(brush, trusted, width);
   for (const part of trusted.parts) drawPart(brush, part);
@@ -40,8 +44,8 @@ export function drawMemory(surface, run, state, view) {
   return drawing.cells.map((cell) => ({ ...cell, x: cell.x + MARGIN, y: cell.y + 4 }));
 }
 
-/** The stash and the position map, above the boundary. */
-function layTrusted(state, { stash, processors, round }, width) {
+/** The stashes and the position map, above the boundary. */
+function layTrusted(state, { stash, processors, round, maps }, width) {
   const parts = [];
   let height = 18;
   const when = state.isTaken ? ", from before this work" : "";
@@ -51,15 +55,35 @@ function layTrusted(state, { stash, processors, round }, width) {
     parts.push({ title: `${stash}${when}`, y: height - 5, cells: strip.cells, items: state.stash, name: "stash" });
     height = strip.height;
   }
+  if (maps.length > 0) height = layMapStashes(parts, state, maps, width, height + 22);
   if (state.positions.length > 0) {
     if (stash) height += 22;
     const map = layStrip(state.positions.length, width, height);
-    const items = state.positions.map((place, block) => ({ block, place }));
-    const title = `position map: the ${state.place} of each block${when}`;
+    const covers = maps.at(-1)?.covers ?? 1;
+    const items = state.positions.map((place, block) => ({ block, place, covers }));
+    const whose = maps.length > 0 ? `PosMap block of map ${maps.length}` : "block";
+    const title = `position map: the ${state.place} of each ${whose}${when}`;
     parts.push({ title, y: height - 5, cells: map.cells, items, name: "map" });
     height = map.height;
   }
   return { parts, height: parts.length > 0 ? height + 8 : 34 };
+}
+
+/** The stash of each map, side by side, that of the smallest first. Returns the height behind them. */
+function layMapStashes(parts, { maps: { stashes } }, maps, width, top) {
+  let height = top;
+  for (const [nth, column] of columnsOf(maps.length, width).entries()) {
+    const map = maps.length - nth;
+    const { covers } = maps[map - 1];
+    const items = stashes[map - 1].map((held) => ({ ...held, number: leavesOf(held.leaves), covers }));
+    const strip = layStrip(items.length, column.width, top);
+    const cells = strip.cells.map((cell) => ({ ...cell, x: cell.x + column.left }));
+    const isNarrow = column.width < NAME_WIDTH;
+    const title = isNarrow ? `map ${map}` : `stash of map ${map}`;
+    parts.push({ title, isNarrow, x: column.left, y: top - 5, cells, items, name: "stash" });
+    height = Math.max(height, strip.height);
+  }
+  return height;
 }
 
 function requestOf({ block, write }, isNarrow) {
@@ -103,11 +127,11 @@ function drawBoundary({ context, colours, view }, { height, parts }, width) {
   context.fillText("untrusted memory", 0, height + 16);
 }
 
-function drawPart(brush, { title, asks, x = 0, y, cells, items, name }) {
+function drawPart(brush, { title, asks, isNarrow, x = 0, y, cells, items, name }) {
   const { context, colours } = brush;
   context.fillStyle = colours.quiet;
   context.font = "12px system-ui, sans-serif";
-  if (asks === undefined) context.fillText(items.length === 0 ? `${title}: empty` : `${title} (${items.length})`, 0, y);
+  if (asks === undefined) context.fillText(items.length === 0 && !isNarrow ? `${title}: empty` : `${title} (${items.length})`, x, y);
   else {
     context.fillText(title, x, y);
     context.fillStyle = colours.ink;
@@ -116,11 +140,12 @@ function drawPart(brush, { title, asks, x = 0, y, cells, items, name }) {
   for (const [nth, cell] of cells.entries()) {
     const item = items[nth];
     const isMapped = name === "stash" || item.place !== null;
-    context.fillStyle = isMapped ? colourOf(item.block, colours.isDark) : colours.cold;
+    const covers = item.covers ?? 1;
+    context.fillStyle = isMapped ? colours.ofBlock(item.block * covers) : colours.cold;
     context.fillRect(cell.x + 0.5, cell.y + 0.5, cell.width - 1.5, cell.height - 1.5);
     const below = name === "map" ? item.place : item.leaf;
     label(brush, cell, item.block, item.number, below ?? null);
-    if (brush.wanted.has(item.block)) outline(brush, cell, colours.accent, 2);
+    if (brush.isWanted(item.block, covers)) outline(brush, cell, colours.accent, 2);
   }
 }
 
@@ -175,7 +200,7 @@ function drawLabels({ context, colours }, { labels }) {
 }
 
 function drawCells(brush, { cells, boxes }) {
-  const { context, colours, run, state, view, wanted } = brush;
+  const { context, colours, run, state, view, isWanted } = brush;
   const isIn = (slots) => new Set(slots ?? []);
   const now = isIn(run.stop.operation?.slots);
   const [old, stale, used, asked] = [state?.old, state?.stale, state?.used, state?.asked].map(isIn);
@@ -196,10 +221,12 @@ function drawCells(brush, { cells, boxes }) {
     const isGone = isEmpty || (stale.has(cell.slot) && !now.has(cell.slot));
     if (block >= 0 && !isGone && view.label !== "nothing") {
       context.globalAlpha = old.has(entry) ? 0.35 : 1;
-      context.fillStyle = colourOf(block, colours.isDark);
+      const covers = coversOf(run, cell.area);
+      context.fillStyle = colours.ofBlock(block * covers);
       context.fillRect(x, y, width, height);
-      label(brush, cell, block, state.numbers[entry], null);
-      if (wanted.has(block) && !old.has(entry)) outlined.push(cell);
+      const leaves = state.maps.leaves[entry];
+      label(brush, cell, block, leaves ? leavesOf(leaves) : state.numbers[entry], null);
+      if (isWanted(block, covers) && !old.has(entry)) outlined.push(cell);
     }
     context.globalAlpha = 1;
     if (used.has(cell.slot)) cross(brush, cell);
@@ -249,7 +276,7 @@ function drawTouched(brush, { cells, network }) {
     context.fillRect(cell.x, cell.y, cell.width, cell.height);
     context.globalAlpha = isNow ? 1 : 0.4;
     const inner = { x: cell.x + 0.5, y: cell.y + 0.5, width: cell.width - 1, height: cell.height - 1 };
-    if (cell.width >= 4) outline(brush, inner, colour, run.blocksPerSlot > 1 ? 1.5 : 2);
+    if (cell.width >= 4) outline(brush, inner, colour, cell.area.entries > 1 ? 1.5 : 2);
   }
   context.globalAlpha = 1;
 }

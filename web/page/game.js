@@ -3,11 +3,13 @@
 // Four blocks were asked for once each, and the provider saw how. Then one of them is asked for again. Everything is
 // drawn anew for each round.
 
-import { coloursOf, prepare } from "./surface.js";
+import { coloursOf } from "./colours.js";
 import { layOut } from "./layout.js";
+import { drawNetwork } from "./network.js";
 import { slotsOf } from "./player.js";
 import { randomFrom } from "./random.js";
 import { usualBatch } from "./setting.js";
+import { prepare } from "./surface.js";
 
 export const CANDIDATES = 4;
 const CAPACITY = 16;
@@ -36,7 +38,7 @@ export function playRound(engine, entry, seed) {
   const answer = random(CANDIDATES);
   const seen = ask(blocks[answer]);
   engine.ask({ do: "drop", simulation });
-  return { areas: made.areas, blocksPerSlot: made.blocksPerSlot, shown, seen, answer, writes };
+  return { areas: made.areas, processors: made.processors ?? 0, shown, seen, answer, writes };
 }
 
 /** The places that an operation touches, and those between which a message went. */
@@ -61,11 +63,12 @@ export function guess(round, random) {
 }
 
 /** Draws what the provider saw of one access, small. */
-export function drawSight(canvas, { areas, blocksPerSlot }, operations) {
+export function drawSight(canvas, { areas, processors }, operations) {
   const width = canvas.getBoundingClientRect().width;
-  const drawing = layOut(areas, blocksPerSlot, width, -14);
+  const drawing = layOut(areas, width, processors > 1 ? 0 : -14, processors);
   const context = prepare(canvas, drawing.height);
   const colours = coloursOf(canvas);
+  if (drawing.network) drawMessages({ context, colours }, drawing.network, operations);
   const [read, written] = [new Set(), new Set()];
   for (const { writes, slots } of operations) slots.forEach((slot) => (writes ? written : read).add(slot));
   const counts = new Uint32Array(slotsOf(areas));
@@ -79,4 +82,13 @@ export function drawSight(canvas, { areas, blocksPerSlot }, operations) {
     context.fillStyle = colours.write;
     context.fillRect(cell.x, cell.y + height / 2, cell.width - gap, height / 2);
   }
+}
+
+/** Draws an arc for each two processors that have spoken, as thick as the longest message. */
+function drawMessages(brush, network, operations) {
+  const sent = operations.flatMap(({ messages = [] }) => messages);
+  const links = new Map();
+  for (const message of sent.toSorted((one, other) => one.bytes - other.bytes)) links.set(`${message.from} ${message.to}`, message);
+  const title = `network: ${sent.length} messages`;
+  drawNetwork({ ...brush, view: {} }, { ...network, title }, { messages: [...links.values()] }, true);
 }

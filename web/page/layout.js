@@ -10,6 +10,9 @@ const LABEL_HEIGHT = 20;
 /** A partition: its least width, the space to the next one, the room for the names of its levels, its greatest height. */
 const PARTITION = { width: 150, gap: 18, names: 44, height: 250 };
 
+/** A tree of a position map: the width of a leaf, the least width, the space to the next one. */
+const MAP = { leaf: 40, least: 110, gap: 24 };
+
 /** The height of a level of the tree that is not in memory. */
 const ABSENT_HEIGHT = 15;
 
@@ -17,30 +20,69 @@ const ABSENT_HEIGHT = 15;
  * A cell for each entry of each slot, the outlines of buckets, the edges between them, and the names of parts. Of a
  * memory that processors share, the network as well, and the top of the tree that is not in memory.
  */
-export function layOut(areas, blocksPerSlot, width, top, processors = 0) {
+export function layOut(areas, width, top, processors = 0) {
   const drawing = { cells: [], boxes: [], edges: [], absent: [], labels: [], height: top };
   if (processors > 1) {
     drawing.network = layNetwork(processors, width, top + 4);
     drawing.height = drawing.network.bottom;
   }
-  const isPart = ({ partition }) => typeof partition === "number";
-  layAreas(drawing, areas.filter((area) => !isPart(area)), blocksPerSlot, { left: 0, width });
-  const partitions = Object.values(Object.groupBy(areas.filter(isPart), ({ partition }) => partition));
-  if (partitions.length > 0) layPartitions(drawing, partitions, blocksPerSlot, width);
+  const maps = groupsBy("map", areas);
+  if (maps.length > 0) layMaps(drawing, maps.reverse(), width);
+  layAreas(drawing, areas.filter(({ partition, map }) => !isNumber(partition) && !isNumber(map)), { left: 0, width });
+  const partitions = groupsBy("partition", areas);
+  if (partitions.length > 0) layPartitions(drawing, partitions, width);
   drawing.height += 8;
   return drawing;
 }
 
-function layAreas(drawing, areas, blocksPerSlot, column) {
+const isNumber = (value) => typeof value === "number";
+
+/** The areas that have a number of a kind, those of the same number together. */
+const groupsBy = (kind, areas) => Object.values(Object.groupBy(areas.filter((area) => isNumber(area[kind])), (area) => area[kind]));
+
+function layAreas(drawing, areas, column) {
   let above = null;
   for (const area of areas) {
-    if (area.shape === "tree") above = layTree(drawing, area, blocksPerSlot, column, above);
-    else layRows(drawing, area, blocksPerSlot, column.width);
+    if (area.shape === "tree") above = layTree(drawing, area, column, above);
+    else layRows(drawing, area, column.width);
   }
 }
 
+/** The trees of a position map, the smallest first: side by side, the wider the larger, in as many rows as they need. */
+function layMaps(drawing, maps, width) {
+  const { gap, leaf, least } = MAP;
+  const needs = (areas) => Math.min(width, Math.max(least, areas.at(-1).buckets * leaf));
+  const rows = [[]];
+  let taken = 0;
+  for (const areas of maps) {
+    if (taken > 0 && taken + needs(areas) > width) {
+      rows.push([]);
+      taken = 0;
+    }
+    rows.at(-1).push(areas);
+    taken += needs(areas) + gap;
+  }
+  for (const row of rows) {
+    const room = width - gap * (row.length - 1);
+    const needed = row.reduce((sum, areas) => sum + needs(areas), 0);
+    const top = drawing.height + LABEL_HEIGHT;
+    let [left, bottom] = [0, top];
+    for (const areas of row) {
+      const column = { left, width: (room * needs(areas)) / needed };
+      drawing.labels.push({ text: `position map ${areas[0].map}`, x: left, y: top - 4 });
+      drawing.height = top;
+      layAreas(drawing, areas, column);
+      bottom = Math.max(bottom, drawing.height);
+      left += column.width + gap;
+    }
+    drawing.height = bottom + 8;
+  }
+  drawing.height += LABEL_HEIGHT;
+  drawing.labels.push({ text: "blocks", x: 0, y: drawing.height - 4 });
+}
+
 /** Partitions side by side, in as many rows as they need. */
-function layPartitions(drawing, partitions, blocksPerSlot, width) {
+function layPartitions(drawing, partitions, width) {
   const { gap } = PARTITION;
   const most = Math.max(1, Math.floor((width + gap) / (PARTITION.width + gap)));
   const columns = evenly(partitions.length, Math.min(partitions.length, most));
@@ -55,7 +97,7 @@ function layPartitions(drawing, partitions, blocksPerSlot, width) {
       const column = { left: nth * (each + gap), width: each };
       drawing.labels.push({ text: `${areas[0].part} ${areas[0].partition}`, x: column.left, y: top - 6 });
       drawing.height = top;
-      lay(drawing, areas, blocksPerSlot, column);
+      lay(drawing, areas, column);
       bottom = Math.max(bottom, drawing.height);
     }
     drawing.height = bottom + 10;
@@ -80,7 +122,7 @@ function layAbsent(drawing, columns) {
 }
 
 /** The levels of a partition that fill and empty, buckets of one block: rows of a power of two, names before them. */
-function layLevels(drawing, areas, blocksPerSlot, { left, width }) {
+function layLevels(drawing, areas, { left, width }) {
   const room = width - PARTITION.names;
   const inRowOf = (size) => 2 ** Math.floor(Math.log2(Math.max(1, room / size)));
   const heightOf = (area, size) => Math.max(12, Math.ceil(area.buckets / inRowOf(size)) * size) + 4;
@@ -93,15 +135,15 @@ function layLevels(drawing, areas, blocksPerSlot, { left, width }) {
     for (let bucket = 0; bucket < area.buckets; bucket++) {
       const [x, y] = [left + PARTITION.names + (bucket % inRow) * size, top + Math.floor(bucket / inRow) * size];
       drawing.boxes.push({ x, y, width: size, height: size, area });
-      put(drawing, area, bucket, 0, blocksPerSlot, { x, y, width: size, height: size });
+      put(drawing, area, bucket, 0, { x, y, width: size, height: size });
     }
     drawing.height = top + heightOf(area, size);
   }
 }
 
 /** One level of a tree: each bucket in the middle of the leaves below it. */
-function layTree(drawing, area, blocksPerSlot, { left, width }, above) {
-  const entries = area.slots * blocksPerSlot;
+function layTree(drawing, area, { left, width }, above) {
+  const entries = area.slots * area.entries;
   const span = width / area.buckets;
   const room = Math.max(1, span - Math.min(12, span * 0.18));
   const fits = (size) => {
@@ -125,7 +167,7 @@ function layTree(drawing, area, blocksPerSlot, { left, width }, above) {
     }
     for (let entry = 0; entry < entries; entry++) {
       const cell = { x: x + (entry % columns) * cellWidth, y: top + Math.floor(entry / columns) * cellHeight };
-      put(drawing, area, bucket, entry, blocksPerSlot, { ...cell, width: cellWidth, height: cellHeight });
+      put(drawing, area, bucket, entry, { ...cell, width: cellWidth, height: cellHeight });
     }
   }
   drawing.height = top + boxHeight;
@@ -136,8 +178,8 @@ function layTree(drawing, area, blocksPerSlot, { left, width }, above) {
 const evenly = (entries, most) => Math.ceil(entries / Math.ceil(entries / most));
 
 /** Buckets one after the other, in as many rows as they need. */
-function layRows(drawing, area, blocksPerSlot, width) {
-  const entries = area.slots * blocksPerSlot;
+function layRows(drawing, area, width) {
+  const entries = area.slots * area.entries;
   const gap = entries > 1 ? 4 : 0;
   const perRow = (size) => Math.floor((width + gap) / (entries * size + gap));
   const fits = (size) => perRow(size) > 0 && Math.ceil(area.buckets / perRow(size)) * (size + gap) <= ROWS_HEIGHT;
@@ -151,16 +193,15 @@ function layRows(drawing, area, blocksPerSlot, width) {
     const y = top + Math.floor(bucket / inRow) * (size + gap);
     drawing.boxes.push({ x, y, width: entries * size, height: size, area });
     for (let entry = 0; entry < entries; entry++) {
-      put(drawing, area, bucket, entry, blocksPerSlot, { x: x + entry * size, y, width: size, height: size });
+      put(drawing, area, bucket, entry, { x: x + entry * size, y, width: size, height: size });
     }
   }
   drawing.height = top + Math.ceil(area.buckets / inRow) * (size + gap) + 4;
 }
 
-function put(drawing, area, bucket, entry, blocksPerSlot, place) {
-  const slot = area.firstSlot + bucket * area.slots + Math.floor(entry / blocksPerSlot);
-  const index = entry % blocksPerSlot;
-  drawing.cells[slot * blocksPerSlot + index] = { ...place, slot, area, bucket };
+function put(drawing, area, bucket, entry, place) {
+  const slot = area.firstSlot + bucket * area.slots + Math.floor(entry / area.entries);
+  drawing.cells[area.firstEntry + bucket * area.slots * area.entries + entry] = { ...place, slot, area, bucket };
 }
 
 /** Cells in rows from a height on, for what is on the trusted side. Returns them and the height behind them. */

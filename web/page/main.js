@@ -8,7 +8,7 @@ import { Recording } from "./recording.js";
 import { BATCHES, CAPACITIES, hashOf, settingOf, usualBatch } from "./setting.js";
 import { drawAsked, drawSeen } from "./strips.js";
 import { asPicture, onCanvas } from "./surface.js";
-import { describe, describeAnswer, describeCell, describeTrusted, operationOf } from "./words.js";
+import { describe, describeAnswer, describeCell, describeMaps, describeTrusted, operationOf } from "./words.js";
 import { workloads } from "./workloads.js";
 
 const element = (id) => document.getElementById(id);
@@ -55,8 +55,12 @@ function begin() {
   run?.end();
   const { scheme, capacity, seed, workload, batch, lazy } = view;
   const entry = schemes.find(({ name }) => name === scheme);
-  run = new Player(engine, { scheme, capacity, seed, workload, batch, lazy, stash: entry.stash });
-  element("about").textContent = `${entry.about} (${entry.source}.) ${AGAINST[entry.adversary]}`;
+  if (!entry.recursive) view.map = "trusted";
+  run = new Player(engine, { scheme, capacity, seed, workload, batch, lazy, map: view.map, stash: entry.stash });
+  const { about, source, adversary } = entry;
+  element("about").textContent = `${about} (${source}.) ${AGAINST[adversary]} ${describeMaps(run.maps)}`.trim();
+  element("map").value = view.map;
+  element("map").disabled = !entry.recursive;
   const isMany = batch > 1;
   // A trace may have been shown before.
   element("scheme").value = scheme;
@@ -268,7 +272,7 @@ function point(event) {
 }
 
 function listen() {
-  for (const name of ["scheme", "workload", "capacity", "batch", "seed", "lazy"]) {
+  for (const name of ["scheme", "workload", "capacity", "batch", "map", "seed", "lazy"]) {
     element(name).addEventListener("change", ({ target }) => {
       if (!target.reportValidity()) return;
       if (target.value === "recorded") return showRecording();

@@ -28,11 +28,11 @@ export function lengthsOf(messages) {
 }
 
 /** Draws the nodes, how often each two have spoken if that is asked for, and the messages of a moment. */
-export function drawNetwork({ context, colours, run, view }, { nodes, top }, operation, isNow) {
+export function drawNetwork({ context, colours, run, view }, { nodes, top, title }, operation, isNow) {
   const messages = operation?.messages ?? [];
   context.font = "12px system-ui, sans-serif";
   context.fillStyle = colours.quiet;
-  context.fillText(messages.length > 0 ? `network: ${lengthsOf(messages)}` : "network", 0, top + 12);
+  context.fillText(title ?? (messages.length > 0 ? `network: ${lengthsOf(messages)}` : "network"), 0, top + 12);
   if (view.heat) {
     const most = Math.max(1, ...run.touches.links.values());
     for (const [link, count] of run.touches.links) {

@@ -16,7 +16,7 @@ export class Player {
   /** Rounds that were asked for by hand and wait for their turn. */
   #byHand = [];
 
-  /** `setting` is { scheme, capacity, seed, workload, batch, lazy, stash }. */
+  /** `setting` is { scheme, capacity, seed, workload, batch, lazy, map, stash }. */
   constructor(engine, setting) {
     this.#engine = engine;
     this.setting = setting;
@@ -28,11 +28,11 @@ export class Player {
 
   #begin() {
     this.end();
-    const { scheme, capacity, seed, lazy, batch, workload } = this.setting;
-    const made = this.#engine.ask({ do: "make", scheme, capacity, seed, batch, lazy });
+    const { scheme, capacity, seed, lazy, batch, map, workload } = this.setting;
+    const made = this.#engine.ask({ do: "make", scheme, capacity, seed, batch, lazy, map });
     this.#simulation = made.simulation;
     this.areas = made.areas;
-    this.blocksPerSlot = made.blocksPerSlot;
+    this.maps = made.maps;
     this.code = made.code;
     this.processors = made.processors ?? 0;
     this.touches = new Touches(slotsOf(made.areas));

@@ -38,8 +38,9 @@ export class Recording {
     this.#moments = parse(text);
     this.name = name;
     const slots = 1 + this.#moments.reduce((most, { slots }) => Math.max(most, ...slots), 0);
-    this.areas = [{ name: "untrusted memory", shape: "row", firstSlot: 0, buckets: slots, slots: 1, level: null }];
-    this.blocksPerSlot = 1;
+    const sizes = { firstSlot: 0, buckets: slots, slots: 1, firstEntry: 0, entries: 1 };
+    this.areas = [{ name: "untrusted memory", shape: "row", ...sizes, level: null }];
+    this.maps = [];
     this.code = [];
     this.goTo(0);
   }

@@ -7,7 +7,7 @@ export const BATCHES = [1, 2, 4, 8];
 export const usualBatch = (scheme) => (scheme === "parallel" ? 4 : 1);
 
 const START = {
-  scheme: "path", capacity: 32, workload: "add", seed: 1, batch: 1, lazy: false,
+  scheme: "path", capacity: 32, workload: "add", seed: 1, batch: 1, lazy: false, map: "trusted",
   step: 0, side: "owner", label: "block", heat: false, tab: "watch",
 };
 
@@ -28,6 +28,7 @@ export function settingOf(hash, schemes, workloads) {
     seed: number("seed", 2 ** 31 - 1),
     batch: BATCHES.includes(batch) ? batch : usualBatch(scheme),
     lazy: said.get("lazy") === "true",
+    map: among("map", ["trusted", "recursive"]),
     step: number("step", 100_000),
     side: among("side", ["owner", "provider"]),
     label: among("label", ["block", "number", "nothing"]),

@@ -1,6 +1,7 @@
 // Time from left to right: what the program asked for, and what the provider saw.
 
-import { coloursOf, prepare } from "./surface.js";
+import { coloursOf } from "./colours.js";
+import { prepare } from "./surface.js";
 
 const HEIGHT = 150;
 /** The most columns: accesses on the one side, operations of the store on the other. */

@@ -17,7 +17,10 @@ const PHASES = {
 const MOST_NAMED = 8;
 
 /** The name of a part of memory, with its partition. */
-const nameOf = ({ name, partition, part }) => (typeof partition === "number" ? `${part} ${partition}, ${name}` : name);
+function nameOf({ name, partition, part, map }) {
+  if (typeof map === "number") return `position map ${map}, ${name}`;
+  return typeof partition === "number" ? `${part} ${partition}, ${name}` : name;
+}
 
 /** The place of a slot in words. */
 export function placeOf(run, slot) {
@@ -88,15 +91,34 @@ export const describeAnswer = (reads) => {
 };
 
 /** A cell under the pointer. */
-export function describeCell(run, state, entry, { slot }) {
+export function describeCell(run, state, entry, { slot, area }) {
   const [reads, writes] = [run.touches.reads[slot], run.touches.writes[slot]];
   const place = placeOf(run, slot);
   const touched = `read ${plural(reads, "time")}, written ${plural(writes, "time")}`;
   if (!state) return `${place}: ${touched}`;
   const block = state.blocks[entry];
   const age = state.old.includes(entry) ? " (an old copy)" : "";
-  const holds = block < 0 ? "no block" : `block ${block}, which holds ${state.numbers[entry]}${age}`;
+  const holds = block < 0 ? "no block" : `${contentsOf(run, state, entry, area)}${age}`;
   return `${place}: ${holds}; ${touched}`;
+}
+
+function contentsOf(run, { blocks, numbers, maps: { leaves } }, entry, { map }) {
+  const block = blocks[entry];
+  if (!leaves[entry]) return `block ${block}, which holds ${numbers[entry]}`;
+  const first = block * run.maps[map - 1].leaves;
+  const whose = map > 1 ? `PosMap blocks ${first} to ${first + leaves[entry].length - 1} of map ${map - 1}` : `blocks ${first} to ${first + leaves[entry].length - 1}`;
+  return `PosMap block ${block}, with the leaves of ${whose}: ${leavesOf(leaves[entry])}`;
+}
+
+/** The leaves in a PosMap block. */
+export const leavesOf = (leaves) => leaves.map((leaf) => leaf ?? "–").join(" ");
+
+/** The trees of a recursive position map in words; nothing if there are none. */
+export function describeMaps(maps) {
+  if (maps.length === 0) return "";
+  const sizes = new Intl.ListFormat("en-GB").format(maps.map(({ blocks }) => String(blocks)));
+  const trees = maps.length > 1 ? "trees" : "a tree";
+  return `Its position map is in memory: ${trees} of ${sizes} PosMap blocks, each with ${maps[0].leaves} leaves.`;
 }
 
 /** The trusted side in words. */
@@ -104,6 +126,10 @@ export function describeTrusted(state) {
   const by = (processor) => (typeof processor === "number" ? ` (processor ${processor})` : "");
   const held = ({ block, number, processor }) => `block ${block} = ${number}${by(processor)}`;
   const stash = state.stash.map(held).join(", ");
+  const inMaps = state.maps.stashes.map((held, nth) => {
+    const blocks = held.map(({ block, leaves }) => `PosMap ${block} = ${leavesOf(leaves)}`).join(", ");
+    return ` Stash of position map ${nth + 1}: ${blocks || "empty"}.`;
+  });
   const counters = state.counters.map(([name, count]) => `${name}: ${count}`).join(", ");
-  return `Stash: ${stash || "empty"}.${counters ? ` ${counters}.` : ""}`;
+  return `Stash: ${stash || "empty"}.${inMaps.join("")}${counters ? ` ${counters}.` : ""}`;
 }

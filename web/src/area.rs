@@ -3,6 +3,7 @@
 use lethe_core::layout::Layout;
 use lethe_core::words::Level;
 use serde::Serialize;
+use std::ops::Range;
 
 /// The way in which the buckets of a part are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,6 +29,10 @@ pub struct Area {
     pub buckets: u64,
     /// Slots of each bucket.
     pub slots: u32,
+    /// Blocks in each slot that is not empty.
+    pub entries: u32,
+    /// The number of its first block, if all slots are full: all parts before it have so many.
+    pub first_entry: u64,
     /// The level of a hierarchy that it belongs to, from 0, if levels fill and empty; those of a partition are counted
     /// after those of the one before it.
     pub level: Option<usize>,
@@ -35,6 +40,8 @@ pub struct Area {
     pub partition: Option<u64>,
     /// The word for such a partition.
     pub part: &'static str,
+    /// The position map whose PosMap blocks are in it, from 1, the largest; `None` if it has those of the scheme.
+    pub map: Option<u32>,
 }
 
 impl Area {
@@ -42,6 +49,34 @@ impl Area {
     pub fn all_slots(&self) -> u64 {
         self.buckets * u64::from(self.slots)
     }
+
+    /// The numbers of all its slots.
+    pub fn numbers(&self) -> Range<u64> {
+        self.first_slot..self.first_slot + self.all_slots()
+    }
+}
+
+/// The parts with so many blocks in each of their slots.
+pub fn with_entries(mut areas: Vec<Area>, entries: u32) -> Vec<Area> {
+    for area in &mut areas {
+        area.entries = entries;
+        area.first_entry = area.first_slot * u64::from(entries);
+    }
+    areas
+}
+
+/// The parts, and behind them the tree of a position map.
+pub fn with_map(mut areas: Vec<Area>, map: u32, layout: &Layout, entries: u32) -> Vec<Area> {
+    let first = areas.last().map_or((0, 0), |area| {
+        (area.numbers().end, area.first_entry + area.all_slots() * u64::from(area.entries))
+    });
+    areas.extend(with_entries(tree(layout), entries).into_iter().map(|area| Area {
+        map: Some(map),
+        first_slot: first.0 + area.first_slot,
+        first_entry: first.1 + area.first_entry,
+        ..area
+    }));
+    areas
 }
 
 /// The levels of a tree, the root first: an extent for each.
@@ -127,9 +162,12 @@ fn areas<N: Into<String>>(shape: Shape, parts: impl IntoIterator<Item = (N, u64,
             first_slot,
             buckets,
             slots,
+            entries: 1,
+            first_entry: first_slot,
             level: None,
             partition: None,
             part: "partition",
+            map: None,
         });
     }
     areas

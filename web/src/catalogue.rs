@@ -1,6 +1,6 @@
 //! The schemes that the page offers.
 
-use crate::made::{Made, Setting};
+use crate::made::{Made, PositionMapKind, Setting};
 use crate::toys;
 use serde::Serialize;
 
@@ -38,6 +38,8 @@ pub struct Entry {
     pub adversary: Adversary,
     /// The word for the blocks that it keeps on the trusted side; empty if it keeps none.
     pub stash: &'static str,
+    /// True if its position map may be recursive.
+    pub recursive: bool,
     #[serde(skip)]
     make: fn(Setting) -> Result<Made, String>,
 }
@@ -51,6 +53,7 @@ pub const ENTRIES: [Entry; 16] = [
                 the block a new random leaf, and writes the path back.",
         adversary: Adversary::Full,
         stash: "stash",
+        recursive: true,
         make: toys::path,
     },
     Entry {
@@ -61,6 +64,7 @@ pub const ENTRIES: [Entry; 16] = [
                 access a whole path is written anew.",
         adversary: Adversary::Full,
         stash: "stash",
+        recursive: true,
         make: toys::ring,
     },
     Entry {
@@ -71,6 +75,7 @@ pub const ENTRIES: [Entry; 16] = [
                 down one at a time.",
         adversary: Adversary::Full,
         stash: "stash",
+        recursive: true,
         make: toys::circuit,
     },
     Entry {
@@ -81,6 +86,7 @@ pub const ENTRIES: [Entry; 16] = [
                 read in its place the next time. When the shelter is full, everything is permuted anew.",
         adversary: Adversary::Full,
         stash: "",
+        recursive: false,
         make: toys::square_root,
     },
     Entry {
@@ -91,6 +97,7 @@ pub const ENTRIES: [Entry; 16] = [
                 none.",
         adversary: Adversary::Full,
         stash: "cache",
+        recursive: false,
         make: toys::practical_os,
     },
     Entry {
@@ -101,6 +108,7 @@ pub const ENTRIES: [Entry; 16] = [
                 and sinks.",
         adversary: Adversary::Full,
         stash: "",
+        recursive: false,
         make: toys::hierarchical,
     },
     Entry {
@@ -111,6 +119,7 @@ pub const ENTRIES: [Entry; 16] = [
                 partition, and gives the block a new random one. A cache holds it until that is written.",
         adversary: Adversary::Full,
         stash: "eviction cache and stashes of the trees",
+        recursive: false,
         make: toys::curious,
     },
     Entry {
@@ -121,6 +130,7 @@ pub const ENTRIES: [Entry; 16] = [
                 level that holds something. A cache holds the block until a level of its new partition is rebuilt.",
         adversary: Adversary::Full,
         stash: "eviction cache",
+        recursive: false,
         make: toys::oblivistore,
     },
     Entry {
@@ -131,6 +141,7 @@ pub const ENTRIES: [Entry; 16] = [
                 the requests, so that one speaks for all that want its block, and send each other what they need.",
         adversary: Adversary::Full,
         stash: "stash",
+        recursive: false,
         make: toys::parallel,
     },
     Entry {
@@ -140,6 +151,7 @@ pub const ENTRIES: [Entry; 16] = [
         about: "Every access reads everything and writes everything back.",
         adversary: Adversary::Full,
         stash: "",
+        recursive: false,
         make: toys::trivial,
     },
     Entry {
@@ -150,6 +162,7 @@ pub const ENTRIES: [Entry; 16] = [
                 oblivious: here with ε = 3 and four subtrees.",
         adversary: Adversary::Unopposed,
         stash: "stash",
+        recursive: false,
         make: toys::root,
     },
     Entry {
@@ -160,6 +173,7 @@ pub const ENTRIES: [Entry; 16] = [
                 not hidden.",
         adversary: Adversary::Snapshot,
         stash: "",
+        recursive: false,
         make: toys::detworam,
     },
     Entry {
@@ -170,6 +184,7 @@ pub const ENTRIES: [Entry; 16] = [
                 afterwards.",
         adversary: Adversary::Snapshot,
         stash: "preload buffer",
+        recursive: false,
         make: toys::eager,
     },
     Entry {
@@ -179,6 +194,7 @@ pub const ENTRIES: [Entry; 16] = [
         about: "Moves one slot of each bucket of a path. The slots that it chooses tell where blocks are.",
         adversary: Adversary::Unopposed,
         stash: "stash",
+        recursive: false,
         make: toys::opam,
     },
     Entry {
@@ -188,6 +204,7 @@ pub const ENTRIES: [Entry; 16] = [
         about: "Block n is in slot n. Encryption hides what is in it, and not that it is asked for.",
         adversary: Adversary::Unopposed,
         stash: "",
+        recursive: false,
         make: toys::plain,
     },
     Entry {
@@ -198,6 +215,7 @@ pub const ENTRIES: [Entry; 16] = [
                 memory once: the provider sees which accesses are to the same block.",
         adversary: Adversary::Unopposed,
         stash: "",
+        recursive: false,
         make: toys::own,
     },
 ];
@@ -217,6 +235,11 @@ pub fn make(name: &str, setting: Setting) -> Result<Made, String> {
     let batch = setting.batch;
     if !(1..=MOST_BATCH).contains(&batch) {
         return Err(format!("{batch} accesses at a time: choose from 1 to {MOST_BATCH}"));
+    }
+    if setting.map == PositionMapKind::Recursive && !entry.recursive {
+        let can = ENTRIES.iter().filter(|entry| entry.recursive).map(|entry| entry.name);
+        let can = can.collect::<Vec<_>>().join(", ");
+        return Err(format!("`{name}` has no recursive position map: choose one of {can}, or a trusted map"));
     }
     (entry.make)(setting)
 }

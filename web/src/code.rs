@@ -23,13 +23,15 @@ pub enum Moment {
     Reads,
     /// It waits for a write.
     Writes,
+    /// It waits for a read or a write of a position map that is in memory.
+    Maps,
     /// It waits for messages between processors.
     Sends,
     /// It has ended.
     Ended,
 }
 
-use Moment::{Begun, Ended, Reads, Sends, Writes};
+use Moment::{Begun, Ended, Maps, Reads, Sends, Writes};
 
 /// The works, moments and parts of memory in which lines run.
 struct Rule {
@@ -45,14 +47,22 @@ struct Rule {
 pub struct Code {
     /// Its lines.
     pub lines: Vec<String>,
-    rules: &'static [Rule],
+    rules: Vec<&'static [Rule]>,
 }
 
 impl Code {
     /// The code in the documentation of modules.
     fn of(sources: &[&str], rules: &'static [Rule]) -> Self {
         let lines = sources.iter().flat_map(|source| documented(source)).map(str::to_owned).collect();
-        Code { lines, rules }
+        Code { lines, rules: vec![rules] }
+    }
+
+    /// The code of a scheme whose position map is recursive, and behind it that of the map.
+    pub(crate) fn with_map(mut self) -> Code {
+        let map = recursive_map();
+        self.lines.extend(map.lines);
+        self.rules.extend(map.rules);
+        self
     }
 
     /// The numbers of the lines that run, from 0.
@@ -62,7 +72,7 @@ impl Code {
                 && rule.moments.iter().any(|moment| moments.contains(moment))
                 && area.starts_with(rule.area)
         };
-        let named = self.rules.iter().filter(applies).flat_map(|rule| rule.lines);
+        let named = self.rules.iter().copied().flatten().filter(applies).flat_map(|rule| rule.lines);
         let mut running: Vec<usize> = named.filter_map(|part| self.line(part)).collect();
         running.sort_unstable();
         running.dedup();
@@ -151,6 +161,14 @@ scheme!(
     IDLE, [Reads], "" => ["PrepareDeepest(path)  "];
     IDLE, [Writes], "" => ["PrepareDeepest(path);", "for i in 0, 1, .., L + 1"];
     IDLE, [Writes], "" => ["towrite <- hold", "hold <- read and remove", "place towrite"];
+]);
+
+scheme!(
+    /// The pseudocode of a recursive position map.
+    recursive_map, ["../../crates/lethe-core/src/position_map/recursive.rs"], [
+    ANY, [Begun], "" => ["to look up a in map i", "the trusted side has position[a]"];
+    ANY, [Maps], "" => ["b <- a div X", "access block b of the tree of map i"];
+    IDLE, [Maps], "" => ["write the path of that tree back"];
 ]);
 
 scheme!(
@@ -277,20 +295,22 @@ pub fn plain() -> Code {
         rule(&[Work::Write], &[Writes], "", &["write of block a"]),
     ];
     let lines = ["read of block a:   DEC(D[a])", "write of block a:  D[a] <- ENC(d)"];
-    Code { lines: lines.map(str::to_owned).to_vec(), rules: RULES }
+    Code { lines: lines.map(str::to_owned).to_vec(), rules: vec![RULES] }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::catalogue;
-    use crate::made::Setting;
+    use crate::made::{PositionMapKind, Setting};
 
     #[test]
     fn every_line_that_can_run_stands_in_the_documentation_of_its_scheme() {
         for entry in catalogue::ENTRIES {
-            let code = catalogue::make(entry.name, Setting { capacity: 16, seed: 1, batch: 4 }).unwrap().code;
+            let map = if entry.recursive { PositionMapKind::Recursive } else { PositionMapKind::Trusted };
+            let setting = Setting { capacity: 16, seed: 1, batch: 4, map };
+            let code = catalogue::make(entry.name, setting).unwrap().code;
             assert!(!code.lines.is_empty(), "{} has no pseudocode", entry.name);
-            for part in code.rules.iter().flat_map(|rule| rule.lines) {
+            for part in code.rules.iter().copied().flatten().flat_map(|rule| rule.lines) {
                 let found = code.lines.iter().filter(|line| line.contains(part)).count();
                 assert!(found >= 1, "{}: no line has `{part}`:\n{}", entry.name, code.lines.join("\n"));
             }

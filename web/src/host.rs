@@ -3,7 +3,7 @@
 use crate::area::Area;
 use crate::catalogue::{ENTRIES, Entry, LEAST_BLOCKS, MOST_BLOCKS};
 use crate::driven::{Asked, Batch};
-use crate::made::Setting;
+use crate::made::{MapShape, PositionMapKind, Setting};
 use crate::picture::Picture;
 use crate::simulation::{Simulation, Stop};
 use lethe_core::words::BlockId;
@@ -33,6 +33,9 @@ pub enum Request {
         /// True if work that is owed waits until it must be done.
         #[serde(default)]
         lazy: bool,
+        /// The place of the position map: the trusted side if it is not given.
+        #[serde(default)]
+        map: PositionMapKind,
     },
     /// Asks a simulation for a batch of accesses.
     Access {
@@ -111,10 +114,11 @@ struct Schemes {
 struct MadeOf {
     simulation: u32,
     areas: Vec<Area>,
-    blocks_per_slot: u32,
     code: Vec<String>,
     /// Processors, if there are many.
     processors: Option<u32>,
+    /// The ORAMs of its position map, the largest first, if that is recursive.
+    maps: Vec<MapShape>,
 }
 
 /// All simulations of a page.
@@ -150,15 +154,16 @@ impl Host {
                 least_blocks: LEAST_BLOCKS,
                 most_blocks: MOST_BLOCKS,
             })),
-            Request::Make { scheme, capacity, seed, batch, lazy } => {
-                let simulation = Simulation::new(&scheme, Setting { capacity, seed, batch }, lazy)?;
+            Request::Make { scheme, capacity, seed, batch, lazy, map } => {
+                let setting = Setting { capacity, seed, batch, map };
+                let simulation = Simulation::new(&scheme, setting, lazy)?;
                 let made = simulation.made();
                 let answer = MadeOf {
                     simulation: self.made,
                     areas: made.areas.clone(),
-                    blocks_per_slot: made.blocks_per_slot,
                     code: made.code.lines.clone(),
                     processors: made.processors.map(|processors| processors.count),
+                    maps: made.maps.clone(),
                 };
                 self.simulations.insert(self.made, simulation);
                 self.made += 1;

@@ -13,6 +13,7 @@ pub mod driven;
 pub mod exports;
 pub mod host;
 pub mod made;
+mod maps;
 pub mod memory;
 pub mod own;
 pub mod phase;

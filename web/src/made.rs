@@ -8,6 +8,7 @@ use lethe_core::block_header::HEADER_BYTES;
 use lethe_core::layout::Layout;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
 use std::rc::Rc;
 
 /// The size of a scheme, and its randomness.
@@ -19,6 +20,19 @@ pub struct Setting {
     pub seed: u64,
     /// The most accesses of a batch; in the parallel RAM its processors, of which each has one.
     pub batch: u32,
+    /// The place of the position map.
+    pub map: PositionMapKind,
+}
+
+/// The place of the position map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PositionMapKind {
+    /// All of it on the trusted side.
+    #[default]
+    Trusted,
+    /// In smaller and smaller ORAMs, the last of which the trusted side has the map of.
+    Recursive,
 }
 
 impl Setting {
@@ -39,6 +53,18 @@ pub struct Processors {
     pub leaves: u64,
 }
 
+/// An ORAM of a recursive position map.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MapShape {
+    /// Its PosMap blocks.
+    pub blocks: u64,
+    /// X, the leaves in each of them.
+    pub leaves: u32,
+    /// Blocks of the scheme that stand behind each of them.
+    pub covers: u64,
+}
+
 /// A scheme over its memory.
 pub struct Made {
     /// The scheme.
@@ -47,28 +73,27 @@ pub struct Made {
     pub memory: Rc<Memory>,
     /// The parts of that memory.
     pub areas: Vec<Area>,
-    /// Blocks in a slot that is not empty.
-    pub blocks_per_slot: u32,
     /// True if each block in memory has a header before it.
     pub has_headers: bool,
     /// Its pseudocode.
     pub code: Code,
     /// Its processors, if it has many.
     pub processors: Option<Processors>,
+    /// The ORAMs of its position map, the largest first, if that is recursive.
+    pub maps: Vec<MapShape>,
 }
 
 impl Made {
-    /// A scheme whose blocks have headers, so many of them in a slot.
+    /// A scheme whose blocks have headers.
     pub(crate) fn with_headers(
         layout: &Layout,
-        blocks_per_slot: u32,
         areas: Vec<Area>,
         code: Code,
         build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn Driven>, String>,
     ) -> Result<Self, String> {
         let memory = Rc::new(Memory::new(layout));
         let scheme = build(Rc::clone(&memory))?;
-        Ok(Made { scheme, memory, areas, blocks_per_slot, has_headers: true, code, processors: None })
+        Ok(Made { scheme, memory, areas, has_headers: true, code, processors: None, maps: Vec::new() })
     }
 
     /// A scheme whose slots hold a block and nothing else.
@@ -78,11 +103,13 @@ impl Made {
         code: Code,
         build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn Driven>, String>,
     ) -> Result<Self, String> {
-        Ok(Made { has_headers: false, ..Made::with_headers(layout, 1, areas, code, build)? })
+        Ok(Made { has_headers: false, ..Made::with_headers(layout, areas, code, build)? })
     }
 
-    /// The bytes of a block in memory, with its header if it has one.
-    pub fn entry_bytes(&self) -> usize {
-        BLOCK_BYTES as usize + if self.has_headers { HEADER_BYTES } else { 0 }
+    /// The bytes of a block in a part of memory, with its header if it has one.
+    pub fn entry_bytes(&self, area: &Area) -> usize {
+        let map = area.map.and_then(|map| self.maps.get(map as usize - 1));
+        let block_bytes = map.map_or(BLOCK_BYTES, |map| map.leaves * BLOCK_BYTES);
+        block_bytes as usize + if self.has_headers { HEADER_BYTES } else { 0 }
     }
 }

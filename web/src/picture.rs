@@ -1,11 +1,11 @@
 //! The state of a simulation, to be drawn.
 
 use crate::area::Area;
-use crate::driven::number;
-use crate::made::Processors;
+use crate::driven::{BLOCK_BYTES, number};
+use crate::made::{Made, Processors};
 use crate::simulation::Simulation;
 use lethe_core::block_header::{self, HEADER_BYTES};
-use lethe_core::inspect::{Position, TrustedBlock};
+use lethe_core::inspect::{Inspection, Position, TrustedBlock};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,6 +44,28 @@ pub struct Picture {
     pub levels: Vec<bool>,
     /// Numbers that the scheme counts.
     pub counters: Vec<(&'static str, u64)>,
+    /// The PosMap blocks of a recursive position map.
+    pub maps: Maps,
+}
+
+/// The PosMap blocks of a recursive position map.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Maps {
+    /// The leaves in each entry that holds one; `None` for what was never mapped.
+    pub leaves: BTreeMap<usize, Vec<Option<u64>>>,
+    /// Those on the trusted side, of each tree of the map, the largest first.
+    pub stashes: Vec<Vec<TrustedMap>>,
+}
+
+/// A PosMap block on the trusted side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrustedMap {
+    /// The block.
+    pub block: u64,
+    /// Its leaf.
+    pub leaf: Option<u64>,
+    /// The leaves in it.
+    pub leaves: Vec<Option<u64>>,
 }
 
 /// A block on the trusted side.
@@ -63,27 +85,7 @@ impl Picture {
     /// The picture of this moment.
     pub fn of(simulation: &Simulation) -> Self {
         let (made, known) = (simulation.made(), simulation.known());
-        let contents = made.memory.contents();
-        let entries = made.blocks_per_slot as usize;
-        let entry_bytes = made.entry_bytes();
-        let header_bytes = if made.has_headers { HEADER_BYTES } else { 0 };
-        let placed: Option<BTreeMap<u64, u64>> = known
-            .placed
-            .as_ref()
-            .map(|placed| placed.iter().map(|(slot, block)| (made.memory.number(*slot), block.0)).collect());
-        let (mut blocks, mut numbers) = (Vec::new(), Vec::new());
-        for (slot, bytes) in (0u64..).zip(&contents.slots) {
-            for entry in 0..entries {
-                let bytes = bytes.get(entry * entry_bytes..(entry + 1) * entry_bytes).unwrap_or_default();
-                let block = match &placed {
-                    Some(placed) => placed.get(&slot).copied(),
-                    None if bytes.len() < HEADER_BYTES => None,
-                    None => block_header::read(bytes).map(|(block, _)| block.0),
-                };
-                blocks.push(block.map_or(EMPTY, |block| block as i64));
-                numbers.push(number(bytes.get(header_bytes..).unwrap_or_default()));
-            }
-        }
+        let entries = Entries::of(made, known);
         let place = |position: &Option<Position>| match position.as_ref()? {
             Position::Leaf(leaf) => Some(leaf.0),
             Position::Bucket(bucket) => made.memory.numbers(*bucket).next(),
@@ -96,18 +98,20 @@ impl Picture {
         let asked = made.memory.being_read();
         let mut old = emptied(simulation, &used, &asked);
         if word == "slot" && !simulation.is_taken() {
-            old.extend(elsewhere(&blocks, &positions, &stash));
+            old.extend(elsewhere(&entries.blocks, &positions, &stash));
         }
-        let old = (0..blocks.len())
-            .filter(|entry| blocks[*entry] != EMPTY && old.contains(&(entry / entries)))
+        let old = (0..entries.blocks.len())
+            .filter(|entry| entries.blocks[*entry] != EMPTY && old.contains(&entries.slots[*entry]))
             .collect();
+        let stale = known.stale.iter().chain(known.maps.iter().flat_map(|map| &map.stale));
+        let stashes = known.maps.iter().map(|map| map.stash.iter().map(trusted_map).collect());
         Picture {
             step: simulation.steps(),
-            blocks,
-            numbers,
+            blocks: entries.blocks,
+            numbers: entries.numbers,
             old,
-            written: (0..).zip(&contents.written).filter(|(_, was)| **was).map(|(slot, _)| slot).collect(),
-            stale: known.stale.iter().flat_map(|bucket| made.memory.numbers(*bucket)).collect(),
+            written: (0..).zip(&entries.written).filter(|(_, was)| **was).map(|(slot, _)| slot).collect(),
+            stale: stale.flat_map(|bucket| made.memory.numbers(*bucket)).collect(),
             used,
             asked,
             stash,
@@ -116,8 +120,65 @@ impl Picture {
             is_taken: simulation.is_taken(),
             levels: known.levels.clone(),
             counters: known.counters.clone(),
+            maps: Maps { leaves: entries.leaves, stashes: stashes.collect() },
         }
     }
+}
+
+/// The blocks of all slots, one after the other.
+#[derive(Default)]
+struct Entries {
+    /// The block of each entry.
+    blocks: Vec<i64>,
+    /// Its number.
+    numbers: Vec<u32>,
+    /// Its slot.
+    slots: Vec<usize>,
+    /// The leaves of each entry that holds a PosMap block.
+    leaves: BTreeMap<usize, Vec<Option<u64>>>,
+    /// Tells of each slot whether it was ever written.
+    written: Vec<bool>,
+}
+
+impl Entries {
+    fn of(made: &Made, known: &Inspection) -> Self {
+        let contents = made.memory.contents();
+        let placed: Option<BTreeMap<u64, u64>> = known
+            .placed
+            .as_ref()
+            .map(|placed| placed.iter().map(|(slot, block)| (made.memory.number(*slot), block.0)).collect());
+        let header_bytes = if made.has_headers { HEADER_BYTES } else { 0 };
+        let mut all = Entries { written: contents.written, ..Entries::default() };
+        for (area, slot) in made.areas.iter().flat_map(|area| area.numbers().map(move |slot| (area, slot))) {
+            let (bytes, entry_bytes) = (&contents.slots[slot as usize], made.entry_bytes(area));
+            for entry in 0..area.entries as usize {
+                let bytes = bytes.get(entry * entry_bytes..(entry + 1) * entry_bytes).unwrap_or_default();
+                let block = match &placed {
+                    Some(placed) if area.map.is_none() => placed.get(&slot).copied(),
+                    _ if bytes.len() < HEADER_BYTES => None,
+                    _ => block_header::read(bytes).map(|(block, _)| block.0),
+                };
+                let payload = bytes.get(header_bytes..).unwrap_or_default();
+                if area.map.is_some() && block.is_some() {
+                    all.leaves.insert(all.blocks.len(), leaves(payload));
+                }
+                all.blocks.push(block.map_or(EMPTY, |block| block as i64));
+                all.numbers.push(number(payload));
+                all.slots.push(slot as usize);
+            }
+        }
+        all
+    }
+}
+
+/// The leaves in a PosMap block: a word is 0 for none, otherwise leaf + 1.
+fn leaves(payload: &[u8]) -> Vec<Option<u64>> {
+    payload.chunks(BLOCK_BYTES as usize).map(|word| number(word).checked_sub(1).map(u64::from)).collect()
+}
+
+fn trusted_map(held: &TrustedBlock) -> TrustedMap {
+    let leaf = held.leaf.map(|leaf| leaf.0);
+    TrustedMap { block: held.block.0, leaf, leaves: leaves(&held.payload) }
 }
 
 fn trusted(held: &TrustedBlock, processors: Option<Processors>) -> Trusted {
@@ -141,7 +202,7 @@ fn emptied(simulation: &Simulation, used: &[u64], asked: &[u64]) -> BTreeSet<usi
     let levels = &simulation.known().levels;
     let is_empty = |area: &&Area| area.level.and_then(|level| levels.get(level)) == Some(&false);
     let empty = simulation.made().areas.iter().filter(is_empty);
-    let emptied = empty.flat_map(|area| area.first_slot..area.first_slot + area.all_slots());
+    let emptied = empty.flat_map(Area::numbers);
     let emptied: BTreeSet<u64> = emptied.chain(used.iter().copied()).collect();
     let asked = asked.iter().copied().collect();
     emptied.difference(&asked).map(|slot| *slot as usize).collect()

@@ -219,11 +219,15 @@ impl Simulation {
             moments.push(Moment::Sends);
             return self.made.code.running(work, &moments, phase.word());
         }
-        moments.push(if *writes { Moment::Writes } else { Moment::Reads });
         let mut lines = Vec::new();
         for area in &self.made.areas {
-            let behind = area.first_slot + area.buckets * u64::from(area.slots);
-            if slots.iter().any(|slot| (area.first_slot..behind).contains(slot)) {
+            if slots.iter().any(|slot| area.numbers().contains(slot)) {
+                let now = match (area.map, writes) {
+                    (Some(_), _) => Moment::Maps,
+                    (None, true) => Moment::Writes,
+                    (None, false) => Moment::Reads,
+                };
+                let moments: Vec<Moment> = moments.iter().copied().chain([now]).collect();
                 lines.extend(self.made.code.running(work, &moments, &area.name));
             }
         }

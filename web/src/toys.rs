@@ -4,13 +4,13 @@ use crate::area::{self, Area};
 use crate::code;
 use crate::driven::{BLOCK_BYTES, host};
 use crate::made::{Made, Processors, Setting};
+use crate::maps::{Tree, flat, text};
 use crate::memory::Memory;
 use crate::own::OwnScheme;
 use crate::wire::Wire;
 use lethe_core::network::Processor;
 use lethe_core::partitions::PartitionsParameters;
-use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use lethe_core::schemes::circuit::CircuitParameters;
 use lethe_core::schemes::curious::{self, CuriousParameters};
 use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use lethe_core::schemes::eager::{EagerOram, EagerParameters};
@@ -18,25 +18,15 @@ use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters
 use lethe_core::schemes::oblivistore::{self, ObliviStoreParameters, PartitionShape};
 use lethe_core::schemes::opam::{OpamOram, OpamParameters};
 use lethe_core::schemes::parallel::{ParallelOram, ParallelParameters};
-use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::plain::{Plain, PlainParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
-use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_core::schemes::root::{RootParameters, root_oram};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::words::{Bucket, Level};
-use std::fmt::Display;
 use std::rc::Rc;
-
-fn text(error: impl Display) -> String {
-    error.to_string()
-}
-
-/// A position map in which nothing is mapped.
-fn map(capacity: u64) -> FlatPositionMap<std::convert::Infallible> {
-    FlatPositionMap::new(Positions::new(capacity))
-}
 
 fn path_parameters(Setting { capacity, batch, .. }: Setting) -> Result<PathParameters, String> {
     PathParameters::for_capacity(capacity, BLOCK_BYTES, 0, batch).map_err(text)
@@ -44,12 +34,8 @@ fn path_parameters(Setting { capacity, batch, .. }: Setting) -> Result<PathParam
 
 pub(crate) fn path(setting: Setting) -> Result<Made, String> {
     let parameters = path_parameters(setting)?;
-    let (layout, blocks) = (parameters.layout(), parameters.blocks_per_bucket);
-    Made::with_headers(&layout, blocks, area::tree(&layout), code::path(), |memory| {
-        let positions = map(setting.capacity);
-        let scheme = PathOram::new(parameters, Bucket(0), memory, positions, setting.random(0));
-        scheme.map(host).map_err(text)
-    })
+    let tree = Tree { layout: parameters.layout(), blocks: parameters.blocks_per_bucket, code: code::path() };
+    tree.made(setting, parameters)
 }
 
 pub(crate) fn root(setting: Setting) -> Result<Made, String> {
@@ -57,7 +43,7 @@ pub(crate) fn root(setting: Setting) -> Result<Made, String> {
     let (layout, blocks) = (path.layout(), path.blocks_per_bucket);
     let subtrees = Level(path.leaf_level.0.min(2));
     let parameters = RootParameters::for_epsilon(path, subtrees, 3.0);
-    Made::with_headers(&layout, blocks, area::tree(&layout), code::root(), |memory| {
+    Made::with_headers(&layout, area::with_entries(area::tree(&layout), blocks), code::root(), |memory| {
         let scheme = root_oram(parameters, Bucket(0), memory, setting.random(0), setting.random(1));
         scheme.map(host).map_err(text)
     })
@@ -79,22 +65,17 @@ pub(crate) fn ring(setting: Setting) -> Result<Made, String> {
         max_batch: setting.batch,
         stash_bound: capacity as u32 + 16 * setting.batch,
     };
-    let layout = parameters.layout();
-    Made::with_headers(&layout, 1, area::tree(&layout), code::ring(), |memory| {
-        let scheme = RingOram::new(parameters, memory, map(capacity), setting.random(0));
-        scheme.map(host).map_err(text)
-    })
+    let tree = Tree { layout: parameters.layout(), blocks: 1, code: code::ring() };
+    tree.made(setting, parameters)
 }
 
 pub(crate) fn circuit(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
     let parameters =
         CircuitParameters::for_capacity(capacity, BLOCK_BYTES, 0, setting.batch).map_err(text)?;
-    let (layout, blocks) = (parameters.layout(), parameters.blocks_per_bucket);
-    Made::with_headers(&layout, blocks, area::tree(&layout), code::circuit(), |memory| {
-        let scheme = CircuitOram::new(parameters, memory, map(capacity), setting.random(0));
-        scheme.map(host).map_err(text)
-    })
+    let tree =
+        Tree { layout: parameters.layout(), blocks: parameters.blocks_per_bucket, code: code::circuit() };
+    tree.made(setting, parameters)
 }
 
 pub(crate) fn square_root(setting: Setting) -> Result<Made, String> {
@@ -105,7 +86,7 @@ pub(crate) fn square_root(setting: Setting) -> Result<Made, String> {
     let fill = layout.buckets() - parameters.permuted() - shelter;
     let parts =
         [("permuted memory", parameters.permuted(), 1), ("shelter", shelter, 1), ("filling", fill, 1)];
-    Made::with_headers(&layout, 1, area::rows(parts), code::square_root(), |memory| {
+    Made::with_headers(&layout, area::rows(parts), code::square_root(), |memory| {
         let scheme = SquareRootOram::new(parameters, Bucket(0), memory, setting.random(0));
         scheme.map(host).map_err(text)
     })
@@ -115,7 +96,7 @@ pub(crate) fn practical_os(setting: Setting) -> Result<Made, String> {
     let parameters = PracticalOsParameters::for_capacity(setting.capacity, BLOCK_BYTES, setting.batch);
     let (layout, permuted) = (parameters.layout(), parameters.permuted());
     let parts = [("permuted memory", permuted, 1), ("filling", layout.buckets() - permuted, 1)];
-    Made::with_headers(&layout, 1, area::rows(parts), code::practical_os(), |memory| {
+    Made::with_headers(&layout, area::rows(parts), code::practical_os(), |memory| {
         let scheme = PracticalOs::new(parameters, Bucket(0), memory, setting.random(0));
         scheme.map(host).map_err(text)
     })
@@ -129,7 +110,7 @@ pub(crate) fn hierarchical(setting: Setting) -> Result<Made, String> {
     let most = parameters.levels().iter().map(|level| level.slots).max().unwrap_or(1);
     let parameters = HierarchicalParameters { run_blocks: most.max(32), ..parameters };
     let layout = parameters.layout();
-    Made::with_headers(&layout, 1, area::hierarchy(&layout), code::hierarchical(), |memory| {
+    Made::with_headers(&layout, area::hierarchy(&layout), code::hierarchical(), |memory| {
         let scheme = HierarchicalOram::new(parameters, Bucket(0), memory, setting.random(0));
         scheme.map(host).map_err(text)
     })
@@ -159,11 +140,16 @@ pub(crate) fn curious(setting: Setting) -> Result<Made, String> {
     let (layout, tree) = (parameters.layout(), parameters.tree);
     let levels = (0..tree.levels).map(|level| u64::from(tree.arity).pow(level));
     let areas = area::trees(count, levels);
-    Made::with_headers(&layout, tree.blocks_per_bucket, areas, code::curious(), |memory| {
-        let mut streams = 0..;
-        let random = || setting.random(streams.next().unwrap_or_default());
-        curious::curious(&parameters, Bucket(0), &memory, random).map(host).map_err(text)
-    })
+    Made::with_headers(
+        &layout,
+        area::with_entries(areas, tree.blocks_per_bucket),
+        code::curious(),
+        |memory| {
+            let mut streams = 0..;
+            let random = || setting.random(streams.next().unwrap_or_default());
+            curious::curious(&parameters, Bucket(0), &memory, random).map(host).map_err(text)
+        },
+    )
 }
 
 /// Levels of 1, 2, 4, … blocks, the last one with room for twice as many as are expected in a partition.
@@ -176,7 +162,7 @@ pub(crate) fn oblivistore(setting: Setting) -> Result<Made, String> {
     let parameters = ObliviStoreParameters { partitions, partition };
     let levels = (0..partition.levels).map(|level| 2 * partition.blocks(level));
     let areas = area::levels(count, levels);
-    Made::with_headers(&parameters.layout(), 1, areas, code::oblivistore(), |memory| {
+    Made::with_headers(&parameters.layout(), areas, code::oblivistore(), |memory| {
         let mut streams = 0..;
         let random = || setting.random(streams.next().unwrap_or_default());
         oblivistore::oblivistore(&parameters, Bucket(0), &memory, random).map(host).map_err(text)
@@ -191,10 +177,10 @@ pub(crate) fn parallel(setting: Setting) -> Result<Made, String> {
     let subtree = parameters.subtree(Processor(0));
     let extents = subtree.layout();
     let areas = area::subtrees(count, parameters.top, extents.extents().iter().map(|extent| extent.buckets));
-    let made = Made::with_headers(&layout, blocks, areas, code::parallel(), |memory| {
+    let made = Made::with_headers(&layout, area::with_entries(areas, blocks), code::parallel(), |memory| {
         let stores = (0..count).map(|_| Rc::clone(&memory)).collect();
         let random = setting.random(0);
-        let scheme = ParallelOram::new(parameters, stores, Wire(memory), map(capacity), random);
+        let scheme = ParallelOram::new(parameters, stores, Wire(memory), flat(capacity), random);
         scheme.map(host).map_err(text)
     })?;
     Ok(Made { processors: Some(Processors { count, leaves: subtree.leaves() }), ..made })

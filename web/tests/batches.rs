@@ -2,7 +2,7 @@
 
 use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS, MOST_BATCH};
 use lethe_web::driven::Batch;
-use lethe_web::made::Setting;
+use lethe_web::made::{PositionMapKind, Setting};
 use lethe_web::phase::Phase;
 use lethe_web::picture::Picture;
 use lethe_web::simulation::{Seen, Simulation, Stop, read, write};
@@ -10,7 +10,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
 fn simulation(scheme: &str, capacity: u64, batch: u32) -> Simulation {
-    let made = Simulation::new(scheme, Setting { capacity, seed: 7, batch }, false);
+    let map = PositionMapKind::Trusted;
+    let made = Simulation::new(scheme, Setting { capacity, seed: 7, batch, map }, false);
     made.unwrap_or_else(|error| panic!("{scheme} of {capacity}, {batch} at a time: {error}"))
 }
 
@@ -72,9 +73,10 @@ fn a_batch_that_is_too_long_or_empty_is_refused_with_what_to_do() {
         let said = simulation.ask_all(batch).expect_err("it is refused");
         assert!(said.contains("choose from 1 to 2"), "{said}");
     }
-    let said = Simulation::new("path", Setting { capacity: 16, seed: 1, batch: 9 }, false).err();
+    let setting = |batch| Setting { capacity: 16, seed: 1, batch, map: PositionMapKind::Trusted };
+    let said = Simulation::new("path", setting(9), false).err();
     assert!(said.is_some_and(|said| said.contains("choose from 1 to 8")));
-    let three = Simulation::new("parallel", Setting { capacity: 16, seed: 1, batch: 3 }, false).err();
+    let three = Simulation::new("parallel", setting(3), false).err();
     assert!(three.is_some_and(|said| said.contains("power of two")));
 }
 
@@ -142,7 +144,7 @@ fn a_block_is_with_the_processor_of_its_leaf_or_in_its_subtree() {
                 in_stashes += 1;
             }
             for (entry, _) in picture.blocks.iter().enumerate().filter(|(_, held)| **held == block as i64) {
-                let slot = entry as u64 / u64::from(made.blocks_per_slot);
+                let slot = entry as u64 / u64::from(made.areas[0].entries);
                 let area = made.areas.iter().rfind(|area| area.first_slot <= slot);
                 places.push(area.and_then(|area| area.partition));
             }

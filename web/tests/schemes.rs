@@ -4,14 +4,15 @@ use lethe_web::area::Area;
 use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS};
 use lethe_web::driven::Asked;
 use lethe_web::host::Host;
-use lethe_web::made::Setting;
+use lethe_web::made::{PositionMapKind, Setting};
 use lethe_web::picture::Picture;
 use lethe_web::simulation::{Simulation, Stop, read, write};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
 fn simulation(scheme: &str, capacity: u64, lazy: bool) -> Simulation {
-    Simulation::new(scheme, Setting { capacity, seed: 7, batch: 1 }, lazy).expect("the scheme can be made")
+    let setting = Setting { capacity, seed: 7, batch: 1, map: PositionMapKind::Trusted };
+    Simulation::new(scheme, setting, lazy).expect("the scheme can be made")
 }
 
 /// Steps until nothing is left to do.
@@ -132,7 +133,7 @@ fn a_block_lies_in_the_partition_that_the_position_map_names_or_in_the_cache() {
             let made = simulation.made();
             for (block, partition) in (0..).zip(&picture.positions) {
                 let holds = |area: &&Area| {
-                    let entries = made.blocks_per_slot as usize;
+                    let entries = area.entries as usize;
                     let range = area.first_slot as usize * entries
                         ..(area.first_slot + area.all_slots()) as usize * entries;
                     range.into_iter().any(|entry| {

@@ -48,9 +48,12 @@ pub struct Inspection {
     pub levels: Vec<bool>,
     /// Numbers that the scheme counts, by their names. Public.
     pub counters: Vec<(&'static str, u64)>,
+    /// The inner ORAMs of a recursive position map, the largest first: their PosMap blocks hold the places of blocks. In
+    /// this case `positions` are the places of the last one's PosMap blocks, which the trusted side keeps.
+    pub maps: Vec<Inspection>,
 }
 
-/// A scheme whose trusted state can be looked at.
+/// A scheme, or a position map, whose trusted state can be looked at.
 pub trait Inspect {
     /// The trusted state; `None` while an operation under way has it.
     fn inspect(&self) -> Option<Inspection>;

@@ -1,6 +1,8 @@
 //! The place of each block: the leaf whose path holds it.
 
 pub mod flat;
+#[cfg(feature = "inspect")]
+mod inspect;
 pub mod recursive;
 
 use crate::oram::OramError;

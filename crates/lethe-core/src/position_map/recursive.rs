@@ -5,6 +5,14 @@
 //! smaller Path ORAM, whose own position map is packed likewise, until at most `flat_limit` entries are left: those
 //! are a flat map on the trusted side. A word is 0 for "never mapped", otherwise leaf + 1.
 //!
+//! ```text
+//! to look up a in map i, and give it x':      map 1 is that of the scheme's blocks
+//!     if map i is small:  the trusted side has position[a] and changes it
+//!     b <- a div X;  look up b in map i + 1, and give it a random leaf
+//!     access block b of the tree of map i:  x <- its word a mod X;  the word becomes x'
+//!     later:  write the path of that tree back, as Path ORAM does
+//! ```
+//!
 //! **What the trace shows** (adversary `Full`): n look-ups show a batch of n accesses of every inner ORAM, from the
 //! smallest to the largest, each after the one before it is answered. A look-up of a PosMap block that another look-up
 //! of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its PosMap block at
@@ -106,16 +114,16 @@ impl RecursiveParameters {
 }
 
 /// A position map in smaller ORAMs, down to a flat one.
-pub struct RecursivePositionMap<S: Store, R>(Map<S, R>);
+pub struct RecursivePositionMap<S: Store, R>(pub(super) Map<S, R>);
 
-enum Map<S: Store, R> {
+pub(super) enum Map<S: Store, R> {
     Flat(FlatPositionMap<S::Error>),
     Inner(Box<Inner<S, R>>),
 }
 
-struct Inner<S: Store, R> {
+pub(super) struct Inner<S: Store, R> {
     entries_per_block: u64,
-    oram: PathOram<S, RecursivePositionMap<S, R>, R>,
+    pub(super) oram: PathOram<S, RecursivePositionMap<S, R>, R>,
 }
 
 /// The state that a recursive position map must remember: that of every inner ORAM, the largest first, and the flat

@@ -1,6 +1,7 @@
 //! Selectors: the ways in which COSBench draws a number, such as `u(1,10)`.
 
 use rand_core::RngCore;
+use std::num::IntErrorKind;
 use std::str::FromStr;
 
 /// A way to draw whole numbers.
@@ -51,6 +52,9 @@ pub enum SelectorError {
     /// A histogram whose bars weigh nothing.
     #[error("{0:?} has a bar without weight: give each a weight of at least 1")]
     Weight(String),
+    /// A number that is too large.
+    #[error("{0:?} has a number of more than 64 bits: write a smaller one")]
+    Large(String),
     /// A size without a unit.
     #[error("{0:?} has no unit of size: end it with B, KB, MB or GB")]
     Unit(String),
@@ -69,7 +73,7 @@ impl FromStr for Selector {
             Some((kind, rest)) => (kind, rest.strip_suffix(')').ok_or_else(shape)?),
             None => ("-", bare.as_str()),
         };
-        let number = |text: &str| text.parse::<u64>().map_err(|_| shape());
+        let number = |text: &str| number(text).map_err(|kind| fault(kind, &bare));
         let bounds = |separator| {
             let (least, most) = inside.split_once(separator).ok_or_else(shape)?;
             let (least, most) = (number(least)?, number(most)?);
@@ -91,9 +95,20 @@ impl FromStr for Selector {
     }
 }
 
+fn number(text: &str) -> Result<u64, IntErrorKind> {
+    text.parse::<u64>().map_err(|error| *error.kind())
+}
+
+fn fault(kind: IntErrorKind, whole: &str) -> SelectorError {
+    match kind {
+        IntErrorKind::PosOverflow => SelectorError::Large(whole.to_owned()),
+        _ => SelectorError::Shape(whole.to_owned()),
+    }
+}
+
 fn read_bar(bar: &str, whole: &str) -> Result<Bar, SelectorError> {
     let shape = || SelectorError::Shape(whole.to_owned());
-    let number = |text: &str| text.parse::<u64>().map_err(|_| shape());
+    let number = |text: &str| number(text).map_err(|kind| fault(kind, whole));
     let [least, most, weight] = *bar.split('|').collect::<Vec<_>>().as_slice() else {
         return Err(shape());
     };
@@ -113,6 +128,8 @@ impl FromStr for SizeSelector {
         let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1000), ("B", 1)];
         let text = text.trim();
         let found = units.iter().find_map(|(unit, bytes)| text.strip_suffix(unit).map(|rest| (rest, *bytes)));
+        // Of `c(1)TB` the last letter is a unit, too.
+        let found = found.filter(|(rest, _)| !rest.ends_with(char::is_alphabetic));
         let (rest, unit_bytes) = found.ok_or_else(|| SelectorError::Unit(text.to_owned()))?;
         Ok(SizeSelector { selector: rest.parse()?, unit_bytes })
     }

@@ -169,12 +169,14 @@ impl Found<'_> {
             let top = top_bytes / self.block_bytes;
             let Some(parameters) = plan(top) else { break };
             let (traffic, letters) = self.of_vault(&parameters);
+            let vault = VaultParameters::around(parameters);
+            let traffic = Traffic { stored: vault.stored_bytes() as f64, ..traffic };
             let choice = Choice {
                 scheme,
                 block_bytes: self.block_bytes,
                 parameters: letters,
                 figures: Figures::of(self.work, self.block_bytes, &traffic),
-                memory: memory(&VaultParameters::around(parameters)),
+                memory: memory(&vault),
                 flags: Some(self.flags(scheme, top, objective)),
             };
             let too_much = choice.memory.saturating_sub(self.work.trusted);

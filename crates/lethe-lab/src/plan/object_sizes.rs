@@ -52,6 +52,11 @@ impl ObjectSizes {
         ObjectSizes(BTreeMap::from([(bytes, 1)]))
     }
 
+    /// The greatest size in bytes; 0 of no objects.
+    pub fn greatest(&self) -> u64 {
+        self.0.last_key_value().map_or(0, |(size, _)| *size)
+    }
+
     /// Reads sizes: those of the files of a folder; a table if the name ends with `.csv`; a listing otherwise.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 
 use super::error::ThesisError;
 use super::job::{Job, Step};
-use super::objects::{Batch, Objects};
 use super::ran::Ran;
+use super::recorded::{Batch, Recorded};
 use crate::virtual_time::Clock;
 use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -47,7 +47,7 @@ pub(super) enum Blocks<'a> {
     /// Those of the objects, which lie in these blocks of so many bytes.
     Objects(&'a [Range<u64>], u64),
     /// Those that the object layer accessed in each step.
-    Recorded(&'a Objects),
+    Recorded(&'a Recorded),
 }
 
 /// A job with its blocks, and how often it is done.

@@ -15,8 +15,8 @@ pub enum ThesisError {
     #[error("{} cannot be read", .0.display())]
     File(PathBuf, #[source] io::Error),
     /// The workload cannot be read.
-    #[error("the workload cannot be read")]
-    Workload(#[from] CosbenchError),
+    #[error("the workload {0} cannot be read")]
+    Workload(String, #[source] CosbenchError),
     /// The sizes of its files are not known.
     #[error("the sizes of a workload's files are not known")]
     Folder(#[from] FolderError),
@@ -43,7 +43,8 @@ pub enum ThesisError {
     },
     /// The objects do not fit.
     #[error(
-        "the objects need more than {capacity} blocks of {block_bytes} bytes: draw others with --seed, or choose another block size"
+        "the objects do not fit into the ORAM's {capacity} blocks of {block_bytes} bytes: write fewer or smaller ones, or draw \
+         others with --seed"
     )]
     TooSmall {
         /// The blocks that there are.

@@ -25,6 +25,7 @@ mod plain;
 mod printed;
 mod ran;
 mod real;
+mod recorded;
 mod reliability;
 mod rings;
 mod row;
@@ -65,6 +66,7 @@ pub struct Report {
 /// # Errors
 /// [`ThesisError`].
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisError> {
+    options.check()?;
     let mut report = Report { rows: Vec::new(), sections: Vec::new() };
     for part in options.parts() {
         let mut found = |section: Section| {

@@ -3,6 +3,9 @@
 
 use super::error::ThesisError;
 use super::job::Step;
+use super::ran::Ran;
+use super::recorded::{Batch, Recorded};
+use super::rings;
 use super::trial::Trial;
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -10,31 +13,40 @@ use lethe_gateway::catalogue::ContainerSettings;
 use lethe_gateway::device::{Row, RowChange};
 use lethe_gateway::objects::conditions::WriteConditions;
 use lethe_gateway::{Account, Device, DeviceError, FIRST_ACCOUNT, Flow, Gateway, Options};
+use lethe_vault::{SchemeParameters, VaultParameters};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Blocks that are asked for at once, and whether each is written.
-pub(super) type Batch = Vec<(u64, bool)>;
-
-/// The accesses of each step of a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Objects(pub(super) Vec<Vec<Batch>>);
 
 /// Accesses of a batch of the device, as those of a vault.
 const BATCH: usize = 16;
 const CONTAINER: &str = "lab";
 
+/// Ring ORAM as Lethe plans it under the object layer, as `lethe serve` does it.
+pub(super) fn served(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    match trial.objects {
+        Some(_) => rings::planned(trial),
+        None => rings::planned(&Trial { objects: Some(&recorded(trial)?), ..*trial }),
+    }
+}
+
 /// Records the accesses of a trial's job.
 ///
 /// # Errors
 /// The gateway's: the objects may not fit.
-pub(super) fn recorded(trial: &Trial<'_>) -> Result<Objects, ThesisError> {
+pub(super) fn recorded(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(ThesisError::live)?.block_on(record(trial))
 }
 
-async fn record(trial: &Trial<'_>) -> Result<Objects, ThesisError> {
+async fn record(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
     let zeros = Bytes::from(vec![0; trial.payload() as usize]);
-    let device = Arc::new(Recorder { zeros: zeros.clone(), blocks: trial.blocks(), log: Mutex::default() });
+    // A vault's room for rows decides whether small objects share blocks.
+    let vault = VaultParameters::around(SchemeParameters::Ring(rings::for_the_bill(trial)));
+    let device = Arc::new(Recorder {
+        zeros: zeros.clone(),
+        blocks: trial.blocks(),
+        rows_bytes: vault.rows_bytes,
+        log: Mutex::default(),
+    });
     let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.map_err(ThesisError::live)?;
     let account = gateway.account(FIRST_ACCOUNT);
     let made = account.create_container(CONTAINER, ContainerSettings::default()).await;
@@ -48,7 +60,7 @@ async fn record(trial: &Trial<'_>) -> Result<Objects, ThesisError> {
         steps.push(device.take());
     }
     gateway.settle().await;
-    Ok(Objects(steps))
+    Ok(Recorded(steps))
 }
 
 async fn put(
@@ -85,6 +97,7 @@ async fn get(account: &Account<Arc<Recorder>>, step: &Step) -> Result<(), Thesis
 struct Recorder {
     zeros: Bytes,
     blocks: u64,
+    rows_bytes: u64,
     log: Mutex<Vec<Batch>>,
 }
 
@@ -112,11 +125,11 @@ impl Device for Recorder {
     }
 
     fn rows_bytes(&self) -> u64 {
-        u64::MAX
+        self.rows_bytes
     }
 
     fn rows_free(&self) -> u64 {
-        u64::MAX
+        self.rows_bytes
     }
 
     async fn read(&self, _: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {

@@ -1,6 +1,7 @@
 //! The choices of whoever runs the workloads.
 
 use super::drive::How;
+use super::error::ThesisError;
 use super::workloads;
 use crate::prices::{self, Provider};
 use crate::virtual_time::{LinkModel, ServerTime};
@@ -126,6 +127,19 @@ impl Options {
             prices: prices::of_today(),
             oram_bytes: None,
             device: None,
+        }
+    }
+
+    /// Checks what is true of every part.
+    pub(super) fn check(&self) -> Result<(), ThesisError> {
+        let is_a_block = |bytes: &u64| bytes.is_multiple_of(1 << 10) && (4 << 10..=16 << 20).contains(bytes);
+        match self.block_bytes.iter().find(|bytes| !is_a_block(bytes)) {
+            Some(bytes) => {
+                let (name, known) =
+                    (format!("of {bytes} bytes"), "a multiple of 1 KiB from 4 KiB to 16 MiB".to_owned());
+                Err(ThesisError::Unknown { what: "block", name, known })
+            }
+            None => Ok(()),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use super::drive::How;
 use super::error::ThesisError;
-use super::objects;
 use super::ran::Ran;
 use super::trial::{Made, State, Trial};
 use crate::virtual_time::{Requests, SimulatedStore, StoreShape};
@@ -45,14 +44,6 @@ pub(super) fn of_the_thesis_together(trial: &Trial<'_>) -> Result<Ran, ThesisErr
 pub(super) fn planned(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let parameters = for_the_bill(trial);
     run(trial, &parameters, Requests::Lethe, How::TOGETHER, in_use(&parameters))
-}
-
-/// The same under the object layer, as `lethe serve` does it.
-pub(super) fn served(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    match trial.objects {
-        Some(_) => planned(trial),
-        None => planned(&Trial { objects: Some(&objects::recorded(trial)?), ..*trial }),
-    }
 }
 
 /// In use for so long that every bucket was evicted once.

@@ -13,10 +13,11 @@ use super::trial::{ORAM_BYTES, Trial};
 use super::{objects, table, workloads};
 use crate::bench::Progress;
 use crate::virtual_time::{LinkModel, ServerTime};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The sizes of a series with `quick`.
-pub(super) const QUICK_SIZES: usize = 3;
+pub(super) const QUICK_SIZES: usize = 2;
 
 /// The block sizes in KiB of a workload that is not the thesis's.
 const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
@@ -27,6 +28,8 @@ struct Runs {
     job: Job,
     /// The schemes, each with its block size in KiB.
     runs: Vec<(&'static Scheme, Option<u64>)>,
+    /// Sentences about the schemes that were left out though they were named.
+    left_out: Vec<String>,
 }
 
 /// Runs the workloads, and returns their rows.
@@ -38,7 +41,7 @@ pub(super) fn workloads(
     let (printed, plans) = (Printed::tables(), plan(options)?);
     let all = plans.iter().map(|plan| plan.runs.len() as u64).sum();
     let (mut rows, mut done) = (Vec::new(), 0);
-    for Runs { letter, job, runs } in &plans {
+    for Runs { letter, job, runs, left_out } in &plans {
         let baseline = twice(&SCHEMES[0], &trial_of(options, letter, job, &SCHEMES[0], None))?;
         let before = rows.len();
         for (scheme, block_kib) in runs {
@@ -60,7 +63,9 @@ pub(super) fn workloads(
             });
             done += 1;
         }
-        found(table::of_workload(&rows[before..], &printed, &options.prices));
+        let mut section = table::of_workload(&rows[before..], &printed, &options.prices);
+        left_out.iter().for_each(|line| section.say(line.clone()));
+        found(section);
     }
     if let Some(section) = table::each_access(&rows, &printed) {
         found(section);
@@ -129,17 +134,22 @@ fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
                 |kib: &Option<u64>| kib.is_none_or(|kib| ORAM_BYTES / (kib << 10) <= scheme.most_blocks);
             sizes.into_iter().filter(fits).map(|kib| (scheme, kib)).collect::<Vec<_>>()
         };
-        Ok(Runs { letter, job, runs: schemes.iter().copied().flat_map(of_scheme).collect() })
+        let runs: Vec<_> = schemes.iter().copied().flat_map(of_scheme).collect();
+        let is_left_out = |scheme: &&&Scheme| !runs.iter().any(|(run, _)| run.name == scheme.name);
+        let left_out = schemes.iter().filter(is_left_out).filter(|_| !options.schemes.is_empty());
+        let left_out = left_out.map(|scheme| {
+            let Scheme { name, most_blocks, .. } = scheme;
+            format!(
+                "{name} is left out: it is run with at most {most_blocks} blocks. Choose a larger --block."
+            )
+        });
+        Ok(Runs { letter, job, left_out: left_out.collect(), runs: runs.clone() })
     };
     options.letters().into_iter().map(plan).collect()
 }
 
 /// The schemes that were asked for.
 fn chosen(options: &Options) -> Result<Vec<&'static Scheme>, ThesisError> {
-    if let Some(bytes) = options.block_bytes.iter().find(|bytes| !is_a_block(**bytes)) {
-        let known = "a multiple of 1 KiB from 4 KiB to 16 MiB".to_owned();
-        return Err(ThesisError::Unknown { what: "block", name: bytes.to_string(), known });
-    }
     if options.schemes.is_empty() {
         return Ok(schemes::all().take(SCHEMES.len()).collect());
     }
@@ -151,12 +161,10 @@ fn chosen(options: &Options) -> Result<Vec<&'static Scheme>, ThesisError> {
         })
     };
     let mut named: Vec<&'static Scheme> = options.schemes.iter().map(find).collect::<Result<_, _>>()?;
+    let mut seen = BTreeSet::new();
+    named.retain(|scheme| seen.insert(scheme.name));
     if !named.iter().any(|scheme| scheme.name == BASELINE) {
         named.splice(0..0, schemes::named(BASELINE));
     }
     Ok(named)
-}
-
-fn is_a_block(bytes: u64) -> bool {
-    bytes.is_multiple_of(1 << 10) && (4 << 10..=16 << 20).contains(&bytes)
 }

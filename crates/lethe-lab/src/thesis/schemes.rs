@@ -4,7 +4,7 @@ use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
 use super::trial::{Made, State, Trial};
-use super::{partitions, plain, rings};
+use super::{objects, partitions, plain, rings};
 use crate::virtual_time::StoreShape;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
@@ -81,7 +81,7 @@ pub(super) const SCHEMES: [Scheme; 16] = [
     Scheme { name: "ring-thesis", printed: Some("ring"), run: rings::of_the_proxy, ..BLOCKS },
     ours("ring-33-48-63", rings::of_the_thesis_together),
     ours("ring", rings::planned),
-    Scheme { under_objects: true, ..ours("serve", rings::served) },
+    Scheme { under_objects: true, ..ours("serve", objects::served) },
     ours("curious", partitions::curious_together),
     ours("oblivistore", partitions::oblivistore_together),
     ours("path-paper", path_of_the_paper),

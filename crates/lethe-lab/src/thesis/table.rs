@@ -40,7 +40,8 @@ pub(super) fn of_workload(rows: &[Row], printed: &Printed, others: &[Provider]) 
         );
         relative.rows.push(cells);
     }
-    let title = format!("Workload {letter} (in brackets: the thesis)");
+    let brackets = if printed.baseline(letter).is_some() { " (in brackets: the thesis)" } else { "" };
+    let title = format!("Workload {letter}{brackets}");
     let mut section = Section::new(format!("workload-{}", letter.to_lowercase()), title);
     section.show(traffic);
     section.show(relative);

@@ -135,7 +135,7 @@ fn an_unknown_name_is_told_the_known_ones() {
     assert!(refused(quick("F", &[])).contains("the workload F is unknown: choose A, B, C, D, E, or a file"));
     assert!(refused(quick("A", &["rings"])).contains("blocks-together, curious-thesis"));
     let options = Options { block_bytes: vec![1000], ..quick("A", &[]) };
-    assert!(refused(options).contains("the block 1000"));
+    assert!(refused(options).contains("the block of 1000 bytes"));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::drive::{self, Blocks, Course, How};
 use super::error::ThesisError;
 use super::job::{Job, Step};
-use super::objects::Objects;
 use super::ran::{self, Filling, Ran};
+use super::recorded::Recorded;
 use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
 use lethe_core::block_header::HEADER_BYTES;
 use lethe_core::layout::Layout;
@@ -43,7 +43,7 @@ pub(super) struct Trial<'a> {
     /// block, as in the thesis's proxy. Otherwise a block is payload.
     pub(super) as_proxy: bool,
     /// The accesses of the object layer; none if the blocks of objects are accessed as they are.
-    pub(super) objects: Option<&'a Objects>,
+    pub(super) objects: Option<&'a Recorded>,
 }
 
 /// A scheme that was made for a trial.
@@ -129,7 +129,10 @@ impl Trial<'_> {
         let store = SimulatedStore::new(shape, clock.clone(), network.clone());
         let Made { oram, local_bytes, period, state } = make(store)?;
         let count = |step: &Step| step.blocks(&places[step.object], payload).count() as u64;
-        let accesses: u64 = self.job.steps.iter().map(count).sum();
+        let accesses = match self.objects {
+            Some(recorded) => recorded.accesses(),
+            None => self.job.steps.iter().map(count).sum(),
+        };
         let (worn, repeats) = match state {
             State::Fresh => (0, 1),
             State::InUse(worn) if self.once => (worn, 1),

@@ -31,7 +31,7 @@ its Git server, and at most 66.5 times the dollars, which it calls not prohibiti
 the slowdown alone. E (E-Government): answers as for A, and a processor that peaks below 80 %. Virtual time has no \
 processor: a run of ours that answers in time leaves E open. Runs in which fewer than four evictions came due are left out, \
 and schemes that stand still for a rebuild. \
-Dollars are those of IBM in the thesis's Table 4.5. \"ring\" and \"path\" trust a quarter of the capacity.";
+Dollars are those of IBM in the thesis's Table 4.5. \"ring\", \"serve\" and \"path\" trust a quarter of the capacity.";
 
 /// A run, as far as a verdict needs it.
 #[derive(Clone, Debug)]

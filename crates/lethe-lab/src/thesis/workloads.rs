@@ -19,7 +19,8 @@ pub(super) const WORKLOADS: [(&str, &str); 5] = [
 pub(super) fn read(name: &str) -> Result<(String, Workload), ThesisError> {
     let letter = name.to_uppercase();
     if let Some((_, text)) = WORKLOADS.iter().find(|(known, _)| *known == letter) {
-        return Ok((letter, Workload::parse(text)?));
+        let workload = parse(name, text)?;
+        return Ok((letter, workload));
     }
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "xml") {
@@ -30,8 +31,12 @@ pub(super) fn read(name: &str) -> Result<(String, Workload), ThesisError> {
         return Err(ThesisError::Unknown { what: "workload", name: name.to_owned(), known });
     }
     let text = fs::read_to_string(path).map_err(|error| ThesisError::File(path.to_owned(), error))?;
-    let workload = Workload::parse(&text)?;
+    let workload = parse(name, &text)?;
     Ok((workload.name.clone(), workload))
+}
+
+fn parse(name: &str, text: &str) -> Result<Workload, ThesisError> {
+    Workload::parse(text).map_err(|error| ThesisError::Workload(name.to_owned(), error))
 }
 
 /// The sizes of the files that they write.

@@ -4,14 +4,14 @@ use crate::config::interval::Interval;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
+use crate::vault::prices;
 use crate::vault::process_memory::process_memory;
 use anyhow::{Context, Result, anyhow};
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use lethe_lab::plan::{BLOCK_BYTES, ObjectSizes, Order, Plan, Work};
 use lethe_lab::virtual_time::ServerTime;
-use lethe_store::{BitsPerSecond, LinkSpeed, PriceTable, Prices};
-use std::fs;
+use lethe_store::{BitsPerSecond, LinkSpeed, Prices};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -20,6 +20,9 @@ const UNITS: [(&str, f64); 5] =
     [("second", 1.0), ("hour", 3600.0), ("day", 86_400.0), ("week", 604_800.0), ("month", MONTH)];
 /// A month in seconds: a twelfth of 365 days.
 const MONTH: f64 = 365.0 * 86_400.0 / 12.0;
+
+/// The most reads or writes of a month.
+const MOST_A_MONTH: f64 = 1e12;
 
 #[derive(Args)]
 #[command(
@@ -50,10 +53,10 @@ pub(super) struct Arguments {
     /// The time that the store takes for a GET and for a PUT, or for both
     #[arg(long, value_name = "TIMES", value_delimiter = ',', default_value = "0s")]
     server_time: Vec<Interval>,
-    /// The prices: a name of the shipped table, or FILE#NAME
+    /// The prices: a name of the shipped table, FILE#NAME, or a file with one table
     #[arg(long, value_name = "NAME", default_value = "s3-standard")]
     prices: String,
-    /// The memory that the trusted side may take
+    /// The memory that the trusted side may take, as a rule: at times it is a few per cent more
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     trusted_memory: Size,
     /// Sizes of blocks to look at, such as 64KiB,1MiB [default: 16KiB, 64KiB, 256KiB and 1MiB]
@@ -90,7 +93,10 @@ impl FromStr for Rate {
             number.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
         let seconds = UNITS.iter().find(|(name, _)| *name == unit.trim());
         match (number, seconds) {
-            (Some(number), Some((_, seconds))) => Ok(Rate(number * MONTH / seconds)),
+            (Some(number), Some((_, seconds))) if number * MONTH / seconds <= MOST_A_MONTH => {
+                Ok(Rate(number * MONTH / seconds))
+            }
+            (Some(_), Some(_)) => Err("a month has at most 1e12 of them".into()),
             _ => {
                 Err("write a number and a unit of time, such as 1000/day (second, hour, day, week, month)"
                     .into())
@@ -130,15 +136,9 @@ fn misused(error: &str) -> anyhow::Error {
 
 impl Arguments {
     fn prices(&self) -> Result<Prices> {
-        let (table, name) = match self.prices.split_once('#') {
-            Some((file, name)) => {
-                let text =
-                    fs::read_to_string(file).with_context(|| format!("--prices {file} cannot be read"))?;
-                (text.parse::<PriceTable>().with_context(|| format!("--prices {file}"))?, name)
-            }
-            None => (PriceTable::shipped(), self.prices.as_str()),
-        };
-        table.get(name).cloned().map_err(|error| misused(&format!("--prices: {error}")))
+        let asked = &self.prices;
+        let (_, prices) = prices::named(asked).map_err(|why| misused(&format!("--prices {asked}: {why}")))?;
+        Ok(prices)
     }
 
     fn sizes(&self) -> Result<ObjectSizes> {
@@ -166,9 +166,16 @@ impl Arguments {
             [get, put] => ServerTime { get: get.0, put: put.0 },
             _ => return Err(misused("--server-time takes one time or two: write such as 5ms,80ms")),
         };
+        let sizes = self.sizes()?;
+        if sizes.greatest() > self.capacity.0 {
+            let (greatest, capacity) = (Size(sizes.greatest()), self.capacity);
+            return Err(misused(&format!(
+                "--objects: one of {greatest} does not fit into --capacity {capacity}: give more, or smaller objects"
+            )));
+        }
         Ok(Work {
             capacity: self.capacity.0,
-            sizes: self.sizes()?,
+            sizes,
             reads: self.reads.0,
             writes: self.writes.0,
             speed: self.link.0,
@@ -178,6 +185,12 @@ impl Arguments {
             block_bytes: self.blocks()?,
         })
     }
+}
+
+/// A word as a shell takes it.
+fn in_a_shell(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./#".contains(letter);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit> {
@@ -191,10 +204,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit> {
     let flags = plan.best_vault().and_then(|choice| choice.flags.as_ref());
     match (flags, plan.nearest()) {
         (Some(flags), _) => {
-            say!(
-                "The first of these that a vault runs:\n\n  lethe init {flags} --prices {}",
-                arguments.prices
-            );
+            let prices = in_a_shell(&arguments.prices);
+            say!("The first of these that a vault runs:\n\n  lethe init {flags} --prices {prices}");
             Ok(Exit::Success)
         }
         (None, Some(nearest)) => {
@@ -221,9 +232,16 @@ mod tests {
         assert!((rate("12/month") - 12.0).abs() < 1e-9 && (rate("12") - 12.0).abs() < 1e-9);
         assert!((rate("1/day") - 365.0 / 12.0).abs() < 1e-9);
         assert!((rate("0.5/second") - 0.5 * MONTH).abs() < 1e-6);
-        for text in ["", "x/day", "1/fortnight", "-1/day", "inf/day", "1/"] {
+        for text in ["", "x/day", "1/fortnight", "-1/day", "inf/day", "1/", "1e300/second", "1e13"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_word_for_the_shell_is_quoted_where_it_must_be() {
+        assert_eq!(in_a_shell("prices/mine.toml#a-b"), "prices/mine.toml#a-b");
+        assert_eq!(in_a_shell("sp ace/pr.toml#mine"), "'sp ace/pr.toml#mine'");
+        assert_eq!(in_a_shell("it's"), r"'it'\''s'");
     }
 
     #[test]

@@ -28,16 +28,18 @@ const MODULE: Part = Part {
 };
 
 /// The files of the page, with their types.
-const FILES: [(&str, &str, &str); 18] = [
+const FILES: [(&str, &str, &str); 20] = [
     ("/", HTML, include_str!("../../../../web/page/index.html")),
     ("/style.css", "text/css; charset=utf-8", include_str!("../../../../web/page/style.css")),
     ("/main.js", SCRIPT, include_str!("../../../../web/page/main.js")),
+    ("/colours.js", SCRIPT, include_str!("../../../../web/page/colours.js")),
     ("/drawing.js", SCRIPT, include_str!("../../../../web/page/drawing.js")),
     ("/engine.js", SCRIPT, include_str!("../../../../web/page/engine.js")),
     ("/game.js", SCRIPT, include_str!("../../../../web/page/game.js")),
     ("/game_pane.js", SCRIPT, include_str!("../../../../web/page/game_pane.js")),
     ("/layout.js", SCRIPT, include_str!("../../../../web/page/layout.js")),
     ("/network.js", SCRIPT, include_str!("../../../../web/page/network.js")),
+    ("/picture.js", SCRIPT, include_str!("../../../../web/page/picture.js")),
     ("/player.js", SCRIPT, include_str!("../../../../web/page/player.js")),
     ("/random.js", SCRIPT, include_str!("../../../../web/page/random.js")),
     ("/recording.js", SCRIPT, include_str!("../../../../web/page/recording.js")),
@@ -75,6 +77,8 @@ pub(super) struct Arguments {
 /// # Errors
 /// The schemes cannot be had, or the port is taken.
 pub(super) async fn run(Arguments { port, module }: Arguments) -> Result<Exit> {
+    // A port that is taken is told before anything is built.
+    let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), "--port".into())?;
     let path = module.map_or_else(find, Ok)?;
     let module = tokio::fs::read(&path).await.with_context(|| path.display().to_string())?;
     if !module.starts_with(b"\0asm") {
@@ -83,7 +87,6 @@ pub(super) async fn run(Arguments { port, module }: Arguments) -> Result<Exit> {
             path.display()
         );
     }
-    let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), "--port".into())?;
     let address = listener.local_addr()?;
     let mut interrupts = Interrupts::listen()?;
     let listener = tokio::net::TcpListener::from_std(listener)?;

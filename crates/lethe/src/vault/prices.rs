@@ -13,30 +13,41 @@ const DEFAULT: &str = "s3-standard";
 /// There are no such prices.
 pub fn asked(settings: &Settings) -> Result<Option<Prices>, SettingsError> {
     let Some(asked) = &settings.prices else { return Ok(None) };
-    let shipped = PriceTable::shipped();
     // A name in the configuration arrives joined to the configuration's folder.
     let name = asked.file_name().filter(|_| !asked.exists()).map(|name| name.to_string_lossy());
-    if let Some(Ok(prices)) = name.map(|name| shipped.get(&name).cloned()) {
+    if let Some(Ok(prices)) = name.map(|name| PriceTable::shipped().get(&name).cloned()) {
         return Ok(Some(prices));
     }
     let asked = asked.to_string_lossy();
-    let wrong = |why: String| SettingsError::Prices {
+    named(&asked).map(|(_, prices)| Some(prices)).map_err(|why| SettingsError::Prices {
         name: settings.origins.name(PRICES),
         asked: asked.to_string(),
         why,
-    };
-    let (file, name) = asked.rsplit_once('#').map_or((&*asked, None), |(file, name)| (file, Some(name)));
+    })
+}
+
+/// The prices of a name of the table that comes with Lethe, of `FILE#NAME`, or of a file with one table; with their name.
+///
+/// # Errors
+/// The reason why there are no such prices.
+pub fn named(asked: &str) -> Result<(String, Prices), String> {
+    let shipped = PriceTable::shipped();
+    if let Ok(prices) = shipped.get(asked) {
+        return Ok((asked.to_owned(), prices.clone()));
+    }
+    let (file, name) = asked.rsplit_once('#').map_or((asked, None), |(file, name)| (file, Some(name)));
     let text = std::fs::read_to_string(file).map_err(|error| {
         let names = shipped.names().collect::<Vec<_>>().join(", ");
-        wrong(format!("this is neither one of {names} nor a file that can be read ({error})"))
+        format!("this is neither one of {names} nor a file that can be read ({error})")
     })?;
-    let table: PriceTable = text.parse().map_err(|error: PriceError| wrong(error.to_string()))?;
+    let table: PriceTable = text.parse().map_err(|error: PriceError| error.to_string())?;
     let mut names = table.names();
     let name = match (name, names.next(), names.next()) {
         (Some(name), _, _) | (None, Some(name), None) => name,
-        _ => return Err(wrong(format!("it does not hold exactly one table: write {file}#NAME"))),
+        _ => return Err(format!("it does not hold exactly one table: write {file}#NAME")),
     };
-    table.get(name).cloned().map(Some).map_err(|error| wrong(error.to_string()))
+    let prices = table.get(name).map_err(|error| error.to_string())?;
+    Ok((name.to_owned(), prices.clone()))
 }
 
 /// The prices that hold where none are asked for.

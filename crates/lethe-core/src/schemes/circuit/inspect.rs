@@ -2,13 +2,13 @@
 
 use super::CircuitOram;
 use crate::inspect::{self, Inspect, Inspection, TrustedBlock};
-use crate::position_map::flat::FlatPositionMap;
 use crate::store::Store;
 use alloc::vec::Vec;
 
-impl<S: Store, R> Inspect for CircuitOram<S, FlatPositionMap<S::Error>, R> {
+impl<S: Store, P: Inspect, R> Inspect for CircuitOram<S, P, R> {
     /// Adds the blocks of held buckets to the stash: they are on the trusted side for now.
     fn inspect(&self) -> Option<Inspection> {
+        let map = self.positions.inspect()?;
         let state = self.state.borrow();
         let held = &state.work.held;
         // An operation that has taken them leaves buckets of no bytes.
@@ -23,13 +23,12 @@ impl<S: Store, R> Inspect for CircuitOram<S, FlatPositionMap<S::Error>, R> {
         }));
         Some(Inspection {
             stash,
-            positions: self.positions.look(inspect::leaves),
             stale: held.buckets().to_vec(),
             counters: alloc::vec![
                 ("accesses", state.schedule.accesses),
                 ("evictions", state.schedule.evictions)
             ],
-            ..Inspection::default()
+            ..map
         })
     }
 }

@@ -2,14 +2,14 @@
 
 use super::RingOram;
 use crate::inspect::{self, Inspect, Inspection};
-use crate::position_map::flat::FlatPositionMap;
 use crate::store::Store;
 use crate::words::{BlockId, Slot};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-impl<S: Store, R> Inspect for RingOram<S, FlatPositionMap<S::Error>, R> {
+impl<S: Store, P: Inspect, R> Inspect for RingOram<S, P, R> {
     fn inspect(&self) -> Option<Inspection> {
+        let map = self.positions.inspect()?;
         let state = self.state.borrow();
         let metadata = &state.metadata;
         let mut used = Vec::new();
@@ -25,7 +25,6 @@ impl<S: Store, R> Inspect for RingOram<S, FlatPositionMap<S::Error>, R> {
         }
         Some(Inspection {
             stash: inspect::stash(&state.stash),
-            positions: self.positions.look(inspect::leaves),
             used,
             placed: Some(placed),
             counters: alloc::vec![
@@ -33,7 +32,7 @@ impl<S: Store, R> Inspect for RingOram<S, FlatPositionMap<S::Error>, R> {
                 ("evictions", state.schedule.evictions),
                 ("buckets to reshuffle", state.worn.len() as u64),
             ],
-            ..Inspection::default()
+            ..map
         })
     }
 }

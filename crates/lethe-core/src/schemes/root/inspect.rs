@@ -1,13 +1,11 @@
-//! A look at the trusted state of a Root ORAM.
+//! A look at the position map of a Root ORAM: all else is Path ORAM's.
 
-use super::{NearPositionMap, RootOram};
-use crate::inspect::{Inspect, Inspection};
-use crate::store::Store;
+use super::NearPositionMap;
+use crate::inspect::{Inspect, Inspection, leaves};
 use rand_core::RngCore;
 
-impl<S: Store, R: RngCore> Inspect for RootOram<S, R> {
+impl<E, R: RngCore> Inspect for NearPositionMap<E, R> {
     fn inspect(&self) -> Option<Inspection> {
-        let map: &NearPositionMap<S::Error, R> = self.positions();
-        Some(map.look(|positions| self.inspect_with(positions)))
+        Some(Inspection { positions: self.look(leaves), ..Inspection::default() })
     }
 }

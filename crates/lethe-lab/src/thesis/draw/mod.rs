@@ -44,6 +44,9 @@ impl Job {
                 draft.job.prepared = draft.job.steps.len();
             }
         }
+        if draft.job.steps.is_empty() {
+            return Err(ThesisError::Unsupported("it reads and writes nothing: add a work that does".into()));
+        }
         Ok(draft.job)
     }
 }
@@ -232,7 +235,9 @@ impl Draft<'_> {
     fn count(&mut self) -> Result<(), ThesisError> {
         self.operations += 1;
         if self.operations > MOST_OPERATIONS {
-            let why = format!("it has more than {MOST_OPERATIONS} operations: end its works earlier");
+            let why = format!(
+                "it has more than {MOST_OPERATIONS} operations, or no end that they reach: end its works earlier, by totalOps"
+            );
             return Err(ThesisError::Unsupported(why));
         }
         Ok(())
@@ -261,7 +266,8 @@ fn without_bytes(object: Option<usize>) -> Asked {
 /// The sizes of the files of a folder of this machine, in the order of their names.
 fn sizes_of_files(path: &Path, unknown: FolderError) -> Result<Vec<u64>, ThesisError> {
     if !path.is_dir() {
-        return Err(unknown.into());
+        let why = format!("{unknown}; and there is no folder {} on this machine", path.display());
+        return Err(ThesisError::Unsupported(why));
     }
     let unreadable = |error| ThesisError::File(path.to_owned(), error);
     let mut files = BTreeMap::new();

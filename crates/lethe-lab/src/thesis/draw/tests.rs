@@ -158,9 +158,16 @@ fn the_files_of_a_folder_that_is_there_have_their_own_sizes() {
     };
     let job = drawn(&work(folder.path().to_str().unwrap()), 1).unwrap();
     assert_eq!(job.sizes[16..], [5, 7]);
-    let error = drawn(&work("/nowhere"), 1).unwrap_err();
-    let source = std::error::Error::source(&error).unwrap().to_string();
-    assert!(source.contains("nowhere"), "{source}");
+    let error = drawn(&work("/nowhere/at-all"), 1).unwrap_err().to_string();
+    assert!(error.contains("no folder /nowhere/at-all on this machine"), "{error}");
+}
+
+#[test]
+fn a_workload_that_moves_nothing_is_refused() {
+    let text = r#"<workload name="mine" description=""><storage type="swift"/><workflow>
+<workstage name="init"><work type="init" workers="1" config="containers=r(1,2)"/></workstage></workflow></workload>"#;
+    let error = drawn(text, 1).unwrap_err().to_string();
+    assert!(error.contains("reads and writes nothing"), "{error}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::options::Options;
 use super::runs::job_of;
 use super::section::Section;
 use super::trial::Trial;
-use super::{plain, rings, schemes};
+use super::{objects, plain, rings, schemes};
 use crate::bench::Progress;
 use both::Both;
 use lethe_vault::SchemeParameters;
@@ -29,6 +29,9 @@ const SCHEMES: [&str; 5] = ["none", "blocks", "ring", "path", "serve"];
 const BLOCK_BYTES: u64 = 1 << 20;
 /// Bytes of the least ORAM that is chosen.
 const LEAST_ORAM: u64 = 64 << 20;
+
+/// The most bytes that a run lays down, for each byte of its ORAM: the store with old versions, and the trusted disk.
+const ROOM: u64 = 6;
 
 /// Runs the workloads that are named, or A, and returns a section for each.
 pub(super) fn sections(
@@ -46,6 +49,7 @@ pub(super) fn sections(
         }
         let job = without_unused(&job);
         let trial = trial(options, &job);
+        check_room(trial.oram_bytes)?;
         let schemes = chosen(options)?;
         let mut all = Vec::new();
         for (done, scheme) in schemes.iter().enumerate() {
@@ -53,6 +57,24 @@ pub(super) fn sections(
             all.push(both(&runtime, scheme, &trial, options)?);
         }
         found(table::of(&letter, &trial, &all));
+    }
+    Ok(())
+}
+
+/// Checks that the temporary folder has room for an ORAM and its store.
+fn check_room(oram_bytes: u64) -> Result<(), ThesisError> {
+    let folder = tempfile::env::temp_dir();
+    let about = rustix::fs::statvfs(&folder).map_err(ThesisError::live)?;
+    let (free, needed) = (about.f_bavail.saturating_mul(about.f_frsize), oram_bytes.saturating_mul(ROOM));
+    if needed > free {
+        let folder = folder.display();
+        let why = format!(
+            "an ORAM of {} MiB needs about {} MiB in {folder}, where {} MiB are free: give a smaller --oram, or another TMPDIR",
+            oram_bytes >> 20,
+            needed >> 20,
+            free >> 20
+        );
+        return Err(ThesisError::Live(why.into()));
     }
     Ok(())
 }
@@ -113,7 +135,7 @@ fn both(
         "none" => plain::objects(trial)?,
         "blocks" => plain::blocks_one_by_one(&as_proxy)?,
         "path" => schemes::path_planned(trial)?,
-        "serve" => rings::served(trial)?,
+        "serve" => objects::served(trial)?,
         _ => rings::planned(trial)?,
     };
     Ok(Both { scheme, real, computed })

@@ -92,6 +92,9 @@ fn gaps(letter: &str, all: &[Both]) -> Sheet {
 beside slots and buckets):";
     let header = [
         "scheme",
+        "accesses",
+        "virtual",
+        "gap, %",
         "runtime, s",
         "virtual",
         "gap, %",
@@ -110,6 +113,7 @@ beside slots and buckets):";
         let real = both.real.ran;
         let mut cells = vec![both.scheme.to_owned()];
         for (real, computed, digits) in [
+            (real.accesses as f64, computed.accesses as f64, 0),
             (real.runtime.as_secs_f64(), computed.runtime.as_secs_f64(), 2),
             (requests(&real), requests(&computed), 0),
             (moved(&real) - both.real.shipped_bytes as f64 / MEGA, moved(&computed), 1),

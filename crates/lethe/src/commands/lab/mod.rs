@@ -1,5 +1,7 @@
 //! `lethe lab`: experiments of the literature, done again.
 
+mod output;
+mod scratch;
 mod thesis;
 
 use crate::runtime::exit::Exit;

@@ -1,11 +1,14 @@
 //! `lethe lab thesis`
 
+use super::output::Output;
+use super::scratch;
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{complain, say};
 use crate::runtime::progress::{self, Lines};
 use crate::vault::device::VaultDevice;
+use crate::vault::prices as prices_of;
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
@@ -15,9 +18,6 @@ use lethe_lab::bench::Progress;
 use lethe_lab::prices::{self, Provider};
 use lethe_lab::thesis::{self, About, CountFilling, Folder, Options, Part, ThesisError};
 use lethe_lab::virtual_time::ServerTime;
-use lethe_store::PriceTable;
-use std::fs::{self, File};
-use std::io::BufWriter;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -166,6 +166,9 @@ impl Arguments {
         if self.real && !parts.contains(&Part::Real) {
             parts.push(Part::Real);
         }
+        if self.oram.is_some() && !parts.contains(&Part::Real) {
+            return Err(misused("--oram is the size of an ORAM in real time: add --real, or leave it out"));
+        }
         Ok(Options {
             parts,
             workloads: self.workload.clone(),
@@ -224,17 +227,11 @@ impl Arguments {
     }
 }
 
-/// The provider of a name, or of `FILE#NAME`.
+/// The provider of a name, or of a file.
 fn provider(given: &str) -> Result<Provider> {
-    let (table, name) = match given.split_once('#') {
-        Some((file, name)) => {
-            let text = fs::read_to_string(file).with_context(|| format!("--prices {file} cannot be read"))?;
-            (text.parse::<PriceTable>().with_context(|| format!("--prices {file}"))?, name)
-        }
-        None => (PriceTable::shipped(), given),
-    };
-    let prices = table.get(name).cloned().map_err(|error| misused(&format!("--prices: {error}")))?;
-    Ok(Provider { name: name.to_owned(), prices })
+    let (name, prices) =
+        prices_of::named(given).map_err(|why| misused(&format!("--prices {given}: {why}")))?;
+    Ok(Provider { name, prices })
 }
 
 fn misused(error: &str) -> anyhow::Error {
@@ -243,10 +240,10 @@ fn misused(error: &str) -> anyhow::Error {
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let options = arguments.options()?;
-    let csv = arguments
-        .csv
-        .as_ref()
-        .map(|path| File::create(path).with_context(|| format!("{} cannot be written", path.display())));
+    let _scratch = scratch::lay_down()?;
+    let csv = arguments.csv.as_ref().map(|path| {
+        Output::open(path).with_context(|| format!("--csv {} cannot be written", path.display()))
+    });
     let csv = csv.transpose()?;
     let folder = arguments.report.as_ref().map(|path| {
         Folder::open(path).with_context(|| format!("--report {} cannot be written", path.display()))
@@ -263,7 +260,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         report => report?,
     };
     if let Some(csv) = csv {
-        report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
+        csv.write(|mut file| report.write_csv(&mut file)).context("--csv")?;
     }
     if let Some(folder) = folder {
         report.write_into(&folder, &arguments.about(&options)).context("--report")?;

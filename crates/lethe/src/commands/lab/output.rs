@@ -1,0 +1,74 @@
+//! A file of figures: the one that was there stays as it was until the new one is whole.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file that can be written.
+pub(super) enum Output {
+    /// A new file beside the one that it replaces.
+    New(NamedTempFile, PathBuf),
+    /// A pipe or a device, which is written as it is.
+    Stream(File),
+}
+
+impl Output {
+    /// Sees whether the file can be written.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+            return File::options().write(true).open(path).map(Output::Stream);
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // As any new file: what the process's mask leaves.
+        let new = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
+        Ok(Output::New(new, path.to_owned()))
+    }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(super) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let whole = |file: &mut dyn Write| {
+            let mut file = BufWriter::new(file);
+            write(&mut file)?;
+            file.flush()
+        };
+        match self {
+            Output::Stream(mut file) => whole(&mut file),
+            Output::New(mut new, path) => {
+                whole(&mut new)?;
+                new.persist(path)?;
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_when_the_new_one_is_whole_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("figures.csv");
+        fs::write(&path, "old").unwrap();
+        drop(Output::open(&path).unwrap());
+        let failed = Output::open(&path).unwrap().write(|file| {
+            file.write_all(b"half")?;
+            Err(io::Error::other("the run failed"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        Output::open(&path).unwrap().write(|file| file.write_all(b"new")).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing else is left");
+        assert!(Output::open(&folder.path().join("none/figures.csv")).is_err());
+    }
+}

@@ -1,0 +1,40 @@
+//! The folder of what runs in real time lay down. It goes with the process, also when that is interrupted.
+
+use crate::runtime::interrupt::is_ignored;
+use crate::runtime::output::complain;
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::process;
+use std::thread;
+use tempfile::TempDir;
+use tokio::signal::unix::SignalKind;
+
+/// Lays down all temporary files in a folder from now on, which goes when the answer is dropped, or when the process is told
+/// to end: then it ends with 128 and the number of the signal.
+///
+/// # Errors
+/// There is no folder for temporary files, or the system does not tell of signals.
+pub(super) fn lay_down() -> Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix("lethe-lab-").tempdir().context("a temporary folder")?;
+    let path = folder.path().to_owned();
+    // It fails only if it was said before: then that folder is cleaned up.
+    let _ = tempfile::env::override_temp_dir(&path);
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    if !is_ignored(SignalKind::hangup()) {
+        signals.add_signal(SIGHUP)?;
+    }
+    thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            complain!("lethe lab: interrupted");
+            // Files that are still written may come in between.
+            for _ in 0..3 {
+                if std::fs::remove_dir_all(&path).is_ok() {
+                    break;
+                }
+            }
+            process::exit(128 + signal);
+        }
+    });
+    Ok(folder)
+}

@@ -1,0 +1,28 @@
+// The colours of the page's themes, light and dark.
+
+export const NAMES = [
+  "ground", "line", "ink", "quiet", "accent", "alarm", "cold", "read", "write", "sealed", "trusted",
+];
+
+/** The colour of a block: neighbours differ. */
+function blockColour(block, isDark) {
+  const hue = Math.round((block * 1375.08) % 3600) / 10;
+  return isDark ? `hsl(${hue} 45% 38%)` : `hsl(${hue} 62% 80%)`;
+}
+
+const isDark = (colour) => colour.match(/[\d.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) < 382;
+
+/** The colours of the theme that an element is shown in, or of the one that is named: “light” or “dark”. */
+export function coloursOf(element, theme = "") {
+  const probe = document.createElement("span");
+  probe.style.colorScheme = theme;
+  element.parentElement.append(probe);
+  const read = (name) => {
+    probe.style.color = `var(--${name})`;
+    return [name, getComputedStyle(probe).color];
+  };
+  const found = Object.fromEntries(NAMES.map(read));
+  probe.remove();
+  const hasDarkGround = isDark(found.ground);
+  return { ...found, theme: hasDarkGround ? "dark" : "light", ofBlock: (block) => blockColour(block, hasDarkGround) };
+}

@@ -1,0 +1,120 @@
+//! Schemes of trees over either position map: all of it on the trusted side, or in smaller and smaller trees.
+
+use crate::area;
+use crate::code::Code;
+use crate::driven::{Driven, host};
+use crate::made::{Made, MapShape, PositionMapKind, Setting};
+use crate::memory::Memory;
+use lethe_core::inspect::Inspect;
+use lethe_core::layout::Layout;
+use lethe_core::position_map::PositionMap;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
+use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::ring::{RingOram, RingParameters};
+use lethe_core::words::Bucket;
+use rand_chacha::ChaCha8Rng;
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::rc::Rc;
+
+/// The most blocks for which two leaves are in a PosMap block; of more blocks it is four.
+const FEW_BLOCKS: u64 = 32;
+
+pub(crate) fn text(error: impl Display) -> String {
+    error.to_string()
+}
+
+/// A position map in which nothing is mapped.
+pub(crate) fn flat(capacity: u64) -> FlatPositionMap<Infallible> {
+    FlatPositionMap::new(Positions::new(capacity))
+}
+
+/// The parameters of a scheme that takes any position map.
+pub(crate) trait OverMap {
+    /// The scheme over a memory and a position map.
+    fn over<P>(self, memory: Rc<Memory>, map: P, random: ChaCha8Rng) -> Result<Box<dyn Driven>, String>
+    where
+        P: PositionMap<Error = Infallible> + Inspect + 'static;
+}
+
+impl OverMap for PathParameters {
+    fn over<P>(self, memory: Rc<Memory>, map: P, random: ChaCha8Rng) -> Result<Box<dyn Driven>, String>
+    where
+        P: PositionMap<Error = Infallible> + Inspect + 'static,
+    {
+        PathOram::new(self, Bucket(0), memory, map, random).map(host).map_err(text)
+    }
+}
+
+impl OverMap for RingParameters {
+    fn over<P>(self, memory: Rc<Memory>, map: P, random: ChaCha8Rng) -> Result<Box<dyn Driven>, String>
+    where
+        P: PositionMap<Error = Infallible> + Inspect + 'static,
+    {
+        RingOram::new(self, memory, map, random).map(host).map_err(text)
+    }
+}
+
+impl OverMap for CircuitParameters {
+    fn over<P>(self, memory: Rc<Memory>, map: P, random: ChaCha8Rng) -> Result<Box<dyn Driven>, String>
+    where
+        P: PositionMap<Error = Infallible> + Inspect + 'static,
+    {
+        CircuitOram::new(self, memory, map, random).map(host).map_err(text)
+    }
+}
+
+/// The tree of a scheme.
+pub(crate) struct Tree {
+    /// Its memory, an extent for each level.
+    pub(crate) layout: Layout,
+    /// Blocks in each slot.
+    pub(crate) blocks: u32,
+    /// The pseudocode of the scheme.
+    pub(crate) code: Code,
+}
+
+impl Tree {
+    /// The scheme of these parameters, over the position map of a setting.
+    pub(crate) fn made(self, setting: Setting, scheme: impl OverMap) -> Result<Made, String> {
+        let Tree { mut layout, blocks, code } = self;
+        let mut areas = area::with_entries(area::tree(&layout), blocks);
+        let random = setting.random(0);
+        if setting.map == PositionMapKind::Trusted {
+            let over = |memory| scheme.over(memory, flat(setting.capacity), random);
+            return Made::with_headers(&layout, areas, code, over);
+        }
+        let parameters = recursive_parameters(setting);
+        let first = Bucket(layout.buckets());
+        let levels = parameters.levels().map_err(text)?;
+        for (map, level) in (1..).zip(&levels) {
+            areas = area::with_map(areas, map, &level.layout(), level.blocks_per_bucket);
+            layout.append(&level.layout());
+        }
+        let made = Made::with_headers(&layout, areas, code.with_map(), |memory| {
+            let mut seeds = setting.random(1);
+            let map = RecursivePositionMap::new(&parameters, first, Rc::clone(&memory), &mut seeds);
+            scheme.over(memory, map.map_err(text)?, random)
+        })?;
+        let leaves = parameters.entries_per_block;
+        let shapes = (1..).zip(&levels).map(|(map, level)| {
+            let covers = u64::from(leaves).pow(map);
+            MapShape { blocks: level.capacity, leaves, covers }
+        });
+        Ok(Made { maps: shapes.collect(), ..made })
+    }
+}
+
+/// Few leaves in a PosMap block, and few on the trusted side, so that even eight blocks have a tree for their map.
+fn recursive_parameters(Setting { capacity, batch, .. }: Setting) -> RecursiveParameters {
+    let entries_per_block = if capacity <= FEW_BLOCKS { 2 } else { 4 };
+    RecursiveParameters {
+        blocks: capacity,
+        entries_per_block,
+        flat_limit: 2 * u64::from(entries_per_block),
+        trusted_blocks: 0,
+        max_batch: batch,
+    }
+}

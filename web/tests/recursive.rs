@@ -1,0 +1,186 @@
+//! Position maps in memory: trees of their own, one path of each for an access.
+
+use lethe_web::area::Area;
+use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS};
+use lethe_web::code::Work;
+use lethe_web::made::{PositionMapKind, Setting};
+use lethe_web::picture::Picture;
+use lethe_web::simulation::{Simulation, Stop, read, write};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+
+fn simulation(scheme: &str, capacity: u64, lazy: bool) -> Simulation {
+    let setting = Setting { capacity, seed: 7, batch: 1, map: PositionMapKind::Recursive };
+    Simulation::new(scheme, setting, lazy).expect("the scheme can be made")
+}
+
+/// The schemes whose position map can be recursive.
+fn schemes() -> impl Iterator<Item = &'static str> {
+    ENTRIES.iter().filter(|entry| entry.recursive).map(|entry| entry.name)
+}
+
+/// Steps until nothing is left to do.
+fn settle(simulation: &mut Simulation) -> Vec<Stop> {
+    let mut stops = Vec::new();
+    loop {
+        stops.push(simulation.step().expect("the scheme goes on"));
+        if stops.last().is_some_and(|stop| stop.rests) {
+            return stops;
+        }
+    }
+}
+
+/// Writes into a block at random, and reads one at random. Returns the steps of both.
+fn access(simulation: &mut Simulation, random: &mut ChaCha8Rng, array: &mut [u32]) -> Vec<Stop> {
+    let capacity = array.len() as u64;
+    let block = random.next_u64() % capacity;
+    array[block as usize] = random.next_u32();
+    simulation.ask(write(block, array[block as usize])).expect("the block is there");
+    let mut stops = settle(simulation);
+    let block = random.next_u64() % capacity;
+    simulation.ask(read(block)).expect("the block is there");
+    let reads = settle(simulation);
+    let answer = reads.iter().flat_map(|stop| stop.answers.iter().flatten()).next();
+    assert_eq!(answer, Some(&array[block as usize]), "block {block}");
+    stops.extend(reads);
+    stops
+}
+
+#[test]
+fn a_scheme_over_a_recursive_map_answers_as_an_array_does() {
+    assert_eq!(schemes().collect::<Vec<_>>(), ["path", "ring", "circuit"]);
+    for scheme in schemes() {
+        for (capacity, lazy, maps) in
+            [(LEAST_BLOCKS, false, 1), (32, true, 3), (33, false, 2), (64, false, 2)]
+        {
+            let mut simulation = simulation(scheme, capacity, lazy);
+            assert_eq!(simulation.made().maps.len(), maps, "{scheme} of {capacity}");
+            let (mut random, mut array) = (ChaCha8Rng::seed_from_u64(capacity), vec![0; capacity as usize]);
+            for _ in 0..80 {
+                access(&mut simulation, &mut random, &mut array);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_access_reads_a_path_of_each_map_the_smallest_first_and_then_of_the_tree_of_blocks() {
+    for scheme in schemes() {
+        let mut simulation = simulation(scheme, 32, false);
+        let (mut random, mut array) = (ChaCha8Rng::seed_from_u64(1), vec![0; 32]);
+        // Ring ORAM reads nothing of a bucket that was never written: by then all were.
+        for _ in 0..30 {
+            access(&mut simulation, &mut random, &mut array);
+        }
+        for _ in 0..40 {
+            let stops = access(&mut simulation, &mut random, &mut array);
+            let made = simulation.made();
+            let mut read = Vec::new();
+            // What comes after the answers is owed: paths are written back.
+            for stop in stops.iter().filter(|stop| stop.work != Some(Work::Idle)) {
+                assert!(!stop.lines.is_empty(), "{scheme}: {stop:?}");
+                let Some(operation) = &stop.operation else { continue };
+                let touched: Vec<&Area> =
+                    operation.slots.iter().map(|slot| area_of(&made.areas, *slot)).collect();
+                let map = touched[0].map;
+                let levels = made.areas.iter().filter(|area| area.map == map).count();
+                assert!(touched.iter().all(|area| area.map == map) && !operation.writes);
+                assert_eq!(touched.len(), levels, "{scheme}, map {map:?}: a slot of each level");
+                if let Some(slots) = map.map(|_| &operation.slots) {
+                    let bucket = |(area, slot): (&&Area, &u64)| slot - area.first_slot;
+                    let buckets: Vec<u64> = touched.iter().zip(slots).map(bucket).collect();
+                    assert!(buckets.windows(2).all(|pair| pair[0] == pair[1] / 2), "{scheme}: {buckets:?}");
+                }
+                read.push(map);
+            }
+            assert_eq!(read, [Some(3), Some(2), Some(1), None].repeat(2), "{scheme}");
+        }
+    }
+}
+
+fn area_of(areas: &[Area], slot: u64) -> &Area {
+    areas.iter().find(|area| area.numbers().contains(&slot)).expect("the slot is drawn")
+}
+
+/// Finds a block of the scheme's tree (map 0) or of a map: its part of memory, bucket and entry. Stale slots do not count.
+fn find<'a>(
+    simulation: &'a Simulation,
+    picture: &Picture,
+    map: usize,
+    block: u64,
+) -> Vec<(&'a Area, u64, usize)> {
+    let areas = simulation.made().areas.iter().filter(|area| area.map == (map > 0).then_some(map as u32));
+    let mut found = Vec::new();
+    for (area, slot) in areas.flat_map(|area| area.numbers().map(move |slot| (area, slot))) {
+        let within = slot - area.first_slot;
+        let first = (area.first_entry + within * u64::from(area.entries)) as usize;
+        for entry in (first..first + area.entries as usize).filter(|_| !picture.stale.contains(&slot)) {
+            if picture.blocks[entry] == block as i64 && !picture.old.contains(&entry) {
+                found.push((area, within / u64::from(area.slots), entry));
+            }
+        }
+    }
+    found
+}
+
+/// Looks for a block where its leaf says that it is: on the path to that leaf, or in the stash under it. Returns the
+/// leaves in it, if it is a PosMap block, and whether it is in memory.
+fn look_up(simulation: &Simulation, map: usize, block: u64, leaf: u64) -> (Vec<Option<u64>>, bool) {
+    let picture = Picture::of(simulation);
+    match find(simulation, &picture, map, block)[..] {
+        [] if map == 0 => {
+            let held = picture.stash.iter().find(|held| held.block == block);
+            assert_eq!(held.map(|held| held.leaf), Some(Some(leaf)), "block {block}");
+            (Vec::new(), false)
+        }
+        [] => {
+            let held = picture.maps.stashes[map - 1].iter().find(|held| held.block == block);
+            assert_eq!(held.map(|held| held.leaf), Some(Some(leaf)), "map {map}: {block}");
+            (held.map(|held| held.leaves.clone()).unwrap_or_default(), false)
+        }
+        [(area, bucket, entry)] => {
+            let levels = simulation.made().areas.iter().filter(|other| other.map == area.map);
+            let leaves = levels.map(|level| level.buckets).max().unwrap_or(1);
+            assert_eq!(bucket, leaf * area.buckets / leaves, "map {map}: {block}");
+            (picture.maps.leaves.get(&entry).cloned().unwrap_or_default(), true)
+        }
+        ref several => panic!("map {map}: {block} is in {} places", several.len()),
+    }
+}
+
+#[test]
+fn the_leaves_in_the_maps_lead_from_the_trusted_side_to_each_block() {
+    for scheme in schemes() {
+        // Work that is put off leaves blocks on the trusted side.
+        let mut simulation = simulation(scheme, 32, true);
+        let (mut random, mut array) = (ChaCha8Rng::seed_from_u64(2), vec![0; 32]);
+        let mut seen = [0, 0];
+        for _ in 0..30 {
+            access(&mut simulation, &mut random, &mut array);
+            let maps = &simulation.made().maps;
+            let trusted = Picture::of(&simulation).positions;
+            assert_eq!(trusted.len() as u64, maps[maps.len() - 1].blocks, "{scheme}");
+            for block in 0..32 {
+                let mut mapped = trusted[(block / maps[maps.len() - 1].covers) as usize];
+                for map in (0..=maps.len()).rev() {
+                    let Some(leaf) = mapped else { break };
+                    let here = if map == 0 { block } else { block / maps[map - 1].covers };
+                    let (leaves, is_in_memory) = look_up(&simulation, map, here, leaf);
+                    seen[usize::from(is_in_memory)] += usize::from(map > 0);
+                    if map > 0 {
+                        let within = block / (maps[map - 1].covers / u64::from(maps[map - 1].leaves));
+                        mapped = leaves[within as usize % leaves.len()];
+                    }
+                }
+            }
+        }
+        assert!(seen.iter().all(|seen| *seen > 300), "{scheme}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_scheme_without_a_recursive_map_refuses_it_and_names_those_that_have_one() {
+    let setting = Setting { capacity: 16, seed: 1, batch: 1, map: PositionMapKind::Recursive };
+    let said = Simulation::new("plain", setting, false).err().unwrap_or_default();
+    assert!(said.contains("choose one of path, ring, circuit"), "{said}");
+}
