@@ -39,12 +39,14 @@
 //! wrong, one that must wait for a write-back, or one for which the stash lacks room. Any later error, and any
 //! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Torn`] only.
 
+mod buckets;
 mod incremental;
 #[cfg(feature = "inspect")]
 mod inspect;
 mod parameters;
 mod snapshot;
 
+pub use buckets::BucketsByLevel;
 pub use parameters::{MOST_LEVELS_OF_THREE, PathParameters, PathParametersError};
 pub use snapshot::{FlatPathSnapshot, PathSnapshot, PathSnapshotError};
 
@@ -126,6 +128,18 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         Ok(Self::unchecked(parameters, first_bucket, store, positions, random))
     }
 
+    /// An empty Path ORAM with buckets of several sizes, as [`new`](Self::new) makes one with equal buckets.
+    pub fn with_buckets(
+        buckets: &BucketsByLevel,
+        first_bucket: Bucket,
+        store: S,
+        positions: P,
+        random: R,
+    ) -> Self {
+        let tree = buckets.geometry(first_bucket);
+        Self::over(buckets.parameters().clone(), tree, store, positions, random)
+    }
+
     /// The same with parameters that may be bad: the simulations show what becomes of those.
     pub(crate) fn unchecked(
         parameters: PathParameters,
@@ -135,6 +149,10 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         random: R,
     ) -> Self {
         let tree = parameters.geometry(first_bucket);
+        Self::over(parameters, tree, store, positions, random)
+    }
+
+    fn over(parameters: PathParameters, tree: Geometry, store: S, positions: P, random: R) -> Self {
         let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top);
         PathOram {
             parameters,
@@ -301,13 +319,16 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     fn plan_read(&self, reading: &mut Reading) {
         let mut state = self.state.borrow_mut();
         reading.slots.clear();
+        let mut bytes = 0;
         for path in &reading.paths {
             let below = self.shared_levels(*path, &state.held);
-            let unread = self.tree.levels().skip(below).map(|level| self.tree.bucket(level, *path));
-            reading.slots.extend(unread.map(Slot::only));
+            for level in self.tree.levels().skip(below) {
+                reading.slots.push(Slot::only(self.tree.bucket(level, *path)));
+                bytes += self.bucket_bytes(level);
+            }
             state.held.push(*path);
         }
-        reading.bytes.resize(reading.slots.len() * self.bucket_bytes(), 0);
+        reading.bytes.resize(bytes, 0);
     }
 
     /// The number of untrusted levels of a path that are also on one of the others: paths share a beginning.
@@ -319,11 +340,11 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// Lines 4 and 5: all real blocks of the buckets go into the stash.
     fn take_in(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
         let mut state = self.state.borrow_mut();
-        let entries = self.parameters.blocks_per_bucket as usize;
         let mut sealed_blocks = reading.bytes.chunks_exact(self.entry_bytes());
         for slot in &reading.slots {
             let level = self.tree.level_of(slot.bucket);
-            for entry in sealed_blocks.by_ref().take(entries) {
+            let blocks = self.tree.shape(level).blocks as usize;
+            for entry in sealed_blocks.by_ref().take(blocks) {
                 let (header, payload) = entry.split_at(HEADER_BYTES);
                 let Some((block, leaf)) = block_header::read(header) else {
                     continue;
@@ -367,12 +388,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             let later = self.shared_levels(*path, &state.in_flight[nth + 1..]);
             let first = self.tree.top().0 + later as u32;
             let room = |level: Level| {
-                if level.0 < first { 0 } else { self.parameters.blocks_per_bucket as usize }
+                if level.0 < first { 0 } else { self.tree.shape(level).blocks as usize }
             };
             state.placement.plan(&state.stash, &self.tree, *path, room, |_| true);
             for level in self.tree.levels().skip(later) {
                 writing.buckets.push(self.tree.bucket(level, *path));
-                let end = at + self.bucket_bytes();
+                let end = at + self.bucket_bytes(level);
                 if writing.bytes.len() < end {
                     writing.bytes.resize(end, 0);
                 }
@@ -405,8 +426,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         HEADER_BYTES + self.parameters.block_bytes as usize
     }
 
-    fn bucket_bytes(&self) -> usize {
-        self.parameters.blocks_per_bucket as usize * self.entry_bytes()
+    fn bucket_bytes(&self, level: Level) -> usize {
+        self.tree.shape(level).slot_bytes as usize
     }
 }
 

@@ -60,6 +60,16 @@ pub enum PathParametersError {
         /// L + 1 - top.
         levels: usize,
     },
+    /// Sizes for another number of levels.
+    #[error(
+        "there are bucket sizes for {given} levels, and {levels} levels in untrusted memory: give one for each"
+    )]
+    Levels {
+        /// The sizes that were given.
+        given: usize,
+        /// L + 1 - top.
+        levels: usize,
+    },
     /// The tree is too full for blocks to find their way down.
     #[error(
         "a tree for {most} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket until half of \

@@ -1,7 +1,9 @@
 //! Every scheme against a plain array, on random batches that shrink.
 
 use super::setup::*;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::position_map::recursive::RecursivePositionMap;
+use lethe_core::schemes::path::PathOram;
 use lethe_core::schemes::ring::RingOram;
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::testing::{TraceStore, exercise};
@@ -17,6 +19,19 @@ proptest! {
     ) {
         let store = TraceStore::new(parameters.layout());
         exercise(&flat_path(&parameters, &store, seed), &batches, eager);
+    }
+
+    #[test]
+    fn path_oram_with_buckets_by_level_answers_like_an_array(
+        (buckets, batches) in small_buckets()
+            .prop_flat_map(|b| { let capacity = b.parameters().capacity; (Just(b), batches(capacity)) }),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(buckets.layout());
+        let positions = FlatPositionMap::new(Positions::new(buckets.parameters().capacity));
+        let oram = PathOram::with_buckets(&buckets, Bucket(0), &store, positions, rng(seed));
+        exercise(&oram, &batches, eager);
     }
 
     #[test]

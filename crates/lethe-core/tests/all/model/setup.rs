@@ -8,7 +8,7 @@ use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePosition
 use lethe_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
-use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::path::{BucketsByLevel, PathOram, PathParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::root::{RootOram, RootParameters, root_oram};
@@ -57,6 +57,16 @@ pub(crate) fn small_path() -> impl Strategy<Value = PathParameters> {
         blocks_per_bucket: 4,
         max_batch: MAX_BATCH,
         stash_bound: 1000,
+    })
+}
+
+/// Small trees whose leaves have four blocks, and whose other levels have one to four.
+pub(crate) fn small_buckets() -> impl Strategy<Value = BucketsByLevel> {
+    (small_path(), prop::collection::vec(1u32..=4, 6)).prop_map(|(parameters, sizes)| {
+        let inner = parameters.path_buckets() - 1;
+        let parameters = PathParameters { capacity: 2 << parameters.leaf_level.0, ..parameters };
+        let blocks = sizes.into_iter().take(inner).chain([4]).collect();
+        BucketsByLevel::new(parameters, blocks).unwrap()
     })
 }
 

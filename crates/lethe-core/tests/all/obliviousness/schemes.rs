@@ -7,7 +7,7 @@ use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
-use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::path::{BucketsByLevel, PathOram, PathParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
@@ -106,6 +106,19 @@ fn path_oram_shows_nothing_of_what_was_asked() {
     };
     path_subject(parameters.clone(), run)
         .must_pass("path", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}
+
+#[test]
+fn path_oram_with_buckets_by_level_shows_nothing_of_what_was_asked() {
+    let parameters = path_parameters();
+    let buckets = BucketsByLevel::new(parameters.clone(), vec![1, 2, 2, 3, 4]).expect("valid");
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(buckets.layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = PathOram::with_buckets(&buckets, Bucket(0), &store, positions, rng(seed));
+        drive(&oram, &store, script, pace, working())
+    };
+    path_subject(parameters.clone(), run).must_pass("path, by level", &[Driven::Promptly, Driven::Late]);
 }
 
 pub(crate) fn circuit_parameters() -> CircuitParameters {
