@@ -1,5 +1,8 @@
 //! More than one access at a time, and the rounds of the parallel RAM.
 
+mod common;
+
+use common::settle;
 use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS, MOST_BATCH};
 use lethe_web::driven::Batch;
 use lethe_web::made::{PositionMapKind, Setting};
@@ -18,13 +21,7 @@ fn simulation(scheme: &str, capacity: u64, batch: u32) -> Simulation {
 /// Carries a batch out, and all that it makes due.
 fn carry_out(simulation: &mut Simulation, batch: &Batch) -> Vec<Stop> {
     simulation.ask_all(batch.clone()).expect("the blocks are there");
-    let mut stops = Vec::new();
-    loop {
-        stops.push(simulation.step().expect("the scheme goes on"));
-        if stops.last().is_some_and(|stop| stop.rests) {
-            return stops;
-        }
-    }
+    settle(simulation)
 }
 
 /// A batch at random, a third of which reads, a third writes, and a third asks for nothing.

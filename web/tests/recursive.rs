@@ -1,5 +1,8 @@
 //! Position maps in memory: trees of their own, one path of each for an access.
 
+mod common;
+
+use common::settle;
 use lethe_web::area::Area;
 use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS};
 use lethe_web::code::Work;
@@ -17,17 +20,6 @@ fn simulation(scheme: &str, capacity: u64, lazy: bool) -> Simulation {
 /// The schemes whose position map can be recursive.
 fn schemes() -> impl Iterator<Item = &'static str> {
     ENTRIES.iter().filter(|entry| entry.recursive).map(|entry| entry.name)
-}
-
-/// Steps until nothing is left to do.
-fn settle(simulation: &mut Simulation) -> Vec<Stop> {
-    let mut stops = Vec::new();
-    loop {
-        stops.push(simulation.step().expect("the scheme goes on"));
-        if stops.last().is_some_and(|stop| stop.rests) {
-            return stops;
-        }
-    }
 }
 
 /// Writes into a block at random, and reads one at random. Returns the steps of both.

@@ -1,29 +1,21 @@
 //! Every scheme of the page, one store operation at a time.
 
+mod common;
+
+use common::settle;
 use lethe_web::area::Area;
 use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS};
 use lethe_web::driven::Asked;
 use lethe_web::host::Host;
 use lethe_web::made::{PositionMapKind, Setting};
 use lethe_web::picture::Picture;
-use lethe_web::simulation::{Simulation, Stop, read, write};
+use lethe_web::simulation::{Simulation, read, write};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
 fn simulation(scheme: &str, capacity: u64, lazy: bool) -> Simulation {
     let setting = Setting { capacity, seed: 7, batch: 1, map: PositionMapKind::Trusted };
     Simulation::new(scheme, setting, lazy).expect("the scheme can be made")
-}
-
-/// Steps until nothing is left to do.
-fn settle(simulation: &mut Simulation) -> Vec<Stop> {
-    let mut stops = Vec::new();
-    loop {
-        stops.push(simulation.step().expect("the scheme goes on"));
-        if stops.last().is_some_and(|stop| stop.rests) {
-            return stops;
-        }
-    }
 }
 
 /// Accesses at random, with what an array answers to them.
