@@ -1,6 +1,7 @@
 //! The place of each block: the leaf whose path holds it.
 
 pub mod flat;
+pub mod handed;
 #[cfg(feature = "inspect")]
 mod inspect;
 pub mod recursive;
@@ -13,7 +14,7 @@ use crate::words::{BlockId, Leaf};
 pub struct Lookup {
     /// The block; `None` for a dummy look-up, which looks like any other.
     pub block: Option<BlockId>,
-    /// The leaf that it gets now.
+    /// The leaf that it gets now. The scheme has drawn it; a map may put another one there.
     pub new: Leaf,
     /// The leaf that it had: filled in by the map. `None` if the block was never mapped.
     pub old: Option<Leaf>,

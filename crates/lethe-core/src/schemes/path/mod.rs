@@ -39,6 +39,7 @@
 //! wrong, one that must wait for a write-back, or one for which the stash lacks room. Any later error, and any
 //! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Torn`] only.
 
+mod backend;
 mod buckets;
 mod incremental;
 #[cfg(feature = "inspect")]

@@ -2,6 +2,7 @@
 
 mod array;
 mod curious;
+mod handed;
 mod hierarchical;
 mod oblivistore;
 mod opam;
