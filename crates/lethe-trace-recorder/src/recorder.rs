@@ -15,7 +15,7 @@ const CACHE: (u64, usize) = (256 << 10, 2);
 pub struct Recorder {
     cache: Cache,
     settings: Settings,
-    /// None when the trace is complete.
+    /// The trace, until it is complete.
     trace: Option<Writer<BufWriter<File>>>,
     /// The instruction of the last record, counted from the program's first.
     last: u64,
