@@ -3,7 +3,7 @@
 use lethe_web::simulation::{Simulation, Stop};
 
 /// Steps until nothing is left to do.
-pub fn settle(simulation: &mut Simulation) -> Vec<Stop> {
+pub(crate) fn settle(simulation: &mut Simulation) -> Vec<Stop> {
     let mut stops = Vec::new();
     loop {
         stops.push(simulation.step().expect("the scheme goes on"));
