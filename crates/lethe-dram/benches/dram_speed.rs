@@ -5,26 +5,17 @@
 
 #![allow(clippy::print_stdout, reason = "this is what a bench is for")]
 
+mod random;
+
 use lethe_dram::scheduler::Scheduler;
 use lethe_dram::{
     Block, Cycle, Direction, DramError, Fast, Layout, Memory, PlainLayout, Specification, Stepped,
     SubtreeLayout,
 };
+use random::Random;
 
 /// The blocks of a path: 25 levels, ten of them on chip, four blocks a bucket.
 const PATH: u64 = 60;
-
-/// A generator of numbers that is the same everywhere (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 /// Reads a path, writes it, and reads the next when that is done, or at once.
 fn paths<S: Scheduler>(

@@ -82,7 +82,6 @@ pub struct Processor<T> {
     fetched: u64,
     retired: u64,
     requests: u64,
-    /// Answers that have come for loads in the buffer, by the number of their request; the first of them has `first`.
     posted: Posted,
     counts: Counts,
 }

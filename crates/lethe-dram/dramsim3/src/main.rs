@@ -5,11 +5,15 @@
 //!
 //! It needs CMake and a C++ compiler. The rules that differ are printed below the table.
 
+#[path = "../../benches/random/mod.rs"]
+mod random;
+
 use dramsim3::MemorySystem;
 use lethe_dram::{
     Block, Cycle, Direction, DramError, Field, Layout, Memory, PlainLayout, Queues, Specification,
     SubtreeLayout,
 };
+use random::Random;
 use std::io::Write;
 
 /// The rules of DRAMsim3's scheduler that differ, as its source has them.
@@ -37,18 +41,6 @@ struct Step {
 
 /// The cycles that a read spends in DRAMsim3 before and after its commands, when nothing else is there.
 const PIPELINE: u64 = 2;
-
-/// A generator of numbers that is the same everywhere (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 /// The memory that both model: USIMM's, with what DRAMsim3 can express of queues and refreshes. Its drains have no marks;
 /// from 9 writes to none is what comes nearest to "more than 8, until all have moved on". With marks of 64 and 0, random

@@ -1,6 +1,7 @@
 //! The object layer over a scheme: the accesses that Lethe's gateway makes for a job. They are recorded once, over a device
 //! that holds no bytes, and then any scheme serves them.
 
+use super::drive::How;
 use super::error::ThesisError;
 use super::job::Step;
 use super::ran::Ran;
@@ -17,7 +18,7 @@ use lethe_vault::{SchemeParameters, VaultParameters};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Accesses of a batch of the device, as those of a vault.
-const BATCH: usize = 16;
+const BATCH: usize = How::TOGETHER.batch as usize;
 const CONTAINER: &str = "lab";
 
 /// Ring ORAM as Lethe plans it under the object layer, as `lethe serve` does it.

@@ -143,7 +143,8 @@ fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
                 "{name} is left out: it is run with at most {most_blocks} blocks. Choose a larger --block."
             )
         });
-        Ok(Runs { letter, job, left_out: left_out.collect(), runs: runs.clone() })
+        let left_out = left_out.collect();
+        Ok(Runs { letter, job, runs, left_out })
     };
     options.letters().into_iter().map(plan).collect()
 }
