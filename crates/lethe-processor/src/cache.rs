@@ -46,8 +46,17 @@ pub struct CacheShape {
 pub struct CacheAccess {
     /// True if the line was there.
     pub is_hit: bool,
-    /// The dirty line that had to go.
-    pub written_back: Option<Line>,
+    /// The line that had to go.
+    pub victim: Option<Victim>,
+}
+
+/// A line that had to leave the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// The line.
+    pub line: Line,
+    /// True if the memory does not have its contents.
+    pub is_dirty: bool,
 }
 
 impl Cache {
@@ -76,12 +85,18 @@ impl Cache {
             let entry = Entry::new(line, set[place].is_dirty() || writes);
             set.copy_within(..place, 1);
             set[0] = entry;
-            return CacheAccess { is_hit: true, written_back: None };
+            return CacheAccess { is_hit: true, victim: None };
         }
-        let victim = set[set.len() - 1];
+        let last = set[set.len() - 1];
         set.copy_within(..set.len() - 1, 1);
         set[0] = Entry::new(line, writes);
-        CacheAccess { is_hit: false, written_back: victim.line().filter(|_| victim.is_dirty()) }
+        let victim = last.line().map(|line| Victim { line, is_dirty: last.is_dirty() });
+        CacheAccess { is_hit: false, victim }
+    }
+
+    /// All lines in it.
+    pub fn lines(&self) -> impl Iterator<Item = Line> {
+        self.lines.iter().filter_map(|entry| entry.line())
     }
 
     /// The line of a set that goes next, if it is dirty.
@@ -123,22 +138,24 @@ mod tests {
     }
 
     #[test]
-    fn a_dirty_line_is_written_back_when_it_goes_and_a_clean_one_is_not() {
+    fn a_line_that_goes_is_dirty_if_it_was_written() {
         let mut cache = cache();
         cache.access(Line(0), true);
         cache.access(Line(4), false);
         assert_eq!(cache.dirty_victim(0), Some(Line(0)));
-        assert_eq!(cache.access(Line(8), false).written_back, Some(Line(0)));
-        assert_eq!((cache.dirty_victim(0), cache.access(Line(12), false).written_back), (None, None));
+        assert!(cache.lines().eq([Line(4), Line(0)]));
+        assert_eq!(cache.access(Line(8), false).victim, Some(Victim { line: Line(0), is_dirty: true }));
+        assert_eq!(cache.dirty_victim(0), None);
+        assert_eq!(cache.access(Line(12), false).victim, Some(Victim { line: Line(4), is_dirty: false }));
     }
 
     #[test]
-    fn a_line_that_was_written_back_early_goes_without_being_written_back_again() {
+    fn a_line_that_was_written_back_early_goes_clean() {
         let mut cache = cache();
         cache.access(Line(0), true);
         cache.access(Line(4), false);
         cache.clean(Line(0));
-        assert_eq!(cache.access(Line(8), false).written_back, None);
+        assert_eq!(cache.access(Line(8), false).victim, Some(Victim { line: Line(0), is_dirty: false }));
         cache.clean(Line(100));
         cache.access(Line(4), true);
         cache.access(Line(8), false);

@@ -5,7 +5,7 @@
 //! fetched; a load that misses, so many cycles after its line is there. A store is done like any other instruction: its line
 //! is fetched meanwhile. A fetch stops while the memory owes too many lines of stores and of lines written back.
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Victim};
 use crate::trace::{Kind, Miss};
 use crate::units::{Cycle, Line};
 use std::collections::VecDeque;
@@ -23,12 +23,15 @@ pub struct Shape {
     pub cache: u64,
     /// The most requests for which no instruction waits that the memory may owe: at least 1.
     pub posted: usize,
+    /// True if lines that leave the cache clean are given to the memory as well: it has no copy of what it hands out.
+    pub gives_back: bool,
 }
 
 impl Shape {
     /// The processor of IR-ORAM's Table I, with the pipeline and the write queue of USIMM: width 4, reorder buffer 128, pipeline
     /// 10, 64 requests posted. The table has no latency of its cache: 20 cycles is ours.
-    pub const IR_ORAM: Shape = Shape { width: 4, reorder_buffer: 128, pipeline: 10, cache: 20, posted: 64 };
+    pub const IR_ORAM: Shape =
+        Shape { width: 4, reorder_buffer: 128, pipeline: 10, cache: 20, posted: 64, gives_back: false };
 }
 
 /// A request of the processor to the memory.
@@ -53,6 +56,8 @@ pub enum Reason {
     Store,
     /// The line is dirty and had to leave the cache.
     WriteBack,
+    /// The line is clean and had to leave the cache, and the memory has no copy of it.
+    GiveBack,
 }
 
 /// The next thing that a processor does.
@@ -62,6 +67,8 @@ pub enum Next {
     Request(Request),
     /// It can go on only when the memory has answered a request that was made.
     Waits,
+    /// It makes no request before the cycle that was given.
+    Reached,
     /// It has retired its last instruction in this cycle.
     Done(Cycle),
 }
@@ -77,7 +84,7 @@ pub struct Processor<T> {
     /// The instructions that were fetched and have not retired, oldest first.
     buffer: VecDeque<Instruction>,
     /// Requests for lines that leave the cache, to be made before anything else.
-    written_back: VecDeque<Line>,
+    leaving: VecDeque<Victim>,
     /// The turn of the last fetch, and of the last retirement: `width` turns are a cycle.
     fetched: u64,
     retired: u64,
@@ -130,7 +137,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
             trace,
             next,
             buffer: VecDeque::with_capacity(shape.reorder_buffer),
-            written_back: VecDeque::new(),
+            leaving: VecDeque::new(),
             fetched: 0,
             retired: 0,
             requests: 0,
@@ -156,14 +163,24 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
 
     /// Goes on to the next request. Requests come in the order of their cycles.
     pub fn advance(&mut self) -> Next {
+        self.advance_to(Cycle(u64::MAX))
+    }
+
+    /// Goes on to the next request, or to the first fetch that comes no earlier than `limit`.
+    pub fn advance_to(&mut self, limit: Cycle) -> Next {
+        let limit = limit.0.saturating_mul(self.shape.width);
         loop {
-            if !self.written_back.is_empty() {
+            if !self.leaving.is_empty() {
                 if self.posted.owed == self.shape.posted {
                     return Next::Waits;
                 }
-                if let Some(line) = self.written_back.pop_front() {
-                    return Next::Request(self.post(line, Reason::WriteBack));
+                if let Some(Victim { line, is_dirty }) = self.leaving.pop_front() {
+                    let reason = if is_dirty { Reason::WriteBack } else { Reason::GiveBack };
+                    return Next::Request(self.post(line, reason));
                 }
+            }
+            if self.fetched.max(self.posted.room.saturating_mul(self.shape.width)) >= limit {
+                return Next::Reached;
             }
             if self.buffer.len() == self.shape.reorder_buffer && !self.retire() {
                 return Next::Waits;
@@ -215,7 +232,8 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         let cycle = self.fetch();
         let done = Instruction::Done(cycle + self.shape.pipeline);
         let access = self.cache.access(miss.line, miss.kind == Kind::Store);
-        self.written_back.extend(access.written_back);
+        let gives_back = self.shape.gives_back;
+        self.leaving.extend(access.victim.filter(|victim| victim.is_dirty || gives_back));
         match (miss.kind, access.is_hit) {
             (Kind::Store, true) => self.buffer.push_back(done),
             (Kind::Load, true) => {

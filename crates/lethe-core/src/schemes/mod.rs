@@ -4,6 +4,7 @@ pub mod circuit;
 pub mod curious;
 pub mod detworam;
 pub mod eager;
+pub mod freecursive;
 pub mod hierarchical;
 pub mod oblivistore;
 pub mod opam;

@@ -353,7 +353,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
     fn place(&self, path: Leaf, moved: &mut Moved) {
         let state = &mut *self.state.borrow_mut();
         let block_bytes = self.block_bytes();
-        state.placement.plan(&state.stash, &self.tree, path, |_| 1, |_| true);
+        state.placement.plan(&state.stash, &self.tree, path, |_| 1, |_, _| true);
         moved.buckets.clear();
         for (nth, (level, slot)) in self.tree.levels().zip(&moved.slots).enumerate() {
             moved.buckets.push(slot.bucket);

@@ -17,14 +17,15 @@ impl Placement {
     /// Chooses, for every level of the path to `leaf`, at most `room(level)` blocks of the stash. Nothing moves yet.
     ///
     /// Only the stash blocks of the leaf's subtree are looked at: no other can stand on an untrusted bucket of the
-    /// path. Blocks that are not `free` stay where they are: an access in flight needs them.
+    /// path. A block that `may_go` refuses stays where it is, for the whole path: an access in flight needs it, or the level has
+    /// no place for it. It is asked once for each block that would be chosen.
     pub fn plan(
         &mut self,
         stash: &Stash,
         tree: &Geometry,
         leaf: Leaf,
         room: impl Fn(Level) -> usize,
-        free: impl Fn(BlockId) -> bool,
+        mut may_go: impl FnMut(Level, BlockId) -> bool,
     ) {
         let depths = (tree.leaf_level().0 + 1 - tree.top().0) as usize;
         self.top = tree.top().0;
@@ -33,7 +34,7 @@ impl Placement {
         for list in self.by_depth.iter_mut().chain(&mut self.chosen) {
             list.clear();
         }
-        for handle in stash.subtree(tree.subtree(leaf)).filter(|handle| free(stash.block(*handle))) {
+        for handle in stash.subtree(tree.subtree(leaf)) {
             let depth = tree.deepest_common(stash.leaf(handle), leaf);
             self.by_depth[(depth.0 - self.top) as usize].push(handle);
         }
@@ -49,8 +50,10 @@ impl Placement {
                 let Some(handle) = self.by_depth[from].pop() else {
                     break;
                 };
-                self.chosen[here].push(handle);
-                left -= 1;
+                if may_go(level, stash.block(handle)) {
+                    self.chosen[here].push(handle);
+                    left -= 1;
+                }
             }
         }
     }

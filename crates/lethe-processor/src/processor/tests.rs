@@ -4,7 +4,8 @@ use super::*;
 use proptest::prelude::*;
 
 /// Two instructions a cycle, a buffer of four, two requests posted.
-const SMALL: Shape = Shape { width: 2, reorder_buffer: 4, pipeline: 3, cache: 5, posted: 2 };
+const SMALL: Shape =
+    Shape { width: 2, reorder_buffer: 4, pipeline: 3, cache: 5, posted: 2, gives_back: false };
 
 fn miss(instructions: u32, kind: Kind, line: u64) -> Miss {
     Miss { instructions, kind, line: Line(line) }
@@ -17,10 +18,17 @@ fn processor(shape: Shape, trace: &[Miss]) -> Processor<impl Iterator<Item = Mis
 /// Runs to the end over a memory that answers each request so many cycles after it was made, one after the other.
 /// Returns the requests, and the cycle of the end.
 fn run(shape: Shape, trace: &[Miss], takes: u64) -> (Vec<Request>, u64) {
+    run_in_steps(shape, trace, takes, u64::MAX)
+}
+
+/// The same, with a stop after every so many cycles.
+fn run_in_steps(shape: Shape, trace: &[Miss], takes: u64, step: u64) -> (Vec<Request>, u64) {
     let mut processor = processor(shape, trace);
     let (mut requests, mut waiting, mut free) = (Vec::new(), VecDeque::new(), 0);
+    let mut limit = Cycle(step);
     loop {
-        match processor.advance() {
+        match processor.advance_to(limit) {
+            Next::Reached => limit.0 = limit.0.saturating_add(step),
             Next::Request(request) => {
                 requests.push(request);
                 waiting.push_back(request);
@@ -130,9 +138,9 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], takes: u64) -> (Vec<(u64, Line, 
         let mut left = turns;
         loop {
             while owed.len() < shape.posted
-                && let Some(line) = leaving.pop_front()
+                && let Some(Victim { line, is_dirty }) = leaving.pop_front()
             {
-                ask(line, Reason::WriteBack, &mut owed);
+                ask(line, if is_dirty { Reason::WriteBack } else { Reason::GiveBack }, &mut owed);
             }
             if left == 0 || !leaving.is_empty() || buffer.len() == shape.reorder_buffer {
                 break;
@@ -145,7 +153,7 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], takes: u64) -> (Vec<(u64, Line, 
                         break;
                     }
                     let access = cache.access(one.line, one.kind == Kind::Store);
-                    leaving.extend(access.written_back);
+                    leaving.extend(access.victim.filter(|victim| victim.is_dirty || shape.gives_back));
                     let done = match (one.kind, access.is_hit) {
                         (Kind::Store, true) => cycle + shape.pipeline,
                         (Kind::Load, true) => cycle + shape.pipeline + shape.cache,
@@ -172,12 +180,15 @@ proptest! {
         trace in prop::collection::vec((0u32..12, any::<bool>(), 0u64..24), 1..60),
         takes in 1u64..40,
         (width, reorder_buffer, posted) in (1u64..5, 1usize..20, 1usize..5),
+        gives_back: bool,
+        step in 1u64..50,
     ) {
         let kind = |stores| if stores { Kind::Store } else { Kind::Load };
         let trace: Vec<Miss> =
             trace.into_iter().map(|(between, stores, line)| miss(between, kind(stores), line)).collect();
-        let shape = Shape { width, reorder_buffer, posted, ..SMALL };
+        let shape = Shape { width, reorder_buffer, posted, gives_back, ..SMALL };
         let (requests, end) = run(shape, &trace, takes);
+        prop_assert_eq!(&run_in_steps(shape, &trace, takes, step), &(requests.clone(), end));
         let asked: Vec<_> = requests.iter().map(|one| (one.at.0, one.line, one.reason)).collect();
         prop_assert_eq!((asked, end), cycle_by_cycle(shape, &trace, takes));
     }

@@ -27,7 +27,7 @@ impl BucketsByLevel {
     /// The same size at every level: the scheme of the paper.
     ///
     /// # Errors
-    /// Those of [`PathParameters::validate`].
+    /// Those of [`new`](Self::new).
     pub fn uniform(parameters: PathParameters) -> Result<Self, PathParametersError> {
         let blocks = vec![parameters.blocks_per_bucket; parameters.path_buckets()];
         Self::new(parameters, blocks)
@@ -36,10 +36,10 @@ impl BucketsByLevel {
     /// Sizes for each level of a tree, from `parameters.top` to the leaves: 1 to `blocks_per_bucket` blocks each.
     ///
     /// # Errors
-    /// Those of [`PathParameters::validate`]; [`PathParametersError::Levels`]; [`PathParametersError::OutOfRange`];
+    /// Those of [`PathParameters::validate`], but that the tree may be more than half full; [`PathParametersError::Levels`]; [`PathParametersError::OutOfRange`];
     /// [`PathParametersError::TreeTooSmall`] if more than three quarters of the slots would hold the capacity.
     pub fn new(parameters: PathParameters, blocks: Vec<u32>) -> Result<Self, PathParametersError> {
-        parameters.validate()?;
+        parameters.validate_but_for_room()?;
         let levels = parameters.path_buckets();
         if blocks.len() != levels {
             return Err(PathParametersError::Levels { given: blocks.len(), levels });

@@ -46,10 +46,15 @@ mod incremental;
 mod inspect;
 mod parameters;
 mod snapshot;
+mod tree_top;
+mod trusted_blocks;
+mod write_back;
 
 pub use buckets::BucketsByLevel;
 pub use parameters::{MOST_LEVELS_OF_THREE, PathParameters, PathParametersError};
 pub use snapshot::{FlatPathSnapshot, PathSnapshot, PathSnapshotError};
+pub use tree_top::TreeTopParameters;
+pub use trusted_blocks::TrustedPlace;
 
 use crate::admission;
 use crate::block_header::{self, HEADER_BYTES};
@@ -67,6 +72,7 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::mem;
 use rand_core::RngCore;
+use tree_top::TreeTop;
 
 /// A Path ORAM over a store, a position map and randomness of the caller's choice.
 pub struct PathOram<S, P, R> {
@@ -85,6 +91,8 @@ pub struct PathOram<S, P, R> {
 struct State<R> {
     random: R,
     stash: Stash,
+    /// The top levels, if they are kept as buckets on the trusted side.
+    tree_top: TreeTop,
     /// Paths that were read and are not yet written back, in the order of their reading.
     held: Vec<Leaf>,
     /// Paths that are being written back.
@@ -138,7 +146,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         random: R,
     ) -> Self {
         let tree = buckets.geometry(first_bucket);
-        Self::over(buckets.parameters().clone(), tree, store, positions, random)
+        let top = TreeTop::none(first_bucket);
+        Self::over(buckets.parameters().clone(), (tree, top), store, positions, random)
     }
 
     /// The same with parameters that may be bad: the simulations show what becomes of those.
@@ -150,10 +159,16 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         random: R,
     ) -> Self {
         let tree = parameters.geometry(first_bucket);
-        Self::over(parameters, tree, store, positions, random)
+        Self::over(parameters, (tree, TreeTop::none(first_bucket)), store, positions, random)
     }
 
-    fn over(parameters: PathParameters, tree: Geometry, store: S, positions: P, random: R) -> Self {
+    fn over(
+        parameters: PathParameters,
+        (tree, tree_top): (Geometry, TreeTop),
+        store: S,
+        positions: P,
+        random: R,
+    ) -> Self {
         let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top);
         PathOram {
             parameters,
@@ -166,6 +181,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             state: RefCell::new(State {
                 random,
                 stash,
+                tree_top,
                 held: Vec::new(),
                 in_flight: Vec::new(),
                 placement: Placement::default(),
@@ -185,6 +201,11 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// The parameters that it was built with.
     pub fn parameters(&self) -> &PathParameters {
         &self.parameters
+    }
+
+    /// The tree.
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.tree
     }
 
     /// The position map.
@@ -208,7 +229,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let buffers = state.spare_reading.bytes.capacity() + state.spare_writing.bytes.capacity();
-        state.stash.bytes() + buffers + self.positions.trusted_bytes()
+        state.stash.bytes() + state.tree_top.bytes() + buffers + self.positions.trusted_bytes()
     }
 
     /// Accesses `n` blocks, the `nth` of them `block(nth)` or a dummy, and lets `serve` read and change each payload
@@ -322,7 +343,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         reading.slots.clear();
         let mut bytes = 0;
         for path in &reading.paths {
-            let below = self.shared_levels(*path, &state.held);
+            let below = self.shared_levels(*path, &state.held).max(state.tree_top.levels() as usize);
             for level in self.tree.levels().skip(below) {
                 reading.slots.push(Slot::only(self.tree.bucket(level, *path)));
                 bytes += self.bucket_bytes(level);
@@ -340,7 +361,14 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
 
     /// Lines 4 and 5: all real blocks of the buckets go into the stash.
     fn take_in(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
-        let mut state = self.state.borrow_mut();
+        let State { stash, tree_top, .. } = &mut *self.state.borrow_mut();
+        for path in &reading.paths {
+            for level in (0..tree_top.levels()).map(Level) {
+                tree_top.empty(self.tree.bucket(level, *path), |block, leaf, payload| {
+                    stash.insert_with(block, leaf, payload);
+                });
+            }
+        }
         let mut sealed_blocks = reading.bytes.chunks_exact(self.entry_bytes());
         for slot in &reading.slots {
             let level = self.tree.level_of(slot.bucket);
@@ -352,10 +380,10 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
                 };
                 let (capacity, bucket) = (self.parameters.capacity, (level, slot.bucket));
                 self.tree.check_block((block, leaf), capacity, bucket)?;
-                if state.stash.find(block).is_some() {
+                if stash.find(block).is_some() {
                     return Err(OramError::Contradiction("a block exists twice"));
                 }
-                state.stash.insert_with(block, leaf, payload);
+                stash.insert_with(block, leaf, payload);
             }
         }
         Ok(())
@@ -372,54 +400,6 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         let handle = admission::claim(stash, block, lookup)?;
         serve(stash.payload_mut(handle));
         Ok(())
-    }
-
-    /// Lines 10 to 15 for all held paths, up to the writing itself. `None` if no path is held.
-    fn place(&self) -> Option<Writing> {
-        let state = &mut *self.state.borrow_mut();
-        if state.held.is_empty() {
-            return None;
-        }
-        let mut writing = mem::take(&mut state.spare_writing);
-        mem::swap(&mut state.in_flight, &mut state.held);
-        writing.buckets.clear();
-        let mut at = 0;
-        for (nth, path) in state.in_flight.iter().enumerate() {
-            // The last path through a bucket fills it: by then all that could go deeper has gone.
-            let later = self.shared_levels(*path, &state.in_flight[nth + 1..]);
-            let first = self.tree.top().0 + later as u32;
-            let room = |level: Level| {
-                if level.0 < first { 0 } else { self.tree.shape(level).blocks as usize }
-            };
-            state.placement.plan(&state.stash, &self.tree, *path, room, |_| true);
-            for level in self.tree.levels().skip(later) {
-                writing.buckets.push(self.tree.bucket(level, *path));
-                let end = at + self.bucket_bytes(level);
-                if writing.bytes.len() < end {
-                    writing.bytes.resize(end, 0);
-                }
-                let mut entries = writing.bytes[at..end].chunks_exact_mut(self.entry_bytes());
-                for handle in state.placement.chosen(level) {
-                    let entry = entries.next().expect("no more than Z blocks were chosen");
-                    state.stash.lay_out(*handle, entry);
-                    state.stash.remove(*handle);
-                }
-                for dummy in entries {
-                    dummy.fill(0);
-                }
-                at = end;
-            }
-        }
-        writing.bytes.truncate(at);
-        Some(writing)
-    }
-
-    /// Ends a write-back: its buckets may be read again.
-    fn written(&self, writing: Writing) {
-        let mut state = self.state.borrow_mut();
-        state.in_flight.clear();
-        state.spare_writing = writing;
-        self.condition.changed();
     }
 
     /// A block and its header.

@@ -201,6 +201,16 @@ impl PathParameters {
     /// # Errors
     /// Each names the parameter and what to do.
     pub fn validate(&self) -> Result<(), PathParametersError> {
+        self.validate_but_for_room()?;
+        let most = most_blocks(self.blocks_per_bucket, self.leaf_level);
+        if self.capacity > most {
+            return Err(PathParametersError::TreeTooSmall { most, capacity: self.capacity });
+        }
+        Ok(())
+    }
+
+    /// Checks every range, but not that the tree is at most half full.
+    pub(super) fn validate_but_for_room(&self) -> Result<(), PathParametersError> {
         if (1..LEAST_BLOCKS).contains(&self.blocks_per_bucket) {
             return Err(PathParametersError::BucketsTooSmall { blocks_per_bucket: self.blocks_per_bucket });
         }
@@ -213,10 +223,6 @@ impl PathParameters {
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),
         ];
         range::check(&ranges)?;
-        let most = most_blocks(self.blocks_per_bucket, self.leaf_level);
-        if self.capacity > most {
-            return Err(PathParametersError::TreeTooSmall { most, capacity: self.capacity });
-        }
         let levels = self.path_buckets();
         if self.blocks_per_bucket == 3 && levels > MOST_LEVELS_OF_THREE {
             return Err(PathParametersError::TreeTooHigh { levels });

@@ -58,13 +58,16 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     }
 
     /// The stash, and the paths that are held. The position map has a snapshot of its own, to be taken at the same
-    /// time.
+    /// time. A tree top of buckets is set down before.
     ///
     /// # Errors
-    /// [`PathSnapshotError::InFlight`], [`PathSnapshotError::Torn`].
+    /// [`PathSnapshotError::InFlight`], if there are blocks in a tree top too; [`PathSnapshotError::Torn`].
     pub fn snapshot(&self) -> Result<PathSnapshot, PathSnapshotError> {
         self.check_at_rest()?;
         let state = self.state.borrow();
+        if state.tree_top.blocks().next().is_some() {
+            return Err(PathSnapshotError::InFlight);
+        }
         Ok(PathSnapshot { stash: state.stash.snapshot(), held: state.held.clone() })
     }
 

@@ -325,7 +325,7 @@ where
             let rewritten = buckets.iter().any(|(at, _)| *at == level);
             if rewritten { self.tree.shape(level).blocks as usize } else { 0 }
         };
-        placement.plan(&state.stash, &self.tree, leaf, room, |block| state.in_flight.is_free(block));
+        placement.plan(&state.stash, &self.tree, leaf, room, |_, block| state.in_flight.is_free(block));
         let bytes =
             |level: Level| (self.tree.shape(level).slots * self.tree.shape(level).slot_bytes) as usize;
         let mut buffer = self.buffers.zeros(buckets.iter().map(|(level, _)| bytes(*level)).sum());

@@ -4,12 +4,14 @@
 //! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
 //! and are for stores that are ready at once.
 
+mod front_ends;
 mod networks;
 mod partitions;
 mod positions;
 mod randomness;
 mod stores;
 
+pub use front_ends::{ShowsAnswers, ShowsHits};
 pub use networks::{SkipsDummies, TrimsMessages};
 pub use partitions::LooksElsewhere;
 pub use positions::{KeepsToOwnPart, NeverRemaps, RepeatsPaths, ReusesLeafSometimes};

@@ -39,6 +39,14 @@ randomness!(Uneven, random => {
     random.next_u64() & mask
 });
 
+impl<R: SeedableRng> SeedableRng for Uneven<R> {
+    type Seed = R::Seed;
+
+    fn from_seed(seed: R::Seed) -> Self {
+        Uneven(R::from_seed(seed))
+    }
+}
+
 /// Randomness whose first draws come again and again: a permutation of as many places is the same in every epoch.
 pub struct Repeats<R> {
     random: R,

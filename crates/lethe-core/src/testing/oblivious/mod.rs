@@ -19,6 +19,7 @@
 
 mod bounds;
 pub mod circuit;
+pub mod freecursive;
 pub mod hierarchical;
 pub mod judge;
 pub mod leaves;

@@ -2,6 +2,7 @@
 
 mod array;
 mod curious;
+mod freecursive;
 mod handed;
 mod hierarchical;
 mod oblivistore;

@@ -1,15 +1,17 @@
 //! Schemes broken on purpose: the judge that passes the sound ones catches each, with the same numbers of runs.
 
 use super::schemes::{
-    circuit_parameters, circuit_subject, curious_parameters, curious_subject, hierarchical_parameters,
-    hierarchical_subject, judged_curious, judged_oblivistore, oblivistore_parameters, oblivistore_subject,
-    path_parameters, path_subject, practical_os_parameters, practical_os_subject, ring_subject,
-    square_root_parameters, square_root_subject, trivial_parameters, trivial_subject, whole_buckets,
+    circuit_parameters, circuit_subject, curious_parameters, curious_subject, freecursive_parameters,
+    freecursive_subject, hierarchical_parameters, hierarchical_subject, judged_curious, judged_oblivistore,
+    oblivistore_parameters, oblivistore_subject, path_parameters, path_subject, practical_os_parameters,
+    practical_os_subject, ring_subject, square_root_parameters, square_root_subject, trivial_parameters,
+    trivial_subject, whole_buckets,
 };
 use super::setup::*;
 use Sequence::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::CircuitOram;
+use lethe_core::schemes::freecursive::{FreecursiveOram, TrustedHits};
 use lethe_core::schemes::hierarchical::HierarchicalOram;
 use lethe_core::schemes::oblivistore::oblivistore;
 use lethe_core::schemes::path::PathOram;
@@ -17,8 +19,8 @@ use lethe_core::schemes::practical_os::PracticalOs;
 use lethe_core::schemes::ring::RingOram;
 use lethe_core::schemes::square_root::SquareRootOram;
 use lethe_core::testing::mutants::{
-    Deduplicates, Edit, EditingStore, LooksElsewhere, LowBits, NeverRemaps, Repeats, SkipsHits,
-    SkipsUnchanged, StopsAtHit, Uneven,
+    Deduplicates, Edit, EditingStore, LooksElsewhere, LowBits, NeverRemaps, Repeats, ShowsAnswers, ShowsHits,
+    SkipsHits, SkipsUnchanged, StopsAtHit, Uneven,
 };
 use lethe_core::testing::oblivious::{Adversary, Pace, Sequence};
 use lethe_core::testing::{Operation, TraceStore};
@@ -244,6 +246,45 @@ fn what_breaks_square_root_oram_is_caught() {
     let draws = parameters().permuted() as usize - 1;
     let run = run!(layout(), |store, _working, seed| square_root!(store, Repeats::new(rng(seed), draws)));
     caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one bucket");
+}
+
+/// A Freecursive ORAM of these parts.
+macro_rules! freecursive {
+    ($hits:expr, $store:expr, $random:expr) => {
+        FreecursiveOram::new(freecursive_parameters($hits), Bucket(0), $store, $random).expect("valid")
+    };
+}
+
+fn assert_freecursive_caught(hits: TrustedHits, run: Run<'_>, pair: (Sequence, Sequence), finding: &str) {
+    let subject = freecursive_subject(freecursive_parameters(hits), 0, run);
+    assert_caught(&subject, Adversary::Full, pair, finding);
+}
+
+#[test]
+fn a_front_end_that_shows_how_many_paths_it_saves_is_caught() {
+    for hits in [TrustedHits::ReadThePath, TrustedHits::SaveThePath, TrustedHits::AnswerAtOnce] {
+        let layout = || freecursive_parameters(hits).tree.layout();
+        let run = run!(layout(), |store, _working, seed| ShowsHits(freecursive!(hits, store, rng(seed))));
+        assert_freecursive_caught(hits, run, (OneBlock, Sweep), "shape");
+        let run = run!(layout(), |store, _working, seed| freecursive!(hits, store, Uneven(rng(seed))));
+        assert_freecursive_caught(hits, run, (Random, Zipf), "leaves");
+    }
+    for hits in [TrustedHits::SaveThePath, TrustedHits::AnswerAtOnce] {
+        let layout = || freecursive_parameters(hits).tree.layout();
+        let run = run!(layout(), |store, _working, seed| ShowsAnswers(freecursive!(hits, store, rng(seed))));
+        assert_freecursive_caught(hits, run, (OneBlock, Sweep), "shape");
+    }
+}
+
+/// The options of IR-ORAM and of its Baseline: no number of dummies hides that a path is the path of a block which did not
+/// stay in the tree top.
+#[test]
+fn a_tree_top_that_answers_without_a_path_is_caught_although_dummies_stand_in_for_the_paths() {
+    for hits in [TrustedHits::SaveThePath, TrustedHits::AnswerAtOnce] {
+        let layout = || freecursive_parameters(hits).tree.layout();
+        let run = run!(layout(), |store, _working, seed| freecursive!(hits, store, rng(seed)));
+        assert_freecursive_caught(hits, run, (OneBlock, Sweep), "steps between leaves");
+    }
 }
 
 #[test]

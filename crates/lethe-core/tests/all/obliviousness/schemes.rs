@@ -5,15 +5,18 @@ use lethe_core::partitions::PartitionsParameters;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
+use lethe_core::schemes::freecursive::{FreecursiveOram, FreecursiveParameters, PositionsKept, TrustedHits};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
-use lethe_core::schemes::path::{BucketsByLevel, PathOram, PathParameters};
+use lethe_core::schemes::path::{BucketsByLevel, PathOram, PathParameters, TreeTopParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::store::Store;
-use lethe_core::testing::oblivious::{circuit, hierarchical, partitions, path, permuted, ring, trivial};
+use lethe_core::testing::oblivious::{
+    circuit, freecursive, hierarchical, partitions, path, permuted, ring, trivial,
+};
 use lethe_core::testing::{TraceStore, small_ring};
 use lethe_core::words::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
@@ -119,6 +122,63 @@ fn path_oram_with_buckets_by_level_shows_nothing_of_what_was_asked() {
         drive(&oram, &store, script, pace, working())
     };
     path_subject(parameters.clone(), run).must_pass("path, by level", &[Driven::Promptly, Driven::Late]);
+}
+
+/// Two levels of PosMap blocks, a buffer of four, and three levels of the tree on the trusted side.
+pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters {
+    let (capacity, labels, trusted_positions) = (32, 3, 4);
+    let tree = PathParameters {
+        capacity: FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions),
+        block_bytes: 12,
+        leaf_level: Level(5),
+        top: Level(0),
+        blocks_per_bucket: 4,
+        max_batch: 1,
+        stash_bound: 1000,
+    };
+    let ways = (hits == TrustedHits::AnswerAtOnce).then_some(2);
+    FreecursiveParameters {
+        capacity,
+        labels,
+        trusted_positions,
+        look_aside: 4,
+        look_aside_ways: 1,
+        positions: PositionsKept::InBlocks,
+        hits,
+        max_batch: MAX_BATCH,
+        tree: BucketsByLevel::uniform(tree).expect("valid"),
+        tree_top: TreeTopParameters { levels: 3, ways },
+    }
+}
+
+/// Runs of a Freecursive ORAM, and the watch over the `shown`th path of each access.
+pub(crate) fn freecursive_subject<'a>(
+    parameters: FreecursiveParameters,
+    shown: u32,
+    run: Run<'a>,
+) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.tree.parameters().leaf_level.0,
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, _| freecursive::watch(&parameters, shown, adversary)),
+    }
+}
+
+#[test]
+fn freecursive_oram_shows_nothing_of_what_was_asked_nor_of_what_its_buffer_saves() {
+    let parameters = freecursive_parameters(TrustedHits::ReadThePath);
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.tree.layout());
+        let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    for shown in 0..parameters.paths_per_access() {
+        freecursive_subject(parameters.clone(), shown, run)
+            .must_pass("freecursive", &[Driven::Promptly, Driven::Late]);
+    }
 }
 
 pub(crate) fn circuit_parameters() -> CircuitParameters {

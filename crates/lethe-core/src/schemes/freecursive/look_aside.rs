@@ -1,0 +1,132 @@
+//! The PLB, the PosMap look-aside buffer: PosMap blocks on the trusted side, each of which is nowhere else.
+
+use crate::words::{BlockId, Leaf};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A cache of PosMap blocks by their number, set-associative, with the least recently used block of a set going first. One way
+/// makes it direct-mapped.
+pub(super) struct LookAside {
+    lines: Vec<Line>,
+    payloads: Vec<u8>,
+    block_bytes: usize,
+    ways: usize,
+    /// The number of uses so far: the time of the lines.
+    uses: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Line {
+    /// The block's number and one; 0 for an empty line.
+    block: u64,
+    leaf: u32,
+    used: u64,
+}
+
+/// The place of a block in the buffer, until another one is put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(usize);
+
+/// A block that has to leave the buffer.
+pub(super) struct Victim<'a> {
+    pub(super) block: BlockId,
+    pub(super) leaf: Leaf,
+    pub(super) payload: &'a [u8],
+}
+
+impl LookAside {
+    /// An empty buffer of `lines` blocks in sets of `ways`.
+    pub(super) fn new(lines: u32, ways: u32, block_bytes: u32) -> Self {
+        let block_bytes = block_bytes as usize;
+        LookAside {
+            lines: vec![Line::default(); lines as usize],
+            payloads: vec![0; lines as usize * block_bytes],
+            block_bytes,
+            ways: ways as usize,
+            uses: 0,
+        }
+    }
+
+    /// Bytes that it occupies.
+    pub(super) fn bytes(&self) -> usize {
+        self.payloads.len() + self.lines.len() * size_of::<Line>()
+    }
+
+    /// The place of a block, if it is here. The order of its set stays as it is.
+    pub(super) fn place(&self, block: BlockId) -> Option<Place> {
+        self.set(block).find(|at| self.lines[*at].block == block.0 + 1).map(Place)
+    }
+
+    /// Makes the block at a place the most recently used one of its set.
+    pub(super) fn touch(&mut self, Place(at): Place) {
+        self.uses += 1;
+        self.lines[at].used = self.uses;
+    }
+
+    /// The place that a block would take, and what is there now.
+    pub(super) fn victim(&self, block: BlockId) -> (Place, Option<Victim<'_>>) {
+        let place = Place(self.set(block).min_by_key(|at| self.lines[*at].used).expect("a set has ways"));
+        let line = self.lines[place.0];
+        let victim = line.block.checked_sub(1).map(|block| Victim {
+            block: BlockId(block),
+            leaf: Leaf(line.leaf.into()),
+            payload: self.payload(place),
+        });
+        (place, victim)
+    }
+
+    /// Puts a block at a place, over what was there.
+    pub(super) fn put(&mut self, Place(at): Place, block: BlockId, leaf: Leaf, payload: &[u8]) {
+        self.uses += 1;
+        self.lines[at] = Line { block: block.0 + 1, leaf: leaf.0 as u32, used: self.uses };
+        self.payload_mut(Place(at)).copy_from_slice(payload);
+    }
+
+    /// The payload at a place.
+    pub(super) fn payload(&self, Place(at): Place) -> &[u8] {
+        &self.payloads[at * self.block_bytes..(at + 1) * self.block_bytes]
+    }
+
+    /// The payload at a place, to be changed.
+    pub(super) fn payload_mut(&mut self, Place(at): Place) -> &mut [u8] {
+        &mut self.payloads[at * self.block_bytes..(at + 1) * self.block_bytes]
+    }
+
+    fn set(&self, block: BlockId) -> core::ops::Range<usize> {
+        let sets = self.lines.len() / self.ways;
+        let set = (block.0 % sets as u64) as usize;
+        set * self.ways..(set + 1) * self.ways
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(buffer: &mut LookAside, block: u64) -> Option<u64> {
+        let (place, victim) = buffer.victim(BlockId(block));
+        let victim = victim.map(|Victim { block, leaf, payload }| {
+            assert_eq!((leaf, payload), (Leaf(block.0 + 100), &[block.0 as u8][..]));
+            block.0
+        });
+        buffer.put(place, BlockId(block), Leaf(block + 100), &[block as u8]);
+        victim
+    }
+
+    #[test]
+    fn a_block_takes_the_place_of_the_least_recently_used_one_of_its_set() {
+        let mut buffer = LookAside::new(8, 2, 1);
+        assert_eq!([0, 4, 1].map(|block| put(&mut buffer, block)), [None; 3]);
+        let place = buffer.place(BlockId(0)).unwrap();
+        assert_eq!(buffer.payload(place), [0]);
+        buffer.touch(place);
+        assert_eq!(put(&mut buffer, 8), Some(4));
+        assert_eq!([0, 8, 4].map(|block| buffer.place(BlockId(block)).is_some()), [true, true, false]);
+    }
+
+    #[test]
+    fn a_direct_mapped_buffer_has_one_place_for_a_block() {
+        let mut buffer = LookAside::new(4, 1, 1);
+        assert_eq!([1, 5, 1].map(|block| put(&mut buffer, block)), [None, Some(1), Some(5)]);
+    }
+}

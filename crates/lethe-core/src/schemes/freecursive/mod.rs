@@ -1,0 +1,234 @@
+//! Freecursive ORAM: Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: [Nearly] Free Recursion and Integrity
+//! Verification for Position-based Oblivious RAM", ASPLOS 2015, section 4: a PosMap look-aside buffer (PLB) and a unified tree.
+//!
+//! ```text
+//! to access block a_0, where PosMap block a_i+1 holds the position of a_i, and the trusted side those of the last:
+//!  1  i <- the least i for which a_i+1 is in the PLB, or the trusted side has the position of a_i
+//!  2  while i > 0:
+//!  3      l, position[a_i] <- position[a_i], UniformRandom(0 .. 2^L - 1)
+//!  4      readrmv a_i from the tree by the path l, and put it in the PLB
+//!  5      append the block that had to leave the PLB to the stash
+//!  6      i <- i - 1
+//!  7  l, position[a_0] <- position[a_0], UniformRandom(0 .. 2^L - 1)
+//!  8  read or write a_0 by the path l
+//! ```
+//!
+//! A block of the PLB is nowhere else. The tree is a [`PathOram`] whose positions are
+//! [handed in](crate::position_map::handed).
+//!
+//! A simulated processor drives the lines one by one ([`Next`]), and paces the paths itself. As an [`Oram`] it shows as many
+//! paths for each access as there are levels: dummies stand in for those that the PLB saves.
+//!
+//! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, each written back
+//! before the next is read, with H = [`paths_per_access`](FreecursiveParameters::paths_per_access). All are independent and
+//! uniform, if [every path is read](TrustedHits::ReadThePath); with the other options they are not. Driven line by line, the
+//! number of paths shows what the PLB held: whoever drives it so must hide that, with paths at a fixed rate. Background evictions
+//! show, as with Path ORAM.
+//!
+//! **Costs** of an access: H round trips of a path each, and as many for writing them back, of which the last is off-line.
+//!
+//! **Errors**: those of [`OramError`], as Path ORAM has them.
+
+mod address_space;
+mod labels;
+mod look_aside;
+mod next;
+mod parameters;
+mod steps;
+
+pub use address_space::{AddressSpace, Keeper};
+pub use next::Next;
+pub use parameters::{FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits};
+
+use crate::admission;
+use crate::condition::Condition;
+use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::position_map::flat::Positions;
+use crate::position_map::handed::HandedPositions;
+use crate::schemes::path::PathOram;
+use crate::store::Store;
+use crate::turns::Turns;
+use crate::words::{BlockId, Bucket};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use labels::Labels;
+use look_aside::LookAside;
+use rand_core::{RngCore, SeedableRng};
+
+/// A Freecursive ORAM over a store and randomness of the caller's choice.
+pub struct FreecursiveOram<S: Store, R> {
+    parameters: FreecursiveParameters,
+    space: AddressSpace,
+    tree: PathOram<S, HandedPositions<S::Error>, R>,
+    turns: Turns,
+    condition: Condition,
+    state: RefCell<State<R>>,
+}
+
+struct State<R> {
+    random: R,
+    look_aside: LookAside,
+    labels: Labels,
+    /// A PosMap block on its way from the tree into the buffer.
+    fetched: Vec<u8>,
+}
+
+impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
+    /// An empty Freecursive ORAM over a store that was never written. Its buckets are numbered from `first_bucket`.
+    ///
+    /// # Errors
+    /// [`FreecursiveParametersError`].
+    pub fn new(
+        parameters: FreecursiveParameters,
+        first_bucket: Bucket,
+        store: S,
+        random: R,
+    ) -> Result<Self, FreecursiveParametersError> {
+        let labels = Labels::new(parameters.positions, &parameters.address_space());
+        Self::over(parameters, labels, first_bucket, store, random)
+    }
+
+    /// A Freecursive ORAM over a store that a simulation has filled: with blocks on the paths to these positions. It may
+    /// [put in](PathOram::put_in) those that found no bucket. All PosMap blocks are in the tree.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block, kept aside.
+    pub fn over_filled_store(
+        parameters: FreecursiveParameters,
+        positions: Positions,
+        first_bucket: Bucket,
+        store: S,
+        random: R,
+    ) -> Result<Self, FreecursiveParametersError> {
+        let (given, needed) = (positions.blocks(), parameters.address_space().blocks());
+        if parameters.positions != PositionsKept::Aside || given != needed {
+            return Err(FreecursiveParametersError::Positions { given, needed });
+        }
+        Self::over(parameters, Labels::aside(positions), first_bucket, store, random)
+    }
+
+    fn over(
+        parameters: FreecursiveParameters,
+        labels: Labels,
+        first_bucket: Bucket,
+        store: S,
+        mut random: R,
+    ) -> Result<Self, FreecursiveParametersError> {
+        parameters.validate()?;
+        let space = parameters.address_space();
+        let (tree, top) = (&parameters.tree, parameters.tree_top);
+        let for_tree = R::from_rng(&mut random);
+        let tree = PathOram::with_tree_top(tree, top, first_bucket, store, for_tree)?;
+        let block_bytes = parameters.tree.parameters().block_bytes;
+        let state = State {
+            random,
+            look_aside: LookAside::new(parameters.look_aside, parameters.look_aside_ways, block_bytes),
+            labels,
+            fetched: vec![0; block_bytes as usize],
+        };
+        let (turns, condition) = (Turns::default(), Condition::default());
+        Ok(FreecursiveOram { parameters, space, tree, turns, condition, state: RefCell::new(state) })
+    }
+
+    /// The parameters that it was built with.
+    pub fn parameters(&self) -> &FreecursiveParameters {
+        &self.parameters
+    }
+
+    /// The unified address space.
+    pub fn address_space(&self) -> &AddressSpace {
+        &self.space
+    }
+
+    /// The tree.
+    pub fn tree(&self) -> &PathOram<S, HandedPositions<S::Error>, R> {
+        &self.tree
+    }
+
+    /// Bytes on the trusted side.
+    pub fn trusted_bytes(&self) -> usize {
+        let state = self.state.borrow();
+        self.tree.trusted_bytes() + state.look_aside.bytes() + state.labels.bytes()
+    }
+
+    /// Serves one access with as many paths as every other.
+    async fn serve(&self, access: &mut Access<'_>, is_first: bool) -> Result<(), OramError<S::Error>> {
+        let mut wanted = access.block();
+        for nth in 0..self.parameters.paths_per_access() {
+            if nth > 0 || !is_first {
+                self.settle().await?;
+            }
+            let Some(block) = wanted else {
+                self.tree.dummy().await?;
+                continue;
+            };
+            if self.answer(block, |payload| access.serve(payload))?.is_some() {
+                wanted = None;
+                self.tree.dummy().await?;
+                continue;
+            }
+            match self.next(block)? {
+                Next::PosMap(lacking) => self.fetch(lacking).await?,
+                Next::Block => {
+                    self.access_block(block, |payload| access.serve(payload)).await?;
+                    wanted = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the last path back, and makes room in the stash.
+    async fn settle(&self) -> Result<(), OramError<S::Error>> {
+        while self.tree.owed() > 0 {
+            self.tree.idle().await?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
+    type Error = S::Error;
+
+    fn bounds(&self) -> Bounds {
+        let FreecursiveParameters { capacity, max_batch, ref tree, .. } = self.parameters;
+        Bounds::new(capacity, tree.parameters().block_bytes, max_batch)
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+        admission::check_batch(batch, self.bounds())?;
+        let _turn = self.turns.take().await;
+        self.condition.check()?;
+        if !batch.is_empty() && self.must_idle() {
+            return Err(OramError::Owed);
+        }
+        let unfinished = self.condition.begin();
+        for (nth, access) in batch.iter_mut().enumerate() {
+            self.serve(access, nth == 0).await?;
+        }
+        unfinished.finished();
+        Ok(())
+    }
+
+    fn owed(&self) -> u64 {
+        self.tree.owed()
+    }
+
+    fn must_idle(&self) -> bool {
+        self.tree.must_idle()
+    }
+
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        self.tree.idle().await
+    }
+
+    fn emergencies(&self) -> u64 {
+        self.tree.emergencies()
+    }
+}
+
+/// Refuses a block that is none of the user's.
+fn check_block<E: core::error::Error + 'static>(block: BlockId, capacity: u64) -> Result<(), OramError<E>> {
+    if block.0 < capacity { Ok(()) } else { Err(OramError::OutOfRange { block, capacity }) }
+}

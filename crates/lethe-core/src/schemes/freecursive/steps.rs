@@ -1,0 +1,199 @@
+//! The lines of the algorithm one by one: each step shows one path at most, or says which path comes next.
+
+use super::next::Next;
+use super::{FreecursiveOram, Keeper, State, TrustedHits, check_block};
+use crate::draw;
+use crate::oram::OramError;
+use crate::position_map::handed::Handed;
+use crate::schemes::path::TrustedPlace;
+use crate::store::Store;
+use crate::words::{BlockId, Leaf};
+use core::mem;
+use rand_core::{RngCore, SeedableRng};
+
+impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
+    /// Serves a block without a path, if it is on the trusted side and the parameters allow it. It keeps its leaf.
+    ///
+    /// # Errors
+    /// [`OramError::OutOfRange`], [`OramError::Torn`].
+    pub fn answer(
+        &self,
+        block: BlockId,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<Option<TrustedPlace>, OramError<S::Error>> {
+        check_block(block, self.parameters.capacity)?;
+        if self.reads_every_path() {
+            return Ok(None);
+        }
+        self.tree.serve_trusted(block, self.known_position(block), serve)
+    }
+
+    /// Tells which path an access to a block needs next. PosMap blocks that the trusted side can serve without a path go into the
+    /// buffer on the way.
+    ///
+    /// # Errors
+    /// [`OramError::OutOfRange`], [`OramError::Torn`]; [`OramError::StashFull`], if the stash cannot take what leaves the buffer.
+    pub fn next(&self, block: BlockId) -> Result<Next, OramError<S::Error>> {
+        check_block(block, self.parameters.capacity)?;
+        loop {
+            let (mut at, mut lacking) = (block, None);
+            while let Keeper::Block(above, _) = self.space.keeper(at) {
+                if self.is_buffered(above) || !self.reads_every_path() && self.bring_in(above, None)? {
+                    break;
+                }
+                lacking = Some(above);
+                at = above;
+            }
+            let Some(lacking) = lacking else { return Ok(Next::Block) };
+            let position = self.known_position(lacking);
+            if position.is_none() || !self.bring_in(lacking, position)? {
+                return Ok(Next::PosMap(lacking));
+            }
+        }
+    }
+
+    /// Brings the PosMap block in that [`next`](Self::next) named: one path, lines 3 to 5.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if it is in the buffer already, or its
+    /// position is not at hand.
+    pub async fn fetch(&self, wanted: BlockId) -> Result<(), OramError<S::Error>> {
+        if self.space.level(wanted) == 0 || self.is_buffered(wanted) {
+            return Err(OramError::Contradiction("a PosMap block is fetched that is not lacking"));
+        }
+        let Handed { old, new } = self.remap(wanted)?;
+        let mut fetched = mem::take(&mut self.state.borrow_mut().fetched);
+        self.tree.take_out(wanted, old, |payload| fetched.copy_from_slice(payload)).await?;
+        self.keep(wanted, new, &fetched)?;
+        self.state.borrow_mut().fetched = fetched;
+        Ok(())
+    }
+
+    /// Accesses a block for which nothing is lacking: one path, lines 7 and 8.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if a PosMap block is lacking.
+    pub async fn access_block(
+        &self,
+        block: BlockId,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        check_block(block, self.parameters.capacity)?;
+        let handed = self.remap(block)?;
+        self.tree.access_at(block, handed, serve).await
+    }
+
+    /// Takes a block out for which nothing is lacking: one path. Its position is free to be given anew by
+    /// [`put_block_in`](Self::put_block_in).
+    ///
+    /// # Errors
+    /// As [`access_block`](Self::access_block).
+    pub async fn take_block_out(
+        &self,
+        block: BlockId,
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        check_block(block, self.parameters.capacity)?;
+        if !self.is_at_hand(block) {
+            return Err(OramError::Contradiction("the position of a block is not at hand"));
+        }
+        let old = self.position(block);
+        self.tree.take_out(block, old, take).await
+    }
+
+    /// Takes a block out without a path, if it is on the trusted side and the parameters allow it. Tells whether it was.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub fn take_trusted_block_out(
+        &self,
+        block: BlockId,
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<bool, OramError<S::Error>> {
+        check_block(block, self.parameters.capacity)?;
+        if self.reads_every_path() {
+            return Ok(false);
+        }
+        Ok(self.tree.take_trusted(block, self.known_position(block), take)?.is_some())
+    }
+
+    /// Puts a block in that was taken out, with a new position. Nothing may be lacking for it. It shows nothing.
+    ///
+    /// # Errors
+    /// [`OramError::Contradiction`], if a PosMap block is lacking or the block is there; [`OramError::StashFull`].
+    pub fn put_block_in(&self, block: BlockId, payload: &[u8]) -> Result<(), OramError<S::Error>> {
+        check_block(block, self.parameters.capacity)?;
+        let Handed { new, .. } = self.remap(block)?;
+        self.tree.put_in(block, new, payload)
+    }
+
+    /// The place of a block on the trusted side, if it is there and that can be told. Secret: only simulations look.
+    pub fn trusted_place(&self, block: BlockId) -> Option<TrustedPlace> {
+        let position = if self.is_at_hand(block) { self.position(block) } else { None };
+        self.tree.trusted_place(block, position)
+    }
+
+    /// Tells whether a PosMap block is in the buffer.
+    fn is_buffered(&self, block: BlockId) -> bool {
+        self.state.borrow().look_aside.place(block).is_some()
+    }
+
+    /// Tells whether the position of a block is at hand.
+    fn is_at_hand(&self, block: BlockId) -> bool {
+        match self.space.keeper(block) {
+            Keeper::Block(above, _) => self.is_buffered(above),
+            Keeper::Trusted(_) => true,
+        }
+    }
+
+    fn reads_every_path(&self) -> bool {
+        self.parameters.hits == TrustedHits::ReadThePath
+    }
+
+    /// The position of a block, if it is at hand and may save a path.
+    fn known_position(&self, block: BlockId) -> Option<Leaf> {
+        let saves = self.parameters.hits == TrustedHits::SaveThePath;
+        if saves && self.is_at_hand(block) { self.position(block) } else { None }
+    }
+
+    fn position(&self, block: BlockId) -> Option<Leaf> {
+        let State { look_aside, labels, .. } = &*self.state.borrow();
+        labels.get(&self.space, look_aside, block)
+    }
+
+    /// Lines 3 and 7: draws a new position. The PosMap block is the most recently used one of its set from then on.
+    fn remap(&self, block: BlockId) -> Result<Handed, OramError<S::Error>> {
+        let State { random, look_aside, labels, .. } = &mut *self.state.borrow_mut();
+        if let Keeper::Block(above, _) = self.space.keeper(block) {
+            let Some(place) = look_aside.place(above) else {
+                return Err(OramError::Contradiction("the position of a block is not at hand"));
+            };
+            look_aside.touch(place);
+        }
+        let new = draw::leaf(random, self.tree.geometry());
+        let old = labels.replace(&self.space, look_aside, block, new);
+        Ok(Handed { old, new })
+    }
+
+    /// Brings a PosMap block in that is found on the trusted side. Tells whether it was.
+    fn bring_in(&self, block: BlockId, position: Option<Leaf>) -> Result<bool, OramError<S::Error>> {
+        let mut fetched = mem::take(&mut self.state.borrow_mut().fetched);
+        let found = self.tree.take_trusted(block, position, |payload| fetched.copy_from_slice(payload))?;
+        if let Some(leaf) = found {
+            self.keep(block, leaf, &fetched)?;
+        }
+        self.state.borrow_mut().fetched = fetched;
+        Ok(found.is_some())
+    }
+
+    /// Lines 4 and 5: puts a PosMap block into the buffer, and what had to leave it into the stash.
+    fn keep(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<S::Error>> {
+        let look_aside = &mut self.state.borrow_mut().look_aside;
+        let (place, victim) = look_aside.victim(block);
+        if let Some(victim) = victim {
+            self.tree.put_in(victim.block, victim.leaf, victim.payload)?;
+        }
+        look_aside.put(place, block, leaf, payload);
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! The write-back of the paths that are held: lines 10 to 15 of Path ORAM.
+
+use super::{PathOram, Writing};
+use crate::position_map::PositionMap;
+use crate::store::Store;
+use crate::words::Level;
+use core::mem;
+use rand_core::RngCore;
+
+impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
+    /// Lines 10 to 15 for all held paths, up to the writing itself. `None` if no path is held.
+    pub(super) fn place(&self) -> Option<Writing> {
+        let state = &mut *self.state.borrow_mut();
+        if state.held.is_empty() {
+            return None;
+        }
+        let mut writing = mem::take(&mut state.spare_writing);
+        mem::swap(&mut state.in_flight, &mut state.held);
+        writing.buckets.clear();
+        let mut at = 0;
+        for (nth, path) in state.in_flight.iter().enumerate() {
+            // The last path through a bucket fills it: by then all that could go deeper has gone.
+            let later = self.shared_levels(*path, &state.in_flight[nth + 1..]);
+            let first = self.tree.top().0 + later as u32;
+            let room = |level: Level| {
+                if level.0 < first { 0 } else { self.tree.shape(level).blocks as usize }
+            };
+            let trusted = state.tree_top.levels();
+            let may_go = |level: Level, block| level.0 >= trusted || state.tree_top.reserve(block);
+            state.placement.plan(&state.stash, &self.tree, *path, room, may_go);
+            for level in self.tree.levels().take(trusted as usize).skip(later) {
+                let bucket = self.tree.bucket(level, *path);
+                for (nth, handle) in state.placement.chosen(level).iter().enumerate() {
+                    let entry = state.tree_top.put(bucket, nth, state.stash.block(*handle));
+                    state.stash.lay_out(*handle, entry);
+                    state.stash.remove(*handle);
+                }
+            }
+            for level in self.tree.levels().skip(later.max(trusted as usize)) {
+                writing.buckets.push(self.tree.bucket(level, *path));
+                let end = at + self.bucket_bytes(level);
+                if writing.bytes.len() < end {
+                    writing.bytes.resize(end, 0);
+                }
+                let mut entries = writing.bytes[at..end].chunks_exact_mut(self.entry_bytes());
+                for handle in state.placement.chosen(level) {
+                    let entry = entries.next().expect("no more than Z blocks were chosen");
+                    state.stash.lay_out(*handle, entry);
+                    state.stash.remove(*handle);
+                }
+                for dummy in entries {
+                    dummy.fill(0);
+                }
+                at = end;
+            }
+        }
+        writing.bytes.truncate(at);
+        Some(writing)
+    }
+
+    /// Ends a write-back: its buckets may be read again.
+    pub(super) fn written(&self, writing: Writing) {
+        let mut state = self.state.borrow_mut();
+        state.in_flight.clear();
+        state.spare_writing = writing;
+        self.condition.changed();
+    }
+}

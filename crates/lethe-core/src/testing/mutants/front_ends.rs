@@ -1,0 +1,71 @@
+//! Front ends that show which paths they save.
+
+use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::schemes::freecursive::{FreecursiveOram, Next};
+use crate::store::Store;
+use rand_core::{RngCore, SeedableRng};
+
+/// A Freecursive ORAM in which no dummies stand in for the paths that its buffer, its stash and its tree top save.
+pub struct ShowsHits<S: Store, R>(pub FreecursiveOram<S, R>);
+
+/// The same in which dummies stand in for paths of PosMap blocks only: an answer without a path shows.
+pub struct ShowsAnswers<S: Store, R>(pub FreecursiveOram<S, R>);
+
+async fn settle<O: Oram>(oram: &O) -> Result<(), OramError<O::Error>> {
+    while oram.owed() > 0 {
+        oram.idle().await?;
+    }
+    Ok(())
+}
+
+macro_rules! front_end {
+    ($name:ident, $mutant:ident, $access:ident => $serve:expr) => {
+        impl<S: Store, R: RngCore + SeedableRng> Oram for $name<S, R> {
+            type Error = S::Error;
+
+            fn bounds(&self) -> Bounds {
+                self.0.bounds()
+            }
+            async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+                let $mutant = &self.0;
+                for $access in batch {
+                    settle($mutant).await?;
+                    $serve
+                }
+                Ok(())
+            }
+            fn owed(&self) -> u64 {
+                self.0.owed()
+            }
+            fn must_idle(&self) -> bool {
+                self.0.must_idle()
+            }
+            async fn idle(&self) -> Result<(), OramError<S::Error>> {
+                self.0.idle().await
+            }
+        }
+    };
+}
+front_end!(ShowsHits, oram, access => {
+    let Some(block) = access.block() else {
+        oram.tree().dummy().await?;
+        continue;
+    };
+    if oram.answer(block, |payload| access.serve(payload))?.is_some() {
+        continue;
+    }
+    while let Next::PosMap(lacking) = oram.next(block)? {
+        oram.fetch(lacking).await?;
+        settle(oram).await?;
+    }
+    oram.access_block(block, |payload| access.serve(payload)).await?;
+});
+front_end!(ShowsAnswers, oram, access => {
+    let answered = match access.block() {
+        Some(block) => oram.answer(block, |payload| access.serve(payload))?.is_some(),
+        None => false,
+    };
+    if !answered {
+        oram.access(core::slice::from_mut(access)).await?;
+    }
+});

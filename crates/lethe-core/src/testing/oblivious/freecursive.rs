@@ -1,0 +1,118 @@
+//! Freecursive ORAM's public schedule, accounted for a second time: from the parameters and the trace alone.
+
+use super::super::stage::{Event, Work};
+use super::super::trace_store::TraceEntry;
+use super::watch::{Adversary, ShownLeaf, Sights, Watch, ensure};
+use crate::schemes::freecursive::FreecursiveParameters;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The watch over a Freecursive ORAM whose buckets are numbered from 0, from its first access on, driven promptly or late. Of
+/// the paths of an access, all are checked; the sights are those of the `shown`th.
+pub fn watch(parameters: &FreecursiveParameters, shown: u32, adversary: Adversary) -> Box<dyn Watch> {
+    Box::new(FreecursiveWatch {
+        leaf_level: parameters.tree.parameters().leaf_level.0,
+        top: parameters.tree_top.levels,
+        paths: parameters.paths_per_access() as usize,
+        shown: shown as usize,
+        sees_reads: adversary == Adversary::Full,
+        accesses: 0,
+        left: 0,
+        begun: 0,
+        held: None,
+        sights: Sights::default(),
+    })
+}
+
+struct FreecursiveWatch {
+    leaf_level: u32,
+    top: u32,
+    /// Paths of an access.
+    paths: usize,
+    shown: usize,
+    sees_reads: bool,
+    /// Accesses that began before this batch.
+    accesses: usize,
+    /// Paths of the batch in flight that are still to be read, and those that it has in all.
+    left: usize,
+    begun: usize,
+    /// The path that was read and is not written back.
+    held: Option<u64>,
+    sights: Sights,
+}
+
+impl FreecursiveWatch {
+    /// The leaf to which exactly these buckets lead, those of a whole path in untrusted memory.
+    fn path(&self, buckets: &[u64]) -> Result<u64, String> {
+        let first_leaf = (1 << self.leaf_level) - 1;
+        let leaf = buckets.last().and_then(|last| last.checked_sub(first_leaf));
+        let leaf = leaf.ok_or_else(|| format!("{buckets:?} lead to no leaf"))?;
+        let bucket = |level: u32| (1 << level) - 1 + (leaf >> (self.leaf_level - level));
+        let due: Vec<u64> = (self.top..=self.leaf_level).map(bucket).collect();
+        ensure(*buckets == due, || format!("{buckets:?} are not the path {due:?}"))?;
+        Ok(leaf)
+    }
+
+    fn read(&mut self, leaf: u64) -> Result<(), String> {
+        ensure(self.left > 0, || String::from("a path too many was read"))?;
+        ensure(self.held.is_none(), || String::from("a path was read before the last was written back"))?;
+        let nth = self.begun - self.left;
+        self.left -= 1;
+        self.held = Some(leaf);
+        if self.sees_reads && nth % self.paths == self.shown {
+            let access = Some(self.accesses + nth / self.paths);
+            self.sights.leaves.push(ShownLeaf { access, leaf });
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, leaf: u64) -> Result<(), String> {
+        let held = self.held.take();
+        ensure(held == Some(leaf), || format!("the path to {leaf} was written, held is {held:?}"))?;
+        if !self.sees_reads {
+            self.sights.leaves.push(ShownLeaf { access: None, leaf });
+        }
+        Ok(())
+    }
+}
+
+impl Watch for FreecursiveWatch {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Owes { owed, must_idle } => {
+                let due = (u64::from(self.held.is_some()), self.held.is_some());
+                ensure((*owed, *must_idle) == due, || format!("owes {owed}, {must_idle}; due is {due:?}"))
+            }
+            Event::AccessBegins(accesses) => {
+                self.begun = accesses * self.paths;
+                self.left = self.begun;
+                Ok(())
+            }
+            Event::Asks(work, TraceEntry::Read(slots)) => {
+                ensure(*work == Work::Access, || String::from("idle read"))?;
+                let buckets: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
+                self.read(self.path(&buckets)?)
+            }
+            Event::Asks(_, TraceEntry::Write(buckets)) => {
+                let buckets: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
+                self.write(self.path(&buckets)?)
+            }
+            Event::Ends(Work::Access) => {
+                ensure(self.left == 0, || format!("an access ended {} paths early", self.left))?;
+                self.accesses += self.begun / self.paths;
+                Ok(())
+            }
+            Event::Ends(Work::Idle(_)) => {
+                ensure(self.held.is_none(), || String::from("idle ended before it wrote"))
+            }
+            Event::IdleBegins(_) | Event::Answered(..) | Event::Rests | Event::Recovers(_) => Ok(()),
+            Event::Acts(..) => Err(format!("several processors: {event:?}")),
+        }
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.sights
+    }
+}
