@@ -1,0 +1,53 @@
+//! Measures how many paths a second the Baseline of IR-ORAM is simulated, DRAM included, on one core: random loads over a tree
+//! in its steady state.
+//!
+//!     cargo bench -p lethe-controller --bench controller_speed -- [levels] [loads]
+
+#![allow(clippy::print_stdout, reason = "this is what the bench is for")]
+
+use lethe_controller::configuration::Configuration;
+use lethe_controller::machine::Machine;
+use lethe_controller::tree::filled::Contents;
+use lethe_controller::tree::steady_state::History;
+use lethe_processor::trace::{Kind, Miss};
+use lethe_processor::units::Line;
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use std::time::Instant;
+
+fn main() {
+    // Cargo adds a flag of its own.
+    let arguments: Vec<String> = std::env::args().filter(|argument| argument != "--bench").collect();
+    let argument = |nth: usize, default: u64| -> u64 {
+        arguments.get(nth).map_or(default, |text| text.parse().expect("a whole number"))
+    };
+    let (levels, loads) = (argument(1, 25) as u32, argument(2, 200_000));
+    let configuration = Configuration::baseline(levels);
+    let lines = configuration.oram.user_blocks;
+    let start = Instant::now();
+    let mut machine =
+        Machine::new(configuration, Contents::Steady(History::Random), 1).expect("a sound configuration");
+    println!("{levels} levels, {lines} blocks, drawn in {:.1} s", start.elapsed().as_secs_f64());
+    for round in 0..3 {
+        let mut random = ChaCha8Rng::seed_from_u64(round);
+        let trace = (0..loads).map(|_| Miss {
+            instructions: 40,
+            kind: Kind::Load,
+            line: Line(random.next_u64() % lines),
+        });
+        let start = Instant::now();
+        let outcome = machine.run(trace, 0, |_| ()).expect("the run");
+        let (seconds, paths) = (start.elapsed().as_secs_f64(), outcome.counts.paths());
+        println!(
+            "{:.0} paths/s, {:.2} us a path; {:.0} cycles a path; {} of {paths} are background evictions; {} MiB",
+            paths as f64 / seconds,
+            1e6 * seconds / paths as f64,
+            outcome.cycles.0 as f64 / paths as f64,
+            outcome.counts.background,
+            machine.bytes() >> 20,
+        );
+        println!("  {:?}", outcome.counts);
+    }
+    let (top, utilisation) = machine.utilisation();
+    println!("utilisation from level {}: {utilisation:.2?}; {} in the stash", top.0, machine.stash_blocks());
+}

@@ -1,0 +1,262 @@
+//! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
+
+use crate::pace::Pace;
+use lethe_core::schemes::freecursive::{
+    FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
+};
+use lethe_core::schemes::path::{BucketsByLevel, PathParameters, PathParametersError, TreeTopParameters};
+use lethe_core::words::Level;
+use lethe_dram::{DramError, Specification};
+use lethe_processor::cache::{Cache, CacheShape};
+use lethe_processor::processor::Shape;
+
+/// A processor, an ORAM and a memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// The processor.
+    pub processor: Shape,
+    /// Bytes of its last-level cache.
+    pub cache_bytes: u64,
+    /// Ways of that.
+    pub cache_ways: usize,
+    /// The ORAM.
+    pub oram: OramConfiguration,
+    /// The times at which paths may begin.
+    pub pace: Pace,
+    /// IR-DWB: true if dirty lines of the cache are written back in the place of dummies. It needs a fixed rate, and no delayed
+    /// remapping.
+    pub early_write_backs: bool,
+    /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
+    pub delayed_remapping: bool,
+    /// Cycles until a request is answered that needs no path.
+    pub hit_cycles: u64,
+    /// The memory.
+    pub memory: Specification,
+    /// Levels of a subtree that lies together in the memory; `None` for the plain layout.
+    pub subtree_levels: Option<usize>,
+}
+
+/// A tree with its front end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OramConfiguration {
+    /// L, levels of the tree: 2 to 32. (The core counts from 0 to L - 1.)
+    pub levels: u32,
+    /// Z, blocks of a bucket.
+    pub blocks_per_bucket: u32,
+    /// IR-Alloc: the first and the last level of a range, and the size of its buckets. They lie below the tree top.
+    pub sizes: Vec<(u32, u32, u32)>,
+    /// Blocks that the user can address: lines of memory.
+    pub user_blocks: u64,
+    /// Levels on the trusted side.
+    pub top_levels: u32,
+    /// The use of blocks that are found on the trusted side.
+    pub hits: TrustedHits,
+    /// Ways of the index of the tree top by block, if hits are to be answered at once.
+    pub top_ways: u32,
+    /// Blocks of the stash, with a path that was read: beyond that come background evictions.
+    pub stash: u32,
+    /// X, positions in a PosMap block.
+    pub labels: u32,
+    /// The most positions that the trusted side keeps.
+    pub trusted_positions: u64,
+    /// Blocks of the PLB.
+    pub look_aside: u32,
+    /// Ways of the PLB.
+    pub look_aside_ways: u32,
+}
+
+/// A scheme of IR-ORAM's figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Freecursive ORAM with ten levels in a dedicated cache.
+    Baseline,
+    /// Smaller buckets on some levels.
+    IrAlloc,
+    /// The ten levels in a stash that finds blocks by their number.
+    IrStash,
+    /// Dirty lines are written back in the place of dummies.
+    IrDwb,
+    /// All three, with buckets not as small as those of `IrAlloc`.
+    IrOram,
+    /// Delayed remapping.
+    LlcD,
+    /// Delayed remapping, with IR-Stash and IR-Alloc.
+    LlcDStashAlloc,
+}
+
+/// The reason why there is no such machine.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigurationError {
+    /// The tree is refused.
+    #[error("the tree is impossible: {0}")]
+    Tree(#[from] PathParametersError),
+    /// The front end is refused.
+    #[error("the front end is impossible: {0}")]
+    FrontEnd(#[from] FreecursiveParametersError),
+    /// The memory is refused, or the tree does not fit into it.
+    #[error("the memory is impossible: {0}")]
+    Memory(#[from] DramError),
+    /// The cache is refused.
+    #[error(transparent)]
+    Cache(#[from] CacheShape),
+    /// The tree has too few or too many levels.
+    #[error(
+        "a tree of {levels} levels with {top} of them on the trusted side: choose 2 to 32 levels, and fewer on the trusted side"
+    )]
+    Levels {
+        /// Levels of the tree.
+        levels: u32,
+        /// Levels on the trusted side.
+        top: u32,
+    },
+    /// Paths would have to begin faster than the memory can move them.
+    #[error("a path every {cycles} cycles is too fast: the bus alone needs {needed} for a path")]
+    TooFast {
+        /// T.
+        cycles: u64,
+        /// Cycles that the data bus is busy with a path.
+        needed: u64,
+    },
+    /// Lines are written back in the place of dummies, and there are none.
+    #[error("early write-backs take the place of dummies: choose a fixed rate")]
+    NoDummies,
+    /// Lines are written back early that the tree does not have.
+    #[error(
+        "under delayed remapping the tree has no copy of a line in the cache: it cannot be written back early"
+    )]
+    EarlyAndDelayed,
+}
+
+impl Configuration {
+    /// The machine of IR-ORAM's Table I with its Baseline, for a tree of L levels (25 in the paper) that is half full.
+    pub fn baseline(levels: u32) -> Self {
+        Configuration {
+            processor: Shape::IR_ORAM,
+            cache_bytes: 2 << 20,
+            cache_ways: 8,
+            oram: OramConfiguration {
+                levels,
+                blocks_per_bucket: 4,
+                sizes: Vec::new(),
+                user_blocks: 2u64 << levels,
+                top_levels: 10,
+                hits: TrustedHits::SaveThePath,
+                top_ways: 4,
+                stash: 200,
+                labels: 16,
+                trusted_positions: 1 << 18,
+                look_aside: 1024,
+                look_aside_ways: 1,
+            },
+            pace: Pace::Free,
+            early_write_backs: false,
+            delayed_remapping: false,
+            hit_cycles: 20,
+            memory: Specification::usimm().with_super_rows(),
+            subtree_levels: Some(7),
+        }
+    }
+
+    /// The same with the options of a scheme. The ranges of levels are those of the paper, for 25 levels; in another tree they
+    /// keep their distance from the leaves.
+    pub fn with_scheme(mut self, scheme: Scheme) -> Self {
+        use Scheme::{Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDStashAlloc};
+        let of_paper: &[(u32, u32, u32)] = match scheme {
+            IrAlloc | LlcDStashAlloc => &[(10, 15, 1), (16, 18, 2)],
+            IrOram => &[(10, 16, 2), (17, 19, 3)],
+            Baseline | IrStash | IrDwb | LlcD => &[],
+        };
+        let (levels, top) = (self.oram.levels, self.oram.top_levels);
+        let shifted = |level: u32| (level + levels).checked_sub(25).filter(|level| *level >= top);
+        self.oram.sizes = of_paper
+            .iter()
+            .filter_map(|(first, last, size)| Some((shifted(*first).unwrap_or(top), shifted(*last)?, *size)))
+            .collect();
+        if matches!(scheme, IrStash | IrOram | LlcDStashAlloc) {
+            self.oram.hits = TrustedHits::AnswerAtOnce;
+        }
+        self.early_write_backs = matches!(scheme, IrDwb | IrOram);
+        self.delayed_remapping = matches!(scheme, LlcD | LlcDStashAlloc);
+        self
+    }
+
+    /// Checks what the parts do not check themselves.
+    pub(crate) fn check(&self) -> Result<(), ConfigurationError> {
+        Cache::new(self.cache_bytes, self.cache_ways)?;
+        if self.early_write_backs && !self.pace.is_fixed() {
+            return Err(ConfigurationError::NoDummies);
+        }
+        if self.early_write_backs && self.delayed_remapping {
+            return Err(ConfigurationError::EarlyAndDelayed);
+        }
+        if let Pace::FromStart(cycles) = self.pace {
+            let needed = self.bus_cycles()?;
+            if cycles < needed {
+                return Err(ConfigurationError::TooFast { cycles, needed });
+            }
+        }
+        Ok(())
+    }
+
+    /// The processor's cycles in a cycle of DRAM, at 3.2 GHz.
+    pub(crate) fn multiplier(&self) -> u64 {
+        3200 / u64::from(self.memory.clock.mhz).max(1)
+    }
+
+    /// Cycles for which the data bus is busy with a path that is read and written.
+    fn bus_cycles(&self) -> Result<u64, ConfigurationError> {
+        let blocks: u64 = self.oram.slots()?.iter().map(|size| u64::from(*size)).sum();
+        let channels = u64::from(self.memory.geometry.channels);
+        Ok(2 * blocks.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
+    }
+}
+
+impl OramConfiguration {
+    /// The parameters of the ORAM in the core.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn parameters(&self) -> Result<FreecursiveParameters, ConfigurationError> {
+        let (levels, top) = (self.levels, self.top_levels);
+        if !(2..=32).contains(&levels) || top >= levels {
+            return Err(ConfigurationError::Levels { levels, top });
+        }
+        let (capacity, labels, trusted) = (self.user_blocks, self.labels, self.trusted_positions);
+        let tree = PathParameters {
+            capacity: FreecursiveParameters::tree_capacity(capacity, labels.max(2), trusted.max(1)),
+            block_bytes: 0,
+            leaf_level: Level(levels - 1),
+            top: Level(0),
+            blocks_per_bucket: self.blocks_per_bucket,
+            max_batch: 1,
+            stash_bound: self.stash,
+        };
+        let sizes: Vec<_> =
+            self.sizes.iter().map(|(first, last, size)| (Level(*first), Level(*last), *size)).collect();
+        let parameters = FreecursiveParameters {
+            capacity,
+            labels,
+            trusted_positions: trusted,
+            look_aside: self.look_aside,
+            look_aside_ways: self.look_aside_ways,
+            positions: PositionsKept::Aside,
+            hits: self.hits,
+            max_batch: 1,
+            tree: BucketsByLevel::uniform(tree)?.with(&sizes)?,
+            tree_top: TreeTopParameters {
+                levels: top,
+                ways: (self.hits == TrustedHits::AnswerAtOnce).then_some(self.top_ways),
+            },
+        };
+        parameters.validate()?;
+        Ok(parameters)
+    }
+
+    /// Z by level, 0 for the levels on the trusted side: the slots of a path in memory.
+    pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
+        let parameters = self.parameters()?;
+        let mut slots = parameters.tree.blocks().to_vec();
+        slots[..self.top_levels as usize].fill(0);
+        Ok(slots)
+    }
+}

@@ -1,0 +1,83 @@
+//! The counts of a run.
+
+use lethe_core::words::Level;
+
+/// The reason of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathKind {
+    /// It brings the block that a request asks for.
+    Data,
+    /// It brings a PosMap block of this level for a request.
+    PosMap(u32),
+    /// Nothing was pending.
+    Dummy,
+    /// The stash was too full.
+    Background,
+    /// It writes a dirty line of the cache back, or brings a PosMap block for that, in the place of a dummy.
+    Early,
+}
+
+/// The counts of a run so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Paths that bring a block which was asked for.
+    pub data: u64,
+    /// Paths that bring PosMap blocks, by level: those of PosMap 1 first.
+    pub posmap: Vec<u64>,
+    /// Dummies.
+    pub dummy: u64,
+    /// Background evictions.
+    pub background: u64,
+    /// Paths that write lines back early.
+    pub early: u64,
+    /// Requests that were answered without a path, from the stash.
+    pub stash_hits: u64,
+    /// Requests that were answered without a path, from the tree top, by level.
+    pub top_hits: Vec<u64>,
+    /// Requests whose block was found on its path, by level.
+    pub found: Vec<u64>,
+    /// Requests for blocks that had never been written.
+    pub fresh: u64,
+    /// Blocks that were put in without a path, under delayed remapping.
+    pub put_in: u64,
+    /// Lines that were written back early to the end.
+    pub early_lines: u64,
+}
+
+impl Counts {
+    /// All paths.
+    pub fn paths(&self) -> u64 {
+        self.data + self.posmap_paths() + self.dummy + self.background + self.early
+    }
+
+    /// Paths that bring PosMap blocks for requests.
+    pub fn posmap_paths(&self) -> u64 {
+        self.posmap.iter().sum()
+    }
+
+    pub(crate) fn add_path(&mut self, kind: PathKind) {
+        match kind {
+            PathKind::Data => self.data += 1,
+            PathKind::PosMap(level) => add_at(&mut self.posmap, level - 1),
+            PathKind::Dummy => self.dummy += 1,
+            PathKind::Background => self.background += 1,
+            PathKind::Early => self.early += 1,
+        }
+    }
+
+    pub(crate) fn add_top_hit(&mut self, level: Level) {
+        add_at(&mut self.top_hits, level.0);
+    }
+
+    pub(crate) fn add_found(&mut self, level: Level) {
+        add_at(&mut self.found, level.0);
+    }
+}
+
+fn add_at(counts: &mut Vec<u64>, at: u32) {
+    let at = at as usize;
+    if counts.len() <= at {
+        counts.resize(at + 1, 0);
+    }
+    counts[at] += 1;
+}

@@ -1,0 +1,15 @@
+//! An oblivious RAM controller between a simulated processor and simulated DRAM.
+//!
+//! A [`Machine`](machine::Machine) takes the misses of a program's first-level cache through a processor with its last-level
+//! cache; what misses there becomes paths of Freecursive ORAM, one at a time, and each path reads and writes its blocks in
+//! DRAM. The schemes are those of `lethe-core`, over a tree without payloads. A [`Configuration`](configuration::Configuration)
+//! says which of their options are on.
+
+pub mod configuration;
+pub mod counts;
+mod early_write_back;
+pub mod machine;
+mod memory_side;
+pub mod pace;
+mod path_timer;
+pub mod tree;

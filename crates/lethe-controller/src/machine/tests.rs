@@ -1,0 +1,199 @@
+//! The promises of the machine: it answers every request under every option, its runs can be repeated, and its paths show what
+//! the rate and the leaves say, and nothing else.
+
+use super::*;
+use crate::configuration::Scheme;
+use crate::pace::Pace;
+use crate::tree::steady_state::History;
+use lethe_core::schemes::freecursive::TrustedHits;
+use lethe_core::testing::oblivious::statistics::{ALARM_LOG2, Finding, uniform};
+use proptest::prelude::*;
+use rand_core::RngCore;
+
+const LEVELS: u32 = 13;
+
+/// A small tree, most of it in memory, behind a cache of 64 lines.
+fn configuration(scheme: Scheme, pace: Pace) -> Configuration {
+    let mut configuration = Configuration::baseline(LEVELS);
+    configuration.oram.top_levels = 5;
+    configuration.oram.look_aside = 16;
+    configuration.oram.trusted_positions = 128;
+    (configuration.cache_bytes, configuration.cache_ways) = (4096, 4);
+    configuration.pace = pace;
+    configuration.with_scheme(scheme)
+}
+
+fn machine(configuration: &Configuration) -> Machine {
+    Machine::new(configuration.clone(), Contents::Steady(History::Random), 1).expect("a sound configuration")
+}
+
+const SCHEMES: [Scheme; 7] = [
+    Scheme::Baseline,
+    Scheme::IrAlloc,
+    Scheme::IrStash,
+    Scheme::IrDwb,
+    Scheme::IrOram,
+    Scheme::LlcD,
+    Scheme::LlcDStashAlloc,
+];
+
+/// Programs that could hardly differ more.
+#[derive(Clone, Copy, Debug)]
+enum Program {
+    /// It loads a few lines of one set of the cache again and again.
+    Few,
+    /// It writes through all of memory, now and then.
+    Sweep,
+    /// It loads and stores at random, as fast as it can.
+    Random,
+}
+
+fn program(program: Program, misses: u64, seed: u64) -> impl Iterator<Item = Miss> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    (0..misses).map(move |nth| {
+        let (instructions, kind, line) = match program {
+            Program::Few => (300, Kind::Load, nth % 5 * 16),
+            Program::Sweep => (5000, Kind::Store, nth * 3 % (2 << LEVELS)),
+            Program::Random => {
+                let draw = random.next_u64();
+                (
+                    draw as u32 % 8,
+                    if draw & 8 == 0 { Kind::Load } else { Kind::Store },
+                    (draw >> 32) % (2 << LEVELS),
+                )
+            }
+        };
+        Miss { instructions, kind, line: Line(line) }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_run_answers_all_that_the_processor_asks_under_every_option(
+        scheme in prop::sample::select(&SCHEMES[..]),
+        hits in prop::sample::select(&[None, Some(TrustedHits::ReadThePath), Some(TrustedHits::StashAnswers)][..]),
+        pace in prop::sample::select(&[Pace::Free, Pace::FromStart(2000), Pace::FromEnd(500)][..]),
+        misses in prop::collection::vec((0u32..400, any::<bool>(), 0u64..2 << LEVELS), 1..150),
+        warm_up in 0u64..40,
+    ) {
+        let pace = if pace == Pace::Free && matches!(scheme, Scheme::IrDwb | Scheme::IrOram) { Pace::FromEnd(500) } else { pace };
+        let mut configuration = configuration(scheme, pace);
+        configuration.oram.hits = hits.unwrap_or(configuration.oram.hits);
+        let kind = |stores| if stores { Kind::Store } else { Kind::Load };
+        let trace: Vec<Miss> = misses
+            .into_iter()
+            .map(|(instructions, stores, line)| Miss { instructions, kind: kind(stores), line: Line(line) })
+            .collect();
+        let run = || {
+            let mut shown = Vec::new();
+            let run = machine(&configuration).run(trace.iter().copied(), warm_up, |path| shown.push(path));
+            (run.expect("the run comes to its end"), shown)
+        };
+        let (outcome, shown) = run();
+        let Counts { data, stash_hits, ref top_hits, put_in, early_lines, .. } = outcome.counts;
+        let lethe_processor::processor::Counts { loads, stores, written_back, instructions } = outcome.processor;
+        let asked: u64 = trace.iter().skip(warm_up as usize).map(|miss| u64::from(miss.instructions) + 1).sum();
+        prop_assert_eq!(instructions, asked);
+        let served = data + stash_hits + top_hits.iter().sum::<u64>();
+        if configuration.delayed_remapping {
+            prop_assert_eq!(served, loads + stores);
+            prop_assert!(put_in >= written_back, "clean lines come back, too");
+        } else {
+            prop_assert!(served >= loads + stores + written_back);
+            prop_assert!(served <= loads + stores + written_back + early_lines);
+        }
+        prop_assert_eq!(outcome.counts.paths(), shown.len() as u64);
+        prop_assert_eq!(outcome.counts.fresh, 0, "every block is in the tree");
+        let (again, shown_again) = run();
+        prop_assert_eq!((again.cycles, again.counts, shown_again), (outcome.cycles, outcome.counts, shown));
+    }
+}
+
+/// Runs a program, and checks by a second account that every cycle of its paths follows from their leaves and the rate.
+fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misses: u64) -> Vec<ShownPath> {
+    let mut shown = Vec::new();
+    let mut machine = Machine::new(configuration.clone(), Contents::Steady(History::Random), 1).unwrap();
+    machine.run(program(program_of, misses, 1), 0, |path| shown.push(path)).unwrap();
+    let (mut timer, mut last) = (timer(configuration).unwrap(), Last::default());
+    for path in &shown {
+        let start = configuration.pace.next(last);
+        let end = timer.path(start, path.leaf).unwrap().written;
+        assert_eq!((path.start, path.end), (start, end), "{program_of:?}");
+        last = Last { start, end };
+    }
+    shown
+}
+
+/// The bits that two paths one after the other have in common, from the root on, tell nothing: half of all pairs have none, and
+/// so on.
+fn common_beginnings(shown: &[ShownPath], apart: usize) -> Finding {
+    let leaf_level = LEVELS - 1;
+    let mut counts = vec![0u64; 16];
+    for (one, other) in shown.iter().zip(&shown[apart..]) {
+        counts[((one.leaf.0 ^ other.leaf.0) >> (leaf_level - 4)) as usize] += 1;
+    }
+    uniform(format!("leaves {apart} apart"), &counts)
+}
+
+fn leaves(shown: &[ShownPath]) -> Finding {
+    let mut counts = vec![0u64; 32];
+    shown.iter().for_each(|path| counts[(path.leaf.0 >> (LEVELS - 6)) as usize] += 1);
+    uniform("leaves".into(), &counts)
+}
+
+fn alarms(shown: &[ShownPath]) -> Vec<Finding> {
+    let pairs = (1..=8).map(|apart| common_beginnings(shown, apart));
+    pairs.chain([leaves(shown)]).filter(|finding| finding.log2_p < ALARM_LOG2).collect()
+}
+
+#[test]
+fn under_a_fixed_rate_every_cycle_follows_from_the_leaves_whatever_the_program_does() {
+    for scheme in SCHEMES {
+        for pace in [Pace::FromStart(1500), Pace::FromEnd(700)] {
+            let mut configuration = configuration(scheme, pace);
+            configuration.oram.hits = TrustedHits::ReadThePath;
+            for program in [Program::Few, Program::Sweep, Program::Random] {
+                let shown = paths_at_their_rate(&configuration, program, 500);
+                let alarms = alarms(&shown);
+                assert!(alarms.is_empty(), "{scheme:?}, {pace:?}, {program:?}: {alarms:?}");
+            }
+        }
+    }
+}
+
+/// IR-ORAM's tree top, and that of its Baseline: the cycles are as the rate says, and the leaves tell all the same.
+#[test]
+fn a_tree_top_that_saves_paths_shows_by_their_leaves_that_a_block_came_again_soon() {
+    for scheme in [Scheme::Baseline, Scheme::IrStash] {
+        let configuration = configuration(scheme, Pace::FromEnd(700));
+        let shown = paths_at_their_rate(&configuration, Program::Few, 12_000);
+        let alarms = alarms(&shown);
+        assert!(!alarms.is_empty(), "{scheme:?}");
+    }
+}
+
+/// Breaks a sequence of paths as a broken controller would, and tells whether the account finds it out.
+fn is_found_out(configuration: &Configuration, shown: &[ShownPath]) -> bool {
+    let (mut timer, mut last) = (timer(configuration).unwrap(), Last::default());
+    shown.iter().any(|path| {
+        let start = configuration.pace.next(last);
+        let end = timer.path(start, path.leaf).unwrap().written;
+        last = Last { start, end };
+        (path.start, path.end) != (start, end)
+    })
+}
+
+#[test]
+fn the_account_finds_a_turn_that_was_skipped_or_came_early() {
+    let configuration = configuration(Scheme::Baseline, Pace::FromEnd(700));
+    let shown = paths_at_their_rate(&configuration, Program::Random, 500);
+    assert!(!is_found_out(&configuration, &shown));
+    let mut skipped = shown.clone();
+    skipped.remove(100);
+    assert!(is_found_out(&configuration, &skipped));
+    let mut early = shown;
+    early[100].start.0 -= 4;
+    assert!(is_found_out(&configuration, &early));
+}

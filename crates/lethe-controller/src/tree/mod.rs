@@ -1,0 +1,6 @@
+//! The tree in untrusted memory, for blocks without payload.
+
+pub mod filled;
+pub mod slots;
+pub mod steady_state;
+pub mod store;

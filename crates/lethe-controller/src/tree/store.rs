@@ -1,0 +1,106 @@
+//! The store of a tree whose blocks have no payload. It notes which paths it was asked for.
+
+use super::slots::Slots;
+use lethe_core::block_header::{self, HEADER_BYTES};
+use lethe_core::store::Store;
+use lethe_core::words::{BlockId, Bucket, Leaf, Level, Slot};
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::rc::Rc;
+
+/// A store over [`Slots`], for Path ORAM without payloads and with buckets numbered from 0, level by level, from the root's
+/// on. Its levels above those of the slots are never asked for.
+#[derive(Clone, Debug)]
+pub struct TreeStore(Rc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    slots: RefCell<Slots>,
+    shown: Cell<Shown>,
+    wanted: Cell<Option<BlockId>>,
+}
+
+/// The operations since they were last taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// The path that was read last.
+    pub path: Option<Leaf>,
+    /// Paths that were read.
+    pub read: u32,
+    /// The level on which the block was found that was looked for.
+    pub found: Option<Level>,
+}
+
+impl TreeStore {
+    /// A store over these slots.
+    pub fn new(slots: Slots) -> Self {
+        let (shown, wanted) = (Cell::default(), Cell::new(None));
+        TreeStore(Rc::new(Inner { slots: RefCell::new(slots), shown, wanted }))
+    }
+
+    /// Takes what was shown since the last time.
+    pub fn take_shown(&self) -> Shown {
+        self.0.shown.take()
+    }
+
+    /// Returns what was shown since it was last taken.
+    pub fn shown(&self) -> Shown {
+        self.0.shown.get()
+    }
+
+    /// Looks for a block in what is read from now on.
+    pub fn look_for(&self, block: Option<BlockId>) {
+        self.0.wanted.set(block);
+    }
+
+    /// Lets the caller look at the slots.
+    pub fn look<T>(&self, look: impl FnOnce(&Slots) -> T) -> T {
+        look(&self.0.slots.borrow())
+    }
+}
+
+/// The level of a bucket, and its place on it, from the left.
+fn place(bucket: Bucket) -> (u32, u64) {
+    let level = (bucket.0 + 1).ilog2();
+    (level, bucket.0 + 1 - (1 << level))
+}
+
+impl Store for TreeStore {
+    type Error = Infallible;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        let tree = self.0.slots.borrow();
+        let mut shown = self.0.shown.get();
+        let wanted = self.0.wanted.get();
+        let mut entries = into.chunks_exact_mut(HEADER_BYTES);
+        for slot in slots {
+            let (level, index) = place(slot.bucket);
+            for (content, entry) in tree.bucket(level, index).zip(&mut entries) {
+                entry.fill(0);
+                if let Some((block, leaf)) = content {
+                    block_header::write(entry, block, leaf);
+                    if wanted == Some(block) {
+                        shown.found = Some(Level(level));
+                    }
+                }
+            }
+            if level == tree.leaf_level().0 {
+                (shown.path, shown.read) = (Some(Leaf(index)), shown.read + 1);
+            }
+        }
+        self.0.shown.set(shown);
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+        let mut tree = self.0.slots.borrow_mut();
+        let mut rest = from;
+        for bucket in buckets {
+            let (level, index) = place(*bucket);
+            let (entries, behind) = rest.split_at(tree.size(Level(level)) as usize * HEADER_BYTES);
+            rest = behind;
+            tree.replace(level, index, entries.chunks_exact(HEADER_BYTES).map(block_header::read));
+        }
+        Ok(())
+    }
+}
