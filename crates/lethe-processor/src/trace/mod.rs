@@ -4,10 +4,13 @@
 //! the traces of USIMM have it.
 
 mod error;
+pub mod mix;
 pub mod packed;
+pub mod pages;
+pub mod synthetic;
 pub mod text;
 
-pub use error::TraceError;
+pub use error::{Full, TraceError};
 
 use crate::units::Line;
 

@@ -14,6 +14,9 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 /// The beginning of a packed trace.
 pub const MAGIC: &[u8; 16] = b"lethe trace v1\n\0";
 
+/// The bytes of it that every version has.
+pub(super) const KIND: usize = b"lethe trace v".len();
+
 /// A packed trace that is being read.
 pub struct Packed<R> {
     bytes: io::Bytes<BufReader<GzDecoder<R>>>,
