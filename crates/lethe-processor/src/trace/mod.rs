@@ -4,6 +4,7 @@
 //! the traces of USIMM have it.
 
 mod error;
+mod file;
 pub mod mix;
 pub mod packed;
 pub mod pages;
@@ -11,6 +12,7 @@ pub mod synthetic;
 pub mod text;
 
 pub use error::{Full, TraceError};
+pub use file::{FileError, Format, Trace, convert, open};
 
 use crate::units::Line;
 
