@@ -78,8 +78,9 @@ fn a_recording_begins_after_the_instructions_to_skip_and_ends_with_the_misses_as
     // Two instructions begin the loop, and each of its turns has four.
     let skip = 2 + 4 * 100;
     let found = trace(folder.path(), &format!(",skip={skip},misses=50"));
-    let first = Miss { instructions: 0, ..expected()[100] };
-    assert_eq!(found, [&[first], &expected()[101..150]].concat());
+    let warm = |miss: &Miss| Miss { instructions: 0, ..*miss };
+    let warm_up: Vec<Miss> = expected()[..=100].iter().map(warm).collect();
+    assert_eq!(found, [&warm_up, &expected()[101..150]].concat());
 }
 
 #[test]

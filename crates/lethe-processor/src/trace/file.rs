@@ -45,6 +45,7 @@ pub enum FileError {
 pub struct Trace {
     path: PathBuf,
     format: Format,
+    warm_up: u64,
     misses: Misses,
 }
 
@@ -58,23 +59,24 @@ pub fn open(path: impl AsRef<Path>) -> Result<Trace, FileError> {
     let path = path.as_ref().to_path_buf();
     let opened = File::open(&path).map_err(TraceError::from).and_then(|file| recognise(BufReader::new(file)));
     match opened {
-        Ok((format, misses)) => Ok(Trace { path, format, misses }),
+        Ok((format, warm_up, misses)) => Ok(Trace { path, format, warm_up, misses }),
         Err(why) => Err(FileError::Read { path, why }),
     }
 }
 
 /// Tells the format from the first bytes. A text has no bytes that are not printed.
-fn recognise(mut from: impl BufRead + Send + 'static) -> Result<(Format, Misses), TraceError> {
+fn recognise(mut from: impl BufRead + Send + 'static) -> Result<(Format, u64, Misses), TraceError> {
     let first = from.fill_buf()?;
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
     if first.starts_with(packed::MAGIC) {
-        Ok((Format::Packed, Box::new(packed::read(from)?)))
+        let packed = packed::read(from)?;
+        Ok((Format::Packed, packed.warm_up(), Box::new(packed)))
     } else if first.is_empty() {
         Err(TraceError::Empty)
     } else if first.starts_with(&packed::MAGIC[..packed::KIND]) || !first.iter().take(64).all(is_text) {
         Err(TraceError::Foreign)
     } else {
-        Ok((Format::Text, Box::new(text::read(from))))
+        Ok((Format::Text, 0, Box::new(text::read(from))))
     }
 }
 
@@ -82,6 +84,11 @@ impl Trace {
     /// The format of the file.
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// The misses, from the first on, that only warm the last-level cache; a text has none.
+    pub fn warm_up(&self) -> u64 {
+        self.warm_up
     }
 
     fn named(&self, why: TraceError) -> FileError {
@@ -99,7 +106,8 @@ impl Iterator for Trace {
     }
 }
 
-/// Writes a trace in another format, or in its own anew, and returns the number of its misses.
+/// Writes a trace in another format, or in its own anew, and returns the number of its misses. In a text, those that only warm the
+/// cache are misses like the others.
 ///
 /// # Errors
 /// Those of reading and of writing. What was written up to a fault stays.
@@ -113,7 +121,7 @@ pub fn convert(from: &Path, into: &Path, format: Format) -> Result<u64, FileErro
     let mut count = 0;
     match format {
         Format::Packed => {
-            let mut writer = packed::Writer::new(file).map_err(failed)?;
+            let mut writer = packed::Writer::new(file, trace.warm_up()).map_err(failed)?;
             for miss in trace {
                 writer.write(miss?).map_err(failed)?;
                 count += 1;
@@ -218,7 +226,7 @@ mod tests {
     #[test]
     fn fuzz_file_of_a_trace() {
         bolero::check!().for_each(|bytes: &[u8]| {
-            if let Ok((_, misses)) = recognise(io::Cursor::new(bytes.to_vec())) {
+            if let Ok((_, _, misses)) = recognise(io::Cursor::new(bytes.to_vec())) {
                 let _ = misses.collect::<Result<Vec<_>, _>>();
             }
         });
