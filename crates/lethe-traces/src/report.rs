@@ -58,7 +58,7 @@ fn cells(tables: &Tables, Row { program, figures, bytes, comparison }: &Row<'_>)
         .published
         .iter()
         .filter(stands_for)
-        .map(|published| format!("{}: {}, {}", published.name, published.loads, published.stores))
+        .map(|published| format!("{}: {:?}, {:?}", published.name, published.loads, published.stores))
         .collect();
     [
         program.name.clone(),

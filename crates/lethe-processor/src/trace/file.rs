@@ -184,6 +184,24 @@ mod tests {
     }
 
     #[test]
+    fn a_packed_trace_keeps_its_warm_up_and_a_text_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let warm = Miss { instructions: 0, kind: Kind::Load, line: Line(5) };
+        let mut bytes = Vec::new();
+        let mut writer = packed::Writer::new(&mut bytes, 1).unwrap();
+        [warm].into_iter().chain(misses()).for_each(|miss| writer.write(miss).unwrap());
+        writer.finish().unwrap();
+        let first = file(&folder, &bytes);
+        let warm_up = |path: &Path, format| {
+            let into = path.with_extension("into");
+            assert_eq!(convert(path, &into, format).unwrap(), 1001);
+            open(into).unwrap().warm_up()
+        };
+        assert_eq!(open(&first).unwrap().warm_up(), 1);
+        assert_eq!([Format::Packed, Format::Text].map(|format| warm_up(&first, format)), [1, 0]);
+    }
+
+    #[test]
     fn what_is_no_trace_is_told_with_its_file() {
         let folder = tempfile::tempdir().unwrap();
         for (bytes, why) in [
