@@ -9,6 +9,7 @@ mod pages;
 mod setup;
 mod steps;
 mod tool;
+mod traces;
 mod web;
 
 use anyhow::Result;
@@ -42,6 +43,8 @@ enum Chore {
     Web,
     /// Draws the pictures of schemes in docs/pictures anew, by the visualizer in Chromium
     Pictures,
+    /// Records the traces of real programs in QEMU, and prints their figures beside published ones
+    Traces(traces::TracesArgs),
     /// Asks the RustSec database for known faults in the dependencies (needs to reach that database)
     Advisories,
 }
@@ -133,6 +136,7 @@ fn main() -> Result<()> {
             Ok(())
         }
         Chore::Pictures => web::draw(&web::assemble(&steps::target_folder()?.join("no-std"))?),
+        Chore::Traces(args) => traces::record(&args),
         Chore::Advisories => {
             missing::provide(&[Step::Deny], Consent::Asked)?;
             setup::python()?;

@@ -13,8 +13,9 @@ use std::io::{IsTerminal, Write};
 const LEAST_GO: (u32, u32) = (1, 25);
 
 /// Programs that tests run, with the packages that have them and the steps that need them.
-const PROGRAMS: [(&str, &[&str], &[Step]); 10] = [
+const PROGRAMS: [(&str, &[&str], &[Step]); 11] = [
     ("picosat", &["picosat"], &[Step::Unit, Step::Pager, Step::Enclave]),
+    ("qemu-x86_64", &["qemu-user"], &[Step::Unit]),
     ("qemu-system-riscv64", &["qemu-system-misc"], &[Step::Enclave]),
     (enclave::COMPILER, &COMPILER_PACKAGES, &[Step::Enclave]),
     ("sqlite3", &["sqlite3"], &[Step::Pager, Step::Enclave]),

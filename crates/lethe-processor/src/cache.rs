@@ -78,6 +78,13 @@ impl Cache {
         self.sets
     }
 
+    /// The lines that are there and whether they are dirty: those of each set in the order in which they go.
+    pub fn lines(&self) -> impl Iterator<Item = (Line, bool)> {
+        let place = |rank: usize| self.lines.iter().skip(rank).step_by(self.ways);
+        let entries = (0..self.ways).rev().flat_map(place);
+        entries.filter_map(|entry| Some((entry.line()?, entry.is_dirty())))
+    }
+
     /// Accesses a line, which is the most recently used one of its set from then on.
     pub fn access(&mut self, line: Line, writes: bool) -> CacheAccess {
         let set = self.set_mut(line);
@@ -160,6 +167,20 @@ mod tests {
         cache.access(Line(4), true);
         cache.access(Line(8), false);
         assert_eq!(cache.dirty_victim(0), Some(Line(4)), "a write makes it dirty again");
+    }
+
+    #[test]
+    fn a_cache_that_takes_the_lines_of_another_goes_on_as_it_does() {
+        let mut cache = cache();
+        for nth in 0..50u64 {
+            cache.access(Line(nth * 7 % 23), nth % 3 == 0);
+        }
+        let mut other = self::cache();
+        for (line, is_dirty) in cache.lines() {
+            other.access(line, is_dirty);
+        }
+        assert_eq!((other.lines, cache.lines().count()), (cache.lines, 8));
+        assert_eq!(self::cache().lines().count(), 0);
     }
 
     #[test]

@@ -18,4 +18,4 @@ pub mod recommender;
 pub mod sha_256;
 pub mod sizes;
 
-pub use program::{Instance, PROGRAMS, Program, Run, Start, WrongAnswer, run, run_small};
+pub use program::{Instance, PROGRAMS, Program, Run, Start, WrongAnswer, run, run_large, run_small};

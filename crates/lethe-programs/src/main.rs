@@ -10,6 +10,7 @@ const USAGE: &str = "\
 Usage:
   lethe-programs NAME                   run a program: one line, its answer
   lethe-programs small NAME             the same in a fraction of a second, where every page that moves is dear
+  lethe-programs large NAME             the same with much memory, to record traces of
   lethe-programs dimacs INSTANCE [FILE] write `satisfiable` or `unsatisfiable` for the solver picosat
   lethe-programs list                   name the programs";
 
@@ -22,7 +23,8 @@ fn main() -> ExitCode {
         ["list"] => list(),
         ["dimacs", instance] => dimacs(instance, None),
         ["dimacs", instance, file] => dimacs(instance, Some(file)),
-        ["small", name] => small(name),
+        ["small", name] => sized(name, lethe_programs::run_small),
+        ["large", name] => sized(name, lethe_programs::run_large),
         [name] => run(name),
         _ => Err(Error::Usage),
     };
@@ -66,8 +68,8 @@ fn run(name: &str) -> Result<(), Error> {
     Ok(run.check(answer.as_bytes())?)
 }
 
-fn small(name: &str) -> Result<(), Error> {
-    let answer = lethe_programs::run_small(name).ok_or_else(|| Error::NoSuchProgram(name.into()))?;
+fn sized(name: &str, run: impl Fn(&str) -> Option<String>) -> Result<(), Error> {
+    let answer = run(name).ok_or_else(|| Error::NoSuchProgram(name.into()))?;
     print(&answer)
 }
 

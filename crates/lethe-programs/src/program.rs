@@ -1,7 +1,7 @@
 //! The list of programs: how each is started and what it must answer.
 
 use crate::picosat::{Formula, NoVerdict, Verdict};
-use crate::sizes::{self, small};
+use crate::sizes::{self, large, small};
 use crate::{avl_tree, lbm, random_writes, recommender, sha_256};
 use std::io::{self, Write};
 use thiserror::Error;
@@ -116,6 +116,18 @@ pub fn run_small(name: &str) -> Option<String> {
         "avl_tree" => avl_tree::run(&small::AVL_TREE.size),
         "lbm" => lbm::run(&small::LBM.size),
         "recommender" => recommender::run(&small::RECOMMENDER.size),
+        _ => return None,
+    })
+}
+
+/// Runs a program of this crate here and now, in its large size, as [`run`] does.
+pub fn run_large(name: &str) -> Option<String> {
+    Some(match name {
+        "random_writes" => random_writes::run(&large::RANDOM_WRITES),
+        "sha_256" => sha_256::run(&large::SHA_256),
+        "avl_tree" => avl_tree::run(&large::AVL_TREE),
+        "lbm" => lbm::run(&large::LBM),
+        "recommender" => recommender::run(&large::RECOMMENDER),
         _ => return None,
     })
 }

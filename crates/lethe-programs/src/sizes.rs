@@ -104,3 +104,32 @@ pub mod small {
         answer: "0.900498 bedc9f01fa39679f",
     };
 }
+
+/// The same programs with much memory, to record traces of: minutes under an emulator. No answer belongs to them.
+pub mod large {
+    use super::{avl_tree, lbm, random_writes, recommender, sha_256};
+
+    /// 128 MiB.
+    pub const RANDOM_WRITES: random_writes::Size =
+        random_writes::Size { pages: 1 << 15, writes: 1 << 20, seed: 1 };
+
+    /// 128 MiB.
+    pub const SHA_256: sha_256::Size = sha_256::Size { pages: 1 << 15, passes: 4, seed: 2 };
+
+    /// Some two million nodes.
+    pub const AVL_TREE: avl_tree::Size = avl_tree::Size { changes: 20_000_000, keys: 1 << 22, seed: 3 };
+
+    /// 96³ cells: two arrays of 128 MiB.
+    pub const LBM: lbm::Size = lbm::Size { cells: [96, 96, 96], steps: 16, relaxation: 1.6, lid_speed: 0.05 };
+
+    /// A model of 75 MB, and 24 MB of ratings.
+    pub const RECOMMENDER: recommender::Size = recommender::Size {
+        users: 100_000,
+        items: 50_000,
+        ratings: 2_000_000,
+        held_out: 2000,
+        epochs: 6,
+        asking: 20,
+        seed: 5,
+    };
+}

@@ -1,4 +1,6 @@
 //! The recorder: a first-level cache that writes down what misses it.
+//!
+//! A trace begins with the lines that a last-level cache holds at that time, so that a short one finds it warm.
 
 use crate::settings::Settings;
 use lethe_processor::cache::Cache;
@@ -10,16 +12,25 @@ use std::io::{self, BufWriter};
 
 /// Bytes and ways of the first-level cache of IR-ORAM's Table I.
 const CACHE: (u64, usize) = (256 << 10, 2);
+/// Those of the last-level cache.
+const LAST_LEVEL: (u64, usize) = (2 << 20, 8);
 
 /// A recording under way.
 pub struct Recorder {
     cache: Cache,
     settings: Settings,
-    /// The trace, until it is complete.
-    trace: Option<Writer<BufWriter<File>>>,
+    trace: Trace,
     /// The instruction of the last record, counted from the program's first.
     last: u64,
     records: u64,
+}
+
+/// The trace, which begins when enough instructions were skipped.
+enum Trace {
+    /// The last-level cache meanwhile, and the file.
+    Skipped(Cache, BufWriter<File>),
+    Begun(Writer<BufWriter<File>>),
+    Complete,
 }
 
 /// The state of a recording after an access.
@@ -37,9 +48,9 @@ impl Recorder {
     /// # Errors
     /// The file cannot be written.
     pub fn new(settings: Settings) -> io::Result<Self> {
-        let (bytes, ways) = CACHE;
-        let cache = Cache::new(bytes, ways).map_err(io::Error::other)?;
-        let trace = Some(Writer::new(BufWriter::new(File::create(&settings.out)?))?);
+        let cache = |(bytes, ways)| Cache::new(bytes, ways).map_err(io::Error::other);
+        let file = BufWriter::new(File::create(&settings.out)?);
+        let (cache, trace) = (cache(CACHE)?, Trace::Skipped(cache(LAST_LEVEL)?, file));
         let last = settings.skip;
         Ok(Recorder { cache, settings, trace, last, records: 0 })
     }
@@ -49,12 +60,12 @@ impl Recorder {
     /// # Errors
     /// The file cannot be written.
     pub fn access(&mut self, nth: u64, address: u64, bytes: u64, writes: bool) -> io::Result<Progress> {
+        if nth >= self.settings.skip && matches!(self.trace, Trace::Skipped(..)) {
+            self.begin()?;
+        }
         let last = address.saturating_add(bytes.max(1) - 1) / LINE_BYTES;
         for line in address / LINE_BYTES..=last {
             let access = self.cache.access(Line(line), writes);
-            if nth < self.settings.skip {
-                continue;
-            }
             let kind = if writes { Kind::Store } else { Kind::Load };
             let missed = (!access.is_hit).then_some((kind, Line(line)));
             let evicted = access.written_back.map(|line| (Kind::Store, line));
@@ -70,13 +81,40 @@ impl Recorder {
     /// Ends the recording, if it has not ended.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written; or the program has ended before the recording began.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.trace.take().map_or(Ok(()), Writer::finish)
+        match std::mem::replace(&mut self.trace, Trace::Complete) {
+            Trace::Begun(trace) => trace.finish(),
+            Trace::Skipped(..) => Err(io::Error::other(format!(
+                "the program has ended within the first {} instructions: skip fewer",
+                self.settings.skip
+            ))),
+            Trace::Complete => Ok(()),
+        }
+    }
+
+    /// Begins the trace, with what the last-level cache holds.
+    fn begin(&mut self) -> io::Result<()> {
+        if let Trace::Skipped(cache, file) = std::mem::replace(&mut self.trace, Trace::Complete) {
+            let mut trace = Writer::new(file, cache.lines().count() as u64)?;
+            for (line, is_dirty) in cache.lines() {
+                let kind = if is_dirty { Kind::Store } else { Kind::Load };
+                trace.write(Miss { instructions: 0, kind, line })?;
+            }
+            self.trace = Trace::Begun(trace);
+        }
+        Ok(())
     }
 
     fn record(&mut self, nth: u64, kind: Kind, line: Line) -> io::Result<Progress> {
-        let Some(trace) = &mut self.trace else { return Ok(Progress::Complete) };
+        let trace = match &mut self.trace {
+            Trace::Skipped(cache, _) => {
+                cache.access(line, kind == Kind::Store);
+                return Ok(Progress::GoesOn);
+            }
+            Trace::Begun(trace) => trace,
+            Trace::Complete => return Ok(Progress::Complete),
+        };
         // The instruction that misses is none of those between.
         let between = nth.saturating_sub(self.last);
         trace.write(Miss { instructions: u32::try_from(between).unwrap_or(u32::MAX), kind, line })?;
@@ -146,9 +184,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_skipped_warms_the_cache_and_is_not_recorded() {
-        let (trace, _) = recorded(100, 0, &[(5, 0, 8, false), (100, 0, 8, false), (107, 64, 8, false)]);
-        assert_eq!(trace, [miss(7, Kind::Load, 1)]);
+    fn what_is_skipped_warms_both_caches_and_the_trace_begins_with_what_the_second_holds() {
+        let accesses = [(5, 0, 8, false), (6, 128, 8, true), (100, 0, 8, false), (107, 64, 8, false)];
+        let (trace, _) = recorded(100, 0, &accesses);
+        let expected = [miss(0, Kind::Load, 0), miss(0, Kind::Store, 2), miss(7, Kind::Load, 1)];
+        assert_eq!(trace, expected);
+    }
+
+    #[test]
+    fn a_program_that_ends_before_the_recording_begins_is_told() {
+        let out = std::env::temp_dir().join(format!("lethe-recorder-{}-early", std::process::id()));
+        let mut recorder = Recorder::new(Settings { out: out.clone(), skip: 100, misses: 0 }).unwrap();
+        recorder.access(5, 0, 8, false).unwrap();
+        let error = recorder.finish().unwrap_err().to_string();
+        assert_eq!(error, "the program has ended within the first 100 instructions: skip fewer");
+        std::fs::remove_file(out).unwrap();
     }
 
     #[test]

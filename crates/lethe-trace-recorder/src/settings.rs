@@ -10,9 +10,9 @@ const MISSES: u64 = 2_000_000;
 pub struct Settings {
     /// The file of the trace.
     pub out: PathBuf,
-    /// The instructions before the recording begins; the cache is warm by then.
+    /// The instructions before the recording begins; the caches are warm by then.
     pub skip: u64,
-    /// The records after which the program is ended; 0 for none.
+    /// The records after which the program is ended, warm-up apart; 0 for none.
     pub misses: u64,
 }
 

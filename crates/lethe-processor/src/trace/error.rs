@@ -13,6 +13,9 @@ pub enum TraceError {
         /// The fault, and what to write.
         why: String,
     },
+    /// There is nothing in it.
+    #[error("it is empty, and no trace is: record it again")]
+    Empty,
     /// A packed trace is of another kind or version.
     #[error("the trace does not begin as a packed trace of version 1 does: write it again with this version")]
     Foreign,
@@ -24,7 +27,26 @@ pub enum TraceError {
         /// The fault.
         why: &'static str,
     },
+    /// The programs touch more memory than there is.
+    #[error(transparent)]
+    Full(#[from] Full),
     /// The file cannot be read.
-    #[error("the trace cannot be read")]
-    Io(#[from] io::Error),
+    #[error("the trace cannot be read: {0}")]
+    Io(io::Error),
+}
+
+impl From<io::Error> for TraceError {
+    fn from(fault: io::Error) -> Self {
+        TraceError::Io(fault)
+    }
+}
+
+/// The reason why a line has no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the programs touch more than the {lines} lines of the memory: give it more lines, or take a shorter trace"
+)]
+pub struct Full {
+    /// The lines of the memory.
+    pub lines: u64,
 }

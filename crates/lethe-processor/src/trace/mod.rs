@@ -4,10 +4,15 @@
 //! the traces of USIMM have it.
 
 mod error;
+mod file;
+pub mod mix;
 pub mod packed;
+pub mod pages;
+pub mod synthetic;
 pub mod text;
 
-pub use error::TraceError;
+pub use error::{Full, TraceError};
+pub use file::{FileError, Format, Trace, convert, open};
 
 use crate::units::Line;
 

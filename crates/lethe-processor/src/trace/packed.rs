@@ -1,8 +1,9 @@
 //! The packed format of traces: some two bytes for each miss.
 //!
-//! A file begins with [`MAGIC`]. Records follow, compressed by gzip, which checks their length and their sum. A record is two
-//! numbers in LEB128: the instructions before the miss times two, plus one for a store; and the line less the line of
-//! the record before it, in zigzag.
+//! A file begins with [`MAGIC`]. What follows is compressed by gzip, which checks its length and its sum. It is numbers in LEB128.
+//! The first one counts the records that only warm the last-level cache: no instruction lies before them. Then come
+//! the records, two numbers each: the instructions before the miss times two, plus one for a store; and the line less the line of the
+//! record before it, in zigzag.
 
 use super::{Kind, MOST_LINE, Miss, TraceError};
 use crate::units::Line;
@@ -14,9 +15,13 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 /// The beginning of a packed trace.
 pub const MAGIC: &[u8; 16] = b"lethe trace v1\n\0";
 
+/// The bytes of it that every version has.
+pub(super) const KIND: usize = b"lethe trace v".len();
+
 /// A packed trace that is being read.
 pub struct Packed<R> {
     bytes: io::Bytes<BufReader<GzDecoder<R>>>,
+    warm_up: u64,
     record: u64,
     before: Line,
     is_over: bool,
@@ -25,7 +30,7 @@ pub struct Packed<R> {
 /// Begins to read a trace.
 ///
 /// # Errors
-/// [`TraceError::Foreign`]; [`TraceError::Io`].
+/// [`TraceError::Foreign`]; [`TraceError::Packed`] with record 0 for a wrong beginning; [`TraceError::Io`].
 pub fn read<R: BufRead>(mut from: R) -> Result<Packed<R>, TraceError> {
     let mut magic = [0; MAGIC.len()];
     match from.read_exact(&mut magic) {
@@ -34,15 +39,17 @@ pub fn read<R: BufRead>(mut from: R) -> Result<Packed<R>, TraceError> {
         _ => return Err(TraceError::Foreign),
     }
     let bytes = BufReader::new(GzDecoder::new(from)).bytes();
-    Ok(Packed { bytes, record: 0, before: Line(0), is_over: false })
+    let mut packed = Packed { bytes, warm_up: 0, record: 0, before: Line(0), is_over: false };
+    packed.warm_up = packed.number()?.ok_or_else(|| packed.fault("the number before it is missing"))?;
+    Ok(packed)
 }
 
-/// Writes a trace.
+/// Writes a trace without a warm-up.
 ///
 /// # Errors
 /// Those of the writer.
 pub fn write(misses: impl IntoIterator<Item = Miss>, into: impl Write) -> io::Result<()> {
-    let mut writer = Writer::new(into)?;
+    let mut writer = Writer::new(into, 0)?;
     misses.into_iter().try_for_each(|miss| writer.write(miss))?;
     writer.finish()
 }
@@ -54,13 +61,17 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace.
+    /// Begins a trace whose first records, so many, only warm the last-level cache.
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn new(mut into: W) -> io::Result<Self> {
+    pub fn new(mut into: W, warm_up: u64) -> io::Result<Self> {
         into.write_all(MAGIC)?;
-        Ok(Writer { records: GzEncoder::new(into, Compression::best()), before: Line(0) })
+        let mut records = GzEncoder::new(into, Compression::best());
+        let mut number = [0; MOST_DIGITS];
+        let digits = put(&mut number, warm_up);
+        records.write_all(&number[..digits])?;
+        Ok(Writer { records, before: Line(0) })
     }
 
     /// Writes a miss.
@@ -110,6 +121,11 @@ fn unzigzag(number: u64) -> i64 {
 }
 
 impl<R: BufRead> Packed<R> {
+    /// The records, from the first on, that only warm the last-level cache.
+    pub fn warm_up(&self) -> u64 {
+        self.warm_up
+    }
+
     fn fault(&self, why: &'static str) -> TraceError {
         TraceError::Packed { record: self.record, why }
     }
@@ -136,10 +152,16 @@ impl<R: BufRead> Packed<R> {
 
     fn miss(&mut self) -> Result<Option<Miss>, TraceError> {
         self.record += 1;
-        let Some(first) = self.number()? else { return Ok(None) };
+        let Some(first) = self.number()? else {
+            let is_short = self.record <= self.warm_up;
+            return if is_short { Err(self.fault("it ends within its warm-up")) } else { Ok(None) };
+        };
         let second = self.number()?.ok_or_else(|| self.fault("it has no line"))?;
         let instructions =
             u32::try_from(first >> 1).map_err(|_| self.fault("it has too many instructions"))?;
+        if self.record <= self.warm_up && instructions > 0 {
+            return Err(self.fault("it warms the cache and has instructions"));
+        }
         let line = Line(self.before.0.wrapping_add(unzigzag(second) as u64));
         if line > MOST_LINE {
             return Err(self.fault("its line is beyond all addresses"));

@@ -74,6 +74,29 @@ fn a_wrong_line_is_told_with_its_number_and_what_to_write() {
 }
 
 #[test]
+fn a_packed_trace_tells_its_warm_up_and_ends_after_it() {
+    let written = |warm_up, misses: &[Miss]| {
+        let mut bytes = Vec::new();
+        let mut writer = packed::Writer::new(&mut bytes, warm_up).unwrap();
+        misses.iter().for_each(|miss| writer.write(*miss).unwrap());
+        writer.finish().unwrap();
+        bytes
+    };
+    let miss = |instructions| Miss { instructions, kind: Kind::Load, line: Line(7) };
+    let misses = [miss(0), miss(0), miss(3)];
+    assert_eq!(packed::read(&written(2, &misses)[..]).unwrap().warm_up(), 2);
+    assert_eq!(read(&written(2, &misses)).unwrap(), misses);
+    for (warm_up, why) in
+        [(3, "record 3 of the packed trace: it warms the cache"), (4, "record 3"), (9, "record 3")]
+    {
+        let error = read(&written(warm_up, &misses)).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    let error = read(&written(2, &misses[..1])).unwrap_err().to_string();
+    assert!(error.contains("record 2 of the packed trace: it ends within its warm-up"), "{error}");
+}
+
+#[test]
 fn something_else_is_no_packed_trace() {
     for bytes in [&b""[..], b"lethe", b"1 R 0x40 0x0\n2 W 0x80\n"] {
         assert!(matches!(read(bytes), Err(TraceError::Foreign)));

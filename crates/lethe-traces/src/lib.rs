@@ -1,0 +1,13 @@
+//! Traces of real programs that stand in for those of SPEC CPU 2017 and PARSEC.
+//!
+//! IR-ORAM was measured on traces of commercial programs, which cannot be handed on. Here are programs that anyone has, chosen so that their
+//! misses are like those of its Table II: [`programs`] is the table, [`record`] makes the traces, and [`short`] has short ones.
+
+pub mod error;
+pub mod inputs;
+pub mod kept;
+pub mod measure;
+pub mod programs;
+pub mod record;
+pub mod report;
+pub mod short;

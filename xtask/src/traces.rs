@@ -1,0 +1,42 @@
+//! The traces of real programs: recorded in QEMU, and set beside the published figures.
+
+use crate::steps::target_folder;
+use crate::tool::{cargo, command, run};
+use anyhow::Result;
+use clap::Args;
+
+/// The crate of the traces, which has the table of programs and keeps short traces and digests.
+const CRATE: &str = "crates/lethe-traces";
+
+#[derive(Args)]
+pub struct TracesArgs {
+    /// Record 2,000,000 misses of each program, and not 100,000
+    #[arg(long)]
+    full: bool,
+    /// Record only this program (may be given several times)
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Keep the digests in the repository, and the traces too if they are short
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Builds the recorder and the programs, and records.
+pub fn record(args: &TracesArgs) -> Result<()> {
+    let built = target_folder()?.join("release");
+    let packages = ["lethe-trace-recorder", "lethe-programs", "lethe-traces"];
+    run(cargo().args(["build", "--release"]).args(packages.iter().flat_map(|name| ["--package", name])))?;
+    let length = if args.full { "full" } else { "short" };
+    let mut record = command(built.join("lethe-traces"));
+    record.arg("record").arg("--out").arg(target_folder()?.join("traces").join(length));
+    record.arg("--plugin").arg(built.join("liblethe_trace_recorder.so"));
+    record.arg("--own").arg(built.join("lethe-programs"));
+    record.args(args.only.iter().flat_map(|name| ["--only", name]));
+    if args.full {
+        record.arg("--full");
+    }
+    if args.keep {
+        record.args(["--keep", CRATE]);
+    }
+    run(&mut record)
+}
