@@ -144,7 +144,7 @@ impl Machine {
             cache.access(line, kind == Kind::Store);
         }
         if delayed_remapping {
-            cache.lines().try_for_each(|line| self.take_out(line))?;
+            cache.lines().try_for_each(|(line, _)| self.take_out(line))?;
         }
         self.memory.counts = Counts::default();
         let begin = self.last.end;
