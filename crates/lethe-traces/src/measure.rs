@@ -50,7 +50,7 @@ impl Figures {
                 continue;
             }
             figures.instructions += u64::from(instructions) + 1;
-            figures.written_back += u64::from(access.written_back.is_some());
+            figures.written_back += u64::from(access.victim.is_some_and(|victim| victim.is_dirty));
             if !access.is_hit {
                 *if stores { &mut figures.stores } else { &mut figures.loads } += 1;
             }
