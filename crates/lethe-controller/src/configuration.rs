@@ -157,8 +157,19 @@ impl Configuration {
         }
     }
 
-    /// The same with the options of a scheme. The ranges of levels are those of the paper, for 25 levels; in another tree they
-    /// keep their distance from the leaves.
+    /// The same with buckets of these sizes. The ranges of levels are for 25 levels; in another tree they keep their distance from
+    /// the leaves.
+    pub fn with_sizes(mut self, of_25: &[(u32, u32, u32)]) -> Self {
+        let (levels, top) = (self.oram.levels, self.oram.top_levels);
+        let shifted = |level: u32| (level + levels).checked_sub(25).filter(|level| *level >= top);
+        self.oram.sizes = of_25
+            .iter()
+            .filter_map(|(first, last, size)| Some((shifted(*first).unwrap_or(top), shifted(*last)?, *size)))
+            .collect();
+        self
+    }
+
+    /// The same with the options of a scheme, and the paper's [sizes](Self::with_sizes) of buckets.
     pub fn with_scheme(mut self, scheme: Scheme) -> Self {
         use Scheme::{Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDStashAlloc};
         let of_paper: &[(u32, u32, u32)] = match scheme {
@@ -166,22 +177,20 @@ impl Configuration {
             IrOram => &[(10, 16, 2), (17, 19, 3)],
             Baseline | IrStash | IrDwb | LlcD => &[],
         };
-        let (levels, top) = (self.oram.levels, self.oram.top_levels);
-        let shifted = |level: u32| (level + levels).checked_sub(25).filter(|level| *level >= top);
-        self.oram.sizes = of_paper
-            .iter()
-            .filter_map(|(first, last, size)| Some((shifted(*first).unwrap_or(top), shifted(*last)?, *size)))
-            .collect();
         if matches!(scheme, IrStash | IrOram | LlcDStashAlloc) {
             self.oram.hits = TrustedHits::AnswerAtOnce;
         }
         self.early_write_backs = matches!(scheme, IrDwb | IrOram);
         self.delayed_remapping = matches!(scheme, LlcD | LlcDStashAlloc);
-        self
+        self.with_sizes(of_paper)
     }
 
-    /// Checks what the parts do not check themselves.
-    pub(crate) fn check(&self) -> Result<(), ConfigurationError> {
+    /// Checks all of it.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn check(&self) -> Result<(), ConfigurationError> {
+        self.oram.parameters()?;
         Cache::new(self.cache_bytes, self.cache_ways)?;
         if self.early_write_backs && !self.pace.is_fixed() {
             return Err(ConfigurationError::NoDummies);
@@ -203,9 +212,17 @@ impl Configuration {
         3200 / u64::from(self.memory.clock.mhz).max(1)
     }
 
+    /// Blocks of a path in memory, in one direction: PL in IR-ORAM.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn path_blocks(&self) -> Result<u64, ConfigurationError> {
+        Ok(self.oram.slots()?.iter().map(|size| u64::from(*size)).sum())
+    }
+
     /// Cycles for which the data bus is busy with a path that is read and written.
     fn bus_cycles(&self) -> Result<u64, ConfigurationError> {
-        let blocks: u64 = self.oram.slots()?.iter().map(|size| u64::from(*size)).sum();
+        let blocks = self.path_blocks()?;
         let channels = u64::from(self.memory.geometry.channels);
         Ok(2 * blocks.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
     }
@@ -250,6 +267,15 @@ impl OramConfiguration {
         };
         parameters.validate()?;
         Ok(parameters)
+    }
+
+    /// Tells whether another ORAM has a tree of the same shape, for the same blocks.
+    pub fn has_tree_of(&self, other: &Self) -> bool {
+        let tree = |oram: &Self| {
+            let numbers = (oram.levels, oram.blocks_per_bucket, oram.top_levels, oram.labels);
+            (numbers, oram.user_blocks, oram.trusted_positions, oram.sizes.clone())
+        };
+        tree(self) == tree(other)
     }
 
     /// Z by level, 0 for the levels on the trusted side: the slots of a path in memory.

@@ -11,6 +11,7 @@ mod markdown;
 pub mod paging;
 pub mod plan;
 pub mod prices;
+pub mod processor;
 pub mod sizes;
 pub mod svg;
 pub mod thesis;

@@ -1,6 +1,7 @@
 //! `lethe lab`: experiments of the literature, done again.
 
 mod output;
+mod processor;
 mod scratch;
 mod thesis;
 
@@ -16,12 +17,15 @@ pub(super) struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run programs by the ORAM controllers of secure processors, in simulated time
+    Processor(processor::Arguments),
     /// Run the cloud workloads of a thesis by every scheme, in virtual time
     Thesis(thesis::Arguments),
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     match arguments.command {
+        Command::Processor(arguments) => processor::run(arguments),
         Command::Thesis(arguments) => thesis::run(arguments),
     }
 }

@@ -1,0 +1,62 @@
+//! The reasons why the lab stops.
+
+use lethe_controller::configuration::ConfigurationError;
+use lethe_controller::machine::{MachineError, RunError};
+use lethe_processor::trace::{FileError, TraceError};
+
+/// The reason why the processor lab stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessorError {
+    /// A name that the lab does not know.
+    #[error("{what} {name} is unknown: choose {known}")]
+    Unknown {
+        /// The kind of name.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// The tree is too small or too large for the lab.
+    #[error("a tree of {0} levels is none of the lab's: choose 11 to 26")]
+    Levels(u32),
+    /// A scheme's configuration makes no sense.
+    #[error("scheme {scheme} with {pace}: {source}")]
+    Configuration {
+        /// The scheme.
+        scheme: String,
+        /// The rate of its paths.
+        pace: String,
+        /// The reason.
+        source: ConfigurationError,
+    },
+    /// A machine could not be built.
+    #[error("scheme {scheme}: {source}")]
+    Machine {
+        /// The scheme.
+        scheme: String,
+        /// The reason.
+        source: MachineError,
+    },
+    /// A run stopped.
+    #[error("program {program} by scheme {scheme}: {source}")]
+    Run {
+        /// The program.
+        program: String,
+        /// The scheme.
+        scheme: String,
+        /// The reason.
+        source: RunError,
+    },
+    /// A trace of the repository is wrong, or does not fit into the memory.
+    #[error("the trace of {program}: {source}")]
+    Trace {
+        /// The program.
+        program: String,
+        /// The reason.
+        source: TraceError,
+    },
+    /// A trace of the user's cannot be opened.
+    #[error(transparent)]
+    File(#[from] FileError),
+}

@@ -1,0 +1,152 @@
+//! The schemes of the figures, by name.
+
+use super::error::ProcessorError;
+use super::options::Options;
+use lethe_controller::configuration::{Configuration, Scheme};
+use lethe_controller::pace::Pace;
+use lethe_core::schemes::freecursive::TrustedHits;
+
+/// A scheme of the lab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LabScheme {
+    /// A scheme as the paper has it.
+    Paper(Scheme),
+    /// The sizes of Figure 12 by number, 2 or 3. (1 and 4 are those of IR-ORAM and of IR-Alloc.)
+    Sizes(u32),
+    /// A scheme in which every path is read, so that it is oblivious.
+    Sound(Scheme),
+}
+
+/// The names of the schemes.
+pub(super) const NAMES: [(&str, LabScheme); 13] = [
+    ("baseline", LabScheme::Paper(Scheme::Baseline)),
+    ("ir-alloc", LabScheme::Paper(Scheme::IrAlloc)),
+    ("ir-stash", LabScheme::Paper(Scheme::IrStash)),
+    ("ir-dwb", LabScheme::Paper(Scheme::IrDwb)),
+    ("ir-oram", LabScheme::Paper(Scheme::IrOram)),
+    ("llc-d", LabScheme::Paper(Scheme::LlcD)),
+    ("llc-d-stash-alloc", LabScheme::Paper(Scheme::LlcDStashAlloc)),
+    ("ir-alloc1", LabScheme::Sizes(1)),
+    ("ir-alloc2", LabScheme::Sizes(2)),
+    ("ir-alloc3", LabScheme::Sizes(3)),
+    ("sound-baseline", LabScheme::Sound(Scheme::Baseline)),
+    ("sound-alloc", LabScheme::Sound(Scheme::IrAlloc)),
+    ("sound-llc-d-alloc", LabScheme::Sound(Scheme::LlcDStashAlloc)),
+];
+
+/// The sizes of Figure 12: levels of a tree of 25.
+const SIZES: [&[(u32, u32, u32)]; 3] =
+    [&[(10, 16, 2), (17, 19, 3)], &[(10, 16, 2), (17, 18, 2)], &[(10, 14, 1), (15, 18, 2)]];
+
+/// A configuration with its names.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    pub(super) scheme: String,
+    pub(super) configuration: Configuration,
+    pub(super) path_blocks: u64,
+}
+
+/// The names of all schemes, in a sentence.
+pub fn names() -> String {
+    NAMES.map(|(name, _)| name).join(", ")
+}
+
+/// The scheme of a name.
+///
+/// # Errors
+/// [`ProcessorError::Unknown`].
+fn named(name: &str) -> Result<LabScheme, ProcessorError> {
+    match NAMES.iter().find(|(known, _)| *known == name) {
+        Some((_, scheme)) => Ok(*scheme),
+        None => Err(ProcessorError::Unknown { what: "scheme", name: name.to_owned(), known: names() }),
+    }
+}
+
+/// The rate in words.
+pub(super) fn pace_name(pace: Pace) -> String {
+    match pace {
+        Pace::Free => "free".into(),
+        Pace::FromStart(cycles) => format!("start:{cycles}"),
+        Pace::FromEnd(cycles) => format!("end:{cycles}"),
+    }
+}
+
+/// The configurations to run. Schemes that need a rate are left out where there is none.
+///
+/// # Errors
+/// [`ProcessorError`].
+pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorError> {
+    if !(11..=26).contains(&options.levels) {
+        return Err(ProcessorError::Levels(options.levels));
+    }
+    let mut all = Vec::new();
+    for pace in &options.paces {
+        for name in options.scheme_names() {
+            let mut configuration = configuration(named(&name)?, options.levels);
+            configuration.pace = *pace;
+            options.settings.iter().for_each(|setting| setting.apply(&mut configuration));
+            // Without a rate there are no dummies to put to use.
+            if !pace.is_fixed() && options.schemes.is_empty() {
+                configuration.early_write_backs = false;
+                if name == "ir-dwb" {
+                    continue;
+                }
+            }
+            let failed = |source| ProcessorError::Configuration {
+                scheme: name.clone(),
+                pace: pace_name(*pace),
+                source,
+            };
+            configuration.check().map_err(failed)?;
+            let path_blocks = configuration.path_blocks().map_err(failed)?;
+            all.push(Named { scheme: name, configuration, path_blocks });
+        }
+    }
+    // Schemes of one tree stand together, so that one tree at a time is in memory.
+    all.sort_by(|one, other| one.configuration.oram.sizes.cmp(&other.configuration.oram.sizes));
+    Ok(all)
+}
+
+fn configuration(scheme: LabScheme, levels: u32) -> Configuration {
+    let baseline = Configuration::baseline(levels);
+    match scheme {
+        LabScheme::Paper(scheme) => baseline.with_scheme(scheme),
+        LabScheme::Sizes(nth) => baseline.with_sizes(SIZES[nth as usize - 1]),
+        LabScheme::Sound(scheme) => {
+            let mut configuration = baseline.with_scheme(scheme);
+            configuration.oram.hits = TrustedHits::ReadThePath;
+            configuration
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheme_has_a_configuration_under_every_rate() {
+        for levels in [18, 25] {
+            let options = Options { levels, ..Options::standard() };
+            let all = configurations(&options).unwrap();
+            assert_eq!(all.len(), 3 * NAMES.len() - 1, "without a rate there is no IR-DWB");
+        }
+    }
+
+    #[test]
+    fn a_scheme_that_is_unknown_or_impossible_is_one_clear_error() {
+        let said = |options: Options| configurations(&options).unwrap_err().to_string();
+        let standard = Options::standard;
+        let named = |name: &str| Options { schemes: vec![name.into()], ..standard() };
+        assert!(said(named("oram")).contains("scheme oram is unknown: choose baseline"));
+        assert!(said(Options { levels: 9, ..standard() }).contains("choose 11 to 26"));
+        let mut tight = Options { paces: vec![Pace::FromStart(100)], ..named("baseline") };
+        assert!(said(tight.clone()).contains("too fast"));
+        tight.paces = vec![Pace::Free];
+        assert!(
+            said(Options { schemes: vec!["ir-dwb".into()], ..tight.clone() }).contains("choose a fixed rate")
+        );
+        tight.set("z=20-24:1").unwrap();
+        assert!(said(tight).contains("too small"));
+    }
+}

@@ -1,0 +1,168 @@
+//! Changes of a configuration by `KEY=VALUE`.
+
+use lethe_controller::configuration::Configuration;
+use lethe_core::schemes::freecursive::TrustedHits;
+use std::str::FromStr;
+
+/// A change of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// The sizes of buckets by level, such as 10-15:1,16-18:2.
+    Sizes(Vec<(u32, u32, u32)>),
+    /// The use of blocks that are found on the trusted side.
+    Hits(TrustedHits),
+    /// A number.
+    Number(Key, u64),
+}
+
+/// The name of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Levels on the trusted side.
+    Top,
+    /// Ways of the tree top's index.
+    TopWays,
+    /// Blocks of the stash.
+    Stash,
+    /// Blocks of the PLB.
+    Plb,
+    /// Ways of the PLB.
+    PlbWays,
+    /// Positions in a PosMap block.
+    Labels,
+    /// Levels of a subtree of the layout; 0 for the plain one.
+    Subtree,
+    /// Lines of the user's memory.
+    Lines,
+    /// Instructions of the reorder buffer.
+    Rob,
+    /// Bytes of the last-level cache.
+    Llc,
+    /// 1 for lines that are written back in the place of dummies.
+    Dwb,
+    /// 1 for delayed remapping.
+    LlcD,
+}
+
+/// The names of the numbers.
+const KEYS: [(&str, Key); 12] = [
+    ("top", Key::Top),
+    ("top-ways", Key::TopWays),
+    ("stash", Key::Stash),
+    ("plb", Key::Plb),
+    ("plb-ways", Key::PlbWays),
+    ("labels", Key::Labels),
+    ("subtree", Key::Subtree),
+    ("lines", Key::Lines),
+    ("rob", Key::Rob),
+    ("llc", Key::Llc),
+    ("dwb", Key::Dwb),
+    ("llc-d", Key::LlcD),
+];
+
+/// The names of the uses of hits.
+const HITS: [(&str, TrustedHits); 4] = [
+    ("read-the-path", TrustedHits::ReadThePath),
+    ("stash-answers", TrustedHits::StashAnswers),
+    ("save-the-path", TrustedHits::SaveThePath),
+    ("answer-at-once", TrustedHits::AnswerAtOnce),
+];
+
+fn names<T>(table: &[(&str, T)]) -> String {
+    table.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+}
+
+impl FromStr for Setting {
+    type Err = String;
+
+    fn from_str(given: &str) -> Result<Self, String> {
+        let (key, value) = given
+            .split_once('=')
+            .ok_or_else(|| format!("{given} is no setting: write KEY=VALUE, such as top=12"))?;
+        match key {
+            "z" => sizes(value).map(Setting::Sizes),
+            "hits" => match HITS.iter().find(|(name, _)| *name == value) {
+                Some((_, hits)) => Ok(Setting::Hits(*hits)),
+                None => Err(format!("hits={value} is unknown: choose {}", names(&HITS))),
+            },
+            _ => {
+                let Some((_, known)) = KEYS.iter().find(|(name, _)| *name == key) else {
+                    return Err(format!("{key} is no setting: choose z, hits, {}", names(&KEYS)));
+                };
+                let number = value.parse().map_err(|_| format!("{key}={value} is no whole number"))?;
+                Ok(Setting::Number(*known, number))
+            }
+        }
+    }
+}
+
+/// Reads such as 10-15:1,16-18:2,19:3.
+fn sizes(value: &str) -> Result<Vec<(u32, u32, u32)>, String> {
+    let wrong = || format!("z={value} is no list of levels and sizes: write such as 10-15:1,16-18:2,19:3");
+    let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+    let range = |text: &str| {
+        let (levels, size) = text.split_once(':').ok_or_else(wrong)?;
+        let (first, last) = levels.split_once('-').unwrap_or((levels, levels));
+        Ok((number(first)?, number(last)?, number(size)?))
+    };
+    value.split(',').filter(|text| !text.is_empty()).map(range).collect()
+}
+
+impl Setting {
+    /// Changes a configuration.
+    pub(super) fn apply(&self, configuration: &mut Configuration) {
+        let oram = &mut configuration.oram;
+        let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        match self {
+            Setting::Sizes(sizes) => oram.sizes.clone_from(sizes),
+            Setting::Hits(hits) => oram.hits = *hits,
+            Setting::Number(key, number) => match key {
+                Key::Top => oram.top_levels = small(*number),
+                Key::TopWays => oram.top_ways = small(*number),
+                Key::Stash => oram.stash = small(*number),
+                Key::Plb => oram.look_aside = small(*number),
+                Key::PlbWays => oram.look_aside_ways = small(*number),
+                Key::Labels => oram.labels = small(*number),
+                Key::Lines => oram.user_blocks = *number,
+                Key::Subtree => configuration.subtree_levels = (*number > 0).then_some(*number as usize),
+                Key::Rob => configuration.processor.reorder_buffer = (*number).max(1) as usize,
+                Key::Llc => configuration.cache_bytes = *number,
+                Key::Dwb => configuration.early_write_backs = *number > 0,
+                Key::LlcD => configuration.delayed_remapping = *number > 0,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_or_refused_with_what_can_be_written() {
+        assert_eq!("z=10-15:1,16:2".parse(), Ok(Setting::Sizes(vec![(10, 15, 1), (16, 16, 2)])));
+        assert_eq!("hits=read-the-path".parse(), Ok(Setting::Hits(TrustedHits::ReadThePath)));
+        assert_eq!("top=12".parse(), Ok(Setting::Number(Key::Top, 12)));
+        let refused = |given: &str| given.parse::<Setting>().unwrap_err();
+        for (given, why) in [
+            ("top", "write KEY=VALUE"),
+            ("roof=1", "choose z, hits, top"),
+            ("top=high", "no whole number"),
+            ("z=10-15", "such as 10-15:1"),
+            ("z=10-x:1", "such as 10-15:1"),
+            ("hits=none", "choose read-the-path"),
+        ] {
+            assert!(refused(given).contains(why), "{given}: {}", refused(given));
+        }
+    }
+
+    #[test]
+    fn every_number_changes_the_configuration() {
+        for (name, key) in KEYS {
+            let before = Configuration::baseline(25);
+            let mut after = before.clone();
+            Setting::Number(key, 3).apply(&mut after);
+            assert_ne!(after, before, "{name}");
+        }
+    }
+}
