@@ -14,4 +14,3 @@ mod replay;
 mod ring;
 mod scheduling;
 mod snapshots;
-mod waiting;

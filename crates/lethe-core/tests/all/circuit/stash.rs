@@ -2,12 +2,12 @@
 //! parameters leave.
 
 use super::setup::rng;
-use crate::waiting::waiting;
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::resumable::Resumable;
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::testing::stash_tail::{ExponentialFit, moments};
+use lethe_core::testing::waiting::waiting;
 use lethe_core::testing::{ArrayStore, finish_now};
 use lethe_core::words::{BlockId, Level};
 use std::collections::BTreeMap;

@@ -2,11 +2,11 @@
 //! parameters leave and against the paper's.
 
 use super::setup::rng;
-use crate::waiting::waiting;
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::raw::{RawOram, RawParameters};
 use lethe_core::testing::stash_tail::{ExponentialFit, moments};
+use lethe_core::testing::waiting::waiting;
 use lethe_core::testing::{TraceStore, finish_now};
 use lethe_core::words::{BlockId, Bucket, Level};
 use std::collections::BTreeMap;
