@@ -2,10 +2,13 @@
 
 use super::setup::*;
 use crate::model::setup::{assert_replays, batches, drive, schedule, small_map};
+use crate::snapshots::write_all;
+use lethe_core::layout::{Extent, Layout};
 use lethe_core::oram::{Access, Oram};
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use lethe_core::schemes::raw::{RawOram, RawParameters};
-use lethe_core::testing::{TraceEntry, TraceStore, exercise, finish_now};
+use lethe_core::testing::{ArrayModel, TraceEntry, TraceStore, exercise, finish_now};
 use lethe_core::words::{BlockId, Bucket, Slot};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -87,6 +90,24 @@ fn path(parameters: &RawParameters, leaf: u64) -> (Vec<Slot>, Vec<Bucket>) {
         buckets.extend([header, body]);
     }
     (slots, buckets)
+}
+
+#[test]
+fn buckets_numbered_from_another_first_one_leave_those_before_alone() {
+    let parameters = parameters(4, 1);
+    let mut layout = Layout::new(vec![Extent { buckets: 9, slots: 1, slot_bytes: 3 }]);
+    let first = layout.append(&parameters.layout());
+    let store = TraceStore::new(layout);
+    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let oram = RawOram::new(parameters, first, &store, positions, rng(1)).unwrap();
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    write_all(&oram, &mut model);
+    let is_behind = |entry: TraceEntry| match entry {
+        TraceEntry::Read(slots) => slots.iter().all(|slot| slot.bucket >= first),
+        TraceEntry::Write(buckets) => buckets.iter().all(|bucket| *bucket >= first),
+    };
+    finish_now(model.read_all(&oram));
+    assert!(store.take_trace().into_iter().all(is_behind));
 }
 
 #[test]
