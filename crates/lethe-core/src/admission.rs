@@ -3,6 +3,7 @@
 use crate::oram::{Access, Bounds, OramError};
 use crate::position_map::Lookup;
 use crate::stash::{Handle, Stash};
+use crate::tree::geometry::Geometry;
 use crate::words::{BlockId, Leaf};
 use alloc::vec::Vec;
 use core::error::Error;
@@ -59,6 +60,24 @@ pub(crate) fn look_up(
         let block = asked.filter(|block| lookups.iter().all(|before| before.block != Some(*block)));
         lookups.push(Lookup { block, new: new_leaf(), old: None });
     }
+}
+
+/// Puts in place of the path that was drawn for each look-up the path of its block, if it has one.
+///
+/// # Errors
+/// [`OramError::Contradiction`].
+pub(crate) fn find_paths<E: Error + 'static>(
+    paths: &mut [Leaf],
+    lookups: &[Lookup],
+    tree: &Geometry,
+) -> Result<(), OramError<E>> {
+    for (path, lookup) in paths.iter_mut().zip(lookups) {
+        *path = lookup.old.unwrap_or(*path);
+        if path.0 >= tree.leaves() {
+            return Err(OramError::Contradiction("a position lies beyond the tree"));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the block of a look-up in the stash, with its new leaf from now on. A block that was never mapped begins as

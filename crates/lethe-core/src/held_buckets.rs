@@ -83,8 +83,13 @@ impl HeldBuckets {
         Ok(())
     }
 
-    /// Adds a bucket; `false` if it is held already.
-    fn add(&mut self, bucket: Bucket) -> bool {
+    /// Tells whether no bucket is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buckets.is_empty()
+    }
+
+    /// Adds a bucket, whose contents are [taken in](Self::take_in) next; `false` if it is held already.
+    pub(crate) fn add(&mut self, bucket: Bucket) -> bool {
         let (buckets, place) = (&self.buckets, self.buckets.len() as u32);
         if self.index.find(hash(bucket), |place| buckets[*place as usize] == bucket).is_some() {
             return false;
@@ -94,14 +99,27 @@ impl HeldBuckets {
         true
     }
 
+    /// Takes in the contents of the buckets that were added since the last were taken in, in that order. Every block must
+    /// lie below the capacity and on its path.
+    pub(crate) fn take_in<E: Error + 'static>(
+        &mut self,
+        contents: &[u8],
+        tree: &Geometry,
+        capacity: u64,
+    ) -> Result<(), OramError<E>> {
+        let before = self.bytes.len();
+        self.bytes.extend_from_slice(contents);
+        self.check(before, tree, capacity)
+    }
+
     fn check<E: Error + 'static>(
         &self,
         from: usize,
         tree: &Geometry,
         capacity: u64,
     ) -> Result<(), OramError<E>> {
-        let new = &self.buckets[self.buckets.len() - (self.bytes.len() - from) / self.bucket_bytes..];
-        for (bucket, bytes) in new.iter().zip(self.bytes[from..].chunks_exact(self.bucket_bytes)) {
+        let new = self.buckets.iter().skip(from / self.bucket_bytes);
+        for (bucket, bytes) in new.zip(self.bytes[from..].chunks_exact(self.bucket_bytes)) {
             let level = tree.level_of(*bucket);
             for header in bytes.chunks_exact(self.entry_bytes).filter_map(block_header::read) {
                 tree.check_block(header, capacity, (level, *bucket))?;
@@ -119,6 +137,21 @@ impl HeldBuckets {
         let start =
             *found.expect("the buckets of a path that was read are held") as usize * self.bucket_bytes;
         (start..start + self.bucket_bytes).step_by(self.entry_bytes).map(Entry)
+    }
+
+    /// Finds the entry of a block of this leaf in these buckets, which are held. Says as well which of them it is, counted from 0.
+    pub(crate) fn find(
+        &self,
+        buckets: impl Iterator<Item = Bucket>,
+        block: (BlockId, Leaf),
+    ) -> Option<(usize, Entry)> {
+        let of_bucket = |(nth, bucket)| self.entries(bucket).map(move |entry| (nth, entry));
+        buckets.enumerate().flat_map(of_bucket).find(|(_, entry)| self.header(*entry) == Some(block))
+    }
+
+    /// The place of an entry in its bucket, from 0.
+    pub(crate) fn place(&self, Entry(start): Entry) -> usize {
+        start % self.bucket_bytes / self.entry_bytes
     }
 
     /// The block in an entry, and its leaf.

@@ -15,6 +15,7 @@ pub mod buffers;
 mod condition;
 mod draw;
 mod epoch;
+mod handed_access;
 mod held_buckets;
 pub mod held_words;
 mod in_flight;

@@ -234,6 +234,11 @@ impl Stash {
     /// Writes a block as it stands in untrusted memory: its header, then its payload.
     pub fn lay_out(&self, handle: Handle, into: &mut [u8]) {
         let (header, payload) = into.split_at_mut(HEADER_BYTES);
+        self.lay_out_apart(handle, header, payload);
+    }
+
+    /// Writes a block whose header stands apart from its payload.
+    pub fn lay_out_apart(&self, handle: Handle, header: &mut [u8], payload: &mut [u8]) {
         block_header::write(header, self.block(handle), self.leaf(handle));
         self.read(handle, payload);
     }

@@ -68,7 +68,8 @@ impl Recorder {
             let access = self.cache.access(Line(line), writes);
             let kind = if writes { Kind::Store } else { Kind::Load };
             let missed = (!access.is_hit).then_some((kind, Line(line)));
-            let evicted = access.victim.filter(|victim| victim.is_dirty).map(|victim| (Kind::Store, victim.line));
+            let evicted =
+                access.victim.filter(|victim| victim.is_dirty).map(|victim| (Kind::Store, victim.line));
             for (kind, line) in missed.into_iter().chain(evicted) {
                 if self.record(nth, kind, line)? == Progress::Complete {
                     return Ok(Progress::Complete);

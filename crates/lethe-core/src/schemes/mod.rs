@@ -12,6 +12,7 @@ pub mod parallel;
 pub mod path;
 pub mod plain;
 pub mod practical_os;
+pub mod raw;
 pub mod ring;
 pub mod root;
 pub mod square_root;

@@ -14,6 +14,7 @@ pub mod stage;
 pub mod stash_tail;
 pub mod trace_store;
 pub mod virtual_time;
+pub mod waiting;
 
 pub use array_model::{ArrayModel, Operation, Prepared, exercise, settle};
 pub use array_store::ArrayStore;

@@ -9,6 +9,7 @@ mod notebook;
 mod obliviousness;
 mod pages;
 mod parallel;
+mod raw;
 mod replay;
 mod ring;
 mod scheduling;

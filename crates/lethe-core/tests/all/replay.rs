@@ -6,7 +6,10 @@
 
 use crate::circuit::setup::flat_circuit;
 use crate::model::setup as model;
-use crate::obliviousness::schemes::{circuit_parameters, compacted_buckets, path_parameters, whole_buckets};
+use crate::obliviousness::schemes::{
+    circuit_parameters, compacted_buckets, path_parameters, raw_parameters, whole_buckets,
+};
+use crate::raw::setup::flat_raw;
 use crate::ring::setup::{self as ring, Order};
 use lethe_core::oram::Oram;
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
@@ -17,6 +20,7 @@ use lethe_core::schemes::eager::{EagerOram, EagerParameters};
 use lethe_core::schemes::opam::{OpamOram, OpamParameters};
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::plain::{Plain, PlainParameters};
+use lethe_core::schemes::raw::RawParameters;
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::testing::{ArrayModel, Event, Operation, TraceStore};
@@ -147,6 +151,17 @@ fn circuit_oram_makes_the_same_requests_as_ever() {
             fingerprint(&oram, &store, 1, |oram| bytes(&oram.snapshot().expect("nothing is in flight")));
         assert_eq!(print, expected, "{parameters:?}");
     }
+}
+
+#[test]
+fn raw_oram_makes_the_same_requests_as_ever() {
+    let planned = RawParameters::for_capacity(300, 9, 100, 5).expect("valid parameters");
+    let prints = [raw_parameters(), planned].map(|parameters| {
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_raw(&parameters, &store, 1);
+        fingerprint(&oram, &store, 1, |oram| bytes(&oram.snapshot().expect("nothing is in flight")))
+    });
+    assert_eq!(prints, ["f2ccafc865f43664", "494a27758c6c8c79"]);
 }
 
 #[test]

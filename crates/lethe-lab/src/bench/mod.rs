@@ -6,6 +6,7 @@
 //! | [`files`] | bytes moved and requests made by a vault over a folder | the same blocks as plain files |
 //! | [`link`] | throughput and latency of a vault over a link | the same reads with no ORAM |
 //! | [`gateway`] | puts and gets of many clients over HTTP and a link | the same server with no ORAM |
+//! | [`processor`] | paths a second of the processor lab's simulation | the DRAM model alone |
 //! | [`grow`] | bytes on the trusted disk, openings after a crash, at several sizes | the smallest of the sizes |
 //!
 //! Rates are medians over repetitions, in which a measured subject and its baselines take turns: a machine that is busy
@@ -16,6 +17,7 @@ pub mod gateway;
 pub mod grow;
 pub mod link;
 pub mod memory;
+pub mod processor;
 
 mod now;
 mod progress;

@@ -57,3 +57,6 @@ impl Report {
         csv::write(&self.rows, into)
     }
 }
+
+#[cfg(test)]
+mod tests;

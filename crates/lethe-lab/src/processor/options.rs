@@ -1,6 +1,5 @@
 //! The options of the processor lab.
 
-use super::schemes;
 use super::settings::Setting;
 use lethe_controller::pace::Pace;
 use std::path::PathBuf;
@@ -56,13 +55,5 @@ impl Options {
     pub fn set(&mut self, given: &str) -> Result<(), String> {
         self.settings.push(given.parse()?);
         Ok(())
-    }
-
-    pub(super) fn scheme_names(&self) -> Vec<String> {
-        if self.schemes.is_empty() {
-            schemes::NAMES.iter().map(|(name, _)| (*name).to_owned()).collect()
-        } else {
-            self.schemes.clone()
-        }
     }
 }

@@ -14,7 +14,7 @@ pub struct Row {
     pub pace: String,
     /// Blocks of a path in memory, in one direction: PL.
     pub path_blocks: u64,
-    /// What the run came to.
+    /// The result.
     pub outcome: Outcome,
     /// Blocks in the stash at the end.
     pub stash_blocks: usize,

@@ -81,7 +81,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
     }
     let mut all = Vec::new();
     for pace in &options.paces {
-        for name in options.scheme_names() {
+        for name in asked(options) {
             let mut configuration = configuration(named(&name)?, options.levels);
             configuration.pace = *pace;
             options.settings.iter().for_each(|setting| setting.apply(&mut configuration));
@@ -105,6 +105,15 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
     // Schemes of one tree stand together, so that one tree at a time is in memory.
     all.sort_by(|one, other| one.configuration.oram.sizes.cmp(&other.configuration.oram.sizes));
     Ok(all)
+}
+
+/// The names of the schemes to run.
+fn asked(options: &Options) -> Vec<String> {
+    if options.schemes.is_empty() {
+        NAMES.map(|(name, _)| name.to_owned()).into()
+    } else {
+        options.schemes.clone()
+    }
 }
 
 fn configuration(scheme: LabScheme, levels: u32) -> Configuration {

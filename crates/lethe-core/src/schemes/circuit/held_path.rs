@@ -30,8 +30,8 @@ impl HeldPath<'_> {
 
     /// Does ReadAndRm: moves a block of this leaf from its bucket to the stash, if it is in a bucket.
     pub(crate) fn read_and_rm(&mut self, block: BlockId) {
-        let mut entries = (1..=self.last()).flat_map(|position| self.held.entries(self.bucket(position)));
-        if let Some(entry) = entries.find(|entry| self.held.header(*entry) == Some((block, self.leaf))) {
+        let buckets = (1..=self.last()).map(|position| self.bucket(position));
+        if let Some((_, entry)) = self.held.find(buckets, (block, self.leaf)) {
             let bytes = self.held.entry_mut(entry);
             self.stash.insert_with(block, self.leaf, &bytes[HEADER_BYTES..]);
             bytes.fill(0);

@@ -112,9 +112,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
             draw::leaf(random, &self.tree)
         });
         self.positions.remap(lookups).await?;
-        for (path, lookup) in paths.iter_mut().zip(lookups) {
-            *path = lookup.old.unwrap_or(*path);
-        }
+        admission::find_paths(paths, lookups, &self.tree)?;
         held.read(paths, &self.store, &self.tree, self.parameters.capacity).await
     }
 

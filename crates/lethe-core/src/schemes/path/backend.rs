@@ -10,10 +10,13 @@
 //! [`put_in`](PathOram::put_in) shows nothing. How many there are, and when, shows.
 
 use super::PathOram;
+use crate::handed_access::{self, HandedOram};
 use crate::oram::OramError;
 use crate::position_map::handed::{Handed, HandedPositions};
+use crate::stash::Stash;
 use crate::store::Store;
 use crate::words::{BlockId, Leaf};
+use core::cell::RefMut;
 use rand_core::RngCore;
 
 impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
@@ -28,19 +31,7 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
         handed: Handed,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        self.check(block, handed.new)?;
-        self.positions.hand(handed);
-        let mut serve = Some(serve);
-        let update = self.update(
-            1,
-            |_| Some(block),
-            |_, payload| {
-                if let Some(serve) = serve.take() {
-                    serve(payload);
-                }
-            },
-        );
-        update.await
+        handed_access::access_at(self, block, handed, serve).await
     }
 
     /// Reads the path of a block, and takes the block out: `take` gets its payload, and the ORAM has it no more. A block
@@ -54,12 +45,7 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
         old: Option<Leaf>,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        self.access_at(block, Handed { old, new: old.unwrap_or(Leaf(0)) }, take).await?;
-        let stash = &mut self.state.borrow_mut().stash;
-        if let Some(handle) = stash.find(block) {
-            stash.remove(handle);
-        }
-        Ok(())
+        handed_access::take_out(self, block, old, take).await
     }
 
     /// Puts a block in that is not there: it waits in the stash for a path that leads to its leaf.
@@ -68,17 +54,7 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
     /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is
     /// none of the tree's. Nothing is changed then.
     pub fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<S::Error>> {
-        self.check(block, leaf)?;
-        let stash = &mut self.state.borrow_mut().stash;
-        let (held, most) = (stash.len(), self.parameters.stash_bound as usize);
-        if held >= most {
-            return Err(OramError::StashFull { held, most });
-        }
-        if stash.find(block).is_some() {
-            return Err(OramError::Contradiction("a block is put in that is there"));
-        }
-        stash.insert_with(block, leaf, payload);
-        Ok(())
+        handed_access::put_in(self, block, leaf, payload)
     }
 
     /// Reads a path that was drawn for nothing else.
@@ -86,17 +62,35 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
     /// # Errors
     /// Those of [`Oram::access`](crate::oram::Oram::access).
     pub async fn dummy(&self) -> Result<(), OramError<S::Error>> {
-        self.update(1, |_| None, |_, _| ()).await
+        self.access_one(None, |_| ()).await
+    }
+}
+
+impl<S: Store, R: RngCore> HandedOram for PathOram<S, HandedPositions<S::Error>, R> {
+    fn handed(&self) -> &HandedPositions<S::Error> {
+        &self.positions
     }
 
-    fn check(&self, block: BlockId, leaf: Leaf) -> Result<(), OramError<S::Error>> {
-        let capacity = self.parameters.capacity;
-        if block.0 >= capacity {
-            return Err(OramError::OutOfRange { block, capacity });
-        }
-        if leaf.0 >= self.tree.leaves() {
-            return Err(OramError::Contradiction("a position lies beyond the tree"));
-        }
-        Ok(())
+    fn leaves(&self) -> u64 {
+        self.tree.leaves()
+    }
+
+    fn stash(&self) -> (RefMut<'_, Stash>, usize) {
+        let stash = RefMut::map(self.state.borrow_mut(), |state| &mut state.stash);
+        (stash, self.parameters.stash_bound as usize)
+    }
+
+    async fn access_one(
+        &self,
+        block: Option<BlockId>,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        let mut serve = Some(serve);
+        let serve = |_, payload: &mut [u8]| {
+            if let Some(serve) = serve.take() {
+                serve(payload);
+            }
+        };
+        self.update(1, |_| block, serve).await
     }
 }

@@ -252,7 +252,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
 
         let mut reading = self.draw(n, &block);
         self.positions.remap(&mut reading.lookups).await?;
-        self.find_paths(&mut reading)?;
+        admission::find_paths(&mut reading.paths, &reading.lookups, &self.tree)?;
 
         self.until_written(&reading.paths).await?;
         self.plan_read(&mut reading);
@@ -312,17 +312,6 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             new
         });
         reading
-    }
-
-    /// Line 1: finds the path of every access; the random one for a block that had none.
-    fn find_paths(&self, reading: &mut Reading) -> Result<(), OramError<S::Error>> {
-        for (path, lookup) in reading.paths.iter_mut().zip(&reading.lookups) {
-            *path = lookup.old.unwrap_or(*path);
-            if path.0 >= self.tree.leaves() {
-                return Err(OramError::Contradiction("a position lies beyond the tree"));
-            }
-        }
-        Ok(())
     }
 
     /// Waits until no path of these paths' subtrees is being written back.

@@ -9,6 +9,7 @@ mod networks;
 mod partitions;
 mod positions;
 mod randomness;
+mod raw;
 mod stores;
 
 pub use front_ends::{ShowsAnswers, ShowsHits};
@@ -16,6 +17,7 @@ pub use networks::{SkipsDummies, TrimsMessages};
 pub use partitions::LooksElsewhere;
 pub use positions::{KeepsToOwnPart, NeverRemaps, RepeatsPaths, ReusesLeafSometimes};
 pub use randomness::{DrawsOnce, KeptDraw, LowBits, OneDraw, Repeats, Source, Uneven};
+pub use raw::{StopsAtWanted, SwapsHalves, TellsWanted, WaitsUntilFull, Wanted};
 pub use stores::{Edit, EditingStore, SkipsUnchanged};
 
 use super::trace_store::{TraceStore, TraceStoreError};

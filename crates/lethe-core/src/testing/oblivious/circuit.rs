@@ -40,7 +40,7 @@ pub fn watch(parameters: &CircuitParameters, adversary: Adversary, seed: u64) ->
 }
 
 /// The leaf of an eviction: the bits of its number, mirrored.
-fn mirrored(tree: &Tree, eviction: u64) -> u64 {
+pub(super) fn mirrored(tree: &Tree, eviction: u64) -> u64 {
     (0..tree.leaf_level).fold(0, |leaf, bit| leaf << 1 | (eviction >> bit & 1))
 }
 

@@ -32,6 +32,7 @@ pub mod partitions;
 pub mod path;
 pub mod permuted;
 pub mod programs;
+pub mod raw;
 pub mod ring;
 mod ring_tree;
 pub mod schedule;

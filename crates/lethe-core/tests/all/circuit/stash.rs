@@ -7,33 +7,16 @@ use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::resumable::Resumable;
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::testing::stash_tail::{ExponentialFit, moments};
+use lethe_core::testing::waiting::waiting;
 use lethe_core::testing::{ArrayStore, finish_now};
 use lethe_core::words::{BlockId, Level};
 use std::collections::BTreeMap;
 
-/// Counts how often the stash held so many blocks after the evictions that were due; always the block that was longest
-/// unread is read next.
+/// The filling after the evictions that were due.
 fn tail(parameters: &CircuitParameters, accesses: u64, seed: u64) -> BTreeMap<i64, u64> {
     let store = ArrayStore::new(&parameters.layout());
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-    let oram = CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap();
-    let (capacity, batch) = (parameters.capacity, u64::from(parameters.max_batch));
-    let mut held = BTreeMap::new();
-    for nth in 0..(4 * capacity + accesses) / batch {
-        let mut nothing = vec![[0; 0]; batch as usize];
-        let block = |at: u64| BlockId((nth * batch + at) % capacity);
-        let mut batch: Vec<Access<'_>> =
-            (0..).zip(&mut nothing).map(|(at, into)| Access::Read(block(at), into)).collect();
-        finish_now(oram.access(&mut batch)).unwrap();
-        while oram.owed() > 0 {
-            finish_now(oram.idle()).unwrap();
-        }
-        if nth * u64::from(parameters.max_batch) >= 4 * capacity {
-            *held.entry(oram.stash_blocks() as i64).or_default() += 1;
-        }
-    }
-    assert_eq!(oram.emergencies(), 0, "an eviction outside of the schedule");
-    held
+    waiting(&CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap(), accesses)
 }
 
 /// Capacity, trusted blocks and largest batch of the ORAMs that the claim is about: no trusted top and a high one, few

@@ -1,21 +1,48 @@
-//! Path ORAM as the backend of a front end that keeps positions, and takes blocks out and puts them in.
+//! Path ORAM and RAW ORAM as the backend of a front end that keeps positions, and takes blocks out and puts them in.
 
 use super::setup::*;
 use lethe_core::oram::{Oram, OramError};
 use lethe_core::position_map::handed::{Handed, HandedPositions};
 use lethe_core::schemes::path::{PathOram, PathParameters};
-use lethe_core::testing::{TraceEntry, TraceStore, finish_now};
+use lethe_core::schemes::raw::{RawOram, RawParameters};
+use lethe_core::testing::{TraceEntry, TraceStore, TraceStoreError, finish_now, settle};
 use lethe_core::words::{BlockId, Bucket, Leaf, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use std::collections::BTreeMap;
 
-type Backend<'a> = PathOram<
-    &'a TraceStore,
-    HandedPositions<<&'a TraceStore as lethe_core::store::Store>::Error>,
-    ChaCha8Rng,
->;
+type PathBackend<'a> = PathOram<&'a TraceStore, HandedPositions<TraceStoreError>, ChaCha8Rng>;
+type RawBackend<'a> = RawOram<&'a TraceStore, HandedPositions<TraceStoreError>, ChaCha8Rng>;
+
+/// A backend of either kind.
+trait Backend: Oram<Error = TraceStoreError> {
+    fn access_at(&self, block: u64, handed: Handed, serve: impl FnOnce(&mut [u8]));
+    fn take_out(&self, block: u64, old: Option<Leaf>, take: impl FnOnce(&mut [u8]));
+    fn put_in(&self, block: u64, leaf: Leaf, payload: &[u8]);
+    fn dummy(&self);
+}
+
+macro_rules! backend {
+    ($type:ident) => {
+        impl Backend for $type<'_> {
+            fn access_at(&self, block: u64, handed: Handed, serve: impl FnOnce(&mut [u8])) {
+                finish_now($type::access_at(self, BlockId(block), handed, serve)).unwrap();
+            }
+            fn take_out(&self, block: u64, old: Option<Leaf>, take: impl FnOnce(&mut [u8])) {
+                finish_now($type::take_out(self, BlockId(block), old, take)).unwrap();
+            }
+            fn put_in(&self, block: u64, leaf: Leaf, payload: &[u8]) {
+                $type::put_in(self, BlockId(block), leaf, payload).unwrap();
+            }
+            fn dummy(&self) {
+                finish_now($type::dummy(self)).unwrap();
+            }
+        }
+    };
+}
+backend!(PathBackend);
+backend!(RawBackend);
 
 const CAPACITY: u64 = 16;
 
@@ -31,20 +58,42 @@ fn parameters() -> PathParameters {
     }
 }
 
-fn backend(store: &TraceStore) -> Backend<'_> {
+fn backend(store: &TraceStore) -> PathBackend<'_> {
     PathOram::new(parameters(), Bucket(0), store, HandedPositions::default(), rng(1)).unwrap()
 }
 
+fn raw_parameters() -> RawParameters {
+    RawParameters {
+        capacity: CAPACITY,
+        block_bytes: 2,
+        leaf_level: Level(3),
+        top: Level(1),
+        blocks_per_bucket: 3,
+        eviction_rate: 3,
+        max_batch: 1,
+        stash_bound: 100,
+    }
+}
+
+fn raw_backend(store: &TraceStore) -> RawBackend<'_> {
+    RawOram::new(raw_parameters(), Bucket(0), store, HandedPositions::default(), rng(1)).unwrap()
+}
+
 /// A front end: the leaf of each block, and the blocks that it has taken out.
-struct Front<'a> {
-    backend: Backend<'a>,
+struct Front<B> {
+    backend: B,
     random: ChaCha8Rng,
     leaves: BTreeMap<u64, Leaf>,
     out: BTreeMap<u64, [u8; 2]>,
     array: BTreeMap<u64, [u8; 2]>,
 }
 
-impl Front<'_> {
+impl<B: Backend> Front<B> {
+    fn new(backend: B, seed: u64) -> Self {
+        let (leaves, out, array) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Front { backend, random: rng(seed), leaves, out, array }
+    }
+
     fn leaf(&mut self) -> Leaf {
         Leaf(self.random.next_u64() % 8)
     }
@@ -59,24 +108,22 @@ impl Front<'_> {
             assert_eq!(payload, expected, "it was taken out as it was");
             let leaf = self.leaf();
             self.leaves.insert(block, leaf);
-            self.backend.put_in(BlockId(block), leaf, &payload).unwrap();
+            self.backend.put_in(block, leaf, &payload);
             return;
         }
         let old = self.leaves.get(&block).copied();
         let mut found = [0; 2];
         if what & 1 == 0 {
-            let taken = self.backend.take_out(BlockId(block), old, |payload| found.copy_from_slice(payload));
-            finish_now(taken).unwrap();
+            self.backend.take_out(block, old, |payload| found.copy_from_slice(payload));
             self.leaves.remove(&block);
             self.out.insert(block, found);
         } else {
             let new = self.leaf();
             let written = [what, block as u8];
-            let access = self.backend.access_at(BlockId(block), Handed { old, new }, |payload| {
+            self.backend.access_at(block, Handed { old, new }, |payload| {
                 found.copy_from_slice(payload);
                 payload.copy_from_slice(&written);
             });
-            finish_now(access).unwrap();
             self.leaves.insert(block, new);
             self.array.insert(block, written);
         }
@@ -91,11 +138,11 @@ proptest! {
         seed: u64,
     ) {
         let store = TraceStore::new(parameters().layout());
-        let (leaves, out, array) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut front = Front { backend: backend(&store), random: rng(seed), leaves, out, array };
-        for (block, what) in steps {
-            front.step(block, what);
-        }
+        let mut front = Front::new(backend(&store), seed);
+        steps.iter().for_each(|(block, what)| front.step(*block, *what));
+        let store = TraceStore::new(raw_parameters().layout());
+        let mut front = Front::new(raw_backend(&store), seed);
+        steps.iter().for_each(|(block, what)| front.step(*block, *what));
     }
 }
 
@@ -110,20 +157,26 @@ fn shown(store: &TraceStore, operation: impl FnOnce()) -> Vec<usize> {
     store.take_trace().into_iter().map(size).collect()
 }
 
+fn sizes(backend: &impl Backend, store: &TraceStore) -> [Vec<usize>; 4] {
+    let idle = || finish_now(settle(backend));
+    let handed = Handed { old: None, new: Leaf(5) };
+    let access = shown(store, || backend.access_at(3, handed, |_| ()));
+    idle();
+    let taken = shown(store, || backend.take_out(3, Some(Leaf(5)), |_| ()));
+    idle();
+    let dummy = shown(store, || backend.dummy());
+    idle();
+    let put = shown(store, || backend.put_in(3, Leaf(2), &[1, 2]));
+    [access, taken, dummy, put]
+}
+
 #[test]
 fn an_access_a_taking_out_and_a_dummy_show_a_path_and_a_putting_in_shows_nothing() {
     let store = TraceStore::new(parameters().layout());
-    let backend = backend(&store);
-    let idle = || finish_now(backend.idle()).unwrap();
-    let handed = Handed { old: None, new: Leaf(5) };
-    let access = shown(&store, || finish_now(backend.access_at(BlockId(3), handed, |_| ())).unwrap());
-    idle();
-    let taken = shown(&store, || finish_now(backend.take_out(BlockId(3), Some(Leaf(5)), |_| ())).unwrap());
-    idle();
-    let dummy = shown(&store, || finish_now(backend.dummy()).unwrap());
-    idle();
-    let put = shown(&store, || backend.put_in(BlockId(3), Leaf(2), &[1, 2]).unwrap());
-    assert_eq!((access, taken, dummy, put), (vec![3], vec![3], vec![3], vec![]));
+    assert_eq!(sizes(&backend(&store), &store), [vec![3], vec![3], vec![3], vec![]]);
+    // A header and three payloads for each bucket.
+    let store = TraceStore::new(raw_parameters().layout());
+    assert_eq!(sizes(&raw_backend(&store), &store), [vec![12], vec![12], vec![12], vec![]]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! write-backs, and never answers from a state that is torn or a store that lies.
 
 use super::setup::*;
-use crate::lies::{LIES, TWICE, fill_with_junk, tamper};
+use crate::lies::{ENTRY, LIES, TWICE, fill_with_junk, tamper};
 use crate::notebook::Notebook;
 use crate::snapshots::{assert_alike, run, write_all};
 use lethe_core::oram::{Access, Oram, OramError};
@@ -114,7 +114,7 @@ proptest! {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_path(&parameters, &store, seed);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        fill_with_junk(&store, &parameters.layout(), &junk, small_headers);
+        fill_with_junk(&store, &parameters.layout(), (&junk, ENTRY), small_headers);
         for block in 0..oram.capacity() {
             let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
             match outcome {
@@ -308,7 +308,7 @@ fn a_store_that_lies_is_found_out() {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_path(&parameters, &store, 1);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes));
+        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
         let read = |block| finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
         match (0..oram.capacity()).find_map(|block| read(block).err()) {
             Some(OramError::Contradiction(found)) => assert_eq!(found, expected),

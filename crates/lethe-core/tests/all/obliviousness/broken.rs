@@ -4,8 +4,8 @@ use super::schemes::{
     circuit_parameters, circuit_subject, curious_parameters, curious_subject, freecursive_parameters,
     freecursive_subject, hierarchical_parameters, hierarchical_subject, judged_curious, judged_oblivistore,
     oblivistore_parameters, oblivistore_subject, path_parameters, path_subject, practical_os_parameters,
-    practical_os_subject, ring_subject, square_root_parameters, square_root_subject, trivial_parameters,
-    trivial_subject, whole_buckets,
+    practical_os_subject, raw_parameters, raw_subject, ring_subject, square_root_parameters,
+    square_root_subject, trivial_parameters, trivial_subject, whole_buckets,
 };
 use super::setup::*;
 use Sequence::*;
@@ -16,11 +16,13 @@ use lethe_core::schemes::hierarchical::HierarchicalOram;
 use lethe_core::schemes::oblivistore::oblivistore;
 use lethe_core::schemes::path::PathOram;
 use lethe_core::schemes::practical_os::PracticalOs;
+use lethe_core::schemes::raw::RawOram;
 use lethe_core::schemes::ring::RingOram;
 use lethe_core::schemes::square_root::SquareRootOram;
 use lethe_core::testing::mutants::{
     Deduplicates, Edit, EditingStore, LooksElsewhere, LowBits, NeverRemaps, Repeats, ShowsAnswers, ShowsHits,
-    SkipsHits, SkipsUnchanged, StopsAtHit, Uneven,
+    SkipsHits, SkipsUnchanged, StopsAtHit, StopsAtWanted, SwapsHalves, TellsWanted, Uneven, WaitsUntilFull,
+    Wanted,
 };
 use lethe_core::testing::oblivious::{Adversary, Pace, Sequence};
 use lethe_core::testing::{Operation, TraceStore};
@@ -216,6 +218,78 @@ fn what_breaks_the_other_schemes_is_caught_in_circuit_oram() {
     for adversary in [Adversary::Full, Adversary::Snapshot] {
         caught(run, adversary, (Sweep, Dummies), "shape");
     }
+}
+
+/// A RAW ORAM of these parts.
+macro_rules! raw {
+    ($store:expr, $random:expr) => {
+        raw!($store, flat(raw_parameters().capacity), $random)
+    };
+    ($store:expr, $positions:expr, $random:expr) => {
+        RawOram::new(raw_parameters(), Bucket(0), $store, $positions, $random).expect("valid parameters")
+    };
+}
+
+macro_rules! run_raw {
+    (|$store:ident, $working:ident, $seed:ident| $oram:expr) => {
+        run!(raw_parameters().layout(), |$store, $working, $seed| $oram)
+    };
+}
+
+/// Headers of the judged RAW ORAM: as many as bodies.
+fn raw_headers() -> u64 {
+    raw_parameters().layout().buckets() / 2
+}
+
+fn assert_raw_caught(run: Run<'_>, adversary: Adversary, pair: (Sequence, Sequence), finding: &str) {
+    assert_caught(&raw_subject(raw_parameters(), run), adversary, pair, finding);
+}
+
+#[test]
+fn what_breaks_the_other_schemes_is_caught_in_raw_oram() {
+    let run = run_raw!(|store, _working, seed| raw!(store, NeverRemaps(flat(64)), rng(seed)));
+    let finding = "one: steps between leaves of one block";
+    assert_raw_caught(run, Adversary::Full, (OneBlock, Sweep), finding);
+    assert_raw_caught(run, Adversary::Snapshot, (OneBlock, Sweep), finding);
+    let run = run_raw!(|store, _working, seed| SkipsHits::new(raw!(store, rng(seed))));
+    assert_raw_caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+    let run = run_raw!(|store, _working, seed| Deduplicates(raw!(store, rng(seed))));
+    assert_raw_caught(run, Adversary::Full, (OneBlock, Sweep), "one: shape");
+}
+
+#[test]
+fn an_access_that_stops_at_its_block_is_caught() {
+    let run = run_raw!(|store, _working, seed| {
+        let wanted = Wanted::default();
+        let stops = StopsAtWanted::new(store, raw_headers(), wanted.clone());
+        TellsWanted::new(raw!(stops, rng(seed)), wanted)
+    });
+    assert_raw_caught(run, Adversary::Full, (Sweep, Dummies), "one: shape");
+}
+
+#[test]
+fn an_access_that_writes_back_only_the_header_that_it_changed_is_caught() {
+    let run = run_raw!(|store, _working, seed| raw!(SkipsUnchanged::new(store, raw_headers()), rng(seed)));
+    for adversary in [Adversary::Full, Adversary::Snapshot] {
+        assert_raw_caught(run, adversary, (Sweep, Dummies), "shape");
+    }
+}
+
+#[test]
+fn evictions_in_another_order_are_caught() {
+    let top = raw_parameters().top.0;
+    let run = run_raw!(|store, _working, seed| raw!(SwapsHalves::new(store, raw_headers(), top), rng(seed)));
+    for adversary in [Adversary::Full, Adversary::Snapshot] {
+        assert_raw_caught(run, adversary, (Sweep, Dummies), "shape");
+    }
+}
+
+#[test]
+fn an_eviction_that_waits_until_the_stash_is_full_is_caught() {
+    let run = run_raw!(|store, _working, seed| {
+        WaitsUntilFull::new(raw!(store, rng(seed)), RawOram::stash_blocks, 10)
+    });
+    assert_raw_caught(run, Adversary::Full, (OneBlock, Sweep), "shape");
 }
 
 #[test]

@@ -5,9 +5,12 @@ use super::setup::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::raw::{RawOram, RawParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::testing::mutants::{DrawsOnce, KeptDraw, OneDraw, ReusesLeafSometimes, Source};
-use lethe_core::testing::oblivious::{Adversary, Judgement, Pace, Sequence, circuit, path, ring, run_script};
+use lethe_core::testing::oblivious::{
+    Adversary, Judgement, Pace, Sequence, circuit, path, raw, ring, run_script,
+};
 use lethe_core::testing::{Event, Operation, TraceStore};
 use lethe_core::words::{Bucket, Level};
 use std::rc::Rc;
@@ -81,12 +84,26 @@ fn circuit_parameters() -> CircuitParameters {
     }
 }
 
+fn raw_parameters() -> RawParameters {
+    RawParameters {
+        capacity: CAPACITY,
+        block_bytes: 0,
+        leaf_level: LEAF_LEVEL,
+        top: Level(4),
+        blocks_per_bucket: 3,
+        eviction_rate: 2,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
 /// The schemes that have leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheme {
     Ring,
     Path,
     Circuit,
+    Raw,
 }
 
 impl Scheme {
@@ -115,6 +132,12 @@ impl Scheme {
                     .expect("valid parameters");
                 run_script(&oram, &store, script, FILLING, pace, working())
             }
+            Scheme::Raw => {
+                let store = TraceStore::new(raw_parameters().layout());
+                let oram = RawOram::new(raw_parameters(), Bucket(0), &store, positions, random)
+                    .expect("valid parameters");
+                run_script(&oram, &store, script, FILLING, pace, working())
+            }
         }
     }
 
@@ -135,6 +158,7 @@ impl Scheme {
                 Scheme::Ring => ring::watch(&ring_parameters(), adversary, nth ^ seed << 40),
                 Scheme::Path => path::watch(&path_parameters(), adversary, nth ^ seed << 40),
                 Scheme::Circuit => circuit::watch(&circuit_parameters(), adversary, nth ^ seed << 40),
+                Scheme::Raw => raw::watch(&raw_parameters(), adversary, nth ^ seed << 40),
             }),
         };
         let judgement = subject.judge(Adversary::Full, (Sequence::OneBlock, Sequence::Zipf), driven);
@@ -143,7 +167,7 @@ impl Scheme {
     }
 }
 
-const SCHEMES: [Scheme; 3] = [Scheme::Ring, Scheme::Path, Scheme::Circuit];
+const SCHEMES: [Scheme; 4] = [Scheme::Ring, Scheme::Path, Scheme::Circuit, Scheme::Raw];
 
 #[test]
 fn the_sound_schemes_pass() {

@@ -10,12 +10,13 @@ use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters
 use lethe_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
 use lethe_core::schemes::path::{BucketsByLevel, PathOram, PathParameters, TreeTopParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
+use lethe_core::schemes::raw::{RawOram, RawParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::store::Store;
 use lethe_core::testing::oblivious::{
-    circuit, freecursive, hierarchical, partitions, path, permuted, ring, trivial,
+    circuit, freecursive, hierarchical, partitions, path, permuted, raw, ring, trivial,
 };
 use lethe_core::testing::{TraceStore, small_ring};
 use lethe_core::words::{Bucket, Level};
@@ -216,6 +217,43 @@ fn circuit_oram_shows_nothing_of_what_was_asked() {
     };
     circuit_subject(parameters.clone(), run)
         .must_pass("circuit", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}
+
+pub(crate) fn raw_parameters() -> RawParameters {
+    RawParameters {
+        capacity: 64,
+        block_bytes: 1,
+        leaf_level: Level(5),
+        top: Level(1),
+        blocks_per_bucket: 3,
+        eviction_rate: 3,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+/// Runs of a RAW ORAM with a flat position map, and the watch over it.
+pub(crate) fn raw_subject<'a>(parameters: RawParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.leaf_level.0,
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| raw::watch(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn raw_oram_shows_nothing_of_what_was_asked() {
+    let parameters = raw_parameters();
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = RawOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    raw_subject(parameters.clone(), run).must_pass("raw", &[Driven::Promptly, Driven::Late, Driven::Beside]);
 }
 
 pub(crate) fn trivial_parameters() -> TrivialParameters {

@@ -1,7 +1,7 @@
 //! The refusals of a parallel ORAM, the lies that it finds out, and its silence after a failure.
 
 use super::setup::*;
-use crate::lies::{LIES, fill_with_junk, tamper};
+use crate::lies::{ENTRY, LIES, fill_with_junk, tamper};
 use crate::model::setup::{assert_half_an_idle_tears, assert_refuses_up_front};
 use crate::snapshots::write_all;
 use lethe_core::oram::{Access, Oram, OramError};
@@ -82,7 +82,7 @@ fn a_store_that_lies_is_found_out() {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_parallel(&parameters, &store, 1);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes));
+        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
         let read = |block| {
             finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
             finish_now(oram.idle())
@@ -106,7 +106,7 @@ proptest! {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_parallel(&parameters, &store, seed);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        fill_with_junk(&store, &parameters.layout(), &junk, small_headers);
+        fill_with_junk(&store, &parameters.layout(), (&junk, ENTRY), small_headers);
         for block in 0..oram.capacity() {
             let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
             for outcome in [outcome, finish_now(oram.idle())] {

@@ -1,0 +1,95 @@
+//! Accesses of single blocks whose positions a front end keeps, for the schemes that are its backend.
+
+use crate::oram::{Oram, OramError};
+use crate::position_map::handed::{Handed, HandedPositions};
+use crate::stash::Stash;
+use crate::words::{BlockId, Leaf};
+use core::cell::RefMut;
+
+/// A scheme over a tree whose positions are handed in.
+pub(crate) trait HandedOram: Oram {
+    /// The positions.
+    fn handed(&self) -> &HandedPositions<Self::Error>;
+
+    /// Leaves of the tree.
+    fn leaves(&self) -> u64;
+
+    /// The stash, and its hard bound in blocks.
+    fn stash(&self) -> (RefMut<'_, Stash>, usize);
+
+    /// Accesses the block, or a dummy, and lets `serve` read and change the payload.
+    async fn access_one(
+        &self,
+        block: Option<BlockId>,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<Self::Error>>;
+}
+
+/// Accesses a block at a position.
+///
+/// # Errors
+/// Those of [`Oram::access`]; [`OramError::Contradiction`] if the block is not there, or the new leaf is none of the
+/// tree's.
+pub(crate) async fn access_at<O: HandedOram>(
+    oram: &O,
+    block: BlockId,
+    handed: Handed,
+    serve: impl FnOnce(&mut [u8]),
+) -> Result<(), OramError<O::Error>> {
+    check(oram, block, handed.new)?;
+    oram.handed().hand(handed);
+    oram.access_one(Some(block), serve).await
+}
+
+/// Accesses a block and takes it out of the stash.
+///
+/// # Errors
+/// As [`access_at`].
+pub(crate) async fn take_out<O: HandedOram>(
+    oram: &O,
+    block: BlockId,
+    old: Option<Leaf>,
+    take: impl FnOnce(&mut [u8]),
+) -> Result<(), OramError<O::Error>> {
+    access_at(oram, block, Handed { old, new: old.unwrap_or(Leaf(0)) }, take).await?;
+    let (mut stash, _) = oram.stash();
+    if let Some(handle) = stash.find(block) {
+        stash.remove(handle);
+    }
+    Ok(())
+}
+
+/// Puts a block into the stash.
+///
+/// # Errors
+/// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is
+/// none of the tree's. Nothing is changed then.
+pub(crate) fn put_in<O: HandedOram>(
+    oram: &O,
+    block: BlockId,
+    leaf: Leaf,
+    payload: &[u8],
+) -> Result<(), OramError<O::Error>> {
+    check(oram, block, leaf)?;
+    let (mut stash, most) = oram.stash();
+    let held = stash.len();
+    if held >= most {
+        return Err(OramError::StashFull { held, most });
+    }
+    if stash.find(block).is_some() {
+        return Err(OramError::Contradiction("a block is put in that is there"));
+    }
+    stash.insert_with(block, leaf, payload);
+    Ok(())
+}
+
+fn check<O: HandedOram>(oram: &O, block: BlockId, leaf: Leaf) -> Result<(), OramError<O::Error>> {
+    let capacity = oram.capacity();
+    if block.0 >= capacity {
+        return Err(OramError::OutOfRange { block, capacity });
+    }
+    if leaf.0 >= oram.leaves() {
+        return Err(OramError::Contradiction("a position lies beyond the tree"));
+    }
+    Ok(())
+}

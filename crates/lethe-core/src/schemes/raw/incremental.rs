@@ -1,0 +1,96 @@
+//! The trusted state of a RAW ORAM, written down bit by bit: positions are its words, the headers that it holds and the
+//! schedule the rest.
+
+use super::life::{Progress, RawSnapshotError};
+use super::{RawOram, RawParameters, RawParametersError};
+use crate::incremental::{Changes, Incremental, Parts, changed_words};
+use crate::position_map::flat::{FlatPositionMap, Positions};
+use crate::resumable::SnapshotError;
+use crate::stash::Stash;
+use crate::store::Store;
+use crate::words::Bucket;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::RefMut;
+use core::ops::Range;
+use rand_core::RngCore;
+
+/// A RAW ORAM whose buckets are numbered from 0.
+impl<S: Store, R: RngCore> Incremental<R> for RawOram<S, FlatPositionMap<S::Error>, R> {
+    type Store = S;
+    type Parameters = RawParameters;
+    type ParametersError = RawParametersError;
+
+    fn tables(parameters: &RawParameters) -> Vec<u64> {
+        vec![parameters.capacity]
+    }
+
+    fn watch(&self) {
+        self.positions.table().watch();
+        self.state.borrow_mut().stash.watch();
+    }
+
+    fn take_changes(&self) -> Result<Changes, RawSnapshotError> {
+        self.check_at_rest()?;
+        let words = changed_words([(self.parameters.capacity, self.positions.table().take_changes())]);
+        Ok(Changes { words, stash: self.state.borrow_mut().stash.take_changes() })
+    }
+
+    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        self.positions.table().copy(0, &words, into);
+    }
+
+    fn hold_words(&self) {
+        self.positions.table().hold();
+    }
+
+    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        self.positions.table().copy_held(0, &words, into);
+    }
+
+    fn rest(&self) -> Vec<u8> {
+        borsh::to_vec(&self.progress()).expect("memory takes every write")
+    }
+
+    fn stash(&self) -> Option<RefMut<'_, Stash>> {
+        Some(RefMut::map(self.state.borrow_mut(), |state| &mut state.stash))
+    }
+
+    /// Headers by themselves take none.
+    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
+        let first_body = self.trees.bodies.first_bucket();
+        let bodies = buckets.iter().filter(|bucket| **bucket >= first_body).count();
+        bodies * self.parameters.blocks_per_bucket as usize
+    }
+
+    fn take_up(
+        parameters: RawParameters,
+        parts: Parts<'_>,
+        store: S,
+        random: R,
+    ) -> Result<Self, RawSnapshotError> {
+        let Parts { mut tables, rest, order, payloads, keeper } = parts;
+        let (Some(words), true) = (tables.pop(), tables.is_empty()) else {
+            return Err(SnapshotError::Mismatch);
+        };
+        let positions = Positions::from_words(words);
+        let progress: Progress = borsh::from_slice(rest).map_err(|_| SnapshotError::Mismatch)?;
+        if positions.blocks() != parameters.capacity {
+            return Err(SnapshotError::Mismatch);
+        }
+        let oram = RawOram::new(parameters, Bucket(0), store, FlatPositionMap::new(positions), random)?;
+        {
+            let state = &mut *oram.state.borrow_mut();
+            if let Some(keeper) = keeper {
+                state.stash.keep_with(keeper);
+            }
+            let fits = oram.positions.look(|positions| {
+                state.stash.refill(order, payloads, positions) && oram.go_on(progress, state, positions)
+            });
+            if !fits {
+                return Err(SnapshotError::Mismatch);
+            }
+        }
+        Ok(oram)
+    }
+}

@@ -1,0 +1,229 @@
+//! The parameters of a RAW ORAM, and the choices that make sense.
+
+use super::trees::Trees;
+use crate::layout::Layout;
+use crate::oram::Bounds;
+use crate::range::{self, OutOfRange};
+use crate::tree::eviction_schedule::{EvictionSchedule, Pace};
+use crate::words::{Bucket, Level};
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// The parameters of a RAW ORAM. All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct RawParameters {
+    /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
+    pub capacity: u64,
+    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    pub block_bytes: u32,
+    /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
+    pub leaf_level: Level,
+    /// The first level in untrusted memory: 0 to L. The blocks that belong above it wait on the trusted side.
+    pub top: Level,
+    /// Z, blocks of a bucket: 2 to 64. The paper takes 5.
+    pub blocks_per_bucket: u32,
+    /// A, accesses for each eviction: 1 to 2Z - 1. The paper takes 5. A bucket above the leaves is asked to hold A/2
+    /// blocks on average, so with more than 2Z no stash is bounded.
+    pub eviction_rate: u32,
+    /// The most accesses of one batch: 1 to 1024.
+    pub max_batch: u32,
+    /// C, the hard bound of the stash in blocks, those that belong above `top` included, those of a path that is being
+    /// evicted not: at least a largest batch. While the next batch might exceed it, an eviction outside of the schedule
+    /// comes first.
+    pub stash_bound: u32,
+}
+
+/// The reason why parameters of a RAW ORAM are refused, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RawParametersError {
+    /// A value outside of its range.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// The tree is too full for blocks to find their way down.
+    #[error("a tree for {most} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
+    TreeTooSmall {
+        /// Z · 2^L: half of the tree's places.
+        most: u64,
+        /// N.
+        capacity: u64,
+    },
+}
+
+impl RawParameters {
+    /// The most blocks a leaf of planned parameters.
+    pub const PLANNED_LOAD: u64 = 4;
+
+    /// Good parameters: Z = 5 and A = 5 as in the paper; the smallest tree with no more than
+    /// [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf; the trusted top as high as fits.
+    ///
+    /// `trusted_blocks` is the number of blocks that the trusted side holds on average: the blocks above the untrusted
+    /// levels. If not even a tree with one trusted level fits, there is no trusted level. The hard bound is higher:
+    /// [`waiting_bound`](Self::waiting_bound), a late eviction's and a largest batch.
+    ///
+    /// # Errors
+    /// A capacity, a block size or a batch out of range.
+    pub fn for_capacity(
+        capacity: u64,
+        block_bytes: u32,
+        trusted_blocks: u64,
+        max_batch: u32,
+    ) -> Result<Self, RawParametersError> {
+        let is_roomy = |level: &u32| capacity <= Self::PLANNED_LOAD << level;
+        let leaf_level = (0..32).find(is_roomy).unwrap_or(31);
+        let with_top = |top| {
+            let mut parameters = RawParameters {
+                capacity,
+                block_bytes,
+                leaf_level: Level(leaf_level),
+                top: Level(top),
+                blocks_per_bucket: 5,
+                eviction_rate: 5,
+                max_batch,
+                stash_bound: 0,
+            };
+            // Before the eviction that may come late, and room for the next batch.
+            let late = max_batch.saturating_add(parameters.eviction_rate);
+            parameters.stash_bound = parameters.waiting_bound().saturating_add(late);
+            parameters
+        };
+        let fits = |parameters: &RawParameters| parameters.waiting() <= trusted_blocks as f64;
+        let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or_else(|| with_top(0));
+        best.validate()?;
+        Ok(best)
+    }
+
+    /// The number of blocks that wait on the trusted side when no eviction is due, but for a probability below 2^-80, with
+    /// Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf. It extrapolates the measurements of
+    /// `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree with more, a deviation of at most 1.5
+    /// times the square root of the subtrees; and beyond that each further block at least halves the probability while
+    /// subtrees are few.
+    pub fn waiting_bound(&self) -> u32 {
+        let subtrees = libm::exp2(self.top.0.into());
+        let waiting = libm::ceil(self.waiting() + 12.0 * libm::sqrt(subtrees)) as u32;
+        waiting.saturating_add(60)
+    }
+
+    /// Blocks that wait on average when no eviction is due, with Z = A = 5: half an eviction's for each subtree, and what
+    /// its buckets cannot hold.
+    pub fn waiting(&self) -> f64 {
+        WAITING * libm::exp2(self.top.0.into())
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// Each names the parameter and what to do.
+    pub fn validate(&self) -> Result<(), RawParametersError> {
+        let blocks = u64::from(self.blocks_per_bucket);
+        let ranges = [
+            ("leaf_level", u64::from(self.leaf_level.0), 0, 31),
+            ("top", u64::from(self.top.0), 0, u64::from(self.leaf_level.0)),
+            ("blocks_per_bucket", blocks, 2, 64),
+            ("eviction_rate", u64::from(self.eviction_rate), 1, (2 * blocks).saturating_sub(1)),
+            ("block_bytes", u64::from(self.block_bytes), 0, 1 << 24),
+            ("max_batch", u64::from(self.max_batch), 1, 1024),
+            ("capacity", self.capacity, 1, u64::from(u32::MAX)),
+            ("stash_bound", u64::from(self.stash_bound), u64::from(self.max_batch), u64::from(u32::MAX)),
+        ];
+        range::check(&ranges)?;
+        let most = blocks << self.leaf_level.0;
+        if self.capacity > most {
+            return Err(RawParametersError::TreeTooSmall { most, capacity: self.capacity });
+        }
+        Ok(())
+    }
+
+    /// The bounds of its batches.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(self.capacity, self.block_bytes, self.max_batch)
+    }
+
+    /// The pace of the schedule: an eviction every A accesses.
+    pub(super) fn pace(&self) -> Pace {
+        Pace { evictions: 1, accesses: self.eviction_rate.into() }
+    }
+
+    /// Tells whether a schedule can have come so far, with so many accesses whose headers are not written.
+    pub(super) fn is_schedule(&self, schedule: &EvictionSchedule, unwritten: u64) -> bool {
+        let batch = u64::from(self.max_batch);
+        schedule.emergencies <= schedule.evictions
+            && schedule.behind(self.pace()) <= 2 + batch / u64::from(self.eviction_rate)
+            && unwritten < 2 * batch
+            && unwritten <= schedule.accesses
+    }
+
+    /// The trees, their buckets numbered from `first_bucket`.
+    pub(super) fn trees(&self, first_bucket: Bucket) -> Trees {
+        let bucket = (self.blocks_per_bucket, self.block_bytes);
+        Trees::new(self.leaf_level, self.top, bucket, first_bucket)
+    }
+
+    /// The untrusted memory that the scheme needs, in plaintext bytes: all headers, then all bodies.
+    pub fn layout(&self) -> Layout {
+        self.trees(Bucket(0)).layout()
+    }
+
+    /// K, buckets of a path in untrusted memory, each a header and a body.
+    pub fn path_buckets(&self) -> usize {
+        (self.leaf_level.0 + 1 - self.top.0) as usize
+    }
+
+    /// Slots that a path has in untrusted memory: those that an eviction reads and writes.
+    pub fn path_slots(&self) -> usize {
+        self.path_buckets() * (self.blocks_per_bucket as usize + 1)
+    }
+}
+
+/// At least the blocks that wait for a subtree on average, with planned parameters.
+const WAITING: f64 = 2.8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn planned_parameters_are_valid_at_every_size() {
+        for capacity in (1..70).chain([1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28, u64::from(u32::MAX)]) {
+            for share in [4, 8, 32, 1000] {
+                for max_batch in [1, 16, 1024] {
+                    let planned =
+                        RawParameters::for_capacity(capacity, 64, capacity / share, max_batch).unwrap();
+                    assert_eq!(planned.validate(), Ok(()), "{planned:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_trust_never_makes_a_path_longer() {
+        let buckets = |trusted| RawParameters::for_capacity(1 << 20, 64, trusted, 1).unwrap().path_buckets();
+        let planned: Vec<usize> = [0, 100, 1000, 1 << 15, 1 << 30].map(buckets).to_vec();
+        assert_eq!(planned, [19, 14, 11, 6, 1]);
+    }
+
+    #[test]
+    fn each_parameter_out_of_range_is_refused_by_name() {
+        let good = RawParameters::for_capacity(4096, 64, 512, 16).unwrap();
+        let refused = |change: fn(&mut RawParameters)| {
+            let mut bad = good.clone();
+            change(&mut bad);
+            bad.validate().unwrap_err()
+        };
+        let named = |change| match refused(change) {
+            RawParametersError::OutOfRange(out) => out.name,
+            other => panic!("{other}"),
+        };
+        assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");
+        assert_eq!(named(|p| p.top = Level(p.leaf_level.0 + 1)), "top");
+        assert_eq!(named(|p| p.blocks_per_bucket = 1), "blocks_per_bucket");
+        assert_eq!(named(|p| p.eviction_rate = 0), "eviction_rate");
+        assert_eq!(named(|p| p.eviction_rate = 10), "eviction_rate");
+        assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
+        assert_eq!(named(|p| p.max_batch = 0), "max_batch");
+        assert_eq!(named(|p| p.capacity = 0), "capacity");
+        assert_eq!(named(|p| p.stash_bound = 15), "stash_bound");
+        assert!(matches!(refused(|p| p.capacity = 5121), RawParametersError::TreeTooSmall { .. }));
+        assert!(RawParameters::for_capacity(u64::MAX, 64, 0, 1).is_err());
+        assert!(RawParameters::for_capacity(64, 64, 0, u32::MAX).is_err());
+    }
+}

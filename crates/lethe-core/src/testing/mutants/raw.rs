@@ -1,0 +1,171 @@
+//! Mistakes of a scheme whose accesses read a path and take one block of it.
+
+use super::super::trace_store::{TraceStore, TraceStoreError};
+use crate::block_header::{self, HEADER_BYTES};
+use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::store::Store;
+use crate::words::{BlockId, Bucket, Slot};
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+/// The block that a batch of one asks for, as a mutant tells its store.
+pub type Wanted = Rc<Cell<Option<BlockId>>>;
+
+/// An ORAM that tells its store what is wanted.
+pub struct TellsWanted<O> {
+    oram: O,
+    wanted: Wanted,
+}
+
+impl<O> TellsWanted<O> {
+    /// An ORAM over a store that shares `wanted`.
+    pub fn new(oram: O, wanted: Wanted) -> Self {
+        TellsWanted { oram, wanted }
+    }
+}
+
+/// An ORAM that does what it owes only when so many blocks are in its stash, or when it must.
+pub struct WaitsUntilFull<O> {
+    oram: O,
+    stash_blocks: fn(&O) -> usize,
+    full: usize,
+}
+
+impl<O> WaitsUntilFull<O> {
+    /// An ORAM whose stash counts as full with so many blocks.
+    pub fn new(oram: O, stash_blocks: fn(&O) -> usize, full: usize) -> Self {
+        WaitsUntilFull { oram, stash_blocks, full }
+    }
+}
+
+impl<O: Oram> Oram for TellsWanted<O> {
+    type Error = O::Error;
+
+    fn bounds(&self) -> Bounds {
+        self.oram.bounds()
+    }
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
+        self.wanted.set(if let [access] = batch { access.block() } else { None });
+        let outcome = self.oram.access(batch).await;
+        self.wanted.set(None);
+        outcome
+    }
+    fn owed(&self) -> u64 {
+        self.oram.owed()
+    }
+    fn must_idle(&self) -> bool {
+        self.oram.must_idle()
+    }
+    async fn idle(&self) -> Result<(), OramError<O::Error>> {
+        self.oram.idle().await
+    }
+}
+
+impl<O: Oram> Oram for WaitsUntilFull<O> {
+    type Error = O::Error;
+
+    fn bounds(&self) -> Bounds {
+        self.oram.bounds()
+    }
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
+        self.oram.access(batch).await
+    }
+    fn owed(&self) -> u64 {
+        let is_full = (self.stash_blocks)(&self.oram) >= self.full;
+        if is_full || self.oram.must_idle() { self.oram.owed() } else { 0 }
+    }
+    fn must_idle(&self) -> bool {
+        self.oram.must_idle()
+    }
+    async fn idle(&self) -> Result<(), OramError<O::Error>> {
+        self.oram.idle().await
+    }
+}
+
+/// A store of headers, and bodies behind them, that reads no bucket below the one whose header names what is wanted.
+pub struct StopsAtWanted<'a> {
+    store: &'a TraceStore,
+    headers: u64,
+    wanted: Wanted,
+}
+
+impl<'a> StopsAtWanted<'a> {
+    /// A store whose first `headers` buckets are headers.
+    pub fn new(store: &'a TraceStore, headers: u64, wanted: Wanted) -> Self {
+        StopsAtWanted { store, headers, wanted }
+    }
+
+    /// The number of slots up to the end of the bucket that holds the block.
+    fn end(&self, slots: &[Slot], bytes: &[u8], wanted: BlockId) -> usize {
+        let mut at = 0;
+        for (nth, slot) in slots.iter().enumerate() {
+            let here = &bytes[at..][..self.store.layout().slot_bytes(*slot)];
+            at += here.len();
+            let mut named = here.chunks_exact(HEADER_BYTES).filter_map(block_header::read);
+            if slot.bucket.0 < self.headers && named.any(|(block, _)| block == wanted) {
+                let body = slots[nth + 1..].iter().take_while(|slot| slot.bucket.0 >= self.headers);
+                return nth + 1 + body.count();
+            }
+        }
+        slots.len()
+    }
+}
+
+impl Store for StopsAtWanted<'_> {
+    type Error = TraceStoreError;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        let Some(wanted) = self.wanted.get() else { return self.store.read(slots, into).await };
+        self.store.record(false);
+        self.store.read(slots, into).await?;
+        self.store.record(true);
+        let read = &slots[..self.end(slots, into, wanted)];
+        let bytes = read.iter().map(|slot| self.store.layout().slot_bytes(*slot)).sum();
+        self.store.read(read, &mut vec![0; bytes]).await
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
+        self.store.write(buckets, from).await
+    }
+}
+
+/// A store in which the two halves of each tree have changed places: a scheme over it has another order of evictions,
+/// and is the same otherwise.
+pub struct SwapsHalves<'a> {
+    store: &'a TraceStore,
+    /// Buckets of a tree, and the level of its first.
+    buckets: u64,
+    top: u32,
+}
+
+impl<'a> SwapsHalves<'a> {
+    /// A store of trees of so many buckets each, from a level down.
+    pub fn new(store: &'a TraceStore, buckets: u64, top: u32) -> Self {
+        SwapsHalves { store, buckets, top }
+    }
+
+    fn swapped(&self, bucket: Bucket) -> Bucket {
+        let (tree, place) = (bucket.0 / self.buckets, bucket.0 % self.buckets);
+        // The root is 1, and the children of n are 2 n and 2 n + 1.
+        let first = 1 << self.top;
+        let node = place + first;
+        let half = if node > 1 { 1 << (node.ilog2() - 1) } else { 0 };
+        Bucket(tree * self.buckets + (node ^ half) - first)
+    }
+}
+
+impl Store for SwapsHalves<'_> {
+    type Error = TraceStoreError;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        let swapped = |slot: &Slot| Slot { bucket: self.swapped(slot.bucket), ..*slot };
+        self.store.read(&slots.iter().map(swapped).collect::<Vec<_>>(), into).await
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
+        let swapped = buckets.iter().map(|bucket| self.swapped(*bucket));
+        self.store.write(&swapped.collect::<Vec<_>>(), from).await
+    }
+}

@@ -1,0 +1,279 @@
+//! RAW ORAM's public schedule, accounted for a second time: on line the paths of Path ORAM, off line their headers, and
+//! after every A accesses the next path around the leaves.
+
+use super::super::stage::{Event, Work};
+use super::super::trace_store::TraceEntry;
+use super::circuit::mirrored;
+use super::path::{FullWatch, Tree};
+use super::watch::{Adversary, ShownLeaf, Sights, Watch, ensure};
+use crate::schemes::raw::RawParameters;
+use crate::words::{Bucket, Slot};
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The watch over a RAW ORAM with a flat position map, from its first access on; for a driver with one access and one
+/// step of `idle` at a time.
+pub fn watch(parameters: &RawParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+    let (leaf_level, top) = (parameters.leaf_level.0, parameters.top.0);
+    let headers = (2 << leaf_level) - (1 << top);
+    let bodies = Tree { leaf_level, top, first: headers };
+    let schedule = Schedule { rate: parameters.eviction_rate.into(), accesses: 0, evictions: 0 };
+    match adversary {
+        Adversary::Full => Box::new(RawWatch {
+            on_line: FullWatch::new(bodies, seed),
+            headers,
+            body_slots: parameters.blocks_per_bucket,
+            max_batch: parameters.max_batch as usize,
+            held: Vec::new(),
+            unwritten: 0,
+            schedule,
+            idle: None,
+        }),
+        Adversary::Snapshot => Box::new(SnapshotWatch {
+            bodies,
+            headers,
+            schedule,
+            written: 0,
+            included: 0,
+            sights: Sights::default(),
+        }),
+    }
+}
+
+/// The counts that say which eviction is due.
+struct Schedule {
+    rate: u64,
+    accesses: u64,
+    evictions: u64,
+}
+
+impl Schedule {
+    fn due(&self) -> u64 {
+        self.accesses / self.rate - self.evictions
+    }
+
+    /// The buckets of the path that is due next, each header before its body.
+    fn evict(&mut self, bodies: &Tree, headers: u64) -> Result<Vec<u64>, String> {
+        ensure(self.due() > 0, || String::from("an eviction that is not due"))?;
+        let leaf = mirrored(bodies, self.evictions);
+        self.evictions += 1;
+        Ok(bodies.apart(leaf, &[]).flat_map(|body| [body - headers, body]).collect())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Idle {
+    /// Waits until no access is in flight.
+    Waiting,
+    Headers,
+    Reading(Vec<u64>),
+    MustWrite(Vec<u64>),
+    Writing,
+    MustEnd,
+}
+
+struct RawWatch {
+    /// Path ORAM's account of an access, for bodies: no path is held from one batch to the next.
+    on_line: FullWatch,
+    /// The number of headers: they are the first buckets.
+    headers: u64,
+    /// Z.
+    body_slots: u32,
+    max_batch: usize,
+    /// The headers read since the last writing, in that order.
+    held: Vec<u64>,
+    /// Accesses since then.
+    unwritten: usize,
+    schedule: Schedule,
+    idle: Option<Idle>,
+}
+
+impl RawWatch {
+    fn has_asked(&self) -> bool {
+        self.on_line.on_line.as_ref().is_some_and(|on_line| on_line.asked)
+    }
+
+    /// The slots of a body, after its header where that is to be read.
+    fn slots(&self, body: u64, with_header: bool) -> impl Iterator<Item = Slot> + use<> {
+        let header = with_header.then(|| Slot::only(Bucket(body - self.headers)));
+        header.into_iter().chain((0..self.body_slots).map(move |index| Slot { bucket: Bucket(body), index }))
+    }
+
+    /// Checks that each bucket is read as a whole, but for headers that are held, and the paths as Path ORAM's.
+    fn access(&mut self, slots: &[Slot]) -> Result<(), String> {
+        let may_read = matches!(self.idle, None | Some(Idle::Waiting));
+        ensure(may_read, || String::from("an access read beside an idle"))?;
+        let mut bodies: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
+        bodies.retain(|bucket| *bucket >= self.headers);
+        bodies.dedup();
+        let mut due = Vec::new();
+        for body in bodies.iter().copied() {
+            let is_held = self.held.contains(&(body - self.headers));
+            due.extend(self.slots(body, !is_held));
+            if !is_held {
+                self.held.push(body - self.headers);
+            }
+        }
+        ensure(slots == due, || format!("read {slots:?}, due are {due:?}"))?;
+        self.on_line.held.clear();
+        self.on_line.read(&bodies.into_iter().map(|body| Slot::only(Bucket(body))).collect::<Vec<_>>())?;
+        let accesses = self.on_line.on_line.as_ref().map_or(0, |on_line| on_line.accesses);
+        self.unwritten += accesses;
+        self.schedule.accesses += accesses as u64;
+        Ok(())
+    }
+
+    fn evict(&mut self, read: &[Slot]) -> Result<(), String> {
+        ensure(self.idle == Some(Idle::Waiting) && !self.has_asked() && self.unwritten == 0, || {
+            String::from("idle read out of turn")
+        })?;
+        let path = self.schedule.evict(&self.on_line.tree, self.headers)?;
+        let due: Vec<Slot> =
+            path.iter().skip(1).step_by(2).flat_map(|body| self.slots(*body, true)).collect();
+        ensure(read == due, || format!("read {read:?}, due are {due:?}"))?;
+        self.idle = Some(Idle::Reading(path));
+        Ok(())
+    }
+
+    fn write(&mut self, written: &[u64]) -> Result<(), String> {
+        let (due, next) = match self.idle.take() {
+            Some(Idle::MustWrite(path)) => (path, Idle::Writing),
+            Some(Idle::Waiting) if !self.has_asked() && self.unwritten > 0 => {
+                self.on_line.sights.add("headers written", written.len() as u64);
+                (core::mem::take(&mut self.held), Idle::Headers)
+            }
+            other => return Err(format!("idle wrote out of turn: {other:?}")),
+        };
+        ensure(written == due, || format!("wrote {written:?}, due are {due:?}"))?;
+        self.idle = Some(next);
+        Ok(())
+    }
+
+    fn rests(&self) -> Result<(), String> {
+        let works = matches!(self.idle, Some(Idle::Headers | Idle::Reading(_) | Idle::Writing));
+        let access_waits = |waits_for_store: bool| waits_for_store || (works && !self.has_asked());
+        let access =
+            self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.waits_for_store));
+        ensure(access, || String::from("an access lingers"))?;
+        let idle = self.idle.is_none() || works || (self.idle == Some(Idle::Waiting) && self.has_asked());
+        ensure(idle, || String::from("idle lingers"))
+    }
+
+    fn answer_idle(&mut self) {
+        self.idle = match self.idle.take() {
+            Some(Idle::Reading(path)) => Some(Idle::MustWrite(path)),
+            Some(Idle::Headers) => {
+                self.unwritten = 0;
+                Some(Idle::MustEnd)
+            }
+            _ => Some(Idle::MustEnd),
+        };
+    }
+}
+
+impl Watch for RawWatch {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Owes { owed, must_idle } => {
+                let due = self.schedule.due();
+                let all = u64::from(self.unwritten > 0) + due;
+                let must = self.unwritten >= self.max_batch || due > 1;
+                ensure((*owed, *must_idle) == (all, must), || {
+                    format!("owes {owed}, {must_idle}; due is {all}, {must}")
+                })
+            }
+            Event::AccessBegins(accesses) => {
+                self.on_line.begin_access(*accesses);
+                Ok(())
+            }
+            Event::Asks(Work::Access, TraceEntry::Read(slots)) => self.access(slots),
+            Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
+            Event::Answered(Work::Access, _) => {
+                if let Some(on_line) = &mut self.on_line.on_line {
+                    on_line.waits_for_store = false;
+                }
+                Ok(())
+            }
+            Event::Ends(Work::Access) => self.on_line.end_access(),
+            Event::IdleBegins(_) => {
+                let works = self.unwritten > 0 || self.schedule.due() > 0 || self.on_line.on_line.is_some();
+                self.idle = Some(if works { Idle::Waiting } else { Idle::MustEnd });
+                Ok(())
+            }
+            Event::Asks(Work::Idle(_), TraceEntry::Read(slots)) => self.evict(slots),
+            Event::Asks(Work::Idle(_), TraceEntry::Write(buckets)) => {
+                self.write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
+            }
+            Event::Answered(Work::Idle(_), _) => {
+                self.answer_idle();
+                Ok(())
+            }
+            Event::Ends(Work::Idle(_)) => {
+                let idle = self.idle.take();
+                ensure(idle == Some(Idle::MustEnd), || format!("idle ended while {idle:?}"))
+            }
+            Event::Rests => self.rests(),
+            Event::Acts(..) => Err(format!("several processors: {event:?}")),
+            Event::Recovers(_) => Ok(()),
+        }
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.on_line.sights
+    }
+}
+
+/// The watch of an adversary that sees writes only: the headers of the paths of accesses, and the paths of evictions.
+struct SnapshotWatch {
+    bodies: Tree,
+    headers: u64,
+    schedule: Schedule,
+    /// The accesses whose headers were written, and those that the next writing is for.
+    written: u64,
+    included: u64,
+    sights: Sights,
+}
+
+impl Watch for SnapshotWatch {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        let buckets = match event {
+            Event::AccessBegins(accesses) => {
+                self.schedule.accesses += *accesses as u64;
+                return Ok(());
+            }
+            Event::IdleBegins(_) => {
+                self.included = self.schedule.accesses;
+                return Ok(());
+            }
+            Event::Asks(_, TraceEntry::Write(buckets)) => buckets,
+            _ => return Ok(()),
+        };
+        // The order in which they were written does not show.
+        let changed: BTreeSet<u64> = buckets.iter().map(|bucket| bucket.0).collect();
+        let accesses = self.included - self.written;
+        if accesses == 0 {
+            let due: BTreeSet<u64> = self.schedule.evict(&self.bodies, self.headers)?.into_iter().collect();
+            return ensure(changed == due, || format!("{changed:?} changed, due were {due:?}"));
+        }
+        let leaves: BTreeSet<u64> =
+            changed.iter().filter_map(|header| self.bodies.leaf(header + self.headers)).collect();
+        let bodies = leaves.iter().flat_map(|leaf| self.bodies.apart(*leaf, &[]));
+        let due: BTreeSet<u64> = bodies.map(|body| body - self.headers).collect();
+        ensure(changed == due && !due.is_empty() && leaves.len() as u64 <= accesses, || {
+            format!("{changed:?} changed, which are not the headers of {accesses} paths")
+        })?;
+        if let (1, Some(leaf)) = (accesses, leaves.first()) {
+            self.sights.leaves.push(ShownLeaf { access: Some(self.written as usize), leaf: *leaf });
+        }
+        self.sights.add("paths written", leaves.len() as u64);
+        self.written = self.included;
+        Ok(())
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.sights
+    }
+}

@@ -1,0 +1,35 @@
+//! Simulates how many blocks wait in the stash of a full vault on its worst case, a scan.
+
+use super::executor::finish_now;
+use crate::oram::Access;
+use crate::resumable::Resumable;
+use crate::words::BlockId;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Counts how often the stash of an ORAM whose blocks have no bytes held so many blocks after the work that was due;
+/// always the block that was longest unread is read next. Four times the capacity is read first, to come to the steady
+/// state.
+///
+/// # Panics
+/// If the ORAM refuses or fails, or makes an emergency eviction.
+pub fn waiting<R, O: Resumable<R>>(oram: &O, accesses: u64) -> BTreeMap<i64, u64> {
+    let (capacity, batch) = (oram.capacity(), oram.max_batch() as u64);
+    let mut held = BTreeMap::new();
+    for nth in 0..(4 * capacity + accesses) / batch {
+        let mut nothing = vec![[0; 0]; batch as usize];
+        let block = |at: u64| BlockId((nth * batch + at) % capacity);
+        let mut accesses: Vec<Access<'_>> =
+            (0..).zip(&mut nothing).map(|(at, into)| Access::Read(block(at), into)).collect();
+        finish_now(oram.access(&mut accesses)).expect("the access");
+        while oram.owed() > 0 {
+            finish_now(oram.idle()).expect("the step of idle");
+        }
+        if nth * batch >= 4 * capacity {
+            *held.entry(oram.stash_blocks() as i64).or_default() += 1;
+        }
+    }
+    assert_eq!(oram.emergencies(), 0, "an eviction outside of the schedule");
+    held
+}
