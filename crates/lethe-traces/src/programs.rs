@@ -41,14 +41,14 @@ pub enum Class {
     Stores,
     /// Both.
     Both,
-    /// Fewer than one miss in a thousand instructions.
+    /// Fewer than one and a half misses in a thousand instructions.
     Silent,
 }
 
 impl Class {
     /// The class of a program with so many misses in a thousand instructions.
     pub fn of(loads: f64, stores: f64) -> Self {
-        if loads + stores < 1.0 {
+        if loads + stores < 1.5 {
             Class::Silent
         } else if loads >= 2.0 * stores {
             Class::Loads

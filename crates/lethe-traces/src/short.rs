@@ -26,7 +26,7 @@ const TRACES: [(&str, &[u8]); 16] = traces![
     "python3-encode",
     "python3-range",
     "python3-bytes",
-    "python3-dictionary",
+    "python3-zeros",
 ];
 
 /// The names of the traces, in the order of the table of programs.
