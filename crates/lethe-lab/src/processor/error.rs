@@ -28,7 +28,7 @@ pub enum ProcessorError {
         /// The rate of its paths.
         pace: String,
         /// The reason.
-        source: ConfigurationError,
+        source: Box<ConfigurationError>,
     },
     /// A machine could not be built.
     #[error("scheme {scheme}: {source}")]
@@ -36,7 +36,7 @@ pub enum ProcessorError {
         /// The scheme.
         scheme: String,
         /// The reason.
-        source: MachineError,
+        source: Box<MachineError>,
     },
     /// A run stopped.
     #[error("program {program} by scheme {scheme}: {source}")]
@@ -46,7 +46,7 @@ pub enum ProcessorError {
         /// The scheme.
         scheme: String,
         /// The reason.
-        source: RunError,
+        source: Box<RunError>,
     },
     /// A trace of the repository is wrong, or does not fit into the memory.
     #[error("the trace of {program}: {source}")]

@@ -33,7 +33,7 @@ pub(super) fn all(
         let tree =
             FilledTree::draw(oram, Contents::Steady(History::Random), options.seed).map_err(|source| {
                 let (scheme, pace) = (group[0].scheme.clone(), pace_name(group[0].configuration.pace));
-                ProcessorError::Configuration { scheme, pace, source }
+                ProcessorError::Configuration { scheme, pace, source: Box::new(source) }
             })?;
         let jobs: Vec<(&Named, &Program)> =
             group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
@@ -84,9 +84,13 @@ fn one(
     program: &Program,
 ) -> Result<Row, ProcessorError> {
     let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
-        .map_err(|source| ProcessorError::Machine { scheme: scheme.clone(), source })?;
+        .map_err(|source| ProcessorError::Machine { scheme: scheme.clone(), source: Box::new(source) })?;
     let outcome = machine.run(program.misses.iter().copied(), program.warm_up, |_| ()).map_err(|source| {
-        ProcessorError::Run { program: program.name.clone(), scheme: scheme.clone(), source }
+        ProcessorError::Run {
+            program: program.name.clone(),
+            scheme: scheme.clone(),
+            source: Box::new(source),
+        }
     })?;
     Ok(Row {
         program: program.name.clone(),

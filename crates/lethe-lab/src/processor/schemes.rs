@@ -92,10 +92,9 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
                     continue;
                 }
             }
-            let failed = |source| ProcessorError::Configuration {
-                scheme: name.clone(),
-                pace: pace_name(*pace),
-                source,
+            let failed = |source| {
+                let source = Box::new(source);
+                ProcessorError::Configuration { scheme: name.clone(), pace: pace_name(*pace), source }
             };
             configuration.check().map_err(failed)?;
             let path_blocks = configuration.path_blocks().map_err(failed)?;
