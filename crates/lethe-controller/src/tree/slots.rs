@@ -64,6 +64,11 @@ impl Slots {
         (self.top..).zip(&self.levels).map(of_level).collect()
     }
 
+    /// The first word of a bucket.
+    pub(super) fn first_word(&self, level: u32, index: u64) -> u64 {
+        self.words[self.range(level, index).start]
+    }
+
     /// The blocks of a bucket: the one at `index` from the left of a level.
     pub(super) fn bucket(&self, level: u32, index: u64) -> impl Iterator<Item = Option<(BlockId, Leaf)>> {
         self.words[self.range(level, index)].iter().map(|word| content(*word))

@@ -54,6 +54,12 @@ pub(super) struct Arguments {
     /// Run a small tree and the first 5000 misses of each program: seconds, and figures that say little
     #[arg(long)]
     quick: bool,
+    /// Run so many misses of each program, its warm-up apart [default: 30000, or 5000 with --quick]
+    #[arg(long, value_name = "NUMBER")]
+    misses: Option<usize>,
+    /// Run whole traces, which have 100,000 misses or more
+    #[arg(long, conflicts_with_all = ["quick", "misses"])]
+    full: bool,
     /// The seed of all that is drawn
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -114,6 +120,7 @@ impl Arguments {
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
             seed: self.seed,
+            misses: if self.full { usize::MAX } else { self.misses.unwrap_or(standard.misses) },
             threads: self.threads.unwrap_or(standard.threads),
             ..standard
         };
