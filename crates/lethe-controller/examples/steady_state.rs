@@ -1,13 +1,13 @@
 //! Compares the state of a tree that is drawn with that of one which was filled by accesses: every block once in a random
 //! order, and then random ones for so many times the number of blocks.
 //!
-//!     cargo run --release -p lethe-controller --example steady_state -- [levels] [times]
+//!     cargo run --release -p lethe-controller --example steady_state -- [levels] [times] [1 for IR-Alloc]
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
-use lethe_controller::configuration::Configuration;
+use lethe_controller::configuration::{Configuration, Scheme};
 use lethe_controller::machine::Machine;
-use lethe_controller::tree::filled::Contents;
+use lethe_controller::tree::filled::{Contents, FilledTree};
 use lethe_controller::tree::steady_state::History;
 use lethe_processor::trace::{Kind, Miss};
 use lethe_processor::units::Line;
@@ -19,11 +19,16 @@ fn main() {
         std::env::args().nth(nth).map_or(default, |text| text.parse().expect("a whole number"))
     };
     let (levels, times) = (argument(1, 18) as u32, argument(2, 3));
-    let configuration = Configuration::baseline(levels);
+    let scheme = if argument(3, 0) == 1 { Scheme::IrAlloc } else { Scheme::Baseline };
+    let configuration = Configuration::baseline(levels).with_scheme(scheme);
     let lines = configuration.oram.user_blocks;
     let machine = |contents| Machine::new(configuration.clone(), contents, 1).expect("a sound configuration");
     let mut accessed = machine(Contents::Empty);
     let mut random = ChaCha8Rng::seed_from_u64(2);
+    for history in [History::Filled, History::Random] {
+        let tree = FilledTree::draw(&configuration.oram, Contents::Steady(history), 1).expect("a sound tree");
+        println!("{history:?}, drawn: {} blocks on the trusted side", tree.trusted_blocks());
+    }
     println!("{levels} levels, {lines} blocks; the share of the slots that hold a block, from level 10 on");
     let mut order: Vec<u64> = (0..lines).collect();
     for last in (1..order.len()).rev() {

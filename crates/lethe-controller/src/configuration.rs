@@ -23,7 +23,7 @@ pub struct Configuration {
     pub oram: OramConfiguration,
     /// The times at which paths may begin.
     pub pace: Pace,
-    /// IR-DWB: true if dirty lines of the cache are written back in the place of dummies. It needs a fixed rate, and no delayed
+    /// IR-DWB: true if dirty lines of the cache are written back in the place of dummies. It needs dummies, and no delayed
     /// remapping.
     pub early_write_backs: bool,
     /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
@@ -118,8 +118,13 @@ pub enum ConfigurationError {
         needed: u64,
     },
     /// Lines are written back in the place of dummies, and there are none.
-    #[error("early write-backs take the place of dummies: choose a fixed rate")]
+    #[error("early write-backs take the place of dummies: choose a rate")]
     NoDummies,
+    /// The blocks that have no room in untrusted memory do not fit the trusted side either.
+    #[error(
+        "the tree cannot hold its blocks, however many background evictions come: make the buckets larger"
+    )]
+    Contents,
     /// Lines are written back early that the tree does not have.
     #[error(
         "under delayed remapping the tree has no copy of a line in the cache: it cannot be written back early"
@@ -192,7 +197,7 @@ impl Configuration {
     pub fn check(&self) -> Result<(), ConfigurationError> {
         self.oram.parameters()?;
         Cache::new(self.cache_bytes, self.cache_ways)?;
-        if self.early_write_backs && !self.pace.is_fixed() {
+        if self.early_write_backs && !self.pace.has_dummies() {
             return Err(ConfigurationError::NoDummies);
         }
         if self.early_write_backs && self.delayed_remapping {

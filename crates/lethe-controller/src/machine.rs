@@ -8,11 +8,8 @@ use crate::pace::Last;
 use crate::path_timer::{PathTimer, TreeLayout};
 use crate::tree::filled::{Contents, FilledTree};
 use crate::tree::slots::Slots;
-use crate::tree::store::TreeStore;
 use lethe_core::oram::OramError;
-use lethe_core::position_map::flat::Positions;
-use lethe_core::schemes::freecursive::FreecursiveOram;
-use lethe_core::words::{BlockId, Bucket, Leaf, Level};
+use lethe_core::words::{BlockId, Leaf, Level};
 use lethe_dram::{Counts as Work, DramError, Energy, Memory, PlainLayout, SubtreeLayout};
 use lethe_processor::cache::Cache;
 use lethe_processor::processor::{Counts as ProcessorCounts, Next, Processor, Reason, Request, Shape};
@@ -48,9 +45,6 @@ pub enum MachineError {
     /// Its configuration is refused.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
-    /// Its first contents cannot be brought in.
-    #[error("the tree cannot be filled: {0}")]
-    Contents(#[from] OramError<Infallible>),
 }
 
 /// A path as the watcher of the memory's bus sees it.
@@ -105,7 +99,7 @@ impl Machine {
     pub fn over(configuration: Configuration, tree: FilledTree, seed: u64) -> Result<Self, MachineError> {
         configuration.check()?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let memory = memory_side(&configuration, tree, &mut random)?;
+        let memory = MemorySide::over(&configuration.oram, tree.into_parts(), &mut random)?;
         let timer = timer(&configuration)?;
         Ok(Machine { configuration, memory, timer, random, last: Last::default() })
     }
@@ -167,6 +161,7 @@ impl Machine {
             }
             match self.memory.step(block, Want::TakeOut)? {
                 Step::Answered => return Ok(()),
+                Step::TooFull => {}
                 Step::Path { kind, .. } => {
                     self.memory.write_back()?;
                     if kind == PathKind::Data {
@@ -194,21 +189,23 @@ struct Run<'a, T, W> {
 impl<T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'_, T, W> {
     fn finish(mut self) -> Result<Outcome, RunError> {
         let cycles = loop {
-            let start = self.machine.configuration.pace.next(self.machine.last);
+            let Machine { configuration, last, .. } = &*self.machine;
+            let (start, dummy) = (configuration.pace.next(*last), configuration.pace.dummy(*last));
             if self.machine.memory.is_too_full() {
                 let step = self.machine.memory.evict()?;
                 self.path(start, step, None)?;
                 continue;
             }
-            if let Some(end) = self.receive(start)? {
+            if let Some(end) = self.receive(dummy.unwrap_or(start))? {
                 break end;
             }
-            let is_fixed = self.machine.configuration.pace.is_fixed();
-            match self.queue.front() {
-                // A request that is made later must not put the path off.
-                Some(request) if request.at <= start || !is_fixed => self.serve(start.max(request.at))?,
-                _ if is_fixed => self.fill(start)?,
-                _ => {
+            match (self.queue.front(), dummy) {
+                // A request that is made later must not put the dummy off.
+                (Some(request), dummy) if dummy.is_none_or(|dummy| request.at <= dummy) => {
+                    self.serve(start.max(request.at))?;
+                }
+                (_, Some(dummy)) => self.fill(dummy)?,
+                (_, None) => {
                     if let Some(end) = self.receive(Cycle(u64::MAX))? {
                         break end;
                     }
@@ -278,6 +275,8 @@ impl<T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'_, T, W> {
                 self.answer_at_once(&request, start);
                 Ok(())
             }
+            // A background eviction comes first.
+            Step::TooFull => Ok(()),
             step => self.path(start, step, Some(request)),
         }
     }
@@ -297,13 +296,13 @@ impl<T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'_, T, W> {
         let Some(early) = &mut self.early else { return Ok(None) };
         let Some(line) = early.line(self.processor.cache(), now, random) else { return Ok(None) };
         let step = memory.step(BlockId(line.0), Want::Access)?;
-        if !matches!(step, Step::Path { kind: PathKind::PosMap(_), .. }) {
+        if !matches!(step, Step::TooFull | Step::Path { kind: PathKind::PosMap(_), .. }) {
             self.processor.cache_mut().clean(line);
             early.done();
             memory.counts.early_lines += 1;
         }
         Ok(match step {
-            Step::Answered => None,
+            Step::Answered | Step::TooFull => None,
             Step::Path { leaf, .. } => Some(Step::Path { leaf, kind: PathKind::Early }),
         })
     }
@@ -326,35 +325,6 @@ impl<T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'_, T, W> {
         Ok(())
     }
 }
-
-fn memory_side(
-    configuration: &Configuration,
-    tree: FilledTree,
-    random: &mut ChaCha8Rng,
-) -> Result<MemorySide, MachineError> {
-    let parameters = configuration.oram.parameters()?;
-    let FilledTree { slots, positions, trusted } = tree;
-    let store = TreeStore::new(slots);
-    let (positions, for_oram) = (Positions::from_words(positions), ChaCha8Rng::from_rng(random));
-    let oram = FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store.clone(), for_oram)
-        .map_err(ConfigurationError::from)?;
-    let mut memory = MemorySide { oram, store, counts: Counts::default() };
-    for (block, leaf) in trusted {
-        memory.oram.tree().put_in(block, leaf, &[])?;
-        // Dummies let the blocks sink from the stash into the tree top.
-        while memory.is_too_full() {
-            memory.evict()?;
-        }
-        if memory.oram.tree().stash_blocks() > STASHED {
-            memory.dummy()?;
-            memory.write_back()?;
-        }
-    }
-    Ok(memory)
-}
-
-/// Blocks of the stash beyond which a dummy comes while a tree is filled.
-const STASHED: usize = 40;
 
 fn timer(configuration: &Configuration) -> Result<PathTimer, ConfigurationError> {
     let slots = configuration.oram.slots()?;

@@ -1,14 +1,21 @@
 //! The ORAM of a controller: the front end over the tree, and what it shows of each step.
 
+use crate::configuration::{ConfigurationError, OramConfiguration};
 use crate::counts::{Counts, PathKind};
+use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
 use futures_util::FutureExt;
 use lethe_core::oram::{Oram, OramError};
+use lethe_core::position_map::flat::Positions;
 use lethe_core::schemes::freecursive::{FreecursiveOram, Next};
 use lethe_core::schemes::path::TrustedPlace;
-use lethe_core::words::{BlockId, Leaf};
+use lethe_core::words::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 use std::convert::Infallible;
+
+/// The most background evictions that make room for one block while a tree is filled.
+const MOST_EVICTIONS: usize = 10_000;
 
 type Failure = OramError<Infallible>;
 
@@ -17,6 +24,16 @@ pub(crate) struct MemorySide {
     pub(crate) oram: FreecursiveOram<TreeStore, ChaCha8Rng>,
     pub(crate) store: TreeStore,
     pub(crate) counts: Counts,
+}
+
+/// The parts of a tree with contents.
+#[derive(Clone, Debug)]
+pub(crate) struct TreeParts {
+    pub(crate) slots: Slots,
+    /// A word for each block: its leaf + 1.
+    pub(crate) positions: Vec<u32>,
+    /// The blocks on the trusted side, with their leaves.
+    pub(crate) trusted: Vec<(BlockId, Leaf)>,
 }
 
 /// The way in which a block is wanted.
@@ -35,6 +52,8 @@ pub(crate) enum Want {
 pub(crate) enum Step {
     /// The block is served, without a path.
     Answered,
+    /// Nothing was done but that PosMap blocks came into the buffer: now the stash is too full for a path.
+    TooFull,
     /// A path was read; the block is served if the path is its own.
     Path { leaf: Leaf, kind: PathKind },
 }
@@ -45,6 +64,47 @@ fn now<T>(operation: impl Future<Output = T>) -> T {
 }
 
 impl MemorySide {
+    /// An ORAM over a tree with contents. What has no room on the trusted side sinks by background evictions.
+    pub(crate) fn over(
+        oram: &OramConfiguration,
+        tree: TreeParts,
+        random: &mut ChaCha8Rng,
+    ) -> Result<Self, ConfigurationError> {
+        let TreeParts { slots, positions, trusted } = tree;
+        let store = TreeStore::new(slots);
+        let (positions, for_oram) = (Positions::from_words(positions), ChaCha8Rng::from_rng(random));
+        let parameters = oram.parameters()?;
+        let oram =
+            FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store.clone(), for_oram)?;
+        let mut memory = MemorySide { oram, store, counts: Counts::default() };
+        memory.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
+        Ok(memory)
+    }
+
+    /// Gives the tree away, as it stands.
+    pub(crate) fn into_parts(self) -> TreeParts {
+        let trusted = self.oram.tree().trusted_blocks();
+        let positions = self.oram.into_positions();
+        TreeParts { slots: self.store.into_slots(), positions, trusted }
+    }
+
+    /// Takes in the blocks of the trusted side: into the tree top as far as it goes, and into the stash.
+    fn take_in(&mut self, trusted: Vec<(BlockId, Leaf)>) -> Result<(), Failure> {
+        for (block, leaf) in trusted {
+            if self.oram.tree().put_in_tree_top(block, leaf)? {
+                continue;
+            }
+            for _ in 0..MOST_EVICTIONS {
+                if !self.is_too_full() {
+                    break;
+                }
+                self.evict()?;
+            }
+            self.oram.tree().put_in(block, leaf, &[])?;
+        }
+        Ok(())
+    }
+
     /// Serves a block without a path, if it is on the trusted side. A block that comes into the tree is not.
     pub(crate) fn answer(&mut self, block: BlockId, want: Want) -> Result<bool, Failure> {
         let place = match want {
@@ -65,7 +125,11 @@ impl MemorySide {
 
     /// Does the next step towards a block: one path at most.
     pub(crate) fn step(&mut self, block: BlockId, want: Want) -> Result<Step, Failure> {
-        if let Next::PosMap(lacking) = self.oram.next(block)? {
+        let next = self.oram.next(block)?;
+        if self.is_too_full() {
+            return Ok(Step::TooFull);
+        }
+        if let Next::PosMap(lacking) = next {
             now(self.oram.fetch(lacking))?;
             let level = self.oram.address_space().level(lacking);
             return Ok(self.path(PathKind::PosMap(level)));
@@ -93,8 +157,11 @@ impl MemorySide {
         Ok(self.path(PathKind::Data))
     }
 
-    /// Reads a path for nothing.
+    /// Reads a path for nothing, or for a background eviction if the stash is too full.
     pub(crate) fn dummy(&mut self) -> Result<Step, Failure> {
+        if self.is_too_full() {
+            return self.evict();
+        }
         now(self.oram.tree().dummy())?;
         Ok(self.path(PathKind::Dummy))
     }

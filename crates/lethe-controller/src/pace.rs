@@ -11,6 +11,9 @@ pub enum Pace {
     FromStart(u64),
     /// A path begins T cycles after the one before it ended.
     FromEnd(u64),
+    /// A path begins when it is needed, and a dummy when none was for T cycles. It hides how long a program rests, and not when it
+    /// asks. So the authors' own simulator has it, which counts T in instructions: up to four of them are a cycle.
+    Idle(u64),
 }
 
 /// The times of the last path.
@@ -21,17 +24,26 @@ pub(crate) struct Last {
 }
 
 impl Pace {
-    /// Tells whether paths come at a rate, needed or not.
-    pub fn is_fixed(self) -> bool {
+    /// Tells whether there are dummies.
+    pub fn has_dummies(self) -> bool {
         self != Pace::Free
     }
 
-    /// The first cycle at which the next path may begin.
+    /// The first cycle at which a path that is needed may begin.
     pub(crate) fn next(self, last: Last) -> Cycle {
         match self {
-            Pace::Free => last.end,
+            Pace::Free | Pace::Idle(_) => last.end,
             Pace::FromStart(cycles) => Cycle(last.end.0.max(last.start.0 + cycles)),
             Pace::FromEnd(cycles) => Cycle(last.end.0 + cycles),
+        }
+    }
+
+    /// The cycle at which a dummy begins if no path was needed until then.
+    pub(crate) fn dummy(self, last: Last) -> Option<Cycle> {
+        match self {
+            Pace::Free => None,
+            Pace::Idle(cycles) => Some(Cycle(last.end.0 + cycles)),
+            Pace::FromStart(_) | Pace::FromEnd(_) => Some(self.next(last)),
         }
     }
 }

@@ -74,7 +74,7 @@ proptest! {
     fn a_run_answers_all_that_the_processor_asks_under_every_option(
         scheme in prop::sample::select(&SCHEMES[..]),
         hits in prop::sample::select(&[None, Some(TrustedHits::ReadThePath), Some(TrustedHits::StashAnswers)][..]),
-        pace in prop::sample::select(&[Pace::Free, Pace::FromStart(2000), Pace::FromEnd(500)][..]),
+        pace in prop::sample::select(&[Pace::Free, Pace::FromStart(2000), Pace::FromEnd(500), Pace::Idle(250)][..]),
         misses in prop::collection::vec((0u32..400, any::<bool>(), 0u64..2 << LEVELS), 1..150),
         warm_up in 0u64..40,
     ) {
@@ -108,6 +108,20 @@ proptest! {
         prop_assert_eq!(outcome.counts.fresh, 0, "every block is in the tree");
         let (again, shown_again) = run();
         prop_assert_eq!((again.cycles, again.counts, shown_again), (outcome.cycles, outcome.counts, shown));
+    }
+}
+
+/// A stash with hardly more room than for a path, and hits that bring PosMap blocks into it.
+#[test]
+fn background_evictions_make_room_and_come_at_the_rate() {
+    for scheme in [Scheme::Baseline, Scheme::IrStash, Scheme::IrOram, Scheme::LlcD] {
+        let mut configuration = configuration(scheme, Pace::FromEnd(700));
+        configuration.oram.stash = 58;
+        let shown = paths_at_their_rate(&configuration, Program::Random, 3000);
+        let mut machine = machine(&configuration);
+        let outcome = machine.run(program(Program::Random, 3000, 1), 0, |_| ()).unwrap();
+        assert!(outcome.counts.background > 0, "{scheme:?}");
+        assert_eq!(outcome.counts.paths(), shown.len() as u64);
     }
 }
 

@@ -3,7 +3,8 @@
 use super::slots::Slots;
 use super::steady_state::{self, History, SteadyState};
 use crate::configuration::{ConfigurationError, OramConfiguration};
-use lethe_core::words::{BlockId, Leaf, Level};
+use crate::memory_side::{MemorySide, TreeParts};
+use lethe_core::words::Level;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -18,14 +19,10 @@ pub enum Contents {
 
 /// A tree with its contents: of 25 levels it takes 1.3 GiB.
 #[derive(Clone, Debug)]
-pub struct FilledTree {
-    pub(crate) slots: Slots,
-    pub(crate) positions: Vec<u32>,
-    pub(crate) trusted: Vec<(BlockId, Leaf)>,
-}
+pub struct FilledTree(TreeParts);
 
 impl FilledTree {
-    /// Draws a tree for an ORAM. The same seed gives the same tree.
+    /// Draws a tree for an ORAM, and lets what is too much for the trusted side sink. The same seed gives the same tree.
     ///
     /// # Errors
     /// [`ConfigurationError`].
@@ -34,15 +31,23 @@ impl FilledTree {
         let space = parameters.address_space();
         let top = oram.top_levels;
         let mut slots = Slots::new(Level(top), &parameters.tree.blocks()[top as usize..]);
+        let mut random = ChaCha8Rng::seed_from_u64(!seed);
         let SteadyState { positions, trusted } = match contents {
             Contents::Empty => {
                 SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() }
             }
-            Contents::Steady(history) => {
-                let mut random = ChaCha8Rng::seed_from_u64(!seed);
-                steady_state::fill(&mut slots, &space, history, &mut random)
-            }
+            Contents::Steady(history) => steady_state::fill(&mut slots, &space, history, &mut random),
         };
-        Ok(FilledTree { slots, positions, trusted })
+        let memory = MemorySide::over(oram, TreeParts { slots, positions, trusted }, &mut random)?;
+        Ok(FilledTree(memory.into_parts()))
+    }
+
+    /// Blocks that begin on the trusted side.
+    pub fn trusted_blocks(&self) -> usize {
+        self.0.trusted.len()
+    }
+
+    pub(crate) fn into_parts(self) -> TreeParts {
+        self.0
     }
 }

@@ -38,6 +38,14 @@ impl TreeStore {
         TreeStore(Rc::new(Inner { slots: RefCell::new(slots), shown, wanted }))
     }
 
+    /// Gives the slots away.
+    pub(crate) fn into_slots(self) -> Slots {
+        match Rc::try_unwrap(self.0) {
+            Ok(inner) => inner.slots.into_inner(),
+            Err(shared) => shared.slots.borrow().clone(),
+        }
+    }
+
     /// Takes what was shown since the last time.
     pub fn take_shown(&self) -> Shown {
         self.0.shown.take()

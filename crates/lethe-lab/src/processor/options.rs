@@ -36,7 +36,7 @@ impl Options {
             programs: Vec::new(),
             schemes: Vec::new(),
             settings: Vec::new(),
-            paces: vec![Pace::FromEnd(1000), Pace::FromStart(1000), Pace::Free],
+            paces: vec![Pace::FromEnd(1000), Pace::FromStart(1000), Pace::Idle(250), Pace::Free],
             misses: 30_000,
             seed: 1,
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(4),

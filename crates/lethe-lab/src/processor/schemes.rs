@@ -68,6 +68,7 @@ pub(super) fn pace_name(pace: Pace) -> String {
         Pace::Free => "free".into(),
         Pace::FromStart(cycles) => format!("start:{cycles}"),
         Pace::FromEnd(cycles) => format!("end:{cycles}"),
+        Pace::Idle(cycles) => format!("idle:{cycles}"),
     }
 }
 
@@ -86,7 +87,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             configuration.pace = *pace;
             options.settings.iter().for_each(|setting| setting.apply(&mut configuration));
             // Without a rate there are no dummies to put to use.
-            if !pace.is_fixed() && options.schemes.is_empty() {
+            if !pace.has_dummies() && options.schemes.is_empty() {
                 configuration.early_write_backs = false;
                 if name == "ir-dwb" {
                     continue;
@@ -137,7 +138,7 @@ mod tests {
         for levels in [18, 25] {
             let options = Options { levels, ..Options::standard() };
             let all = configurations(&options).unwrap();
-            assert_eq!(all.len(), 3 * NAMES.len() - 1, "without a rate there is no IR-DWB");
+            assert_eq!(all.len(), 4 * NAMES.len() - 1, "without a rate there is no IR-DWB");
         }
     }
 
@@ -151,9 +152,7 @@ mod tests {
         let mut tight = Options { paces: vec![Pace::FromStart(100)], ..named("baseline") };
         assert!(said(tight.clone()).contains("too fast"));
         tight.paces = vec![Pace::Free];
-        assert!(
-            said(Options { schemes: vec!["ir-dwb".into()], ..tight.clone() }).contains("choose a fixed rate")
-        );
+        assert!(said(Options { schemes: vec!["ir-dwb".into()], ..tight.clone() }).contains("choose a rate"));
         tight.set("z=20-24:1").unwrap();
         assert!(said(tight).contains("too small"));
     }

@@ -5,6 +5,7 @@ use super::look_aside::LookAside;
 use super::parameters::PositionsKept;
 use crate::position_map::flat::Positions;
 use crate::words::{BlockId, Leaf};
+use alloc::vec::Vec;
 
 /// Bytes of a position in a PosMap block: leaf + 1, or 0 for a block that was never mapped.
 const LABEL_BYTES: usize = 4;
@@ -29,6 +30,12 @@ impl Labels {
     /// These positions of all blocks.
     pub(super) fn aside(positions: Positions) -> Self {
         Labels::Aside(positions)
+    }
+
+    /// The words of the table.
+    pub(super) fn into_words(self) -> Vec<u32> {
+        let (Labels::InBlocks(table) | Labels::Aside(table)) = self;
+        table.into_words()
     }
 
     /// Bytes of the table.

@@ -136,6 +136,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.parameters
     }
 
+    /// Gives the words of all positions away, if they are kept aside: for simulations that begin with a filled tree.
+    pub fn into_positions(self) -> Vec<u32> {
+        self.state.into_inner().labels.into_words()
+    }
+
     /// The unified address space.
     pub fn address_space(&self) -> &AddressSpace {
         &self.space

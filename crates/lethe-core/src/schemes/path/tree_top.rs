@@ -148,6 +148,25 @@ impl TreeTop {
         &mut self.entries[start..start + self.entry_bytes]
     }
 
+    /// Puts a block, whose path has these buckets, into the first of them that has room; `false` if there is none.
+    pub(super) fn put_in(
+        &mut self,
+        buckets: impl Iterator<Item = Bucket>,
+        block: BlockId,
+        leaf: Leaf,
+    ) -> bool {
+        let is_empty = |at: &usize| block_header::read(&self.entries[*at..]).is_none();
+        let entries = buckets.map(|bucket| (bucket, self.start(bucket))).find_map(|(bucket, start)| {
+            let mut entries = (start..start + self.bucket_bytes).step_by(self.entry_bytes);
+            entries.position(|at| is_empty(&at)).map(|nth| (bucket, nth))
+        });
+        let Some((bucket, nth)) = entries.filter(|_| self.reserve(block)) else { return false };
+        let entry = self.put(bucket, nth, block);
+        entry.fill(0);
+        block_header::write(entry, block, leaf);
+        true
+    }
+
     /// Finds a block by its number alone: the index has to be there.
     pub(super) fn find(&self, block: BlockId) -> Option<Entry> {
         self.sets.as_ref()?.find(block)
@@ -288,6 +307,15 @@ mod tests {
         top.empty(Bucket(11), |block, leaf, payload| taken.push((block, leaf, payload.to_vec())));
         assert_eq!(taken, [(BlockId(1), Leaf(1), vec![1])]);
         assert!(top.reserve(BlockId(1)));
+    }
+
+    #[test]
+    fn a_block_is_put_into_the_first_bucket_of_its_path_that_has_room() {
+        let mut top = top(Some(8));
+        let mut put_in = |block| top.put_in([12, 10].into_iter().map(Bucket), BlockId(block), Leaf(block));
+        assert_eq!([1, 2, 3, 4, 5].map(&mut put_in), [true, true, true, true, false]);
+        let level = |block| top.level(top.find(BlockId(block)).unwrap());
+        assert_eq!([1, 2, 3, 4].map(level), [1, 1, 0, 0].map(Level));
     }
 
     #[test]

@@ -70,6 +70,27 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
         Some(self.find_trusted(&state.stash, &state.tree_top, block, position)?.place(&state.tree_top))
     }
 
+    /// Puts a block of zeros that is not there into the tree top, as deep as there is room; `false` if there is none. For simulations that
+    /// begin with a filled tree.
+    ///
+    /// # Errors
+    /// As [`put_in`](Self::put_in).
+    pub fn put_in_tree_top(&self, block: BlockId, leaf: Leaf) -> Result<bool, OramError<S::Error>> {
+        if leaf.0 >= self.tree.leaves() {
+            return Err(OramError::Contradiction("a position lies beyond the tree"));
+        }
+        let top = &mut self.state.borrow_mut().tree_top;
+        let buckets = (0..top.levels()).rev().map(|level| self.tree.bucket(Level(level), leaf));
+        Ok(top.put_in(buckets, block, leaf))
+    }
+
+    /// All blocks on the trusted side, with their leaves. Secret: only simulations look.
+    pub fn trusted_blocks(&self) -> Vec<(BlockId, Leaf)> {
+        let state = self.state.borrow();
+        let stash = state.stash.iter().map(|at| (state.stash.block(at), state.stash.leaf(at)));
+        stash.chain(state.tree_top.blocks()).collect()
+    }
+
     /// Lets `serve` read and change the payload of a block, if it is on the trusted side. Returns where it was.
     ///
     /// # Errors

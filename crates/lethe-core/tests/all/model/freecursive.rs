@@ -141,6 +141,9 @@ impl<S: Store> Processor<S> {
         let expected = self.array[at];
         let holds = |payload: &mut [u8]| assert_eq!(payload, expected, "block {block}");
         let (changes, takes) = (value & 1 == 1, value & 2 == 0);
+        if value >= 224 {
+            self.switch_contexts();
+        }
         if self.out[at] {
             self.bring_in(id);
             self.array[at].fill(value);
@@ -163,6 +166,16 @@ impl<S: Store> Processor<S> {
             }
         }
         self.settle();
+    }
+
+    /// Writes the tree top out and reads it back: what is in it is where it was.
+    fn switch_contexts(&self) {
+        let tree = self.oram.tree();
+        let before = tree.trusted_blocks();
+        finish_now(tree.set_down()).unwrap();
+        assert_eq!(tree.trusted_blocks().len(), tree.stash_blocks(), "the tree top is empty");
+        finish_now(tree.take_up()).unwrap();
+        assert_eq!(tree.trusted_blocks(), before);
     }
 
     fn bring_in(&self, block: BlockId) {

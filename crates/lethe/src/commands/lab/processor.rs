@@ -44,8 +44,8 @@ pub(super) struct Arguments {
     /// A change of every scheme's configuration; may be given again
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// The times at which paths begin: free, or a path T cycles after the last one began (start:T) or ended (end:T)
-    /// [default: end:1000,start:1000,free]
+    /// The times at which paths begin: free, or one T cycles after the last began (start:T) or ended (end:T), or when it is needed
+    /// and a dummy after T idle cycles (idle:T) [default: end:1000,start:1000,idle:250,free]
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pace: Vec<Rate>,
     /// Levels of the tree, those on the trusted side too [default: 25, or 18 with --quick]
@@ -83,10 +83,12 @@ impl FromStr for Rate {
             None if given == "free" => Some(Pace::Free),
             Some(("start", cycles)) => cycles.parse().ok().map(Pace::FromStart),
             Some(("end", cycles)) => cycles.parse().ok().map(Pace::FromEnd),
+            Some(("idle", cycles)) => cycles.parse().ok().map(Pace::Idle),
             _ => None,
         };
-        pace.map(Rate)
-            .ok_or_else(|| "write free, start:T or end:T, with T in cycles, such as end:1000".to_owned())
+        pace.map(Rate).ok_or_else(|| {
+            "write free, start:T, end:T or idle:T, with T in cycles, such as end:1000".to_owned()
+        })
     }
 }
 
