@@ -1,4 +1,4 @@
-//! Freecursive ORAM: Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: [Nearly] Free Recursion and Integrity
+//! Freecursive ORAM: Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: \[Nearly\] Free Recursion and Integrity
 //! Verification for Position-based Oblivious RAM", ASPLOS 2015, section 4: a PosMap look-aside buffer (PLB) and a unified tree.
 //!
 //! ```text
