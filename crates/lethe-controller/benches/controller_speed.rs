@@ -9,10 +9,7 @@ use lethe_controller::configuration::Configuration;
 use lethe_controller::machine::Machine;
 use lethe_controller::tree::filled::Contents;
 use lethe_controller::tree::steady_state::History;
-use lethe_processor::trace::{Kind, Miss};
-use lethe_processor::units::Line;
-use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore, SeedableRng};
+use lethe_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use std::time::Instant;
 
 fn main() {
@@ -29,12 +26,8 @@ fn main() {
         Machine::new(configuration, Contents::Steady(History::Random), 1).expect("a sound configuration");
     println!("{levels} levels, {lines} blocks, drawn in {:.1} s", start.elapsed().as_secs_f64());
     for round in 0..3 {
-        let mut random = ChaCha8Rng::seed_from_u64(round);
-        let trace = (0..loads).map(|_| Miss {
-            instructions: 40,
-            kind: Kind::Load,
-            line: Line(random.next_u64() % lines),
-        });
+        let shape = Shape { pattern: Pattern::Random, lines, stores: 0.0, instructions: 40, seed: round };
+        let trace = Synthetic::new(shape).expect("a sound shape").take(loads as usize);
         let start = Instant::now();
         let outcome = machine.run(trace, 0, |_| ()).expect("the run");
         let (seconds, paths) = (start.elapsed().as_secs_f64(), outcome.counts.paths());

@@ -39,14 +39,6 @@ pub enum RunError {
     Memory(#[from] DramError),
 }
 
-/// The reason why a machine cannot be built.
-#[derive(Debug, thiserror::Error)]
-pub enum MachineError {
-    /// Its configuration is refused.
-    #[error(transparent)]
-    Configuration(#[from] ConfigurationError),
-}
-
 /// A path as the watcher of the memory's bus sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownPath {
@@ -86,8 +78,12 @@ impl Machine {
     /// A machine whose tree has these contents. The same seed gives the same run.
     ///
     /// # Errors
-    /// [`MachineError`].
-    pub fn new(configuration: Configuration, contents: Contents, seed: u64) -> Result<Self, MachineError> {
+    /// [`ConfigurationError`].
+    pub fn new(
+        configuration: Configuration,
+        contents: Contents,
+        seed: u64,
+    ) -> Result<Self, ConfigurationError> {
         let tree = FilledTree::draw(&configuration.oram, contents, seed)?;
         Self::over(configuration, tree, seed)
     }
@@ -95,8 +91,12 @@ impl Machine {
     /// A machine over a tree that was drawn for its ORAM.
     ///
     /// # Errors
-    /// [`MachineError`].
-    pub fn over(configuration: Configuration, tree: FilledTree, seed: u64) -> Result<Self, MachineError> {
+    /// [`ConfigurationError`].
+    pub fn over(
+        configuration: Configuration,
+        tree: FilledTree,
+        seed: u64,
+    ) -> Result<Self, ConfigurationError> {
         configuration.check()?;
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let memory = MemorySide::over(&configuration.oram, tree.into_parts(), &mut random)?;

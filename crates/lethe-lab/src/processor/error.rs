@@ -1,7 +1,7 @@
 //! The reasons why the lab stops.
 
 use lethe_controller::configuration::ConfigurationError;
-use lethe_controller::machine::{MachineError, RunError};
+use lethe_controller::machine::RunError;
 use lethe_processor::trace::{FileError, TraceError};
 
 /// The reason why the processor lab stopped.
@@ -29,14 +29,6 @@ pub enum ProcessorError {
         pace: String,
         /// The reason.
         source: Box<ConfigurationError>,
-    },
-    /// A machine could not be built.
-    #[error("scheme {scheme}: {source}")]
-    Machine {
-        /// The scheme.
-        scheme: String,
-        /// The reason.
-        source: Box<MachineError>,
     },
     /// A run stopped.
     #[error("program {program} by scheme {scheme}: {source}")]

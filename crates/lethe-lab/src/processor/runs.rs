@@ -6,6 +6,7 @@ use super::programs::Program;
 use super::row::Row;
 use super::schemes::{Named, pace_name};
 use crate::bench::Progress;
+use lethe_controller::configuration::ConfigurationError;
 use lethe_controller::machine::Machine;
 use lethe_controller::tree::filled::{Contents, FilledTree};
 use lethe_controller::tree::steady_state::History;
@@ -30,11 +31,9 @@ pub(super) fn all(
     for group in configurations.chunk_by(of_one_tree) {
         progress.at("drawing a tree", rows.len() as u64, total);
         let oram = &group[0].configuration.oram;
+        let contents = Contents::Steady(History::Random);
         let tree =
-            FilledTree::draw(oram, Contents::Steady(History::Random), options.seed).map_err(|source| {
-                let (scheme, pace) = (group[0].scheme.clone(), pace_name(group[0].configuration.pace));
-                ProcessorError::Configuration { scheme, pace, source: Box::new(source) }
-            })?;
+            FilledTree::draw(oram, contents, options.seed).map_err(|source| impossible(&group[0], source))?;
         let jobs: Vec<(&Named, &Program)> =
             group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
         let begun = rows.len();
@@ -80,11 +79,12 @@ fn side_by_side(
 fn one(
     options: &Options,
     tree: &FilledTree,
-    Named { scheme, configuration, path_blocks }: &Named,
+    named: &Named,
     program: &Program,
 ) -> Result<Row, ProcessorError> {
+    let Named { scheme, configuration, path_blocks } = named;
     let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
-        .map_err(|source| ProcessorError::Machine { scheme: scheme.clone(), source: Box::new(source) })?;
+        .map_err(|source| impossible(named, source))?;
     let outcome = machine.run(program.misses.iter().copied(), program.warm_up, |_| ()).map_err(|source| {
         ProcessorError::Run {
             program: program.name.clone(),
@@ -100,4 +100,9 @@ fn one(
         outcome,
         stash_blocks: machine.stash_blocks(),
     })
+}
+
+fn impossible(named: &Named, source: ConfigurationError) -> ProcessorError {
+    let (scheme, pace) = (named.scheme.clone(), pace_name(named.configuration.pace));
+    ProcessorError::Configuration { scheme, pace, source: Box::new(source) }
 }
