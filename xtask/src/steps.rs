@@ -58,7 +58,7 @@ pub struct Effort {
 
 impl Effort {
     /// The effort of every change.
-    pub const USUAL: Effort = Effort { fuzz_seconds: 5, numbers: &[] };
+    pub const USUAL: Effort = Effort { fuzz_seconds: 3, numbers: &[] };
     /// The effort of a night: ten times the seeds, cases and faults.
     pub const THOROUGH: Effort = Effort {
         fuzz_seconds: 60,
@@ -213,12 +213,12 @@ fn deny() -> Result<()> {
     ]))
 }
 
-/// Builds every program, library, test and example of the workspace, and says where programs are.
+/// Builds every program, library and example of the workspace, and says where programs are.
 ///
-/// All steps build this one set: of fewer packages, their dependencies would have other features, and cargo would
-/// build most of them again.
+/// All steps build this one set, which has the features that tests have: of fewer packages, or without examples, dependencies would
+/// have other features, and cargo would build most of them again.
 fn build() -> Result<PathBuf> {
-    run(cargo().args(["build", "--workspace", "--all-targets"]))?;
+    run(cargo().args(["build", "--workspace", "--lib", "--bins", "--examples"]))?;
     Ok(target_folder()?.join("debug"))
 }
 

@@ -5,6 +5,7 @@
 //! DRAM. The schemes are those of `lethe-core`, over a tree without payloads. A [`Configuration`](configuration::Configuration)
 //! says which of their options are on.
 
+pub mod allocation;
 pub mod configuration;
 pub mod counts;
 mod early_write_back;

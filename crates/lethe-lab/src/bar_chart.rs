@@ -1,4 +1,4 @@
-//! A bar chart of ratios, on a logarithmic scale that begins at 1: no slowdown, no bar.
+//! A bar chart of numbers, in groups.
 
 use crate::svg::{Drawing, escaped};
 
@@ -9,6 +9,16 @@ pub(crate) struct Chart {
     pub(crate) what: String,
     pub(crate) groups: Vec<Group>,
     pub(crate) series: Vec<Series>,
+    pub(crate) scale: Scale,
+}
+
+/// The scale of the bars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// Logarithmic from 1 on: no slowdown, no bar.
+    Ratios,
+    /// Linear from 0 on.
+    Linear,
 }
 
 /// Bars that stand together.
@@ -44,6 +54,9 @@ const TOP: f64 = 62.0;
 const GAP: f64 = 1.5;
 const LEGEND_LINE: f64 = 20.0;
 const LEGEND_COLUMN: f64 = 230.0;
+/// Groups from which on their names are slanted, and the room that this takes.
+const MANY_GROUPS: usize = 10;
+const SLANTED: f64 = 56.0;
 
 impl Chart {
     /// The chart as SVG. Its colours stand out on light and on dark ground.
@@ -80,32 +93,62 @@ impl Chart {
 
     /// The lines that the names of groups have beyond the first.
     fn more_lines(&self) -> f64 {
+        if self.is_slanted() {
+            return SLANTED / LEGEND_LINE;
+        }
         self.groups.iter().map(|group| group.name.lines().count()).max().unwrap_or(1).saturating_sub(1) as f64
     }
 
-    /// A power of two that no bar comes near: a number stands above it.
+    fn is_slanted(&self) -> bool {
+        self.groups.len() > MANY_GROUPS
+    }
+
+    /// A number that no bar comes near, for its own stands above it: a power of two for ratios.
     fn top_ratio(&self) -> f64 {
         let bars = self.groups.iter().flat_map(|group| group.bars.iter().flatten());
         let most = bars.map(|bar| bar.spread.map_or(bar.ratio, |(_, high)| high.max(bar.ratio)));
-        (most.fold(1.0, f64::max) * 1.4).log2().ceil().exp2()
+        match self.scale {
+            Scale::Ratios => (most.fold(1.0, f64::max) * 1.4).log2().ceil().exp2(),
+            Scale::Linear => {
+                let most = most.fold(0.0, f64::max) * 1.15;
+                let step = step(most);
+                (most / step).ceil().max(1.0) * step
+            }
+        }
     }
 
     fn y(&self, ratio: f64) -> f64 {
-        TOP + HEIGHT - ratio.max(1.0).log2() / self.top_ratio().log2() * HEIGHT
+        let share = match self.scale {
+            Scale::Ratios => ratio.max(1.0).log2() / self.top_ratio().log2(),
+            Scale::Linear => ratio.max(0.0) / self.top_ratio(),
+        };
+        TOP + HEIGHT - share * HEIGHT
+    }
+
+    /// The numbers at which lines are drawn.
+    fn marks(&self) -> Vec<f64> {
+        let top = self.top_ratio();
+        match self.scale {
+            Scale::Ratios => (0..=top.log2() as i32).map(|power| f64::from(power).exp2()).collect(),
+            Scale::Linear => {
+                let step = step(top);
+                (0..=(top / step).round() as i32).map(|nth| f64::from(nth) * step).collect()
+            }
+        }
     }
 
     fn draw_scale(&self, drawn: &mut Drawing) {
-        let mut ratio = 1.0;
-        while ratio <= self.top_ratio() {
-            let (y, class) = (self.y(ratio), if ratio == 1.0 { "axis" } else { "grid" });
+        for (nth, mark) in self.marks().into_iter().enumerate() {
+            let (y, class) = (self.y(mark), if nth == 0 { "axis" } else { "grid" });
             let right = LEFT + WIDTH;
+            // Digits that the step of the marks has.
+            let mark = (mark * 1e6).round() / 1e6;
             drawn.line(format!(
                 "<line class=\"{class}\" x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{right}\" y2=\"{y:.1}\"/>\
-                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{ratio}</text>",
+                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{mark}</text>",
                 LEFT - 8.0,
                 y + 4.0
             ));
-            ratio *= 2.0;
         }
     }
 
@@ -116,7 +159,14 @@ impl Chart {
         for (nth, group) in self.groups.iter().enumerate() {
             let left = LEFT + width * (nth as f64 * (bars + GAP) + GAP / 2.0);
             let middle = left + width * bars / 2.0;
-            for (nth, line) in group.name.lines().enumerate() {
+            if self.is_slanted() {
+                let (x, y) = (middle + 4.0, bottom + 14.0);
+                drawn.line(format!(
+                    "<text text-anchor=\"end\" transform=\"translate({x:.1} {y}) rotate(-35)\">{}</text>",
+                    escaped(&group.name.replace('\n', " "))
+                ));
+            }
+            for (nth, line) in group.name.lines().enumerate().filter(|_| !self.is_slanted()) {
                 drawn.line(format!(
                     "<text x=\"{middle:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
                     bottom + 18.0 + nth as f64 * 16.0,
@@ -155,6 +205,13 @@ impl Chart {
             }
         }
     }
+}
+
+/// The step of marks up to a number: 1, 2 or 5 times a power of ten, for four to ten marks.
+fn step(most: f64) -> f64 {
+    let power = 10f64.powf((most.max(1e-9) / 4.0).log10().floor());
+    let fits = |factor: &f64| most / (factor * power) >= 4.0;
+    [5.0, 2.0, 1.0].into_iter().find(fits).unwrap_or(1.0) * power
 }
 
 /// Two digits behind the point, and fewer of large ratios.

@@ -6,12 +6,14 @@ pub mod bench;
 pub mod cosbench;
 #[cfg(target_os = "linux")]
 pub mod enclave;
+mod line_chart;
 mod markdown;
 #[cfg(target_os = "linux")]
 pub mod paging;
 pub mod plan;
 pub mod prices;
 pub mod processor;
+pub mod report;
 pub mod sizes;
 pub mod svg;
 pub mod thesis;

@@ -47,6 +47,11 @@ impl FilledTree {
         self.0.trusted.len()
     }
 
+    /// The share of the slots of each level in untrusted memory that hold a block, and the first of those levels.
+    pub fn utilisation(&self) -> (Level, Vec<f64>) {
+        (self.0.slots.top(), self.0.slots.utilisation())
+    }
+
     pub(crate) fn into_parts(self) -> TreeParts {
         self.0
     }

@@ -1,7 +1,7 @@
 //! The paper's Figures 2, 5 and 6 drawn anew.
 
 use super::figures::{Figures, Line};
-use crate::bar_chart::{Bar, Chart, Group, Series};
+use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use crate::paging::Picture;
 use crate::paging::colours::{colour, strength};
 use lethe_pager::scheme::Scheme;
@@ -47,6 +47,7 @@ fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
         quoted: true,
     };
     Chart {
+        scale: Scale::Ratios,
         title: title.to_owned(),
         what: format!(
             "slowdown against plain paging in the enclave, by instructions on the critical path; {}, {} pages resident",

@@ -4,7 +4,7 @@ use super::colours::{colour, strength};
 use super::configuration::Configuration;
 use super::figures::{Figures, Line, Spread};
 use super::paper;
-use crate::bar_chart::{Bar, Chart, Group, Series};
+use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use lethe_pager::scheme::Scheme;
 use lethe_programs::PROGRAMS;
 
@@ -51,6 +51,7 @@ fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
     let paper =
         Group { name: "the paper's mean".to_owned(), bars: lines.iter().map(quoted).collect(), quoted: true };
     Chart {
+        scale: Scale::Ratios,
         title: title.to_owned(),
         what: format!(
             "slowdown against plain paging, with its quartiles; {}, {} pages resident",
@@ -72,6 +73,7 @@ pub(super) fn of_the_sweep(sweep: &[Figures]) -> Option<Picture> {
         quoted: false,
     };
     let chart = Chart {
+        scale: Scale::Ratios,
         title: "The same with R resident pages".to_owned(),
         what: format!(
             "slowdown against plain paging, with its quartiles; {}, geometric means over the six programs",

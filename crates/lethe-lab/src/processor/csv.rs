@@ -1,6 +1,7 @@
 //! All rows as comma-separated values.
 
 use super::row::Row;
+use crate::report::field;
 use std::io::{self, Write};
 
 pub(super) fn write(rows: &[Row], into: &mut impl Write) -> io::Result<()> {
@@ -34,7 +35,7 @@ pub(super) fn write(rows: &[Row], into: &mut impl Write) -> io::Result<()> {
         writeln!(
             into,
             "{},{},{},{},{:.6},{},{},{},{},{:.0}",
-            row.program,
+            field(&row.program),
             row.scheme,
             row.pace,
             numbers.join(","),

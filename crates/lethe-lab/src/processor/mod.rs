@@ -12,35 +12,51 @@ mod programs;
 mod published;
 mod row;
 mod runs;
+mod scaling;
 mod schemes;
 mod settings;
+mod utilisation;
 
 pub use error::ProcessorError;
-pub use options::Options;
+pub use options::{Options, Part};
 pub use row::Row;
 pub use schemes::names;
 
 use crate::bench::Progress;
+use crate::report::{About, Folder, Section};
 use std::io::{self, Write};
 
-/// The rows of all runs.
+/// The rows of all runs, and the sections that tell of them.
 pub struct Report {
     rows: Vec<Row>,
+    sections: Vec<Section>,
 }
 
-/// Runs every scheme over every program, and shows the tables.
+/// Runs the parts that were asked for. Each section is told as soon as it is found.
 ///
 /// # Errors
 /// [`ProcessorError`].
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ProcessorError> {
-    let programs = programs::all(options)?;
-    progress.found(&programs::table(&programs));
+    let mut report = Report { rows: Vec::new(), sections: Vec::new() };
+    // A name that is mistyped ends a run before it begins.
     let configurations = schemes::configurations(options)?;
-    let rows = runs::all(options, &programs, &configurations, progress)?;
-    for table in figures::tables(options, &rows) {
-        progress.found(&table);
+    for part in options.parts() {
+        let mut found = |section: Section| {
+            progress.found(&section.text());
+            report.sections.push(section);
+        };
+        match part {
+            Part::Figures => {
+                let programs = programs::all(options)?;
+                found(programs::section(&programs));
+                report.rows = runs::all(options, &programs, &configurations, progress)?;
+                figures::sections(options, &report.rows).into_iter().for_each(&mut found);
+            }
+            Part::Utilisation => found(utilisation::section(options, progress)?),
+            Part::Scaling => found(scaling::section(options, progress)?),
+        }
     }
-    Ok(Report { rows })
+    Ok(report)
 }
 
 impl Report {
@@ -55,6 +71,16 @@ impl Report {
     /// Those of the writer.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
         csv::write(&self.rows, into)
+    }
+
+    /// Writes the report into a folder: `report.html`, `figures.csv`, and each table and picture under its name.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_into(&self, folder: &Folder, about: &About) -> io::Result<()> {
+        let mut figures = Vec::new();
+        self.write_csv(&mut figures)?;
+        folder.write(about, &figures, &self.sections)
     }
 }
 

@@ -4,9 +4,23 @@ use super::settings::Setting;
 use lethe_controller::pace::Pace;
 use std::path::PathBuf;
 
+/// A part of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Programs by schemes: Figures 2, 6, 10 to 12, 14, 15 and the energy.
+    Figures,
+    /// The filling of each level: Figures 3, 4 and 13.
+    Utilisation,
+    /// Sizes of buckets, searched for trees of several heights: Figure 16.
+    Scaling,
+}
+
 /// The options of a run of the lab.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The parts of the report; if it is empty, those that take minutes: the figures, and the filling unless anything but the
+    /// tree was chosen.
+    pub parts: Vec<Part>,
     /// Levels of the tree, the leaves' included: 11 to 26.
     pub levels: u32,
     /// A trace of the user's, in place of the lab's.
@@ -31,12 +45,13 @@ impl Options {
     /// The paper's tree, all programs and schemes, and the first 30,000 misses of each program.
     pub fn standard() -> Self {
         Options {
+            parts: Vec::new(),
             levels: 25,
             trace: None,
             programs: Vec::new(),
             schemes: Vec::new(),
             settings: Vec::new(),
-            paces: vec![Pace::FromEnd(1000), Pace::FromStart(1000), Pace::Idle(250), Pace::Free],
+            paces: vec![Pace::FromEnd(1000), Pace::Free, Pace::FromStart(1000), Pace::Idle(250)],
             misses: 30_000,
             seed: 1,
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(4),
@@ -46,6 +61,21 @@ impl Options {
     /// A small tree and the first misses of each program: seconds, and figures that say little.
     pub fn quick() -> Self {
         Options { levels: 18, misses: 5000, paces: vec![Pace::FromEnd(1000)], ..Self::standard() }
+    }
+
+    /// The parts to run.
+    pub(super) fn parts(&self) -> Vec<Part> {
+        let chosen = [
+            self.trace.is_some(),
+            !self.programs.is_empty(),
+            !self.schemes.is_empty(),
+            !self.settings.is_empty(),
+        ];
+        match (self.parts.is_empty(), chosen.contains(&true)) {
+            (false, _) => self.parts.clone(),
+            (true, true) => vec![Part::Figures],
+            (true, false) => vec![Part::Figures, Part::Utilisation],
+        }
     }
 
     /// Changes every configuration by `KEY=VALUE`.

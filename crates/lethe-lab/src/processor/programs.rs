@@ -2,7 +2,7 @@
 
 use super::error::ProcessorError;
 use super::options::Options;
-use crate::markdown::{add, markdown, rendered};
+use crate::report::{Section, Sheet};
 use lethe_processor::cache::Cache;
 use lethe_processor::trace::mix::Mix;
 use lethe_processor::trace::pages::{Frames, Order, Placed};
@@ -101,16 +101,16 @@ fn collected(
 }
 
 /// The programs with their misses of the last-level cache.
-pub(super) fn table(programs: &[Program]) -> String {
-    let mut table = markdown(&[
-        "program",
-        "stands for",
-        "misses of L1",
-        "instructions",
-        "load MPKI",
-        "store MPKI",
-        "written back",
-    ]);
+pub(super) fn section(programs: &[Program]) -> Section {
+    let mut section = Section::new(
+        "programs",
+        "Programs, and what misses a last-level cache of 2 MiB in a thousand instructions",
+    );
+    let mut sheet = Sheet::new(
+        "programs",
+        "",
+        ["program", "stands for", "misses of L1", "instructions", "load MPKI", "store MPKI", "written back"],
+    );
     for program in programs {
         let mut cache = Cache::new(2 << 20, 8).expect("sets by a power of two");
         let (mut instructions, mut loads, mut stores, mut written) = (0u64, 0u64, 0u64, 0u64);
@@ -137,10 +137,8 @@ pub(super) fn table(programs: &[Program]) -> String {
             kilo(stores),
             kilo(written),
         ];
-        add(&mut table, row.into());
+        sheet.rows.push(row.into());
     }
-    format!(
-        "Programs, and what misses a last-level cache of 2 MiB in a thousand instructions\n\n{}",
-        rendered(&table)
-    )
+    section.show(sheet);
+    section
 }

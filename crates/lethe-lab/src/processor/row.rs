@@ -40,6 +40,11 @@ impl Row {
         (saved + read + stash_hits) as f64 / all.max(1) as f64
     }
 
+    /// Cycles of a path, with the rest after it.
+    pub fn cycles_a_path(&self) -> f64 {
+        self.cycles() / self.counts().paths().max(1) as f64
+    }
+
     /// Cycles.
     pub fn cycles(&self) -> f64 {
         self.outcome.cycles.0 as f64

@@ -82,7 +82,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
     }
     let mut all = Vec::new();
     for pace in &options.paces {
-        for name in asked(options) {
+        for name in asked(options, *pace) {
             let mut configuration = configuration(named(&name)?, options.levels);
             configuration.pace = *pace;
             options.settings.iter().for_each(|setting| setting.apply(&mut configuration));
@@ -107,12 +107,15 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
     Ok(all)
 }
 
-/// The names of the schemes to run.
-fn asked(options: &Options) -> Vec<String> {
-    if options.schemes.is_empty() {
-        NAMES.map(|(name, _)| name.to_owned()).into()
-    } else {
-        options.schemes.clone()
+/// The schemes that run under every rate if none is asked for: those that show what a rate does.
+const UNDER_EVERY_RATE: [&str; 5] = ["baseline", "ir-alloc", "ir-stash", "ir-dwb", "ir-oram"];
+
+/// The names of the schemes to run at a rate.
+fn asked(options: &Options, pace: Pace) -> Vec<String> {
+    match (options.schemes.as_slice(), pace) {
+        ([], Pace::Free | Pace::FromEnd(_)) => NAMES.map(|(name, _)| name.to_owned()).into(),
+        ([], Pace::FromStart(_) | Pace::Idle(_)) => UNDER_EVERY_RATE.map(str::to_owned).into(),
+        (asked, _) => asked.to_vec(),
     }
 }
 
@@ -138,7 +141,11 @@ mod tests {
         for levels in [18, 25] {
             let options = Options { levels, ..Options::standard() };
             let all = configurations(&options).unwrap();
-            assert_eq!(all.len(), 4 * NAMES.len() - 1, "without a rate there is no IR-DWB");
+            assert_eq!(
+                all.len(),
+                2 * (NAMES.len() + UNDER_EVERY_RATE.len()) - 1,
+                "without a rate there is no IR-DWB"
+            );
         }
     }
 

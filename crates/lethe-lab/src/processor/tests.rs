@@ -53,6 +53,66 @@ fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
     assert!(said.contains("mine.trace") && said.contains("line 2"), "{said}");
 }
 
+/// The figures of all parts, as a folder.
+#[test]
+fn a_report_has_each_figure_of_the_paper_as_a_table_and_a_picture() {
+    let schemes = [
+        "baseline",
+        "ir-alloc",
+        "ir-stash",
+        "ir-dwb",
+        "ir-oram",
+        "llc-d",
+        "llc-d-stash-alloc",
+        "sound-baseline",
+    ];
+    let parts = vec![Part::Figures, Part::Utilisation];
+    let options = Options { parts, misses: 100, ..options(&["xz", "zipf"], &schemes) };
+    let report = run(&options, &Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    let drawn =
+        ["figure-2", "figure-6", "figure-10", "figure-11", "figure-14", "figure-15", "energy", "sound"];
+    let of_rate = drawn.map(|name| format!("{name}-end-1000"));
+    let names = ["figure-3-4-drawn", "figure-3-4-run", "figure-13-drawn", "figure-13-run"].map(str::to_owned);
+    for name in of_rate.iter().chain(&names) {
+        for ending in ["csv", "svg"] {
+            let file = folder.path().join(format!("{name}.{ending}"));
+            assert!(fs::metadata(&file).is_ok_and(|about| about.len() > 20), "{}", file.display());
+        }
+    }
+    let table = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let speeds = table("figure-10-end-1000.csv");
+    let lines: Vec<&str> = speeds.lines().map(|line| line.split(',').next().unwrap()).collect();
+    let expected = [
+        "program",
+        "xz",
+        "zipf",
+        "mean",
+        "the paper's mean",
+        "difference",
+        "by fewer paths",
+        "by shorter paths",
+    ];
+    assert_eq!(lines, expected);
+    assert!(
+        table("means.csv")
+            .lines()
+            .any(|line| line.starts_with("Figure 10,end:1000,ir-alloc,") && line.contains(",1.41,"))
+    );
+}
+
+#[test]
+fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher() {
+    let options = Options { parts: vec![Part::Scaling], levels: 13, ..options(&[], &[]) };
+    let report = run(&options, &Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    let table = fs::read_to_string(folder.path().join("figure-16.csv")).unwrap();
+    let levels: Vec<&str> = table.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(levels, ["12", "13", "14"]);
+}
+
 #[test]
 fn a_name_that_is_unknown_is_refused_with_those_that_there_are() {
     let said = run(&options(&["chess"], &[]), &Silent).err().unwrap().to_string();

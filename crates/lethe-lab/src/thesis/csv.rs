@@ -3,6 +3,7 @@
 use super::printed::Printed;
 use super::row::{self, RELATIVE, Row, TRAFFIC};
 use crate::prices;
+use crate::report::field;
 use std::io::{self, Write};
 
 /// Writes all of it. A figure that the thesis does not print is empty.
@@ -37,15 +38,6 @@ pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> i
         writeln!(into, "{}", fields.join(","))?;
     }
     into.flush()
-}
-
-/// A field, in quotes where it needs them (RFC 4180).
-pub(super) fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 fn number(number: Option<f64>) -> String {

@@ -1,8 +1,8 @@
 //! The dollars of a workload at prices of today, or at any that were chosen.
 
 use super::row::Row;
-use super::section::Sheet;
 use crate::prices::Provider;
+use crate::report::Sheet;
 
 /// The dollars of a workload's rows at each provider, and as a multiple of the run without an ORAM.
 pub(super) fn of_workload(rows: &[Row], providers: &[Provider]) -> Sheet {

@@ -7,7 +7,7 @@ use super::error::ThesisError;
 use super::live::home::{Home, fill, settle};
 use super::live::register::Register;
 use super::reliability::lost;
-use super::section::{Section, Sheet};
+use crate::report::{Section, Sheet};
 use bytes::Bytes;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::words::BlockId;

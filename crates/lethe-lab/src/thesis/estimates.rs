@@ -7,8 +7,8 @@ use super::printed::Printed;
 use super::row::billed_by;
 use super::runs::{job_of, trial_of};
 use super::schemes::{self, SCHEMES};
-use super::section::{Picture, Section, Sheet};
-use crate::bar_chart::{Bar, Chart, Group, Series};
+use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
+use crate::report::{Picture, Section, Sheet};
 use lethe_store::Usage;
 
 /// The block sizes in KiB.
@@ -94,6 +94,7 @@ fn picture(letter: &str, ours: &[(u64, Figures)], theirs: impl Fn(u64) -> Option
     });
     let series = |name: &str, colour| Series { name: name.to_owned(), colour, strength: 1.0 };
     let chart = Chart {
+        scale: Scale::Ratios,
         title: format!("Workload {letter} without an ORAM, by block size"),
         what: "as multiples of our least; outlines: the thesis".to_owned(),
         groups: groups.collect(),

@@ -3,9 +3,9 @@
 
 use super::printed::Printed;
 use super::row::{self, RELATIVE, Row};
-use super::section::Picture;
-use crate::bar_chart::{Bar, Chart, Group, Series};
+use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use crate::prices::Provider;
+use crate::report::Picture;
 
 /// A picture of a workload.
 struct Figure {
@@ -103,6 +103,7 @@ fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Printed) -> Chart
         strength: 1.0,
     };
     Chart {
+        scale: Scale::Ratios,
         title: format!("{title}, {}", figure.what),
         what: format!(
             "{}, as a multiple of those without an ORAM and without blocks; outlines: the thesis",

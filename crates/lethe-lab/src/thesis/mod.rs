@@ -19,7 +19,6 @@ mod job;
 mod live;
 mod objects;
 mod options;
-mod page;
 mod partitions;
 mod plain;
 mod printed;
@@ -31,7 +30,6 @@ mod rings;
 mod row;
 mod runs;
 mod schemes;
-mod section;
 mod study;
 mod sweeps;
 mod table;
@@ -43,13 +41,12 @@ pub use draw::Pace;
 pub use error::ThesisError;
 pub use job::{Job, ObjectPart, Step};
 pub use options::{CountFilling, Options, Part};
-pub use page::{About, Folder};
 pub use printed::{Line, Printed};
 pub use ran::{Filling, Ran};
 pub use row::Row;
-pub use section::{Picture, Piece, Section, Sheet};
 
 use crate::bench::Progress;
+use crate::report::{About, Folder, Section};
 use std::io::{self, Write};
 
 /// The figures of all runs.

@@ -7,7 +7,7 @@
 use super::error::ThesisError;
 use super::live::home::{Home, fill};
 use super::live::register::Register;
-use super::section::{Section, Sheet};
+use crate::report::{Section, Sheet};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::words::BlockId;
 use lethe_store::{Link, LinkSpeed, Meter, Usage, VersionedMemory};

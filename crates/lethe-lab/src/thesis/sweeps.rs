@@ -7,11 +7,11 @@ use super::ran::Ran;
 use super::row::Row;
 use super::runs::{job_of, trial_of};
 use super::schemes::{self, SCHEMES, Scheme};
-use super::section::{Section, Sheet};
 use super::trial::ORAM_BYTES;
 use super::workloads::WORKLOADS;
 use crate::bench::Progress;
 use crate::prices::{self, Provider};
+use crate::report::{Section, Sheet};
 use lethe_store::{BitsPerSecond, LinkSpeed};
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 
 use super::printed::{Line, Printed};
 use super::row::{BILLED_BY, Column, RELATIVE, Row, TRAFFIC, theirs};
-use super::section::{Section, Sheet};
 use super::{dollars, figures};
 use crate::prices::{self, Provider};
+use crate::report::{Section, Sheet};
 
 /// The mark of a run that is too short, and what it means.
 const SHORT: &str = " *";

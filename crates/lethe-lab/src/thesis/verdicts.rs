@@ -3,8 +3,8 @@
 
 use super::printed::{Line, Printed};
 use super::row::{RELATIVE, Row, billed_by};
-use super::section::{Section, Sheet};
 use super::trial::ORAM_BYTES;
+use crate::report::{Section, Sheet};
 
 /// Days of a month, as the thesis counts them.
 const DAYS: f64 = 30.0;

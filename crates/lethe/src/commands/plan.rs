@@ -1,5 +1,6 @@
 //! `lethe plan`
 
+use super::misused::misused;
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
@@ -7,7 +8,6 @@ use crate::runtime::output::say;
 use crate::vault::prices;
 use crate::vault::process_memory::process_memory;
 use anyhow::{Context, Result, anyhow};
-use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use lethe_lab::plan::{BLOCK_BYTES, ObjectSizes, Order, Plan, Work};
 use lethe_lab::virtual_time::ServerTime;
@@ -130,14 +130,10 @@ impl FromStr for LinkFlag {
     }
 }
 
-fn misused(error: &str) -> anyhow::Error {
-    clap::Error::raw(ErrorKind::InvalidValue, format!("{error}\n")).into()
-}
-
 impl Arguments {
     fn prices(&self) -> Result<Prices> {
         let asked = &self.prices;
-        let (_, prices) = prices::named(asked).map_err(|why| misused(&format!("--prices {asked}: {why}")))?;
+        let (_, prices) = prices::named(asked).map_err(|why| misused(format!("--prices {asked}: {why}")))?;
         Ok(prices)
     }
 
@@ -151,7 +147,7 @@ impl Arguments {
     fn blocks(&self) -> Result<Vec<u64>> {
         let is_none = |size: &&Size| !(4 << 10..=16 << 20).contains(&size.0);
         match self.block.iter().find(is_none) {
-            Some(size) => Err(misused(&format!("--block {size}: give 4KiB to 16MiB"))),
+            Some(size) => Err(misused(format!("--block {size}: give 4KiB to 16MiB")).into()),
             None if self.block.is_empty() => Ok(BLOCK_BYTES.into()),
             None => Ok(self.block.iter().map(|size| size.0).collect()),
         }
@@ -159,19 +155,19 @@ impl Arguments {
 
     fn work(&self) -> Result<Work> {
         if self.capacity.0 == 0 {
-            return Err(misused("--capacity 0: give the bytes to be stored, such as 100GiB"));
+            return Err(misused("--capacity 0: give the bytes to be stored, such as 100GiB").into());
         }
         let server = match *self.server_time {
             [both] => ServerTime { get: both.0, put: both.0 },
             [get, put] => ServerTime { get: get.0, put: put.0 },
-            _ => return Err(misused("--server-time takes one time or two: write such as 5ms,80ms")),
+            _ => return Err(misused("--server-time takes one time or two: write such as 5ms,80ms").into()),
         };
         let sizes = self.sizes()?;
         if sizes.greatest() > self.capacity.0 {
             let (greatest, capacity) = (Size(sizes.greatest()), self.capacity);
-            return Err(misused(&format!(
+            return Err(misused(format!(
                 "--objects: one of {greatest} does not fit into --capacity {capacity}: give more, or smaller objects"
-            )));
+            )).into());
         }
         Ok(Work {
             capacity: self.capacity.0,

@@ -113,18 +113,27 @@ impl Subject<'_> {
         pair: (Sequence, Sequence),
         driven: Driven,
     ) -> Judgement {
-        let trials = |sequence, side| {
-            trials(self.effort, self.capacity, self.max_batch, sequence, driven, side, self.run)
-        };
-        judge(self.leaves, |seed| (self.watch)(adversary, seed), &trials(pair.0, 1), &trials(pair.1, 2))
+        self.judge_trials(adversary, &self.trials(pair, driven))
     }
 
-    /// All pairs of sequences pass, under both adversaries.
+    /// The runs of both sequences.
+    fn trials(&self, pair: (Sequence, Sequence), driven: Driven) -> [Vec<Trial>; 2] {
+        [(pair.0, 1), (pair.1, 2)].map(|(sequence, side)| {
+            trials(self.effort, self.capacity, self.max_batch, sequence, driven, side, self.run)
+        })
+    }
+
+    fn judge_trials(&self, adversary: Adversary, [one, other]: &[Vec<Trial>; 2]) -> Judgement {
+        judge(self.leaves, |seed| (self.watch)(adversary, seed), one, other)
+    }
+
+    /// All pairs of sequences pass, under both adversaries, who look at the same runs.
     pub(crate) fn must_pass(&self, name: &str, driven: &[Driven]) {
         for driven in driven {
             for pair in PAIRS {
+                let trials = self.trials(pair, *driven);
                 for adversary in [Adversary::Full, Adversary::Snapshot] {
-                    let judgement = self.judge(adversary, pair, *driven);
+                    let judgement = self.judge_trials(adversary, &trials);
                     println!("{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
                     count_tests(judgement.findings.len());
                     assert!(judgement.passes(), "{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");

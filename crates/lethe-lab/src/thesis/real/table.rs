@@ -2,10 +2,10 @@
 
 use super::both::Both;
 use crate::prices;
+use crate::report::{Section, Sheet};
 use crate::thesis::options::CountFilling;
 use crate::thesis::ran::Ran;
 use crate::thesis::row::Row;
-use crate::thesis::section::{Section, Sheet};
 use crate::thesis::trial::Trial;
 
 const MEGA: f64 = (1u64 << 20) as f64;

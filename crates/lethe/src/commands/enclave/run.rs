@@ -44,7 +44,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let Arguments { launching, compare, host_program, program } = &arguments;
     ensure!(
         !compare || launching.scheme != Scheme::Plain,
-        misused("--compare: it compares with plain, which --scheme says already".into())
+        misused("--compare: it compares with plain, which --scheme says already")
     );
     let launchable = launching.find(program)?;
     let read = |path: &PathBuf| {
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let host = host_program.as_ref().map(read).transpose()?;
     ensure!(
         host.as_ref().is_none_or(|host| !host.is_empty()),
-        misused("--host-program: it is empty: write bytes that begin with an instruction".into())
+        misused("--host-program: it is empty: write bytes that begin with an instruction")
     );
     if launching.seed.is_some() {
         complain!(

@@ -1,8 +1,10 @@
 //! `lethe lab`: experiments of the literature, done again.
 
+mod command_line;
 mod output;
 mod processor;
 mod scratch;
+mod shown;
 mod thesis;
 
 use crate::runtime::exit::Exit;

@@ -1,16 +1,15 @@
 //! `lethe lab processor`
 
+use super::command_line::command_line;
 use super::output::Output;
+use super::shown::Shown;
+use crate::commands::misused::misused;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::{complain, say};
-use crate::runtime::progress::{self, Lines};
 use anyhow::{Context, Result};
-use clap::Args;
-use clap::error::ErrorKind;
-use indicatif::ProgressBar;
+use clap::{Args, ValueEnum};
 use lethe_controller::pace::Pace;
-use lethe_lab::bench::Progress;
-use lethe_lab::processor::{self, Options, ProcessorError};
+use lethe_lab::processor::{self, Options, Part, ProcessorError};
+use lethe_lab::report::{About, Folder};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -28,7 +27,9 @@ labels  subtree  lines  rob  llc  dwb  llc-d
 
 Examples:
   lethe lab processor --quick
+  lethe lab processor --out figures
   lethe lab processor --program xz,lbm --scheme baseline,ir-alloc --csv figures.csv
+  lethe lab processor --part scaling --pace free
   lethe lab processor --trace mine.trace --scheme ir-oram --set z=10-16:2 --pace end:1000"
 )]
 pub(super) struct Arguments {
@@ -66,9 +67,35 @@ pub(super) struct Arguments {
     /// Runs side by side [default: one for each processor, 4 at most]
     #[arg(long, value_name = "NUMBER")]
     threads: Option<usize>,
+    /// The parts of the report [default: figures, and utilisation unless programs, schemes or settings are chosen]
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    part: Vec<ReportPart>,
     /// Write the figures of all runs as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write a folder: one page with all tables and pictures (report.html), and each of them as CSV or SVG
+    #[arg(long, value_name = "DIR", visible_alias = "report")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ReportPart {
+    /// Programs by schemes: Figures 2, 6, 10 to 12, 14 and 15, and the energy
+    Figures,
+    /// Slots of each level that hold a block: Figures 3, 4 and 13
+    Utilisation,
+    /// IR-Alloc's sizes, searched for this tree, one below and one above: Figure 16; only when it is named
+    Scaling,
+}
+
+impl From<ReportPart> for Part {
+    fn from(part: ReportPart) -> Self {
+        match part {
+            ReportPart::Figures => Part::Figures,
+            ReportPart::Utilisation => Part::Utilisation,
+            ReportPart::Scaling => Part::Scaling,
+        }
+    }
 }
 
 /// A rate of paths.
@@ -92,31 +119,11 @@ impl FromStr for Rate {
     }
 }
 
-/// A progress bar or lines of progress, and tables on standard output.
-struct Shown {
-    bar: ProgressBar,
-    lines: Lines,
-}
-
-impl Progress for Shown {
-    fn at(&self, what: &str, done: u64, all: u64) {
-        progress::at(&self.bar, what, done, all);
-        if self.bar.is_hidden()
-            && let Some(line) = self.lines.due(what, done, all)
-        {
-            complain!("lethe lab: {line}");
-        }
-    }
-
-    fn found(&self, table: &str) {
-        self.bar.suspend(|| say!("{table}\n"));
-    }
-}
-
 impl Arguments {
     fn options(&self) -> Result<Options> {
         let standard = if self.quick { Options::quick() } else { Options::standard() };
         let mut options = Options {
+            parts: self.part.iter().map(|part| Part::from(*part)).collect(),
             levels: self.levels.unwrap_or(standard.levels),
             trace: self.trace.clone(),
             programs: self.program.clone(),
@@ -130,14 +137,32 @@ impl Arguments {
             options.paces = self.pace.iter().map(|rate| rate.0).collect();
         }
         for given in &self.set {
-            options.set(given).map_err(|why| misused(&format!("--set {why}")))?;
+            options.set(given).map_err(|why| misused(format!("--set {why}")))?;
         }
         Ok(options)
     }
 }
 
-fn misused(error: &str) -> anyhow::Error {
-    clap::Error::raw(ErrorKind::InvalidValue, format!("{error}\n")).into()
+/// The choices as a page tells them.
+fn about(options: &Options) -> About {
+    let named = |names: &[String]| if names.is_empty() { "all".to_owned() } else { names.join(", ") };
+    let facts = [
+        ("Programs", named(&options.programs)),
+        ("Schemes", named(&options.schemes)),
+        ("Levels", options.levels.to_string()),
+        ("Misses", options.misses.to_string()),
+        ("Seed", options.seed.to_string()),
+    ];
+    About {
+        title: "ORAM controllers of processors".to_owned(),
+        introduction: "The figures of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\", done again by \
+                       Lethe on other programs. Outlines are the paper's means. The same command gives the same digits on every \
+                       machine."
+            .to_owned(),
+        command: command_line(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
+    }
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
@@ -146,20 +171,25 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         Output::open(path).with_context(|| format!("--csv {} cannot be written", path.display()))
     });
     let csv = csv.transpose()?;
-    let bar = progress::steps("", 0);
-    let report = processor::run(&options, &Shown { bar: bar.clone(), lines: Lines::begin() });
-    bar.finish_and_clear();
+    let folder = arguments.out.as_ref().map(|path| {
+        Folder::open(path).with_context(|| format!("--out {} cannot be written", path.display()))
+    });
+    let folder = folder.transpose()?;
+    let report = processor::run(&options, &Shown::begin());
     let report = match report {
         // A name that is mistyped, or an impossible machine, is no failure of a run.
         Err(
             error @ (ProcessorError::Unknown { .. }
             | ProcessorError::Levels(_)
             | ProcessorError::Configuration { .. }),
-        ) => return Err(misused(&error.to_string())),
+        ) => return Err(misused(error.to_string()).into()),
         report => report?,
     };
     if let Some(csv) = csv {
         csv.write(|mut file| report.write_csv(&mut file)).context("--csv")?;
+    }
+    if let Some(folder) = folder {
+        report.write_into(&folder, &about(&options)).context("--out")?;
     }
     Ok(Exit::Success)
 }

@@ -1,22 +1,21 @@
 //! `lethe lab thesis`
 
+use super::command_line::command_line;
 use super::output::Output;
 use super::scratch;
+use super::shown::Shown;
+use crate::commands::misused::misused;
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::{complain, say};
-use crate::runtime::progress::{self, Lines};
 use crate::vault::device::VaultDevice;
 use crate::vault::prices as prices_of;
 use anyhow::{Context, Result};
-use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
-use indicatif::ProgressBar;
 use lethe_gateway::AnyDevice;
-use lethe_lab::bench::Progress;
 use lethe_lab::prices::{self, Provider};
-use lethe_lab::thesis::{self, About, CountFilling, Folder, Options, Part, ThesisError};
+use lethe_lab::report::{About, Folder};
+use lethe_lab::thesis::{self, CountFilling, Options, Part, ThesisError};
 use lethe_lab::virtual_time::ServerTime;
 use std::path::PathBuf;
 
@@ -120,27 +119,6 @@ enum ReportPart {
     Reliability,
 }
 
-/// A progress bar or lines of progress, and tables on standard output.
-struct Shown {
-    bar: ProgressBar,
-    lines: Lines,
-}
-
-impl Progress for Shown {
-    fn at(&self, what: &str, done: u64, all: u64) {
-        progress::at(&self.bar, what, done, all);
-        if self.bar.is_hidden()
-            && let Some(line) = self.lines.due(what, done, all)
-        {
-            complain!("lethe lab: {line}");
-        }
-    }
-
-    fn found(&self, table: &str) {
-        self.bar.suspend(|| say!("{table}\n"));
-    }
-}
-
 impl Arguments {
     fn options(&self) -> Result<Options> {
         let standard = Options::standard();
@@ -148,7 +126,7 @@ impl Arguments {
             [] => standard.server,
             [both] => ServerTime { get: both.0, put: both.0 },
             [get, put] => ServerTime { get: get.0, put: put.0 },
-            _ => return Err(misused("--server-time takes one time or two: write such as 5ms,80ms")),
+            _ => return Err(misused("--server-time takes one time or two: write such as 5ms,80ms").into()),
         };
         let part = |part: &ReportPart| match part {
             ReportPart::Workloads => Part::Workloads,
@@ -167,7 +145,9 @@ impl Arguments {
             parts.push(Part::Real);
         }
         if self.oram.is_some() && !parts.contains(&Part::Real) {
-            return Err(misused("--oram is the size of an ORAM in real time: add --real, or leave it out"));
+            return Err(
+                misused("--oram is the size of an ORAM in real time: add --real, or leave it out").into()
+            );
         }
         Ok(Options {
             parts,
@@ -202,9 +182,6 @@ impl Arguments {
 
     /// The choices as a page tells them.
     fn about(&self, options: &Options) -> About {
-        let quoted =
-            |word: String| if word.contains(char::is_whitespace) { format!("'{word}'") } else { word };
-        let command = std::env::args_os().skip(1).map(|word| quoted(word.to_string_lossy().into_owned()));
         let named = |names: &[String]| if names.is_empty() { "all".to_owned() } else { names.join(", ") };
         let parts: Vec<String> =
             options.parts().iter().map(|part| format!("{part:?}").to_lowercase()).collect();
@@ -220,7 +197,11 @@ impl Arguments {
             ("Prices", prices.collect::<Vec<_>>().join("; ")),
         ];
         About {
-            command: ["lethe".to_owned()].into_iter().chain(command).collect::<Vec<_>>().join(" "),
+            title: "Oblivious RAM in practice, in virtual time".to_owned(),
+            introduction: "The workloads of O. S. Thoresen's thesis (NTNU, 2019), done again by Lethe. Figures in brackets and \
+                           outlines are the thesis's. The same command gives the same digits on every machine."
+                .to_owned(),
+            command: command_line(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
         }
@@ -230,12 +211,8 @@ impl Arguments {
 /// The provider of a name, or of a file.
 fn provider(given: &str) -> Result<Provider> {
     let (name, prices) =
-        prices_of::named(given).map_err(|why| misused(&format!("--prices {given}: {why}")))?;
+        prices_of::named(given).map_err(|why| misused(format!("--prices {given}: {why}")))?;
     Ok(Provider { name, prices })
-}
-
-fn misused(error: &str) -> anyhow::Error {
-    clap::Error::raw(ErrorKind::InvalidValue, format!("{error}\n")).into()
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
@@ -249,13 +226,11 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         Folder::open(path).with_context(|| format!("--report {} cannot be written", path.display()))
     });
     let folder = folder.transpose()?;
-    let bar = progress::steps("", 0);
-    let report = thesis::run(&options, &Shown { bar: bar.clone(), lines: Lines::begin() });
-    bar.finish_and_clear();
+    let report = thesis::run(&options, &Shown::begin());
     let report = match report {
         // A name that is mistyped is no failure of a run.
         Err(ThesisError::Unknown { what, name, known }) => {
-            return Err(misused(&format!("--{what} {name} is unknown: choose {known}")));
+            return Err(misused(format!("--{what} {name} is unknown: choose {known}")).into());
         }
         report => report?,
     };

@@ -93,9 +93,9 @@ impl Paging {
             bail!(misused(format!("--library: {} is no file", library.display())));
         }
         let keeps_some = self.second_chance.is_none_or(|unmapped| unmapped < self.resident);
-        ensure!(keeps_some, misused("--second-chance must be less than --resident".into()));
+        ensure!(keeps_some, misused("--second-chance must be less than --resident"));
         let has_threads = self.threads.is_none() || self.beside != Some(Helper::Process);
-        ensure!(has_threads, misused("--threads needs --beside threads".into()));
+        ensure!(has_threads, misused("--threads needs --beside threads"));
         executable::check(program, &library::check(self.library.as_deref())?)
     }
 

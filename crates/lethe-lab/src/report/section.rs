@@ -48,24 +48,24 @@ pub struct Picture {
 
 impl Section {
     /// A section without pieces.
-    pub(super) fn new(name: impl Into<String>, title: impl Into<String>) -> Self {
+    pub(crate) fn new(name: impl Into<String>, title: impl Into<String>) -> Self {
         Section { name: name.into(), title: title.into(), pieces: Vec::new() }
     }
 
     /// Adds a paragraph.
-    pub(super) fn say(&mut self, text: impl Into<String>) {
+    pub(crate) fn say(&mut self, text: impl Into<String>) {
         self.pieces.push(Piece::Text(text.into()));
     }
 
     /// Adds a table, unless it is empty.
-    pub(super) fn show(&mut self, sheet: Sheet) {
+    pub(crate) fn show(&mut self, sheet: Sheet) {
         if !sheet.rows.is_empty() {
             self.pieces.push(Piece::Table(sheet));
         }
     }
 
     /// Adds a picture.
-    pub(super) fn draw(&mut self, picture: Picture) {
+    pub(crate) fn draw(&mut self, picture: Picture) {
         self.pieces.push(Piece::Picture(picture));
     }
 
@@ -84,7 +84,7 @@ impl Section {
 
 impl Sheet {
     /// A table without rows.
-    pub(super) fn new<Heading: Into<String>>(
+    pub(crate) fn new<Heading: Into<String>>(
         name: &str,
         caption: &str,
         header: impl IntoIterator<Item = Heading>,

@@ -1,11 +1,10 @@
 //! The report as one page: nothing is loaded from elsewhere, and no script runs.
 
-use super::super::section::{Picture, Piece, Section, Sheet};
 use super::about::About;
+use super::section::{Picture, Piece, Section, Sheet};
 use crate::svg::escaped;
 
 const STYLE: &str = include_str!("style.css");
-const TITLE: &str = "Oblivious RAM in practice, in virtual time";
 
 /// The page. It is well-formed XML, too.
 pub(super) fn page(about: &About, sections: &[Section], names: &[String]) -> String {
@@ -14,6 +13,7 @@ pub(super) fn page(about: &About, sections: &[Section], names: &[String]) -> Str
         .zip(names)
         .map(|(section, name)| format!("<li><a href=\"#{name}\">{}</a></li>\n", escaped(&section.title)))
         .collect();
+    let title = escaped(&about.title);
     let facts = about.facts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let facts: String = [("Version", about.version.as_str())]
         .into_iter()
@@ -24,12 +24,11 @@ pub(super) fn page(about: &About, sections: &[Section], names: &[String]) -> Str
         sections.iter().zip(names).map(|(section, name)| self::section(section, name)).collect();
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{TITLE}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{TITLE}</h1>\n\
-         <p>The workloads of O. S. Thoresen's thesis (NTNU, 2019), done again by Lethe. Figures in brackets and outlines are \
-         the thesis's. The same command gives the same digits on every machine.</p>\n\
-         <pre>{}</pre>\n<dl>\n{facts}</dl>\n</header>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{title}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
+         <p>{}</p>\n<pre>{}</pre>\n<dl>\n{facts}</dl>\n</header>\n\
          <nav aria-label=\"Contents\">\n<ol>\n{contents}</ol>\n</nav>\n<main>\n{sections}</main>\n</body>\n</html>\n",
+        escaped(&about.introduction),
         escaped(&about.command)
     )
 }

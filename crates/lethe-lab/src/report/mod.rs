@@ -1,11 +1,12 @@
-//! The report as a folder: a page, the figures of the workloads, and each table and picture as a file.
+//! A report as a folder: a page, the figures of all runs, and each table and picture as a file.
 
 mod about;
 mod html;
+mod section;
 
 pub use about::About;
+pub use section::{Picture, Piece, Section, Sheet};
 
-use super::section::{Piece, Section, Sheet};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -30,7 +31,7 @@ impl Folder {
     ///
     /// # Errors
     /// Those of the file system.
-    pub(super) fn write(&self, about: &About, figures: &[u8], sections: &[Section]) -> io::Result<()> {
+    pub(crate) fn write(&self, about: &About, figures: &[u8], sections: &[Section]) -> io::Result<()> {
         let [mut anchors, mut tables, mut pictures] = [Names::default(), Names::default(), Names::default()];
         tables.free("figures");
         self.file("figures.csv", figures)?;
@@ -77,10 +78,19 @@ impl Names {
     }
 }
 
-/// A table as comma-separated values (RFC 4180).
+/// A field of comma-separated values (RFC 4180), in quotation marks where it needs them.
+pub(crate) fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A table as comma-separated values.
 fn csv(sheet: &Sheet) -> String {
     let line = |cells: &[String]| {
-        let cells: Vec<String> = cells.iter().map(|cell| super::csv::field(cell)).collect();
+        let cells: Vec<String> = cells.iter().map(|cell| field(cell)).collect();
         cells.join(",") + "\n"
     };
     line(&sheet.header) + &sheet.rows.iter().map(|row| line(row)).collect::<String>()
@@ -88,7 +98,6 @@ fn csv(sheet: &Sheet) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::section::Picture;
     use super::*;
 
     const HOSTILE: &str = "../<script>alert(\"1\")</script>&,\n";

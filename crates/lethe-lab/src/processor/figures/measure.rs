@@ -1,0 +1,267 @@
+//! The figures that show a measure of several schemes for each program.
+
+use super::picture::{bar, chart};
+use super::runs::{Runs, mean};
+use crate::bar_chart::Group;
+use crate::processor::published;
+use crate::processor::row::Row;
+use crate::report::{Picture, Section, Sheet};
+
+/// A figure: a measure of the runs by several schemes, each beside the same program's run by `base`.
+pub(super) struct Figure {
+    /// Its name in names of files.
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) base: &'static str,
+    /// The schemes, with the means that the paper prints.
+    pub(super) schemes: &'static [(&'static str, Option<f64>)],
+    pub(super) of: fn(&Row, &Row) -> f64,
+    pub(super) unit: Unit,
+    /// The reason why it differs from the paper's, by a measurement.
+    pub(super) reason: &'static str,
+}
+
+/// The unit of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// A speed over another one: it is a product of two ratios, which are shown as well.
+    Speed,
+    Times,
+    PerCent,
+}
+
+/// Levels of the tree top in Figure 6.
+const TOP: usize = 10;
+
+const fn printed(scheme: &'static str, number: f64) -> (&'static str, Option<f64>) {
+    (scheme, Some(number))
+}
+
+/// All of them, in the paper's order; beyond it come those of sound controllers.
+pub(super) const FIGURES: [Figure; 10] = [
+    Figure {
+        name: "figure-6",
+        title: "Figure 6: requests in per cent whose block is in the stash or the top ten levels",
+        base: "baseline",
+        schemes: &[printed("baseline", published::FIGURE_6), ("llc-d", None), ("ir-stash", None)],
+        of: |_, row| row.top_share(TOP),
+        unit: Unit::PerCent,
+        reason: "A line that was just used is in the last-level cache. When it comes back, a thousand paths and more have \
+                 carried it down: `--set llc=4096` shows the share without that cache.",
+    },
+    Figure {
+        name: "figure-10",
+        title: "Figure 10: speed over that of Baseline",
+        base: "baseline",
+        schemes: &published::FIGURE_10,
+        of: speed,
+        unit: Unit::Speed,
+        reason: "A path of IR-Alloc moves 36 blocks in place of 60: 1.67 at the most, less what a path takes however many \
+                 blocks it has, and its background evictions (Figure 12). With a rate the rest between paths stays as it is.",
+    },
+    Figure {
+        name: "figure-11",
+        title: "Figure 11: speed of IR-Stash and IR-Alloc with delayed remapping, over delayed remapping",
+        base: "llc-d",
+        schemes: &[printed("llc-d-stash-alloc", published::FIGURE_11)],
+        of: speed,
+        unit: Unit::Speed,
+        reason: "As Figure 10: it is IR-Alloc's gain, for tree-top hits are as rare as in Figure 6.",
+    },
+    Figure {
+        name: "figure-12",
+        title: "Figure 12: time over that of Baseline (ir-alloc is IR-Alloc4)",
+        base: "baseline",
+        schemes: &SIZES,
+        of: |base, row| row.cycles() / base.cycles(),
+        unit: Unit::Times,
+        reason: "",
+    },
+    Figure {
+        name: "figure-12-evictions",
+        title: "Figure 12, shaded: background evictions in per cent of all paths",
+        base: "baseline",
+        schemes: &SIZES,
+        of: |_, row| row.share(row.counts().background),
+        unit: Unit::PerCent,
+        reason: "",
+    },
+    Figure {
+        name: "figure-14",
+        title: "Figure 14: PosMap paths in per cent of Baseline's",
+        base: "baseline",
+        schemes: &[printed("ir-stash", published::FIGURE_14)],
+        of: |base, row| row.counts().posmap_paths() as f64 / base.counts().posmap_paths() as f64,
+        unit: Unit::PerCent,
+        reason: "IR-Stash saves the PosMap paths of tree-top hits alone, and a block that was used a moment ago has its \
+                 position in the PLB, too.",
+    },
+    Figure {
+        name: "figure-15",
+        title: "Figure 15: dummies in per cent of all paths",
+        base: "baseline",
+        schemes: &[printed("baseline", published::FIGURE_15[0]), printed("ir-dwb", published::FIGURE_15[1])],
+        of: |_, row| row.share(row.counts().dummy),
+        unit: Unit::PerCent,
+        reason: "Dummies are as many as a program rests. Those that stay are of programs with no dirty line that goes next.",
+    },
+    Figure {
+        name: "energy",
+        title: "Energy of the memory over Baseline's (section VI-F)",
+        base: "baseline",
+        schemes: &[("ir-alloc", None), printed("ir-oram", 1.0 - published::ENERGY)],
+        of: |base, row| row.outcome.energy.total().0 / base.outcome.energy.total().0,
+        unit: Unit::Times,
+        reason: "The paper counts an amount for each access; here rows, bursts, refresh and standby take theirs.",
+    },
+    Figure {
+        name: "delayed-ahead",
+        title: "Delayed remapping whose dummies bring positions ahead (the paper's future work): speed over delayed remapping",
+        base: "llc-d",
+        schemes: &[("llc-d-dwb", None), ("llc-d-stash-alloc-dwb", None)],
+        of: speed,
+        unit: Unit::Speed,
+        reason: "",
+    },
+    Figure {
+        name: "sound",
+        title: "Every path is read, as obliviousness asks: speed over Baseline with every path read",
+        base: "sound-baseline",
+        schemes: &[("baseline", None), ("sound-alloc", None), ("sound-llc-d-alloc", None)],
+        of: speed,
+        unit: Unit::Speed,
+        reason: "",
+    },
+];
+
+const SIZES: [(&str, Option<f64>); 4] =
+    [("ir-alloc1", None), ("ir-alloc2", None), ("ir-alloc3", None), ("ir-alloc", None)];
+
+fn speed(base: &Row, row: &Row) -> f64 {
+    base.cycles() / row.cycles()
+}
+
+impl Unit {
+    /// A number in this unit; nothing for nothing.
+    pub(super) fn write(self, value: Option<f64>) -> String {
+        match (value, self) {
+            (None, _) => String::new(),
+            (Some(value), Unit::Speed | Unit::Times) => format!("{value:.2}"),
+            (Some(value), Unit::PerCent) => format!("{:.1}", 100.0 * value),
+        }
+    }
+
+    /// The length of a bar.
+    pub(super) fn drawn(self, value: f64) -> f64 {
+        if self == Unit::PerCent { 100.0 * value } else { value }
+    }
+}
+
+/// The measures of a scheme, and what the paper prints.
+pub(super) struct Column {
+    pub(super) scheme: &'static str,
+    pub(super) printed: Option<f64>,
+    /// The measure of each program.
+    pub(super) values: Vec<Option<f64>>,
+    /// For a speed: the means of the ratios of paths, and of cycles a path.
+    pub(super) parts: Option<[f64; 2]>,
+}
+
+impl Column {
+    pub(super) fn mean(&self) -> Option<f64> {
+        let there: Vec<f64> = self.values.iter().flatten().copied().collect();
+        mean(&there)
+    }
+
+    /// The difference of the mean from the paper's.
+    pub(super) fn difference(&self) -> String {
+        let pair = self.mean().zip(self.printed);
+        pair.map_or_else(String::new, |(ours, theirs)| format!("{:+.0} %", 100.0 * (ours / theirs - 1.0)))
+    }
+}
+
+impl Figure {
+    /// The columns of which there are runs.
+    pub(super) fn columns(&self, runs: &Runs<'_>) -> Vec<Column> {
+        let there = self.schemes.iter().filter(|(scheme, _)| runs.has(&[self.base, scheme]));
+        let column = |(scheme, printed): &(&'static str, Option<f64>)| {
+            let mean_of = |of: fn(&Row, &Row) -> f64| {
+                let values: Vec<f64> = runs.ratios(self.base, scheme, of).into_iter().flatten().collect();
+                mean(&values)
+            };
+            let is_speed = self.unit == Unit::Speed;
+            let fewer = mean_of(|base, row| base.counts().paths() as f64 / row.counts().paths() as f64);
+            let shorter = mean_of(|base, row| base.cycles_a_path() / row.cycles_a_path());
+            Column {
+                scheme,
+                printed: *printed,
+                values: runs.ratios(self.base, scheme, self.of),
+                parts: fewer.zip(shorter).filter(|_| is_speed).map(|(fewer, shorter)| [fewer, shorter]),
+            }
+        };
+        there.map(column).collect()
+    }
+
+    /// Shows the table, the picture and the reason, if there are runs.
+    pub(super) fn show(&self, section: &mut Section, runs: &Runs<'_>) {
+        let columns = self.columns(runs);
+        if columns.is_empty() {
+            return;
+        }
+        section.show(self.sheet(runs, &columns));
+        section.draw(self.picture(runs, &columns));
+        if !self.reason.is_empty() && columns.iter().any(|column| column.printed.is_some()) {
+            section.say(self.reason);
+        }
+    }
+
+    /// Bars for each program and the mean, and the paper's mean as outlines.
+    fn picture(&self, runs: &Runs<'_>, columns: &[Column]) -> Picture {
+        let group = |name: &str, quoted: bool, value: &dyn Fn(&Column) -> Option<f64>| Group {
+            name: name.to_owned(),
+            bars: columns
+                .iter()
+                .map(|column| value(column).map(|value| bar(self.unit.drawn(value))))
+                .collect(),
+            quoted,
+        };
+        let programs = runs.programs.iter().enumerate();
+        let mut groups: Vec<Group> =
+            programs.map(|(nth, program)| group(program, false, &|column| column.values[nth])).collect();
+        groups.push(group("mean", false, &Column::mean));
+        if columns.iter().any(|column| column.printed.is_some()) {
+            groups.push(group("the paper's mean", true, &|column| column.printed));
+        }
+        let unit = match self.unit {
+            Unit::Speed => "speed: the higher, the faster",
+            Unit::Times => "a ratio",
+            Unit::PerCent => "per cent",
+        };
+        let what = format!("{unit}; paths {}; outlines: the paper", runs.pace);
+        let names = columns.iter().map(|column| column.scheme);
+        chart(format!("{}-{}", self.name, runs.pace), [self.title, &what], groups, names)
+    }
+
+    fn sheet(&self, runs: &Runs<'_>, columns: &[Column]) -> Sheet {
+        let header = ["program"].into_iter().chain(columns.iter().map(|column| column.scheme));
+        let name = format!("{}-{}", self.name, runs.pace);
+        let mut sheet = Sheet::new(&name, self.title, header);
+        let mut line = |name: &str, cell: &dyn Fn(&Column) -> String| {
+            sheet.rows.push([name.to_owned()].into_iter().chain(columns.iter().map(cell)).collect());
+        };
+        for (nth, program) in runs.programs.iter().enumerate() {
+            line(program, &|column| self.unit.write(column.values[nth]));
+        }
+        line("mean", &|column| self.unit.write(column.mean()));
+        if columns.iter().any(|column| column.printed.is_some()) {
+            line("the paper's mean", &|column| self.unit.write(column.printed));
+            line("difference", &Column::difference);
+        }
+        if self.unit == Unit::Speed {
+            let part = |column: &Column, nth: usize| self.unit.write(column.parts.map(|parts| parts[nth]));
+            line("by fewer paths", &|column| part(column, 0));
+            line("by shorter paths", &|column| part(column, 1));
+        }
+        sheet
+    }
+}

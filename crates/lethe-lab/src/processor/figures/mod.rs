@@ -1,0 +1,33 @@
+//! The figures of the paper: ours beside the numbers that it prints, a section for each rate of paths.
+
+mod kinds;
+mod measure;
+mod others;
+mod picture;
+mod runs;
+mod summary;
+
+use super::options::Options;
+use super::row::Row;
+use super::schemes::pace_name;
+use crate::report::Section;
+use measure::FIGURES;
+use runs::Runs;
+
+/// The sections of which there are rows: one for each rate, and the means of all.
+pub(super) fn sections(options: &Options, rows: &[Row]) -> Vec<Section> {
+    let all: Vec<Runs<'_>> = options.paces.iter().map(|pace| Runs::of(rows, pace_name(*pace))).collect();
+    let mut sections: Vec<Section> = all.iter().filter(|runs| !runs.rows.is_empty()).map(of_rate).collect();
+    sections.extend(summary::of(&all));
+    sections
+}
+
+fn of_rate(runs: &Runs<'_>) -> Section {
+    let mut section = Section::new(format!("paths-{}", runs.pace), format!("Paths {}", runs.pace));
+    kinds::show(&mut section, runs);
+    for figure in &FIGURES {
+        figure.show(&mut section, runs);
+    }
+    others::show(&mut section, runs);
+    section
+}

@@ -1,0 +1,50 @@
+//! The rows of one rate.
+
+use crate::processor::row::Row;
+use std::collections::BTreeSet;
+
+/// The rows of one rate, and their programs in the order of the runs.
+pub(super) struct Runs<'a> {
+    pub(super) pace: String,
+    pub(super) rows: Vec<&'a Row>,
+    pub(super) programs: Vec<&'a str>,
+}
+
+impl<'a> Runs<'a> {
+    pub(super) fn of(rows: &'a [Row], pace: String) -> Self {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.pace == pace).collect();
+        let mut seen = BTreeSet::new();
+        let programs =
+            rows.iter().map(|row| row.program.as_str()).filter(|program| seen.insert(*program)).collect();
+        Runs { pace, rows, programs }
+    }
+
+    /// The run of a program by a scheme.
+    pub(super) fn row(&self, program: &str, scheme: &str) -> Option<&'a Row> {
+        self.rows.iter().find(|row| row.program == program && row.scheme == scheme).copied()
+    }
+
+    /// Tells whether there are runs of all these schemes.
+    pub(super) fn has(&self, schemes: &[&str]) -> bool {
+        schemes.iter().all(|scheme| self.rows.iter().any(|row| row.scheme == *scheme))
+    }
+
+    /// A measure of each program's run by a scheme, beside that by another.
+    pub(super) fn ratios(
+        &self,
+        base: &str,
+        scheme: &str,
+        of: impl Fn(&Row, &Row) -> f64,
+    ) -> Vec<Option<f64>> {
+        let ratio = |program: &&str| {
+            let (base, row) = self.row(program, base).zip(self.row(program, scheme))?;
+            Some(of(base, row)).filter(|value| value.is_finite())
+        };
+        self.programs.iter().map(ratio).collect()
+    }
+}
+
+/// The mean, unless there is nothing.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}

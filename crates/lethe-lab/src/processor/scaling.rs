@@ -1,0 +1,141 @@
+//! Figure 16: sizes of buckets searched for trees of three heights, and what they gain on random accesses.
+
+use super::error::ProcessorError;
+use super::options::Options;
+use super::schemes::pace_name;
+use crate::bench::Progress;
+use crate::report::{Section, Sheet};
+use lethe_controller::allocation::{Limits, SearchError, Tried, search};
+use lethe_controller::configuration::{Configuration, ConfigurationError, OramConfiguration};
+use lethe_controller::machine::Machine;
+use lethe_controller::tree::filled::{Contents, FilledTree};
+use lethe_controller::tree::steady_state::History;
+use lethe_processor::trace::Miss;
+use lethe_processor::trace::synthetic::{Pattern, Shape, Synthetic};
+
+/// Random traces over which the gain is taken, as in the paper.
+const TRACES: u64 = 13;
+/// The most misses of each.
+const MISSES: usize = 10_000;
+
+/// Searches the sizes for the tree asked for and its neighbours in height, and runs random traces over them and over Baseline. It shows
+/// each try.
+///
+/// # Errors
+/// [`ProcessorError`].
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ProcessorError> {
+    let mut section =
+        Section::new("scaling", "Figure 16: IR-Alloc in trees of several heights, on random accesses");
+    let header = [
+        "levels",
+        "user's data",
+        "sizes found",
+        "blocks a path",
+        "space lost, %",
+        "background evictions, %",
+        "speed",
+        "deviation",
+    ];
+    let mut gains = Sheet::new(
+        "figure-16",
+        "Speed over Baseline; the paper's bars have no numbers, and a deviation of 0.0001",
+        header,
+    );
+    let mut tries = Sheet::new(
+        "allocation",
+        "Sizes that were tried",
+        ["levels", "sizes", "blocks a path", "space lost, %", "background evictions, %", "cycles", "allowed"],
+    );
+    let heights = [options.levels - 1, options.levels, options.levels + 1];
+    for (nth, levels) in (0..).zip(heights.into_iter().filter(|levels| *levels <= 26)) {
+        progress.at("heights of the tree", nth, heights.len() as u64);
+        let mut base = Configuration::baseline(levels);
+        base.pace = options.paces[0];
+        options.settings.iter().for_each(|setting| setting.apply(&mut base));
+        base.oram.sizes.clear();
+        let failed = |source| failed(&base, source);
+        let misses = options.misses.min(MISSES);
+        let mut told = |tried: &Tried| {
+            progress.at(&format!("sizes for {levels} levels"), nth, heights.len() as u64);
+            tries.rows.push(row_of(levels, tried));
+        };
+        let found =
+            search(&base, Limits::IR_ORAM, options.seed, || random(levels, misses, options.seed), &mut told)
+                .map_err(failed)?;
+        let mut small = base.clone();
+        small.oram.sizes = found.sizes.ranges();
+        let one = cycles(&base, options.seed, misses).map_err(failed)?;
+        let other = cycles(&small, options.seed, misses).map_err(failed)?;
+        let speeds: Vec<f64> =
+            one.iter().zip(&other).map(|(one, other)| *one as f64 / *other as f64).collect();
+        let mean = speeds.iter().sum::<f64>() / speeds.len() as f64;
+        let variance = speeds.iter().map(|speed| (speed - mean).powi(2)).sum::<f64>() / speeds.len() as f64;
+        gains.rows.push(vec![
+            levels.to_string(),
+            format!("{} GB", (base.oram.user_blocks << 6) as f64 / f64::from(1 << 30)),
+            written(&found),
+            found.path_blocks.to_string(),
+            format!("{:.2}", 100.0 * found.space_loss),
+            format!("{:.1}", 100.0 * found.evictions),
+            format!("{mean:.3}"),
+            format!("{:.4}", variance.sqrt()),
+        ]);
+    }
+    section.show(gains);
+    section.show(tries);
+    section.say(format!("Paths {}; {TRACES} random traces.", pace_name(options.paces[0])));
+    Ok(section)
+}
+
+/// The sizes as `--set z=` takes them.
+fn written(tried: &Tried) -> String {
+    let ranges = tried.sizes.ranges();
+    let range = |(first, last, size): &(u32, u32, u32)| match first == last {
+        true => format!("{first}:{size}"),
+        false => format!("{first}-{last}:{size}"),
+    };
+    if ranges.is_empty() { "-".to_owned() } else { ranges.iter().map(range).collect::<Vec<_>>().join(",") }
+}
+
+fn row_of(levels: u32, tried: &Tried) -> Vec<String> {
+    vec![
+        levels.to_string(),
+        written(tried),
+        tried.path_blocks.to_string(),
+        format!("{:.2}", 100.0 * tried.space_loss),
+        format!("{:.1}", 100.0 * tried.evictions),
+        tried.cycles.to_string(),
+        if tried.is_allowed { "yes" } else { "no" }.to_owned(),
+    ]
+}
+
+fn random(levels: u32, misses: usize, seed: u64) -> impl Iterator<Item = Miss> {
+    let shape = Shape { pattern: Pattern::Random, lines: 2 << levels, stores: 0.5, instructions: 40, seed };
+    Synthetic::new(shape).expect("a sound shape").take(misses)
+}
+
+/// Cycles of each random trace.
+fn cycles(configuration: &Configuration, seed: u64, misses: usize) -> Result<Vec<u64>, SearchError> {
+    let levels = configuration.oram.levels;
+    let tree = draw(&configuration.oram, seed)?;
+    let mut machine = Machine::over(configuration.clone(), tree, seed)?;
+    // One trace after the other: random accesses leave the tree as they found it.
+    let of_trace = |trace| Ok(machine.run(random(levels, misses, seed + 1 + trace), 0, |_| ())?.cycles.0);
+    (0..TRACES).map(of_trace).collect()
+}
+
+fn draw(oram: &OramConfiguration, seed: u64) -> Result<FilledTree, ConfigurationError> {
+    FilledTree::draw(oram, Contents::Steady(History::Random), seed)
+}
+
+fn failed(base: &Configuration, source: SearchError) -> ProcessorError {
+    let (scheme, pace) = ("baseline".to_owned(), pace_name(base.pace));
+    match source {
+        SearchError::Configuration(source) => {
+            ProcessorError::Configuration { scheme, pace, source: Box::new(source) }
+        }
+        SearchError::Run(source) => {
+            ProcessorError::Run { program: "rand".to_owned(), scheme, source: Box::new(source) }
+        }
+    }
+}
