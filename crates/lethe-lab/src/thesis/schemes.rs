@@ -8,7 +8,7 @@ use super::{objects, partitions, plain, rings};
 use crate::virtual_time::StoreShape;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
-use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::path::{BucketsByLevel, PathOram, PathParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
@@ -93,7 +93,11 @@ pub(super) const SCHEMES: [Scheme; 16] = [
 ];
 
 /// The schemes that are run only when they are named.
-pub(super) const NAMED_ONLY: [Scheme; 1] = [ours("hierarchical", hierarchical)];
+pub(super) const NAMED_ONLY: [Scheme; 3] = [
+    ours("hierarchical", hierarchical),
+    ours("path-paper-alloc", path_of_the_paper_with_small_buckets),
+    ours("path-alloc", path_with_small_buckets),
+];
 
 /// All schemes, those that are run only when they are named at the end.
 pub(super) fn all() -> impl Iterator<Item = &'static Scheme> {
@@ -117,16 +121,50 @@ fn refused(scheme: &'static str) -> impl Fn(Box<dyn std::error::Error + Send + S
     move |error| ThesisError::Parameters(scheme, error)
 }
 
+/// One access after the other, as in the papers.
+const ONE_BY_ONE: How = How { batch: 1, beside: false, ..How::TOGETHER };
+
+/// IR-Alloc4 of a tree of any height: the level that lies so many levels above the leaves and those above that have buckets of so many
+/// blocks.
+const SMALL_BUCKETS: [(u32, u32); 2] = [(6, 2), (9, 1)];
+
 /// Path ORAM with Z = 4, all of its tree in the store, and one access after the other.
 pub(super) fn path_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    let planned = PathParameters::for_capacity(trial.blocks(), trial.payload(), 0, 1);
-    let planned = planned.map_err(|error| refused("Path ORAM")(error.into()))?;
-    path(trial, PathParameters { top: Level(0), ..planned }, How { batch: 1, beside: false, ..How::TOGETHER })
+    path(trial, equal(paper_path(trial)?)?, ONE_BY_ONE)
+}
+
+/// The same with IR-Alloc's buckets.
+fn path_of_the_paper_with_small_buckets(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    path(trial, small(paper_path(trial)?)?, ONE_BY_ONE)
 }
 
 /// Path ORAM with a quarter of the capacity trusted, as Lethe drives it.
 pub(super) fn path_planned(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    path(trial, quarter_path(trial)?, How::TOGETHER)
+    path(trial, equal(quarter_path(trial)?)?, How::TOGETHER)
+}
+
+/// The same with IR-Alloc's buckets.
+fn path_with_small_buckets(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    path(trial, small(quarter_path(trial)?)?, How::TOGETHER)
+}
+
+fn paper_path(trial: &Trial<'_>) -> Result<PathParameters, ThesisError> {
+    let planned = PathParameters::for_capacity(trial.blocks(), trial.payload(), 0, 1);
+    let planned = planned.map_err(|error| refused("Path ORAM")(error.into()))?;
+    Ok(PathParameters { top: Level(0), ..planned })
+}
+
+fn equal(parameters: PathParameters) -> Result<BucketsByLevel, ThesisError> {
+    BucketsByLevel::uniform(parameters).map_err(|error| refused("Path ORAM")(error.into()))
+}
+
+fn small(parameters: PathParameters) -> Result<BucketsByLevel, ThesisError> {
+    let leaf_level = parameters.leaf_level.0;
+    let ranges = SMALL_BUCKETS
+        .iter()
+        .filter_map(|(above, size)| Some((Level(0), Level(leaf_level.checked_sub(*above)?), *size)));
+    let ranges: Vec<_> = ranges.collect();
+    equal(parameters)?.with(&ranges).map_err(|error| refused("Path ORAM")(error.into()))
 }
 
 /// The parameters of that plan.
@@ -135,13 +173,15 @@ pub(super) fn quarter_path(trial: &Trial<'_>) -> Result<PathParameters, ThesisEr
     planned.map_err(|error| refused("Path ORAM")(error.into()))
 }
 
-fn path(trial: &Trial<'_>, parameters: PathParameters, how: How) -> Result<Ran, ThesisError> {
-    let empty = PathParameters { block_bytes: 0, ..parameters.clone() };
-    let stash_bytes = u64::from(parameters.stash_bound) * trial.block_bytes;
-    trial.run(&trial.filled(empty.layout(), parameters.layout()), how, |store| {
-        let positions = FlatPositionMap::new(Positions::new(empty.capacity));
-        let oram = PathOram::new(empty, Bucket(0), store, positions, trial.random());
-        let oram = oram.map_err(|error| refused("Path ORAM")(error.into()))?;
+fn path(trial: &Trial<'_>, buckets: BucketsByLevel, how: How) -> Result<Ran, ThesisError> {
+    let real = buckets.parameters();
+    let stash_bytes = u64::from(real.stash_bound) * trial.block_bytes;
+    let empty =
+        BucketsByLevel::new(PathParameters { block_bytes: 0, ..real.clone() }, buckets.blocks().to_vec())
+            .map_err(|error| refused("Path ORAM")(error.into()))?;
+    trial.run(&trial.filled(empty.layout(), buckets.layout()), how, |store| {
+        let positions = FlatPositionMap::new(Positions::new(real.capacity));
+        let oram = PathOram::with_buckets(&empty, Bucket(0), store, positions, trial.random());
         let local_bytes = stash_bytes + oram.trusted_bytes() as u64;
         Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
     })

@@ -26,7 +26,8 @@ distribution, E-Government. Each scheme moves the same objects over a link of 23
 5 GiB. Time is virtual: the same seed gives the same digits on every machine. What the thesis prints stands in brackets.
 
 Schemes: none, blocks, blocks-together, curious-thesis, oblivistore-thesis, ring-thesis, ring-33-48-63, ring, serve, \
-curious, oblivistore, path-paper, path, trivial, practical-os, square-root; hierarchical only when it is named.
+curious, oblivistore, path-paper, path, trivial, practical-os, square-root; hierarchical, path-paper-alloc \
+and path-alloc (with IR-Alloc's buckets) only when they are named.
 
 Examples:
   lethe lab thesis --quick
