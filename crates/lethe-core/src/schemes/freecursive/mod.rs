@@ -31,7 +31,6 @@
 
 mod address_space;
 mod labels;
-mod look_aside;
 mod next;
 mod parameters;
 mod steps;
@@ -53,7 +52,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use labels::Labels;
-use look_aside::LookAside;
+use crate::look_aside::LookAside;
 use rand_core::{RngCore, SeedableRng};
 
 /// A Freecursive ORAM over a store and randomness of the caller's choice.
