@@ -8,8 +8,12 @@
 pub mod configuration;
 pub mod counts;
 mod early_write_back;
+mod hierarchy;
 pub mod machine;
 mod memory_side;
 pub mod pace;
+mod path_side;
 mod path_timer;
+pub mod pattern;
+mod small_side;
 pub mod tree;
