@@ -153,10 +153,14 @@ pub enum ConfigurationError {
         top: u32,
     },
     /// The small tree is never read.
-    #[error("of a pattern without paths of the small tree no block comes: choose one path or more for each of the main tree")]
+    #[error(
+        "of a pattern without paths of the small tree no block comes: choose one path or more for each of the main tree"
+    )]
     NoSmallPaths,
     /// There are too few blocks for the tags of the small tree.
-    #[error("{blocks} blocks are too few for {tags} tags of a small tree: choose a quarter of the blocks or less")]
+    #[error(
+        "{blocks} blocks are too few for {tags} tags of a small tree: choose a quarter of the blocks or less"
+    )]
     Tags {
         /// Blocks of the user.
         blocks: u64,

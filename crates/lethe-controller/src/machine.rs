@@ -14,6 +14,7 @@ use crate::pattern::{Pattern, Tree};
 use crate::small_side::SmallSide;
 use crate::tree::filled::{Contents, FilledTree};
 use crate::tree::slots::Slots;
+use fault::Faults;
 use lethe_core::oram::OramError;
 use lethe_core::words::{BlockId, Leaf, Level};
 use lethe_dram::{Counts as Work, DramError, Energy};
@@ -22,7 +23,6 @@ use lethe_processor::processor::{Counts as ProcessorCounts, Processor, Shape};
 use lethe_processor::trace::{Kind, Miss};
 use lethe_processor::units::{Cycle, Line};
 use rand_chacha::ChaCha8Rng;
-use fault::Faults;
 use rand_core::SeedableRng;
 use run::Run;
 use std::convert::Infallible;
@@ -154,7 +154,10 @@ impl Machine {
             if self.memory.small.is_some() {
                 let written = victim.filter(|victim| victim.is_dirty).map(|victim| victim.line);
                 let missed = (!is_hit).then_some(line);
-                written.into_iter().chain(missed).try_for_each(|line| self.serve_untimed(line, Want::Access))?;
+                written
+                    .into_iter()
+                    .chain(missed)
+                    .try_for_each(|line| self.serve_untimed(line, Want::Access))?;
             }
         }
         if delayed_remapping {

@@ -48,9 +48,7 @@ impl Region {
         geometry: &Geometry,
     ) -> Result<Self, DramError> {
         let layout = match subtree_levels {
-            Some(height) => {
-                TreeLayout::Subtrees(SubtreeLayout::new(slots, top as usize, height, geometry)?)
-            }
+            Some(height) => TreeLayout::Subtrees(SubtreeLayout::new(slots, top as usize, height, geometry)?),
             None => TreeLayout::Plain(PlainLayout::new(slots, geometry)?),
         };
         let region = Region { first, layout };

@@ -76,8 +76,7 @@ impl SmallSide {
         }
         let store = TreeStore::new(slots);
         let for_tree = ChaCha8Rng::from_rng(random);
-        let small =
-            SmallTree::over_filled_store(&parameters, &held, Bucket(0), store.clone(), for_tree)?;
+        let small = SmallTree::over_filled_store(&parameters, &held, Bucket(0), store.clone(), for_tree)?;
         let most_leaving = configuration.leaving as usize;
         let side = SmallSide { small, store, leaving: VecDeque::new(), most_leaving, saves_paths };
         side.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;

@@ -11,7 +11,7 @@ pub(crate) enum Fault {
     FullSetShows,
     /// Early write-backs do not wait for the turn of a dummy.
     EarlyWorkComesEarly,
-    /// The tree of the next path is the one that a request waits for.
+    /// The tree of the next path is the one that a request waits for, if there is room for its block.
     NoPattern,
 }
 

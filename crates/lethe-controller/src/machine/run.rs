@@ -8,6 +8,7 @@ use crate::memory_side::{Ahead, Want};
 use crate::pace::Last;
 use crate::path_side::{PathSide, Step};
 use crate::pattern::Tree;
+use crate::small_side::SmallSide;
 use lethe_core::words::BlockId;
 use lethe_processor::processor::{Next, Processor, Reason, Request};
 use lethe_processor::trace::Miss;
@@ -73,10 +74,10 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     /// The tree of the next path, which the pattern says.
     fn turn(&self) -> Tree {
         let Machine { memory, pattern, faults, .. } = &*self.machine;
-        match self.queue.front() {
-            Some(request) if faults.has(Fault::NoPattern) => memory.tree_of(BlockId(request.line.0)),
-            _ => pattern.tree(),
+        if faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallSide::has_room) {
+            return self.queue.front().map_or(Tree::Small, |request| memory.tree_of(BlockId(request.line.0)));
         }
+        pattern.tree()
     }
 
     /// The cycle of a dummy in a machine whose early work does not wait for it.

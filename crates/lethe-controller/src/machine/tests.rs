@@ -1,6 +1,8 @@
 //! The promises of the machine: it answers every request under every option, its runs can be repeated, and its paths show what
 //! the rate and the leaves say, and nothing else.
 
+mod mutants;
+
 use super::*;
 use crate::configuration::Scheme;
 use crate::pace::Pace;
@@ -49,6 +51,8 @@ enum Program {
     Sweep,
     /// It loads and stores at random, as fast as it can.
     Random,
+    /// It stores at random, and rests for long in between.
+    Writes,
 }
 
 fn program(program: Program, misses: u64, seed: u64) -> impl Iterator<Item = Miss> {
@@ -57,6 +61,7 @@ fn program(program: Program, misses: u64, seed: u64) -> impl Iterator<Item = Mis
         let (instructions, kind, line) = match program {
             Program::Few => (300, Kind::Load, nth % 5 * 16),
             Program::Sweep => (5000, Kind::Store, nth * 3 % (2 << LEVELS)),
+            Program::Writes => (30_000, Kind::Store, random.next_u64() % (2 << LEVELS)),
             Program::Random => {
                 let draw = random.next_u64();
                 (
@@ -126,7 +131,9 @@ fn trees_follow_the_pattern(configuration: &Configuration, shown: &[ShownPath]) 
 /// A stash with hardly more room than for a path, and hits that bring PosMap blocks into it.
 #[test]
 fn background_evictions_make_room_and_come_at_the_rate() {
-    for scheme in [Scheme::Baseline, Scheme::IrStash, Scheme::IrOram, Scheme::LlcD, Scheme::LlcDDwb, Scheme::Rho] {
+    for scheme in
+        [Scheme::Baseline, Scheme::IrStash, Scheme::IrOram, Scheme::LlcD, Scheme::LlcDDwb, Scheme::Rho]
+    {
         let mut configuration = configuration(scheme, Pace::FromEnd(700));
         configuration.oram.stash = 58;
         let shown = paths_at_their_rate(&configuration, Program::Random, 3000);

@@ -38,7 +38,13 @@ fn small(parameters: &SmallTreeParameters, store: &TraceStore) -> Result<(), Ora
 }
 
 /// A block in the small tree or in the array, and an answer from the trusted side if that is allowed.
-fn step(small: &Small<'_>, array: &mut BTreeMap<u64, [u8; 2]>, block: u64, seed: u8, at_once: bool) -> Vec<u8> {
+fn step(
+    small: &Small<'_>,
+    array: &mut BTreeMap<u64, [u8; 2]>,
+    block: u64,
+    seed: u8,
+    at_once: bool,
+) -> Vec<u8> {
     finish_now(settle(small.tree()));
     let (id, mut found) = (BlockId(block), Vec::new());
     let serve = |payload: &mut [u8], found: &mut Vec<u8>| {
@@ -92,7 +98,10 @@ fn a_hit_a_block_that_leaves_and_a_dummy_show_a_path_and_a_block_that_comes_show
         store.take_trace();
         operation();
         let trace = store.take_trace();
-        trace.iter().map(|entry| matches!(entry, TraceEntry::Read(slots) if slots.len() == 4)).collect::<Vec<_>>()
+        trace
+            .iter()
+            .map(|entry| matches!(entry, TraceEntry::Read(slots) if slots.len() == 4))
+            .collect::<Vec<_>>()
     };
     assert_eq!(shown(&|| assert_eq!(small.put_in(BlockId(1), &[1; 2]).unwrap(), None)), []);
     assert_eq!(shown(&|| finish_now(small.access(BlockId(1), |_| ())).unwrap()), [true]);
