@@ -1,10 +1,15 @@
 //! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
 
+mod small_tree;
+
+pub use small_tree::SmallTreeConfiguration;
+
 use crate::pace::Pace;
 use lethe_core::schemes::freecursive::{
     FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters, PathParametersError, TreeTopParameters};
+use lethe_core::schemes::rho::SmallTreeParametersError;
 use lethe_core::words::Level;
 use lethe_dram::{DramError, Specification};
 use lethe_processor::cache::{Cache, CacheShape};
@@ -21,10 +26,12 @@ pub struct Configuration {
     pub cache_ways: usize,
     /// The ORAM.
     pub oram: OramConfiguration,
+    /// ρ's small tree before that, if there is one.
+    pub small_tree: Option<SmallTreeConfiguration>,
     /// The times at which paths may begin.
     pub pace: Pace,
-    /// IR-DWB: true if dirty lines of the cache are written back in the place of dummies. It needs dummies, and no delayed
-    /// remapping.
+    /// IR-DWB: true if dirty lines of the cache are written back in the place of dummies, or under delayed remapping all lines
+    /// that go next are remapped ahead. It needs dummies.
     pub early_write_backs: bool,
     /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
     pub delayed_remapping: bool,
@@ -82,6 +89,12 @@ pub enum Scheme {
     LlcD,
     /// Delayed remapping, with IR-Stash and IR-Alloc.
     LlcDStashAlloc,
+    /// Delayed remapping, ahead of the line's leaving the cache in the place of dummies.
+    LlcDDwb,
+    /// The same with IR-Stash and IR-Alloc.
+    LlcDStashAllocDwb,
+    /// A small tree as an oblivious cache of the main one.
+    Rho,
 }
 
 /// The reason why there is no such machine.
@@ -125,11 +138,38 @@ pub enum ConfigurationError {
         "the tree cannot hold its blocks, however many background evictions come: make the buckets larger"
     )]
     Contents,
-    /// Lines are written back early that the tree does not have.
+    /// The small tree is refused.
+    #[error("the small tree is impossible: {0}")]
+    SmallTree(#[from] SmallTreeParametersError),
+    /// The small tree has too few or too many levels.
     #[error(
-        "under delayed remapping the tree has no copy of a line in the cache: it cannot be written back early"
+        "a small tree of {levels} levels with {top} of them on the trusted side: choose 2 to 32 levels, and fewer on the \
+         trusted side"
     )]
-    EarlyAndDelayed,
+    SmallLevels {
+        /// Levels of the tree.
+        levels: u32,
+        /// Levels on the trusted side.
+        top: u32,
+    },
+    /// The small tree is never read.
+    #[error(
+        "of a pattern without paths of the small tree no block comes: choose one path or more for each of the main tree"
+    )]
+    NoSmallPaths,
+    /// There are too few blocks for the tags of the small tree.
+    #[error(
+        "{blocks} blocks are too few for {tags} tags of a small tree: choose a quarter of the blocks or less"
+    )]
+    Tags {
+        /// Blocks of the user.
+        blocks: u64,
+        /// Tags.
+        tags: u64,
+    },
+    /// A small tree is combined with what it is not built for.
+    #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
+    SmallTreeAlone,
 }
 
 impl Configuration {
@@ -153,6 +193,7 @@ impl Configuration {
                 look_aside: 1024,
                 look_aside_ways: 1,
             },
+            small_tree: None,
             pace: Pace::Free,
             early_write_backs: false,
             delayed_remapping: false,
@@ -176,17 +217,20 @@ impl Configuration {
 
     /// The same with the options of a scheme, and the paper's [sizes](Self::with_sizes) of buckets.
     pub fn with_scheme(mut self, scheme: Scheme) -> Self {
-        use Scheme::{Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDStashAlloc};
-        let of_paper: &[(u32, u32, u32)] = match scheme {
-            IrAlloc | LlcDStashAlloc => &[(10, 15, 1), (16, 18, 2)],
-            IrOram => &[(10, 16, 2), (17, 19, 3)],
-            Baseline | IrStash | IrDwb | LlcD => &[],
+        use Scheme::{
+            Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDDwb, LlcDStashAlloc, LlcDStashAllocDwb, Rho,
         };
-        if matches!(scheme, IrStash | IrOram | LlcDStashAlloc) {
+        let of_paper: &[(u32, u32, u32)] = match scheme {
+            IrAlloc | LlcDStashAlloc | LlcDStashAllocDwb => &[(10, 15, 1), (16, 18, 2)],
+            IrOram => &[(10, 16, 2), (17, 19, 3)],
+            Baseline | IrStash | IrDwb | LlcD | LlcDDwb | Rho => &[],
+        };
+        if matches!(scheme, IrStash | IrOram | LlcDStashAlloc | LlcDStashAllocDwb) {
             self.oram.hits = TrustedHits::AnswerAtOnce;
         }
-        self.early_write_backs = matches!(scheme, IrDwb | IrOram);
-        self.delayed_remapping = matches!(scheme, LlcD | LlcDStashAlloc);
+        self.early_write_backs = matches!(scheme, IrDwb | IrOram | LlcDDwb | LlcDStashAllocDwb);
+        self.delayed_remapping = matches!(scheme, LlcD | LlcDStashAlloc | LlcDDwb | LlcDStashAllocDwb);
+        self.small_tree = (scheme == Rho).then(|| SmallTreeConfiguration::beside(self.oram.levels));
         self.with_sizes(of_paper)
     }
 
@@ -200,8 +244,14 @@ impl Configuration {
         if self.early_write_backs && !self.pace.has_dummies() {
             return Err(ConfigurationError::NoDummies);
         }
-        if self.early_write_backs && self.delayed_remapping {
-            return Err(ConfigurationError::EarlyAndDelayed);
+        if let Some(small) = &self.small_tree {
+            let (blocks, tags) = (self.oram.user_blocks, small.parameters()?.tags());
+            if tags > blocks / 4 {
+                return Err(ConfigurationError::Tags { blocks, tags });
+            }
+            if self.early_write_backs || self.delayed_remapping {
+                return Err(ConfigurationError::SmallTreeAlone);
+            }
         }
         if let Pace::FromStart(cycles) = self.pace {
             let needed = self.bus_cycles()?;
@@ -217,20 +267,26 @@ impl Configuration {
         3200 / u64::from(self.memory.clock.mhz).max(1)
     }
 
-    /// Blocks of a path in memory, in one direction: PL in IR-ORAM.
+    /// Blocks of a path of the main tree in memory, in one direction: PL in IR-ORAM.
     ///
     /// # Errors
     /// [`ConfigurationError`].
     pub fn path_blocks(&self) -> Result<u64, ConfigurationError> {
-        Ok(self.oram.slots()?.iter().map(|size| u64::from(*size)).sum())
+        Ok(blocks(&self.oram.slots()?))
     }
 
-    /// Cycles for which the data bus is busy with a path that is read and written.
+    /// Cycles for which the data bus is busy with a longest path that is read and written.
     fn bus_cycles(&self) -> Result<u64, ConfigurationError> {
-        let blocks = self.path_blocks()?;
+        let small = self.small_tree.as_ref().map_or(Ok(Vec::new()), SmallTreeConfiguration::slots)?;
+        let blocks = self.path_blocks()?.max(blocks(&small));
         let channels = u64::from(self.memory.geometry.channels);
         Ok(2 * blocks.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
     }
+}
+
+/// The blocks of a path with so many slots by level.
+fn blocks(slots: &[u32]) -> u64 {
+    slots.iter().map(|size| u64::from(*size)).sum()
 }
 
 impl OramConfiguration {

@@ -1,5 +1,6 @@
 //! The counts of a run.
 
+use crate::pattern::Tree;
 use lethe_core::words::Level;
 
 /// The reason of a path.
@@ -13,8 +14,11 @@ pub enum PathKind {
     Dummy,
     /// The stash was too full.
     Background,
-    /// It writes a dirty line of the cache back, or brings a PosMap block for that, in the place of a dummy.
+    /// It writes a dirty line of the cache back, or brings a PosMap block for that or for a remapping ahead, in the place of a
+    /// dummy.
     Early,
+    /// It takes a block out of the small tree that lost its tag, or brings a PosMap block for its return into the main tree.
+    Leaving,
 }
 
 /// The counts of a run so far.
@@ -30,6 +34,12 @@ pub struct Counts {
     pub background: u64,
     /// Paths that write lines back early.
     pub early: u64,
+    /// Paths for blocks on their way from the small tree back into the main one.
+    pub leaving: u64,
+    /// All paths of the small tree, whatever they are for.
+    pub small: u64,
+    /// Requests that a path of the small tree served.
+    pub small_hits: u64,
     /// Requests that were answered without a path, from the stash.
     pub stash_hits: u64,
     /// Requests that were answered without a path, from the tree top, by level.
@@ -40,14 +50,14 @@ pub struct Counts {
     pub fresh: u64,
     /// Blocks that were put in without a path, under delayed remapping.
     pub put_in: u64,
-    /// Lines that were written back early to the end.
+    /// Lines that were written back early to the end, or remapped ahead.
     pub early_lines: u64,
 }
 
 impl Counts {
     /// All paths.
     pub fn paths(&self) -> u64 {
-        self.data + self.posmap_paths() + self.dummy + self.background + self.early
+        self.data + self.posmap_paths() + self.dummy + self.background + self.early + self.leaving
     }
 
     /// Paths that bring PosMap blocks for requests.
@@ -55,13 +65,15 @@ impl Counts {
         self.posmap.iter().sum()
     }
 
-    pub(crate) fn add_path(&mut self, kind: PathKind) {
+    pub(crate) fn add_path(&mut self, tree: Tree, kind: PathKind) {
+        self.small += u64::from(tree == Tree::Small);
         match kind {
             PathKind::Data => self.data += 1,
             PathKind::PosMap(level) => add_at(&mut self.posmap, level - 1),
             PathKind::Dummy => self.dummy += 1,
             PathKind::Background => self.background += 1,
             PathKind::Early => self.early += 1,
+            PathKind::Leaving => self.leaving += 1,
         }
     }
 

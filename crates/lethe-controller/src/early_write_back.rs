@@ -4,12 +4,18 @@
 //! `Ptr` points to the least recently used line of a set, if that is dirty. Each dummy does a step for it: it brings a PosMap
 //! block that is lacking, or at last writes the line. The paper's register `Stage`, the number of steps left, is what the front
 //! end answers when it is asked which path comes next. If the line is used meanwhile, or has to leave, it is given up.
+//!
+//! Under delayed remapping no line of the cache is in the tree, so `Ptr` points to the least recently used line of a set, dirty
+//! or clean. The steps bring its PosMap blocks, and with them at hand the line is remapped ahead. So the paper sketches it, and
+//! leaves it to future work. The extra table that it speaks of has a line and its leaf for each set: with that the line leaves the cache
+//! without a path, whatever the PLB has by then.
 
+use lethe_core::words::Leaf;
 use lethe_processor::cache::Cache;
 use lethe_processor::units::{Cycle, Line};
 use rand_core::RngCore;
 
-/// Cycles for which the search rests when no set had a dirty line.
+/// Cycles for which the search rests when no set had a line.
 const PAUSE: u64 = 1000;
 
 /// The register `Ptr`, and the state of the search.
@@ -19,13 +25,21 @@ pub(crate) struct EarlyWriteBack {
     /// The set that is searched next.
     set: u64,
     paused_until: Cycle,
+    /// Under delayed remapping, the line of each set that was remapped ahead, and its leaf.
+    ahead: Option<Vec<Option<(Line, Leaf)>>>,
 }
 
 impl EarlyWriteBack {
+    /// The registers, at rest, beside a cache.
+    pub(crate) fn new(cache: &Cache, delayed_remapping: bool) -> Self {
+        let ahead = delayed_remapping.then(|| vec![None; cache.sets() as usize]);
+        EarlyWriteBack { ahead, ..Self::default() }
+    }
+
     /// The line that a dummy at this cycle works for. Sets are searched in turn.
     pub(crate) fn line(&mut self, cache: &Cache, now: Cycle, random: &mut impl RngCore) -> Option<Line> {
         if let Some((set, line)) = self.pointer {
-            if cache.dirty_victim(set) == Some(line) {
+            if self.candidate(cache, set) == Some(line) {
                 return Some(line);
             }
             self.pointer = None;
@@ -36,7 +50,7 @@ impl EarlyWriteBack {
         for _ in 0..cache.sets() {
             let set = self.set;
             self.set = (set + 1) % cache.sets();
-            if let Some(line) = cache.dirty_victim(set) {
+            if let Some(line) = self.candidate(cache, set) {
                 self.pointer = Some((set, line));
                 return Some(line);
             }
@@ -44,6 +58,33 @@ impl EarlyWriteBack {
         self.paused_until = Cycle(now.0 + PAUSE);
         self.set = u64::from(random.next_u32()) % cache.sets();
         None
+    }
+
+    /// The line of a set that there is work for.
+    fn candidate(&self, cache: &Cache, set: u64) -> Option<Line> {
+        let Some(ahead) = &self.ahead else { return cache.dirty_victim(set) };
+        let remapped = ahead[set as usize].map(|(line, _)| line);
+        cache.next_victim(set).filter(|line| remapped != Some(*line))
+    }
+
+    /// Ends the work for the line: it was remapped ahead.
+    pub(crate) fn remapped(&mut self, leaf: Leaf) {
+        if let (Some((set, line)), Some(ahead)) = (self.pointer.take(), &mut self.ahead) {
+            ahead[set as usize] = Some((line, leaf));
+        }
+    }
+
+    /// The leaf of a line that was remapped ahead.
+    pub(crate) fn leaf(&self, cache: &Cache, line: Line) -> Option<Leaf> {
+        let (remapped, leaf) = self.ahead.as_ref()?[cache.set_of(line) as usize]?;
+        (remapped == line).then_some(leaf)
+    }
+
+    /// Forgets the leaf of a line, which is in the tree again.
+    pub(crate) fn forget(&mut self, cache: &Cache, line: Line) {
+        if let (Some(_), Some(ahead)) = (self.leaf(cache, line), &mut self.ahead) {
+            ahead[cache.set_of(line) as usize] = None;
+        }
     }
 
     /// Ends the work for the line: it was written.
@@ -78,6 +119,25 @@ mod tests {
         cache.clean(Line(3));
         early.done();
         assert_eq!(line(&cache, &mut early), None, "no other set has one");
+    }
+
+    #[test]
+    fn under_delayed_remapping_it_points_to_clean_lines_too_until_they_are_remapped() {
+        let cache = {
+            let mut cache = cache();
+            cache.access(Line(2), false);
+            cache.access(Line(6), true);
+            cache
+        };
+        let mut early = EarlyWriteBack::new(&cache, true);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        assert_eq!(early.line(&cache, Cycle(0), &mut random), Some(Line(2)));
+        early.remapped(Leaf(9));
+        assert_eq!(early.line(&cache, Cycle(0), &mut random), None, "no other set has two lines");
+        assert_eq!([2, 6].map(|line| early.leaf(&cache, Line(line))), [Some(Leaf(9)), None]);
+        early.forget(&cache, Line(2));
+        assert_eq!(early.leaf(&cache, Line(2)), None);
+        assert_eq!(early.line(&cache, Cycle(1000), &mut random), Some(Line(2)));
     }
 
     #[test]

@@ -1,23 +1,16 @@
-//! The ORAM of a controller: the front end over the tree, and what it shows of each step.
+//! The main ORAM of a controller: the front end over the tree, and what it shows of each step.
 
 use crate::configuration::{ConfigurationError, OramConfiguration};
 use crate::counts::{Counts, PathKind};
+use crate::path_side::{Failure, HandedTree, PathSide, Step, now};
 use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
-use futures_util::FutureExt;
-use lethe_core::oram::{Oram, OramError};
 use lethe_core::position_map::flat::Positions;
 use lethe_core::schemes::freecursive::{FreecursiveOram, Next};
 use lethe_core::schemes::path::TrustedPlace;
 use lethe_core::words::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use std::convert::Infallible;
-
-/// The most background evictions that make room for one block while a tree is filled.
-const MOST_EVICTIONS: usize = 10_000;
-
-type Failure = OramError<Infallible>;
 
 /// The front end, and the store that it runs over.
 pub(crate) struct MemorySide {
@@ -47,20 +40,23 @@ pub(crate) enum Want {
     PutIn,
 }
 
-/// A step towards a block.
+/// A step towards the remapping of a block that is out of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// The block is served, without a path.
-    Answered,
-    /// Nothing was done but that PosMap blocks came into the buffer: now the stash is too full for a path.
-    TooFull,
-    /// A path was read; the block is served if the path is its own.
-    Path { leaf: Leaf, kind: PathKind },
+pub(crate) enum Ahead {
+    /// Its position was drawn.
+    Drawn(Leaf),
+    /// Its position is not at hand yet.
+    NotYet(Step),
 }
 
-/// The store answers at once, so that one poll ends every operation.
-fn now<T>(operation: impl Future<Output = T>) -> T {
-    operation.now_or_never().expect("the store answers at once")
+impl PathSide for MemorySide {
+    fn tree(&self) -> &HandedTree {
+        self.oram.tree()
+    }
+
+    fn store(&self) -> &TreeStore {
+        &self.store
+    }
 }
 
 impl MemorySide {
@@ -76,7 +72,7 @@ impl MemorySide {
         let parameters = oram.parameters()?;
         let oram =
             FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store.clone(), for_oram)?;
-        let mut memory = MemorySide { oram, store, counts: Counts::default() };
+        let memory = MemorySide { oram, store, counts: Counts::default() };
         memory.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
         Ok(memory)
     }
@@ -86,23 +82,6 @@ impl MemorySide {
         let trusted = self.oram.tree().trusted_blocks();
         let positions = self.oram.into_positions();
         TreeParts { slots: self.store.into_slots(), positions, trusted }
-    }
-
-    /// Takes in the blocks of the trusted side: into the tree top as far as it goes, and into the stash.
-    fn take_in(&mut self, trusted: Vec<(BlockId, Leaf)>) -> Result<(), Failure> {
-        for (block, leaf) in trusted {
-            if self.oram.tree().put_in_tree_top(block, leaf)? {
-                continue;
-            }
-            for _ in 0..MOST_EVICTIONS {
-                if !self.is_too_full() {
-                    break;
-                }
-                self.evict()?;
-            }
-            self.oram.tree().put_in(block, leaf, &[])?;
-        }
-        Ok(())
     }
 
     /// Serves a block without a path, if it is on the trusted side. A block that comes into the tree is not.
@@ -125,14 +104,8 @@ impl MemorySide {
 
     /// Does the next step towards a block: one path at most.
     pub(crate) fn step(&mut self, block: BlockId, want: Want) -> Result<Step, Failure> {
-        let next = self.oram.next(block)?;
-        if self.is_too_full() {
-            return Ok(Step::TooFull);
-        }
-        if let Next::PosMap(lacking) = next {
-            now(self.oram.fetch(lacking))?;
-            let level = self.oram.address_space().level(lacking);
-            return Ok(self.path(PathKind::PosMap(level)));
+        if let Some(step) = self.bring_position(block)? {
+            return Ok(step);
         }
         // The position may have come to hand by that.
         if self.answer(block, want)? {
@@ -157,36 +130,33 @@ impl MemorySide {
         Ok(self.path(PathKind::Data))
     }
 
-    /// Reads a path for nothing, or for a background eviction if the stash is too full.
-    pub(crate) fn dummy(&mut self) -> Result<Step, Failure> {
-        if self.is_too_full() {
-            return self.evict();
+    /// Does a step towards the remapping of a block that is out of the tree: one path at most.
+    pub(crate) fn remap_ahead(&mut self, block: BlockId) -> Result<Ahead, Failure> {
+        Ok(match self.bring_position(block)? {
+            Some(step) => Ahead::NotYet(step),
+            None => Ahead::Drawn(self.oram.remap_ahead(block)?),
+        })
+    }
+
+    /// Puts a block in that was remapped ahead, if the stash has room.
+    pub(crate) fn put_in_at(&mut self, block: BlockId, leaf: Leaf) -> Result<bool, Failure> {
+        let has_room = !self.is_too_full();
+        if has_room {
+            self.oram.put_block_in_at(block, leaf, &[])?;
+            self.counts.put_in += 1;
         }
-        now(self.oram.tree().dummy())?;
-        Ok(self.path(PathKind::Dummy))
+        Ok(has_room)
     }
 
-    /// Writes the path back that was read.
-    pub(crate) fn write_back(&mut self) -> Result<(), Failure> {
-        now(self.oram.idle())?;
-        self.store.take_shown();
-        Ok(())
-    }
-
-    /// Tells whether the stash needs a background eviction.
-    pub(crate) fn is_too_full(&self) -> bool {
-        self.oram.must_idle()
-    }
-
-    /// Does a background eviction: a path that is written back at once.
-    pub(crate) fn evict(&mut self) -> Result<Step, Failure> {
-        now(self.oram.idle())?;
-        Ok(self.path(PathKind::Background))
-    }
-
-    fn path(&mut self, kind: PathKind) -> Step {
-        let shown = self.store.take_shown();
-        debug_assert_eq!(shown.read, 1, "a step reads one path");
-        Step::Path { leaf: shown.path.expect("the step read a path"), kind }
+    /// Brings a PosMap block that is lacking for a block: the step that this took, or `None` if nothing is lacking.
+    pub(crate) fn bring_position(&mut self, block: BlockId) -> Result<Option<Step>, Failure> {
+        let next = self.oram.next(block)?;
+        if self.is_too_full() {
+            return Ok(Some(Step::TooFull));
+        }
+        let Next::PosMap(lacking) = next else { return Ok(None) };
+        now(self.oram.fetch(lacking))?;
+        let level = self.oram.address_space().level(lacking);
+        Ok(Some(self.path(PathKind::PosMap(level))))
     }
 }

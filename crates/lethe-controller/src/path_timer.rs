@@ -1,7 +1,11 @@
 //! The time that a path takes in DRAM: its blocks are read, and when the last one is there, written.
 
+use crate::configuration::{Configuration, ConfigurationError};
+use crate::pattern::Tree;
 use lethe_core::words::Leaf;
-use lethe_dram::{Block, Counts as Work, DramError, Energy, Layout, Memory, PlainLayout, SubtreeLayout};
+use lethe_dram::{
+    Block, Counts as Work, DramError, Energy, Geometry, Layout, Memory, PlainLayout, SubtreeLayout,
+};
 use lethe_processor::units::Cycle;
 
 /// The cycles of a path.
@@ -13,32 +17,94 @@ pub(crate) struct PathTimes {
     pub(crate) written: Cycle,
 }
 
-/// DRAM with a tree in it.
+/// DRAM with a tree in it, or two.
 pub(crate) struct PathTimer {
     memory: Memory,
-    layout: TreeLayout,
+    main: Region,
+    small: Option<Region>,
     /// The processor's cycles in a cycle of DRAM.
     multiplier: u64,
     blocks: Vec<Block>,
 }
 
+/// A tree in the memory, from its first block on.
+struct Region {
+    first: u64,
+    layout: TreeLayout,
+}
+
 /// The layout of a tree.
-pub(crate) enum TreeLayout {
+enum TreeLayout {
     Subtrees(SubtreeLayout),
     Plain(PlainLayout),
 }
 
-impl PathTimer {
-    pub(crate) fn new(memory: Memory, layout: TreeLayout, multiplier: u64) -> Self {
-        PathTimer { memory, layout, multiplier, blocks: Vec::new() }
+impl Region {
+    /// A tree from block `first` on, with its slots by level, none on the `top` levels.
+    fn new(
+        first: u64,
+        (slots, top): (&[u32], u32),
+        subtree_levels: Option<usize>,
+        geometry: &Geometry,
+    ) -> Result<Self, DramError> {
+        let layout = match subtree_levels {
+            Some(height) => TreeLayout::Subtrees(SubtreeLayout::new(slots, top as usize, height, geometry)?),
+            None => TreeLayout::Plain(PlainLayout::new(slots, geometry)?),
+        };
+        let region = Region { first, layout };
+        let (needed, room) = (region.end(), geometry.blocks());
+        if needed > room {
+            let why = format!("all trees together need {needed} blocks, and the memory has {room}");
+            return Err(DramError::Layout(why));
+        }
+        Ok(region)
     }
 
-    /// Reads and writes the path to a leaf, not before `start`.
-    pub(crate) fn path(&mut self, start: Cycle, leaf: Leaf) -> Result<PathTimes, DramError> {
+    /// The block behind its last one.
+    fn end(&self) -> u64 {
+        self.first
+            + match &self.layout {
+                TreeLayout::Subtrees(layout) => layout.blocks(),
+                TreeLayout::Plain(layout) => layout.blocks(),
+            }
+    }
+
+    fn path(&self, leaf: Leaf, blocks: &mut Vec<Block>) {
         match &self.layout {
-            TreeLayout::Subtrees(layout) => layout.path(leaf.0, &mut self.blocks),
-            TreeLayout::Plain(layout) => layout.path(leaf.0, &mut self.blocks),
+            TreeLayout::Subtrees(layout) => layout.path(leaf.0, blocks),
+            TreeLayout::Plain(layout) => layout.path(leaf.0, blocks),
         }
+        blocks.iter_mut().for_each(|block| block.0 += self.first);
+    }
+}
+
+impl PathTimer {
+    /// The memory of a configuration. The small tree stands behind the main one, at the beginning of a super-row, and one is left
+    /// out between.
+    pub(crate) fn new(configuration: &Configuration) -> Result<Self, ConfigurationError> {
+        let Configuration { memory, oram, small_tree, subtree_levels, .. } = configuration;
+        let geometry = &memory.geometry;
+        let main = Region::new(0, (&oram.slots()?, oram.top_levels), *subtree_levels, geometry)?;
+        let super_row = geometry.super_row_blocks();
+        let first = main.end().next_multiple_of(super_row) + super_row;
+        let small = match small_tree {
+            Some(small) => {
+                let slots = (&small.slots()?[..], small.top_levels);
+                Some(Region::new(first, slots, *subtree_levels, geometry)?)
+            }
+            None => None,
+        };
+        let (memory, multiplier) = (Memory::new(memory)?, configuration.multiplier());
+        Ok(PathTimer { memory, main, small, multiplier, blocks: Vec::new() })
+    }
+
+    /// Reads and writes the path of a tree to a leaf, not before `start`.
+    pub(crate) fn path(&mut self, start: Cycle, tree: Tree, leaf: Leaf) -> Result<PathTimes, DramError> {
+        let region = match (tree, &self.small) {
+            (Tree::Small, Some(small)) => small,
+            _ => &self.main,
+        };
+        region.path(leaf, &mut self.blocks);
         self.memory.advance(lethe_dram::Cycle(start.0.div_ceil(self.multiplier)));
         let reads = self.memory.read(&self.blocks)?;
         let read = self.memory.wait(reads);

@@ -23,6 +23,7 @@ pub mod incremental;
 #[cfg(feature = "inspect")]
 pub mod inspect;
 pub mod layout;
+mod look_aside;
 pub mod network;
 mod newest_copy;
 mod oblivious_sort;

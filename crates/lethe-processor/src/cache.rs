@@ -101,10 +101,24 @@ impl Cache {
         CacheAccess { is_hit: false, victim }
     }
 
+    /// The line of a set that goes next, if the set is full.
+    pub fn next_victim(&self, set: u64) -> Option<Line> {
+        self.last(set).line()
+    }
+
     /// The line of a set that goes next, if it is dirty.
     pub fn dirty_victim(&self, set: u64) -> Option<Line> {
-        let victim = self.lines[(set as usize + 1) * self.ways - 1];
+        let victim = self.last(set);
         victim.line().filter(|_| victim.is_dirty())
+    }
+
+    /// The set of a line.
+    pub fn set_of(&self, line: Line) -> u64 {
+        line.0 & (self.sets - 1)
+    }
+
+    fn last(&self, set: u64) -> Entry {
+        self.lines[(set as usize + 1) * self.ways - 1]
     }
 
     /// Makes a line clean, if it is there: it was written back early.
@@ -116,7 +130,7 @@ impl Cache {
     }
 
     fn set_mut(&mut self, line: Line) -> &mut [Entry] {
-        let set = (line.0 & (self.sets - 1)) as usize;
+        let set = self.set_of(line) as usize;
         &mut self.lines[set * self.ways..][..self.ways]
     }
 }
@@ -144,7 +158,8 @@ mod tests {
         let mut cache = cache();
         cache.access(Line(0), true);
         cache.access(Line(4), false);
-        assert_eq!(cache.dirty_victim(0), Some(Line(0)));
+        assert_eq!((cache.dirty_victim(0), cache.set_of(Line(9))), (Some(Line(0)), 1));
+        assert_eq!([0, 1].map(|set| cache.next_victim(set)), [Some(Line(0)), None]);
         assert_eq!(cache.access(Line(8), false).victim, Some(Victim { line: Line(0), is_dirty: true }));
         assert_eq!(cache.dirty_victim(0), None);
         assert_eq!(cache.access(Line(12), false).victim, Some(Victim { line: Line(4), is_dirty: false }));

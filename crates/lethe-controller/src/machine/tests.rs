@@ -1,6 +1,8 @@
 //! The promises of the machine: it answers every request under every option, its runs can be repeated, and its paths show what
 //! the rate and the leaves say, and nothing else.
 
+mod mutants;
+
 use super::*;
 use crate::configuration::Scheme;
 use crate::pace::Pace;
@@ -27,7 +29,7 @@ fn machine(configuration: &Configuration) -> Machine {
     Machine::new(configuration.clone(), Contents::Steady(History::Random), 1).expect("a sound configuration")
 }
 
-const SCHEMES: [Scheme; 7] = [
+const SCHEMES: [Scheme; 10] = [
     Scheme::Baseline,
     Scheme::IrAlloc,
     Scheme::IrStash,
@@ -35,6 +37,9 @@ const SCHEMES: [Scheme; 7] = [
     Scheme::IrOram,
     Scheme::LlcD,
     Scheme::LlcDStashAlloc,
+    Scheme::LlcDDwb,
+    Scheme::LlcDStashAllocDwb,
+    Scheme::Rho,
 ];
 
 /// Programs that could hardly differ more.
@@ -46,6 +51,8 @@ enum Program {
     Sweep,
     /// It loads and stores at random, as fast as it can.
     Random,
+    /// It stores at random, and rests for long in between.
+    Writes,
 }
 
 fn program(program: Program, misses: u64, seed: u64) -> impl Iterator<Item = Miss> {
@@ -54,6 +61,7 @@ fn program(program: Program, misses: u64, seed: u64) -> impl Iterator<Item = Mis
         let (instructions, kind, line) = match program {
             Program::Few => (300, Kind::Load, nth % 5 * 16),
             Program::Sweep => (5000, Kind::Store, nth * 3 % (2 << LEVELS)),
+            Program::Writes => (30_000, Kind::Store, random.next_u64() % (2 << LEVELS)),
             Program::Random => {
                 let draw = random.next_u64();
                 (
@@ -78,8 +86,10 @@ proptest! {
         misses in prop::collection::vec((0u32..400, any::<bool>(), 0u64..2 << LEVELS), 1..150),
         warm_up in 0u64..40,
     ) {
-        let pace = if pace == Pace::Free && matches!(scheme, Scheme::IrDwb | Scheme::IrOram) { Pace::FromEnd(500) } else { pace };
         let mut configuration = configuration(scheme, pace);
+        if configuration.early_write_backs && pace == Pace::Free {
+            configuration.pace = Pace::FromEnd(500);
+        }
         configuration.oram.hits = hits.unwrap_or(configuration.oram.hits);
         let kind = |stores| if stores { Kind::Store } else { Kind::Load };
         let trace: Vec<Miss> = misses
@@ -105,16 +115,25 @@ proptest! {
             prop_assert!(served <= loads + stores + written_back + early_lines);
         }
         prop_assert_eq!(outcome.counts.paths(), shown.len() as u64);
+        prop_assert!(trees_follow_the_pattern(&configuration, &shown));
         prop_assert_eq!(outcome.counts.fresh, 0, "every block is in the tree");
         let (again, shown_again) = run();
         prop_assert_eq!((again.cycles, again.counts, shown_again), (outcome.cycles, outcome.counts, shown));
     }
 }
 
+/// Tells whether each path is of the tree that the pattern says.
+fn trees_follow_the_pattern(configuration: &Configuration, shown: &[ShownPath]) -> bool {
+    let small = configuration.small_tree.as_ref().map_or(0, |small| small.paths as usize);
+    shown.iter().enumerate().all(|(nth, path)| (path.tree == Tree::Main) == (nth % (small + 1) == small))
+}
+
 /// A stash with hardly more room than for a path, and hits that bring PosMap blocks into it.
 #[test]
 fn background_evictions_make_room_and_come_at_the_rate() {
-    for scheme in [Scheme::Baseline, Scheme::IrStash, Scheme::IrOram, Scheme::LlcD] {
+    for scheme in
+        [Scheme::Baseline, Scheme::IrStash, Scheme::IrOram, Scheme::LlcD, Scheme::LlcDDwb, Scheme::Rho]
+    {
         let mut configuration = configuration(scheme, Pace::FromEnd(700));
         configuration.oram.stash = 58;
         let shown = paths_at_their_rate(&configuration, Program::Random, 3000);
@@ -125,52 +144,73 @@ fn background_evictions_make_room_and_come_at_the_rate() {
     }
 }
 
-/// Runs a program, and checks by a second account that every cycle of its paths follows from their leaves and the rate.
+/// Runs a program, and checks by a second account that every cycle of its paths follows from their leaves and the rate, and every
+/// tree from the pattern.
 fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misses: u64) -> Vec<ShownPath> {
     let mut shown = Vec::new();
-    let mut machine = Machine::new(configuration.clone(), Contents::Steady(History::Random), 1).unwrap();
-    machine.run(program(program_of, misses, 1), 0, |path| shown.push(path)).unwrap();
-    let (mut timer, mut last) = (timer(configuration).unwrap(), Last::default());
-    for path in &shown {
-        let start = configuration.pace.next(last);
-        let end = timer.path(start, path.leaf).unwrap().written;
-        assert_eq!((path.start, path.end), (start, end), "{program_of:?}");
-        last = Last { start, end };
-    }
+    machine(configuration).run(program(program_of, misses, 1), 0, |path| shown.push(path)).unwrap();
+    assert!(!is_found_out(configuration, &shown), "{program_of:?}");
     shown
+}
+
+/// Tells whether the second account finds anything that does not follow from the leaves, the rate and the pattern.
+fn is_found_out(configuration: &Configuration, shown: &[ShownPath]) -> bool {
+    let (mut timer, mut last) = (PathTimer::new(configuration).unwrap(), Last::default());
+    let cycles_follow = shown.iter().all(|path| {
+        let start = configuration.pace.next(last);
+        let end = timer.path(start, path.tree, path.leaf).unwrap().written;
+        last = Last { start, end };
+        (path.start, path.end) == (start, end)
+    });
+    !(cycles_follow && trees_follow_the_pattern(configuration, shown))
+}
+
+/// The leaves of a tree's paths, as bits of which `width` count, from the root on.
+fn leaves_of(configuration: &Configuration, shown: &[ShownPath], tree: Tree, width: u32) -> Vec<u64> {
+    let levels = match (tree, &configuration.small_tree) {
+        (Tree::Small, Some(small)) => small.levels,
+        _ => LEVELS,
+    };
+    let of_tree = shown.iter().filter(|path| path.tree == tree);
+    of_tree.map(|path| path.leaf.0 >> (levels - 1 - width)).collect()
 }
 
 /// The bits that two paths one after the other have in common, from the root on, tell nothing: half of all pairs have none, and
 /// so on.
-fn common_beginnings(shown: &[ShownPath], apart: usize) -> Finding {
-    let leaf_level = LEVELS - 1;
+fn common_beginnings(leaves: &[u64], apart: usize) -> Finding {
     let mut counts = vec![0u64; 16];
-    for (one, other) in shown.iter().zip(&shown[apart..]) {
-        counts[((one.leaf.0 ^ other.leaf.0) >> (leaf_level - 4)) as usize] += 1;
+    for (one, other) in leaves.iter().zip(&leaves[apart..]) {
+        counts[(one ^ other) as usize] += 1;
     }
     uniform(format!("leaves {apart} apart"), &counts)
 }
 
-fn leaves(shown: &[ShownPath]) -> Finding {
+fn uniform_leaves(leaves: &[u64]) -> Finding {
     let mut counts = vec![0u64; 32];
-    shown.iter().for_each(|path| counts[(path.leaf.0 >> (LEVELS - 6)) as usize] += 1);
+    leaves.iter().for_each(|leaf| counts[*leaf as usize] += 1);
     uniform("leaves".into(), &counts)
 }
 
-fn alarms(shown: &[ShownPath]) -> Vec<Finding> {
-    let pairs = (1..=8).map(|apart| common_beginnings(shown, apart));
-    pairs.chain([leaves(shown)]).filter(|finding| finding.log2_p < ALARM_LOG2).collect()
+fn alarms(configuration: &Configuration, shown: &[ShownPath]) -> Vec<Finding> {
+    let of_tree = |tree| {
+        let [short, long] = [4, 5].map(|width| leaves_of(configuration, shown, tree, width));
+        let apart = 1..=8.min(short.len().saturating_sub(1));
+        let pairs = apart.map(move |apart| common_beginnings(&short, apart));
+        pairs.chain([uniform_leaves(&long)]).collect::<Vec<_>>()
+    };
+    let all = [Tree::Main, Tree::Small].into_iter().flat_map(of_tree);
+    all.filter(|finding| finding.log2_p < ALARM_LOG2).collect()
 }
 
 #[test]
-fn under_a_fixed_rate_every_cycle_follows_from_the_leaves_whatever_the_program_does() {
+fn under_a_fixed_rate_every_cycle_and_tree_follow_from_the_leaves_whatever_the_program_does() {
     for scheme in SCHEMES {
         for pace in [Pace::FromStart(1500), Pace::FromEnd(700)] {
             let mut configuration = configuration(scheme, pace);
             configuration.oram.hits = TrustedHits::ReadThePath;
             for program in [Program::Few, Program::Sweep, Program::Random] {
                 let shown = paths_at_their_rate(&configuration, program, 500);
-                let alarms = alarms(&shown);
+                let alarms = alarms(&configuration, &shown);
                 assert!(alarms.is_empty(), "{scheme:?}, {pace:?}, {program:?}: {alarms:?}");
             }
         }
@@ -183,20 +223,9 @@ fn a_tree_top_that_saves_paths_shows_by_their_leaves_that_a_block_came_again_soo
     for scheme in [Scheme::Baseline, Scheme::IrStash] {
         let configuration = configuration(scheme, Pace::FromEnd(700));
         let shown = paths_at_their_rate(&configuration, Program::Few, 12_000);
-        let alarms = alarms(&shown);
+        let alarms = alarms(&configuration, &shown);
         assert!(!alarms.is_empty(), "{scheme:?}");
     }
-}
-
-/// Breaks a sequence of paths as a broken controller would, and tells whether the account finds it out.
-fn is_found_out(configuration: &Configuration, shown: &[ShownPath]) -> bool {
-    let (mut timer, mut last) = (timer(configuration).unwrap(), Last::default());
-    shown.iter().any(|path| {
-        let start = configuration.pace.next(last);
-        let end = timer.path(start, path.leaf).unwrap().written;
-        last = Last { start, end };
-        (path.start, path.end) != (start, end)
-    })
 }
 
 #[test]

@@ -94,6 +94,19 @@ impl Slots {
         free.map(|slot| *slot = word(block, leaf)).is_some()
     }
 
+    /// Takes a block out of its path; `false` if it is not there.
+    pub(crate) fn take(&mut self, block: BlockId, leaf: Leaf) -> bool {
+        let wanted = word(block, leaf);
+        for level in (self.top..=self.leaf_level().0).rev() {
+            let range = self.range(level, leaf.0 >> (self.leaf_level().0 - level));
+            if let Some(slot) = self.words[range].iter_mut().find(|word| **word == wanted) {
+                *slot = 0;
+                return true;
+            }
+        }
+        false
+    }
+
     fn range(&self, level: u32, index: u64) -> Range<usize> {
         let (size, first) = self.levels[(level - self.top) as usize];
         let start = first + index as usize * size as usize;
@@ -114,6 +127,8 @@ mod tests {
         assert!(!slots.put(2, BlockId(2), Leaf(5)));
         assert_eq!(slots.bucket(1, 1).collect::<Vec<_>>(), [Some((block, leaf))]);
         assert_eq!(slots.utilisation(), [0.5, 0.25, 0.0]);
+        assert!(slots.take(BlockId(1), Leaf(5)) && !slots.take(BlockId(1), Leaf(5)));
+        assert_eq!(slots.utilisation(), [0.5, 0.125, 0.0]);
         slots.replace(2, 2, [None, Some((BlockId(7), Leaf(4)))].into_iter());
         assert_eq!(slots.bucket(2, 2).collect::<Vec<_>>(), [None, Some((BlockId(7), Leaf(4)))]);
     }

@@ -13,6 +13,7 @@ pub mod path;
 pub mod plain;
 pub mod practical_os;
 pub mod raw;
+pub mod rho;
 pub mod ring;
 pub mod root;
 pub mod square_root;

@@ -18,7 +18,7 @@ pub(super) enum LabScheme {
 }
 
 /// The names of the schemes.
-pub(super) const NAMES: [(&str, LabScheme); 13] = [
+pub(super) const NAMES: [(&str, LabScheme); 16] = [
     ("baseline", LabScheme::Paper(Scheme::Baseline)),
     ("ir-alloc", LabScheme::Paper(Scheme::IrAlloc)),
     ("ir-stash", LabScheme::Paper(Scheme::IrStash)),
@@ -26,6 +26,9 @@ pub(super) const NAMES: [(&str, LabScheme); 13] = [
     ("ir-oram", LabScheme::Paper(Scheme::IrOram)),
     ("llc-d", LabScheme::Paper(Scheme::LlcD)),
     ("llc-d-stash-alloc", LabScheme::Paper(Scheme::LlcDStashAlloc)),
+    ("llc-d-dwb", LabScheme::Paper(Scheme::LlcDDwb)),
+    ("llc-d-stash-alloc-dwb", LabScheme::Paper(Scheme::LlcDStashAllocDwb)),
+    ("rho", LabScheme::Paper(Scheme::Rho)),
     ("ir-alloc1", LabScheme::Sizes(1)),
     ("ir-alloc2", LabScheme::Sizes(2)),
     ("ir-alloc3", LabScheme::Sizes(3)),
@@ -89,7 +92,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             // Without a rate there are no dummies to put to use.
             if !pace.has_dummies() && options.schemes.is_empty() {
                 configuration.early_write_backs = false;
-                if name == "ir-dwb" {
+                if name.ends_with("-dwb") {
                     continue;
                 }
             }
@@ -143,7 +146,7 @@ mod tests {
             let all = configurations(&options).unwrap();
             assert_eq!(
                 all.len(),
-                2 * (NAMES.len() + UNDER_EVERY_RATE.len()) - 1,
+                2 * (NAMES.len() + UNDER_EVERY_RATE.len()) - 3,
                 "without a rate there is no IR-DWB"
             );
         }
@@ -160,6 +163,14 @@ mod tests {
         assert!(said(tight.clone()).contains("too fast"));
         tight.paces = vec![Pace::Free];
         assert!(said(Options { schemes: vec!["ir-dwb".into()], ..tight.clone() }).contains("choose a rate"));
+        let mut small = Options { paces: vec![Pace::Free], ..named("rho") };
+        small.set("rho-sets=100000000").unwrap();
+        assert!(said(small.clone()).contains("the small tree is impossible"));
+        small.set("rho-sets=1000000").unwrap();
+        assert!(said(small.clone()).contains("too small"));
+        small.set("rho-sets=16000").unwrap();
+        small.set("llc-d=1").unwrap();
+        assert!(said(small).contains("neither"));
         tight.set("z=20-24:1").unwrap();
         assert!(said(tight).contains("too small"));
     }

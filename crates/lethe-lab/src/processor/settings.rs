@@ -1,6 +1,6 @@
 //! Changes of a configuration by `KEY=VALUE`.
 
-use lethe_controller::configuration::Configuration;
+use lethe_controller::configuration::{Configuration, SmallTreeConfiguration};
 use lethe_core::schemes::freecursive::TrustedHits;
 use std::str::FromStr;
 
@@ -42,10 +42,22 @@ pub enum Key {
     Dwb,
     /// 1 for delayed remapping.
     LlcD,
+    /// Levels of the small tree, where there is one.
+    RhoLevels,
+    /// Blocks of its buckets.
+    RhoZ,
+    /// Levels of it on the trusted side.
+    RhoTop,
+    /// Paths of it for one of the main tree.
+    RhoPaths,
+    /// Sets of its tags.
+    RhoSets,
+    /// Tags of a set.
+    RhoWays,
 }
 
 /// The names of the numbers.
-const KEYS: [(&str, Key); 12] = [
+const KEYS: [(&str, Key); 18] = [
     ("top", Key::Top),
     ("top-ways", Key::TopWays),
     ("stash", Key::Stash),
@@ -58,6 +70,12 @@ const KEYS: [(&str, Key); 12] = [
     ("llc", Key::Llc),
     ("dwb", Key::Dwb),
     ("llc-d", Key::LlcD),
+    ("rho-levels", Key::RhoLevels),
+    ("rho-z", Key::RhoZ),
+    ("rho-top", Key::RhoTop),
+    ("rho-paths", Key::RhoPaths),
+    ("rho-sets", Key::RhoSets),
+    ("rho-ways", Key::RhoWays),
 ];
 
 /// The names of the uses of hits.
@@ -129,14 +147,33 @@ impl Setting {
                 Key::Llc => configuration.cache_bytes = *number,
                 Key::Dwb => configuration.early_write_backs = *number > 0,
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
+                _ => {
+                    let of_small =
+                        configuration.small_tree.as_mut().and_then(|tree| of_small_tree(*key, tree));
+                    of_small.into_iter().for_each(|field| *field = small(*number));
+                }
             },
         }
+    }
+}
+
+/// The number of a small tree that a key stands for.
+fn of_small_tree(key: Key, tree: &mut SmallTreeConfiguration) -> Option<&mut u32> {
+    match key {
+        Key::RhoLevels => Some(&mut tree.levels),
+        Key::RhoZ => Some(&mut tree.blocks_per_bucket),
+        Key::RhoTop => Some(&mut tree.top_levels),
+        Key::RhoPaths => Some(&mut tree.paths),
+        Key::RhoSets => Some(&mut tree.sets),
+        Key::RhoWays => Some(&mut tree.ways),
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lethe_controller::configuration::Scheme;
 
     #[test]
     fn settings_are_read_or_refused_with_what_can_be_written() {
@@ -159,7 +196,7 @@ mod tests {
     #[test]
     fn every_number_changes_the_configuration() {
         for (name, key) in KEYS {
-            let before = Configuration::baseline(25);
+            let before = Configuration::baseline(25).with_scheme(Scheme::Rho);
             let mut after = before.clone();
             Setting::Number(key, 3).apply(&mut after);
             assert_ne!(after, before, "{name}");

@@ -1,8 +1,8 @@
 //! The positions of all blocks of the address space, each where it is kept.
 
 use super::address_space::{AddressSpace, Keeper};
-use super::look_aside::LookAside;
 use super::parameters::PositionsKept;
+use crate::look_aside::LookAside;
 use crate::position_map::flat::Positions;
 use crate::words::{BlockId, Leaf};
 use alloc::vec::Vec;

@@ -31,7 +31,6 @@
 
 mod address_space;
 mod labels;
-mod look_aside;
 mod next;
 mod parameters;
 mod steps;
@@ -42,6 +41,7 @@ pub use parameters::{FreecursiveParameters, FreecursiveParametersError, Position
 
 use crate::admission;
 use crate::condition::Condition;
+use crate::look_aside::LookAside;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::flat::Positions;
 use crate::position_map::handed::HandedPositions;
@@ -53,7 +53,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use labels::Labels;
-use look_aside::LookAside;
 use rand_core::{RngCore, SeedableRng};
 
 /// A Freecursive ORAM over a store and randomness of the caller's choice.

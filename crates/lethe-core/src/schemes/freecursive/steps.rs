@@ -122,9 +122,32 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// # Errors
     /// [`OramError::Contradiction`], if a PosMap block is lacking or the block is there; [`OramError::StashFull`].
     pub fn put_block_in(&self, block: BlockId, payload: &[u8]) -> Result<(), OramError<S::Error>> {
+        let leaf = self.remap_ahead(block)?;
+        self.put_block_in_at(block, leaf, payload)
+    }
+
+    /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_at) later, so that its PosMap block
+    /// need not be at hand then. Nothing may be lacking for it now. It shows nothing.
+    ///
+    /// # Errors
+    /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is lacking.
+    pub fn remap_ahead(&self, block: BlockId) -> Result<Leaf, OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
-        let Handed { new, .. } = self.remap(block)?;
-        self.tree.put_in(block, new, payload)
+        Ok(self.remap(block)?.new)
+    }
+
+    /// Puts a block in that was taken out, with the position that it was given since. It shows nothing.
+    ///
+    /// # Errors
+    /// [`OramError::Contradiction`], if the block is there; [`OramError::StashFull`].
+    pub fn put_block_in_at(
+        &self,
+        block: BlockId,
+        leaf: Leaf,
+        payload: &[u8],
+    ) -> Result<(), OramError<S::Error>> {
+        check_block(block, self.parameters.capacity)?;
+        self.tree.put_in(block, leaf, payload)
     }
 
     /// The place of a block on the trusted side, if it is there and that can be told. Secret: only simulations look.

@@ -139,6 +139,11 @@ impl TreeTop {
         self.sets.as_mut().is_none_or(|sets| sets.reserve(block))
     }
 
+    /// The times that a block found its set of the index full.
+    pub(super) fn refusals(&self) -> u64 {
+        self.sets.as_ref().map_or(0, |sets| sets.refusals)
+    }
+
     /// The entry of an empty bucket for its `nth` block, for which a place is reserved.
     pub(super) fn put(&mut self, bucket: Bucket, nth: usize, block: BlockId) -> &mut [u8] {
         let start = self.start(bucket) + nth * self.entry_bytes;
@@ -212,6 +217,7 @@ impl TreeTop {
 struct Sets {
     ways: Vec<Way>,
     per_set: usize,
+    refusals: u64,
 }
 
 /// A block of the index, as its number and one, and the first byte of its entry; zeros if there is none.
@@ -228,7 +234,7 @@ impl Sets {
         range::check(&[("ways of the tree top", per_set.into(), 1, most)])?;
         let per_set = per_set as usize;
         let sets = blocks.div_ceil(per_set).next_power_of_two();
-        Ok(Sets { ways: vec![Way::default(); sets * per_set], per_set })
+        Ok(Sets { ways: vec![Way::default(); sets * per_set], per_set, refusals: 0 })
     }
 
     fn set(&self, block: BlockId) -> core::ops::Range<usize> {
@@ -244,7 +250,10 @@ impl Sets {
     }
 
     fn reserve(&mut self, block: BlockId) -> bool {
-        let Some(way) = self.way(block, 0) else { return false };
+        let Some(way) = self.way(block, 0) else {
+            self.refusals += 1;
+            return false;
+        };
         way.block = block.0 + 1;
         true
     }
@@ -303,6 +312,7 @@ mod tests {
         let mut top = top(Some(1));
         assert!(put(&mut top, 11, 0, 1));
         assert!(!top.reserve(BlockId(1)), "its set of one way is full");
+        assert_eq!(top.refusals(), 1);
         let mut taken = Vec::new();
         top.empty(Bucket(11), |block, leaf, payload| taken.push((block, leaf, payload.to_vec())));
         assert_eq!(taken, [(BlockId(1), Leaf(1), vec![1])]);

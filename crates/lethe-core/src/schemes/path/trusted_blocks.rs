@@ -91,6 +91,11 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
         stash.chain(state.tree_top.blocks()).collect()
     }
 
+    /// The times that a block stayed in the stash because its set of the tree top's index was full. Secret: only simulations look.
+    pub fn index_refusals(&self) -> u64 {
+        self.state.borrow().tree_top.refusals()
+    }
+
     /// Lets `serve` read and change the payload of a block, if it is on the trusted side. Returns where it was.
     ///
     /// # Errors

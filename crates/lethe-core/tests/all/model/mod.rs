@@ -13,6 +13,7 @@ mod path_emergencies;
 mod path_trace;
 mod practical_os;
 mod recursive;
+mod rho;
 mod root;
 pub(crate) mod setup;
 mod square_root;

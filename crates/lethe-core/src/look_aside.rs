@@ -1,4 +1,5 @@
-//! The PLB, the PosMap look-aside buffer: PosMap blocks on the trusted side, each of which is nowhere else.
+//! The PLB, the PosMap look-aside buffer: PosMap blocks on the trusted side, each of which is nowhere else. With payloads of another
+//! kind it is a tag array that keeps leaves.
 
 use crate::words::{BlockId, Leaf};
 use alloc::vec;
@@ -6,7 +7,7 @@ use alloc::vec::Vec;
 
 /// A cache of PosMap blocks by their number, set-associative, with the least recently used block of a set going first. One way
 /// makes it direct-mapped.
-pub(super) struct LookAside {
+pub(crate) struct LookAside {
     lines: Vec<Line>,
     payloads: Vec<u8>,
     block_bytes: usize,
@@ -25,18 +26,18 @@ struct Line {
 
 /// The place of a block in the buffer, until another one is put there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place(usize);
+pub(crate) struct Place(usize);
 
 /// A block that has to leave the buffer.
-pub(super) struct Victim<'a> {
-    pub(super) block: BlockId,
-    pub(super) leaf: Leaf,
-    pub(super) payload: &'a [u8],
+pub(crate) struct Victim<'a> {
+    pub(crate) block: BlockId,
+    pub(crate) leaf: Leaf,
+    pub(crate) payload: &'a [u8],
 }
 
 impl LookAside {
     /// An empty buffer of `lines` blocks in sets of `ways`.
-    pub(super) fn new(lines: u32, ways: u32, block_bytes: u32) -> Self {
+    pub(crate) fn new(lines: u32, ways: u32, block_bytes: u32) -> Self {
         let block_bytes = block_bytes as usize;
         LookAside {
             lines: vec![Line::default(); lines as usize],
@@ -48,23 +49,23 @@ impl LookAside {
     }
 
     /// Bytes that it occupies.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.payloads.len() + self.lines.len() * size_of::<Line>()
     }
 
     /// The place of a block, if it is here. The order of its set stays as it is.
-    pub(super) fn place(&self, block: BlockId) -> Option<Place> {
+    pub(crate) fn place(&self, block: BlockId) -> Option<Place> {
         self.set(block).find(|at| self.lines[*at].block == block.0 + 1).map(Place)
     }
 
     /// Makes the block at a place the most recently used one of its set.
-    pub(super) fn touch(&mut self, Place(at): Place) {
+    pub(crate) fn touch(&mut self, Place(at): Place) {
         self.uses += 1;
         self.lines[at].used = self.uses;
     }
 
     /// The place that a block would take, and what is there now.
-    pub(super) fn victim(&self, block: BlockId) -> (Place, Option<Victim<'_>>) {
+    pub(crate) fn victim(&self, block: BlockId) -> (Place, Option<Victim<'_>>) {
         let place = Place(self.set(block).min_by_key(|at| self.lines[*at].used).expect("a set has ways"));
         let line = self.lines[place.0];
         let victim = line.block.checked_sub(1).map(|block| Victim {
@@ -76,19 +77,24 @@ impl LookAside {
     }
 
     /// Puts a block at a place, over what was there.
-    pub(super) fn put(&mut self, Place(at): Place, block: BlockId, leaf: Leaf, payload: &[u8]) {
+    pub(crate) fn put(&mut self, Place(at): Place, block: BlockId, leaf: Leaf, payload: &[u8]) {
         self.uses += 1;
         self.lines[at] = Line { block: block.0 + 1, leaf: leaf.0 as u32, used: self.uses };
         self.payload_mut(Place(at)).copy_from_slice(payload);
     }
 
+    /// The leaf of the block at a place.
+    pub(crate) fn leaf(&self, Place(at): Place) -> Leaf {
+        Leaf(self.lines[at].leaf.into())
+    }
+
     /// The payload at a place.
-    pub(super) fn payload(&self, Place(at): Place) -> &[u8] {
+    pub(crate) fn payload(&self, Place(at): Place) -> &[u8] {
         &self.payloads[at * self.block_bytes..(at + 1) * self.block_bytes]
     }
 
     /// The payload at a place, to be changed.
-    pub(super) fn payload_mut(&mut self, Place(at): Place) -> &mut [u8] {
+    pub(crate) fn payload_mut(&mut self, Place(at): Place) -> &mut [u8] {
         &mut self.payloads[at * self.block_bytes..(at + 1) * self.block_bytes]
     }
 

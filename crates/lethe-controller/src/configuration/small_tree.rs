@@ -1,0 +1,87 @@
+//! The configuration of ρ's small tree.
+
+use super::ConfigurationError;
+use lethe_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
+use lethe_core::schemes::rho::SmallTreeParameters;
+use lethe_core::words::Level;
+
+/// A small tree before the main one (Nagarajan et al., ASPLOS 2019), as IR-ORAM is compared with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmallTreeConfiguration {
+    /// L, levels of the tree: 2 to 32.
+    pub levels: u32,
+    /// Z, blocks of a bucket: 1 to 64.
+    pub blocks_per_bucket: u32,
+    /// Levels on the trusted side.
+    pub top_levels: u32,
+    /// Sets of the tags.
+    pub sets: u32,
+    /// Tags of a set.
+    pub ways: u32,
+    /// The most blocks that may be on their way back into the main tree: at least 1.
+    pub leaving: u32,
+    /// Blocks of its stash, with a path that was read: beyond that come background evictions.
+    pub stash: u32,
+    /// Paths of the small tree for one of the main tree: at least 1.
+    pub paths: u32,
+}
+
+/// The least Z that Path ORAM takes as the size of the largest bucket for a tree of any height.
+const NOMINAL: u32 = 4;
+
+impl SmallTreeConfiguration {
+    /// IR-ORAM's: L = 19 and Z = 2, two paths of it for one of the main tree, and 16,000 sets of 10 tags as in the code of its authors,
+    /// beside a main tree of 25 levels; beside another one it has as many levels fewer, and tags in proportion. Neither says whether
+    /// levels of it are on chip: none are here.
+    pub fn beside(levels: u32) -> Self {
+        let fewer = 25u32.saturating_sub(levels);
+        SmallTreeConfiguration {
+            levels: levels.saturating_sub(6).max(2),
+            blocks_per_bucket: 2,
+            top_levels: 0,
+            sets: 16_000u32.checked_shr(fewer).unwrap_or(0).max(1),
+            ways: 10,
+            leaving: 8,
+            stash: 200,
+            paths: 2,
+        }
+    }
+
+    /// The parameters of the tree in the core.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn parameters(&self) -> Result<SmallTreeParameters, ConfigurationError> {
+        let SmallTreeConfiguration { levels, top_levels: top, .. } = *self;
+        if !(2..=32).contains(&levels) || top >= levels {
+            return Err(ConfigurationError::SmallLevels { levels, top });
+        }
+        if self.paths == 0 {
+            return Err(ConfigurationError::NoSmallPaths);
+        }
+        let tree = PathParameters {
+            capacity: u64::from(self.sets) * u64::from(self.ways) + u64::from(self.leaving),
+            block_bytes: 0,
+            leaf_level: Level(levels - 1),
+            top: Level(0),
+            blocks_per_bucket: self.blocks_per_bucket.max(NOMINAL),
+            max_batch: 1,
+            stash_bound: self.stash,
+        };
+        let of_all = (Level(0), Level(levels - 1), self.blocks_per_bucket);
+        let tree = BucketsByLevel::uniform(tree)
+            .and_then(|tree| tree.with(&[of_all]))
+            .map_err(|refused| ConfigurationError::SmallTree(refused.into()))?;
+        let tree_top = TreeTopParameters { levels: top, ways: None };
+        let parameters = SmallTreeParameters { sets: self.sets, ways: self.ways, tree, tree_top };
+        parameters.validate()?;
+        Ok(parameters)
+    }
+
+    /// Z by level, 0 for the levels on the trusted side: the slots of a path in memory.
+    pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
+        let mut slots = self.parameters()?.tree.blocks().to_vec();
+        slots[..self.top_levels as usize].fill(0);
+        Ok(slots)
+    }
+}

@@ -1,0 +1,37 @@
+//! Faults of a controller that tests give it on purpose, to see that they show. In what is not a test there are none.
+
+/// A controller that is broken in one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A request that the tree top answers lets a turn pass without a path.
+    HitSkipsItsTurn,
+    /// A path that brings a PosMap block begins later than others: a third kind of path.
+    PosMapComesLater,
+    /// A set of the tree top's index that is full makes a path be read and written again.
+    FullSetShows,
+    /// Early write-backs do not wait for the turn of a dummy.
+    EarlyWorkComesEarly,
+    /// The tree of the next path is the one that a request waits for, if there is room for its block.
+    NoPattern,
+}
+
+/// The fault of a machine, if it has one.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    #[cfg(test)]
+    pub(crate) only: Option<Fault>,
+}
+
+impl Faults {
+    /// Tells whether the machine has this fault.
+    #[cfg(test)]
+    pub(crate) fn has(&self, fault: Fault) -> bool {
+        self.only == Some(fault)
+    }
+
+    /// Tells whether the machine has this fault.
+    #[cfg(not(test))]
+    pub(crate) const fn has(&self, _: Fault) -> bool {
+        false
+    }
+}

@@ -1,0 +1,265 @@
+//! A machine at work: which path comes next, and when.
+
+use super::fault::Fault;
+use super::{Machine, Outcome, RunError, ShownPath};
+use crate::counts::PathKind;
+use crate::early_write_back::EarlyWriteBack;
+use crate::memory_side::{Ahead, Want};
+use crate::pace::Last;
+use crate::path_side::{PathSide, Step};
+use crate::pattern::Tree;
+use crate::small_side::SmallSide;
+use lethe_core::words::BlockId;
+use lethe_processor::processor::{Next, Processor, Reason, Request};
+use lethe_processor::trace::Miss;
+use lethe_processor::units::Cycle;
+use std::collections::VecDeque;
+
+/// A machine at work.
+pub(super) struct Run<'a, T, W> {
+    machine: &'a mut Machine,
+    /// The processor, whose clock stands at 0 when the run begins.
+    processor: Processor<T>,
+    /// The cycle of the machine at which the run begins.
+    begin: Cycle,
+    /// Requests that were made and not answered, in their order.
+    queue: VecDeque<Request>,
+    early: Option<EarlyWriteBack>,
+    watch: W,
+}
+
+impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
+    pub(super) fn new(machine: &'a mut Machine, processor: Processor<T>, begin: Cycle, watch: W) -> Self {
+        let configuration = &machine.configuration;
+        let early = configuration
+            .early_write_backs
+            .then(|| EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping));
+        Run { machine, processor, begin, queue: VecDeque::new(), early, watch }
+    }
+
+    pub(super) fn finish(mut self) -> Result<Outcome, RunError> {
+        let cycles = loop {
+            let tree = self.turn();
+            let Machine { configuration, last, .. } = &*self.machine;
+            let (start, mut dummy) = (configuration.pace.next(*last), configuration.pace.dummy(*last));
+            if self.machine.faults.has(Fault::EarlyWorkComesEarly) {
+                dummy = self.early_fault(start, dummy);
+            }
+            if self.machine.memory.is_too_full(tree) {
+                let step = self.machine.memory.evict(tree)?;
+                self.path(start, tree, step, None)?;
+                continue;
+            }
+            if let Some(end) = self.receive(dummy.unwrap_or(start))? {
+                break end;
+            }
+            match (self.queue.front(), dummy) {
+                // A request that is made later must not put the dummy off.
+                (Some(request), dummy) if dummy.is_none_or(|dummy| request.at <= dummy) => {
+                    self.serve(start.max(request.at))?;
+                }
+                (_, Some(dummy)) => self.fill(dummy, tree)?,
+                (_, None) => {
+                    if let Some(end) = self.receive(Cycle(u64::MAX))? {
+                        break end;
+                    }
+                }
+            }
+        };
+        let (work, energy) = self.machine.timer.work(Cycle(self.begin.0 + cycles.0));
+        let counts = std::mem::take(&mut self.machine.memory.main.counts);
+        Ok(Outcome { cycles, counts, processor: self.processor.counts(), work, energy })
+    }
+
+    /// The tree of the next path, which the pattern says.
+    fn turn(&self) -> Tree {
+        let Machine { memory, pattern, faults, .. } = &*self.machine;
+        if faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallSide::has_room) {
+            return self.queue.front().map_or(Tree::Small, |request| memory.tree_of(BlockId(request.line.0)));
+        }
+        pattern.tree()
+    }
+
+    /// The cycle of a dummy in a machine whose early work does not wait for it.
+    fn early_fault(&mut self, start: Cycle, dummy: Option<Cycle>) -> Option<Cycle> {
+        let Machine { random, last, .. } = &mut *self.machine;
+        let line = self.early.as_mut()?.line(self.processor.cache(), start, random);
+        if line.is_some() { Some(last.end) } else { dummy }
+    }
+
+    /// Takes the requests in that are made before a cycle, and answers those at once that need no path. Without a limit it takes
+    /// one. Returns the end of the program, if it has come.
+    fn receive(&mut self, limit: Cycle) -> Result<Option<Cycle>, RunError> {
+        loop {
+            match self.processor.advance_to(Cycle(limit.0 - self.begin.0)) {
+                Next::Request(mut request) => {
+                    request.at.0 += self.begin.0;
+                    self.machine.check(request.line)?;
+                    // Requests for a line are answered in their order.
+                    let waits = self.queue.iter().any(|other| other.line == request.line);
+                    if !(waits && self.want(&request) == Want::PutIn) && self.is_answered(&request)? {
+                        self.answer_at_once(&request, request.at);
+                    } else {
+                        self.queue.push_back(request);
+                    }
+                    if limit == Cycle(u64::MAX) {
+                        return Ok(None);
+                    }
+                }
+                Next::Waits | Next::Reached => return Ok(None),
+                Next::Done(end) if self.queue.is_empty() => return Ok(Some(end)),
+                Next::Done(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// Serves a request without a path, if it needs none.
+    fn is_answered(&mut self, request: &Request) -> Result<bool, RunError> {
+        let (block, want) = (BlockId(request.line.0), self.want(request));
+        let (memory, cache) = (&mut self.machine.memory, self.processor.cache());
+        if want == Want::PutIn
+            && let Some(early) = &mut self.early
+            && let Some(leaf) = early.leaf(cache, request.line)
+        {
+            let is_in = memory.main.put_in_at(block, leaf)?;
+            if is_in {
+                early.forget(cache, request.line);
+            }
+            return Ok(is_in);
+        }
+        Ok(memory.answer(block, want)?)
+    }
+
+    /// Answers a request without a path.
+    fn answer_at_once(&mut self, request: &Request, at: Cycle) {
+        self.answer(request, Cycle(at.0 + self.machine.configuration.hit_cycles));
+    }
+
+    fn answer(&mut self, request: &Request, at: Cycle) {
+        self.processor.answer(request, Cycle(at.0 - self.begin.0));
+    }
+
+    fn want(&self, request: &Request) -> Want {
+        match (request.reason, self.machine.configuration.delayed_remapping) {
+            (_, false) => Want::Access,
+            (Reason::Load | Reason::Store, true) => Want::TakeOut,
+            (Reason::WriteBack | Reason::GiveBack, true) => Want::PutIn,
+        }
+    }
+
+    /// Does a step for the request that has waited longest of those which need a path of the tree whose turn it is, and fills
+    /// the turn if there is none.
+    fn serve(&mut self, start: Cycle) -> Result<(), RunError> {
+        let (tree, memory) = (self.turn(), &mut self.machine.memory);
+        if memory.is_full_of_leaving()
+            && let Some(step) = memory.leave(tree)?
+        {
+            return self.path(start, tree, step, None);
+        }
+        let needs_it = |request: &Request| memory.tree_of(BlockId(request.line.0)) == tree;
+        let first = self.queue.iter().position(|request| request.at <= start && needs_it(request));
+        let Some((nth, request)) = first.map(|nth| (nth, self.queue[nth])) else {
+            return self.fill(start, tree);
+        };
+        if self.is_answered(&request)? {
+            return self.answered(start, nth);
+        }
+        let want = self.want(&request);
+        match self.machine.memory.step(BlockId(request.line.0), want)? {
+            Step::Answered => self.answered(start, nth),
+            // A background eviction comes first.
+            Step::TooFull if self.machine.memory.is_too_full(tree) => Ok(()),
+            Step::TooFull => self.fill(start, tree),
+            step => self.path(start, tree, step, Some(nth)),
+        }
+    }
+
+    /// Answers the `nth` request that waits without a path, in a turn that something else may use.
+    fn answered(&mut self, start: Cycle, nth: usize) -> Result<(), RunError> {
+        if let Some(request) = self.queue.remove(nth) {
+            self.answer_at_once(&request, start);
+        }
+        if self.machine.faults.has(Fault::HitSkipsItsTurn) {
+            self.machine.last = Last { start, end: start };
+        }
+        Ok(())
+    }
+
+    /// Fills the turn of a path that nothing waits for: with a step of an early write-back or for a block that leaves the small tree,
+    /// or a dummy.
+    fn fill(&mut self, start: Cycle, tree: Tree) -> Result<(), RunError> {
+        let step = match self.early_step(start)? {
+            Some(step) => Some(step),
+            None => self.machine.memory.leave(tree)?,
+        };
+        let step = match step {
+            Some(step) => step,
+            None => self.machine.memory.dummy(tree)?,
+        };
+        self.path(start, tree, step, None)
+    }
+
+    /// Does a step for the line that goes next from the cache; `None` if there is none, or it needed no path.
+    fn early_step(&mut self, now: Cycle) -> Result<Option<Step>, RunError> {
+        let Machine { memory, random, configuration, .. } = &mut *self.machine;
+        let Some(early) = &mut self.early else { return Ok(None) };
+        let memory = &mut memory.main;
+        while let Some(line) = early.line(self.processor.cache(), now, random) {
+            let step = if configuration.delayed_remapping {
+                // The block of a line that a request waits for may still be in the tree.
+                if self.queue.iter().any(|request| request.line == line) {
+                    return Ok(None);
+                }
+                match memory.remap_ahead(BlockId(line.0))? {
+                    Ahead::Drawn(leaf) => {
+                        early.remapped(leaf);
+                        memory.counts.early_lines += 1;
+                        continue;
+                    }
+                    Ahead::NotYet(step) => step,
+                }
+            } else {
+                let step = memory.step(BlockId(line.0), Want::Access)?;
+                if !matches!(step, Step::TooFull | Step::Path { kind: PathKind::PosMap(_), .. }) {
+                    self.processor.cache_mut().clean(line);
+                    early.done();
+                    memory.counts.early_lines += 1;
+                }
+                step
+            };
+            return Ok(match step {
+                Step::Answered | Step::TooFull => None,
+                Step::Path { leaf, .. } => Some(Step::Path { leaf, kind: PathKind::Early }),
+            });
+        }
+        Ok(None)
+    }
+
+    /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that waits.
+    fn path(&mut self, start: Cycle, tree: Tree, step: Step, nth: Option<usize>) -> Result<(), RunError> {
+        let Step::Path { leaf, kind } = step else { return Ok(()) };
+        let Machine { memory, timer, last, pattern, faults, .. } = &mut *self.machine;
+        let is_late = matches!(kind, PathKind::PosMap(_)) && faults.has(Fault::PosMapComesLater);
+        let start = Cycle(start.0 + if is_late { 64 } else { 0 });
+        let refusals = memory.main.tree().index_refusals();
+        memory.main.counts.add_path(tree, kind);
+        let times = timer.path(start, tree, leaf)?;
+        if kind != PathKind::Background {
+            memory.write_back(tree)?;
+        }
+        *last = Last { start, end: times.written };
+        pattern.pass();
+        (self.watch)(ShownPath { start, end: times.written, tree, leaf });
+        if faults.has(Fault::FullSetShows) && memory.main.tree().index_refusals() > refusals {
+            let (start, end) = (last.end, timer.path(last.end, tree, leaf)?.written);
+            *last = Last { start, end };
+            (self.watch)(ShownPath { start, end, tree, leaf });
+        }
+        if let Some(nth) = nth.filter(|_| kind == PathKind::Data)
+            && let Some(request) = self.queue.remove(nth)
+        {
+            self.answer(&request, times.read);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! A Path ORAM over its store, and the paths that it shows: what the trees of a machine have in common.
+
+use crate::counts::PathKind;
+use crate::tree::store::TreeStore;
+use futures_util::FutureExt;
+use lethe_core::oram::{Oram, OramError};
+use lethe_core::position_map::handed::HandedPositions;
+use lethe_core::schemes::path::PathOram;
+use lethe_core::words::{BlockId, Leaf};
+use rand_chacha::ChaCha8Rng;
+use std::convert::Infallible;
+
+/// The most background evictions that make room for one block while a tree is filled.
+const MOST_EVICTIONS: usize = 10_000;
+
+pub(crate) type Failure = OramError<Infallible>;
+
+/// A tree whose positions a front end hands in.
+pub(crate) type HandedTree = PathOram<TreeStore, HandedPositions<Infallible>, ChaCha8Rng>;
+
+/// A step towards a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The block is served, without a path.
+    Answered,
+    /// Nothing was done but that PosMap blocks came into the buffer: now there is no room for what a path brings.
+    TooFull,
+    /// A path was read; the block is served if the path is its own.
+    Path { leaf: Leaf, kind: PathKind },
+}
+
+/// The store answers at once, so that one poll ends every operation.
+pub(crate) fn now<T>(operation: impl Future<Output = T>) -> T {
+    operation.now_or_never().expect("the store answers at once")
+}
+
+/// A tree of the machine.
+pub(crate) trait PathSide {
+    fn tree(&self) -> &HandedTree;
+
+    fn store(&self) -> &TreeStore;
+
+    /// Reads a path for nothing, or for a background eviction if the stash is too full.
+    fn dummy(&self) -> Result<Step, Failure> {
+        if self.is_too_full() {
+            return self.evict();
+        }
+        now(self.tree().dummy())?;
+        Ok(self.path(PathKind::Dummy))
+    }
+
+    /// Writes the path back that was read.
+    fn write_back(&self) -> Result<(), Failure> {
+        now(self.tree().idle())?;
+        self.store().take_shown();
+        Ok(())
+    }
+
+    /// Tells whether the stash needs a background eviction.
+    fn is_too_full(&self) -> bool {
+        self.tree().must_idle()
+    }
+
+    /// Does a background eviction: a path that is written back at once.
+    fn evict(&self) -> Result<Step, Failure> {
+        now(self.tree().idle())?;
+        Ok(self.path(PathKind::Background))
+    }
+
+    /// The path that was read.
+    fn path(&self, kind: PathKind) -> Step {
+        let shown = self.store().take_shown();
+        debug_assert_eq!(shown.read, 1, "a step reads one path");
+        Step::Path { leaf: shown.path.expect("the step read a path"), kind }
+    }
+
+    /// Takes in the blocks of the trusted side: into the tree top as far as it goes, and into the stash. What has no room there sinks by
+    /// background evictions.
+    fn take_in(&self, trusted: Vec<(BlockId, Leaf)>) -> Result<(), Failure> {
+        for (block, leaf) in trusted {
+            if self.tree().put_in_tree_top(block, leaf)? {
+                continue;
+            }
+            for _ in 0..MOST_EVICTIONS {
+                if !self.is_too_full() {
+                    break;
+                }
+                self.evict()?;
+            }
+            self.tree().put_in(block, leaf, &[])?;
+        }
+        Ok(())
+    }
+}

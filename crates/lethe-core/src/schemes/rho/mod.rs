@@ -1,0 +1,253 @@
+//! The small tree of ρ: Nagarajan, Shafiee, Balasubramonian, Tiwari, "ρ: Relaxed Hierarchical ORAM", ASPLOS 2019, as Raoufi,
+//! Zhang, Yang describe it in "IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM" (sections II-C and VI).
+//!
+//! ```text
+//! to access block a, with a small tree before the main one:
+//!  1  if a has a tag, with its leaf l in the small tree:
+//!  2      leaf of the tag <- UniformRandom;  access a by the path l of the small tree
+//!  3  else:
+//!  4      take a out of the main tree, by the position map of that
+//!  5      a gets a tag of its set and a leaf of the small tree, and waits in the stash of that
+//!  6      if the set was full, its least recently used tag went to a:
+//!  7          take that tag's block out of the small tree, by its path
+//!  8          put it into the main tree, by the position map of that
+//! ```
+//!
+//! A [`SmallTree`] does lines 1, 2, 5 and 7: it is an oblivious cache. The tree before which it stands is any whose blocks can
+//! be taken out and put in, such as a [`FreecursiveOram`](super::freecursive::FreecursiveOram). It needs no position map: a tag
+//! has the leaf of its block. In untrusted memory a block has a number that says nothing of its own: no more than there are tags, and
+//! blocks on their way out.
+//!
+//! **What the trace shows** (adversary `Full`). [`access`](SmallTree::access), [`take_out`](SmallTree::take_out) and
+//! [`dummy`](SmallTree::dummy) show the same: a path that was drawn for this and never shown before.
+//! [`put_in`](SmallTree::put_in) shows nothing. Whether a path of this tree or of the other one comes next shows, so whoever drives
+//! both needs a fixed order of them, with dummies of both.
+//!
+//! **Costs** of an access: one path of the small tree; without a tag, none.
+//!
+//! **Errors**: those of [`OramError`], as Path ORAM has them.
+
+mod parameters;
+
+pub use parameters::{SmallTreeParameters, SmallTreeParametersError};
+
+use crate::draw;
+use crate::look_aside::{LookAside, Place, Victim};
+use crate::oram::{Oram, OramError};
+use crate::position_map::handed::{Handed, HandedPositions};
+use crate::schemes::path::{PathOram, TrustedPlace};
+use crate::store::Store;
+use crate::words::{BlockId, Bucket, Leaf};
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use rand_core::{RngCore, SeedableRng};
+
+/// A small tree over a store and randomness of the caller's choice.
+pub struct SmallTree<S: Store, R> {
+    tree: PathOram<S, HandedPositions<S::Error>, R>,
+    state: RefCell<State<R>>,
+}
+
+struct State<R> {
+    random: R,
+    /// A tag has the block, its leaf, and as its payload the block's number in untrusted memory.
+    tags: LookAside,
+    /// Numbers that no block has.
+    free: Vec<u32>,
+}
+
+/// A block that lost its tag, and has to leave the small tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    block: BlockId,
+    leaf: Leaf,
+    number: u32,
+}
+
+impl Leaving {
+    /// The block.
+    pub fn block(&self) -> BlockId {
+        self.block
+    }
+}
+
+/// Bytes of a number in a tag.
+const NUMBER_BYTES: u32 = 4;
+
+impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
+    /// An empty small tree over a store that was never written. Its buckets are numbered from `first_bucket`.
+    ///
+    /// # Errors
+    /// [`SmallTreeParametersError`].
+    pub fn new(
+        parameters: &SmallTreeParameters,
+        first_bucket: Bucket,
+        store: S,
+        random: R,
+    ) -> Result<Self, SmallTreeParametersError> {
+        Self::over_filled_store(parameters, &[], first_bucket, store, random)
+    }
+
+    /// A small tree over a store that a simulation has filled: the `nth` of `held` stands there under the number `nth`, on the path
+    /// to this leaf.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); [`SmallTreeParametersError::Held`].
+    pub fn over_filled_store(
+        parameters: &SmallTreeParameters,
+        held: &[(BlockId, Leaf)],
+        first_bucket: Bucket,
+        store: S,
+        mut random: R,
+    ) -> Result<Self, SmallTreeParametersError> {
+        parameters.validate()?;
+        let for_tree = R::from_rng(&mut random);
+        let tree =
+            PathOram::with_tree_top(&parameters.tree, parameters.tree_top, first_bucket, store, for_tree)?;
+        let mut tags = LookAside::new(parameters.tags() as u32, parameters.ways, NUMBER_BYTES);
+        for (number, (block, leaf)) in (0u32..).zip(held) {
+            let (place, victim) = tags.victim(*block);
+            if victim.is_some() {
+                return Err(SmallTreeParametersError::Held { block: block.0 });
+            }
+            tags.put(place, *block, *leaf, &number.to_le_bytes());
+        }
+        let numbers = parameters.tree.parameters().capacity as u32;
+        let free = (held.len() as u32..numbers).rev().collect();
+        Ok(SmallTree { tree, state: RefCell::new(State { random, tags, free }) })
+    }
+
+    /// The tree, whose write-backs and background evictions the caller drives.
+    pub fn tree(&self) -> &PathOram<S, HandedPositions<S::Error>, R> {
+        &self.tree
+    }
+
+    /// Bytes on the trusted side.
+    pub fn trusted_bytes(&self) -> usize {
+        let state = self.state.borrow();
+        self.tree.trusted_bytes() + state.tags.bytes() + size_of_val(&state.free[..])
+    }
+
+    /// Tells whether a block has a tag.
+    pub fn holds(&self, block: BlockId) -> bool {
+        self.state.borrow().tags.place(block).is_some()
+    }
+
+    /// Tells whether a block can be put in: whether few enough are on their way out, and the stash has room.
+    pub fn has_room(&self) -> bool {
+        !self.state.borrow().free.is_empty() && !self.tree.must_idle()
+    }
+
+    /// Accesses a block that has a tag, lines 1 and 2: one path.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`]; [`OramError::Contradiction`] if it has none.
+    pub async fn access(
+        &self,
+        block: BlockId,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        let (number, handed) = self.remap(block)?;
+        self.tree.access_at(BlockId(number.into()), handed, serve).await
+    }
+
+    /// Serves a block without a path, if it has a tag and is on the trusted side. It keeps its leaf, which is not oblivious: see
+    /// [`TrustedHits`](super::freecursive::TrustedHits).
+    ///
+    /// # Errors
+    /// [`OramError::Torn`].
+    pub fn answer(
+        &self,
+        block: BlockId,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<Option<TrustedPlace>, OramError<S::Error>> {
+        let mut state = self.state.borrow_mut();
+        let Some(place) = state.tags.place(block) else { return Ok(None) };
+        let number = BlockId(number_at(&state.tags, place).into());
+        let found = self.tree.serve_trusted(number, Some(state.tags.leaf(place)), serve)?;
+        if found.is_some() {
+            state.tags.touch(place);
+        }
+        Ok(found)
+    }
+
+    /// Puts a block in that has no tag, lines 5 and 6. It shows nothing. Returns the block that lost its tag to it, and must be taken out.
+    ///
+    /// # Errors
+    /// [`OramError::Contradiction`], if the block is there, or too many are on their way out; [`OramError::StashFull`].
+    pub fn put_in(&self, block: BlockId, payload: &[u8]) -> Result<Option<Leaving>, OramError<S::Error>> {
+        let State { random, tags, free } = &mut *self.state.borrow_mut();
+        if tags.place(block).is_some() {
+            return Err(OramError::Contradiction("a block is put into the small tree that is there"));
+        }
+        let Some(number) = free.last().copied() else {
+            return Err(OramError::Contradiction("too many blocks are on their way out of the small tree"));
+        };
+        let leaf = draw::leaf(random, self.tree.geometry());
+        self.tree.put_in(BlockId(number.into()), leaf, payload)?;
+        free.pop();
+        let (place, victim) = tags.victim(block);
+        let leaving = victim.map(|Victim { block, leaf, .. }| {
+            let number = number_at(tags, place);
+            Leaving { block, leaf, number }
+        });
+        tags.put(place, block, leaf, &number.to_le_bytes());
+        Ok(leaving)
+    }
+
+    /// Takes a block out that lost its tag, line 7: one path.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`].
+    pub async fn take_out(
+        &self,
+        leaving: Leaving,
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        self.tree.take_out(BlockId(leaving.number.into()), Some(leaving.leaf), take).await?;
+        self.state.borrow_mut().free.push(leaving.number);
+        Ok(())
+    }
+
+    /// Takes a block out without a path, if it is on the trusted side. Tells whether it was. As with [`answer`](Self::answer), this is not
+    /// oblivious.
+    ///
+    /// # Errors
+    /// [`OramError::Torn`].
+    pub fn take_trusted_out(
+        &self,
+        leaving: Leaving,
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<bool, OramError<S::Error>> {
+        let number = BlockId(leaving.number.into());
+        let found = self.tree.take_trusted(number, Some(leaving.leaf), take)?.is_some();
+        if found {
+            self.state.borrow_mut().free.push(leaving.number);
+        }
+        Ok(found)
+    }
+
+    /// Reads a path that was drawn for nothing else.
+    ///
+    /// # Errors
+    /// Those of [`Oram::access`].
+    pub async fn dummy(&self) -> Result<(), OramError<S::Error>> {
+        self.tree.dummy().await
+    }
+
+    /// Draws a new leaf for a block with a tag, which is the most recently used one of its set from then on. Returns its number.
+    fn remap(&self, block: BlockId) -> Result<(u32, Handed), OramError<S::Error>> {
+        let State { random, tags, .. } = &mut *self.state.borrow_mut();
+        let Some(place) = tags.place(block) else {
+            return Err(OramError::Contradiction("a block has no tag in the small tree"));
+        };
+        let (number, old) = (number_at(tags, place), tags.leaf(place));
+        let new = draw::leaf(random, self.tree.geometry());
+        tags.put(place, block, new, &number.to_le_bytes());
+        Ok((number, Handed { old: Some(old), new }))
+    }
+}
+
+fn number_at(tags: &LookAside, place: Place) -> u32 {
+    tags.payload(place).iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte))
+}
