@@ -121,7 +121,7 @@ fn refused(scheme: &'static str) -> impl Fn(Box<dyn std::error::Error + Send + S
     move |error| ThesisError::Parameters(scheme, error)
 }
 
-/// One access after the other, as in the papers.
+/// Accesses one after the other, as in the papers.
 const ONE_BY_ONE: How = How { batch: 1, beside: false, ..How::TOGETHER };
 
 /// IR-Alloc4 of a tree of any height: the level that lies so many levels above the leaves and those above that have buckets of so many
