@@ -114,6 +114,11 @@ fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher
 }
 
 #[test]
+fn the_quick_run_has_room_for_every_program() {
+    assert_eq!(programs::all(&Options::quick()).unwrap().len(), 20);
+}
+
+#[test]
 fn a_name_that_is_unknown_is_refused_with_those_that_there_are() {
     let said = run(&options(&["chess"], &[]), &Silent).err().unwrap().to_string();
     assert!(said.contains("program chess is unknown: choose cc1"), "{said}");

@@ -49,10 +49,10 @@ pub(super) struct Arguments {
     /// and a dummy after T idle cycles (idle:T) [default: end:1000,start:1000,idle:250,free]
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pace: Vec<Rate>,
-    /// Levels of the tree, those on the trusted side too [default: 25, or 18 with --quick]
+    /// Levels of the tree, those on the trusted side too [default: 25, or 20 with --quick]
     #[arg(long, value_name = "NUMBER")]
     levels: Option<u32>,
-    /// Run a small tree and the first 5000 misses of each program: seconds, and figures that say little
+    /// Run a small tree and the first 5000 misses of each program: a minute, and figures that say little
     #[arg(long)]
     quick: bool,
     /// Run so many misses of each program, its warm-up apart [default: 30000, or 5000 with --quick]
@@ -150,7 +150,7 @@ fn about(options: &Options) -> About {
         ("Programs", named(&options.programs)),
         ("Schemes", named(&options.schemes)),
         ("Levels", options.levels.to_string()),
-        ("Misses", options.misses.to_string()),
+        ("Misses", if options.misses == usize::MAX { "all".to_owned() } else { options.misses.to_string() }),
         ("Seed", options.seed.to_string()),
     ];
     About {
