@@ -1,15 +1,11 @@
 //! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
 
-mod small_tree;
-
-pub use small_tree::SmallTreeConfiguration;
-
 use crate::pace::Pace;
+use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use lethe_core::schemes::freecursive::{
     FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters, PathParametersError, TreeTopParameters};
-use lethe_core::schemes::rho::SmallTreeParametersError;
 use lethe_core::words::Level;
 use lethe_dram::{DramError, Specification};
 use lethe_processor::cache::{Cache, CacheShape};
@@ -140,23 +136,7 @@ pub enum ConfigurationError {
     Contents,
     /// The small tree is refused.
     #[error("the small tree is impossible: {0}")]
-    SmallTree(#[from] SmallTreeParametersError),
-    /// The small tree has too few or too many levels.
-    #[error(
-        "a small tree of {levels} levels with {top} of them on the trusted side: choose 2 to 32 levels, and fewer on the \
-         trusted side"
-    )]
-    SmallLevels {
-        /// Levels of the tree.
-        levels: u32,
-        /// Levels on the trusted side.
-        top: u32,
-    },
-    /// The small tree is never read.
-    #[error(
-        "of a pattern without paths of the small tree no block comes: choose one path or more for each of the main tree"
-    )]
-    NoSmallPaths,
+    SmallTree(#[from] SmallTreeError),
     /// There are too few blocks for the tags of the small tree.
     #[error(
         "{blocks} blocks are too few for {tags} tags of a small tree: choose a quarter of the blocks or less"
@@ -277,7 +257,8 @@ impl Configuration {
 
     /// Cycles for which the data bus is busy with a longest path that is read and written.
     fn bus_cycles(&self) -> Result<u64, ConfigurationError> {
-        let small = self.small_tree.as_ref().map_or(Ok(Vec::new()), SmallTreeConfiguration::slots)?;
+        let small =
+            self.small_tree.as_ref().map(SmallTreeConfiguration::slots).transpose()?.unwrap_or_default();
         let blocks = self.path_blocks()?.max(blocks(&small));
         let channels = u64::from(self.memory.geometry.channels);
         Ok(2 * blocks.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())

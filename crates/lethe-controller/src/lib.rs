@@ -17,4 +17,5 @@ mod path_side;
 mod path_timer;
 pub mod pattern;
 mod small_side;
+pub mod small_tree;
 pub mod tree;

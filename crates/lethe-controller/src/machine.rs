@@ -1,88 +1,31 @@
 //! The machine: the processor, the controller and the memory, at work on a trace.
 
 mod fault;
+mod outcome;
 mod run;
+mod state;
+
+pub use outcome::{Outcome, RunError, ShownPath};
 
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::counts::{Counts, PathKind};
-use crate::hierarchy::Hierarchy;
 use crate::memory_side::Want;
-use crate::pace::Last;
 use crate::path_side::{PathSide, Step};
-use crate::path_timer::PathTimer;
-use crate::pattern::{Pattern, Tree};
+use crate::pattern::Tree;
 use crate::small_side::SmallSide;
 use crate::tree::filled::{Contents, FilledTree};
 use crate::tree::slots::Slots;
-use fault::Faults;
-use lethe_core::oram::OramError;
-use lethe_core::words::{BlockId, Leaf, Level};
-use lethe_dram::{Counts as Work, DramError, Energy};
+use lethe_core::words::Level;
 use lethe_processor::cache::{Cache, CacheAccess};
-use lethe_processor::processor::{Counts as ProcessorCounts, Processor, Shape};
+use lethe_processor::processor::{Processor, Shape};
 use lethe_processor::trace::{Kind, Miss};
-use lethe_processor::units::{Cycle, Line};
-use rand_chacha::ChaCha8Rng;
-use rand_core::SeedableRng;
+use lethe_processor::units::Line;
 use run::Run;
-use std::convert::Infallible;
-
-/// The end of a run before its trace ended.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The trace asks for a line that the ORAM does not have.
-    #[error("line {line} of the trace lies beyond the {lines} lines of memory: map its pages first")]
-    Line {
-        /// The line.
-        line: u64,
-        /// Lines of the memory.
-        lines: u64,
-    },
-    /// The ORAM failed: with room in the stash it does not.
-    #[error("the ORAM failed: {0}")]
-    Oram(#[from] OramError<Infallible>),
-    /// The memory failed.
-    #[error(transparent)]
-    Memory(#[from] DramError),
-}
-
-/// A path as the watcher of the memory's bus sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShownPath {
-    /// The cycle at which it begins.
-    pub start: Cycle,
-    /// The cycle at which it has been written.
-    pub end: Cycle,
-    /// The tree that it is of.
-    pub tree: Tree,
-    /// The path.
-    pub leaf: Leaf,
-}
-
-/// The result of a run.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// The cycle at which the last instruction retired.
-    pub cycles: Cycle,
-    /// The paths, by kind.
-    pub counts: Counts,
-    /// The processor's counts.
-    pub processor: ProcessorCounts,
-    /// The work of the memory.
-    pub work: Work,
-    /// Its energy.
-    pub energy: Energy,
-}
+use state::State;
 
 /// A machine without a program.
 pub struct Machine {
-    configuration: Configuration,
-    memory: Hierarchy,
-    timer: PathTimer,
-    random: ChaCha8Rng,
-    last: Last,
-    pattern: Pattern,
-    faults: Faults,
+    state: State,
 }
 
 impl Machine {
@@ -108,29 +51,23 @@ impl Machine {
         tree: FilledTree,
         seed: u64,
     ) -> Result<Self, ConfigurationError> {
-        configuration.check()?;
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let memory = Hierarchy::over(&configuration, tree.into_parts(), &mut random)?;
-        let timer = PathTimer::new(&configuration)?;
-        let (last, faults) = (Last::default(), Faults::default());
-        let pattern = Pattern::new(configuration.small_tree.as_ref().map_or(0, |small| small.paths));
-        Ok(Machine { configuration, memory, timer, random, last, pattern, faults })
+        Ok(Machine { state: State::over(configuration, tree, seed)? })
     }
 
     /// The share of the slots of each level of the main tree in untrusted memory that hold a block, and the first of those levels.
     pub fn utilisation(&self) -> (Level, Vec<f64>) {
-        self.memory.main.store.look(|slots| (slots.top(), slots.utilisation()))
+        self.state.memory.main.store.look(|slots| (slots.top(), slots.utilisation()))
     }
 
     /// Blocks in the stash of the main tree now.
     pub fn stash_blocks(&self) -> usize {
-        self.memory.main.tree().stash_blocks()
+        self.state.memory.main.tree().stash_blocks()
     }
 
     /// Bytes of the trees, and of all that is on the trusted side.
     pub fn bytes(&self) -> usize {
-        let main = &self.memory.main;
-        let small = self.memory.small.as_ref().map_or(0, SmallSide::bytes);
+        let main = &self.state.memory.main;
+        let small = self.state.memory.small.as_ref().map_or(0, SmallSide::bytes);
         main.store.look(Slots::bytes) + main.oram.trusted_bytes() + small
     }
 
@@ -145,13 +82,14 @@ impl Machine {
         warm_up: u64,
         watch: impl FnMut(ShownPath),
     ) -> Result<Outcome, RunError> {
-        let Configuration { processor, cache_bytes, cache_ways, delayed_remapping, .. } = self.configuration;
+        let Configuration { processor, cache_bytes, cache_ways, delayed_remapping, .. } =
+            self.state.configuration;
         let shape = Shape { gives_back: delayed_remapping, ..processor };
         let mut cache = Cache::new(cache_bytes, cache_ways).expect("the configuration was checked");
         for Miss { line, kind, .. } in trace.by_ref().take(warm_up as usize) {
-            self.check(line)?;
+            self.state.check(line)?;
             let CacheAccess { is_hit, victim } = cache.access(line, kind == Kind::Store);
-            if self.memory.small.is_some() {
+            if self.state.memory.small.is_some() {
                 let written = victim.filter(|victim| victim.is_dirty).map(|victim| victim.line);
                 let missed = (!is_hit).then_some(line);
                 written
@@ -163,34 +101,28 @@ impl Machine {
         if delayed_remapping {
             cache.lines().try_for_each(|(line, _)| self.serve_untimed(line, Want::TakeOut))?;
         }
-        self.memory.main.counts = Counts::default();
-        let begin = self.last.end;
-        Run::new(self, Processor::new(shape, cache, trace), begin, watch).finish()
-    }
-
-    fn check(&self, line: Line) -> Result<BlockId, RunError> {
-        let lines = self.configuration.oram.user_blocks;
-        if line.0 < lines { Ok(BlockId(line.0)) } else { Err(RunError::Line { line: line.0, lines }) }
+        self.state.memory.main.counts = Counts::default();
+        Run::new(&mut self.state, Processor::new(shape, cache, trace), watch).finish()
     }
 
     /// Serves a line that was wanted before a run begins, in no time.
     fn serve_untimed(&mut self, line: Line, want: Want) -> Result<(), RunError> {
-        let block = self.check(line)?;
+        let block = self.state.check(line)?;
         loop {
             for tree in [Tree::Small, Tree::Main] {
-                while self.memory.is_too_full(tree) {
-                    self.memory.evict(tree)?;
+                while self.state.memory.is_too_full(tree) {
+                    self.state.memory.evict(tree)?;
                 }
-                while self.memory.leave(tree)?.is_some() {
-                    self.memory.write_back(tree)?;
+                while self.state.memory.leave(tree)?.is_some() {
+                    self.state.memory.write_back(tree)?;
                 }
             }
-            let tree = self.memory.tree_of(block);
-            match self.memory.step(block, want)? {
+            let tree = self.state.memory.tree_of(block);
+            match self.state.memory.step(block, want)? {
                 Step::Answered => return Ok(()),
                 Step::TooFull => {}
                 Step::Path { kind, .. } => {
-                    self.memory.write_back(tree)?;
+                    self.state.memory.write_back(tree)?;
                     if kind == PathKind::Data {
                         return Ok(());
                     }

@@ -1,9 +1,10 @@
 //! ρ's small tree in a machine, and the blocks on their way from it back into the main tree.
 
-use crate::configuration::{ConfigurationError, SmallTreeConfiguration};
+use crate::configuration::ConfigurationError;
 use crate::counts::PathKind;
 use crate::memory_side::TreeParts;
 use crate::path_side::{Failure, HandedTree, PathSide, Step, now};
+use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree::slots::Slots;
 use crate::tree::steady_state::{self, History, SteadyState};
 use crate::tree::store::TreeStore;
@@ -76,7 +77,8 @@ impl SmallSide {
         }
         let store = TreeStore::new(slots);
         let for_tree = ChaCha8Rng::from_rng(random);
-        let small = SmallTree::over_filled_store(&parameters, &held, Bucket(0), store.clone(), for_tree)?;
+        let small = SmallTree::over_filled_store(&parameters, &held, Bucket(0), store.clone(), for_tree)
+            .map_err(SmallTreeError::from)?;
         let most_leaving = configuration.leaving as usize;
         let side = SmallSide { small, store, leaving: VecDeque::new(), most_leaving, saves_paths };
         side.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;

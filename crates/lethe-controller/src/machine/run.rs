@@ -1,7 +1,8 @@
 //! A machine at work: which path comes next, and when.
 
 use super::fault::Fault;
-use super::{Machine, Outcome, RunError, ShownPath};
+use super::outcome::{Outcome, RunError, ShownPath};
+use super::state::State;
 use crate::counts::PathKind;
 use crate::early_write_back::EarlyWriteBack;
 use crate::memory_side::{Ahead, Want};
@@ -17,7 +18,7 @@ use std::collections::VecDeque;
 
 /// A machine at work.
 pub(super) struct Run<'a, T, W> {
-    machine: &'a mut Machine,
+    machine: &'a mut State,
     /// The processor, whose clock stands at 0 when the run begins.
     processor: Processor<T>,
     /// The cycle of the machine at which the run begins.
@@ -29,8 +30,8 @@ pub(super) struct Run<'a, T, W> {
 }
 
 impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
-    pub(super) fn new(machine: &'a mut Machine, processor: Processor<T>, begin: Cycle, watch: W) -> Self {
-        let configuration = &machine.configuration;
+    pub(super) fn new(machine: &'a mut State, processor: Processor<T>, watch: W) -> Self {
+        let (configuration, begin) = (&machine.configuration, machine.last.end);
         let early = configuration
             .early_write_backs
             .then(|| EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping));
@@ -40,7 +41,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     pub(super) fn finish(mut self) -> Result<Outcome, RunError> {
         let cycles = loop {
             let tree = self.turn();
-            let Machine { configuration, last, .. } = &*self.machine;
+            let State { configuration, last, .. } = &*self.machine;
             let (start, mut dummy) = (configuration.pace.next(*last), configuration.pace.dummy(*last));
             if self.machine.faults.has(Fault::EarlyWorkComesEarly) {
                 dummy = self.early_fault(start, dummy);
@@ -73,7 +74,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
 
     /// The tree of the next path, which the pattern says.
     fn turn(&self) -> Tree {
-        let Machine { memory, pattern, faults, .. } = &*self.machine;
+        let State { memory, pattern, faults, .. } = &*self.machine;
         if faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallSide::has_room) {
             return self.queue.front().map_or(Tree::Small, |request| memory.tree_of(BlockId(request.line.0)));
         }
@@ -82,7 +83,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
 
     /// The cycle of a dummy in a machine whose early work does not wait for it.
     fn early_fault(&mut self, start: Cycle, dummy: Option<Cycle>) -> Option<Cycle> {
-        let Machine { random, last, .. } = &mut *self.machine;
+        let State { random, last, .. } = &mut *self.machine;
         let line = self.early.as_mut()?.line(self.processor.cache(), start, random);
         if line.is_some() { Some(last.end) } else { dummy }
     }
@@ -201,7 +202,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
 
     /// Does a step for the line that goes next from the cache; `None` if there is none, or it needed no path.
     fn early_step(&mut self, now: Cycle) -> Result<Option<Step>, RunError> {
-        let Machine { memory, random, configuration, .. } = &mut *self.machine;
+        let State { memory, random, configuration, .. } = &mut *self.machine;
         let Some(early) = &mut self.early else { return Ok(None) };
         let memory = &mut memory.main;
         while let Some(line) = early.line(self.processor.cache(), now, random) {
@@ -238,7 +239,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that waits.
     fn path(&mut self, start: Cycle, tree: Tree, step: Step, nth: Option<usize>) -> Result<(), RunError> {
         let Step::Path { leaf, kind } = step else { return Ok(()) };
-        let Machine { memory, timer, last, pattern, faults, .. } = &mut *self.machine;
+        let State { memory, timer, last, pattern, faults, .. } = &mut *self.machine;
         let is_late = matches!(kind, PathKind::PosMap(_)) && faults.has(Fault::PosMapComesLater);
         let start = Cycle(start.0 + if is_late { 64 } else { 0 });
         let refusals = memory.main.tree().index_refusals();

@@ -5,12 +5,21 @@ mod mutants;
 
 use super::*;
 use crate::configuration::Scheme;
+use crate::hierarchy::Hierarchy;
+use crate::memory_side::TreeParts;
+use crate::pace::Last;
 use crate::pace::Pace;
+use crate::path_timer::PathTimer;
+use crate::pattern::Tree;
+use crate::small_tree::SmallTreeConfiguration;
 use crate::tree::steady_state::History;
 use lethe_core::schemes::freecursive::TrustedHits;
 use lethe_core::testing::oblivious::statistics::{ALARM_LOG2, Finding, uniform};
+use lethe_core::words::{BlockId, Leaf};
 use proptest::prelude::*;
-use rand_core::RngCore;
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use std::collections::BTreeSet;
 
 const LEVELS: u32 = 13;
 
@@ -126,6 +135,55 @@ proptest! {
 fn trees_follow_the_pattern(configuration: &Configuration, shown: &[ShownPath]) -> bool {
     let small = configuration.small_tree.as_ref().map_or(0, |small| small.paths as usize);
     shown.iter().enumerate().all(|(nth, path)| (path.tree == Tree::Main) == (nth % (small + 1) == small))
+}
+
+#[test]
+fn a_block_is_in_the_main_tree_or_in_the_small_one_and_never_in_both() {
+    let (mut hits_there, mut left) = (0, 0);
+    for hits in [TrustedHits::ReadThePath, TrustedHits::SaveThePath] {
+        for program_of in [Program::Few, Program::Random, Program::Sweep] {
+            let mut configuration = configuration(Scheme::Rho, Pace::Free);
+            configuration.oram.hits = hits;
+            let mut machine = machine(&configuration);
+            let Counts { small_hits, leaving, .. } =
+                machine.run(program(program_of, 400, 1), 100, |_| ()).unwrap().counts;
+            (hits_there, left) = (hits_there + small_hits, left + leaving);
+            let Hierarchy { main, small } = machine.state.memory;
+            let (TreeParts { mut slots, positions, trusted }, small) = (main.into_parts(), small.unwrap());
+            let trusted: BTreeSet<BlockId> = trusted.into_iter().map(|(block, _)| block).collect();
+            for block in (0..configuration.oram.user_blocks).map(BlockId) {
+                let leaf = Leaf(u64::from(positions[block.0 as usize]) - 1);
+                let is_in_main = slots.take(block, leaf) || trusted.contains(&block);
+                assert_ne!(is_in_main, small.has(block), "{block} under {hits:?}");
+            }
+        }
+    }
+    assert!(hits_there > 0 && left > 0, "blocks did come and go");
+}
+
+#[test]
+fn a_small_tree_that_makes_no_sense_is_one_clear_error() {
+    let said = |change: fn(&mut SmallTreeConfiguration)| {
+        let mut configuration = configuration(Scheme::Rho, Pace::FromStart(1500));
+        change(configuration.small_tree.as_mut().expect("rho has one"));
+        configuration.check().unwrap_err().to_string()
+    };
+    assert!(said(|small| small.levels = 1).contains("impossible: 1 levels"));
+    assert!(said(|small| small.top_levels = 7).contains("with 7 of them"));
+    assert!(
+        said(|small| small.blocks_per_bucket = 0).contains("the small tree is impossible: blocks of a level")
+    );
+    assert!(said(|small| small.leaving = 0).contains("too small for 30 tags"));
+    assert!(said(|small| small.paths = 0).contains("without paths of it"));
+    assert!(said(|small| small.stash = 20).contains("stash"));
+    assert!(said(|small| (small.sets, small.levels) = (2000, 20)).contains("too few for 20000 tags"));
+    assert!(
+        said(|small| (small.blocks_per_bucket, small.levels, small.stash) = (60, 20, 5000))
+            .contains("too fast")
+    );
+    let mut both = configuration(Scheme::Rho, Pace::Free);
+    both.delayed_remapping = true;
+    assert!(matches!(both.check(), Err(ConfigurationError::SmallTreeAlone)));
 }
 
 /// A stash with hardly more room than for a path, and hits that bring PosMap blocks into it.

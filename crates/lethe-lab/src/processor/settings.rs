@@ -1,6 +1,7 @@
 //! Changes of a configuration by `KEY=VALUE`.
 
-use lethe_controller::configuration::{Configuration, SmallTreeConfiguration};
+use lethe_controller::configuration::Configuration;
+use lethe_controller::small_tree::SmallTreeConfiguration;
 use lethe_core::schemes::freecursive::TrustedHits;
 use std::str::FromStr;
 

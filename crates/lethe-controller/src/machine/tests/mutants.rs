@@ -8,7 +8,7 @@ use super::*;
 fn shown_by(configuration: &Configuration, fault: Option<Fault>, program_of: Program) -> Vec<ShownPath> {
     let mut shown = Vec::new();
     let mut machine = machine(configuration);
-    machine.faults.only = fault;
+    machine.state.faults.only = fault;
     machine.run(program(program_of, 250, 1), 0, |path| shown.push(path)).unwrap();
     shown
 }

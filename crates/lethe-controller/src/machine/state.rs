@@ -1,0 +1,54 @@
+//! The parts of a machine without a program.
+
+use super::fault::Faults;
+use super::outcome::RunError;
+use crate::configuration::{Configuration, ConfigurationError};
+use crate::hierarchy::Hierarchy;
+use crate::pace::Last;
+use crate::path_timer::PathTimer;
+use crate::pattern::Pattern;
+use crate::tree::filled::FilledTree;
+use lethe_core::words::BlockId;
+use lethe_processor::units::Line;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// The controller and the memory, between two programs.
+pub(super) struct State {
+    pub(super) configuration: Configuration,
+    pub(super) memory: Hierarchy,
+    pub(super) timer: PathTimer,
+    pub(super) random: ChaCha8Rng,
+    pub(super) last: Last,
+    pub(super) pattern: Pattern,
+    pub(super) faults: Faults,
+}
+
+impl State {
+    /// The state over a tree that was drawn for its ORAM.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub(super) fn over(
+        configuration: Configuration,
+        tree: FilledTree,
+        seed: u64,
+    ) -> Result<Self, ConfigurationError> {
+        configuration.check()?;
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let memory = Hierarchy::over(&configuration, tree.into_parts(), &mut random)?;
+        let timer = PathTimer::new(&configuration)?;
+        let (last, faults) = (Last::default(), Faults::default());
+        let pattern = Pattern::new(configuration.small_tree.as_ref().map_or(0, |small| small.paths));
+        Ok(State { configuration, memory, timer, random, last, pattern, faults })
+    }
+
+    /// The block of a line.
+    ///
+    /// # Errors
+    /// [`RunError::Line`].
+    pub(super) fn check(&self, line: Line) -> Result<BlockId, RunError> {
+        let lines = self.configuration.oram.user_blocks;
+        if line.0 < lines { Ok(BlockId(line.0)) } else { Err(RunError::Line { line: line.0, lines }) }
+    }
+}
