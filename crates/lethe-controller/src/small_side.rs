@@ -193,11 +193,11 @@ fn tagged(
         all.extend(chosen.into_iter().map(BlockId));
     }
     for block in &all {
-        let position = &mut main.positions[block.0 as usize];
-        if let Some(leaf) = position.checked_sub(1).map(|leaf| Leaf(leaf.into())) {
-            if !main.slots.take(*block, leaf) {
-                main.trusted.retain(|(trusted, _)| trusted != block);
-            }
+        let position = main.positions[block.0 as usize];
+        if let Some(leaf) = position.checked_sub(1).map(|leaf| Leaf(leaf.into()))
+            && !main.slots.take(*block, leaf)
+        {
+            main.trusted.retain(|(trusted, _)| trusted != block);
         }
     }
     all
