@@ -15,6 +15,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::collections::{BTreeSet, VecDeque};
 
+/// Blocks of a page.
+const RUN: usize = 64;
+
 /// The small tree, and what leaves it.
 pub(crate) struct SmallSide {
     small: SmallTree<TreeStore, ChaCha8Rng>,
@@ -55,7 +58,7 @@ impl PathSide for SmallSide {
 }
 
 impl SmallSide {
-    /// A small tree whose tags are all taken by random blocks, which are taken out of the contents of the main tree; or an
+    /// A small tree whose tags are all taken by blocks of random pages, which are taken out of the contents of the main tree; or an
     /// empty one, if that is empty.
     pub(crate) fn draw(
         configuration: &SmallTreeConfiguration,
@@ -175,7 +178,8 @@ impl SmallSide {
     }
 }
 
-/// Random blocks for all tags, set by set, taken out of the main tree.
+/// Blocks for all tags, taken out of the main tree. They come in runs of a random page each, as a program would have left them: sets
+/// one after the other lose blocks one after the other.
 fn tagged(
     parameters: &SmallTreeParameters,
     main: &mut TreeParts,
@@ -184,13 +188,14 @@ fn tagged(
 ) -> Vec<BlockId> {
     let sets = u64::from(parameters.sets);
     let mut all = Vec::new();
-    for set in 0..sets {
-        let mut chosen = BTreeSet::new();
-        while chosen.len() < parameters.ways as usize {
-            // Blocks of a set lie this far apart; the last ones may be too few for a whole row.
-            chosen.insert(set + random.next_u64() % (blocks / sets) * sets);
+    for first in (0..sets).step_by(RUN) {
+        let mut rows = BTreeSet::new();
+        while rows.len() < parameters.ways as usize {
+            // Blocks of a set lie a row of all sets apart; the last row may be too short.
+            rows.insert(random.next_u64() % (blocks / sets) * sets);
         }
-        all.extend(chosen.into_iter().map(BlockId));
+        let run = first..sets.min(first + RUN as u64);
+        all.extend(rows.into_iter().flat_map(|row| run.clone().map(move |set| BlockId(row + set))));
     }
     for block in &all {
         let position = main.positions[block.0 as usize];
