@@ -153,8 +153,12 @@ pub enum ConfigurationError {
 }
 
 impl Configuration {
-    /// The machine of IR-ORAM's Table I with its Baseline, for a tree of L levels (25 in the paper) that is half full.
+    /// The machine of IR-ORAM's Table I with its Baseline, for a tree of L levels (25 in the paper) that is half full. A higher tree
+    /// has a larger memory, and a larger table of positions on chip: as many PosMaps as the paper's.
     pub fn baseline(levels: u32) -> Self {
+        let more_levels = levels.saturating_sub(25).min(7);
+        let mut memory = Specification::usimm().with_super_rows();
+        memory.geometry.rows <<= more_levels;
         Configuration {
             processor: Shape::IR_ORAM,
             cache_bytes: 2 << 20,
@@ -169,7 +173,7 @@ impl Configuration {
                 top_ways: 4,
                 stash: 200,
                 labels: 16,
-                trusted_positions: 1 << 18,
+                trusted_positions: 1 << (18 + more_levels),
                 look_aside: 1024,
                 look_aside_ways: 1,
             },
@@ -178,7 +182,7 @@ impl Configuration {
             early_write_backs: false,
             delayed_remapping: false,
             hit_cycles: 20,
-            memory: Specification::usimm().with_super_rows(),
+            memory,
             subtree_levels: Some(7),
         }
     }

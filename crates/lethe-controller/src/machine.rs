@@ -29,6 +29,14 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Checks that there is such a machine, and that its memory has room for its trees.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn check(configuration: &Configuration) -> Result<(), ConfigurationError> {
+        State::check_configuration(configuration)
+    }
+
     /// A machine whose tree has these contents. The same seed gives the same run.
     ///
     /// # Errors

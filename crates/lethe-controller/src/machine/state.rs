@@ -43,6 +43,15 @@ impl State {
         Ok(State { configuration, memory, timer, random, last, pattern, faults })
     }
 
+    /// Checks that there is such a machine.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub(super) fn check_configuration(configuration: &Configuration) -> Result<(), ConfigurationError> {
+        configuration.check()?;
+        PathTimer::new(configuration).map(drop)
+    }
+
     /// The block of a line.
     ///
     /// # Errors

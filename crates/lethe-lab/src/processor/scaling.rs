@@ -46,25 +46,22 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         "Sizes that were tried",
         ["levels", "sizes", "blocks a path", "space lost, %", "background evictions, %", "cycles", "allowed"],
     );
-    let heights = [options.levels - 1, options.levels, options.levels + 1];
-    for (nth, levels) in (0..).zip(heights.into_iter().filter(|levels| *levels <= 26)) {
-        progress.at("heights of the tree", nth, heights.len() as u64);
-        let mut base = Configuration::baseline(levels);
-        base.pace = options.paces[0];
-        options.settings.iter().for_each(|setting| setting.apply(&mut base));
-        base.oram.sizes.clear();
-        let failed = |source| failed(&base, source);
+    let bases = bases(options)?;
+    for (nth, base) in (0..).zip(&bases) {
+        let levels = base.oram.levels;
+        progress.at("heights of the tree", nth, bases.len() as u64);
+        let failed = |source| failed(base, source);
         let misses = options.misses.min(MISSES);
         let mut told = |tried: &Tried| {
-            progress.at(&format!("sizes for {levels} levels"), nth, heights.len() as u64);
+            progress.at(&format!("sizes for {levels} levels"), nth, bases.len() as u64);
             tries.rows.push(row_of(levels, tried));
         };
         let found =
-            search(&base, Limits::IR_ORAM, options.seed, || random(levels, misses, options.seed), &mut told)
+            search(base, Limits::IR_ORAM, options.seed, || random(levels, misses, options.seed), &mut told)
                 .map_err(failed)?;
         let mut small = base.clone();
         small.oram.sizes = found.sizes.ranges();
-        let one = cycles(&base, options.seed, misses).map_err(failed)?;
+        let one = cycles(base, options.seed, misses).map_err(failed)?;
         let other = cycles(&small, options.seed, misses).map_err(failed)?;
         let speeds: Vec<f64> =
             one.iter().zip(&other).map(|(one, other)| *one as f64 / *other as f64).collect();
@@ -85,6 +82,20 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     section.show(tries);
     section.say(format!("Paths {}; {TRACES} random traces.", pace_name(options.paces[0])));
     Ok(section)
+}
+
+/// The trees, each checked before the first is searched.
+fn bases(options: &Options) -> Result<Vec<Configuration>, ProcessorError> {
+    let heights = options.levels - 1..=(options.levels + 1).min(26);
+    let base = |levels| {
+        let mut base = Configuration::baseline(levels);
+        base.pace = options.paces[0];
+        options.settings.iter().for_each(|setting| setting.apply(&mut base));
+        base.oram.sizes.clear();
+        Machine::check(&base).map_err(|source| failed(&base, SearchError::Configuration(source)))?;
+        Ok(base)
+    };
+    heights.map(base).collect()
 }
 
 /// The sizes as `--set z=` takes them.

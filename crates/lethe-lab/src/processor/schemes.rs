@@ -3,6 +3,7 @@
 use super::error::ProcessorError;
 use super::options::Options;
 use lethe_controller::configuration::{Configuration, Scheme};
+use lethe_controller::machine::Machine;
 use lethe_controller::pace::Pace;
 use lethe_core::schemes::freecursive::TrustedHits;
 
@@ -100,7 +101,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
                 let source = Box::new(source);
                 ProcessorError::Configuration { scheme: name.clone(), pace: pace_name(*pace), source }
             };
-            configuration.check().map_err(failed)?;
+            Machine::check(&configuration).map_err(failed)?;
             let path_blocks = configuration.path_blocks().map_err(failed)?;
             all.push(Named { scheme: name, configuration, path_blocks });
         }
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_scheme_has_a_configuration_under_every_rate() {
-        for levels in [18, 25] {
+        for levels in [18, 25, 26] {
             let options = Options { levels, ..Options::standard() };
             let all = configurations(&options).unwrap();
             assert_eq!(
