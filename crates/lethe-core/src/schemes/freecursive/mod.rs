@@ -30,15 +30,21 @@
 //! **Errors**: those of [`OramError`], as Path ORAM has them.
 
 mod address_space;
+mod counters;
 mod labels;
+mod leaves;
 mod look_aside;
 mod next;
 mod parameters;
+mod pmmac;
+mod remap;
 mod steps;
 
 pub use address_space::{AddressSpace, Keeper};
+pub use leaves::LeafFunction;
 pub use next::Next;
 pub use parameters::{FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits};
+pub use pmmac::{TAG_BYTES, Tags};
 
 use crate::admission;
 use crate::condition::Condition;
@@ -49,12 +55,15 @@ use crate::schemes::path::PathOram;
 use crate::store::Store;
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket};
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::RefCell;
-use labels::Labels;
+use core::cell::{Cell, RefCell};
+use counters::Groups;
+use labels::{Counted, Labels};
 use look_aside::LookAside;
 use rand_core::{RngCore, SeedableRng};
+use zeroize::Zeroizing;
 
 /// A Freecursive ORAM over a store and randomness of the caller's choice.
 pub struct FreecursiveOram<S: Store, R> {
@@ -63,6 +72,10 @@ pub struct FreecursiveOram<S: Store, R> {
     tree: PathOram<S, HandedPositions<S::Error>, R>,
     turns: Turns,
     condition: Condition,
+    /// The tags of blocks, if they have any.
+    tags: Option<Tags>,
+    /// Paths of group remaps outside of the schedule.
+    emergencies: Cell<u64>,
     state: RefCell<State<R>>,
 }
 
@@ -85,8 +98,22 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         store: S,
         random: R,
     ) -> Result<Self, FreecursiveParametersError> {
-        let labels = Labels::new(parameters.positions, &parameters.address_space());
-        Self::over(parameters, labels, first_bucket, store, random)
+        parameters.validate()?;
+        Self::over(parameters, None, first_bucket, store, random)
+    }
+
+    /// The same with counters of too few bits: group remaps then show, as [emergencies](Oram::emergencies).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), but for [`FreecursiveParametersError::CounterBits`].
+    #[cfg(any(test, feature = "testing"))]
+    pub fn with_any_bits(
+        parameters: FreecursiveParameters,
+        first_bucket: Bucket,
+        store: S,
+        random: R,
+    ) -> Result<Self, FreecursiveParametersError> {
+        Self::over(parameters, None, first_bucket, store, random)
     }
 
     /// A Freecursive ORAM over a store that a simulation has filled: with blocks on the paths to these positions. It may
@@ -105,30 +132,52 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if parameters.positions != PositionsKept::Aside || given != needed {
             return Err(FreecursiveParametersError::Positions { given, needed });
         }
-        Self::over(parameters, Labels::aside(positions), first_bucket, store, random)
+        parameters.validate()?;
+        Self::over(parameters, Some(positions), first_bucket, store, random)
     }
 
     fn over(
         parameters: FreecursiveParameters,
-        labels: Labels,
+        positions: Option<Positions>,
         first_bucket: Bucket,
         store: S,
         mut random: R,
     ) -> Result<Self, FreecursiveParametersError> {
-        parameters.validate()?;
+        parameters.validate_but_bits()?;
         let space = parameters.address_space();
         let (tree, top) = (&parameters.tree, parameters.tree_top);
         let for_tree = R::from_rng(&mut random);
         let tree = PathOram::with_tree_top(tree, top, first_bucket, store, for_tree)?;
         let block_bytes = parameters.tree.parameters().block_bytes;
+        let labels = match (parameters.positions, positions) {
+            (PositionsKept::Aside, positions) => {
+                Labels::Aside(positions.unwrap_or_else(|| Positions::new(space.blocks())))
+            }
+            (PositionsKept::InBlocks, _) => Labels::InBlocks(Positions::new(space.trusted())),
+            (PositionsKept::Counters { bits, .. }, _) => {
+                let (groups, leaves) = (Groups::new(parameters.labels, bits), tree.geometry().leaves());
+                let leaves = LeafFunction::new(&draw_key(&mut random), leaves);
+                Labels::Counted(Box::new(Counted::new(groups, leaves, space.trusted())))
+            }
+        };
+        let tags = parameters.has_tags().then(|| Tags::new(&draw_key(&mut random)));
+        let lines = (parameters.look_aside, parameters.look_aside_ways);
         let state = State {
             random,
-            look_aside: LookAside::new(parameters.look_aside, parameters.look_aside_ways, block_bytes),
+            look_aside: LookAside::new(lines, block_bytes, tags.is_some()),
             labels,
             fetched: vec![0; block_bytes as usize],
         };
-        let (turns, condition) = (Turns::default(), Condition::default());
-        Ok(FreecursiveOram { parameters, space, tree, turns, condition, state: RefCell::new(state) })
+        Ok(FreecursiveOram {
+            parameters,
+            space,
+            tree,
+            turns: Turns::default(),
+            condition: Condition::default(),
+            tags,
+            emergencies: Cell::new(0),
+            state: RefCell::new(state),
+        })
     }
 
     /// The parameters that it was built with.
@@ -136,7 +185,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.parameters
     }
 
-    /// Gives the words of all positions away, if they are kept aside: for simulations that begin with a filled tree.
+    /// Gives the words of all positions away, if they are kept aside: for simulations that begin with a filled tree. There are no
+    /// positions beside counters.
     pub fn into_positions(self) -> Vec<u32> {
         self.state.into_inner().labels.into_words()
     }
@@ -159,7 +209,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
 
     /// Serves one access with as many paths as every other.
     async fn serve(&self, access: &mut Access<'_>, is_first: bool) -> Result<(), OramError<S::Error>> {
-        let mut wanted = access.block();
+        let (mut wanted, mut turn) = (access.block(), self.draw_turn());
         for nth in 0..self.parameters.paths_per_access() {
             if nth > 0 || !is_first {
                 self.settle().await?;
@@ -173,7 +223,13 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
                 self.tree.dummy().await?;
                 continue;
             }
-            match self.next(block)? {
+            let next = self.next(block)?;
+            let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
+            if self.take_turn(&mut turn, renewed).await? {
+                continue;
+            }
+            self.make_way(renewed).await?;
+            match next {
                 Next::PosMap(lacking) => self.fetch(lacking).await?,
                 Next::Block => {
                     self.access_block(block, |payload| access.serve(payload)).await?;
@@ -197,8 +253,8 @@ impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
     type Error = S::Error;
 
     fn bounds(&self) -> Bounds {
-        let FreecursiveParameters { capacity, max_batch, ref tree, .. } = self.parameters;
-        Bounds::new(capacity, tree.parameters().block_bytes, max_batch)
+        let FreecursiveParameters { capacity, max_batch, .. } = self.parameters;
+        Bounds::new(capacity, self.parameters.user_bytes(), max_batch)
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
@@ -229,8 +285,15 @@ impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
     }
 
     fn emergencies(&self) -> u64 {
-        self.tree.emergencies()
+        self.tree.emergencies() + self.emergencies.get()
     }
+}
+
+/// A key that is overwritten when it is dropped.
+fn draw_key(random: &mut impl RngCore) -> Zeroizing<[u8; 16]> {
+    let mut key = Zeroizing::new([0; 16]);
+    random.fill_bytes(&mut *key);
+    key
 }
 
 /// Refuses a block that is none of the user's.
