@@ -9,7 +9,9 @@ use crate::position_map::handed::Handed;
 use crate::words::{BlockId, Leaf};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
+use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Bytes of a position in a PosMap block: leaf + 1, or 0 for a block that was never mapped.
 const LABEL_BYTES: usize = 4;
@@ -83,16 +85,16 @@ impl Labels {
 
     /// The position of a block whose PosMap block is in the buffer.
     pub(super) fn get(&self, space: &AddressSpace, buffer: &LookAside, block: BlockId) -> Option<Leaf> {
-        match (self, space.keeper(block)) {
-            (Labels::Aside(table), _) => table.get(block),
-            (Labels::InBlocks(table), Keeper::Trusted(entry)) => table.get(BlockId(entry)),
-            (Labels::InBlocks(_), Keeper::Block(above, entry)) => {
-                let place = buffer.place(above).expect("the PosMap block was brought in");
-                let label = &buffer.payload(place)[entry as usize * LABEL_BYTES..][..LABEL_BYTES];
-                let word = label.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-                word.checked_sub(1).map(Leaf)
-            }
-            (Labels::Counted(counted), _) => counted.leaf(block, counted.counter(space, buffer, block)),
+        match self {
+            Labels::Aside(table) => table.get(block),
+            Labels::InBlocks(table) => match space.keeper(block) {
+                Keeper::Trusted(entry) => table.get(BlockId(entry)),
+                Keeper::Block(above, entry) => {
+                    let place = buffer.place(above).expect("the PosMap block was brought in");
+                    read(&buffer.payload(place)[bytes_of(entry)])
+                }
+            },
+            Labels::Counted(counted) => counted.leaf(block, counted.counter(space, buffer, block)),
         }
     }
 
@@ -108,23 +110,34 @@ impl Labels {
         if let Labels::Counted(counted) = self {
             return counted.renew(space, buffer, block);
         }
-        let (old, new) = (self.get(space, buffer, block), draw());
-        match (self, space.keeper(block)) {
-            (Labels::Aside(table), _) => {
-                table.replace(block, new);
-            }
-            (Labels::InBlocks(table), Keeper::Trusted(entry)) => {
-                table.replace(BlockId(entry), new);
-            }
-            (Labels::InBlocks(_), Keeper::Block(above, entry)) => {
-                let place = buffer.place(above).expect("the PosMap block was brought in");
-                let label = &mut buffer.payload_mut(place)[entry as usize * LABEL_BYTES..][..LABEL_BYTES];
-                label.copy_from_slice(&(new.0 as u32 + 1).to_le_bytes());
-            }
-            (Labels::Counted(_), _) => {}
-        }
+        let new = draw();
+        let old = match self {
+            Labels::Aside(table) => table.replace(block, new),
+            Labels::InBlocks(table) => match space.keeper(block) {
+                Keeper::Trusted(entry) => table.replace(BlockId(entry), new),
+                Keeper::Block(above, entry) => {
+                    let place = buffer.place(above).expect("the PosMap block was brought in");
+                    let label = &mut buffer.payload_mut(place)[bytes_of(entry)];
+                    let old = read(label);
+                    label.copy_from_slice(&(new.0 as u32 + 1).to_le_bytes());
+                    old
+                }
+            },
+            Labels::Counted(_) => None,
+        };
         Some(Renewal { handed: Handed { old, new }, old_counter: NEVER, new_counter: NEVER })
     }
+}
+
+/// The bytes of a label in a PosMap block.
+fn bytes_of(entry: u32) -> Range<usize> {
+    let first = entry as usize * LABEL_BYTES;
+    first..first + LABEL_BYTES
+}
+
+fn read(label: &[u8]) -> Option<Leaf> {
+    let word = label.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    word.checked_sub(1).map(Leaf)
 }
 
 impl Counted {
@@ -133,7 +146,7 @@ impl Counted {
         Counted {
             groups,
             leaves,
-            table: alloc::vec![NEVER; trusted as usize],
+            table: vec![NEVER; trusted as usize],
             out: BTreeSet::new(),
             #[cfg(test)]
             given: Vec::new(),

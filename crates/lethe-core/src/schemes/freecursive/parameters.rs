@@ -150,14 +150,14 @@ impl FreecursiveParameters {
 
     /// The least bits of a counter for which no counter is used up before its group is remapped: the least β for which
     /// 2^(β-1) - 1 turns suffice. With one level of PosMap blocks each of them moves a straggler, and there are X' - 1. With M
-    /// levels, each does so with a probability of 1/M; and of 2·M·(X' + 72) turns fewer than X' - 1 do so with a probability
+    /// levels, each does so with a probability of 1/M; and of 2·M·(X' + 54) turns fewer than X' - 1 do so with a probability
     /// below 2^-80 only.
     pub fn least_bits(maps: u32, labels: u32) -> u32 {
         let (maps, labels) = (u64::from(maps), u64::from(labels));
         let turns = match maps {
             0 => 1,
             1 => labels.saturating_sub(1).max(1),
-            _ => 2 * maps * (labels + 72),
+            _ => 2 * maps * (labels + 54),
         };
         turns.ilog2() + 2
     }

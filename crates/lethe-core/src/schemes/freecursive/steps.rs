@@ -239,10 +239,16 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if fits {
             return Ok(());
         }
-        self.tree.tear();
+        self.tear();
         Err(OramError::Contradiction(
             "a block is not what was last written: its tag does not fit its counter",
         ))
+    }
+
+    /// Refuses everything from now on: the store was found out.
+    fn tear(&self) {
+        self.tree.tear();
+        drop(self.condition.begin());
     }
 
     /// Lines 3 and 7: gives a block a new position. The PosMap block is the most recently used one of its set from then on.
@@ -286,7 +292,12 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         }
         let (place, victim) = look_aside.victim(block);
         if let Some(victim) = victim {
-            self.tree.put_in(victim.block, victim.leaf, victim.payload)?;
+            let put = self.tree.put_in(victim.block, victim.leaf, victim.payload);
+            if let Err(OramError::Contradiction(_)) = put {
+                // A copy of it came from the store meanwhile.
+                self.tear();
+            }
+            put?;
         }
         look_aside.put(place, block, leaf, payload);
         look_aside.set_counter(place, counter);

@@ -293,8 +293,8 @@ fn parameters_that_make_no_sense_are_refused_with_their_reason() {
     const fn counters(bits: u32, tags: bool) -> PositionsKept {
         PositionsKept::Counters { bits, tags }
     }
-    let few = refused(|p| p.positions = counters(9, false));
-    assert_eq!(few, FreecursiveParametersError::CounterBits { bits: 9, least: 10 });
+    let few = refused(|p| p.positions = counters(8, false));
+    assert_eq!(few, FreecursiveParametersError::CounterBits { bits: 8, least: 9 });
     assert_eq!(named(|p| p.positions = counters(14, false)), "labels", "5 bytes hold no 3 times 14 bits");
     assert_eq!(named(|p| p.positions = counters(33, false)), "bits of a counter");
     assert_eq!(named(|p| p.positions = counters(10, true)), "block_bytes", "a tag alone has 16");

@@ -4,7 +4,7 @@ use super::freecursive::{Processor, counted, parameters};
 use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::schemes::freecursive::{
-    FreecursiveOram, FreecursiveParameters, Next, PositionsKept, TrustedHits,
+    AddressSpace, FreecursiveOram, FreecursiveParameters, Next, PositionsKept, TrustedHits,
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters};
 use lethe_core::testing::{ArrayModel, Operation, TraceStore, exercise, finish_now, settle};
@@ -147,16 +147,24 @@ fn a_group_remap_out_of_turn_is_counted() {
     assert!(oram.emergencies() > 0);
 }
 
-/// Blocks of 64 bytes, half of the tree's buckets of 4 full, and 8 KB for the table in the end.
+/// Half of the tree's buckets of four blocks of 64 bytes full: 16 positions of 4 bytes, or 32 counters of 14 bits, in a PosMap block.
 #[test]
-fn a_compressed_posmap_takes_half_the_bytes_and_a_level_less() {
-    let maps = |level: u32, labels: u32, entry_bytes: u64| {
-        let capacity = 4 << level;
-        let table = 8192 / entry_bytes;
-        let base = parameters(50, 0, TrustedHits::ReadThePath);
-        FreecursiveParameters { capacity, labels, trusted_positions: table, ..base }.address_space().maps()
+fn a_compressed_posmap_has_a_level_less_or_a_smaller_table() {
+    let space = |level: u32, has_counters: bool, kilobytes: u64| {
+        let (labels, entry_bytes) = if has_counters { (32, 8) } else { (16, 4) };
+        let space = AddressSpace::new(4 << level, labels, kilobytes * 1024 / entry_bytes);
+        let map_blocks = space.blocks_of(space.maps()).end - (4 << level);
+        let bytes = 64.0 * map_blocks as f64 / f64::from(4 << level);
+        (space.maps(), space.trusted() * entry_bytes, (10.0 * bytes).round())
     };
-    assert_eq!([20, 25].map(|level| maps(level, 16, 4)), [3, 4]);
-    assert_eq!([20, 25].map(|level| maps(level, 32, 8)), [3, 4]);
+    let levels = |has_counters, kilobytes| [20, 25].map(|level| space(level, has_counters, kilobytes).0);
+    assert_eq!((levels(false, 32), levels(true, 32)), ([3, 4], [2, 3]));
+    assert_eq!((levels(false, 8), levels(true, 8)), ([3, 4], [3, 4]));
+    assert_eq!([20, 25].map(|level| space(level, false, 32).1), [4 << 10, 8 << 10]);
+    assert_eq!([20, 25].map(|level| space(level, true, 8).1), [1 << 10; 2]);
+    assert_eq!(
+        [20, 25].map(|level| (space(level, false, 32).2, space(level, true, 32).2)),
+        [(43.0, 21.0); 2]
+    );
     assert_eq!([1, 2, 3, 4].map(|maps| FreecursiveParameters::least_bits(maps, 32)), [6, 10, 11, 11]);
 }

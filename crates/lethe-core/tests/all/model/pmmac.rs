@@ -138,10 +138,11 @@ fn assert_refuses(oram: &Subject<'_>) {
     let torn = |outcome: Result<(), OramError<_>>| matches!(outcome, Err(OramError::Torn));
     assert!(torn(finish_now(oram.access(&mut [Access::Dummy]))));
     assert!(torn(finish_now(oram.idle())));
-    assert!(torn(oram.answer(BlockId(0), |_| ()).map(drop)) || !torn(finish_now(oram.tree().dummy())));
-    if let Ok(Next::PosMap(lacking)) = oram.next(BlockId(0)) {
-        assert!(torn(finish_now(oram.fetch(lacking))));
-    }
+    assert!(torn(finish_now(oram.tree().dummy())));
+    assert!(torn(match oram.next(BlockId(0)).unwrap() {
+        Next::PosMap(lacking) => finish_now(oram.fetch(lacking)),
+        Next::Block => finish_now(oram.access_block(BlockId(0), |_| panic!("it is served"))),
+    }));
 }
 
 /// The bucket and the entry where a block stands in the store.
