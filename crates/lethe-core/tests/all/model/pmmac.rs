@@ -185,12 +185,15 @@ fn refusal(oram: &Subject<'_>) -> Option<&'static str> {
     None
 }
 
+/// A change of a store, where a block stands in this bucket and entry. The third is what the store held earlier.
+type Attack<'a> = &'a dyn Fn(&TraceStore, (u64, usize), &[Vec<u8>]);
+
 /// User's blocks and PosMap blocks of both levels: all of them are of interest when all blocks are read.
 #[test]
 fn a_block_of_interest_that_is_changed_exchanged_replayed_or_dropped_is_found_out() {
     let parameters = tagged(1);
     let space = parameters.address_space();
-    let attack = |block: u64, attack: &dyn Fn(&TraceStore, (u64, usize), &[Vec<u8>])| {
+    let attack = |block: u64, attack: Attack<'_>| {
         let store = TraceStore::new(parameters.tree.layout());
         let (oram, earlier) = used(&parameters, &store);
         let place = find(&store, block)?;
