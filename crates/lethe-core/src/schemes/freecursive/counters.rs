@@ -162,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever blocks are accessed and whenever stragglers have their turn, counters only grow, and no other entry changes.
+        /// Counters only grow, and no other entry changes, whatever blocks are accessed and whenever stragglers have their turn.
         #[test]
         fn no_counter_is_given_twice_and_none_runs_over(
             labels in 2u32..9,

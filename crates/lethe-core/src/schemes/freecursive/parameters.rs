@@ -46,7 +46,8 @@ pub enum PositionsKept {
     Counters {
         /// β, bits of a counter in a PosMap block: [`least_bits`](FreecursiveParameters::least_bits) to 32.
         bits: u32,
-        /// Whether each block of the tree has a tag over its counter and its payload (PMMAC). Every path must be read then.
+        /// The choice whether each block of the tree has a tag over its counter and its payload (PMMAC). Every path must be read
+        /// then.
         tags: bool,
     },
 }

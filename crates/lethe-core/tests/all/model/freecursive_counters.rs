@@ -12,7 +12,7 @@ use lethe_core::words::{BlockId, Bucket};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-/// One level of PosMap blocks, whose counters of 3 bits are used up after 3 accesses.
+/// A single level of PosMap blocks, whose counters of 3 bits are used up after 3 accesses.
 fn one_level(capacity: u64, tags: bool) -> FreecursiveParameters {
     let base = parameters(capacity, 1, TrustedHits::ReadThePath);
     let (labels, trusted_positions) = (base.labels, capacity.div_ceil(u64::from(base.labels)));

@@ -1,11 +1,11 @@
 //! Schemes broken on purpose: the judge that passes the sound ones catches each, with the same numbers of runs.
 
 use super::schemes::{
-    circuit_parameters, circuit_subject, counted_freecursive_parameters, curious_parameters, curious_subject,
-    freecursive_parameters, freecursive_subject, hierarchical_parameters, hierarchical_subject,
-    judged_curious, judged_oblivistore, oblivistore_parameters, oblivistore_subject, path_parameters,
-    path_subject, practical_os_parameters, practical_os_subject, raw_parameters, raw_subject, ring_subject,
-    square_root_parameters, square_root_subject, trivial_parameters, trivial_subject, whole_buckets,
+    circuit_parameters, circuit_subject, curious_parameters, curious_subject, freecursive_parameters,
+    freecursive_subject, hierarchical_parameters, hierarchical_subject, judged_curious, judged_oblivistore,
+    oblivistore_parameters, oblivistore_subject, path_parameters, path_subject, practical_os_parameters,
+    practical_os_subject, raw_parameters, raw_subject, ring_subject, square_root_parameters,
+    square_root_subject, trivial_parameters, trivial_subject, whole_buckets,
 };
 use super::setup::*;
 use Sequence::*;
@@ -21,8 +21,8 @@ use lethe_core::schemes::ring::RingOram;
 use lethe_core::schemes::square_root::SquareRootOram;
 use lethe_core::testing::mutants::{
     Deduplicates, Edit, EditingStore, LooksElsewhere, LowBits, NeverRemaps, Repeats, ShowsAnswers, ShowsHits,
-    ShowsTurns, SkipsHits, SkipsUnchanged, StopsAtHit, StopsAtWanted, SwapsHalves, TellsWanted, Uneven,
-    WaitsUntilFull, Wanted,
+    SkipsHits, SkipsUnchanged, StopsAtHit, StopsAtWanted, SwapsHalves, TellsWanted, Uneven, WaitsUntilFull,
+    Wanted,
 };
 use lethe_core::testing::oblivious::{Adversary, Pace, Sequence};
 use lethe_core::testing::{Operation, TraceStore};
@@ -347,17 +347,6 @@ fn a_front_end_that_shows_how_many_paths_it_saves_is_caught() {
         let layout = || freecursive_parameters(hits).tree.layout();
         let run = run!(layout(), |store, _working, seed| ShowsAnswers(freecursive!(hits, store, rng(seed))));
         assert_freecursive_caught(hits, run, (OneBlock, Sweep), "shape");
-    }
-}
-
-#[test]
-fn a_front_end_that_shows_whether_a_group_is_being_remapped_is_caught() {
-    let parameters = counted_freecursive_parameters;
-    let run = run!(parameters().tree.layout(), |store, _working, seed| ShowsTurns(
-        FreecursiveOram::new(parameters(), Bucket(0), store, rng(seed)).expect("valid")
-    ));
-    for pair in [(OneBlock, Sweep), (Dummies, Random)] {
-        assert_caught(&freecursive_subject(parameters(), 0, run), Adversary::Full, pair, "shape");
     }
 }
 

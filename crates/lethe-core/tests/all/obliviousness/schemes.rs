@@ -1,14 +1,11 @@
 //! The schemes as they are.
 
 use super::setup::*;
-use lethe_core::oram::Oram;
 use lethe_core::partitions::PartitionsParameters;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
-use lethe_core::schemes::freecursive::{
-    FreecursiveOram, FreecursiveParameters, PositionsKept, TAG_BYTES, TrustedHits,
-};
+use lethe_core::schemes::freecursive::{FreecursiveOram, FreecursiveParameters, PositionsKept, TrustedHits};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
 use lethe_core::schemes::path::{BucketsByLevel, PathOram, PathParameters, TreeTopParameters};
@@ -155,21 +152,6 @@ pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters
     }
 }
 
-/// One level of PosMap blocks, whose counters are used up after three accesses, so that a group is being remapped most of the
-/// time; and tags.
-pub(crate) fn counted_freecursive_parameters() -> FreecursiveParameters {
-    let base = freecursive_parameters(TrustedHits::ReadThePath);
-    let trusted_positions = base.capacity.div_ceil(base.labels.into());
-    let tree = PathParameters {
-        capacity: FreecursiveParameters::tree_capacity(base.capacity, base.labels, trusted_positions),
-        block_bytes: 12 + TAG_BYTES as u32,
-        ..base.tree.parameters().clone()
-    };
-    let positions = PositionsKept::Counters { bits: 3, tags: true };
-    let tree = BucketsByLevel::uniform(tree).expect("valid");
-    FreecursiveParameters { trusted_positions, positions, tree, ..base }
-}
-
 /// Runs of a Freecursive ORAM, and the watch over the `shown`th path of each access.
 pub(crate) fn freecursive_subject<'a>(
     parameters: FreecursiveParameters,
@@ -197,21 +179,6 @@ fn freecursive_oram_shows_nothing_of_what_was_asked_nor_of_what_its_buffer_saves
     for shown in 0..parameters.paths_per_access() {
         freecursive_subject(parameters.clone(), shown, run)
             .must_pass("freecursive", &[Driven::Promptly, Driven::Late]);
-    }
-}
-
-#[test]
-fn freecursive_oram_with_counters_shows_nothing_of_group_remaps() {
-    let parameters = counted_freecursive_parameters();
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(parameters.tree.layout());
-        let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
-        let events = drive(&oram, &store, script, pace, working());
-        assert_eq!(oram.emergencies(), 0);
-        events
-    };
-    for shown in 0..parameters.paths_per_access() {
-        freecursive_subject(parameters.clone(), shown, run).must_pass("counters", &[Driven::Promptly]);
     }
 }
 
