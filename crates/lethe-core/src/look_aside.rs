@@ -12,6 +12,8 @@ pub(crate) struct LookAside {
     payloads: Vec<u8>,
     block_bytes: usize,
     ways: usize,
+    /// The counter of the block of each line, where blocks have tags; else nothing.
+    counters: Vec<u64>,
     /// The number of uses so far: the time of the lines.
     uses: u64,
 }
@@ -36,21 +38,22 @@ pub(crate) struct Victim<'a> {
 }
 
 impl LookAside {
-    /// An empty buffer of `lines` blocks in sets of `ways`.
-    pub(crate) fn new(lines: u32, ways: u32, block_bytes: u32) -> Self {
+    /// An empty buffer of `lines` blocks in sets of `ways`. It knows the counters of its blocks if they have tags.
+    pub(crate) fn new((lines, ways): (u32, u32), block_bytes: u32, has_tags: bool) -> Self {
         let block_bytes = block_bytes as usize;
         LookAside {
             lines: vec![Line::default(); lines as usize],
             payloads: vec![0; lines as usize * block_bytes],
             block_bytes,
             ways: ways as usize,
+            counters: vec![0; if has_tags { lines as usize } else { 0 }],
             uses: 0,
         }
     }
 
     /// Bytes that it occupies.
     pub(crate) fn bytes(&self) -> usize {
-        self.payloads.len() + self.lines.len() * size_of::<Line>()
+        self.payloads.len() + size_of_val(&self.lines[..]) + size_of_val(&self.counters[..])
     }
 
     /// The place of a block, if it is here. The order of its set stays as it is.
@@ -88,6 +91,24 @@ impl LookAside {
         Leaf(self.lines[at].leaf.into())
     }
 
+    /// Gives the block at a place another leaf and counter.
+    pub(crate) fn renew(&mut self, Place(at): Place, leaf: Leaf, counter: u64) {
+        self.lines[at].leaf = leaf.0 as u32;
+        self.set_counter(Place(at), counter);
+    }
+
+    /// Notes the counter of the block at a place, where blocks have tags.
+    pub(crate) fn set_counter(&mut self, Place(at): Place, counter: u64) {
+        if let Some(kept) = self.counters.get_mut(at) {
+            *kept = counter;
+        }
+    }
+
+    /// The block at a place and its counter, where blocks have tags.
+    pub(crate) fn counted(&self, Place(at): Place) -> Option<(BlockId, u64)> {
+        Some((BlockId(self.lines[at].block.checked_sub(1)?), *self.counters.get(at)?))
+    }
+
     /// The payload at a place.
     pub(crate) fn payload(&self, Place(at): Place) -> &[u8] {
         &self.payloads[at * self.block_bytes..(at + 1) * self.block_bytes]
@@ -121,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_block_takes_the_place_of_the_least_recently_used_one_of_its_set() {
-        let mut buffer = LookAside::new(8, 2, 1);
+        let mut buffer = LookAside::new((8, 2), 1, false);
         assert_eq!([0, 4, 1].map(|block| put(&mut buffer, block)), [None; 3]);
         let place = buffer.place(BlockId(0)).unwrap();
         assert_eq!(buffer.payload(place), [0]);
@@ -132,7 +153,11 @@ mod tests {
 
     #[test]
     fn a_direct_mapped_buffer_has_one_place_for_a_block() {
-        let mut buffer = LookAside::new(4, 1, 1);
+        let mut buffer = LookAside::new((4, 1), 1, true);
         assert_eq!([1, 5, 1].map(|block| put(&mut buffer, block)), [None, Some(1), Some(5)]);
+        let place = buffer.place(BlockId(1)).unwrap();
+        buffer.renew(place, Leaf(7), 3);
+        assert_eq!(buffer.counted(place), Some((BlockId(1), 3)));
+        assert_eq!(buffer.victim(BlockId(5)).1.unwrap().leaf, Leaf(7));
     }
 }

@@ -78,6 +78,15 @@ impl AddressSpace {
             None => Keeper::Trusted(nth),
         }
     }
+
+    /// The block whose position is an entry of a PosMap block. `None` if there is none, as at the end of the last PosMap block of
+    /// a level.
+    pub fn kept(&self, above: BlockId, entry: u32) -> Option<BlockId> {
+        let level = self.level(above).checked_sub(1)?;
+        let blocks = self.blocks_of(level);
+        let nth = (above.0 - blocks.end) * self.labels + u64::from(entry);
+        Some(BlockId(blocks.start + nth)).filter(|block| blocks.contains(&block.0))
+    }
 }
 
 #[cfg(test)]
@@ -105,6 +114,7 @@ mod tests {
                 match space.keeper(block) {
                     Keeper::Block(above, entry) => {
                         assert!(space.level(above) == level + 1 && entry < labels);
+                        assert_eq!(space.kept(above, entry), Some(block));
                         (above.0, u64::from(entry))
                     }
                     Keeper::Trusted(entry) => {
@@ -116,5 +126,8 @@ mod tests {
             assert_eq!(keepers.collect::<BTreeSet<_>>().len() as u64, space.blocks());
             assert!(space.trusted() <= trusted);
         }
+        let space = AddressSpace::new(100, 3, 20);
+        assert_eq!([0, 1].map(|entry| space.kept(BlockId(133), entry)), [Some(BlockId(99)), None]);
+        assert_eq!(space.kept(BlockId(99), 0), None, "it keeps no positions");
     }
 }

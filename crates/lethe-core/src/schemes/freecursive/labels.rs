@@ -1,11 +1,17 @@
 //! The positions of all blocks of the address space, each where it is kept.
 
 use super::address_space::{AddressSpace, Keeper};
-use super::parameters::PositionsKept;
+use super::counters::{Groups, NEVER};
+use super::leaves::LeafFunction;
 use crate::look_aside::LookAside;
 use crate::position_map::flat::Positions;
+use crate::position_map::handed::Handed;
 use crate::words::{BlockId, Leaf};
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// Bytes of a position in a PosMap block: leaf + 1, or 0 for a block that was never mapped.
 const LABEL_BYTES: usize = 4;
@@ -16,70 +22,167 @@ pub(super) enum Labels {
     InBlocks(Positions),
     /// The positions of all blocks.
     Aside(Positions),
+    /// The counters of the last level; the others are in the payloads of PosMap blocks.
+    Counted(Box<Counted>),
+}
+
+/// Counters in place of positions.
+pub(super) struct Counted {
+    pub(super) groups: Groups,
+    pub(super) leaves: LeafFunction,
+    pub(super) table: Vec<u64>,
+    /// The user's blocks that were taken out: no path leads to them.
+    pub(super) out: BTreeSet<BlockId>,
+    /// Each counter that was given, with its block.
+    #[cfg(test)]
+    pub(super) given: Vec<(BlockId, u64)>,
+}
+
+/// A new position. Counters are [`NEVER`] where positions are kept, and before a block was mapped.
+pub(super) struct Renewal {
+    pub(super) handed: Handed,
+    pub(super) old_counter: u64,
+    pub(super) new_counter: u64,
 }
 
 impl Labels {
-    /// Positions of blocks none of which was ever mapped.
-    pub(super) fn new(kept: PositionsKept, space: &AddressSpace) -> Self {
-        match kept {
-            PositionsKept::InBlocks => Labels::InBlocks(Positions::new(space.trusted())),
-            PositionsKept::Aside => Labels::Aside(Positions::new(space.blocks())),
-        }
-    }
-
-    /// These positions of all blocks.
-    pub(super) fn aside(positions: Positions) -> Self {
-        Labels::Aside(positions)
-    }
-
-    /// The words of the table.
+    /// The words of the table, if it holds positions.
     pub(super) fn into_words(self) -> Vec<u32> {
-        let (Labels::InBlocks(table) | Labels::Aside(table)) = self;
-        table.into_words()
+        match self {
+            Labels::InBlocks(table) | Labels::Aside(table) => table.into_words(),
+            Labels::Counted(_) => Vec::new(),
+        }
     }
 
     /// Bytes of the table.
     pub(super) fn bytes(&self) -> usize {
-        let (Labels::InBlocks(table) | Labels::Aside(table)) = self;
-        size_of_val(table.words())
+        match self {
+            Labels::InBlocks(table) | Labels::Aside(table) => size_of_val(table.words()),
+            Labels::Counted(counted) => {
+                size_of_val(&counted.table[..]) + counted.out.len() * size_of::<BlockId>()
+            }
+        }
+    }
+
+    /// Counters, if there are any.
+    pub(super) fn counted(&self) -> Option<&Counted> {
+        match self {
+            Labels::Counted(counted) => Some(counted),
+            Labels::InBlocks(_) | Labels::Aside(_) => None,
+        }
+    }
+
+    /// Notes that a block was taken out, or put in.
+    pub(super) fn note(&mut self, block: BlockId, is_out: bool) {
+        if let Labels::Counted(counted) = self {
+            if is_out {
+                counted.out.insert(block)
+            } else {
+                counted.out.remove(&block)
+            };
+        }
     }
 
     /// The position of a block whose PosMap block is in the buffer.
     pub(super) fn get(&self, space: &AddressSpace, buffer: &LookAside, block: BlockId) -> Option<Leaf> {
-        match (self, space.keeper(block)) {
-            (Labels::Aside(table), _) => table.get(block),
-            (Labels::InBlocks(table), Keeper::Trusted(entry)) => table.get(BlockId(entry)),
-            (Labels::InBlocks(_), Keeper::Block(above, entry)) => {
-                let place = buffer.place(above).expect("the PosMap block was brought in");
-                let label = &buffer.payload(place)[entry as usize * LABEL_BYTES..][..LABEL_BYTES];
-                let word = label.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-                word.checked_sub(1).map(Leaf)
-            }
+        match self {
+            Labels::Aside(table) => table.get(block),
+            Labels::InBlocks(table) => match space.keeper(block) {
+                Keeper::Trusted(entry) => table.get(BlockId(entry)),
+                Keeper::Block(above, entry) => {
+                    let place = buffer.place(above).expect("the PosMap block was brought in");
+                    read(&buffer.payload(place)[bytes_of(entry)])
+                }
+            },
+            Labels::Counted(counted) => counted.leaf(block, counted.counter(space, buffer, block)),
         }
     }
 
-    /// Gives a block, whose PosMap block is in the buffer, a position. Returns the one that it had.
-    pub(super) fn replace(
+    /// Gives a block, whose PosMap block is in the buffer, a new position: one that is drawn, if positions are kept. `None` if
+    /// its counter must not go on before a straggler of its group has moved; nothing is changed then.
+    pub(super) fn renew(
         &mut self,
         space: &AddressSpace,
         buffer: &mut LookAside,
         block: BlockId,
-        new: Leaf,
-    ) -> Option<Leaf> {
-        let old = self.get(space, buffer, block);
-        match (self, space.keeper(block)) {
-            (Labels::Aside(table), _) => {
-                table.replace(block, new);
-            }
-            (Labels::InBlocks(table), Keeper::Trusted(entry)) => {
-                table.replace(BlockId(entry), new);
-            }
-            (Labels::InBlocks(_), Keeper::Block(above, entry)) => {
+        draw: impl FnOnce() -> Leaf,
+    ) -> Option<Renewal> {
+        if let Labels::Counted(counted) = self {
+            return counted.renew(space, buffer, block);
+        }
+        let new = draw();
+        let old = match self {
+            Labels::Aside(table) => table.replace(block, new),
+            Labels::InBlocks(table) => match space.keeper(block) {
+                Keeper::Trusted(entry) => table.replace(BlockId(entry), new),
+                Keeper::Block(above, entry) => {
+                    let place = buffer.place(above).expect("the PosMap block was brought in");
+                    let label = &mut buffer.payload_mut(place)[bytes_of(entry)];
+                    let old = read(label);
+                    label.copy_from_slice(&(new.0 as u32 + 1).to_le_bytes());
+                    old
+                }
+            },
+            Labels::Counted(_) => None,
+        };
+        Some(Renewal { handed: Handed { old, new }, old_counter: NEVER, new_counter: NEVER })
+    }
+}
+
+/// The bytes of a label in a PosMap block.
+fn bytes_of(entry: u32) -> Range<usize> {
+    let first = entry as usize * LABEL_BYTES;
+    first..first + LABEL_BYTES
+}
+
+fn read(label: &[u8]) -> Option<Leaf> {
+    let word = label.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    word.checked_sub(1).map(Leaf)
+}
+
+impl Counted {
+    /// Counters of blocks none of which was ever mapped.
+    pub(super) fn new(groups: Groups, leaves: LeafFunction, trusted: u64) -> Self {
+        Counted {
+            groups,
+            leaves,
+            table: vec![NEVER; trusted as usize],
+            out: BTreeSet::new(),
+            #[cfg(test)]
+            given: Vec::new(),
+        }
+    }
+
+    /// The counter of a block whose PosMap block is in the buffer.
+    pub(super) fn counter(&self, space: &AddressSpace, buffer: &LookAside, block: BlockId) -> u64 {
+        match space.keeper(block) {
+            Keeper::Trusted(entry) => self.table[entry as usize],
+            Keeper::Block(above, entry) => {
                 let place = buffer.place(above).expect("the PosMap block was brought in");
-                let label = &mut buffer.payload_mut(place)[entry as usize * LABEL_BYTES..][..LABEL_BYTES];
-                label.copy_from_slice(&(new.0 as u32 + 1).to_le_bytes());
+                self.groups.counter(buffer.payload(place), entry)
             }
         }
-        old
+    }
+
+    fn leaf(&self, block: BlockId, counter: u64) -> Option<Leaf> {
+        (counter != NEVER).then(|| self.leaves.leaf(block, counter))
+    }
+
+    fn renew(&mut self, space: &AddressSpace, buffer: &mut LookAside, block: BlockId) -> Option<Renewal> {
+        let old_counter = self.counter(space, buffer, block);
+        let new_counter = match space.keeper(block) {
+            Keeper::Trusted(entry) => {
+                self.table[entry as usize] += 1;
+                self.table[entry as usize]
+            }
+            Keeper::Block(above, entry) => {
+                let place = buffer.place(above).expect("the PosMap block was brought in");
+                self.groups.advance(buffer.payload_mut(place), entry)?
+            }
+        };
+        #[cfg(test)]
+        self.given.push((block, new_counter));
+        let (old, new) = (self.leaf(block, old_counter), self.leaves.leaf(block, new_counter));
+        Some(Renewal { handed: Handed { old, new }, old_counter, new_counter })
     }
 }

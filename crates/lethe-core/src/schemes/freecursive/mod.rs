@@ -1,5 +1,6 @@
 //! Freecursive ORAM: Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: \[Nearly\] Free Recursion and Integrity
 //! Verification for Position-based Oblivious RAM", ASPLOS 2015, section 4: a PosMap look-aside buffer (PLB) and a unified tree.
+//! Options are the compressed PosMap (section 5) and PMMAC (section 6).
 //!
 //! ```text
 //! to access block a_0, where PosMap block a_i+1 holds the position of a_i, and the trusted side those of the last:
@@ -19,25 +20,82 @@
 //! A simulated processor drives the lines one by one ([`Next`]), and paces the paths itself. As an [`Oram`] it shows as many
 //! paths for each access as there are levels: dummies stand in for those that the PLB saves.
 //!
+//! # Counters in place of positions (section 5)
+//!
+//! With [`PositionsKept::Counters`] a position is [computed](LeafFunction): PRF_K(a || c) mod 2^L, with the counter c of block a. A
+//! PosMap block holds a group counter GC of 64 bits and, for each of its X' blocks, an entry of β bits: a bit s and an individual
+//! counter IC. The table on the trusted side holds counters of 64 bits. With β = 14, a block of 64 bytes counts for 32 blocks,
+//! where it has room for 16 positions.
+//!
+//! ```text
+//! c is 0, never mapped, if IC = 0; else GC' * 2^(β-1) + IC, with GC' = GC if s = GC mod 2, and GC - 1 for a straggler
+//! to give a block a new counter, and so a new position (lines 3 and 7):
+//!  9  if IC = 0, or it is a straggler:  s, IC <- GC mod 2, 1
+//! 10  else if IC + 1 < 2^(β-1):         IC <- IC + 1
+//! 11  else if there is a straggler:     refuse, until it has moved
+//! 12  else:  GC <- GC + 1;  s, IC <- GC mod 2, 1;  all other blocks of the group are stragglers now
+//! remap turn of a group, before lines 3 and 7:
+//! 13  a <- its first straggler;  give a a new counter
+//! 14  if a is neither in the PLB nor taken out:  access a by its old path
+//! ```
+//!
+//! The paper remaps a group at once, by X' paths; how many an access then shows depends on secrets. Here a group is remapped a
+//! straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to a level of PosMap blocks
+//! that is drawn; if that group has no straggler, to the lowest level's. [`least_bits`](FreecursiveParameters::least_bits) are
+//! enough for all stragglers to have moved when IC is used up again, but for a probability below 2^-80 a group remap. Should it
+//! happen, the others move at once, and count as [emergencies](Oram::emergencies). No block ever gets a counter twice.
+//!
+//! Whoever drives the lines calls [`remap_turn`](FreecursiveOram::remap_turn) before each of them. Every group has its turn then,
+//! and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in [`OramError::Owed`].
+//!
+//! # Tags (PMMAC, section 6)
+//!
+//! With `tags` each block of the tree has a [tag](Tags) of 128 bits behind its payload d:
+//!
+//! ```text
+//! to access or to fetch block a, whose counter was c and is c' from now on:
+//! 15  (d, h) <- a by its path;  if c > 0 and h is not MAC_K(a || c || d):  refuse for good
+//! 16  serve d;  h <- MAC_K(a || c' || d);  a PosMap block gets its tag when it leaves the PLB
+//! ```
+//!
+//! The counters of the last level are on the trusted side, and a PosMap block is checked when it comes into the PLB. So each
+//! counter that is used is the one that was written last, and with it no older block fits. A block of interest that was changed,
+//! exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything after it in [`OramError::Torn`]: no answer is
+//! wrong. **What is not found out**, as in the paper: what befalls other blocks of a path, until they are of interest; headers, but
+//! for the block and leaf of a block of interest; junk that fills the stash. Contents are not hidden. And the moment when
+//! it refuses tells a store that lies which block was of interest. A layer below that seals whole buckets prevents both.
+//!
+//! The bound: with q tags over payloads of ℓ blocks of AES, a forgery in v attempts succeeds with a probability of at most about
+//! 5·(ℓ + 1)·q²/2^128 + v/2^128 and what tells AES from a random permutation. That is 2^-29 after 2^47 accesses with 64 bytes. The
+//! paper's tags have 80 bits.
+//!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, each written back
 //! before the next is read, with H = [`paths_per_access`](FreecursiveParameters::paths_per_access). All are independent and
-//! uniform, if [every path is read](TrustedHits::ReadThePath); with the other options they are not. Driven line by line, the
-//! number of paths shows what the PLB held: whoever drives it so must hide that, with paths at a fixed rate. Background evictions
-//! show, as with Path ORAM.
+//! uniform, if [every path is read](TrustedHits::ReadThePath); with the other options they are not. Computed positions are as
+//! good as the PRF. Driven line by line, the number of paths shows what the PLB held and which groups have stragglers: whoever drives
+//! it so must hide that, with paths at a fixed rate. Background evictions show, as with Path ORAM.
 //!
-//! **Costs** of an access: H round trips of a path each, and as many for writing them back, of which the last is off-line.
+//! **Costs** of an access: H round trips of a path each, and as many for writing them back, of which the last is off-line. H is the
+//! number of levels, and one more with counters. Driven line by line, group remaps take at most X' - 1 paths in 2^(β-1) - 1
+//! accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each, and two tags of ℓ + 1.
 //!
-//! **Errors**: those of [`OramError`], as Path ORAM has them.
+//! **Errors**: those of [`OramError`], as Path ORAM has them, and those above.
 
 mod address_space;
+mod counters;
 mod labels;
+mod leaves;
 mod next;
 mod parameters;
+mod pmmac;
+mod remap;
 mod steps;
 
 pub use address_space::{AddressSpace, Keeper};
+pub use leaves::LeafFunction;
 pub use next::Next;
 pub use parameters::{FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits};
+pub use pmmac::{TAG_BYTES, Tags};
 
 use crate::admission;
 use crate::condition::Condition;
@@ -49,11 +107,14 @@ use crate::schemes::path::PathOram;
 use crate::store::Store;
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket};
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::RefCell;
-use labels::Labels;
+use core::cell::{Cell, RefCell};
+use counters::Groups;
+use labels::{Counted, Labels};
 use rand_core::{RngCore, SeedableRng};
+use zeroize::Zeroizing;
 
 /// A Freecursive ORAM over a store and randomness of the caller's choice.
 pub struct FreecursiveOram<S: Store, R> {
@@ -62,6 +123,10 @@ pub struct FreecursiveOram<S: Store, R> {
     tree: PathOram<S, HandedPositions<S::Error>, R>,
     turns: Turns,
     condition: Condition,
+    /// The tags of blocks, if they have any.
+    tags: Option<Tags>,
+    /// Paths of group remaps outside of the schedule.
+    emergencies: Cell<u64>,
     state: RefCell<State<R>>,
 }
 
@@ -84,8 +149,22 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         store: S,
         random: R,
     ) -> Result<Self, FreecursiveParametersError> {
-        let labels = Labels::new(parameters.positions, &parameters.address_space());
-        Self::over(parameters, labels, first_bucket, store, random)
+        parameters.validate()?;
+        Self::over(parameters, None, first_bucket, store, random)
+    }
+
+    /// The same with counters of too few bits: group remaps then show, as [emergencies](Oram::emergencies).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), but for [`FreecursiveParametersError::CounterBits`].
+    #[cfg(any(test, feature = "testing"))]
+    pub fn with_any_bits(
+        parameters: FreecursiveParameters,
+        first_bucket: Bucket,
+        store: S,
+        random: R,
+    ) -> Result<Self, FreecursiveParametersError> {
+        Self::over(parameters, None, first_bucket, store, random)
     }
 
     /// A Freecursive ORAM over a store that a simulation has filled: with blocks on the paths to these positions. It may
@@ -104,30 +183,52 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if parameters.positions != PositionsKept::Aside || given != needed {
             return Err(FreecursiveParametersError::Positions { given, needed });
         }
-        Self::over(parameters, Labels::aside(positions), first_bucket, store, random)
+        parameters.validate()?;
+        Self::over(parameters, Some(positions), first_bucket, store, random)
     }
 
     fn over(
         parameters: FreecursiveParameters,
-        labels: Labels,
+        positions: Option<Positions>,
         first_bucket: Bucket,
         store: S,
         mut random: R,
     ) -> Result<Self, FreecursiveParametersError> {
-        parameters.validate()?;
+        parameters.validate_but_bits()?;
         let space = parameters.address_space();
         let (tree, top) = (&parameters.tree, parameters.tree_top);
         let for_tree = R::from_rng(&mut random);
         let tree = PathOram::with_tree_top(tree, top, first_bucket, store, for_tree)?;
         let block_bytes = parameters.tree.parameters().block_bytes;
+        let labels = match (parameters.positions, positions) {
+            (PositionsKept::Aside, positions) => {
+                Labels::Aside(positions.unwrap_or_else(|| Positions::new(space.blocks())))
+            }
+            (PositionsKept::InBlocks, _) => Labels::InBlocks(Positions::new(space.trusted())),
+            (PositionsKept::Counters { bits, .. }, _) => {
+                let (groups, leaves) = (Groups::new(parameters.labels, bits), tree.geometry().leaves());
+                let leaves = LeafFunction::new(&draw_key(&mut random), leaves);
+                Labels::Counted(Box::new(Counted::new(groups, leaves, space.trusted())))
+            }
+        };
+        let tags = parameters.has_tags().then(|| Tags::new(&draw_key(&mut random)));
+        let lines = (parameters.look_aside, parameters.look_aside_ways);
         let state = State {
             random,
-            look_aside: LookAside::new(parameters.look_aside, parameters.look_aside_ways, block_bytes),
+            look_aside: LookAside::new(lines, block_bytes, tags.is_some()),
             labels,
             fetched: vec![0; block_bytes as usize],
         };
-        let (turns, condition) = (Turns::default(), Condition::default());
-        Ok(FreecursiveOram { parameters, space, tree, turns, condition, state: RefCell::new(state) })
+        Ok(FreecursiveOram {
+            parameters,
+            space,
+            tree,
+            turns: Turns::default(),
+            condition: Condition::default(),
+            tags,
+            emergencies: Cell::new(0),
+            state: RefCell::new(state),
+        })
     }
 
     /// The parameters that it was built with.
@@ -135,7 +236,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         &self.parameters
     }
 
-    /// Gives the words of all positions away, if they are kept aside: for simulations that begin with a filled tree.
+    /// Gives the words of all positions away, if they are kept aside: for simulations that begin with a filled tree. There are no
+    /// positions beside counters.
     pub fn into_positions(self) -> Vec<u32> {
         self.state.into_inner().labels.into_words()
     }
@@ -158,7 +260,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
 
     /// Serves one access with as many paths as every other.
     async fn serve(&self, access: &mut Access<'_>, is_first: bool) -> Result<(), OramError<S::Error>> {
-        let mut wanted = access.block();
+        let (mut wanted, mut turn) = (access.block(), self.draw_turn());
         for nth in 0..self.parameters.paths_per_access() {
             if nth > 0 || !is_first {
                 self.settle().await?;
@@ -172,7 +274,13 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
                 self.tree.dummy().await?;
                 continue;
             }
-            match self.next(block)? {
+            let next = self.next(block)?;
+            let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
+            if self.take_turn(&mut turn, renewed).await? {
+                continue;
+            }
+            self.make_way(renewed).await?;
+            match next {
                 Next::PosMap(lacking) => self.fetch(lacking).await?,
                 Next::Block => {
                     self.access_block(block, |payload| access.serve(payload)).await?;
@@ -196,8 +304,8 @@ impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
     type Error = S::Error;
 
     fn bounds(&self) -> Bounds {
-        let FreecursiveParameters { capacity, max_batch, ref tree, .. } = self.parameters;
-        Bounds::new(capacity, tree.parameters().block_bytes, max_batch)
+        let FreecursiveParameters { capacity, max_batch, .. } = self.parameters;
+        Bounds::new(capacity, self.parameters.user_bytes(), max_batch)
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
@@ -228,8 +336,15 @@ impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
     }
 
     fn emergencies(&self) -> u64 {
-        self.tree.emergencies()
+        self.tree.emergencies() + self.emergencies.get()
     }
+}
+
+/// A key that is overwritten when it is dropped.
+fn draw_key(random: &mut impl RngCore) -> Zeroizing<[u8; 16]> {
+    let mut key = Zeroizing::new([0; 16]);
+    random.fill_bytes(&mut *key);
+    key
 }
 
 /// Refuses a block that is none of the user's.

@@ -1,6 +1,8 @@
 //! The parameters of a Freecursive ORAM.
 
 use super::address_space::AddressSpace;
+use super::counters::{Groups, MOST_BITS};
+use super::pmmac::TAG_BYTES;
 use crate::range::{self, OutOfRange};
 use crate::schemes::path::{BucketsByLevel, PathParametersError, TreeTopParameters};
 
@@ -9,7 +11,8 @@ use crate::schemes::path::{BucketsByLevel, PathParametersError, TreeTopParameter
 pub struct FreecursiveParameters {
     /// N, blocks that the user can address: at least 1.
     pub capacity: u64,
-    /// X, positions in a PosMap block: 2 to 2^20, and 4 bytes of a block for each of them if they are kept in it.
+    /// X, positions in a PosMap block: 2 to 2^20. If they are kept in it, each takes 4 bytes. X' counters take their bits, and 8
+    /// bytes more.
     pub labels: u32,
     /// The most positions that the trusted side keeps in a table: at least 1. There are as many levels of PosMap blocks as
     /// this takes.
@@ -24,7 +27,8 @@ pub struct FreecursiveParameters {
     pub hits: TrustedHits,
     /// The most accesses of one batch: 1 to 1024.
     pub max_batch: u32,
-    /// The tree, for [`tree_capacity`](Self::tree_capacity) blocks, in batches of 1 and with `top` 0.
+    /// The tree, for [`tree_capacity`](Self::tree_capacity) blocks, in batches of 1 and with `top` 0. Its blocks have
+    /// [`TAG_BYTES`] more than the user's, if they have tags.
     pub tree: BucketsByLevel,
     /// The tree top on the trusted side.
     pub tree_top: TreeTopParameters,
@@ -37,6 +41,15 @@ pub enum PositionsKept {
     InBlocks,
     /// In a table aside, 4 bytes a block: for simulations, whose blocks have no payload. The trace is the same.
     Aside,
+    /// Nowhere: the payloads of the PosMap blocks hold counters, from which the positions are computed (the compressed PosMap). The
+    /// table on the trusted side holds counters of 8 bytes.
+    Counters {
+        /// β, bits of a counter in a PosMap block: [`least_bits`](FreecursiveParameters::least_bits) to 32.
+        bits: u32,
+        /// The choice whether each block of the tree has a tag over its counter and its payload (PMMAC). Every path must be read
+        /// then.
+        tags: bool,
+    },
 }
 
 /// The use of blocks that are found on the trusted side.
@@ -95,6 +108,17 @@ pub enum FreecursiveParametersError {
         /// The blocks of the unified address space.
         needed: u64,
     },
+    /// Counters are used up before a group is remapped.
+    #[error("counters of {bits} bits are used up before a group is remapped: give them at least {least}")]
+    CounterBits {
+        /// Bits that were given.
+        bits: u32,
+        /// Bits that suffice.
+        least: u32,
+    },
+    /// Blocks with tags are to be served without their paths, and so without a new counter.
+    #[error("blocks with tags need a path for each access: choose TrustedHits::ReadThePath, or no tags")]
+    Tags,
     /// The tree top has an index by block that is not used, or none where one is needed.
     #[error("hits of the tree top answer at once if it has an index, and only then: set both, or neither")]
     Index,
@@ -111,9 +135,36 @@ impl FreecursiveParameters {
         AddressSpace::new(capacity, labels, trusted_positions).blocks()
     }
 
-    /// Paths that an access shows: one for each level of PosMap blocks, and that of the block.
+    /// Paths that an access shows: one for each level of PosMap blocks, that of the block, and one for group remaps if there are
+    /// counters in PosMap blocks.
     pub fn paths_per_access(&self) -> u32 {
-        self.address_space().maps() + 1
+        let maps = self.address_space().maps();
+        let has_turn = maps > 0 && matches!(self.positions, PositionsKept::Counters { .. });
+        maps + 1 + u32::from(has_turn)
+    }
+
+    /// Bytes of a block that the user has: without its tag.
+    pub fn user_bytes(&self) -> u32 {
+        let tree = self.tree.parameters().block_bytes;
+        if self.has_tags() { tree.saturating_sub(TAG_BYTES as u32) } else { tree }
+    }
+
+    /// The least bits of a counter for which no counter is used up before its group is remapped: the least β for which
+    /// 2^(β-1) - 1 turns suffice. With one level of PosMap blocks each of them moves a straggler, and there are X' - 1. With M
+    /// levels, each does so with a probability of 1/M; and of 2·M·(X' + 54) turns fewer than X' - 1 do so with a probability
+    /// below 2^-80 only.
+    pub fn least_bits(maps: u32, labels: u32) -> u32 {
+        let (maps, labels) = (u64::from(maps), u64::from(labels));
+        let turns = match maps {
+            0 => 1,
+            1 => labels.saturating_sub(1).max(1),
+            _ => 2 * maps * (labels + 54),
+        };
+        turns.ilog2() + 2
+    }
+
+    pub(super) fn has_tags(&self) -> bool {
+        matches!(self.positions, PositionsKept::Counters { tags: true, .. })
     }
 
     /// Checks every range.
@@ -121,14 +172,33 @@ impl FreecursiveParameters {
     /// # Errors
     /// [`FreecursiveParametersError`].
     pub fn validate(&self) -> Result<(), FreecursiveParametersError> {
+        self.validate_but_bits()?;
+        if let PositionsKept::Counters { bits, .. } = self.positions {
+            let least = Self::least_bits(self.address_space().maps(), self.labels);
+            if bits < least {
+                return Err(FreecursiveParametersError::CounterBits { bits, least });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks all that makes an ORAM answer wrongly; counters that are used up too soon do not.
+    pub(super) fn validate_but_bits(&self) -> Result<(), FreecursiveParametersError> {
         let tree = self.tree.parameters();
-        let block_bytes = u64::from(tree.block_bytes);
+        let user_bytes = u64::from(self.user_bytes());
+        let (bits, tag_bytes) = match self.positions {
+            PositionsKept::Counters { bits, tags } => (bits, if tags { TAG_BYTES as u64 } else { 0 }),
+            PositionsKept::InBlocks | PositionsKept::Aside => (MOST_BITS, 0),
+        };
         let most_labels = match self.positions {
-            PositionsKept::InBlocks => (block_bytes / 4).min(1 << 20),
+            PositionsKept::InBlocks => (user_bytes / 4).min(1 << 20),
             PositionsKept::Aside => 1 << 20,
+            PositionsKept::Counters { .. } => Groups::most_labels(user_bytes, bits).min(1 << 20),
         };
         range::check(&[
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),
+            ("bits of a counter", bits.into(), 2, MOST_BITS.into()),
+            ("block_bytes", tree.block_bytes.into(), tag_bytes, u64::from(u32::MAX)),
             ("labels", self.labels.into(), 2, most_labels),
             ("trusted_positions", self.trusted_positions, 1, u64::from(u32::MAX)),
             ("look_aside", self.look_aside.into(), 1, 1 << 20),
@@ -146,6 +216,9 @@ impl FreecursiveParameters {
         }
         if (self.hits == TrustedHits::AnswerAtOnce) != self.tree_top.ways.is_some() {
             return Err(FreecursiveParametersError::Index);
+        }
+        if self.has_tags() && self.hits != TrustedHits::ReadThePath {
+            return Err(FreecursiveParametersError::Tags);
         }
         Ok(())
     }

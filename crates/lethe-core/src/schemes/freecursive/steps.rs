@@ -1,10 +1,12 @@
 //! The lines of the algorithm one by one: each step shows one path at most, or says which path comes next.
 
+use super::counters::NEVER;
+use super::labels::Renewal;
 use super::next::Next;
-use super::{FreecursiveOram, Keeper, State, TrustedHits, check_block};
+use super::pmmac;
+use super::{FreecursiveOram, Keeper, PositionsKept, State, TrustedHits, check_block};
 use crate::draw;
 use crate::oram::OramError;
-use crate::position_map::handed::Handed;
 use crate::schemes::path::TrustedPlace;
 use crate::store::Store;
 use crate::words::{BlockId, Leaf};
@@ -61,10 +63,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if self.space.level(wanted) == 0 || self.is_buffered(wanted) {
             return Err(OramError::Contradiction("a PosMap block is fetched that is not lacking"));
         }
-        let Handed { old, new } = self.remap(wanted)?;
+        let Renewal { handed, old_counter, new_counter } = self.renew(wanted)?;
         let mut fetched = mem::take(&mut self.state.borrow_mut().fetched);
-        self.tree.take_out(wanted, old, |payload| fetched.copy_from_slice(payload)).await?;
-        self.keep(wanted, new, &fetched)?;
+        let take = |payload: &mut [u8]| fetched.copy_from_slice(payload);
+        self.take_checked(wanted, (handed.old, old_counter), take).await?;
+        self.keep(wanted, (handed.new, new_counter), &fetched)?;
         self.state.borrow_mut().fetched = fetched;
         Ok(())
     }
@@ -79,8 +82,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
-        let handed = self.remap(block)?;
-        self.tree.access_at(block, handed, serve).await
+        let renewal = self.renew(block)?;
+        self.access_renewed(block, &renewal, serve).await
     }
 
     /// Takes a block out for which nothing is lacking: one path. Its position is free to be given anew by
@@ -97,8 +100,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if !self.is_at_hand(block) {
             return Err(OramError::Contradiction("the position of a block is not at hand"));
         }
-        let old = self.position(block);
-        self.tree.take_out(block, old, take).await
+        let old = (self.position(block), self.counter(block));
+        let take = |tagged: &mut [u8]| take(self.payload_of(tagged));
+        self.take_checked(block, old, take).await?;
+        self.state.borrow_mut().labels.note(block, true);
+        Ok(())
     }
 
     /// Takes a block out without a path, if it is on the trusted side and the parameters allow it. Tells whether it was.
@@ -114,7 +120,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if self.reads_every_path() {
             return Ok(false);
         }
-        Ok(self.tree.take_trusted(block, self.known_position(block), take)?.is_some())
+        let is_taken = self.tree.take_trusted(block, self.known_position(block), take)?.is_some();
+        if is_taken {
+            self.state.borrow_mut().labels.note(block, true);
+        }
+        Ok(is_taken)
     }
 
     /// Puts a block in that was taken out, with a new position. Nothing may be lacking for it. It shows nothing.
@@ -122,18 +132,33 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// # Errors
     /// [`OramError::Contradiction`], if a PosMap block is lacking or the block is there; [`OramError::StashFull`].
     pub fn put_block_in(&self, block: BlockId, payload: &[u8]) -> Result<(), OramError<S::Error>> {
-        let leaf = self.remap_ahead(block)?;
-        self.put_block_in_at(block, leaf, payload)
+        check_block(block, self.parameters.capacity)?;
+        let Renewal { handed, new_counter, .. } = self.renew(block)?;
+        match &self.tags {
+            None => self.tree.put_in(block, handed.new, payload)?,
+            Some(tags) => {
+                let mut tagged = payload.to_vec();
+                tagged.resize(payload.len() + pmmac::TAG_BYTES, 0);
+                tags.write(block, new_counter, &mut tagged);
+                self.tree.put_in(block, handed.new, &tagged)?;
+            }
+        }
+        self.state.borrow_mut().labels.note(block, false);
+        Ok(())
     }
 
     /// Gives a block that was taken out the position with which it [comes in](Self::put_block_in_at) later, so that its PosMap block
-    /// need not be at hand then. Nothing may be lacking for it now. It shows nothing.
+    /// need not be at hand then. Nothing may be lacking for it now. It shows nothing. A position that is computed from a counter cannot
+    /// be drawn ahead: its group may be remapped meanwhile.
     ///
     /// # Errors
-    /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is lacking.
+    /// [`OramError::OutOfRange`]; [`OramError::Contradiction`], if a PosMap block is lacking, or positions are computed.
     pub fn remap_ahead(&self, block: BlockId) -> Result<Leaf, OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
-        Ok(self.remap(block)?.new)
+        if matches!(self.parameters.positions, PositionsKept::Counters { .. }) {
+            return Err(OramError::Contradiction("a position that is computed is drawn ahead"));
+        }
+        Ok(self.renew(block)?.handed.new)
     }
 
     /// Puts a block in that was taken out, with the position that it was given since. It shows nothing.
@@ -184,8 +209,78 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         labels.get(&self.space, look_aside, block)
     }
 
-    /// Lines 3 and 7: draws a new position. The PosMap block is the most recently used one of its set from then on.
-    fn remap(&self, block: BlockId) -> Result<Handed, OramError<S::Error>> {
+    /// The counter of a block at hand; [`NEVER`] where positions are kept.
+    fn counter(&self, block: BlockId) -> u64 {
+        let State { look_aside, labels, .. } = &*self.state.borrow();
+        labels.counted().map_or(NEVER, |counted| counted.counter(&self.space, look_aside, block))
+    }
+
+    /// The payload that the user has of a block: without its tag.
+    fn payload_of<'a>(&self, tagged: &'a mut [u8]) -> &'a mut [u8] {
+        match &self.tags {
+            Some(_) => pmmac::split(tagged).0,
+            None => tagged,
+        }
+    }
+
+    /// Accesses a block that has a new position: one path. Its tag is checked, and replaced by that for its new counter.
+    pub(super) async fn access_renewed(
+        &self,
+        block: BlockId,
+        renewal: &Renewal,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        let Some(tags) = &self.tags else { return self.tree.access_at(block, renewal.handed, serve).await };
+        let mut fits = false;
+        let checked = |tagged: &mut [u8]| {
+            fits = tags.fits(block, renewal.old_counter, tagged);
+            if fits {
+                serve(pmmac::split(tagged).0);
+                tags.write(block, renewal.new_counter, tagged);
+            }
+        };
+        self.tree.access_at(block, renewal.handed, checked).await?;
+        self.check_tag(fits)
+    }
+
+    /// Takes a block out that has this position and counter: one path. Its tag is checked.
+    async fn take_checked(
+        &self,
+        block: BlockId,
+        (position, counter): (Option<Leaf>, u64),
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        let Some(tags) = &self.tags else { return self.tree.take_out(block, position, take).await };
+        let mut fits = false;
+        let checked = |tagged: &mut [u8]| {
+            fits = tags.fits(block, counter, tagged);
+            if fits {
+                take(tagged);
+            }
+        };
+        self.tree.take_out(block, position, checked).await?;
+        self.check_tag(fits)
+    }
+
+    /// Refuses a block whose tag does not fit, and everything after it.
+    fn check_tag(&self, fits: bool) -> Result<(), OramError<S::Error>> {
+        if fits {
+            return Ok(());
+        }
+        self.tear();
+        Err(OramError::Contradiction(
+            "a block is not what was last written: its tag does not fit its counter",
+        ))
+    }
+
+    /// Refuses everything from now on: the store was found out.
+    fn tear(&self) {
+        self.tree.tear();
+        drop(self.condition.begin());
+    }
+
+    /// Lines 3 and 7: gives a block a new position. The PosMap block is the most recently used one of its set from then on.
+    pub(super) fn renew(&self, block: BlockId) -> Result<Renewal, OramError<S::Error>> {
         let State { random, look_aside, labels, .. } = &mut *self.state.borrow_mut();
         if let Keeper::Block(above, _) = self.space.keeper(block) {
             let Some(place) = look_aside.place(above) else {
@@ -193,9 +288,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
             };
             look_aside.touch(place);
         }
-        let new = draw::leaf(random, self.tree.geometry());
-        let old = labels.replace(&self.space, look_aside, block, new);
-        Ok(Handed { old, new })
+        let drawn = || draw::leaf(random, self.tree.geometry());
+        labels.renew(&self.space, look_aside, block, drawn).ok_or(OramError::Owed)
     }
 
     /// Brings a PosMap block in that is found on the trusted side. Tells whether it was.
@@ -203,20 +297,38 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         let mut fetched = mem::take(&mut self.state.borrow_mut().fetched);
         let found = self.tree.take_trusted(block, position, |payload| fetched.copy_from_slice(payload))?;
         if let Some(leaf) = found {
-            self.keep(block, leaf, &fetched)?;
+            self.keep(block, (leaf, NEVER), &fetched)?;
         }
         self.state.borrow_mut().fetched = fetched;
         Ok(found.is_some())
     }
 
-    /// Lines 4 and 5: puts a PosMap block into the buffer, and what had to leave it into the stash.
-    fn keep(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<S::Error>> {
+    /// Lines 4 and 5: puts a PosMap block into the buffer, and what had to leave it into the stash, with its tag. The counter
+    /// counts where blocks have tags.
+    fn keep(
+        &self,
+        block: BlockId,
+        (leaf, counter): (Leaf, u64),
+        payload: &[u8],
+    ) -> Result<(), OramError<S::Error>> {
         let look_aside = &mut self.state.borrow_mut().look_aside;
+        if let Some(tags) = &self.tags {
+            let (place, _) = look_aside.victim(block);
+            if let Some((leaving, counter)) = look_aside.counted(place) {
+                tags.write(leaving, counter, look_aside.payload_mut(place));
+            }
+        }
         let (place, victim) = look_aside.victim(block);
         if let Some(victim) = victim {
-            self.tree.put_in(victim.block, victim.leaf, victim.payload)?;
+            let put = self.tree.put_in(victim.block, victim.leaf, victim.payload);
+            if let Err(OramError::Contradiction(_)) = put {
+                // A copy of it came from the store meanwhile.
+                self.tear();
+            }
+            put?;
         }
         look_aside.put(place, block, leaf, payload);
+        look_aside.set_counter(place, counter);
         Ok(())
     }
 }

@@ -57,6 +57,11 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
         handed_access::put_in(self, block, leaf, payload)
     }
 
+    /// Refuses everything from now on: a front end found out that the store lied.
+    pub(crate) fn tear(&self) {
+        drop(self.condition.begin());
+    }
+
     /// Reads a path that was drawn for nothing else.
     ///
     /// # Errors

@@ -104,7 +104,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         let for_tree = R::from_rng(&mut random);
         let tree =
             PathOram::with_tree_top(&parameters.tree, parameters.tree_top, first_bucket, store, for_tree)?;
-        let mut tags = LookAside::new(parameters.tags() as u32, parameters.ways, NUMBER_BYTES);
+        let mut tags = LookAside::new((parameters.tags() as u32, parameters.ways), NUMBER_BYTES, false);
         for (number, (block, leaf)) in (0u32..).zip(held) {
             let (place, victim) = tags.victim(*block);
             if victim.is_some() {

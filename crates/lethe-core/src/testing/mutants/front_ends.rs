@@ -11,6 +11,10 @@ pub struct ShowsHits<S: Store, R>(pub FreecursiveOram<S, R>);
 /// The same in which dummies stand in for paths of PosMap blocks only: an answer without a path shows.
 pub struct ShowsAnswers<S: Store, R>(pub FreecursiveOram<S, R>);
 
+/// A Freecursive ORAM with counters in which no dummy stands in for the remap turn that no group needs. Dummies stand in for the
+/// other paths that are saved.
+pub struct ShowsTurns<S: Store, R>(pub FreecursiveOram<S, R>);
+
 async fn settle<O: Oram>(oram: &O) -> Result<(), OramError<O::Error>> {
     while oram.owed() > 0 {
         oram.idle().await?;
@@ -59,6 +63,31 @@ front_end!(ShowsHits, oram, access => {
         settle(oram).await?;
     }
     oram.access_block(block, |payload| access.serve(payload)).await?;
+});
+front_end!(ShowsTurns, oram, access => {
+    let mut paths = oram.parameters().paths_per_access() - 1;
+    if let Some(block) = access.block() {
+        let mut has_turned = false;
+        loop {
+            let next = oram.next(block)?;
+            let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
+            if !has_turned && oram.remap_turn(renewed).await? {
+                has_turned = true;
+                settle(oram).await?;
+            }
+            paths -= 1;
+            if next == Next::Block {
+                break;
+            }
+            oram.fetch(renewed).await?;
+            settle(oram).await?;
+        }
+        oram.access_block(block, |payload| access.serve(payload)).await?;
+    }
+    for _ in 0..paths {
+        settle(oram).await?;
+        oram.tree().dummy().await?;
+    }
 });
 front_end!(ShowsAnswers, oram, access => {
     let answered = match access.block() {

@@ -12,7 +12,7 @@ mod randomness;
 mod raw;
 mod stores;
 
-pub use front_ends::{ShowsAnswers, ShowsHits};
+pub use front_ends::{ShowsAnswers, ShowsHits, ShowsTurns};
 pub use networks::{SkipsDummies, TrimsMessages};
 pub use partitions::LooksElsewhere;
 pub use positions::{KeepsToOwnPart, NeverRemaps, RepeatsPaths, ReusesLeafSometimes};

@@ -3,7 +3,8 @@
 use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::schemes::freecursive::{
-    FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, Next, PositionsKept, TrustedHits,
+    FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, Next, PositionsKept, TAG_BYTES,
+    TrustedHits,
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use lethe_core::store::Store;
@@ -14,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 /// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and so many levels of its top on the
 /// trusted side.
-fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> FreecursiveParameters {
+pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> FreecursiveParameters {
     let (labels, trusted_positions) = (3, 2 + capacity / 9);
     let blocks = FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions);
     let leaf_level = (2..).find(|level| 4 << level >= blocks).expect("some tree has room");
@@ -44,6 +45,15 @@ fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> FreecursiveParam
     }
 }
 
+/// The same with counters of so many bits more than they need at least, and with tags.
+pub(super) fn counted(base: FreecursiveParameters, more_bits: u32, tags: bool) -> FreecursiveParameters {
+    let bits = more_bits + FreecursiveParameters::least_bits(base.address_space().maps(), base.labels);
+    let block_bytes = base.tree.parameters().block_bytes + if tags { TAG_BYTES as u32 } else { 0 };
+    let tree = PathParameters { block_bytes, ..base.tree.parameters().clone() };
+    let positions = PositionsKept::Counters { bits, tags };
+    FreecursiveParameters { positions, tree: BucketsByLevel::uniform(tree).unwrap(), ..base }
+}
+
 fn small() -> impl Strategy<Value = FreecursiveParameters> {
     let hits = prop_oneof![
         Just(TrustedHits::ReadThePath),
@@ -51,10 +61,16 @@ fn small() -> impl Strategy<Value = FreecursiveParameters> {
         Just(TrustedHits::SaveThePath),
         Just(TrustedHits::AnswerAtOnce),
     ];
-    (1u64..60, 0u32..4, hits, 0usize..3, any::<bool>()).prop_map(|(capacity, levels, hits, ways, aside)| {
+    (1u64..60, 0u32..4, hits, 0usize..3, 0..4).prop_map(|(capacity, levels, hits, ways, positions)| {
         let (look_aside, look_aside_ways) = [(1, 1), (4, 1), (6, 3)][ways];
-        let positions = if aside { PositionsKept::Aside } else { PositionsKept::InBlocks };
-        FreecursiveParameters { look_aside, look_aside_ways, positions, ..parameters(capacity, levels, hits) }
+        let hits = if positions == 3 { TrustedHits::ReadThePath } else { hits };
+        let base =
+            FreecursiveParameters { look_aside, look_aside_ways, ..parameters(capacity, levels, hits) };
+        match positions {
+            0 => FreecursiveParameters { positions: PositionsKept::Aside, ..base },
+            1 => base,
+            counters => counted(base, 0, counters == 3),
+        }
     })
 }
 
@@ -117,14 +133,14 @@ proptest! {
 }
 
 /// Blocks that are out, and the contents that all should have.
-struct Processor<S: Store> {
+pub(super) struct Processor<S: Store> {
     oram: FreecursiveOram<S, ChaCha8Rng>,
     out: Vec<bool>,
     array: Vec<[u8; 13]>,
 }
 
 impl<S: Store> Processor<S> {
-    fn new(oram: FreecursiveOram<S, ChaCha8Rng>, capacity: u64) -> Self {
+    pub(super) fn new(oram: FreecursiveOram<S, ChaCha8Rng>, capacity: u64) -> Self {
         let capacity = capacity as usize;
         Processor { oram, out: vec![false; capacity], array: vec![[0; 13]; capacity] }
     }
@@ -136,7 +152,7 @@ impl<S: Store> Processor<S> {
     }
 
     /// Puts a block in that is out; else takes it out, or accesses it. Checks its contents.
-    fn step(&mut self, block: u64, value: u8) {
+    pub(super) fn step(&mut self, block: u64, value: u8) {
         let (at, id) = (block as usize, BlockId(block));
         let expected = self.array[at];
         let holds = |payload: &mut [u8]| assert_eq!(payload, expected, "block {block}");
@@ -146,6 +162,7 @@ impl<S: Store> Processor<S> {
         }
         if self.out[at] {
             self.bring_in(id);
+            self.turn(id);
             self.array[at].fill(value);
             self.oram.put_block_in(id, &self.array[at]).unwrap();
             self.out[at] = false;
@@ -153,6 +170,7 @@ impl<S: Store> Processor<S> {
             self.out[at] = true;
         } else if changes || self.oram.answer(id, holds).unwrap().is_none() {
             self.bring_in(id);
+            self.turn(id);
             let serve = |payload: &mut [u8]| {
                 holds(payload);
                 payload.fill(value);
@@ -168,6 +186,12 @@ impl<S: Store> Processor<S> {
         self.settle();
     }
 
+    /// Moves a straggler of the group that counts for a block, if there is one.
+    fn turn(&self, block: BlockId) {
+        finish_now(self.oram.remap_turn(block)).unwrap();
+        self.settle();
+    }
+
     /// Writes the tree top out and reads it back: what is in it is where it was.
     fn switch_contexts(&self) {
         let tree = self.oram.tree();
@@ -180,6 +204,7 @@ impl<S: Store> Processor<S> {
 
     fn bring_in(&self, block: BlockId) {
         while let Next::PosMap(lacking) = self.oram.next(block).unwrap() {
+            self.turn(lacking);
             finish_now(self.oram.fetch(lacking)).unwrap();
             self.settle();
         }
@@ -200,19 +225,28 @@ fn an_access_shows_as_many_paths_as_there_are_levels_whatever_the_buffer_and_the
     for hits in [TrustedHits::ReadThePath, TrustedHits::SaveThePath, TrustedHits::AnswerAtOnce] {
         let parameters = parameters(50, 2, hits);
         assert_eq!(parameters.paths_per_access(), 3);
-        let store = TraceStore::new(parameters.tree.layout());
-        let oram = oram(&parameters, &store, 1);
-        let path = parameters.tree.parameters().path_buckets() - 2;
-        let (read, write) = (('r', path), ('w', path));
-        for block in [0, 0, 1, 49, 0, 7, 7, 20] {
-            finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 13]), Access::Dummy]))
-                .unwrap();
-            finish_now(oram.idle()).unwrap();
-            let expected = [read, write].repeat(6);
-            assert_eq!(sizes(&store.take_trace()), expected, "{hits:?}, block {block}");
-        }
-        assert_eq!(oram.emergencies(), 0);
+        assert_shows_all_paths(&parameters);
+        assert_shows_all_paths(&counted(parameters, 0, false));
     }
+    assert_shows_all_paths(&counted(parameters(50, 2, TrustedHits::ReadThePath), 0, true));
+}
+
+/// Each access shows a path for each level and, with counters, one for group remaps.
+fn assert_shows_all_paths(parameters: &FreecursiveParameters) {
+    let has_counters = matches!(parameters.positions, PositionsKept::Counters { .. });
+    let paths = 3 + usize::from(has_counters);
+    assert_eq!(parameters.paths_per_access() as usize, paths);
+    let store = TraceStore::new(parameters.tree.layout());
+    let oram = oram(parameters, &store, 1);
+    let path = parameters.tree.parameters().path_buckets() - 2;
+    let (read, write) = (('r', path), ('w', path));
+    for block in [0, 0, 1, 49, 0, 7, 7, 20] {
+        finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 13]), Access::Dummy])).unwrap();
+        finish_now(oram.idle()).unwrap();
+        let expected = [read, write].repeat(2 * paths);
+        assert_eq!(sizes(&store.take_trace()), expected, "{parameters:?}, block {block}");
+    }
+    assert_eq!(oram.emergencies(), 0);
 }
 
 #[test]
@@ -255,6 +289,19 @@ fn parameters_that_make_no_sense_are_refused_with_their_reason() {
     assert!(matches!(capacity, FreecursiveParametersError::Capacity { .. }), "{capacity}");
     assert_eq!(refused(|p| p.hits = TrustedHits::AnswerAtOnce), FreecursiveParametersError::Index);
     assert_eq!(refused(|p| p.tree_top.ways = Some(2)), FreecursiveParametersError::Index);
+
+    const fn counters(bits: u32, tags: bool) -> PositionsKept {
+        PositionsKept::Counters { bits, tags }
+    }
+    let few = refused(|p| p.positions = counters(8, false));
+    assert_eq!(few, FreecursiveParametersError::CounterBits { bits: 8, least: 9 });
+    assert_eq!(named(|p| p.positions = counters(14, false)), "labels", "5 bytes hold no 3 times 14 bits");
+    assert_eq!(named(|p| p.positions = counters(33, false)), "bits of a counter");
+    assert_eq!(named(|p| p.positions = counters(10, true)), "block_bytes", "a tag alone has 16");
+    let tagged = counted(good.clone(), 0, true);
+    assert_eq!(tagged.validate(), Err(FreecursiveParametersError::Tags), "hits save paths");
+    let reads = FreecursiveParameters { hits: TrustedHits::ReadThePath, ..tagged };
+    assert_eq!((reads.validate(), reads.user_bytes()), (Ok(()), 13));
 }
 
 #[test]

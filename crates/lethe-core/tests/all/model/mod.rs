@@ -3,6 +3,7 @@
 mod array;
 mod curious;
 mod freecursive;
+mod freecursive_counters;
 mod handed;
 mod hierarchical;
 mod oblivistore;
@@ -11,6 +12,7 @@ mod paging;
 mod path;
 mod path_emergencies;
 mod path_trace;
+mod pmmac;
 mod practical_os;
 mod recursive;
 mod rho;
