@@ -215,7 +215,7 @@ impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
             let fewer = f64::from(oram.blocks_per_bucket - size);
             (first..=last).map(move |level| fewer * (1u64 << level) as f64)
         });
-        lost.sum::<f64>() / slots
+        lost.sum::<f64>().abs() / slots
     }
 }
 

@@ -11,6 +11,9 @@ use lethe_dram::{DramError, Specification};
 use lethe_processor::cache::{Cache, CacheShape};
 use lethe_processor::processor::Shape;
 
+/// The longest T, in cycles: three milliseconds.
+const MOST_CYCLES: u64 = 10_000_000;
+
 /// A processor, an ORAM and a memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
@@ -126,6 +129,26 @@ pub enum ConfigurationError {
         /// Cycles that the data bus is busy with a path.
         needed: u64,
     },
+    /// Paths would hardly ever begin.
+    #[error("a T of {cycles} cycles is too long: choose at most {MOST_CYCLES}")]
+    TooSlow {
+        /// T.
+        cycles: u64,
+    },
+    /// Sizes are given for levels that are not in memory.
+    #[error(
+        "levels {first} to {last} are no levels in memory: choose some of {top} to {leaf_level}, the higher number last"
+    )]
+    SizedLevels {
+        /// The first level of the range.
+        first: u32,
+        /// The last.
+        last: u32,
+        /// The first level in memory.
+        top: u32,
+        /// The level of the leaves.
+        leaf_level: u32,
+    },
     /// Lines are written back in the place of dummies, and there are none.
     #[error("early write-backs take the place of dummies: choose a rate")]
     NoDummies,
@@ -236,6 +259,15 @@ impl Configuration {
             if self.early_write_backs || self.delayed_remapping {
                 return Err(ConfigurationError::SmallTreeAlone);
             }
+        }
+        let (top, leaf_level) = (self.oram.top_levels, self.oram.levels - 1);
+        let is_wrong = |range: &&(u32, u32, u32)| range.0 > range.1 || range.0 < top || range.1 > leaf_level;
+        if let Some((first, last, _)) = self.oram.sizes.iter().find(is_wrong) {
+            let (first, last) = (*first, *last);
+            return Err(ConfigurationError::SizedLevels { first, last, top, leaf_level });
+        }
+        if let Some(cycles) = self.pace.cycles().filter(|cycles| *cycles > MOST_CYCLES) {
+            return Err(ConfigurationError::TooSlow { cycles });
         }
         if let Pace::FromStart(cycles) = self.pace {
             let needed = self.bus_cycles()?;

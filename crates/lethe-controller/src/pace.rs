@@ -24,6 +24,14 @@ pub(crate) struct Last {
 }
 
 impl Pace {
+    /// T, in cycles.
+    pub(crate) fn cycles(self) -> Option<u64> {
+        match self {
+            Pace::Free => None,
+            Pace::FromStart(cycles) | Pace::FromEnd(cycles) | Pace::Idle(cycles) => Some(cycles),
+        }
+    }
+
     /// Tells whether there are dummies.
     pub fn has_dummies(self) -> bool {
         self != Pace::Free
@@ -33,8 +41,8 @@ impl Pace {
     pub(crate) fn next(self, last: Last) -> Cycle {
         match self {
             Pace::Free | Pace::Idle(_) => last.end,
-            Pace::FromStart(cycles) => Cycle(last.end.0.max(last.start.0 + cycles)),
-            Pace::FromEnd(cycles) => Cycle(last.end.0 + cycles),
+            Pace::FromStart(cycles) => Cycle(last.end.0.max(last.start.0.saturating_add(cycles))),
+            Pace::FromEnd(cycles) => Cycle(last.end.0.saturating_add(cycles)),
         }
     }
 
@@ -42,7 +50,7 @@ impl Pace {
     pub(crate) fn dummy(self, last: Last) -> Option<Cycle> {
         match self {
             Pace::Free => None,
-            Pace::Idle(cycles) => Some(Cycle(last.end.0 + cycles)),
+            Pace::Idle(cycles) => Some(Cycle(last.end.0.saturating_add(cycles))),
             Pace::FromStart(_) | Pace::FromEnd(_) => Some(self.next(last)),
         }
     }

@@ -1,5 +1,6 @@
 //! A tree with its first contents, which several machines can begin with.
 
+use super::settle::settle;
 use super::slots::Slots;
 use super::steady_state::{self, History, SteadyState};
 use crate::configuration::{ConfigurationError, OramConfiguration};
@@ -7,6 +8,10 @@ use crate::memory_side::{MemorySide, TreeParts};
 use lethe_core::words::Level;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
+
+/// Paths of random accesses after a state was drawn, at the most: `cargo run --release -p lethe-controller --example settling` shows
+/// that the share of background evictions stays as it is then.
+const MOST_SETTLING_PATHS: u64 = 1 << 18;
 
 /// The state of a tree before the first access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +44,14 @@ impl FilledTree {
             Contents::Steady(history) => steady_state::fill(&mut slots, &space, history, &mut random),
         };
         let memory = MemorySide::over(oram, TreeParts { slots, positions, trusted }, &mut random)?;
-        Ok(FilledTree(memory.into_parts()))
+        let parts = memory.into_parts();
+        Ok(FilledTree(match contents {
+            Contents::Steady(History::Random) => {
+                let paths = MOST_SETTLING_PATHS.min(2 << oram.levels);
+                settle(oram, parts, paths, &mut random)?
+            }
+            Contents::Steady(History::Filled) | Contents::Empty => parts,
+        }))
     }
 
     /// Blocks that begin on the trusted side.

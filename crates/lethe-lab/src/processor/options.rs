@@ -63,6 +63,12 @@ impl Options {
         Options { levels: 20, misses: 5000, paces: vec![Pace::FromEnd(1000)], ..Self::standard() }
     }
 
+    /// Lines of the user's memory: half of the tree's slots, unless they were set.
+    pub(super) fn lines(&self) -> u64 {
+        let set = self.settings.iter().rev().find_map(Setting::lines);
+        set.unwrap_or(2 << self.levels)
+    }
+
     /// The parts to run.
     pub(super) fn parts(&self) -> Vec<Part> {
         let chosen = [

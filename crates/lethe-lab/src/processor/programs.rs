@@ -31,7 +31,7 @@ const SYNTHETIC: usize = 40_000;
 /// # Errors
 /// [`ProcessorError`].
 pub(super) fn all(options: &Options) -> Result<Vec<Program>, ProcessorError> {
-    let lines = 2u64 << options.levels;
+    let lines = options.lines();
     if let Some(path) = &options.trace {
         let name =
             path.file_stem().map_or_else(|| "trace".into(), |stem| stem.to_string_lossy().into_owned());

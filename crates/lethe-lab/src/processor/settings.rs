@@ -57,26 +57,26 @@ pub enum Key {
     RhoWays,
 }
 
-/// The names of the numbers.
-const KEYS: [(&str, Key); 18] = [
-    ("top", Key::Top),
-    ("top-ways", Key::TopWays),
-    ("stash", Key::Stash),
-    ("plb", Key::Plb),
-    ("plb-ways", Key::PlbWays),
-    ("labels", Key::Labels),
-    ("subtree", Key::Subtree),
-    ("lines", Key::Lines),
-    ("rob", Key::Rob),
-    ("llc", Key::Llc),
-    ("dwb", Key::Dwb),
-    ("llc-d", Key::LlcD),
-    ("rho-levels", Key::RhoLevels),
-    ("rho-z", Key::RhoZ),
-    ("rho-top", Key::RhoTop),
-    ("rho-paths", Key::RhoPaths),
-    ("rho-sets", Key::RhoSets),
-    ("rho-ways", Key::RhoWays),
+/// The names of the numbers, and the least and the most that make sense.
+const KEYS: [(&str, Key, u64, u64); 18] = [
+    ("top", Key::Top, 0, 31),
+    ("top-ways", Key::TopWays, 1, 64),
+    ("stash", Key::Stash, 1, 1 << 20),
+    ("plb", Key::Plb, 1, 1 << 20),
+    ("plb-ways", Key::PlbWays, 1, 1 << 20),
+    ("labels", Key::Labels, 2, 1 << 20),
+    ("subtree", Key::Subtree, 0, 32),
+    ("lines", Key::Lines, 1, u32::MAX as u64),
+    ("rob", Key::Rob, 1, 1 << 16),
+    ("llc", Key::Llc, 64, 1 << 30),
+    ("dwb", Key::Dwb, 0, 1),
+    ("llc-d", Key::LlcD, 0, 1),
+    ("rho-levels", Key::RhoLevels, 2, 32),
+    ("rho-z", Key::RhoZ, 1, 64),
+    ("rho-top", Key::RhoTop, 0, 31),
+    ("rho-paths", Key::RhoPaths, 1, 1000),
+    ("rho-sets", Key::RhoSets, 1, 1 << 24),
+    ("rho-ways", Key::RhoWays, 1, 64),
 ];
 
 /// The names of the uses of hits.
@@ -105,10 +105,14 @@ impl FromStr for Setting {
                 None => Err(format!("hits={value} is unknown: choose {}", names(&HITS))),
             },
             _ => {
-                let Some((_, known)) = KEYS.iter().find(|(name, _)| *name == key) else {
-                    return Err(format!("{key} is no setting: choose z, hits, {}", names(&KEYS)));
+                let Some((_, known, least, most)) = KEYS.iter().find(|(name, ..)| *name == key) else {
+                    let names = KEYS.map(|(name, ..)| name).join(", ");
+                    return Err(format!("{key}={value} is no setting: choose z, hits, {names}"));
                 };
                 let number = value.parse().map_err(|_| format!("{key}={value} is no whole number"))?;
+                if !(*least..=*most).contains(&number) {
+                    return Err(format!("{key}={value} is out of range: choose {least} to {most}"));
+                }
                 Ok(Setting::Number(*known, number))
             }
         }
@@ -128,6 +132,14 @@ fn sizes(value: &str) -> Result<Vec<(u32, u32, u32)>, String> {
 }
 
 impl Setting {
+    /// The lines of the user's memory, if it sets them.
+    pub(super) fn lines(&self) -> Option<u64> {
+        match self {
+            Setting::Number(Key::Lines, lines) => Some(*lines),
+            _ => None,
+        }
+    }
+
     /// Changes a configuration.
     pub(super) fn apply(&self, configuration: &mut Configuration) {
         let oram = &mut configuration.oram;
@@ -186,6 +198,8 @@ mod tests {
             ("top", "write KEY=VALUE"),
             ("roof=1", "choose z, hits, top"),
             ("top=high", "no whole number"),
+            ("rob=18446744073709551615", "choose 1 to 65536"),
+            ("labels=1", "choose 2 to"),
             ("z=10-15", "such as 10-15:1"),
             ("z=10-x:1", "such as 10-15:1"),
             ("hits=none", "choose read-the-path"),
@@ -196,7 +210,7 @@ mod tests {
 
     #[test]
     fn every_number_changes_the_configuration() {
-        for (name, key) in KEYS {
+        for (name, key, ..) in KEYS {
             let before = Configuration::baseline(25).with_scheme(Scheme::Rho);
             let mut after = before.clone();
             Setting::Number(key, 3).apply(&mut after);

@@ -103,7 +103,7 @@ fn run(
     let contents = Contents::Steady(History::Filled);
     let tree = FilledTree::draw(&configuration.oram, contents, options.seed)
         .map_err(|source| impossible(name, source))?;
-    let misses = options.misses.saturating_mul(20).min(configuration.oram.user_blocks as usize);
+    let misses = options.misses.saturating_mul(5).min(configuration.oram.user_blocks as usize);
     let mut states = vec![("each line accessed once".to_owned(), tree.utilisation().1)];
     for program in programs {
         let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
@@ -114,7 +114,7 @@ fn run(
             scheme: name.to_owned(),
             source: Box::new(source),
         })?;
-        states.push((format!("{}, {misses} misses", program.name), machine.utilisation().1));
+        states.push((format!("{} for {misses} misses", program.name), machine.utilisation().1));
     }
     Ok(states)
 }

@@ -19,11 +19,12 @@ use std::str::FromStr;
 tree of 25 levels and DDR3, on short traces of real programs. Time is simulated: the same seed gives the same digits on every \
 machine. Each run takes the memory of a tree: 1.3 GiB for 25 levels.
 
-Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, llc-d, llc-d-stash-alloc, ir-alloc1, ir-alloc2, ir-alloc3, \
-sound-baseline, sound-alloc, sound-llc-d-alloc. Those that begin with sound- read every path, so that they are oblivious.
+Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, llc-d, llc-d-stash-alloc, llc-d-dwb, llc-d-stash-alloc-dwb, rho, ir-alloc1, \
+ir-alloc2, ir-alloc3, sound-baseline, sound-alloc, sound-llc-d-alloc. Those that begin with sound- read every path, so that they are \
+oblivious. Those that put dummies to use need a rate, and are left out where paths are free beside others.
 
 Settings: z=10-15:1,16-18:2  hits=read-the-path|stash-answers|save-the-path|answer-at-once  top  top-ways  stash  plb  plb-ways  \
-labels  subtree  lines  rob  llc  dwb  llc-d
+labels  subtree  lines  rob  llc  dwb  llc-d  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways
 
 Examples:
   lethe lab processor --quick
@@ -55,9 +56,9 @@ pub(super) struct Arguments {
     /// Run a small tree and the first 5000 misses of each program: a minute, and figures that say little
     #[arg(long)]
     quick: bool,
-    /// Run so many misses of each program, its warm-up apart [default: 30000, or 5000 with --quick]
-    #[arg(long, value_name = "NUMBER")]
-    misses: Option<usize>,
+    /// Run so many misses of each program, its warm-up apart: 1 or more [default: 30000, or 5000 with --quick]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    misses: Option<u32>,
     /// Run whole traces, which have 100,000 misses or more
     #[arg(long, conflicts_with_all = ["quick", "misses"])]
     full: bool,
@@ -65,8 +66,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Runs side by side [default: one for each processor, 4 at most]
-    #[arg(long, value_name = "NUMBER")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
     /// The parts of the report [default: figures, and utilisation unless programs, schemes or settings are chosen]
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     part: Vec<ReportPart>,
@@ -129,8 +130,12 @@ impl Arguments {
             programs: self.program.clone(),
             schemes: self.scheme.clone(),
             seed: self.seed,
-            misses: if self.full { usize::MAX } else { self.misses.unwrap_or(standard.misses) },
-            threads: self.threads.unwrap_or(standard.threads),
+            misses: if self.full {
+                usize::MAX
+            } else {
+                self.misses.map_or(standard.misses, |misses| misses as usize)
+            },
+            threads: self.threads.map_or(standard.threads, usize::from),
             ..standard
         };
         if !self.pace.is_empty() {
@@ -167,6 +172,11 @@ fn about(options: &Options) -> About {
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let options = arguments.options()?;
+    if arguments.csv.is_some() && arguments.csv == arguments.out {
+        return Err(
+            misused("--csv and --out are one path: give the file and the folder names of their own").into()
+        );
+    }
     let csv = arguments.csv.as_ref().map(|path| {
         Output::open(path).with_context(|| format!("--csv {} cannot be written", path.display()))
     });
@@ -185,11 +195,31 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         ) => return Err(misused(error.to_string()).into()),
         report => report?,
     };
-    if let Some(csv) = csv {
-        csv.write(|mut file| report.write_csv(&mut file)).context("--csv")?;
-    }
     if let Some(folder) = folder {
         report.write_into(&folder, &about(&options)).context("--out")?;
     }
+    if let Some(csv) = csv {
+        csv.write(|mut file| report.write_csv(&mut file)).context("--csv")?;
+    }
     Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[derive(clap::Parser)]
+    struct Lab {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    #[test]
+    fn help_names_every_scheme() {
+        let help = Lab::command().render_long_help().to_string().replace('\n', " ");
+        for name in processor::names().split(", ") {
+            assert!(help.contains(&format!("{name},")) || help.contains(&format!("{name}.")), "{name}");
+        }
+    }
 }
