@@ -10,7 +10,7 @@ use lethe_core::words::{BlockId, Leaf};
 use rand_chacha::ChaCha8Rng;
 use std::convert::Infallible;
 
-/// The most background evictions that make room for one block while a tree is filled.
+/// The most background evictions that make room for one block while a tree is filled or settles.
 const MOST_EVICTIONS: usize = 10_000;
 
 pub(crate) type Failure = OramError<Infallible>;
@@ -67,6 +67,17 @@ pub(crate) trait PathSide {
         Ok(self.path(PathKind::Background))
     }
 
+    /// Does the background evictions that the stash needs, but no more than a tree that can hold its blocks ever needs.
+    fn make_room(&self) -> Result<(), Failure> {
+        for _ in 0..MOST_EVICTIONS {
+            if !self.is_too_full() {
+                break;
+            }
+            self.evict()?;
+        }
+        Ok(())
+    }
+
     /// The path that was read.
     fn path(&self, kind: PathKind) -> Step {
         let shown = self.store().take_shown();
@@ -81,12 +92,7 @@ pub(crate) trait PathSide {
             if self.tree().put_in_tree_top(block, leaf)? {
                 continue;
             }
-            for _ in 0..MOST_EVICTIONS {
-                if !self.is_too_full() {
-                    break;
-                }
-                self.evict()?;
-            }
+            self.make_room()?;
             self.tree().put_in(block, leaf, &[])?;
         }
         Ok(())

@@ -15,9 +15,6 @@ use lethe_core::words::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
-/// The most background evictions before one access.
-const MOST_EVICTIONS: usize = 10_000;
-
 /// A tree without a front end.
 struct Bare {
     tree: HandedTree,
@@ -37,14 +34,12 @@ impl PathSide for Bare {
 impl Bare {
     /// Accesses a block, after the background evictions that it needs.
     fn access(&self, block: BlockId, handed: Handed) -> Result<(), Failure> {
-        for _ in 0..MOST_EVICTIONS {
-            if !self.is_too_full() {
-                now(self.tree.access_at(block, handed, |_| ()))?;
-                return self.write_back();
-            }
-            self.evict()?;
+        self.make_room()?;
+        if self.is_too_full() {
+            return Err(OramError::Owed);
         }
-        Err(OramError::Owed)
+        now(self.tree.access_at(block, handed, |_| ()))?;
+        self.write_back()
     }
 }
 
