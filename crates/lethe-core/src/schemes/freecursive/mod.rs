@@ -14,8 +14,8 @@
 //!  8  read or write a_0 by the path l
 //! ```
 //!
-//! A block of the PLB is nowhere else. The tree is a [`PathOram`] whose positions are
-//! [handed in](crate::position_map::handed).
+//! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, or a RAW ORAM as in Tiny ORAM
+//! (FCCM 2015, section V-E), whose positions are [handed in](crate::position_map::handed).
 //!
 //! A simulated processor drives the lines one by one ([`Next`]), and paces the paths itself. As an [`Oram`] it shows as many
 //! paths for each access as there are levels: dummies stand in for those that the PLB saves.
@@ -82,6 +82,7 @@
 //! **Errors**: those of [`OramError`], as Path ORAM has them, and those above.
 
 mod address_space;
+mod backend;
 mod counters;
 mod labels;
 mod leaves;
@@ -92,9 +93,12 @@ mod remap;
 mod steps;
 
 pub use address_space::{AddressSpace, Keeper};
+pub use backend::Backend;
 pub use leaves::LeafFunction;
 pub use next::Next;
-pub use parameters::{FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits};
+pub use parameters::{
+    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
+};
 pub use pmmac::{TAG_BYTES, Tags};
 
 use crate::admission;
@@ -102,8 +106,6 @@ use crate::condition::Condition;
 use crate::look_aside::LookAside;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::flat::Positions;
-use crate::position_map::handed::HandedPositions;
-use crate::schemes::path::PathOram;
 use crate::store::Store;
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket};
@@ -120,7 +122,7 @@ use zeroize::Zeroizing;
 pub struct FreecursiveOram<S: Store, R> {
     parameters: FreecursiveParameters,
     space: AddressSpace,
-    tree: PathOram<S, HandedPositions<S::Error>, R>,
+    tree: Backend<S, R>,
     turns: Turns,
     condition: Condition,
     /// The tags of blocks, if they have any.
@@ -168,7 +170,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     }
 
     /// A Freecursive ORAM over a store that a simulation has filled: with blocks on the paths to these positions. It may
-    /// [put in](PathOram::put_in) those that found no bucket. All PosMap blocks are in the tree.
+    /// [put in](Backend::put_in) those that found no bucket. All PosMap blocks are in the tree.
     ///
     /// # Errors
     /// As [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block, kept aside.
@@ -196,10 +198,9 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     ) -> Result<Self, FreecursiveParametersError> {
         parameters.validate_but_bits()?;
         let space = parameters.address_space();
-        let (tree, top) = (&parameters.tree, parameters.tree_top);
         let for_tree = R::from_rng(&mut random);
-        let tree = PathOram::with_tree_top(tree, top, first_bucket, store, for_tree)?;
-        let block_bytes = parameters.tree.parameters().block_bytes;
+        let tree = Backend::new(&parameters.tree, first_bucket, store, for_tree)?;
+        let block_bytes = parameters.tree.block_bytes();
         let labels = match (parameters.positions, positions) {
             (PositionsKept::Aside, positions) => {
                 Labels::Aside(positions.unwrap_or_else(|| Positions::new(space.blocks())))
@@ -248,7 +249,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     }
 
     /// The tree.
-    pub fn tree(&self) -> &PathOram<S, HandedPositions<S::Error>, R> {
+    pub fn tree(&self) -> &Backend<S, R> {
         &self.tree
     }
 

@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 /// the paths of an access, all are checked; the sights are those of the `shown`th.
 pub fn watch(parameters: &FreecursiveParameters, shown: u32, adversary: Adversary) -> Box<dyn Watch> {
     Box::new(FreecursiveWatch {
-        leaf_level: parameters.tree.parameters().leaf_level.0,
-        top: parameters.tree_top.levels,
+        leaf_level: parameters.tree.leaf_level().0,
+        top: parameters.tree.top().0,
         paths: parameters.paths_per_access() as usize,
         shown: shown as usize,
         sees_reads: adversary == Adversary::Full,
