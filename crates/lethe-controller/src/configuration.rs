@@ -2,10 +2,15 @@
 
 use crate::pace::Pace;
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
+use crate::tree::slots::Slots;
+use crate::tree::steady_state::Sinking;
+use crate::tree::store::TreeStore;
+use crate::tree_scheme::{Headers, TreeScheme};
 use lethe_core::schemes::freecursive::{
-    FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
+    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters, PathParametersError, TreeTopParameters};
+use lethe_core::schemes::raw::RawParameters;
 use lethe_core::words::Level;
 use lethe_dram::{DramError, Specification};
 use lethe_processor::cache::{Cache, CacheShape};
@@ -45,6 +50,8 @@ pub struct Configuration {
 /// A tree with its front end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OramConfiguration {
+    /// The scheme of the tree.
+    pub scheme: TreeScheme,
     /// L, levels of the tree: 2 to 32. (The core counts from 0 to L - 1.)
     pub levels: u32,
     /// Z, blocks of a bucket.
@@ -59,7 +66,8 @@ pub struct OramConfiguration {
     pub hits: TrustedHits,
     /// Ways of the index of the tree top by block, if hits are to be answered at once.
     pub top_ways: u32,
-    /// Blocks of the stash, with a path that was read: beyond that come background evictions.
+    /// Blocks of the stash, with a path that was read: beyond that come background evictions. If the stash has the top levels in it,
+    /// it has room for their buckets beside.
     pub stash: u32,
     /// X, positions in a PosMap block.
     pub labels: u32,
@@ -94,6 +102,8 @@ pub enum Scheme {
     LlcDStashAllocDwb,
     /// A small tree as an oblivious cache of the main one.
     Rho,
+    /// RAW ORAM in place of Path ORAM.
+    Raw,
 }
 
 /// The reason why there is no such machine.
@@ -170,6 +180,11 @@ pub enum ConfigurationError {
         /// Tags.
         tags: u64,
     },
+    /// A tree of another scheme is combined with what is Path ORAM's.
+    #[error(
+        "buckets by level, an index of the tree top and a small tree go with Path ORAM only: leave them out, or choose it"
+    )]
+    PathAlone,
     /// A small tree is combined with what it is not built for.
     #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
     SmallTreeAlone,
@@ -187,6 +202,7 @@ impl Configuration {
             cache_bytes: 2 << 20,
             cache_ways: 8,
             oram: OramConfiguration {
+                scheme: TreeScheme::Path,
                 levels,
                 blocks_per_bucket: 4,
                 sizes: Vec::new(),
@@ -225,18 +241,25 @@ impl Configuration {
     /// The same with the options of a scheme, and the paper's [sizes](Self::with_sizes) of buckets.
     pub fn with_scheme(mut self, scheme: Scheme) -> Self {
         use Scheme::{
-            Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDDwb, LlcDStashAlloc, LlcDStashAllocDwb, Rho,
+            Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDDwb, LlcDStashAlloc, LlcDStashAllocDwb, Raw,
+            Rho,
         };
         let of_paper: &[(u32, u32, u32)] = match scheme {
             IrAlloc | LlcDStashAlloc | LlcDStashAllocDwb => &[(10, 15, 1), (16, 18, 2)],
             IrOram => &[(10, 16, 2), (17, 19, 3)],
-            Baseline | IrStash | IrDwb | LlcD | LlcDDwb | Rho => &[],
+            Baseline | IrStash | IrDwb | LlcD | LlcDDwb | Rho | Raw => &[],
         };
         if matches!(scheme, IrStash | IrOram | LlcDStashAlloc | LlcDStashAllocDwb) {
             self.oram.hits = TrustedHits::AnswerAtOnce;
         }
         self.early_write_backs = matches!(scheme, IrDwb | IrOram | LlcDDwb | LlcDStashAllocDwb);
         self.delayed_remapping = matches!(scheme, LlcD | LlcDStashAlloc | LlcDDwb | LlcDStashAllocDwb);
+        if scheme == Raw {
+            self.oram.scheme = TreeScheme::RAW;
+            self.oram.blocks_per_bucket = 5;
+            // Buckets of six blocks, so that a subtree fits a super-row.
+            self.subtree_levels = Some(6);
+        }
         self.small_tree = (scheme == Rho).then(|| SmallTreeConfiguration::beside(self.oram.levels));
         self.with_sizes(of_paper)
     }
@@ -252,6 +275,9 @@ impl Configuration {
             return Err(ConfigurationError::NoDummies);
         }
         if let Some(small) = &self.small_tree {
+            if self.oram.scheme != TreeScheme::Path {
+                return Err(ConfigurationError::PathAlone);
+            }
             let (blocks, tags) = (self.oram.user_blocks, small.parameters()?.tags());
             if tags > blocks / 4 {
                 return Err(ConfigurationError::Tags { blocks, tags });
@@ -316,11 +342,35 @@ impl OramConfiguration {
         if !(2..=32).contains(&levels) || top >= levels {
             return Err(ConfigurationError::Levels { levels, top });
         }
-        let (capacity, labels, trusted) = (self.user_blocks, self.labels, self.trusted_positions);
-        let tree = PathParameters {
-            capacity: FreecursiveParameters::tree_capacity(capacity, labels.max(2), trusted.max(1)),
+        let parameters = FreecursiveParameters {
+            capacity: self.user_blocks,
+            labels: self.labels,
+            trusted_positions: self.trusted_positions,
+            look_aside: self.look_aside,
+            look_aside_ways: self.look_aside_ways,
+            positions: PositionsKept::Aside,
+            hits: self.hits,
+            max_batch: 1,
+            tree: match self.scheme {
+                TreeScheme::Path => self.path()?,
+                TreeScheme::Raw { eviction_rate, .. } => self.raw(eviction_rate)?,
+            },
+        };
+        parameters.validate()?;
+        Ok(parameters)
+    }
+
+    /// Blocks of the tree: the user's, and those of the PosMaps.
+    fn capacity(&self) -> u64 {
+        let (labels, trusted) = (self.labels.max(2), self.trusted_positions.max(1));
+        FreecursiveParameters::tree_capacity(self.user_blocks, labels, trusted)
+    }
+
+    fn path(&self) -> Result<BackendParameters, ConfigurationError> {
+        let path = PathParameters {
+            capacity: self.capacity(),
             block_bytes: 0,
-            leaf_level: Level(levels - 1),
+            leaf_level: Level(self.levels - 1),
             top: Level(0),
             blocks_per_bucket: self.blocks_per_bucket,
             max_batch: 1,
@@ -328,39 +378,71 @@ impl OramConfiguration {
         };
         let sizes: Vec<_> =
             self.sizes.iter().map(|(first, last, size)| (Level(*first), Level(*last), *size)).collect();
-        let parameters = FreecursiveParameters {
-            capacity,
-            labels,
-            trusted_positions: trusted,
-            look_aside: self.look_aside,
-            look_aside_ways: self.look_aside_ways,
-            positions: PositionsKept::Aside,
-            hits: self.hits,
+        let ways = (self.hits == TrustedHits::AnswerAtOnce).then_some(self.top_ways);
+        let top = TreeTopParameters { levels: self.top_levels, ways };
+        Ok(BackendParameters::Path { buckets: BucketsByLevel::uniform(path)?.with(&sizes)?, top })
+    }
+
+    fn raw(&self, eviction_rate: u32) -> Result<BackendParameters, ConfigurationError> {
+        if !self.sizes.is_empty() || self.hits == TrustedHits::AnswerAtOnce {
+            return Err(ConfigurationError::PathAlone);
+        }
+        let top_blocks = u64::from(self.blocks_per_bucket) * ((1 << self.top_levels) - 1);
+        let stash = u64::from(self.stash) + top_blocks;
+        let raw = RawParameters {
+            capacity: self.capacity(),
+            block_bytes: 0,
+            leaf_level: Level(self.levels - 1),
+            top: Level(self.top_levels),
+            blocks_per_bucket: self.blocks_per_bucket,
+            eviction_rate,
             max_batch: 1,
-            tree: BucketsByLevel::uniform(tree)?.with(&sizes)?,
-            tree_top: TreeTopParameters {
-                levels: top,
-                ways: (self.hits == TrustedHits::AnswerAtOnce).then_some(self.top_ways),
-            },
+            stash_bound: u32::try_from(stash).unwrap_or(u32::MAX),
         };
-        parameters.validate()?;
-        Ok(parameters)
+        raw.validate().map_err(FreecursiveParametersError::from)?;
+        Ok(BackendParameters::Raw(raw))
     }
 
     /// Tells whether another ORAM has a tree of the same shape, for the same blocks.
     pub fn has_tree_of(&self, other: &Self) -> bool {
         let tree = |oram: &Self| {
             let numbers = (oram.levels, oram.blocks_per_bucket, oram.top_levels, oram.labels);
-            (numbers, oram.user_blocks, oram.trusted_positions, oram.sizes.clone())
+            (oram.scheme, numbers, oram.user_blocks, oram.trusted_positions, oram.sizes.clone())
         };
         tree(self) == tree(other)
     }
 
-    /// Z by level, 0 for the levels on the trusted side: the slots of a path in memory.
+    /// Z by level.
+    pub(crate) fn blocks(&self) -> Result<Vec<u32>, ConfigurationError> {
+        Ok(match self.parameters()?.tree {
+            BackendParameters::Path { buckets, .. } => buckets.blocks().to_vec(),
+            BackendParameters::Raw(raw) => vec![raw.blocks_per_bucket; self.levels as usize],
+        })
+    }
+
+    /// The slots of a bucket in memory by level, 0 for the levels on the trusted side.
     pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
-        let parameters = self.parameters()?;
-        let mut slots = parameters.tree.blocks().to_vec();
+        let mut slots = self.blocks()?;
+        if let TreeScheme::Raw { headers: Headers::InMemory, .. } = self.scheme {
+            slots.iter_mut().for_each(|slots| *slots += 1);
+        }
         slots[..self.top_levels as usize].fill(0);
         Ok(slots)
+    }
+
+    /// The store that the tree runs over.
+    pub(crate) fn store(&self, slots: Slots) -> TreeStore {
+        match self.scheme {
+            TreeScheme::Path => TreeStore::of_path(slots),
+            TreeScheme::Raw { .. } => TreeStore::of_raw(slots),
+        }
+    }
+
+    /// The paths by which its blocks sink.
+    pub(crate) fn sinking(&self) -> Sinking {
+        match self.scheme {
+            TreeScheme::Path => Sinking::ByEachPath,
+            TreeScheme::Raw { eviction_rate: rate, .. } => Sinking::ByEvictions { rate },
+        }
     }
 }

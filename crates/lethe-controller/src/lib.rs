@@ -19,3 +19,4 @@ pub mod pattern;
 mod small_side;
 pub mod small_tree;
 pub mod tree;
+pub mod tree_scheme;

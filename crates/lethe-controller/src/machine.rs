@@ -10,7 +10,7 @@ pub use outcome::{Outcome, RunError, ShownPath};
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::counts::{Counts, PathKind};
 use crate::memory_side::Want;
-use crate::path_side::{PathSide, Step};
+use crate::path_side::Step;
 use crate::pattern::Tree;
 use crate::small_side::SmallSide;
 use crate::tree::filled::{Contents, FilledTree};
@@ -69,7 +69,7 @@ impl Machine {
 
     /// Blocks in the stash of the main tree now.
     pub fn stash_blocks(&self) -> usize {
-        self.state.memory.main.tree().stash_blocks()
+        self.state.memory.main.oram.tree().stash_blocks()
     }
 
     /// Bytes of the trees, and of all that is on the trusted side.
@@ -118,7 +118,7 @@ impl Machine {
         let block = self.state.check(line)?;
         loop {
             for tree in [Tree::Small, Tree::Main] {
-                while self.state.memory.is_too_full(tree) {
+                while self.state.memory.must_evict(tree) {
                     self.state.memory.evict(tree)?;
                 }
                 while self.state.memory.leave(tree)?.is_some() {

@@ -2,7 +2,7 @@
 
 use crate::configuration::{ConfigurationError, OramConfiguration};
 use crate::counts::{Counts, PathKind};
-use crate::path_side::{Failure, HandedTree, PathSide, Step, now};
+use crate::path_side::{AnyTree, Failure, PathSide, Step, now};
 use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
 use lethe_core::position_map::flat::Positions;
@@ -50,8 +50,8 @@ pub(crate) enum Ahead {
 }
 
 impl PathSide for MemorySide {
-    fn tree(&self) -> &HandedTree {
-        self.oram.tree()
+    fn tree(&self) -> AnyTree<'_> {
+        AnyTree::Main(self.oram.tree())
     }
 
     fn store(&self) -> &TreeStore {
@@ -67,7 +67,7 @@ impl MemorySide {
         random: &mut ChaCha8Rng,
     ) -> Result<Self, ConfigurationError> {
         let TreeParts { slots, positions, trusted } = tree;
-        let store = TreeStore::new(slots);
+        let store = oram.store(slots);
         let (positions, for_oram) = (Positions::from_words(positions), ChaCha8Rng::from_rng(random));
         let parameters = oram.parameters()?;
         let oram =
@@ -125,7 +125,8 @@ impl MemorySide {
         self.store.look_for(None);
         match (place, self.store.shown().found) {
             (Some(TrustedPlace::TreeTop(level)), _) | (_, Some(level)) => self.counts.add_found(level),
-            _ => self.counts.fresh += 1,
+            (Some(TrustedPlace::Stash), _) => self.counts.found_in_stash += 1,
+            (None, None) => self.counts.fresh += 1,
         }
         Ok(self.path(PathKind::Data))
     }
@@ -140,7 +141,7 @@ impl MemorySide {
 
     /// Puts a block in that was remapped ahead, if the stash has room.
     pub(crate) fn put_in_at(&mut self, block: BlockId, leaf: Leaf) -> Result<bool, Failure> {
-        let has_room = !self.is_too_full();
+        let has_room = !self.must_evict();
         if has_room {
             self.oram.put_block_in_at(block, leaf, &[])?;
             self.counts.put_in += 1;
@@ -151,7 +152,7 @@ impl MemorySide {
     /// Brings a PosMap block that is lacking for a block: the step that this took, or `None` if nothing is lacking.
     pub(crate) fn bring_position(&mut self, block: BlockId) -> Result<Option<Step>, Failure> {
         let next = self.oram.next(block)?;
-        if self.is_too_full() {
+        if self.must_evict() {
             return Ok(Some(Step::TooFull));
         }
         let Next::PosMap(lacking) = next else { return Ok(None) };

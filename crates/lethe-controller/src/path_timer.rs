@@ -1,7 +1,8 @@
-//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, written.
+//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, those are written that change.
 
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::pattern::Tree;
+use crate::tree_scheme::{Headers, TreeScheme};
 use lethe_core::words::Leaf;
 use lethe_dram::{
     Block, Counts as Work, DramError, Energy, Geometry, Layout, Memory, PlainLayout, SubtreeLayout,
@@ -24,7 +25,19 @@ pub(crate) struct PathTimer {
     small: Option<Region>,
     /// The processor's cycles in a cycle of DRAM.
     multiplier: u64,
+    /// The blocks of a path that an access to the main tree writes.
+    written: Written,
     blocks: Vec<Block>,
+    changed: Vec<Block>,
+}
+
+/// The blocks of a path that an access writes.
+#[derive(Clone, Copy)]
+enum Written {
+    All,
+    /// The first one of each bucket of so many.
+    Firsts(usize),
+    None,
 }
 
 /// A tree in the memory, from its first block on.
@@ -95,21 +108,47 @@ impl PathTimer {
             None => None,
         };
         let (memory, multiplier) = (Memory::new(memory)?, configuration.multiplier());
-        Ok(PathTimer { memory, main, small, multiplier, blocks: Vec::new() })
+        let written = match oram.scheme {
+            TreeScheme::Path => Written::All,
+            TreeScheme::Raw { headers: Headers::InMemory, .. } => {
+                Written::Firsts(oram.blocks_per_bucket as usize + 1)
+            }
+            TreeScheme::Raw { headers: Headers::OnChip, .. } => Written::None,
+        };
+        let (blocks, changed) = (Vec::new(), Vec::new());
+        Ok(PathTimer { memory, main, small, multiplier, written, blocks, changed })
     }
 
-    /// Reads and writes the path of a tree to a leaf, not before `start`.
-    pub(crate) fn path(&mut self, start: Cycle, tree: Tree, leaf: Leaf) -> Result<PathTimes, DramError> {
-        let region = match (tree, &self.small) {
-            (Tree::Small, Some(small)) => small,
-            _ => &self.main,
+    /// Reads the path of a tree to a leaf, not before `start`, and writes of it what an access or an eviction changes.
+    pub(crate) fn path(
+        &mut self,
+        start: Cycle,
+        tree: Tree,
+        (leaf, is_eviction): (Leaf, bool),
+    ) -> Result<PathTimes, DramError> {
+        let (region, written) = match (tree, &self.small) {
+            (Tree::Small, Some(small)) => (small, Written::All),
+            _ => (&self.main, if is_eviction { Written::All } else { self.written }),
         };
         region.path(leaf, &mut self.blocks);
         self.memory.advance(lethe_dram::Cycle(start.0.div_ceil(self.multiplier)));
         let reads = self.memory.read(&self.blocks)?;
         let read = self.memory.wait(reads);
-        let writes = self.memory.write(&self.blocks)?;
-        let written = self.memory.wait(writes);
+        let changed = match written {
+            Written::All => &self.blocks,
+            Written::Firsts(size) => {
+                self.changed.clear();
+                self.changed.extend(self.blocks.iter().step_by(size));
+                &self.changed
+            }
+            Written::None => &Vec::new(),
+        };
+        let written = if changed.is_empty() {
+            read
+        } else {
+            let writes = self.memory.write(changed)?;
+            self.memory.wait(writes)
+        };
         let cycle = |at: lethe_dram::Cycle| Cycle(at.0 * self.multiplier);
         Ok(PathTimes { read: cycle(read), written: cycle(written) })
     }

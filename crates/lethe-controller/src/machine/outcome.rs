@@ -39,6 +39,8 @@ pub struct ShownPath {
     pub tree: Tree,
     /// The path.
     pub leaf: Leaf,
+    /// True if it is an eviction that moves other blocks than an access.
+    pub evicts: bool,
 }
 
 /// The result of a run.

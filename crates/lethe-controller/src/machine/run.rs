@@ -7,9 +7,10 @@ use crate::counts::PathKind;
 use crate::early_write_back::EarlyWriteBack;
 use crate::memory_side::{Ahead, Want};
 use crate::pace::Last;
-use crate::path_side::{PathSide, Step};
+use crate::path_side::Step;
 use crate::pattern::Tree;
 use crate::small_side::SmallSide;
+use crate::tree_scheme::TreeScheme;
 use lethe_core::words::BlockId;
 use lethe_processor::processor::{Next, Processor, Reason, Request};
 use lethe_processor::trace::Miss;
@@ -46,7 +47,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
             if self.machine.faults.has(Fault::EarlyWorkComesEarly) {
                 dummy = self.early_fault(start, dummy);
             }
-            if self.machine.memory.is_too_full(tree) {
+            if self.machine.memory.must_evict(tree) {
                 let step = self.machine.memory.evict(tree)?;
                 self.path(start, tree, step, None)?;
                 continue;
@@ -168,8 +169,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         let want = self.want(&request);
         match self.machine.memory.step(BlockId(request.line.0), want)? {
             Step::Answered => self.answered(start, nth),
-            // A background eviction comes first.
-            Step::TooFull if self.machine.memory.is_too_full(tree) => Ok(()),
+            // An eviction comes first.
+            Step::TooFull if self.machine.memory.must_evict(tree) => Ok(()),
             Step::TooFull => self.fill(start, tree),
             step => self.path(start, tree, step, Some(nth)),
         }
@@ -239,22 +240,23 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that waits.
     fn path(&mut self, start: Cycle, tree: Tree, step: Step, nth: Option<usize>) -> Result<(), RunError> {
         let Step::Path { leaf, kind } = step else { return Ok(()) };
-        let State { memory, timer, last, pattern, faults, .. } = &mut *self.machine;
+        let State { memory, timer, last, pattern, faults, configuration, .. } = &mut *self.machine;
         let is_late = matches!(kind, PathKind::PosMap(_)) && faults.has(Fault::PosMapComesLater);
         let start = Cycle(start.0 + if is_late { 64 } else { 0 });
-        let refusals = memory.main.tree().index_refusals();
+        let refusals = memory.main.oram.tree().index_refusals();
         memory.main.counts.add_path(tree, kind);
-        let times = timer.path(start, tree, leaf)?;
-        if kind != PathKind::Background {
+        let times = timer.path(start, tree, (leaf, kind.is_eviction()))?;
+        if !kind.is_eviction() {
             memory.write_back(tree)?;
         }
         *last = Last { start, end: times.written };
         pattern.pass();
-        (self.watch)(ShownPath { start, end: times.written, tree, leaf });
-        if faults.has(Fault::FullSetShows) && memory.main.tree().index_refusals() > refusals {
-            let (start, end) = (last.end, timer.path(last.end, tree, leaf)?.written);
+        let evicts = kind.is_eviction() && configuration.oram.scheme != TreeScheme::Path;
+        (self.watch)(ShownPath { start, end: times.written, tree, leaf, evicts });
+        if faults.has(Fault::FullSetShows) && memory.main.oram.tree().index_refusals() > refusals {
+            let (start, end) = (last.end, timer.path(last.end, tree, (leaf, false))?.written);
             *last = Last { start, end };
-            (self.watch)(ShownPath { start, end, tree, leaf });
+            (self.watch)(ShownPath { start, end, tree, leaf, evicts: false });
         }
         if let Some(nth) = nth.filter(|_| kind == PathKind::Data)
             && let Some(request) = self.queue.remove(nth)

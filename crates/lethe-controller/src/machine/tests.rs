@@ -13,6 +13,7 @@ use crate::path_timer::PathTimer;
 use crate::pattern::Tree;
 use crate::small_tree::SmallTreeConfiguration;
 use crate::tree::steady_state::History;
+use crate::tree_scheme::{Headers, TreeScheme};
 use lethe_core::schemes::freecursive::TrustedHits;
 use lethe_core::testing::oblivious::statistics::{ALARM_LOG2, Finding, uniform};
 use lethe_core::words::{BlockId, Leaf};
@@ -38,7 +39,7 @@ fn machine(configuration: &Configuration) -> Machine {
     Machine::new(configuration.clone(), Contents::Steady(History::Random), 1).expect("a sound configuration")
 }
 
-const SCHEMES: [Scheme; 10] = [
+const SCHEMES: [Scheme; 11] = [
     Scheme::Baseline,
     Scheme::IrAlloc,
     Scheme::IrStash,
@@ -49,6 +50,7 @@ const SCHEMES: [Scheme; 10] = [
     Scheme::LlcDDwb,
     Scheme::LlcDStashAllocDwb,
     Scheme::Rho,
+    Scheme::Raw,
 ];
 
 /// Programs that could hardly differ more.
@@ -125,6 +127,7 @@ proptest! {
         }
         prop_assert_eq!(outcome.counts.paths(), shown.len() as u64);
         prop_assert!(trees_follow_the_pattern(&configuration, &shown));
+        prop_assert_eq!(outcome.counts.evictions, shown.iter().filter(|path| path.evicts).count() as u64);
         prop_assert_eq!(outcome.counts.fresh, 0, "every block is in the tree");
         let (again, shown_again) = run();
         prop_assert_eq!((again.cycles, again.counts, shown_again), (outcome.cycles, outcome.counts, shown));
@@ -135,6 +138,24 @@ proptest! {
 fn trees_follow_the_pattern(configuration: &Configuration, shown: &[ShownPath]) -> bool {
     let small = configuration.small_tree.as_ref().map_or(0, |small| small.paths as usize);
     shown.iter().enumerate().all(|(nth, path)| (path.tree == Tree::Main) == (nth % (small + 1) == small))
+}
+
+/// Tells whether evictions come after every A paths, in reverse lexicographic order, and not at all in Path ORAM. None is outside of
+/// the schedule.
+fn evictions_follow_the_schedule(configuration: &Configuration, shown: &[ShownPath]) -> bool {
+    let TreeScheme::Raw { eviction_rate, .. } = configuration.oram.scheme else {
+        return shown.iter().all(|path| !path.evicts);
+    };
+    let (mut accesses, mut evictions) = (0, 0u64);
+    shown.iter().all(|path| {
+        if !path.evicts {
+            accesses += 1;
+            return accesses <= eviction_rate;
+        }
+        let due = evictions.reverse_bits() >> (u64::BITS - (LEVELS - 1));
+        evictions += 1;
+        std::mem::take(&mut accesses) == eviction_rate && path.leaf.0 == due
+    })
 }
 
 #[test]
@@ -211,16 +232,17 @@ fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misse
     shown
 }
 
-/// Tells whether the second account finds anything that does not follow from the leaves, the rate and the pattern.
+/// Tells whether the second account finds anything that does not follow from the leaves, the rate, the pattern and the schedule.
 fn is_found_out(configuration: &Configuration, shown: &[ShownPath]) -> bool {
     let (mut timer, mut last) = (PathTimer::new(configuration).unwrap(), Last::default());
     let cycles_follow = shown.iter().all(|path| {
         let start = configuration.pace.next(last);
-        let end = timer.path(start, path.tree, path.leaf).unwrap().written;
+        let end = timer.path(start, path.tree, (path.leaf, path.evicts)).unwrap().written;
         last = Last { start, end };
         (path.start, path.end) == (start, end)
     });
-    !(cycles_follow && trees_follow_the_pattern(configuration, shown))
+    let evictions_follow = evictions_follow_the_schedule(configuration, shown);
+    !(cycles_follow && evictions_follow && trees_follow_the_pattern(configuration, shown))
 }
 
 /// The leaves of a tree's paths, as bits of which `width` count, from the root on.
@@ -229,7 +251,7 @@ fn leaves_of(configuration: &Configuration, shown: &[ShownPath], tree: Tree, wid
         (Tree::Small, Some(small)) => small.levels,
         _ => LEVELS,
     };
-    let of_tree = shown.iter().filter(|path| path.tree == tree);
+    let of_tree = shown.iter().filter(|path| path.tree == tree && !path.evicts);
     of_tree.map(|path| path.leaf.0 >> (levels - 1 - width)).collect()
 }
 
@@ -297,4 +319,46 @@ fn the_account_finds_a_turn_that_was_skipped_or_came_early() {
     let mut early = shown;
     early[100].start.0 -= 4;
     assert!(is_found_out(&configuration, &early));
+}
+
+#[test]
+fn the_account_finds_an_eviction_that_comes_late_or_by_another_path() {
+    let configuration = configuration(Scheme::Raw, Pace::FromEnd(700));
+    let shown = paths_at_their_rate(&configuration, Program::Random, 500);
+    assert!(evictions_follow_the_schedule(&configuration, &shown));
+    let nth = shown.iter().position(|path| path.evicts).expect("evictions come");
+    let mut late = shown.clone();
+    late.swap(nth, nth + 1);
+    assert!(!evictions_follow_the_schedule(&configuration, &late));
+    let mut elsewhere = shown;
+    elsewhere[nth].leaf.0 ^= 1;
+    assert!(!evictions_follow_the_schedule(&configuration, &elsewhere));
+}
+
+/// RAW ORAM's headers on the trusted side: an access writes nothing, and moves a sixth less.
+#[test]
+fn an_access_of_raw_oram_writes_the_headers_that_are_in_memory_and_nothing_else() {
+    let mut configuration = configuration(Scheme::Raw, Pace::Free);
+    let levels = u64::from(LEVELS - configuration.oram.top_levels);
+    for (headers, of_access) in [(Headers::InMemory, [6, 1]), (Headers::OnChip, [5, 0])] {
+        configuration.oram.scheme = TreeScheme::Raw { eviction_rate: 5, headers };
+        let outcome = machine(&configuration).run(program(Program::Random, 500, 1), 0, |_| ()).unwrap();
+        let evictions = outcome.counts.evictions;
+        let accesses = outcome.counts.paths() - evictions;
+        assert_eq!((evictions, outcome.counts.background), (accesses / 5, 0));
+        let moved = of_access.map(|blocks| levels * (accesses * blocks + evictions * of_access[0]));
+        assert_eq!([outcome.work.reads, outcome.work.writes], moved);
+    }
+}
+
+#[test]
+fn a_tree_of_another_scheme_refuses_what_is_path_oram_s() {
+    let refused = |change: fn(&mut Configuration)| {
+        let mut bad = configuration(Scheme::Raw, Pace::Free);
+        change(&mut bad);
+        assert!(matches!(Machine::check(&bad), Err(ConfigurationError::PathAlone)), "{bad:?}");
+    };
+    refused(|bad| bad.oram.sizes = vec![(6, 7, 2)]);
+    refused(|bad| bad.oram.hits = TrustedHits::AnswerAtOnce);
+    refused(|bad| bad.small_tree = Some(SmallTreeConfiguration::beside(LEVELS)));
 }

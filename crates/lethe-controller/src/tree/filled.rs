@@ -35,13 +35,15 @@ impl FilledTree {
         let parameters = oram.parameters()?;
         let space = parameters.address_space();
         let top = oram.top_levels;
-        let mut slots = Slots::new(Level(top), &parameters.tree.blocks()[top as usize..]);
+        let mut slots = Slots::new(Level(top), &oram.blocks()?[top as usize..]);
         let mut random = ChaCha8Rng::seed_from_u64(!seed);
         let SteadyState { positions, trusted } = match contents {
             Contents::Empty => {
                 SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() }
             }
-            Contents::Steady(history) => steady_state::fill(&mut slots, &space, history, &mut random),
+            Contents::Steady(history) => {
+                steady_state::fill(&mut slots, &space, (history, oram.sinking()), &mut random)
+            }
         };
         let memory = MemorySide::over(oram, TreeParts { slots, positions, trusted }, &mut random)?;
         let parts = memory.into_parts();

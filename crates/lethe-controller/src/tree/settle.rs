@@ -7,7 +7,7 @@
 
 use crate::configuration::{ConfigurationError, OramConfiguration};
 use crate::memory_side::TreeParts;
-use crate::path_side::{Failure, HandedTree, PathSide, now};
+use crate::path_side::{AnyTree, Failure, HandedTree, PathSide, now};
 use crate::tree::store::TreeStore;
 use lethe_core::oram::OramError;
 use lethe_core::position_map::handed::Handed;
@@ -22,8 +22,8 @@ struct Bare {
 }
 
 impl PathSide for Bare {
-    fn tree(&self) -> &HandedTree {
-        &self.tree
+    fn tree(&self) -> AnyTree<'_> {
+        AnyTree::Main(&self.tree)
     }
 
     fn store(&self) -> &TreeStore {
@@ -32,10 +32,10 @@ impl PathSide for Bare {
 }
 
 impl Bare {
-    /// Accesses a block, after the background evictions that it needs.
+    /// Accesses a block, after the evictions that come first.
     fn access(&self, block: BlockId, handed: Handed) -> Result<(), Failure> {
         self.make_room()?;
-        if self.is_too_full() {
+        if self.must_evict() {
             return Err(OramError::Owed);
         }
         now(self.tree.access_at(block, handed, |_| ()))?;
@@ -56,9 +56,8 @@ pub(crate) fn settle(
     let parameters = oram.parameters()?;
     let space = parameters.address_space();
     let TreeParts { slots, mut positions, trusted } = parts;
-    let store = TreeStore::new(slots);
-    let (buckets, top, for_tree) = (&parameters.tree, parameters.tree_top, ChaCha8Rng::from_rng(random));
-    let tree = HandedTree::with_tree_top(buckets, top, Bucket(0), store.clone(), for_tree)?;
+    let (store, for_tree) = (oram.store(slots), ChaCha8Rng::from_rng(random));
+    let tree = HandedTree::new(&parameters.tree, Bucket(0), store.clone(), for_tree)?;
     let bare = Bare { tree, store };
     bare.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
     let leaves = 1u64 << (oram.levels - 1);

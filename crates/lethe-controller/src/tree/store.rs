@@ -8,14 +8,14 @@ use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// A store over [`Slots`], for Path ORAM without payloads and with buckets numbered from 0, level by level, from the root's
-/// on. Its levels above those of the slots are never asked for.
+/// A store over [`Slots`], for a tree without payloads.
 #[derive(Clone, Debug)]
 pub struct TreeStore(Rc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     slots: RefCell<Slots>,
+    numbers: Numbers,
     shown: Cell<Shown>,
     wanted: Cell<Option<BlockId>>,
 }
@@ -32,10 +32,23 @@ pub struct Shown {
 }
 
 impl TreeStore {
-    /// A store over these slots.
-    pub fn new(slots: Slots) -> Self {
+    /// A store for Path ORAM with buckets numbered from 0, level by level, from the root's on. Its levels above those of the slots
+    /// are never asked for.
+    pub fn of_path(slots: Slots) -> Self {
+        Self::new(slots, Numbers { above: 0, end: u64::MAX })
+    }
+
+    /// A store for RAW ORAM. Its headers are numbered from 0, from the first level of the slots on. Behind them come the bodies, of
+    /// which nothing is kept.
+    pub fn of_raw(slots: Slots) -> Self {
+        let above = (1 << slots.top().0) - 1;
+        let end = (2 << slots.leaf_level().0) - 1 - above;
+        Self::new(slots, Numbers { above, end })
+    }
+
+    fn new(slots: Slots, numbers: Numbers) -> Self {
         let (shown, wanted) = (Cell::default(), Cell::new(None));
-        TreeStore(Rc::new(Inner { slots: RefCell::new(slots), shown, wanted }))
+        TreeStore(Rc::new(Inner { slots: RefCell::new(slots), numbers, shown, wanted }))
     }
 
     /// Gives the slots away.
@@ -67,10 +80,22 @@ impl TreeStore {
     }
 }
 
-/// The level of a bucket, and its place on it, from the left.
-fn place(bucket: Bucket) -> (u32, u64) {
-    let level = (bucket.0 + 1).ilog2();
-    (level, bucket.0 + 1 - (1 << level))
+/// The numbers of the buckets that have blocks.
+#[derive(Clone, Copy, Debug)]
+struct Numbers {
+    /// Buckets of the tree above the one with number 0.
+    above: u64,
+    /// The first number that has none.
+    end: u64,
+}
+
+impl Numbers {
+    /// The level of a bucket, and its place on it, from the left; `None` for one without blocks.
+    fn place(self, bucket: Bucket) -> Option<(u32, u64)> {
+        let nth = bucket.0 + self.above + 1;
+        let level = nth.ilog2();
+        (bucket.0 < self.end).then_some((level, nth - (1 << level)))
+    }
 }
 
 impl Store for TreeStore {
@@ -81,11 +106,10 @@ impl Store for TreeStore {
         let mut shown = self.0.shown.get();
         let wanted = self.0.wanted.get();
         // The buckets of a path lie far apart: asked for all at once, they come from memory side by side.
-        let places = || slots.iter().map(|slot| place(slot.bucket));
+        let places = || slots.iter().filter_map(|slot| self.0.numbers.place(slot.bucket));
         std::hint::black_box(places().fold(0, |sum, (level, index)| sum ^ tree.first_word(level, index)));
         let mut entries = into.chunks_exact_mut(HEADER_BYTES);
-        for slot in slots {
-            let (level, index) = place(slot.bucket);
+        for (level, index) in places() {
             for (content, entry) in tree.bucket(level, index).zip(&mut entries) {
                 entry.fill(0);
                 if let Some((block, leaf)) = content {
@@ -106,8 +130,7 @@ impl Store for TreeStore {
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
         let mut tree = self.0.slots.borrow_mut();
         let mut rest = from;
-        for bucket in buckets {
-            let (level, index) = place(*bucket);
+        for (level, index) in buckets.iter().filter_map(|bucket| self.0.numbers.place(*bucket)) {
             let (entries, behind) = rest.split_at(tree.size(Level(level)) as usize * HEADER_BYTES);
             rest = behind;
             tree.replace(level, index, entries.chunks_exact(HEADER_BYTES).map(block_header::read));
