@@ -1,12 +1,14 @@
 //! The tree beneath the front end: a scheme whose positions are [handed in](crate::position_map::handed).
 //!
-//! In Freecursive ORAM it is Path ORAM. Tiny ORAM puts [RAW ORAM](crate::schemes::raw) there (FCCM 2015, section V-E).
+//! In Freecursive ORAM it is Path ORAM. Tiny ORAM puts [RAW ORAM](crate::schemes::raw) there (FCCM 2015, section V-E). With
+//! [Ring ORAM](crate::schemes::ring) a path is a slot of each bucket.
 
 use super::parameters::{BackendParameters, FreecursiveParametersError};
 use crate::oram::{Oram, OramError};
 use crate::position_map::handed::{Handed, HandedPositions};
 use crate::schemes::path::{PathOram, TrustedPlace};
 use crate::schemes::raw::RawOram;
+use crate::schemes::ring::{FilledRing, RingOram};
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
 use crate::words::{BlockId, Bucket, Leaf};
@@ -19,6 +21,8 @@ pub enum Backend<S: Store, R> {
     Path(PathOram<S, HandedPositions<S::Error>, R>),
     /// RAW ORAM, whose stash has the top levels in it.
     Raw(RawOram<S, HandedPositions<S::Error>, R>),
+    /// Ring ORAM, whose stash has the top levels in it.
+    Ring(RingOram<S, HandedPositions<S::Error>, R>),
 }
 
 /// Does the same with whichever scheme it is.
@@ -27,13 +31,14 @@ macro_rules! with_tree {
         match $backend {
             Backend::Path($tree) => $work,
             Backend::Raw($tree) => $work,
+            Backend::Ring($tree) => $work,
         }
     };
 }
 
 impl<S: Store, R: RngCore> Backend<S, R> {
-    /// An empty tree over a store that was never written, or one that a simulation has filled. Its buckets are numbered from
-    /// `first_bucket`.
+    /// An empty tree over a store that was never written, or, but for Ring ORAM, one that a simulation has filled. Its buckets are
+    /// numbered from `first_bucket`, which is 0 for Ring ORAM.
     ///
     /// # Errors
     /// [`FreecursiveParametersError`].
@@ -51,14 +56,40 @@ impl<S: Store, R: RngCore> Backend<S, R> {
                 let positions = HandedPositions::default();
                 Backend::Raw(RawOram::new(raw.clone(), first_bucket, store, positions, random)?)
             }
+            BackendParameters::Ring(_) if first_bucket != Bucket(0) => {
+                return Err(FreecursiveParametersError::FirstBucket { given: first_bucket.0 });
+            }
+            BackendParameters::Ring(ring) => {
+                Backend::Ring(RingOram::new(ring.clone(), store, HandedPositions::default(), random)?)
+            }
         })
+    }
+
+    /// A Ring ORAM over a store that a simulation has filled for it.
+    ///
+    /// # Errors
+    /// [`FreecursiveParametersError::Ring`]; [`FreecursiveParametersError::Filled`], if the parameters are for another tree.
+    pub(super) fn over_filled_ring(
+        parameters: &BackendParameters,
+        filled: FilledRing,
+        store: S,
+        random: R,
+    ) -> Result<Self, FreecursiveParametersError> {
+        match parameters {
+            BackendParameters::Ring(ring) => {
+                Ok(Backend::Ring(RingOram::over_filled_store(ring.clone(), filled, store, random)?))
+            }
+            BackendParameters::Path { .. } | BackendParameters::Raw(_) => {
+                Err(FreecursiveParametersError::Filled)
+            }
+        }
     }
 
     /// The Path ORAM, if it is one.
     pub fn as_path(&self) -> Option<&PathOram<S, HandedPositions<S::Error>, R>> {
         match self {
             Backend::Path(tree) => Some(tree),
-            Backend::Raw(_) => None,
+            Backend::Raw(_) | Backend::Ring(_) => None,
         }
     }
 
@@ -149,6 +180,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         match self {
             Backend::Path(tree) => tree.serve_trusted(block, position, serve),
             Backend::Raw(tree) => Ok(tree.serve_trusted(block, serve)?.then_some(TrustedPlace::Stash)),
+            Backend::Ring(tree) => Ok(tree.serve_trusted(block, serve)?.then_some(TrustedPlace::Stash)),
         }
     }
 
@@ -165,6 +197,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         match self {
             Backend::Path(tree) => tree.take_trusted(block, position, take),
             Backend::Raw(tree) => tree.take_trusted(block, take),
+            Backend::Ring(tree) => tree.take_trusted(block, take),
         }
     }
 
@@ -173,6 +206,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         match self {
             Backend::Path(tree) => tree.trusted_place(block, position),
             Backend::Raw(tree) => tree.is_trusted(block).then_some(TrustedPlace::Stash),
+            Backend::Ring(tree) => tree.is_trusted(block).then_some(TrustedPlace::Stash),
         }
     }
 

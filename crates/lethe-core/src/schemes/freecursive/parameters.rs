@@ -7,6 +7,7 @@ use crate::layout::Layout;
 use crate::range::{self, OutOfRange};
 use crate::schemes::path::{BucketsByLevel, PathParametersError, TreeTopParameters};
 use crate::schemes::raw::{RawParameters, RawParametersError};
+use crate::schemes::ring::{RingParameters, RingParametersError};
 use crate::words::Level;
 
 /// The parameters of a Freecursive ORAM. All of them are public.
@@ -47,6 +48,8 @@ pub enum BackendParameters {
     },
     /// RAW ORAM. The levels above its `top` are on the trusted side, as part of the stash.
     Raw(RawParameters),
+    /// Ring ORAM. The levels above its `top` are on the trusted side, as part of the stash.
+    Ring(RingParameters),
 }
 
 impl BackendParameters {
@@ -55,6 +58,7 @@ impl BackendParameters {
         match self {
             BackendParameters::Path { buckets, .. } => buckets.parameters().capacity,
             BackendParameters::Raw(raw) => raw.capacity,
+            BackendParameters::Ring(ring) => ring.capacity,
         }
     }
 
@@ -63,6 +67,7 @@ impl BackendParameters {
         match self {
             BackendParameters::Path { buckets, .. } => buckets.parameters().block_bytes,
             BackendParameters::Raw(raw) => raw.block_bytes,
+            BackendParameters::Ring(ring) => ring.block_bytes,
         }
     }
 
@@ -71,6 +76,7 @@ impl BackendParameters {
         match self {
             BackendParameters::Path { buckets, .. } => buckets.parameters().leaf_level,
             BackendParameters::Raw(raw) => raw.leaf_level,
+            BackendParameters::Ring(ring) => ring.leaf_level,
         }
     }
 
@@ -79,6 +85,7 @@ impl BackendParameters {
         match self {
             BackendParameters::Path { top, .. } => Level(top.levels),
             BackendParameters::Raw(raw) => raw.top,
+            BackendParameters::Ring(ring) => ring.top,
         }
     }
 
@@ -87,6 +94,7 @@ impl BackendParameters {
         match self {
             BackendParameters::Path { buckets, .. } => buckets.layout(),
             BackendParameters::Raw(raw) => raw.layout(),
+            BackendParameters::Ring(ring) => ring.layout(),
         }
     }
 
@@ -94,6 +102,7 @@ impl BackendParameters {
         match self {
             BackendParameters::Path { buckets, .. } => buckets.parameters().max_batch,
             BackendParameters::Raw(raw) => raw.max_batch,
+            BackendParameters::Ring(ring) => ring.max_batch,
         }
     }
 }
@@ -149,6 +158,20 @@ pub enum FreecursiveParametersError {
     /// The tree of RAW ORAM is refused.
     #[error(transparent)]
     Raw(#[from] RawParametersError),
+    /// The tree of Ring ORAM is refused.
+    #[error(transparent)]
+    Ring(#[from] RingParametersError),
+    /// The buckets of Ring ORAM are numbered from another one than the first of its store.
+    #[error("the buckets of Ring ORAM are numbered from 0, not from {given}: give it a store of its own")]
+    FirstBucket {
+        /// The first bucket that was given.
+        given: u64,
+    },
+    /// A filled store comes without the metadata of Ring ORAM, or with metadata for another scheme.
+    #[error(
+        "a filled store has the metadata of Ring ORAM if it is one, and only then: use over_filled_ring, or over_filled_store"
+    )]
+    Filled,
     /// The tree is for another number of blocks.
     #[error(
         "the tree is for {given} blocks, and there are {needed} with the PosMap blocks: give it that capacity"
@@ -284,7 +307,7 @@ impl FreecursiveParameters {
         }
         let has_index = match &self.tree {
             BackendParameters::Path { top, .. } => top.ways.is_some(),
-            BackendParameters::Raw(_) => false,
+            BackendParameters::Raw(_) | BackendParameters::Ring(_) => false,
         };
         if (self.hits == TrustedHits::AnswerAtOnce) != has_index {
             return Err(FreecursiveParametersError::Index);

@@ -8,6 +8,7 @@ use lethe_core::schemes::freecursive::{
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use lethe_core::schemes::raw::RawParameters;
+use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_core::store::Store;
 use lethe_core::testing::{TraceEntry, TraceStore, exercise, finish_now};
 use lethe_core::words::{BlockId, Bucket, Level};
@@ -58,11 +59,32 @@ fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
         max_batch: 1,
         stash_bound: 1000,
     });
-    let hits = match base.hits {
-        TrustedHits::AnswerAtOnce => TrustedHits::StashAnswers,
-        hits => hits,
-    };
-    FreecursiveParameters { tree, hits, ..base }
+    FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
+}
+
+/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less than blocks and
+/// dummies.
+pub(super) fn over_ring(base: FreecursiveParameters, fewer: u32) -> FreecursiveParameters {
+    let reads = 6;
+    let bucket = |blocks| RingBucket { blocks, slots: blocks + reads - fewer };
+    let tree = BackendParameters::Ring(RingParameters {
+        capacity: base.tree.capacity(),
+        block_bytes: base.tree.block_bytes(),
+        leaf_level: base.tree.leaf_level(),
+        top: base.tree.top(),
+        eviction_rate: 3,
+        reads,
+        inner: bucket(4),
+        leaf: bucket(10),
+        max_batch: 1,
+        stash_bound: 1000,
+    });
+    FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
+}
+
+/// The nearest that there is without an index of the tree top.
+fn without_index(hits: TrustedHits) -> TrustedHits {
+    if hits == TrustedHits::AnswerAtOnce { TrustedHits::StashAnswers } else { hits }
 }
 
 /// The same with other parameters of its Path ORAM.
@@ -92,8 +114,8 @@ fn small() -> impl Strategy<Value = FreecursiveParameters> {
         Just(TrustedHits::SaveThePath),
         Just(TrustedHits::AnswerAtOnce),
     ];
-    let shape = (1u64..60, 0u32..4, hits, 0usize..3, 0..4, any::<bool>());
-    shape.prop_map(|(capacity, levels, hits, ways, positions, is_raw)| {
+    let shape = (1u64..60, 0u32..4, hits, 0usize..3, 0..4, 0..4);
+    shape.prop_map(|(capacity, levels, hits, ways, positions, tree)| {
         let (look_aside, look_aside_ways) = [(1, 1), (4, 1), (6, 3)][ways];
         let hits = if positions == 3 { TrustedHits::ReadThePath } else { hits };
         let base =
@@ -103,7 +125,12 @@ fn small() -> impl Strategy<Value = FreecursiveParameters> {
             1 => base,
             counters => counted(base, 0, counters == 3),
         };
-        if is_raw { over_raw(base) } else { base }
+        match tree {
+            0 => base,
+            1 => over_raw(base),
+            2 => over_ring(base, 0),
+            _ => over_ring(base, 4),
+        }
     })
 }
 
@@ -329,6 +356,8 @@ fn parameters_that_make_no_sense_are_refused_with_their_reason() {
     assert_eq!(indexed, FreecursiveParametersError::Index);
     let raw = FreecursiveParameters { hits: TrustedHits::AnswerAtOnce, ..over_raw(good.clone()) };
     assert_eq!(raw.validate(), Err(FreecursiveParametersError::Index));
+    let ring = FreecursiveParameters { hits: TrustedHits::AnswerAtOnce, ..over_ring(good.clone(), 0) };
+    assert_eq!(ring.validate(), Err(FreecursiveParametersError::Index));
 
     const fn counters(bits: u32, tags: bool) -> PositionsKept {
         PositionsKept::Counters { bits, tags }
