@@ -5,12 +5,13 @@ use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree::slots::Slots;
 use crate::tree::steady_state::Sinking;
 use crate::tree::store::TreeStore;
-use crate::tree_scheme::{Headers, TreeScheme};
+use crate::tree_scheme::TreeScheme;
 use lethe_core::schemes::freecursive::{
     BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters, PathParametersError, TreeTopParameters};
 use lethe_core::schemes::raw::RawParameters;
+use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_core::words::Level;
 use lethe_dram::{DramError, Specification};
 use lethe_processor::cache::{Cache, CacheShape};
@@ -45,6 +46,8 @@ pub struct Configuration {
     pub memory: Specification,
     /// Levels of a subtree that lies together in the memory; `None` for the plain layout.
     pub subtree_levels: Option<usize>,
+    /// Lines of memory in a block of the ORAM, which is a line of the cache: a power of two, 1 to 64.
+    pub block_lines: u64,
 }
 
 /// A tree with its front end.
@@ -104,6 +107,8 @@ pub enum Scheme {
     Rho,
     /// RAW ORAM in place of Path ORAM.
     Raw,
+    /// Ring ORAM in place of Path ORAM.
+    Ring,
 }
 
 /// The reason why there is no such machine.
@@ -158,6 +163,12 @@ pub enum ConfigurationError {
         top: u32,
         /// The level of the leaves.
         leaf_level: u32,
+    },
+    /// Blocks are not of so many lines.
+    #[error("blocks of {lines} lines are impossible: choose a power of two, 1 to 64")]
+    BlockLines {
+        /// Lines of a block.
+        lines: u64,
     },
     /// Lines are written back in the place of dummies, and there are none.
     #[error("early write-backs take the place of dummies: choose a rate")]
@@ -223,7 +234,34 @@ impl Configuration {
             hit_cycles: 20,
             memory,
             subtree_levels: Some(7),
+            block_lines: 1,
         }
+    }
+
+    /// The same memory of the user in blocks of so many lines, a power of two: in a tree that has a level less for each doubling, and
+    /// with as many bytes in the tree top and in the PLB.
+    pub fn with_block_lines(mut self, lines: u64) -> Self {
+        let fewer = lines.max(1).ilog2();
+        let oram = &mut self.oram;
+        oram.levels = oram.levels.saturating_sub(fewer);
+        oram.top_levels = oram.top_levels.saturating_sub(fewer);
+        oram.user_blocks = (oram.user_blocks >> fewer).max(1);
+        oram.labels <<= fewer;
+        oram.look_aside = (oram.look_aside >> fewer).max(oram.look_aside_ways);
+        for (first, last, _) in &mut oram.sizes {
+            (*first, *last) = (first.saturating_sub(fewer), last.saturating_sub(fewer));
+        }
+        self.block_lines = lines;
+        self.with_fitting_subtrees()
+    }
+
+    /// The same with subtrees of as many levels as fit a super-row of the memory, but no more than there are now.
+    fn with_fitting_subtrees(mut self) -> Self {
+        let bucket = u64::from(self.oram.scheme.slots(self.oram.blocks_per_bucket)) * self.block_lines;
+        let fits = |levels: &usize| ((1 << levels) - 1) * bucket <= self.memory.geometry.super_row_blocks();
+        self.subtree_levels =
+            self.subtree_levels.map(|most| (1..=most.min(32)).rev().find(fits).unwrap_or(most));
+        self
     }
 
     /// The same with buckets of these sizes. The ranges of levels are for 25 levels; in another tree they keep their distance from
@@ -242,23 +280,25 @@ impl Configuration {
     pub fn with_scheme(mut self, scheme: Scheme) -> Self {
         use Scheme::{
             Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDDwb, LlcDStashAlloc, LlcDStashAllocDwb, Raw,
-            Rho,
+            Rho, Ring,
         };
         let of_paper: &[(u32, u32, u32)] = match scheme {
             IrAlloc | LlcDStashAlloc | LlcDStashAllocDwb => &[(10, 15, 1), (16, 18, 2)],
             IrOram => &[(10, 16, 2), (17, 19, 3)],
-            Baseline | IrStash | IrDwb | LlcD | LlcDDwb | Rho | Raw => &[],
+            Baseline | IrStash | IrDwb | LlcD | LlcDDwb | Rho | Raw | Ring => &[],
         };
         if matches!(scheme, IrStash | IrOram | LlcDStashAlloc | LlcDStashAllocDwb) {
             self.oram.hits = TrustedHits::AnswerAtOnce;
         }
         self.early_write_backs = matches!(scheme, IrDwb | IrOram | LlcDDwb | LlcDStashAllocDwb);
         self.delayed_remapping = matches!(scheme, LlcD | LlcDStashAlloc | LlcDDwb | LlcDStashAllocDwb);
-        if scheme == Raw {
-            self.oram.scheme = TreeScheme::RAW;
-            self.oram.blocks_per_bucket = 5;
-            // Buckets of six blocks, so that a subtree fits a super-row.
-            self.subtree_levels = Some(6);
+        if let Some((scheme, blocks)) = match scheme {
+            Raw => Some((TreeScheme::RAW, 5)),
+            Ring => Some((TreeScheme::RING, 8)),
+            _ => None,
+        } {
+            (self.oram.scheme, self.oram.blocks_per_bucket) = (scheme, blocks);
+            self = self.with_fitting_subtrees();
         }
         self.small_tree = (scheme == Rho).then(|| SmallTreeConfiguration::beside(self.oram.levels));
         self.with_sizes(of_paper)
@@ -270,7 +310,11 @@ impl Configuration {
     /// [`ConfigurationError`].
     pub fn check(&self) -> Result<(), ConfigurationError> {
         self.oram.parameters()?;
-        Cache::new(self.cache_bytes, self.cache_ways)?;
+        let lines = self.block_lines;
+        if !lines.is_power_of_two() || lines > 64 {
+            return Err(ConfigurationError::BlockLines { lines });
+        }
+        self.cache()?;
         if self.early_write_backs && !self.pace.has_dummies() {
             return Err(ConfigurationError::NoDummies);
         }
@@ -309,19 +353,38 @@ impl Configuration {
         3200 / u64::from(self.memory.clock.mhz).max(1)
     }
 
-    /// Blocks of a path of the main tree in memory, in one direction: PL in IR-ORAM.
+    /// The last-level cache, empty. Its lines are blocks.
+    ///
+    /// # Errors
+    /// [`CacheShape`].
+    pub(crate) fn cache(&self) -> Result<Cache, CacheShape> {
+        let (bytes, ways) = (self.cache_bytes, self.cache_ways);
+        Cache::new(bytes / self.block_lines, ways).map_err(|_| CacheShape { bytes, ways })
+    }
+
+    /// Lines of a path of the main tree in memory, in one direction: PL in IR-ORAM.
     ///
     /// # Errors
     /// [`ConfigurationError`].
     pub fn path_blocks(&self) -> Result<u64, ConfigurationError> {
-        Ok(blocks(&self.oram.slots()?))
+        Ok(blocks(&self.slots()?))
+    }
+
+    /// The slots of a bucket of the main tree by level, in lines of memory.
+    pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
+        Ok(self.in_lines(self.oram.slots()?))
+    }
+
+    /// Slots by level, as lines of memory.
+    pub(crate) fn in_lines(&self, slots: Vec<u32>) -> Vec<u32> {
+        slots.into_iter().map(|slots| slots.saturating_mul(self.block_lines as u32)).collect()
     }
 
     /// Cycles for which the data bus is busy with a longest path that is read and written.
     fn bus_cycles(&self) -> Result<u64, ConfigurationError> {
         let small =
             self.small_tree.as_ref().map(SmallTreeConfiguration::slots).transpose()?.unwrap_or_default();
-        let blocks = self.path_blocks()?.max(blocks(&small));
+        let blocks = self.path_blocks()?.max(blocks(&self.in_lines(small)));
         let channels = u64::from(self.memory.geometry.channels);
         Ok(2 * blocks.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
     }
@@ -354,6 +417,7 @@ impl OramConfiguration {
             tree: match self.scheme {
                 TreeScheme::Path => self.path()?,
                 TreeScheme::Raw { eviction_rate, .. } => self.raw(eviction_rate)?,
+                TreeScheme::Ring { eviction_rate, reads, slots } => self.ring(eviction_rate, reads, slots)?,
             },
         };
         parameters.validate()?;
@@ -384,11 +448,7 @@ impl OramConfiguration {
     }
 
     fn raw(&self, eviction_rate: u32) -> Result<BackendParameters, ConfigurationError> {
-        if !self.sizes.is_empty() || self.hits == TrustedHits::AnswerAtOnce {
-            return Err(ConfigurationError::PathAlone);
-        }
-        let top_blocks = u64::from(self.blocks_per_bucket) * ((1 << self.top_levels) - 1);
-        let stash = u64::from(self.stash) + top_blocks;
+        self.check_no_options()?;
         let raw = RawParameters {
             capacity: self.capacity(),
             block_bytes: 0,
@@ -397,10 +457,49 @@ impl OramConfiguration {
             blocks_per_bucket: self.blocks_per_bucket,
             eviction_rate,
             max_batch: 1,
-            stash_bound: u32::try_from(stash).unwrap_or(u32::MAX),
+            stash_bound: self.stash_with_top(),
         };
         raw.validate().map_err(FreecursiveParametersError::from)?;
         Ok(BackendParameters::Raw(raw))
+    }
+
+    fn ring(
+        &self,
+        eviction_rate: u32,
+        reads: u32,
+        slots: u32,
+    ) -> Result<BackendParameters, ConfigurationError> {
+        self.check_no_options()?;
+        let share = self.capacity() as f64 / libm::exp2((self.levels - 1).into());
+        // The leaves hold their share, and three standard deviations of it.
+        let of_leaf = libm::ceil(share + 3.0 * libm::sqrt(share)) as u32;
+        let leaf_blocks = self.blocks_per_bucket.max(of_leaf);
+        let ring = RingParameters {
+            capacity: self.capacity(),
+            block_bytes: 0,
+            leaf_level: Level(self.levels - 1),
+            top: Level(self.top_levels),
+            eviction_rate,
+            reads,
+            inner: RingBucket { blocks: self.blocks_per_bucket, slots },
+            leaf: RingBucket { blocks: leaf_blocks, slots: slots.max(leaf_blocks) },
+            max_batch: 1,
+            stash_bound: self.stash_with_top(),
+        };
+        ring.validate().map_err(FreecursiveParametersError::from)?;
+        Ok(BackendParameters::Ring(ring))
+    }
+
+    /// Refuses the options that are Path ORAM's.
+    fn check_no_options(&self) -> Result<(), ConfigurationError> {
+        let has_any = !self.sizes.is_empty() || self.hits == TrustedHits::AnswerAtOnce;
+        if has_any { Err(ConfigurationError::PathAlone) } else { Ok(()) }
+    }
+
+    /// Blocks of a stash that has the top levels in it.
+    fn stash_with_top(&self) -> u32 {
+        let top_blocks = u64::from(self.blocks_per_bucket) * ((1 << self.top_levels) - 1);
+        u32::try_from(u64::from(self.stash) + top_blocks).unwrap_or(u32::MAX)
     }
 
     /// Tells whether another ORAM has a tree of the same shape, for the same blocks.
@@ -412,20 +511,24 @@ impl OramConfiguration {
         tree(self) == tree(other)
     }
 
-    /// Z by level.
+    /// Slots of a bucket by level that may hold blocks.
     pub(crate) fn blocks(&self) -> Result<Vec<u32>, ConfigurationError> {
         Ok(match self.parameters()?.tree {
             BackendParameters::Path { buckets, .. } => buckets.blocks().to_vec(),
             BackendParameters::Raw(raw) => vec![raw.blocks_per_bucket; self.levels as usize],
+            BackendParameters::Ring(ring) => {
+                let mut slots = vec![ring.inner.slots; self.levels as usize];
+                slots[self.levels as usize - 1] = ring.leaf.slots;
+                slots
+            }
         })
     }
 
     /// The slots of a bucket in memory by level, 0 for the levels on the trusted side.
     pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
         let mut slots = self.blocks()?;
-        if let TreeScheme::Raw { headers: Headers::InMemory, .. } = self.scheme {
-            slots.iter_mut().for_each(|slots| *slots += 1);
-        }
+        let headers = u32::from(self.scheme.has_headers_in_memory());
+        slots.iter_mut().for_each(|slots| *slots += headers);
         slots[..self.top_levels as usize].fill(0);
         Ok(slots)
     }
@@ -435,6 +538,7 @@ impl OramConfiguration {
         match self.scheme {
             TreeScheme::Path => TreeStore::of_path(slots),
             TreeScheme::Raw { .. } => TreeStore::of_raw(slots),
+            TreeScheme::Ring { .. } => TreeStore::of_ring(slots),
         }
     }
 
@@ -442,7 +546,9 @@ impl OramConfiguration {
     pub(crate) fn sinking(&self) -> Sinking {
         match self.scheme {
             TreeScheme::Path => Sinking::ByEachPath,
-            TreeScheme::Raw { eviction_rate: rate, .. } => Sinking::ByEvictions { rate },
+            TreeScheme::Raw { eviction_rate: rate, .. } | TreeScheme::Ring { eviction_rate: rate, .. } => {
+                Sinking::ByEvictions { rate }
+            }
         }
     }
 }

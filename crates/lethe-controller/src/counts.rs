@@ -16,6 +16,8 @@ pub enum PathKind {
     Background,
     /// The schedule says so: an eviction after so many paths.
     Eviction,
+    /// A bucket of Ring ORAM was read too often: it is no path, but it takes the turn of one.
+    Reshuffle,
     /// It writes a dirty line of the cache back, or brings a PosMap block for that or for a remapping ahead, in the place of a
     /// dummy.
     Early,
@@ -26,7 +28,7 @@ pub enum PathKind {
 impl PathKind {
     /// Tells whether the path is written back as a whole, and serves nothing.
     pub(crate) fn is_eviction(self) -> bool {
-        matches!(self, PathKind::Background | PathKind::Eviction)
+        matches!(self, PathKind::Background | PathKind::Eviction | PathKind::Reshuffle)
     }
 }
 
@@ -43,6 +45,8 @@ pub struct Counts {
     pub background: u64,
     /// Scheduled evictions.
     pub evictions: u64,
+    /// Reshuffles of single buckets, which take the turns of paths.
+    pub reshuffles: u64,
     /// Paths that write lines back early.
     pub early: u64,
     /// Paths for blocks on their way from the small tree back into the main one.
@@ -68,9 +72,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// All paths.
+    /// All paths, and reshuffles.
     pub fn paths(&self) -> u64 {
-        let evictions = self.background + self.evictions;
+        let evictions = self.background + self.evictions + self.reshuffles;
         self.data + self.posmap_paths() + self.dummy + evictions + self.early + self.leaving
     }
 
@@ -87,6 +91,7 @@ impl Counts {
             PathKind::Dummy => self.dummy += 1,
             PathKind::Background => self.background += 1,
             PathKind::Eviction => self.evictions += 1,
+            PathKind::Reshuffle => self.reshuffles += 1,
             PathKind::Early => self.early += 1,
             PathKind::Leaving => self.leaving += 1,
         }

@@ -16,7 +16,7 @@ use crate::small_side::SmallSide;
 use crate::tree::filled::{Contents, FilledTree};
 use crate::tree::slots::Slots;
 use lethe_core::words::Level;
-use lethe_processor::cache::{Cache, CacheAccess};
+use lethe_processor::cache::CacheAccess;
 use lethe_processor::processor::{Processor, Shape};
 use lethe_processor::trace::{Kind, Miss};
 use lethe_processor::units::Line;
@@ -86,14 +86,15 @@ impl Machine {
     /// [`RunError`].
     pub fn run<T: Iterator<Item = Miss>>(
         &mut self,
-        mut trace: T,
+        trace: T,
         warm_up: u64,
         watch: impl FnMut(ShownPath),
     ) -> Result<Outcome, RunError> {
-        let Configuration { processor, cache_bytes, cache_ways, delayed_remapping, .. } =
-            self.state.configuration;
+        let Configuration { processor, delayed_remapping, block_lines, .. } = self.state.configuration;
         let shape = Shape { gives_back: delayed_remapping, ..processor };
-        let mut cache = Cache::new(cache_bytes, cache_ways).expect("the configuration was checked");
+        let mut cache = self.state.configuration.cache().expect("the configuration was checked");
+        // The cache has the lines of a block as one.
+        let mut trace = trace.map(|miss| Miss { line: Line(miss.line.0 / block_lines), ..miss });
         for Miss { line, kind, .. } in trace.by_ref().take(warm_up as usize) {
             self.state.check(line)?;
             let CacheAccess { is_hit, victim } = cache.access(line, kind == Kind::Store);

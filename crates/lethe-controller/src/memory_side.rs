@@ -8,6 +8,7 @@ use crate::tree::store::TreeStore;
 use lethe_core::position_map::flat::Positions;
 use lethe_core::schemes::freecursive::{FreecursiveOram, Next};
 use lethe_core::schemes::path::TrustedPlace;
+use lethe_core::schemes::ring::FilledRing;
 use lethe_core::words::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -20,13 +21,15 @@ pub(crate) struct MemorySide {
 }
 
 /// The parts of a tree with contents.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct TreeParts {
     pub(crate) slots: Slots,
     /// A word for each block: its leaf + 1.
     pub(crate) positions: Vec<u32>,
     /// The blocks on the trusted side, with their leaves.
     pub(crate) trusted: Vec<(BlockId, Leaf)>,
+    /// The metadata of a Ring ORAM, in place of positions.
+    pub(crate) ring: Option<FilledRing>,
 }
 
 /// The way in which a block is wanted.
@@ -66,22 +69,26 @@ impl MemorySide {
         tree: TreeParts,
         random: &mut ChaCha8Rng,
     ) -> Result<Self, ConfigurationError> {
-        let TreeParts { slots, positions, trusted } = tree;
-        let store = oram.store(slots);
-        let (positions, for_oram) = (Positions::from_words(positions), ChaCha8Rng::from_rng(random));
+        let TreeParts { slots, positions, trusted, ring } = tree;
+        let (store, for_oram) = (oram.store(slots), ChaCha8Rng::from_rng(random));
         let parameters = oram.parameters()?;
-        let oram =
-            FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store.clone(), for_oram)?;
+        let oram = match ring {
+            Some(filled) => FreecursiveOram::over_filled_ring(parameters, filled, store.clone(), for_oram)?,
+            None => {
+                let (positions, store) = (Positions::from_words(positions), store.clone());
+                FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store, for_oram)?
+            }
+        };
         let memory = MemorySide { oram, store, counts: Counts::default() };
         memory.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
         Ok(memory)
     }
 
-    /// Gives the tree away, as it stands.
+    /// Gives the tree away, as it stands: not that of a Ring ORAM, whose metadata stay.
     pub(crate) fn into_parts(self) -> TreeParts {
         let trusted = self.oram.tree().trusted_blocks();
         let positions = self.oram.into_positions();
-        TreeParts { slots: self.store.into_slots(), positions, trusted }
+        TreeParts { slots: self.store.into_slots(), positions, trusted, ring: None }
     }
 
     /// Serves a block without a path, if it is on the trusted side. A block that comes into the tree is not.

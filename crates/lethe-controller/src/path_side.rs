@@ -74,6 +74,9 @@ pub(crate) trait PathSide {
 
     /// Writes back what an access leaves to be written of its path.
     fn write_back(&self) -> Result<(), Failure> {
+        if let AnyTree::Main(Backend::Ring(_)) = self.tree() {
+            return Ok(());
+        }
         with_tree!(self.tree(), tree => now(tree.idle()))?;
         self.store().take_shown();
         Ok(())
@@ -87,12 +90,16 @@ pub(crate) trait PathSide {
 
     /// Does an eviction: a path that is written back at once.
     fn evict(&self) -> Result<Step, Failure> {
-        let kind = with_tree!(self.tree(), tree => {
+        let is_emergency = with_tree!(self.tree(), tree => {
             let before = tree.emergencies();
             now(tree.idle())?;
-            if tree.emergencies() > before { PathKind::Background } else { PathKind::Eviction }
+            tree.emergencies() > before
         });
-        Ok(self.path(kind))
+        Ok(self.path(match is_emergency {
+            true => PathKind::Background,
+            false if self.store().is_reshuffle() => PathKind::Reshuffle,
+            false => PathKind::Eviction,
+        }))
     }
 
     /// Does the evictions that come before the next access, but no more than a tree that can hold its blocks ever needs.
@@ -109,8 +116,8 @@ pub(crate) trait PathSide {
     /// The path that was read.
     fn path(&self, kind: PathKind) -> Step {
         let shown = self.store().take_shown();
-        debug_assert_eq!(shown.read, 1, "a step reads one path");
-        Step::Path { leaf: shown.path.expect("the step read a path"), kind }
+        debug_assert!(shown.read == 1 || kind == PathKind::Reshuffle, "a step reads one path");
+        Step::Path { leaf: shown.path.unwrap_or(Leaf(0)), kind }
     }
 
     /// Takes in the blocks of the trusted side: into the tree top as far as it goes, and into the stash. What has no room there sinks by

@@ -2,12 +2,25 @@
 
 use crate::configuration::{Configuration, ConfigurationError};
 use crate::pattern::Tree;
+use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};
-use lethe_core::words::Leaf;
+use lethe_core::words::{Leaf, Level};
 use lethe_dram::{
     Block, Counts as Work, DramError, Energy, Geometry, Layout, Memory, PlainLayout, SubtreeLayout,
 };
 use lethe_processor::units::Cycle;
+use std::ops::Range;
+
+/// The blocks of a step that are moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Moved<'a> {
+    /// An access to the path to this leaf.
+    Access(Leaf),
+    /// An eviction along the path to this leaf.
+    Eviction(Leaf),
+    /// These slots of the main tree, one by one.
+    Slots(&'a MovedSlots),
+}
 
 /// The cycles of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +40,8 @@ pub(crate) struct PathTimer {
     multiplier: u64,
     /// The blocks of a path that an access to the main tree writes.
     written: Written,
+    /// Lines of a block.
+    block_lines: u64,
     blocks: Vec<Block>,
     changed: Vec<Block>,
 }
@@ -35,8 +50,11 @@ pub(crate) struct PathTimer {
 #[derive(Clone, Copy)]
 enum Written {
     All,
-    /// The first one of each bucket of so many.
-    Firsts(usize),
+    /// The first lines of each bucket of so many.
+    Firsts {
+        lines: usize,
+        bucket: usize,
+    },
     None,
 }
 
@@ -82,6 +100,25 @@ impl Region {
             }
     }
 
+    /// Lines of a bucket of a level.
+    fn slots(&self, level: Level) -> u64 {
+        let slots = match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.slots(),
+            TreeLayout::Plain(layout) => layout.slots(),
+        };
+        slots[level.0 as usize].into()
+    }
+
+    /// Some lines of the bucket at `index` of a level.
+    fn bucket(&self, level: Level, index: u64, lines: Range<u64>) -> impl Iterator<Item = Block> + use<> {
+        let bucket = match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.bucket(level.0 as usize, index),
+            TreeLayout::Plain(layout) => layout.bucket(level.0 as usize, index),
+        };
+        let first = self.first + bucket.0;
+        lines.map(move |line| Block(first + line))
+    }
+
     fn path(&self, leaf: Leaf, blocks: &mut Vec<Block>) {
         match &self.layout {
             TreeLayout::Subtrees(layout) => layout.path(leaf.0, blocks),
@@ -97,13 +134,13 @@ impl PathTimer {
     pub(crate) fn new(configuration: &Configuration) -> Result<Self, ConfigurationError> {
         let Configuration { memory, oram, small_tree, subtree_levels, .. } = configuration;
         let geometry = &memory.geometry;
-        let main = Region::new(0, (&oram.slots()?, oram.top_levels), *subtree_levels, geometry)?;
+        let main = Region::new(0, (&configuration.slots()?, oram.top_levels), *subtree_levels, geometry)?;
         let super_row = geometry.super_row_blocks();
         let first = main.end().next_multiple_of(super_row) + super_row;
         let small = match small_tree {
             Some(small) => {
-                let slots = (&small.slots()?[..], small.top_levels);
-                Some(Region::new(first, slots, *subtree_levels, geometry)?)
+                let slots = configuration.in_lines(small.slots()?);
+                Some(Region::new(first, (&slots, small.top_levels), *subtree_levels, geometry)?)
             }
             None => None,
         };
@@ -111,46 +148,65 @@ impl PathTimer {
         let written = match oram.scheme {
             TreeScheme::Path => Written::All,
             TreeScheme::Raw { headers: Headers::InMemory, .. } => {
-                Written::Firsts(oram.blocks_per_bucket as usize + 1)
+                let lines = configuration.block_lines as usize;
+                Written::Firsts { lines, bucket: (oram.blocks_per_bucket as usize + 1) * lines }
             }
-            TreeScheme::Raw { headers: Headers::OnChip, .. } => Written::None,
+            TreeScheme::Raw { headers: Headers::OnChip, .. } | TreeScheme::Ring { .. } => Written::None,
         };
         let (blocks, changed) = (Vec::new(), Vec::new());
-        Ok(PathTimer { memory, main, small, multiplier, written, blocks, changed })
+        let block_lines = configuration.block_lines;
+        Ok(PathTimer { memory, main, small, multiplier, written, block_lines, blocks, changed })
     }
 
-    /// Reads the path of a tree to a leaf, not before `start`, and writes of it what an access or an eviction changes.
-    pub(crate) fn path(
+    /// Reads the blocks of a step of a tree, not before `start`, and writes those that it changes.
+    pub(crate) fn step(
         &mut self,
         start: Cycle,
         tree: Tree,
-        (leaf, is_eviction): (Leaf, bool),
+        moved: Moved<'_>,
     ) -> Result<PathTimes, DramError> {
-        let (region, written) = match (tree, &self.small) {
-            (Tree::Small, Some(small)) => (small, Written::All),
-            _ => (&self.main, if is_eviction { Written::All } else { self.written }),
+        let region = match (tree, &self.small) {
+            (Tree::Small, Some(small)) => small,
+            _ => &self.main,
         };
-        region.path(leaf, &mut self.blocks);
-        self.memory.advance(lethe_dram::Cycle(start.0.div_ceil(self.multiplier)));
-        let reads = self.memory.read(&self.blocks)?;
-        let read = self.memory.wait(reads);
-        let changed = match written {
-            Written::All => &self.blocks,
-            Written::Firsts(size) => {
-                self.changed.clear();
-                self.changed.extend(self.blocks.iter().step_by(size));
+        self.changed.clear();
+        match moved {
+            Moved::Access(leaf) | Moved::Eviction(leaf) => region.path(leaf, &mut self.blocks),
+            Moved::Slots(moved) => {
+                self.blocks.clear();
+                for (level, index, slot) in &moved.read {
+                    let lines = u64::from(*slot) * self.block_lines..u64::from(slot + 1) * self.block_lines;
+                    self.blocks.extend(region.bucket(*level, *index, lines));
+                }
+                for (level, index) in &moved.written {
+                    let lines = 0..region.slots(*level);
+                    self.changed.extend(region.bucket(*level, *index, lines));
+                }
+            }
+        }
+        let changed = match (moved, tree, self.written) {
+            (Moved::Slots(_), ..) => &self.changed,
+            (Moved::Eviction(_), ..) | (_, Tree::Small, _) | (_, _, Written::All) => &self.blocks,
+            (Moved::Access(_), _, Written::Firsts { lines, bucket }) => {
+                self.changed.extend(self.blocks.chunks_exact(bucket).flat_map(|bucket| &bucket[..lines]));
                 &self.changed
             }
-            Written::None => &Vec::new(),
+            (Moved::Access(_), _, Written::None) => &self.changed,
         };
-        let written = if changed.is_empty() {
-            read
-        } else {
+        let mut at = lethe_dram::Cycle(start.0.div_ceil(self.multiplier));
+        self.memory.advance(at);
+        let mut read = at;
+        if !self.blocks.is_empty() {
+            let reads = self.memory.read(&self.blocks)?;
+            read = self.memory.wait(reads);
+            at = read;
+        }
+        if !changed.is_empty() {
             let writes = self.memory.write(changed)?;
-            self.memory.wait(writes)
-        };
+            at = self.memory.wait(writes);
+        }
         let cycle = |at: lethe_dram::Cycle| Cycle(at.0 * self.multiplier);
-        Ok(PathTimes { read: cycle(read), written: cycle(written) })
+        Ok(PathTimes { read: cycle(read), written: cycle(at) })
     }
 
     /// The work of the memory up to a cycle, and its energy.

@@ -13,11 +13,38 @@ pub enum TreeScheme {
         /// The place of the headers.
         headers: Headers,
     },
+    /// Ring ORAM with its metadata on the trusted side: an access reads a slot of each bucket of its path. After every A of them an
+    /// eviction reads Z slots of each bucket of a path and writes all; a bucket that was read too often is rewritten before. The top
+    /// levels are part of the stash.
+    Ring {
+        /// A, accesses for each eviction.
+        eviction_rate: u32,
+        /// S, reads of a bucket between two writes of it, and one more.
+        reads: u32,
+        /// Slots of a bucket: at most Z + S. With fewer the last reads may take blocks in place of dummies (String ORAM).
+        slots: u32,
+    },
 }
 
 impl TreeScheme {
     /// RAW ORAM with the paper's A, and its headers in memory.
     pub const RAW: Self = TreeScheme::Raw { eviction_rate: 5, headers: Headers::InMemory };
+
+    /// Ring ORAM with A = 8 and S = 12, and buckets of twelve slots. Its paper has Z = 8 for that A.
+    pub const RING: Self = TreeScheme::Ring { eviction_rate: 8, reads: 12, slots: 12 };
+
+    /// Slots of a bucket in memory that may hold so many blocks.
+    pub(crate) fn slots(self, blocks: u32) -> u32 {
+        match self {
+            TreeScheme::Ring { slots, .. } => slots,
+            _ => blocks + u32::from(self.has_headers_in_memory()),
+        }
+    }
+
+    /// Tells whether a bucket has a block more in memory, for its header.
+    pub(crate) fn has_headers_in_memory(self) -> bool {
+        matches!(self, TreeScheme::Raw { headers: Headers::InMemory, .. })
+    }
 }
 
 /// The place of RAW ORAM's headers.

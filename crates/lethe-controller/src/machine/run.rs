@@ -8,10 +8,12 @@ use crate::early_write_back::EarlyWriteBack;
 use crate::memory_side::{Ahead, Want};
 use crate::pace::Last;
 use crate::path_side::Step;
+use crate::path_timer::Moved;
 use crate::pattern::Tree;
 use crate::small_side::SmallSide;
+use crate::tree::store::MovedSlots;
 use crate::tree_scheme::TreeScheme;
-use lethe_core::words::BlockId;
+use lethe_core::words::{BlockId, Leaf};
 use lethe_processor::processor::{Next, Processor, Reason, Request};
 use lethe_processor::trace::Miss;
 use lethe_processor::units::Cycle;
@@ -245,18 +247,20 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         let start = Cycle(start.0 + if is_late { 64 } else { 0 });
         let refusals = memory.main.oram.tree().index_refusals();
         memory.main.counts.add_path(tree, kind);
-        let times = timer.path(start, tree, (leaf, kind.is_eviction()))?;
+        let slots = memory.main.store.take_moved().map(Box::new);
+        let times = timer.step(start, tree, moved(leaf, kind.is_eviction(), slots.as_deref()))?;
         if !kind.is_eviction() {
             memory.write_back(tree)?;
         }
         *last = Last { start, end: times.written };
         pattern.pass();
+        // In Path ORAM an eviction is a path like any other.
         let evicts = kind.is_eviction() && configuration.oram.scheme != TreeScheme::Path;
-        (self.watch)(ShownPath { start, end: times.written, tree, leaf, evicts });
+        (self.watch)(ShownPath { start, end: times.written, tree, leaf, evicts, slots });
         if faults.has(Fault::FullSetShows) && memory.main.oram.tree().index_refusals() > refusals {
-            let (start, end) = (last.end, timer.path(last.end, tree, (leaf, false))?.written);
+            let (start, end) = (last.end, timer.step(last.end, tree, Moved::Access(leaf))?.written);
             *last = Last { start, end };
-            (self.watch)(ShownPath { start, end, tree, leaf, evicts: false });
+            (self.watch)(ShownPath { start, end, tree, leaf, evicts: false, slots: None });
         }
         if let Some(nth) = nth.filter(|_| kind == PathKind::Data)
             && let Some(request) = self.queue.remove(nth)
@@ -264,5 +268,14 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
             self.answer(&request, times.read);
         }
         Ok(())
+    }
+}
+
+/// The blocks that a step moves: those of a path, or of slots one by one.
+pub(super) fn moved(leaf: Leaf, evicts: bool, slots: Option<&MovedSlots>) -> Moved<'_> {
+    match slots {
+        Some(slots) => Moved::Slots(slots),
+        None if evicts => Moved::Eviction(leaf),
+        None => Moved::Access(leaf),
     }
 }

@@ -2,6 +2,7 @@
 //! the rate and the leaves say, and nothing else.
 
 mod mutants;
+mod schedule;
 
 use super::*;
 use crate::configuration::Scheme;
@@ -39,7 +40,7 @@ fn machine(configuration: &Configuration) -> Machine {
     Machine::new(configuration.clone(), Contents::Steady(History::Random), 1).expect("a sound configuration")
 }
 
-const SCHEMES: [Scheme; 11] = [
+const SCHEMES: [Scheme; 12] = [
     Scheme::Baseline,
     Scheme::IrAlloc,
     Scheme::IrStash,
@@ -51,6 +52,7 @@ const SCHEMES: [Scheme; 11] = [
     Scheme::LlcDStashAllocDwb,
     Scheme::Rho,
     Scheme::Raw,
+    Scheme::Ring,
 ];
 
 /// Programs that could hardly differ more.
@@ -127,7 +129,8 @@ proptest! {
         }
         prop_assert_eq!(outcome.counts.paths(), shown.len() as u64);
         prop_assert!(trees_follow_the_pattern(&configuration, &shown));
-        prop_assert_eq!(outcome.counts.evictions, shown.iter().filter(|path| path.evicts).count() as u64);
+        let Counts { evictions, reshuffles, .. } = outcome.counts;
+        prop_assert_eq!(evictions + reshuffles, shown.iter().filter(|path| path.evicts).count() as u64);
         prop_assert_eq!(outcome.counts.fresh, 0, "every block is in the tree");
         let (again, shown_again) = run();
         prop_assert_eq!((again.cycles, again.counts, shown_again), (outcome.cycles, outcome.counts, shown));
@@ -138,24 +141,6 @@ proptest! {
 fn trees_follow_the_pattern(configuration: &Configuration, shown: &[ShownPath]) -> bool {
     let small = configuration.small_tree.as_ref().map_or(0, |small| small.paths as usize);
     shown.iter().enumerate().all(|(nth, path)| (path.tree == Tree::Main) == (nth % (small + 1) == small))
-}
-
-/// Tells whether evictions come after every A paths, in reverse lexicographic order, and not at all in Path ORAM. None is outside of
-/// the schedule.
-fn evictions_follow_the_schedule(configuration: &Configuration, shown: &[ShownPath]) -> bool {
-    let TreeScheme::Raw { eviction_rate, .. } = configuration.oram.scheme else {
-        return shown.iter().all(|path| !path.evicts);
-    };
-    let (mut accesses, mut evictions) = (0, 0u64);
-    shown.iter().all(|path| {
-        if !path.evicts {
-            accesses += 1;
-            return accesses <= eviction_rate;
-        }
-        let due = evictions.reverse_bits() >> (u64::BITS - (LEVELS - 1));
-        evictions += 1;
-        std::mem::take(&mut accesses) == eviction_rate && path.leaf.0 == due
-    })
 }
 
 #[test]
@@ -170,7 +155,8 @@ fn a_block_is_in_the_main_tree_or_in_the_small_one_and_never_in_both() {
                 machine.run(program(program_of, 400, 1), 100, |_| ()).unwrap().counts;
             (hits_there, left) = (hits_there + small_hits, left + leaving);
             let Hierarchy { main, small } = machine.state.memory;
-            let (TreeParts { mut slots, positions, trusted }, small) = (main.into_parts(), small.unwrap());
+            let (TreeParts { mut slots, positions, trusted, .. }, small) =
+                (main.into_parts(), small.unwrap());
             let trusted: BTreeSet<BlockId> = trusted.into_iter().map(|(block, _)| block).collect();
             for block in (0..configuration.oram.user_blocks).map(BlockId) {
                 let leaf = Leaf(u64::from(positions[block.0 as usize]) - 1);
@@ -237,11 +223,12 @@ fn is_found_out(configuration: &Configuration, shown: &[ShownPath]) -> bool {
     let (mut timer, mut last) = (PathTimer::new(configuration).unwrap(), Last::default());
     let cycles_follow = shown.iter().all(|path| {
         let start = configuration.pace.next(last);
-        let end = timer.path(start, path.tree, (path.leaf, path.evicts)).unwrap().written;
+        let moved = run::moved(path.leaf, path.evicts, path.slots.as_deref());
+        let end = timer.step(start, path.tree, moved).unwrap().written;
         last = Last { start, end };
         (path.start, path.end) == (start, end)
     });
-    let evictions_follow = evictions_follow_the_schedule(configuration, shown);
+    let evictions_follow = schedule::is_followed(configuration, shown);
     !(cycles_follow && evictions_follow && trees_follow_the_pattern(configuration, shown))
 }
 
@@ -321,20 +308,6 @@ fn the_account_finds_a_turn_that_was_skipped_or_came_early() {
     assert!(is_found_out(&configuration, &early));
 }
 
-#[test]
-fn the_account_finds_an_eviction_that_comes_late_or_by_another_path() {
-    let configuration = configuration(Scheme::Raw, Pace::FromEnd(700));
-    let shown = paths_at_their_rate(&configuration, Program::Random, 500);
-    assert!(evictions_follow_the_schedule(&configuration, &shown));
-    let nth = shown.iter().position(|path| path.evicts).expect("evictions come");
-    let mut late = shown.clone();
-    late.swap(nth, nth + 1);
-    assert!(!evictions_follow_the_schedule(&configuration, &late));
-    let mut elsewhere = shown;
-    elsewhere[nth].leaf.0 ^= 1;
-    assert!(!evictions_follow_the_schedule(&configuration, &elsewhere));
-}
-
 /// RAW ORAM's headers on the trusted side: an access writes nothing, and moves a sixth less.
 #[test]
 fn an_access_of_raw_oram_writes_the_headers_that_are_in_memory_and_nothing_else() {
@@ -351,12 +324,54 @@ fn an_access_of_raw_oram_writes_the_headers_that_are_in_memory_and_nothing_else(
     }
 }
 
+/// Neighbours share a block: the second of two lines is in the cache when it is wanted.
+#[test]
+fn blocks_of_several_lines_bring_the_neighbours_and_move_as_many_lines_a_bucket() {
+    for scheme in [Scheme::Baseline, Scheme::IrOram, Scheme::Raw, Scheme::LlcD] {
+        let one = configuration(scheme, Pace::FromEnd(500));
+        let of_four = one.clone().with_block_lines(4);
+        let run = |configuration: &Configuration| {
+            let every_line =
+                (0..400).map(|line| Miss { instructions: 9, kind: Kind::Load, line: Line(line) });
+            machine(configuration).run(every_line, 0, |_| ()).expect("it ends")
+        };
+        let [narrow, wide] = [&one, &of_four].map(run);
+        assert_eq!((narrow.processor.loads, wide.processor.loads), (400, 100), "{scheme:?}");
+        let memory = one.oram.levels - one.oram.top_levels;
+        assert_eq!(memory, of_four.oram.levels - of_four.oram.top_levels, "as much of the tree is in memory");
+        assert_eq!(of_four.path_blocks().unwrap(), 4 * one.path_blocks().unwrap());
+    }
+}
+
+/// Ring ORAM: a slot of each bucket is read, and every A accesses Z slots of each bucket of a path, and all are written.
+#[test]
+fn an_access_of_ring_oram_reads_a_slot_of_each_bucket() {
+    let configuration = configuration(Scheme::Ring, Pace::Free);
+    let levels = u64::from(LEVELS - configuration.oram.top_levels);
+    let mut shown = Vec::new();
+    let outcome = machine(&configuration).run(program(Program::Random, 2000, 1), 0, |path| shown.push(path));
+    let Outcome { counts, work, .. } = outcome.unwrap();
+    let accesses = counts.paths() - counts.evictions - counts.reshuffles;
+    assert_eq!((counts.evictions, counts.background), (accesses / 8, 0));
+    let moved = || shown.iter().flat_map(|path| &path.slots);
+    let written: u64 = moved().map(|moved| moved.written.len() as u64).sum();
+    assert_eq!(work.writes, 12 * written);
+    assert!(moved().all(|moved| match moved.written.len() as u64 {
+        0 => moved.read.len() as u64 == levels,
+        buckets => moved.read.len() as u64 <= 8 * buckets + 3,
+    }));
+    let read: u64 = moved().map(|moved| moved.read.len() as u64).sum();
+    assert_eq!(work.reads + work.forwarded, read);
+}
+
 #[test]
 fn a_tree_of_another_scheme_refuses_what_is_path_oram_s() {
     let refused = |change: fn(&mut Configuration)| {
-        let mut bad = configuration(Scheme::Raw, Pace::Free);
-        change(&mut bad);
-        assert!(matches!(Machine::check(&bad), Err(ConfigurationError::PathAlone)), "{bad:?}");
+        for scheme in [Scheme::Raw, Scheme::Ring] {
+            let mut bad = configuration(scheme, Pace::Free);
+            change(&mut bad);
+            assert!(matches!(Machine::check(&bad), Err(ConfigurationError::PathAlone)), "{bad:?}");
+        }
     };
     refused(|bad| bad.oram.sizes = vec![(6, 7, 2)]);
     refused(|bad| bad.oram.hits = TrustedHits::AnswerAtOnce);

@@ -1,10 +1,12 @@
 //! A tree with its first contents, which several machines can begin with.
 
+use super::filled_ring;
 use super::settle::settle;
 use super::slots::Slots;
 use super::steady_state::{self, History, SteadyState};
 use crate::configuration::{ConfigurationError, OramConfiguration};
 use crate::memory_side::{MemorySide, TreeParts};
+use lethe_core::schemes::freecursive::BackendParameters;
 use lethe_core::words::Level;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -23,16 +25,20 @@ pub enum Contents {
 }
 
 /// A tree with its contents: of 25 levels it takes 1.3 GiB.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FilledTree(TreeParts);
 
 impl FilledTree {
-    /// Draws a tree for an ORAM, and lets what is too much for the trusted side sink. The same seed gives the same tree.
+    /// Draws a tree for an ORAM, and lets what is too much for the trusted side sink. The same seed gives the same tree. Blocks of a
+    /// Ring ORAM are as deep as there is room, whatever the history: what it moves does not depend on where they are.
     ///
     /// # Errors
     /// [`ConfigurationError`].
     pub fn draw(oram: &OramConfiguration, contents: Contents, seed: u64) -> Result<Self, ConfigurationError> {
         let parameters = oram.parameters()?;
+        if let BackendParameters::Ring(ring) = &parameters.tree {
+            return Ok(FilledTree(filled_ring::draw(ring, contents, seed)));
+        }
         let space = parameters.address_space();
         let top = oram.top_levels;
         let mut slots = Slots::new(Level(top), &oram.blocks()?[top as usize..]);
@@ -45,7 +51,8 @@ impl FilledTree {
                 steady_state::fill(&mut slots, &space, (history, oram.sinking()), &mut random)
             }
         };
-        let memory = MemorySide::over(oram, TreeParts { slots, positions, trusted }, &mut random)?;
+        let memory =
+            MemorySide::over(oram, TreeParts { slots, positions, trusted, ring: None }, &mut random)?;
         let parts = memory.into_parts();
         Ok(FilledTree(match contents {
             Contents::Steady(History::Random) => {

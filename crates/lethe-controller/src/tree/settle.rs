@@ -55,7 +55,7 @@ pub(crate) fn settle(
 ) -> Result<TreeParts, ConfigurationError> {
     let parameters = oram.parameters()?;
     let space = parameters.address_space();
-    let TreeParts { slots, mut positions, trusted } = parts;
+    let TreeParts { slots, mut positions, trusted, ring } = parts;
     let (store, for_tree) = (oram.store(slots), ChaCha8Rng::from_rng(random));
     let tree = HandedTree::new(&parameters.tree, Bucket(0), store.clone(), for_tree)?;
     let bare = Bare { tree, store };
@@ -75,5 +75,5 @@ pub(crate) fn settle(
     let trusted = tree.trusted_blocks();
     // The slots are copied while a tree looks at them.
     drop(tree);
-    Ok(TreeParts { slots: store.into_slots(), positions, trusted })
+    Ok(TreeParts { slots: store.into_slots(), positions, trusted, ring })
 }

@@ -16,6 +16,8 @@ pub struct TreeStore(Rc<Inner>);
 struct Inner {
     slots: RefCell<Slots>,
     numbers: Numbers,
+    /// What a Ring ORAM moved since it was last taken.
+    moved: RefCell<MovedSlots>,
     shown: Cell<Shown>,
     wanted: Cell<Option<BlockId>>,
 }
@@ -31,11 +33,20 @@ pub struct Shown {
     pub found: Option<Level>,
 }
 
+/// The slots that were moved, one by one: those of Ring ORAM.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MovedSlots {
+    /// The slots that were read: the level, the place of the bucket from the left, and that of the slot.
+    pub read: Vec<(Level, u64, u32)>,
+    /// The buckets that were written: the level, and the place from the left.
+    pub written: Vec<(Level, u64)>,
+}
+
 impl TreeStore {
     /// A store for Path ORAM with buckets numbered from 0, level by level, from the root's on. Its levels above those of the slots
     /// are never asked for.
     pub fn of_path(slots: Slots) -> Self {
-        Self::new(slots, Numbers { above: 0, end: u64::MAX })
+        Self::new(slots, Numbers { above: 0, end: u64::MAX, by_slot: false })
     }
 
     /// A store for RAW ORAM. Its headers are numbered from 0, from the first level of the slots on. Behind them come the bodies, of
@@ -43,12 +54,18 @@ impl TreeStore {
     pub fn of_raw(slots: Slots) -> Self {
         let above = (1 << slots.top().0) - 1;
         let end = (2 << slots.leaf_level().0) - 1 - above;
-        Self::new(slots, Numbers { above, end })
+        Self::new(slots, Numbers { above, end, by_slot: false })
+    }
+
+    /// A store for Ring ORAM, whose buckets are numbered from 0, from the first level of the slots on. Slots are read one by one.
+    pub fn of_ring(slots: Slots) -> Self {
+        let above = (1 << slots.top().0) - 1;
+        Self::new(slots, Numbers { above, end: u64::MAX, by_slot: true })
     }
 
     fn new(slots: Slots, numbers: Numbers) -> Self {
-        let (shown, wanted) = (Cell::default(), Cell::new(None));
-        TreeStore(Rc::new(Inner { slots: RefCell::new(slots), numbers, shown, wanted }))
+        let (shown, wanted, moved) = (Cell::default(), Cell::new(None), RefCell::default());
+        TreeStore(Rc::new(Inner { slots: RefCell::new(slots), numbers, moved, shown, wanted }))
     }
 
     /// Gives the slots away.
@@ -62,6 +79,16 @@ impl TreeStore {
     /// Takes what was shown since the last time.
     pub fn take_shown(&self) -> Shown {
         self.0.shown.take()
+    }
+
+    /// Takes the slots that a Ring ORAM moved since the last time; `None` for another scheme.
+    pub fn take_moved(&self) -> Option<MovedSlots> {
+        self.0.numbers.by_slot.then(|| self.0.moved.take())
+    }
+
+    /// Tells whether a single bucket of a Ring ORAM was written since what it moved was last taken.
+    pub(crate) fn is_reshuffle(&self) -> bool {
+        self.0.numbers.by_slot && self.0.moved.borrow().written.len() == 1
     }
 
     /// Returns what was shown since it was last taken.
@@ -87,6 +114,8 @@ struct Numbers {
     above: u64,
     /// The first number that has none.
     end: u64,
+    /// True if slots are read one by one.
+    by_slot: bool,
 }
 
 impl Numbers {
@@ -98,10 +127,43 @@ impl Numbers {
     }
 }
 
+impl Inner {
+    /// Reads slots one by one.
+    fn read_slots(&self, slots: &[Slot], into: &mut [u8]) {
+        let tree = self.slots.borrow();
+        let (mut shown, mut moved) = (self.shown.get(), self.moved.borrow_mut());
+        for (slot, entry) in slots.iter().zip(into.chunks_exact_mut(HEADER_BYTES)) {
+            entry.fill(0);
+            let Some((level, index)) = self.numbers.place(slot.bucket) else { continue };
+            if let Some((block, leaf)) = tree.bucket(level, index).nth(slot.index as usize).flatten() {
+                block_header::write(entry, block, leaf);
+                if self.wanted.get() == Some(block) {
+                    shown.found = Some(Level(level));
+                }
+            }
+            shown.path = Some(Leaf(index << (tree.leaf_level().0 - level)));
+            moved.read.push((Level(level), index, slot.index));
+        }
+        shown.read += u32::from(!slots.is_empty());
+        self.shown.set(shown);
+    }
+
+    /// Notes which buckets are written.
+    fn note_written(&self, buckets: &[Bucket]) {
+        let mut moved = self.moved.borrow_mut();
+        let places = buckets.iter().filter_map(|bucket| self.numbers.place(*bucket));
+        moved.written.extend(places.map(|(level, index)| (Level(level), index)));
+    }
+}
+
 impl Store for TreeStore {
     type Error = Infallible;
 
     async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        if self.0.numbers.by_slot {
+            self.0.read_slots(slots, into);
+            return Ok(());
+        }
         let tree = self.0.slots.borrow();
         let mut shown = self.0.shown.get();
         let wanted = self.0.wanted.get();
@@ -128,6 +190,9 @@ impl Store for TreeStore {
     }
 
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+        if self.0.numbers.by_slot {
+            self.0.note_written(buckets);
+        }
         let mut tree = self.0.slots.borrow_mut();
         let mut rest = from;
         for (level, index) in buckets.iter().filter_map(|bucket| self.0.numbers.place(*bucket)) {

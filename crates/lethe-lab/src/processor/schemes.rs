@@ -5,6 +5,7 @@ use super::options::Options;
 use lethe_controller::configuration::{Configuration, Scheme};
 use lethe_controller::machine::Machine;
 use lethe_controller::pace::Pace;
+use lethe_controller::tree_scheme::TreeScheme;
 use lethe_core::schemes::freecursive::TrustedHits;
 
 /// A scheme of the lab.
@@ -19,7 +20,7 @@ pub(super) enum LabScheme {
 }
 
 /// The names of the schemes.
-pub(super) const NAMES: [(&str, LabScheme); 16] = [
+pub(super) const NAMES: [(&str, LabScheme); 18] = [
     ("baseline", LabScheme::Paper(Scheme::Baseline)),
     ("ir-alloc", LabScheme::Paper(Scheme::IrAlloc)),
     ("ir-stash", LabScheme::Paper(Scheme::IrStash)),
@@ -30,12 +31,14 @@ pub(super) const NAMES: [(&str, LabScheme); 16] = [
     ("llc-d-dwb", LabScheme::Paper(Scheme::LlcDDwb)),
     ("llc-d-stash-alloc-dwb", LabScheme::Paper(Scheme::LlcDStashAllocDwb)),
     ("rho", LabScheme::Paper(Scheme::Rho)),
+    ("raw", LabScheme::Paper(Scheme::Raw)),
     ("ir-alloc1", LabScheme::Sizes(1)),
     ("ir-alloc2", LabScheme::Sizes(2)),
     ("ir-alloc3", LabScheme::Sizes(3)),
     ("sound-baseline", LabScheme::Sound(Scheme::Baseline)),
     ("sound-alloc", LabScheme::Sound(Scheme::IrAlloc)),
     ("sound-llc-d-alloc", LabScheme::Sound(Scheme::LlcDStashAlloc)),
+    ("sound-raw", LabScheme::Sound(Scheme::Raw)),
 ];
 
 /// The sizes of Figure 12: levels of a tree of 25.
@@ -104,7 +107,10 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
         }
     }
     // Schemes of one tree stand together, so that one tree at a time is in memory.
-    all.sort_by(|one, other| one.configuration.oram.sizes.cmp(&other.configuration.oram.sizes));
+    all.sort_by_key(|named| {
+        let oram = &named.configuration.oram;
+        (oram.scheme != TreeScheme::Path, oram.sizes.clone())
+    });
     Ok(all)
 }
 

@@ -2,6 +2,7 @@
 
 use lethe_controller::configuration::Configuration;
 use lethe_controller::small_tree::SmallTreeConfiguration;
+use lethe_controller::tree_scheme::{Headers, TreeScheme};
 use lethe_core::schemes::freecursive::TrustedHits;
 use std::str::FromStr;
 
@@ -39,6 +40,12 @@ pub enum Key {
     Rob,
     /// Bytes of the last-level cache.
     Llc,
+    /// Bytes of a block.
+    Block,
+    /// Accesses for each eviction of RAW ORAM.
+    RawRate,
+    /// 1 for headers of RAW ORAM in memory.
+    RawHeaders,
     /// 1 for lines that are written back in the place of dummies.
     Dwb,
     /// 1 for delayed remapping.
@@ -58,7 +65,7 @@ pub enum Key {
 }
 
 /// The names of the numbers, and the least and the most that make sense.
-const KEYS: [(&str, Key, u64, u64); 18] = [
+const KEYS: [(&str, Key, u64, u64); 21] = [
     ("top", Key::Top, 0, 31),
     ("top-ways", Key::TopWays, 1, 64),
     ("stash", Key::Stash, 1, 1 << 20),
@@ -69,6 +76,9 @@ const KEYS: [(&str, Key, u64, u64); 18] = [
     ("lines", Key::Lines, 1, u32::MAX as u64),
     ("rob", Key::Rob, 1, 1 << 16),
     ("llc", Key::Llc, 64, 1 << 30),
+    ("block", Key::Block, 64, 4096),
+    ("raw-rate", Key::RawRate, 1, 127),
+    ("raw-headers", Key::RawHeaders, 0, 1),
     ("dwb", Key::Dwb, 0, 1),
     ("llc-d", Key::LlcD, 0, 1),
     ("rho-levels", Key::RhoLevels, 2, 32),
@@ -113,6 +123,9 @@ impl FromStr for Setting {
                 if !(*least..=*most).contains(&number) {
                     return Err(format!("{key}={value} is out of range: choose {least} to {most}"));
                 }
+                if *known == Key::Block && !number.is_power_of_two() {
+                    return Err(format!("{key}={value} is no power of two: choose 64, 128, 256 and so on"));
+                }
                 Ok(Setting::Number(*known, number))
             }
         }
@@ -142,6 +155,10 @@ impl Setting {
 
     /// Changes a configuration.
     pub(super) fn apply(&self, configuration: &mut Configuration) {
+        if let Setting::Number(Key::Block, bytes) = self {
+            *configuration = configuration.clone().with_block_lines(bytes / 64);
+            return;
+        }
         let oram = &mut configuration.oram;
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         match self {
@@ -154,18 +171,29 @@ impl Setting {
                 Key::Plb => oram.look_aside = small(*number),
                 Key::PlbWays => oram.look_aside_ways = small(*number),
                 Key::Labels => oram.labels = small(*number),
-                Key::Lines => oram.user_blocks = *number,
+                Key::Lines => oram.user_blocks = number.div_ceil(configuration.block_lines),
                 Key::Subtree => configuration.subtree_levels = (*number > 0).then_some(*number as usize),
                 Key::Rob => configuration.processor.reorder_buffer = (*number).max(1) as usize,
                 Key::Llc => configuration.cache_bytes = *number,
                 Key::Dwb => configuration.early_write_backs = *number > 0,
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
+                Key::RawRate | Key::RawHeaders => of_raw(*key, *number, &mut oram.scheme),
                 _ => {
                     let of_small =
                         configuration.small_tree.as_mut().and_then(|tree| of_small_tree(*key, tree));
                     of_small.into_iter().for_each(|field| *field = small(*number));
                 }
             },
+        }
+    }
+}
+
+/// Changes a RAW ORAM.
+fn of_raw(key: Key, number: u64, scheme: &mut TreeScheme) {
+    if let TreeScheme::Raw { eviction_rate, headers } = scheme {
+        match key {
+            Key::RawRate => *eviction_rate = number as u32,
+            _ => *headers = if number > 0 { Headers::InMemory } else { Headers::OnChip },
         }
     }
 }
@@ -200,6 +228,7 @@ mod tests {
             ("top=high", "no whole number"),
             ("rob=18446744073709551615", "choose 1 to 65536"),
             ("labels=1", "choose 2 to"),
+            ("block=100", "choose 64, 128"),
             ("z=10-15", "such as 10-15:1"),
             ("z=10-x:1", "such as 10-15:1"),
             ("hits=none", "choose read-the-path"),
@@ -211,9 +240,15 @@ mod tests {
     #[test]
     fn every_number_changes_the_configuration() {
         for (name, key, ..) in KEYS {
-            let before = Configuration::baseline(25).with_scheme(Scheme::Rho);
+            let scheme = if name.starts_with("raw") { Scheme::Raw } else { Scheme::Rho };
+            let before = Configuration::baseline(25).with_scheme(scheme);
             let mut after = before.clone();
-            Setting::Number(key, 3).apply(&mut after);
+            let number = match key {
+                Key::Block => 256,
+                Key::RawHeaders => 0,
+                _ => 3,
+            };
+            Setting::Number(key, number).apply(&mut after);
             assert_ne!(after, before, "{name}");
         }
     }
