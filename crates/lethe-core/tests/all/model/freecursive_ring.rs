@@ -159,6 +159,9 @@ fn what_does_not_fit_ring_oram_is_refused_with_its_reason() {
     let new = |parameters: &FreecursiveParameters, first| {
         FreecursiveOram::new(parameters.clone(), Bucket(first), &store, rng(1)).map(drop)
     };
+    let tree = &parameters.tree;
+    let of_tree = (tree.capacity(), tree.block_bytes(), tree.leaf_level(), tree.top(), tree.layout());
+    assert_eq!(of_tree, (ring.capacity, 13, ring.leaf_level, Level(2), ring.layout()));
     assert_eq!(new(&parameters, 0), Ok(()));
     assert_eq!(new(&parameters, 7), Err(FreecursiveParametersError::FirstBucket { given: 7 }));
     let tree = BackendParameters::Ring(RingParameters { stash_bound: 2, ..ring });
@@ -277,9 +280,17 @@ fn blocks_are_put_in_up_to_the_bound_of_the_stash_and_no_further() {
     assert!(oram.must_idle(), "the next access might not fit");
     assert!(matches!(put_in(6, 6), Err(OramError::StashFull { held: 6, most: 6 })));
     assert!(matches!(put_in(3, 5), Err(OramError::StashFull { .. })));
-    finish_now(settle(&oram));
-    assert_eq!(oram.emergencies(), 1);
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    executor.spawn(async { oram.idle().await.unwrap() });
+    executor.run();
+    assert_eq!((oram.emergencies(), oram.stash_blocks()), (1, 6), "all are being written out");
     put_in(6, 6).unwrap();
+    store.complete(0);
+    executor.run();
+    drop(executor);
+    store.hold_back(false);
+    assert_eq!(oram.stash_blocks(), 1);
     assert!(matches!(put_in(6, 6), Err(OramError::Contradiction(_))), "it is there");
     assert!(matches!(put_in(7, 16), Err(OramError::Contradiction(_))), "there are 16 leaves");
     assert!(matches!(put_in(64, 1), Err(OramError::OutOfRange { .. })));

@@ -168,7 +168,7 @@ pub(crate) fn freecursive_subject<'a>(
         leaves: 1 << parameters.tree.leaf_level().0,
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, _| freecursive::watch(&parameters, shown, adversary)),
+        watch: Box::new(move |adversary, seed| freecursive::watch(&parameters, shown, adversary, seed)),
     }
 }
 
