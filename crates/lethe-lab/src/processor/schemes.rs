@@ -20,7 +20,7 @@ pub(super) enum LabScheme {
 }
 
 /// The names of the schemes.
-pub(super) const NAMES: [(&str, LabScheme); 18] = [
+pub(super) const NAMES: [(&str, LabScheme); 20] = [
     ("baseline", LabScheme::Paper(Scheme::Baseline)),
     ("ir-alloc", LabScheme::Paper(Scheme::IrAlloc)),
     ("ir-stash", LabScheme::Paper(Scheme::IrStash)),
@@ -32,6 +32,7 @@ pub(super) const NAMES: [(&str, LabScheme); 18] = [
     ("llc-d-stash-alloc-dwb", LabScheme::Paper(Scheme::LlcDStashAllocDwb)),
     ("rho", LabScheme::Paper(Scheme::Rho)),
     ("raw", LabScheme::Paper(Scheme::Raw)),
+    ("ring", LabScheme::Paper(Scheme::Ring)),
     ("ir-alloc1", LabScheme::Sizes(1)),
     ("ir-alloc2", LabScheme::Sizes(2)),
     ("ir-alloc3", LabScheme::Sizes(3)),
@@ -39,6 +40,7 @@ pub(super) const NAMES: [(&str, LabScheme); 18] = [
     ("sound-alloc", LabScheme::Sound(Scheme::IrAlloc)),
     ("sound-llc-d-alloc", LabScheme::Sound(Scheme::LlcDStashAlloc)),
     ("sound-raw", LabScheme::Sound(Scheme::Raw)),
+    ("sound-ring", LabScheme::Sound(Scheme::Ring)),
 ];
 
 /// The sizes of Figure 12: levels of a tree of 25.
@@ -109,7 +111,12 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
     // Schemes of one tree stand together, so that one tree at a time is in memory.
     all.sort_by_key(|named| {
         let oram = &named.configuration.oram;
-        (oram.scheme != TreeScheme::Path, oram.sizes.clone())
+        let scheme = match oram.scheme {
+            TreeScheme::Path => 0,
+            TreeScheme::Raw { .. } => 1,
+            TreeScheme::Ring { .. } => 2,
+        };
+        (scheme, oram.sizes.clone())
     });
     Ok(all)
 }
@@ -117,10 +124,17 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
 /// The schemes that run under every rate if none is asked for: those that show what a rate does.
 const UNDER_EVERY_RATE: [&str; 5] = ["baseline", "ir-alloc", "ir-stash", "ir-dwb", "ir-oram"];
 
+/// The most levels with which Ring ORAM runs if no scheme is asked for: its tree takes four times as much memory as the others'.
+const MOST_LEVELS_OF_RING: u32 = 22;
+
 /// The names of the schemes to run at a rate.
 fn asked(options: &Options, pace: Pace) -> Vec<String> {
     match (options.schemes.as_slice(), pace) {
-        ([], Pace::Free | Pace::FromEnd(_)) => NAMES.map(|(name, _)| name.to_owned()).into(),
+        ([], Pace::Free | Pace::FromEnd(_)) => {
+            let has_room = options.levels <= MOST_LEVELS_OF_RING;
+            let names = NAMES.iter().map(|(name, _)| *name);
+            names.filter(|name| has_room || !name.ends_with("ring")).map(str::to_owned).collect()
+        }
         ([], Pace::FromStart(_) | Pace::Idle(_)) => UNDER_EVERY_RATE.map(str::to_owned).into(),
         (asked, _) => asked.to_vec(),
     }
@@ -148,9 +162,10 @@ mod tests {
         for levels in [18, 25, 26] {
             let options = Options { levels, ..Options::standard() };
             let all = configurations(&options).unwrap();
+            let schemes = NAMES.len() - if levels > MOST_LEVELS_OF_RING { 2 } else { 0 };
             assert_eq!(
                 all.len(),
-                2 * (NAMES.len() + UNDER_EVERY_RATE.len()) - 4,
+                2 * (schemes + UNDER_EVERY_RATE.len()) - 4,
                 "without a rate there is no IR-DWB"
             );
         }

@@ -42,10 +42,16 @@ pub enum Key {
     Llc,
     /// Bytes of a block.
     Block,
-    /// Accesses for each eviction of RAW ORAM.
-    RawRate,
+    /// Blocks of a bucket.
+    Bucket,
+    /// A, accesses for each eviction of RAW and Ring ORAM.
+    EvictionRate,
     /// 1 for headers of RAW ORAM in memory.
     RawHeaders,
+    /// S, reads of a bucket of Ring ORAM.
+    RingReads,
+    /// Slots of it.
+    RingSlots,
     /// 1 for lines that are written back in the place of dummies.
     Dwb,
     /// 1 for delayed remapping.
@@ -65,7 +71,7 @@ pub enum Key {
 }
 
 /// The names of the numbers, and the least and the most that make sense.
-const KEYS: [(&str, Key, u64, u64); 21] = [
+const KEYS: [(&str, Key, u64, u64); 24] = [
     ("top", Key::Top, 0, 31),
     ("top-ways", Key::TopWays, 1, 64),
     ("stash", Key::Stash, 1, 1 << 20),
@@ -77,8 +83,11 @@ const KEYS: [(&str, Key, u64, u64); 21] = [
     ("rob", Key::Rob, 1, 1 << 16),
     ("llc", Key::Llc, 64, 1 << 30),
     ("block", Key::Block, 64, 4096),
-    ("raw-rate", Key::RawRate, 1, 127),
+    ("bucket", Key::Bucket, 1, 64),
+    ("eviction-rate", Key::EvictionRate, 1, 127),
     ("raw-headers", Key::RawHeaders, 0, 1),
+    ("ring-reads", Key::RingReads, 2, 255),
+    ("ring-slots", Key::RingSlots, 1, 255),
     ("dwb", Key::Dwb, 0, 1),
     ("llc-d", Key::LlcD, 0, 1),
     ("rho-levels", Key::RhoLevels, 2, 32),
@@ -177,7 +186,10 @@ impl Setting {
                 Key::Llc => configuration.cache_bytes = *number,
                 Key::Dwb => configuration.early_write_backs = *number > 0,
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
-                Key::RawRate | Key::RawHeaders => of_raw(*key, *number, &mut oram.scheme),
+                Key::Bucket => oram.blocks_per_bucket = small(*number),
+                Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots => {
+                    of_scheme(*key, small(*number), &mut oram.scheme);
+                }
                 _ => {
                     let of_small =
                         configuration.small_tree.as_mut().and_then(|tree| of_small_tree(*key, tree));
@@ -188,13 +200,21 @@ impl Setting {
     }
 }
 
-/// Changes a RAW ORAM.
-fn of_raw(key: Key, number: u64, scheme: &mut TreeScheme) {
-    if let TreeScheme::Raw { eviction_rate, headers } = scheme {
-        match key {
-            Key::RawRate => *eviction_rate = number as u32,
-            _ => *headers = if number > 0 { Headers::InMemory } else { Headers::OnChip },
+/// Changes a RAW or a Ring ORAM.
+fn of_scheme(key: Key, number: u32, scheme: &mut TreeScheme) {
+    match (key, scheme) {
+        (
+            Key::EvictionRate,
+            TreeScheme::Raw { eviction_rate, .. } | TreeScheme::Ring { eviction_rate, .. },
+        ) => {
+            *eviction_rate = number;
         }
+        (Key::RawHeaders, TreeScheme::Raw { headers, .. }) => {
+            *headers = if number > 0 { Headers::InMemory } else { Headers::OnChip };
+        }
+        (Key::RingReads, TreeScheme::Ring { reads, .. }) => *reads = number,
+        (Key::RingSlots, TreeScheme::Ring { slots, .. }) => *slots = number,
+        _ => {}
     }
 }
 
@@ -240,7 +260,11 @@ mod tests {
     #[test]
     fn every_number_changes_the_configuration() {
         for (name, key, ..) in KEYS {
-            let scheme = if name.starts_with("raw") { Scheme::Raw } else { Scheme::Rho };
+            let scheme = match name {
+                "raw-headers" => Scheme::Raw,
+                "eviction-rate" | "ring-reads" | "ring-slots" => Scheme::Ring,
+                _ => Scheme::Rho,
+            };
             let before = Configuration::baseline(25).with_scheme(scheme);
             let mut after = before.clone();
             let number = match key {
