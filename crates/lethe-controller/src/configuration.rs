@@ -1,5 +1,6 @@
 //! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
 
+use crate::early_write_back::EarlyLine;
 use crate::pace::Pace;
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree::slots::Slots;
@@ -38,6 +39,8 @@ pub struct Configuration {
     /// IR-DWB: true if dirty lines of the cache are written back in the place of dummies, or under delayed remapping all lines
     /// that go next are remapped ahead. It needs dummies.
     pub early_write_backs: bool,
+    /// The line that is written back early.
+    pub early_line: EarlyLine,
     /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
     pub delayed_remapping: bool,
     /// Cycles until a request is answered that needs no path.
@@ -230,6 +233,7 @@ impl Configuration {
             small_tree: None,
             pace: Pace::Free,
             early_write_backs: false,
+            early_line: EarlyLine::GoesNext,
             delayed_remapping: false,
             hit_cycles: 20,
             memory,

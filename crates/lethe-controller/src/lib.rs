@@ -8,7 +8,7 @@
 pub mod allocation;
 pub mod configuration;
 pub mod counts;
-mod early_write_back;
+pub mod early_write_back;
 mod hierarchy;
 pub mod machine;
 mod memory_side;

@@ -111,6 +111,7 @@ impl Machine {
             cache.lines().try_for_each(|(line, _)| self.serve_untimed(line, Want::TakeOut))?;
         }
         self.state.memory.main.counts = Counts::default();
+        self.state.memory.main.store.take_moved();
         Run::new(&mut self.state, Processor::new(shape, cache, trace), watch).finish()
     }
 

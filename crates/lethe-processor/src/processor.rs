@@ -70,7 +70,7 @@ pub enum Next {
     Request(Request),
     /// It can go on only when the memory has answered a request that was made.
     Waits,
-    /// It makes no request before the cycle that was given.
+    /// It makes no request before the cycle, or the count of instructions, that was given.
     Reached,
     /// It has retired its last instruction in this cycle.
     Done(Cycle),
@@ -158,17 +158,31 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
 
     /// Goes on to the next request, or to the first fetch that comes no earlier than `limit`.
     pub fn advance_to(&mut self, limit: Cycle) -> Next {
+        self.advance_within(limit, u64::MAX)
+    }
+
+    /// Goes on to the next request, or until it has fetched so many instructions in all.
+    pub fn advance_to_fetch(&mut self, instructions: u64) -> Next {
+        self.advance_within(Cycle(u64::MAX), instructions)
+    }
+
+    /// The cycle of the last fetch.
+    pub fn now(&self) -> Cycle {
+        Cycle(self.flow.fetched / self.shape.width)
+    }
+
+    fn advance_within(&mut self, limit: Cycle, instructions: u64) -> Next {
         let limit = limit.0.saturating_mul(self.shape.width);
         loop {
-            if let Some(next) = self.step(limit) {
+            if let Some(next) = self.step(limit, instructions) {
                 return next;
             }
         }
     }
 
-    /// Fetches an instruction, or a whole number of rounds, before the turn `limit`. Returns what whoever drives the processor has to
-    /// know.
-    fn step(&mut self, limit: u64) -> Option<Next> {
+    /// Fetches an instruction, or a whole number of rounds, before the turn `limit`, unless so many were fetched. Returns what whoever
+    /// drives the processor has to know.
+    fn step(&mut self, limit: u64, instructions: u64) -> Option<Next> {
         if !self.leaving.is_empty() {
             if self.posted.owed == self.shape.posted {
                 return Some(Next::Waits);
@@ -179,7 +193,8 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
             }
         }
         let room = self.posted.room.saturating_mul(self.shape.width);
-        if self.flow.fetched.max(room) >= limit {
+        let left_to_fetch = instructions.saturating_sub(self.counts.instructions);
+        if self.flow.fetched.max(room) >= limit || left_to_fetch == 0 && self.next.is_some() {
             return Some(Next::Reached);
         }
         if self.flow.buffer.len() == self.shape.reorder_buffer && !self.retire() {
@@ -195,7 +210,8 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
                 self.memory_instruction(miss).map(Next::Request)
             }
             Some((left, miss)) => {
-                let skipped = self.rounds.skip(&mut self.flow, left, room, limit);
+                let may_skip = left_to_fetch >= u64::from(left);
+                let skipped = if may_skip { self.rounds.skip(&mut self.flow, left, room, limit) } else { 0 };
                 if skipped > 0 {
                     self.counts.instructions += u64::from(skipped);
                     self.next = Some((left - skipped, miss));

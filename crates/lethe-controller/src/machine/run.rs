@@ -19,6 +19,16 @@ use lethe_processor::trace::Miss;
 use lethe_processor::units::Cycle;
 use std::collections::VecDeque;
 
+/// The outcome of waiting for a request.
+enum Received {
+    /// One came, or the processor waits for one that is there.
+    Request,
+    /// The program ended.
+    End(Cycle),
+    /// So many instructions were fetched in this cycle that a dummy is due.
+    Fetched(Cycle),
+}
+
 /// A machine at work.
 pub(super) struct Run<'a, T, W> {
     machine: &'a mut State,
@@ -29,16 +39,18 @@ pub(super) struct Run<'a, T, W> {
     /// Requests that were made and not answered, in their order.
     queue: VecDeque<Request>,
     early: Option<EarlyWriteBack>,
+    /// Instructions that had been fetched when the last path began.
+    fetched: u64,
     watch: W,
 }
 
 impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     pub(super) fn new(machine: &'a mut State, processor: Processor<T>, watch: W) -> Self {
         let (configuration, begin) = (&machine.configuration, machine.last.end);
-        let early = configuration
-            .early_write_backs
-            .then(|| EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping));
-        Run { machine, processor, begin, queue: VecDeque::new(), early, watch }
+        let early = configuration.early_write_backs.then(|| {
+            EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping, configuration.early_line)
+        });
+        Run { machine, processor, begin, queue: VecDeque::new(), early, fetched: 0, watch }
     }
 
     pub(super) fn finish(mut self) -> Result<Outcome, RunError> {
@@ -63,11 +75,11 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
                     self.serve(start.max(request.at))?;
                 }
                 (_, Some(dummy)) => self.fill(dummy, tree)?,
-                (_, None) => {
-                    if let Some(end) = self.receive(Cycle(u64::MAX))? {
-                        break end;
-                    }
-                }
+                (_, None) => match self.receive_next()? {
+                    Received::Request => {}
+                    Received::End(end) => break end,
+                    Received::Fetched(at) => self.fill(start.max(at), tree)?,
+                },
             }
         };
         let (work, energy) = self.machine.timer.work(Cycle(self.begin.0 + cycles.0));
@@ -91,30 +103,45 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         if line.is_some() { Some(last.end) } else { dummy }
     }
 
-    /// Takes the requests in that are made before a cycle, and answers those at once that need no path. Without a limit it takes
-    /// one. Returns the end of the program, if it has come.
+    /// Takes the requests in that are made before a cycle. Returns the end of the program, if it has come.
     fn receive(&mut self, limit: Cycle) -> Result<Option<Cycle>, RunError> {
         loop {
             match self.processor.advance_to(Cycle(limit.0 - self.begin.0)) {
-                Next::Request(mut request) => {
-                    request.at.0 += self.begin.0;
-                    self.machine.check(request.line)?;
-                    // Requests for a line are answered in their order.
-                    let waits = self.queue.iter().any(|other| other.line == request.line);
-                    if !(waits && self.want(&request) == Want::PutIn) && self.is_answered(&request)? {
-                        self.answer_at_once(&request, request.at);
-                    } else {
-                        self.queue.push_back(request);
-                    }
-                    if limit == Cycle(u64::MAX) {
-                        return Ok(None);
-                    }
-                }
+                Next::Request(request) => self.take_in(request)?,
                 Next::Waits | Next::Reached => return Ok(None),
                 Next::Done(end) if self.queue.is_empty() => return Ok(Some(end)),
                 Next::Done(_) => return Ok(None),
             }
         }
+    }
+
+    /// Takes the next request in, unless the program ends before or so many instructions are fetched that a dummy is due.
+    fn receive_next(&mut self) -> Result<Received, RunError> {
+        let rest = self.machine.configuration.pace.instructions();
+        let limit = rest.map_or(u64::MAX, |rest| self.fetched.saturating_add(rest));
+        Ok(match self.processor.advance_to_fetch(limit) {
+            Next::Request(request) => {
+                self.take_in(request)?;
+                Received::Request
+            }
+            Next::Reached => Received::Fetched(Cycle(self.begin.0 + self.processor.now().0)),
+            Next::Done(end) if self.queue.is_empty() => Received::End(end),
+            Next::Done(_) | Next::Waits => Received::Request,
+        })
+    }
+
+    /// Takes a request in, and answers it at once if it needs no path.
+    fn take_in(&mut self, mut request: Request) -> Result<(), RunError> {
+        request.at.0 += self.begin.0;
+        self.machine.check(request.line)?;
+        // Requests for a line are answered in their order.
+        let waits = self.queue.iter().any(|other| other.line == request.line);
+        if !(waits && self.want(&request) == Want::PutIn) && self.is_answered(&request)? {
+            self.answer_at_once(&request, request.at);
+        } else {
+            self.queue.push_back(request);
+        }
+        Ok(())
     }
 
     /// Serves a request without a path, if it needs none.
@@ -242,6 +269,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that waits.
     fn path(&mut self, start: Cycle, tree: Tree, step: Step, nth: Option<usize>) -> Result<(), RunError> {
         let Step::Path { leaf, kind } = step else { return Ok(()) };
+        self.fetched = self.processor.counts().instructions;
         let State { memory, timer, last, pattern, faults, configuration, .. } = &mut *self.machine;
         let is_late = matches!(kind, PathKind::PosMap(_)) && faults.has(Fault::PosMapComesLater);
         let start = Cycle(start.0 + if is_late { 64 } else { 0 });

@@ -6,6 +6,7 @@ mod schedule;
 
 use super::*;
 use crate::configuration::Scheme;
+use crate::early_write_back::EarlyLine;
 use crate::hierarchy::Hierarchy;
 use crate::memory_side::TreeParts;
 use crate::pace::Last;
@@ -95,7 +96,7 @@ proptest! {
     fn a_run_answers_all_that_the_processor_asks_under_every_option(
         scheme in prop::sample::select(&SCHEMES[..]),
         hits in prop::sample::select(&[None, Some(TrustedHits::ReadThePath), Some(TrustedHits::StashAnswers)][..]),
-        pace in prop::sample::select(&[Pace::Free, Pace::FromStart(2000), Pace::FromEnd(500), Pace::Idle(250)][..]),
+        pace in prop::sample::select(&[Pace::Free, Pace::FromStart(2000), Pace::FromEnd(500), Pace::Idle(250), Pace::Instructions(400)][..]),
         misses in prop::collection::vec((0u32..400, any::<bool>(), 0u64..2 << LEVELS), 1..150),
         warm_up in 0u64..40,
     ) {
@@ -293,6 +294,31 @@ fn a_tree_top_that_saves_paths_shows_by_their_leaves_that_a_block_came_again_soo
         let alarms = alarms(&configuration, &shown);
         assert!(!alarms.is_empty(), "{scheme:?}");
     }
+}
+
+/// A program that rests for long fetches as it rests; one that waits for its lines does not.
+#[test]
+fn a_rate_of_instructions_has_a_dummy_for_so_many_that_are_fetched() {
+    for scheme in [Scheme::Baseline, Scheme::IrDwb, Scheme::Ring] {
+        let run = |program_of: Program| {
+            let configuration = configuration(scheme, Pace::Instructions(4000));
+            machine(&configuration).run(program(program_of, 200, 1), 0, |_| ()).expect("it ends").counts
+        };
+        let Counts { dummy, early, reshuffles, evictions, .. } = run(Program::Writes);
+        let turns = dummy + early + reshuffles + evictions;
+        assert!((1200..=1550).contains(&turns), "{scheme:?}: {turns} in 200 times 30,000 instructions");
+        assert_eq!(run(Program::Random).dummy, 0, "{scheme:?}");
+    }
+}
+
+/// The authors' own choice of the line for a dummy.
+#[test]
+fn the_line_that_was_written_last_is_written_back_in_the_place_of_a_dummy() {
+    let mut configuration = configuration(Scheme::IrDwb, Pace::FromEnd(500));
+    configuration.early_line = EarlyLine::WrittenLast;
+    let counts = machine(&configuration).run(program(Program::Writes, 50, 1), 0, |_| ()).unwrap().counts;
+    // Each store has its line written long before the next comes.
+    assert!((45..=50).contains(&counts.early_lines), "{counts:?}");
 }
 
 #[test]

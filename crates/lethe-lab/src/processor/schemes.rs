@@ -78,6 +78,7 @@ pub(super) fn pace_name(pace: Pace) -> String {
         Pace::FromStart(cycles) => format!("start:{cycles}"),
         Pace::FromEnd(cycles) => format!("end:{cycles}"),
         Pace::Idle(cycles) => format!("idle:{cycles}"),
+        Pace::Instructions(instructions) => format!("instructions:{instructions}"),
     }
 }
 
@@ -135,7 +136,9 @@ fn asked(options: &Options, pace: Pace) -> Vec<String> {
             let names = NAMES.iter().map(|(name, _)| *name);
             names.filter(|name| has_room || !name.ends_with("ring")).map(str::to_owned).collect()
         }
-        ([], Pace::FromStart(_) | Pace::Idle(_)) => UNDER_EVERY_RATE.map(str::to_owned).into(),
+        ([], Pace::FromStart(_) | Pace::Idle(_) | Pace::Instructions(_)) => {
+            UNDER_EVERY_RATE.map(str::to_owned).into()
+        }
         (asked, _) => asked.to_vec(),
     }
 }

@@ -1,6 +1,7 @@
 //! Changes of a configuration by `KEY=VALUE`.
 
 use lethe_controller::configuration::Configuration;
+use lethe_controller::early_write_back::EarlyLine;
 use lethe_controller::small_tree::SmallTreeConfiguration;
 use lethe_controller::tree_scheme::{Headers, TreeScheme};
 use lethe_core::schemes::freecursive::TrustedHits;
@@ -54,6 +55,8 @@ pub enum Key {
     RingSlots,
     /// 1 for lines that are written back in the place of dummies.
     Dwb,
+    /// 1 for the line that was written last, in the place of the one that goes next.
+    DwbLast,
     /// 1 for delayed remapping.
     LlcD,
     /// Levels of the small tree, where there is one.
@@ -71,7 +74,7 @@ pub enum Key {
 }
 
 /// The names of the numbers, and the least and the most that make sense.
-const KEYS: [(&str, Key, u64, u64); 24] = [
+const KEYS: [(&str, Key, u64, u64); 25] = [
     ("top", Key::Top, 0, 31),
     ("top-ways", Key::TopWays, 1, 64),
     ("stash", Key::Stash, 1, 1 << 20),
@@ -89,6 +92,7 @@ const KEYS: [(&str, Key, u64, u64); 24] = [
     ("ring-reads", Key::RingReads, 2, 255),
     ("ring-slots", Key::RingSlots, 1, 255),
     ("dwb", Key::Dwb, 0, 1),
+    ("dwb-last", Key::DwbLast, 0, 1),
     ("llc-d", Key::LlcD, 0, 1),
     ("rho-levels", Key::RhoLevels, 2, 32),
     ("rho-z", Key::RhoZ, 1, 64),
@@ -185,6 +189,10 @@ impl Setting {
                 Key::Rob => configuration.processor.reorder_buffer = (*number).max(1) as usize,
                 Key::Llc => configuration.cache_bytes = *number,
                 Key::Dwb => configuration.early_write_backs = *number > 0,
+                Key::DwbLast => {
+                    configuration.early_line =
+                        if *number > 0 { EarlyLine::WrittenLast } else { EarlyLine::GoesNext };
+                }
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
                 Key::Bucket => oram.blocks_per_bucket = small(*number),
                 Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots => {

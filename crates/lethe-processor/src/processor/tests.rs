@@ -207,7 +207,7 @@ proptest! {
         let trace = [miss(0, Kind::Load, 1), miss(u32::MAX, Kind::Load, 2)];
         let mut processor = processor(shape, &trace);
         let most = 12 * processor.rounds.length() + 1000;
-        let second = (0..most).find_map(|_| match processor.step(u64::MAX)? {
+        let second = (0..most).find_map(|_| match processor.step(u64::MAX, u64::MAX)? {
             Next::Request(request) if request.number == 1 => Some(request),
             Next::Request(first) => {
                 processor.answer(&first, Cycle(answered));

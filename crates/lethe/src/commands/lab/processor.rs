@@ -112,10 +112,12 @@ impl FromStr for Rate {
             Some(("start", cycles)) => cycles.parse().ok().map(Pace::FromStart),
             Some(("end", cycles)) => cycles.parse().ok().map(Pace::FromEnd),
             Some(("idle", cycles)) => cycles.parse().ok().map(Pace::Idle),
+            Some(("instructions", count)) => count.parse().ok().map(Pace::Instructions),
             _ => None,
         };
         pace.map(Rate).ok_or_else(|| {
-            "write free, start:T, end:T or idle:T, with T in cycles, such as end:1000".to_owned()
+            "write free, start:T, end:T or idle:T with T in cycles, such as end:1000, or instructions:T"
+                .to_owned()
         })
     }
 }
