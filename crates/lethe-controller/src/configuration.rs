@@ -2,6 +2,7 @@
 
 use crate::early_write_back::EarlyLine;
 use crate::pace::Pace;
+use crate::path_timer::PathTimer;
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree::slots::Slots;
 use crate::tree::steady_state::Sinking;
@@ -257,6 +258,18 @@ impl Configuration {
         }
         self.block_lines = lines;
         self.with_fitting_subtrees()
+    }
+
+    /// The same with as many times the rows of memory, a power of two up to 16, as its trees need.
+    pub fn with_room(mut self) -> Self {
+        let rows = self.memory.geometry.rows;
+        for more in 0..=4 {
+            self.memory.geometry.rows = rows << more;
+            if PathTimer::new(&self).is_ok() {
+                break;
+            }
+        }
+        self
     }
 
     /// The same with subtrees of as many levels as fit a super-row of the memory, but no more than there are now.

@@ -15,12 +15,16 @@ pub(super) enum LabScheme {
     Paper(Scheme),
     /// The sizes of Figure 12 by number, 2 or 3. (1 and 4 are those of IR-ORAM and of IR-Alloc.)
     Sizes(u32),
+    /// A scheme with delayed remapping.
+    Delayed(Scheme),
     /// A scheme in which every path is read, so that it is oblivious.
     Sound(Scheme),
+    /// The same with delayed remapping.
+    SoundDelayed(Scheme),
 }
 
 /// The names of the schemes.
-pub(super) const NAMES: [(&str, LabScheme); 20] = [
+pub(super) const NAMES: [(&str, LabScheme); 24] = [
     ("baseline", LabScheme::Paper(Scheme::Baseline)),
     ("ir-alloc", LabScheme::Paper(Scheme::IrAlloc)),
     ("ir-stash", LabScheme::Paper(Scheme::IrStash)),
@@ -33,6 +37,8 @@ pub(super) const NAMES: [(&str, LabScheme); 20] = [
     ("rho", LabScheme::Paper(Scheme::Rho)),
     ("raw", LabScheme::Paper(Scheme::Raw)),
     ("ring", LabScheme::Paper(Scheme::Ring)),
+    ("llc-d-raw", LabScheme::Delayed(Scheme::Raw)),
+    ("llc-d-ring", LabScheme::Delayed(Scheme::Ring)),
     ("ir-alloc1", LabScheme::Sizes(1)),
     ("ir-alloc2", LabScheme::Sizes(2)),
     ("ir-alloc3", LabScheme::Sizes(3)),
@@ -41,6 +47,8 @@ pub(super) const NAMES: [(&str, LabScheme); 20] = [
     ("sound-llc-d-alloc", LabScheme::Sound(Scheme::LlcDStashAlloc)),
     ("sound-raw", LabScheme::Sound(Scheme::Raw)),
     ("sound-ring", LabScheme::Sound(Scheme::Ring)),
+    ("sound-llc-d", LabScheme::Sound(Scheme::LlcD)),
+    ("sound-llc-d-ring", LabScheme::SoundDelayed(Scheme::Ring)),
 ];
 
 /// The sizes of Figure 12: levels of a tree of 25.
@@ -96,6 +104,9 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             let mut configuration = configuration(named(&name)?, options.levels);
             configuration.pace = *pace;
             options.settings.iter().for_each(|setting| setting.apply(&mut configuration));
+            if matches!(configuration.oram.scheme, TreeScheme::Ring { .. }) {
+                configuration = configuration.with_room();
+            }
             // Without a rate there are no dummies to put to use: such a scheme runs at the other rates.
             if configuration.early_write_backs && !pace.has_dummies() && options.paces.len() > 1 {
                 continue;
@@ -148,12 +159,19 @@ fn configuration(scheme: LabScheme, levels: u32) -> Configuration {
     match scheme {
         LabScheme::Paper(scheme) => baseline.with_scheme(scheme),
         LabScheme::Sizes(nth) => baseline.with_sizes(SIZES[nth as usize - 1]),
-        LabScheme::Sound(scheme) => {
-            let mut configuration = baseline.with_scheme(scheme);
-            configuration.oram.hits = TrustedHits::ReadThePath;
-            configuration
-        }
+        LabScheme::Delayed(scheme) => delayed(baseline.with_scheme(scheme)),
+        LabScheme::Sound(scheme) => sound(baseline.with_scheme(scheme)),
+        LabScheme::SoundDelayed(scheme) => sound(delayed(baseline.with_scheme(scheme))),
     }
+}
+
+fn delayed(configuration: Configuration) -> Configuration {
+    Configuration { delayed_remapping: true, ..configuration }
+}
+
+fn sound(mut configuration: Configuration) -> Configuration {
+    configuration.oram.hits = TrustedHits::ReadThePath;
+    configuration
 }
 
 #[cfg(test)]
@@ -165,7 +183,7 @@ mod tests {
         for levels in [18, 25, 26] {
             let options = Options { levels, ..Options::standard() };
             let all = configurations(&options).unwrap();
-            let schemes = NAMES.len() - if levels > MOST_LEVELS_OF_RING { 2 } else { 0 };
+            let schemes = NAMES.len() - if levels > MOST_LEVELS_OF_RING { 4 } else { 0 };
             assert_eq!(
                 all.len(),
                 2 * (schemes + UNDER_EVERY_RATE.len()) - 4,
