@@ -104,7 +104,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             let mut configuration = configuration(named(&name)?, options.levels);
             configuration.pace = *pace;
             options.settings.iter().for_each(|setting| setting.apply(&mut configuration));
-            if matches!(configuration.oram.scheme, TreeScheme::Ring { .. }) {
+            if configuration.oram.scheme != TreeScheme::Path {
                 configuration = configuration.with_room();
             }
             // Without a rate there are no dummies to put to use: such a scheme runs at the other rates.
