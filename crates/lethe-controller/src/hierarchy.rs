@@ -1,6 +1,7 @@
 //! The trees of a machine: the main one, and ρ's small tree before it if there is one. A block is in one of them.
 
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
 use crate::memory_side::{MemorySide, TreeParts, Want};
 use crate::path_side::{Failure, PathSide, Step};

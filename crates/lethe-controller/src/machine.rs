@@ -7,10 +7,12 @@ mod state;
 
 pub use outcome::{Outcome, RunError, ShownPath};
 
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
 use crate::counts::{Counts, PathKind};
 use crate::memory_side::Want;
 use crate::path_side::Step;
+use crate::path_timer::PathTimer;
 use crate::pattern::Tree;
 use crate::small_side::SmallSide;
 use crate::tree::filled::{Contents, FilledTree};
@@ -35,6 +37,18 @@ impl Machine {
     /// [`ConfigurationError`].
     pub fn check(configuration: &Configuration) -> Result<(), ConfigurationError> {
         State::check_configuration(configuration)
+    }
+
+    /// A configuration with as many times the rows of memory, a power of two up to 16, as its trees need.
+    pub fn with_room(mut configuration: Configuration) -> Configuration {
+        let rows = configuration.memory.geometry.rows;
+        for more in 0..=4 {
+            configuration.memory.geometry.rows = rows << more;
+            if PathTimer::new(&configuration).is_ok() {
+                break;
+            }
+        }
+        configuration
     }
 
     /// A machine whose tree has these contents. The same seed gives the same run.

@@ -1,7 +1,8 @@
 //! The main ORAM of a controller: the front end over the tree, and what it shows of each step.
 
-use crate::configuration::{ConfigurationError, OramConfiguration};
+use crate::configuration_error::ConfigurationError;
 use crate::counts::{Counts, PathKind};
+use crate::oram_configuration::OramConfiguration;
 use crate::path_side::{AnyTree, Failure, PathSide, Step, now};
 use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
@@ -70,7 +71,7 @@ impl MemorySide {
         random: &mut ChaCha8Rng,
     ) -> Result<Self, ConfigurationError> {
         let TreeParts { slots, positions, trusted, ring } = tree;
-        let (store, for_oram) = (oram.store(slots), ChaCha8Rng::from_rng(random));
+        let (store, for_oram) = (TreeStore::of(oram.scheme, slots), ChaCha8Rng::from_rng(random));
         let parameters = oram.parameters()?;
         let oram = match ring {
             Some(filled) => FreecursiveOram::over_filled_ring(parameters, filled, store.clone(), for_oram)?,

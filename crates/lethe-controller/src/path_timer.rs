@@ -1,6 +1,7 @@
 //! The time that a path takes in DRAM: its blocks are read, and when the last one is there, those are written that change.
 
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
 use crate::pattern::Tree;
 use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};

@@ -1,6 +1,6 @@
 //! ρ's small tree in a machine, and the blocks on their way from it back into the main tree.
 
-use crate::configuration::ConfigurationError;
+use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
 use crate::memory_side::TreeParts;
 use crate::path_side::{AnyTree, Failure, PathSide, Step, now};

@@ -2,7 +2,8 @@
 
 use super::fault::Faults;
 use super::outcome::RunError;
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
 use crate::hierarchy::Hierarchy;
 use crate::pace::Last;
 use crate::path_timer::PathTimer;

@@ -3,9 +3,10 @@
 use super::filled_ring;
 use super::settle::settle;
 use super::slots::Slots;
-use super::steady_state::{self, History, SteadyState};
-use crate::configuration::{ConfigurationError, OramConfiguration};
+use super::steady_state::{self, History, Sinking, SteadyState};
+use crate::configuration_error::ConfigurationError;
 use crate::memory_side::{MemorySide, TreeParts};
+use crate::oram_configuration::OramConfiguration;
 use lethe_core::schemes::freecursive::BackendParameters;
 use lethe_core::words::Level;
 use rand_chacha::ChaCha8Rng;
@@ -48,7 +49,7 @@ impl FilledTree {
                 SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() }
             }
             Contents::Steady(history) => {
-                steady_state::fill(&mut slots, &space, (history, oram.sinking()), &mut random)
+                steady_state::fill(&mut slots, &space, (history, Sinking::of(oram.scheme)), &mut random)
             }
         };
         let memory =

@@ -5,8 +5,9 @@
 //! top fill up, and background evictions come, whose share does not grow further after a few hundred thousand paths. The deep levels,
 //! which so few paths do not change, stay as they were drawn.
 
-use crate::configuration::{ConfigurationError, OramConfiguration};
+use crate::configuration_error::ConfigurationError;
 use crate::memory_side::TreeParts;
+use crate::oram_configuration::OramConfiguration;
 use crate::path_side::{AnyTree, Failure, HandedTree, PathSide, now};
 use crate::tree::store::TreeStore;
 use lethe_core::oram::OramError;
@@ -56,7 +57,7 @@ pub(crate) fn settle(
     let parameters = oram.parameters()?;
     let space = parameters.address_space();
     let TreeParts { slots, mut positions, trusted, ring } = parts;
-    let (store, for_tree) = (oram.store(slots), ChaCha8Rng::from_rng(random));
+    let (store, for_tree) = (TreeStore::of(oram.scheme, slots), ChaCha8Rng::from_rng(random));
     let tree = HandedTree::new(&parameters.tree, Bucket(0), store.clone(), for_tree)?;
     let bare = Bare { tree, store };
     bare.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;

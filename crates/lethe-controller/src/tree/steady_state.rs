@@ -10,6 +10,7 @@
 //! utilisation of each level with that of a tree which was filled by accesses.
 
 use super::slots::Slots;
+use crate::tree_scheme::TreeScheme;
 use lethe_core::schemes::freecursive::AddressSpace;
 use lethe_core::words::{BlockId, Leaf};
 use rand_core::RngCore;
@@ -187,6 +188,16 @@ fn fill_subtree(
 }
 
 impl Sinking {
+    /// The paths by which the blocks of a scheme's tree sink.
+    pub(crate) fn of(scheme: TreeScheme) -> Self {
+        match scheme {
+            TreeScheme::Path => Sinking::ByEachPath,
+            TreeScheme::Raw { eviction_rate: rate, .. } | TreeScheme::Ring { eviction_rate: rate, .. } => {
+                Sinking::ByEvictions { rate }
+            }
+        }
+    }
+
     /// The length of the longest beginning that those of `age` paths which let blocks sink share with another one, by a draw of 32 bits.
     /// Of random paths it is below `l` with a probability of (1 - 2^-l)^age; of e evictions in their order, with one of 1 - e·2^-l.
     fn deepest(self, age: f64, draw: u32) -> u32 {

@@ -1,6 +1,7 @@
 //! The store of a tree whose blocks have no payload. It notes which paths it was asked for.
 
 use super::slots::Slots;
+use crate::tree_scheme::TreeScheme;
 use lethe_core::block_header::{self, HEADER_BYTES};
 use lethe_core::store::Store;
 use lethe_core::words::{BlockId, Bucket, Leaf, Level, Slot};
@@ -43,6 +44,15 @@ pub struct MovedSlots {
 }
 
 impl TreeStore {
+    /// A store for a tree of a scheme.
+    pub fn of(scheme: TreeScheme, slots: Slots) -> Self {
+        match scheme {
+            TreeScheme::Path => Self::of_path(slots),
+            TreeScheme::Raw { .. } => Self::of_raw(slots),
+            TreeScheme::Ring { .. } => Self::of_ring(slots),
+        }
+    }
+
     /// A store for Path ORAM with buckets numbered from 0, level by level, from the root's on. Its levels above those of the slots
     /// are never asked for.
     pub fn of_path(slots: Slots) -> Self {
@@ -51,14 +61,14 @@ impl TreeStore {
 
     /// A store for RAW ORAM. Its headers are numbered from 0, from the first level of the slots on. Behind them come the bodies, of
     /// which nothing is kept.
-    pub fn of_raw(slots: Slots) -> Self {
+    fn of_raw(slots: Slots) -> Self {
         let above = (1 << slots.top().0) - 1;
         let end = (2 << slots.leaf_level().0) - 1 - above;
         Self::new(slots, Numbers { above, end, by_slot: false })
     }
 
     /// A store for Ring ORAM, whose buckets are numbered from 0, from the first level of the slots on. Slots are read one by one.
-    pub fn of_ring(slots: Slots) -> Self {
+    fn of_ring(slots: Slots) -> Self {
         let above = (1 << slots.top().0) - 1;
         Self::new(slots, Numbers { above, end: u64::MAX, by_slot: true })
     }

@@ -1,6 +1,6 @@
 //! The reasons why the lab stops.
 
-use lethe_controller::configuration::ConfigurationError;
+use lethe_controller::configuration_error::ConfigurationError;
 use lethe_controller::machine::RunError;
 use lethe_processor::trace::{FileError, TraceError};
 

@@ -105,7 +105,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             configuration.pace = *pace;
             options.settings.iter().for_each(|setting| setting.apply(&mut configuration));
             if configuration.oram.scheme != TreeScheme::Path {
-                configuration = configuration.with_room();
+                configuration = Machine::with_room(configuration);
             }
             // Without a rate there are no dummies to put to use: such a scheme runs at the other rates.
             if configuration.early_write_backs && !pace.has_dummies() && options.paces.len() > 1 {
