@@ -46,7 +46,8 @@ pub(super) fn advice(error: &ConfigurationError) -> String {
             shape.bytes, shape.ways
         ),
         ConfigurationError::Levels { levels, top } => {
-            format!("top={top} of {levels} levels: choose top=0 to top={}", levels.saturating_sub(1))
+            let most = levels.saturating_sub(1);
+            format!("top={top} of {levels} levels: choose top=0 to top={most}, or more --levels")
         }
         ConfigurationError::TooFast { needed, .. } => {
             format!("{error}: choose --pace start:{needed} or more")

@@ -192,7 +192,7 @@ mod tests {
                 "lines, with the PosMap blocks, is 4581294079: choose 1 to 429",
             ),
             ("baseline", &["lines=200000000"], "choose more --levels, fewer lines, more labels, or larger"),
-            ("baseline", &["top=25"], "top=25 of 25 levels: choose top=0 to top=24"),
+            ("baseline", &["top=25"], "top=25 of 25 levels: choose top=0 to top=24, or more"),
             ("baseline", &["z=9-12:2"], "z: levels 9 to 12 are no levels in memory: choose some of 10 to 24"),
             ("baseline", &["z=10-12:5"], "a size of z is 5: choose 1 to 4"),
             ("baseline", &["subtree=12"], "choose another subtree (0 for the plain layout)"),

@@ -144,7 +144,9 @@ fn a_report_has_each_figure_of_the_paper_as_a_table_and_a_picture() {
 
 #[test]
 fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher() {
-    let options = Options { parts: vec![Part::Scaling], levels: 13, ..options(&[], &[]) };
+    let mut options = Options { parts: vec![Part::Scaling], levels: 13, ..options(&[], &[]) };
+    // The traces keep within the lines that are set.
+    options.set("lines=5000").unwrap();
     let report = run(&options, &Silent).unwrap();
     let folder = tempfile::tempdir().unwrap();
     report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
