@@ -79,8 +79,8 @@ fn named(name: &str) -> Result<LabScheme, ProcessorError> {
     }
 }
 
-/// The rate in words.
-pub(super) fn pace_name(pace: Pace) -> String {
+/// The rate as it is given, such as end:1000.
+pub fn pace_name(pace: Pace) -> String {
     match pace {
         Pace::Free => "free".into(),
         Pace::FromStart(cycles) => format!("start:{cycles}"),
@@ -95,9 +95,6 @@ pub(super) fn pace_name(pace: Pace) -> String {
 /// # Errors
 /// [`ProcessorError`].
 pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorError> {
-    if !(11..=26).contains(&options.levels) {
-        return Err(ProcessorError::Levels(options.levels));
-    }
     let mut all = Vec::new();
     for pace in &options.paces {
         for name in asked(options, *pace) {
@@ -107,8 +104,9 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             if configuration.oram.scheme != TreeScheme::Path {
                 configuration = Machine::with_room(configuration);
             }
-            // Without a rate there are no dummies to put to use: such a scheme runs at the other rates.
-            if configuration.early_write_backs && !pace.has_dummies() && options.paces.len() > 1 {
+            // Without a rate there are no dummies to put to use: such a scheme runs at the other rates, or was not meant.
+            let is_meant = options.paces.len() == 1 && !options.schemes.is_empty();
+            if configuration.early_write_backs && !pace.has_dummies() && !is_meant {
                 continue;
             }
             let failed = |source| {
@@ -189,6 +187,8 @@ mod tests {
                 2 * (schemes + UNDER_EVERY_RATE.len()) - 4,
                 "without a rate there is no IR-DWB"
             );
+            let free = Options { paces: vec![Pace::Free], ..options };
+            assert_eq!(configurations(&free).unwrap().len(), schemes - 4);
         }
     }
 
@@ -198,7 +198,6 @@ mod tests {
         let standard = Options::standard;
         let named = |name: &str| Options { schemes: vec![name.into()], ..standard() };
         assert!(said(named("oram")).contains("scheme oram is unknown: choose baseline"));
-        assert!(said(Options { levels: 9, ..standard() }).contains("choose 11 to 26"));
         let mut tight = Options { paces: vec![Pace::FromStart(100)], ..named("baseline") };
         assert!(said(tight.clone()).contains("too fast"));
         tight.paces = vec![Pace::Free];
@@ -213,5 +212,58 @@ mod tests {
         assert!(said(small).contains("neither"));
         tight.set("z=20-24:1").unwrap();
         assert!(said(tight).contains("too small"));
+    }
+
+    #[test]
+    fn an_impossible_machine_is_told_by_the_names_of_the_options() {
+        for (scheme, settings, why) in [
+            ("baseline", &["plb=4", "plb-ways=8"][..], "plb-ways is 8: choose 1 to 4"),
+            (
+                "baseline",
+                &["plb=1000", "plb-ways=3"],
+                "plb=1000 makes no sets of plb-ways=3: choose plb-ways that",
+            ),
+            (
+                "baseline",
+                &["stash=50"],
+                "stash=50 cannot take the blocks of a path: choose stash=101 or more",
+            ),
+            (
+                "baseline",
+                &["lines=4294967295"],
+                "lines, with the PosMap blocks, is 4581294079: choose 1 to 429",
+            ),
+            ("baseline", &["lines=200000000"], "choose more --levels, fewer lines, more labels, or larger"),
+            ("baseline", &["top=25"], "top=25 of 25 levels: choose top=0 to top=24, or more"),
+            ("baseline", &["z=9-12:2"], "z: levels 9 to 12 are no levels in memory: choose some of 10 to 24"),
+            ("baseline", &["z=10-12:5"], "a size of z is 5: choose 1 to 4"),
+            ("baseline", &["subtree=12"], "choose another subtree (0 for the plain layout)"),
+            ("baseline", &["llc=1000"], "llc=1000 makes no sets of 8 ways by a power of two: choose such as"),
+            ("ir-dwb", &[], "choose a rate, such as --pace end:1000"),
+            ("rho", &["rho-top=19"], "rho-top=19 of rho-levels=19: choose"),
+            (
+                "rho",
+                &["rho-sets=2000000", "rho-ways=1", "rho-levels=25"],
+                "rho-sets is 2000000: choose 1 to 1048576",
+            ),
+            ("rho", &["rho-levels=12"], "choose more rho-levels, a larger rho-z or fewer rho-sets"),
+            ("rho", &["rho-z=64"], "choose fewer rho-levels or a smaller rho-z"),
+            (
+                "rho",
+                &["lines=500000"],
+                "lines=500000 are too few for the 160000 tags of rho-sets times rho-ways",
+            ),
+            ("rho", &["llc-d=1"], "rho goes with neither dwb=1 nor llc-d=1"),
+        ] {
+            let mut options =
+                Options { schemes: vec![scheme.into()], paces: vec![Pace::Free], ..Options::standard() };
+            settings.iter().for_each(|setting| options.set(setting).unwrap());
+            let said = configurations(&options).unwrap_err().to_string();
+            assert!(
+                said.contains(why) && said.starts_with(&format!("scheme {scheme} with free: ")),
+                "{said}"
+            );
+            assert!(!said.contains('_'), "a name of the core's: {said}");
+        }
     }
 }
