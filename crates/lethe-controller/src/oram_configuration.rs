@@ -64,7 +64,9 @@ impl OramConfiguration {
             tree: match self.scheme {
                 TreeScheme::Path => self.path()?,
                 TreeScheme::Raw { eviction_rate, .. } => self.raw(eviction_rate)?,
-                TreeScheme::Ring { eviction_rate, reads, slots } => self.ring(eviction_rate, reads, slots)?,
+                TreeScheme::Ring { eviction_rate, reads, slots, .. } => {
+                    self.ring(eviction_rate, reads, slots)?
+                }
             },
         };
         parameters.validate()?;

@@ -43,6 +43,10 @@ pub(crate) struct PathTimer {
     written: Written,
     /// Lines of a block.
     block_lines: u64,
+    /// True if the first block of a bucket has Ring ORAM's metadata.
+    has_metadata: bool,
+    /// Metadata to be read before anything else.
+    first: Vec<Block>,
     blocks: Vec<Block>,
     changed: Vec<Block>,
 }
@@ -156,7 +160,20 @@ impl PathTimer {
         };
         let (blocks, changed) = (Vec::new(), Vec::new());
         let block_lines = configuration.block_lines;
-        Ok(PathTimer { memory, main, small, multiplier, written, block_lines, blocks, changed })
+        let has_metadata = matches!(oram.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
+        let first = Vec::new();
+        Ok(PathTimer {
+            memory,
+            main,
+            small,
+            multiplier,
+            written,
+            block_lines,
+            has_metadata,
+            first,
+            blocks,
+            changed,
+        })
     }
 
     /// Reads the blocks of a step of a tree, not before `start`, and writes those that it changes.
@@ -170,18 +187,27 @@ impl PathTimer {
             (Tree::Small, Some(small)) => small,
             _ => &self.main,
         };
-        self.changed.clear();
+        (self.first.clear(), self.changed.clear());
         match moved {
             Moved::Access(leaf) | Moved::Eviction(leaf) => region.path(leaf, &mut self.blocks),
             Moved::Slots(moved) => {
                 self.blocks.clear();
+                let before = u64::from(self.has_metadata);
                 for (level, index, slot) in &moved.read {
-                    let lines = u64::from(*slot) * self.block_lines..u64::from(slot + 1) * self.block_lines;
-                    self.blocks.extend(region.bucket(*level, *index, lines));
+                    let first = (u64::from(*slot) + before) * self.block_lines;
+                    self.blocks.extend(region.bucket(*level, *index, first..first + self.block_lines));
                 }
                 for (level, index) in &moved.written {
                     let lines = 0..region.slots(*level);
                     self.changed.extend(region.bucket(*level, *index, lines));
+                }
+                if self.has_metadata {
+                    for (level, index) in moved.buckets() {
+                        self.first.extend(region.bucket(level, index, 0..self.block_lines));
+                    }
+                    if moved.written.is_empty() {
+                        self.changed.extend(&self.first);
+                    }
                 }
             }
         }
@@ -196,12 +222,14 @@ impl PathTimer {
         };
         let mut at = lethe_dram::Cycle(start.0.div_ceil(self.multiplier));
         self.memory.advance(at);
-        let mut read = at;
-        if !self.blocks.is_empty() {
-            let reads = self.memory.read(&self.blocks)?;
-            read = self.memory.wait(reads);
-            at = read;
+        for blocks in [&self.first, &self.blocks] {
+            if !blocks.is_empty() {
+                let reads = self.memory.read(blocks)?;
+                at = self.memory.wait(reads);
+                self.memory.advance(at);
+            }
         }
+        let read = at;
         if !changed.is_empty() {
             let writes = self.memory.write(changed)?;
             at = self.memory.wait(writes);

@@ -372,22 +372,30 @@ fn blocks_of_several_lines_bring_the_neighbours_and_move_as_many_lines_a_bucket(
 /// Ring ORAM: a slot of each bucket is read, and every A accesses Z slots of each bucket of a path, and all are written.
 #[test]
 fn an_access_of_ring_oram_reads_a_slot_of_each_bucket() {
-    let configuration = configuration(Scheme::Ring, Pace::Free);
+    for metadata in [Headers::OnChip, Headers::InMemory] {
+        let mut configuration = configuration(Scheme::Ring, Pace::Free);
+        configuration.oram.scheme = TreeScheme::Ring { eviction_rate: 8, reads: 12, slots: 12, metadata };
+        slots_are_moved(&configuration, u64::from(metadata == Headers::InMemory));
+    }
+}
+
+/// Metadata take a block more of each bucket that is read or written.
+fn slots_are_moved(configuration: &Configuration, metadata: u64) {
     let levels = u64::from(LEVELS - configuration.oram.top_levels);
     let mut shown = Vec::new();
-    let outcome = machine(&configuration).run(program(Program::Random, 2000, 1), 0, |path| shown.push(path));
+    let outcome = machine(configuration).run(program(Program::Random, 2000, 1), 0, |path| shown.push(path));
     let Outcome { counts, work, .. } = outcome.unwrap();
     let accesses = counts.paths() - counts.evictions - counts.reshuffles;
     assert_eq!((counts.evictions, counts.background), (accesses / 8, 0));
     let moved = || shown.iter().flat_map(|path| &path.slots);
     let written: u64 = moved().map(|moved| moved.written.len() as u64).sum();
-    assert_eq!(work.writes, 12 * written);
+    assert_eq!(work.writes, (12 + metadata) * written + metadata * levels * accesses);
     assert!(moved().all(|moved| match moved.written.len() as u64 {
         0 => moved.read.len() as u64 == levels,
         buckets => moved.read.len() as u64 <= 8 * buckets + 3,
     }));
     let read: u64 = moved().map(|moved| moved.read.len() as u64).sum();
-    assert_eq!(work.reads + work.forwarded, read);
+    assert_eq!(work.reads + work.forwarded, read + metadata * (levels * accesses + written));
 }
 
 #[test]

@@ -43,6 +43,16 @@ pub struct MovedSlots {
     pub written: Vec<(Level, u64)>,
 }
 
+impl MovedSlots {
+    /// The buckets, each once.
+    pub(crate) fn buckets(&self) -> Vec<(Level, u64)> {
+        if !self.written.is_empty() {
+            return self.written.clone();
+        }
+        self.read.iter().map(|(level, index, _)| (*level, *index)).collect()
+    }
+}
+
 impl TreeStore {
     /// A store for a tree of a scheme.
     pub fn of(scheme: TreeScheme, slots: Slots) -> Self {

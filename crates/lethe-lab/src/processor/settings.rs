@@ -53,6 +53,8 @@ pub enum Key {
     RingReads,
     /// Slots of it.
     RingSlots,
+    /// 1 for its metadata in memory.
+    RingMetadata,
     /// 1 for lines that are written back in the place of dummies.
     Dwb,
     /// 1 for the line that was written last, in the place of the one that goes next.
@@ -74,7 +76,7 @@ pub enum Key {
 }
 
 /// The names of the numbers, and the least and the most that make sense.
-const KEYS: [(&str, Key, u64, u64); 25] = [
+const KEYS: [(&str, Key, u64, u64); 26] = [
     ("top", Key::Top, 0, 31),
     ("top-ways", Key::TopWays, 1, 64),
     ("stash", Key::Stash, 1, 1 << 20),
@@ -91,6 +93,7 @@ const KEYS: [(&str, Key, u64, u64); 25] = [
     ("raw-headers", Key::RawHeaders, 0, 1),
     ("ring-reads", Key::RingReads, 2, 255),
     ("ring-slots", Key::RingSlots, 1, 255),
+    ("ring-metadata", Key::RingMetadata, 0, 1),
     ("dwb", Key::Dwb, 0, 1),
     ("dwb-last", Key::DwbLast, 0, 1),
     ("llc-d", Key::LlcD, 0, 1),
@@ -195,7 +198,7 @@ impl Setting {
                 }
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
                 Key::Bucket => oram.blocks_per_bucket = small(*number),
-                Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots => {
+                Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots | Key::RingMetadata => {
                     of_scheme(*key, small(*number), &mut oram.scheme);
                 }
                 _ => {
@@ -218,12 +221,17 @@ fn of_scheme(key: Key, number: u32, scheme: &mut TreeScheme) {
             *eviction_rate = number;
         }
         (Key::RawHeaders, TreeScheme::Raw { headers, .. }) => {
-            *headers = if number > 0 { Headers::InMemory } else { Headers::OnChip };
+            *headers = place(number);
         }
         (Key::RingReads, TreeScheme::Ring { reads, .. }) => *reads = number,
         (Key::RingSlots, TreeScheme::Ring { slots, .. }) => *slots = number,
+        (Key::RingMetadata, TreeScheme::Ring { metadata, .. }) => *metadata = place(number),
         _ => {}
     }
+}
+
+fn place(number: u32) -> Headers {
+    if number > 0 { Headers::InMemory } else { Headers::OnChip }
 }
 
 /// The number of a small tree that a key stands for.
@@ -270,7 +278,7 @@ mod tests {
         for (name, key, ..) in KEYS {
             let scheme = match name {
                 "raw-headers" => Scheme::Raw,
-                "eviction-rate" | "ring-reads" | "ring-slots" => Scheme::Ring,
+                "eviction-rate" | "ring-reads" | "ring-slots" | "ring-metadata" => Scheme::Ring,
                 _ => Scheme::Rho,
             };
             let before = Configuration::baseline(25).with_scheme(scheme);

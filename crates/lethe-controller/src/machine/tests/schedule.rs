@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tree::store::MovedSlots;
-use crate::tree_scheme::TreeScheme;
+use crate::tree_scheme::{Headers, TreeScheme};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Tells whether evictions come after every A paths, in reverse lexicographic order, and not at all in Path ORAM; and whether just
@@ -116,7 +116,8 @@ fn the_account_finds_an_eviction_that_comes_late_or_by_another_path() {
 #[test]
 fn the_account_finds_a_slot_that_is_read_twice_and_a_reshuffle_that_is_left_out() {
     let mut configuration = configuration(Scheme::Ring, Pace::FromEnd(700));
-    configuration.oram.scheme = TreeScheme::Ring { eviction_rate: 8, reads: 9, slots: 12 };
+    configuration.oram.scheme =
+        TreeScheme::Ring { eviction_rate: 8, reads: 9, slots: 12, metadata: Headers::InMemory };
     let shown = paths_at_their_rate(&configuration, Program::Random, 2000);
     assert!(is_followed(&configuration, &shown));
     let is_reshuffle = |path: &ShownPath| path.slots.as_ref().is_some_and(|moved| moved.written.len() == 1);
