@@ -35,6 +35,7 @@ impl PathKind {
 /// The counts of a run so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    // Wide: each field is a count of its own, which tables show.
     /// Paths that bring a block which was asked for.
     pub data: u64,
     /// Paths that bring PosMap blocks, by level: those of PosMap 1 first.

@@ -25,7 +25,7 @@ pub(crate) type HandedTree = Backend<TreeStore, ChaCha8Rng>;
 /// A tree of either kind.
 #[derive(Clone, Copy)]
 pub(crate) enum AnyTree<'a> {
-    /// That of a main ORAM.
+    /// The tree of a main ORAM.
     Main(&'a HandedTree),
     /// A small one.
     Small(&'a HandedPath),

@@ -187,7 +187,8 @@ impl PathTimer {
             (Tree::Small, Some(small)) => small,
             _ => &self.main,
         };
-        (self.first.clear(), self.changed.clear());
+        self.first.clear();
+        self.changed.clear();
         match moved {
             Moved::Access(leaf) | Moved::Eviction(leaf) => region.path(leaf, &mut self.blocks),
             Moved::Slots(moved) => {

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 
 /// The outcome of waiting for a request.
 enum Received {
-    /// One came, or the processor waits for one that is there.
+    /// A request came, or the processor waits for one that is there.
     Request,
     /// The program ended.
     End(Cycle),

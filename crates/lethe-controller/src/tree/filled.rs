@@ -38,7 +38,7 @@ impl FilledTree {
     pub fn draw(oram: &OramConfiguration, contents: Contents, seed: u64) -> Result<Self, ConfigurationError> {
         let parameters = oram.parameters()?;
         if let BackendParameters::Ring(ring) = &parameters.tree {
-            return Ok(FilledTree(filled_ring::draw(ring, contents, seed)));
+            return Ok(FilledTree(filled_ring::draw(ring, contents != Contents::Empty, seed)));
         }
         let space = parameters.address_space();
         let top = oram.top_levels;

@@ -1,6 +1,5 @@
 //! The first contents of a Ring ORAM.
 
-use super::filled::Contents;
 use super::slots::Slots;
 use crate::memory_side::TreeParts;
 use lethe_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
@@ -9,13 +8,12 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 /// Draws a tree: all buckets were written once, and each block is as deep as there is room.
-pub(super) fn draw(parameters: &RingParameters, contents: Contents, seed: u64) -> TreeParts {
+pub(super) fn draw(parameters: &RingParameters, is_full: bool, seed: u64) -> TreeParts {
     let (top, leaf_level) = (parameters.top.0, parameters.leaf_level.0);
     let mut sizes = vec![parameters.inner.slots; (leaf_level - top) as usize];
     sizes.push(parameters.leaf.slots);
     let mut slots = Slots::new(Level(top), &sizes);
-    let is_mapped = |_| contents != Contents::Empty;
-    let mut filling = RingFilling::draw(parameters, is_mapped, ChaCha8Rng::seed_from_u64(!seed));
+    let mut filling = RingFilling::draw(parameters, |_| is_full, ChaCha8Rng::seed_from_u64(!seed));
     let mut bucket_slots = Vec::new();
     for (nth, (level, bucket)) in (0u64..).zip(filling.buckets()) {
         bucket_slots.clear();

@@ -17,7 +17,7 @@ pub struct TreeStore(Rc<Inner>);
 struct Inner {
     slots: RefCell<Slots>,
     numbers: Numbers,
-    /// What a Ring ORAM moved since it was last taken.
+    /// The slots that a Ring ORAM moved since they were last taken.
     moved: RefCell<MovedSlots>,
     shown: Cell<Shown>,
     wanted: Cell<Option<BlockId>>,

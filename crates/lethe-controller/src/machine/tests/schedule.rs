@@ -76,7 +76,7 @@ impl Ring {
         }
     }
 
-    /// One slot of each bucket of the path, which was not read since the bucket was written.
+    /// A slot of each bucket of the path, which was not read since the bucket was written.
     fn access(&mut self, path: &ShownPath, moved: &MovedSlots) -> bool {
         let buckets: Vec<_> = moved.read.iter().map(|(level, index, _)| (level.0, *index)).collect();
         let is_fresh = moved.read.iter().all(|(level, index, slot)| {
