@@ -16,7 +16,8 @@
 //! Line 8 is ours: the paper's own sizes are no end of lines 1 to 7. Random accesses are the worst case for the levels in the middle,
 //! so the sizes hold for every program.
 
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
 use crate::machine::{Machine, RunError};
 use crate::tree::filled::{Contents, FilledTree};
 use crate::tree::steady_state::History;
@@ -80,7 +81,7 @@ impl Sizes {
         Sizes { first, ends: vec![first; configuration.oram.blocks_per_bucket as usize - 1] }
     }
 
-    /// The ranges of levels with their size, as [`OramConfiguration`](crate::configuration::OramConfiguration) has them.
+    /// The ranges of levels with their size, as [`OramConfiguration`](crate::oram_configuration::OramConfiguration) has them.
     pub fn ranges(&self) -> Vec<(u32, u32, u32)> {
         let starts = [self.first].into_iter().chain(self.ends.iter().copied());
         let ranges = starts.zip(&self.ends).zip(1..);

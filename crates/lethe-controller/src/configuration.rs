@@ -1,18 +1,15 @@
 //! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
 
+use crate::configuration_error::{ConfigurationError, MOST_CYCLES};
+use crate::early_write_back::EarlyLine;
+use crate::oram_configuration::OramConfiguration;
 use crate::pace::Pace;
-use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
-use lethe_core::schemes::freecursive::{
-    FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
-};
-use lethe_core::schemes::path::{BucketsByLevel, PathParameters, PathParametersError, TreeTopParameters};
-use lethe_core::words::Level;
-use lethe_dram::{DramError, Specification};
+use crate::small_tree::SmallTreeConfiguration;
+use crate::tree_scheme::TreeScheme;
+use lethe_core::schemes::freecursive::TrustedHits;
+use lethe_dram::Specification;
 use lethe_processor::cache::{Cache, CacheShape};
 use lethe_processor::processor::Shape;
-
-/// The longest T, in cycles: three milliseconds.
-const MOST_CYCLES: u64 = 10_000_000;
 
 /// A processor, an ORAM and a memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +29,8 @@ pub struct Configuration {
     /// IR-DWB: true if dirty lines of the cache are written back in the place of dummies, or under delayed remapping all lines
     /// that go next are remapped ahead. It needs dummies.
     pub early_write_backs: bool,
+    /// The line that is written back early.
+    pub early_line: EarlyLine,
     /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
     pub delayed_remapping: bool,
     /// Cycles until a request is answered that needs no path.
@@ -40,35 +39,8 @@ pub struct Configuration {
     pub memory: Specification,
     /// Levels of a subtree that lies together in the memory; `None` for the plain layout.
     pub subtree_levels: Option<usize>,
-}
-
-/// A tree with its front end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OramConfiguration {
-    /// L, levels of the tree: 2 to 32. (The core counts from 0 to L - 1.)
-    pub levels: u32,
-    /// Z, blocks of a bucket.
-    pub blocks_per_bucket: u32,
-    /// IR-Alloc: the first and the last level of a range, and the size of its buckets. They lie below the tree top.
-    pub sizes: Vec<(u32, u32, u32)>,
-    /// Blocks that the user can address: lines of memory.
-    pub user_blocks: u64,
-    /// Levels on the trusted side.
-    pub top_levels: u32,
-    /// The use of blocks that are found on the trusted side.
-    pub hits: TrustedHits,
-    /// Ways of the index of the tree top by block, if hits are to be answered at once.
-    pub top_ways: u32,
-    /// Blocks of the stash, with a path that was read: beyond that come background evictions.
-    pub stash: u32,
-    /// X, positions in a PosMap block.
-    pub labels: u32,
-    /// The most positions that the trusted side keeps.
-    pub trusted_positions: u64,
-    /// Blocks of the PLB.
-    pub look_aside: u32,
-    /// Ways of the PLB.
-    pub look_aside_ways: u32,
+    /// Lines of memory in a block of the ORAM, which is a line of the cache: a power of two, 1 to 64.
+    pub block_lines: u64,
 }
 
 /// A scheme of IR-ORAM's figures.
@@ -94,85 +66,10 @@ pub enum Scheme {
     LlcDStashAllocDwb,
     /// A small tree as an oblivious cache of the main one.
     Rho,
-}
-
-/// The reason why there is no such machine.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigurationError {
-    /// The tree is refused.
-    #[error("the tree is impossible: {0}")]
-    Tree(#[from] PathParametersError),
-    /// The front end is refused.
-    #[error("the front end is impossible: {0}")]
-    FrontEnd(#[from] FreecursiveParametersError),
-    /// The memory is refused, or the tree does not fit into it.
-    #[error("the memory is impossible: {0}")]
-    Memory(#[from] DramError),
-    /// The cache is refused.
-    #[error(transparent)]
-    Cache(#[from] CacheShape),
-    /// The tree has too few or too many levels.
-    #[error(
-        "a tree of {levels} levels with {top} of them on the trusted side: choose 2 to 32 levels, and fewer on the trusted side"
-    )]
-    Levels {
-        /// Levels of the tree.
-        levels: u32,
-        /// Levels on the trusted side.
-        top: u32,
-    },
-    /// Paths would have to begin faster than the memory can move them.
-    #[error("a path every {cycles} cycles is too fast: the bus alone needs {needed} for a path")]
-    TooFast {
-        /// T.
-        cycles: u64,
-        /// Cycles that the data bus is busy with a path.
-        needed: u64,
-    },
-    /// Paths would hardly ever begin.
-    #[error("a T of {cycles} cycles is too long: choose at most {MOST_CYCLES}")]
-    TooSlow {
-        /// T.
-        cycles: u64,
-    },
-    /// Sizes are given for levels that are not in memory.
-    #[error(
-        "levels {first} to {last} are no levels in memory: choose some of {top} to {leaf_level}, the higher number last"
-    )]
-    SizedLevels {
-        /// The first level of the range.
-        first: u32,
-        /// The last.
-        last: u32,
-        /// The first level in memory.
-        top: u32,
-        /// The level of the leaves.
-        leaf_level: u32,
-    },
-    /// Lines are written back in the place of dummies, and there are none.
-    #[error("early write-backs take the place of dummies: choose a rate")]
-    NoDummies,
-    /// The blocks that have no room in untrusted memory do not fit the trusted side either.
-    #[error(
-        "the tree cannot hold its blocks, however many background evictions come: make the buckets larger"
-    )]
-    Contents,
-    /// The small tree is refused.
-    #[error("the small tree is impossible: {0}")]
-    SmallTree(#[from] SmallTreeError),
-    /// There are too few blocks for the tags of the small tree.
-    #[error(
-        "{blocks} blocks are too few for {tags} tags of a small tree: choose a quarter of the blocks or less"
-    )]
-    Tags {
-        /// Blocks of the user.
-        blocks: u64,
-        /// Tags.
-        tags: u64,
-    },
-    /// A small tree is combined with what it is not built for.
-    #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
-    SmallTreeAlone,
+    /// RAW ORAM in place of Path ORAM.
+    Raw,
+    /// Ring ORAM in place of Path ORAM.
+    Ring,
 }
 
 impl Configuration {
@@ -187,6 +84,7 @@ impl Configuration {
             cache_bytes: 2 << 20,
             cache_ways: 8,
             oram: OramConfiguration {
+                scheme: TreeScheme::Path,
                 levels,
                 blocks_per_bucket: 4,
                 sizes: Vec::new(),
@@ -203,11 +101,39 @@ impl Configuration {
             small_tree: None,
             pace: Pace::Free,
             early_write_backs: false,
+            early_line: EarlyLine::GoesNext,
             delayed_remapping: false,
             hit_cycles: 20,
             memory,
             subtree_levels: Some(7),
+            block_lines: 1,
         }
+    }
+
+    /// The same memory of the user in blocks of so many lines, a power of two: in a tree that has a level less for each doubling, and
+    /// with as many bytes in the tree top and in the PLB.
+    pub fn with_block_lines(mut self, lines: u64) -> Self {
+        let fewer = lines.max(1).ilog2();
+        let oram = &mut self.oram;
+        oram.levels = oram.levels.saturating_sub(fewer);
+        oram.top_levels = oram.top_levels.saturating_sub(fewer);
+        oram.user_blocks = (oram.user_blocks >> fewer).max(1);
+        oram.labels <<= fewer;
+        oram.look_aside = (oram.look_aside >> fewer).max(oram.look_aside_ways);
+        for (first, last, _) in &mut oram.sizes {
+            (*first, *last) = (first.saturating_sub(fewer), last.saturating_sub(fewer));
+        }
+        self.block_lines = lines;
+        self.with_fitting_subtrees()
+    }
+
+    /// The same with subtrees of as many levels as fit a super-row of the memory, but no more than there are now.
+    fn with_fitting_subtrees(mut self) -> Self {
+        let bucket = u64::from(self.oram.scheme.slots(self.oram.blocks_per_bucket)) * self.block_lines;
+        let fits = |levels: &usize| ((1 << levels) - 1) * bucket <= self.memory.geometry.super_row_blocks();
+        self.subtree_levels =
+            self.subtree_levels.map(|most| (1..=most.min(32)).rev().find(fits).unwrap_or(most));
+        self
     }
 
     /// The same with buckets of these sizes. The ranges of levels are for 25 levels; in another tree they keep their distance from
@@ -225,18 +151,27 @@ impl Configuration {
     /// The same with the options of a scheme, and the paper's [sizes](Self::with_sizes) of buckets.
     pub fn with_scheme(mut self, scheme: Scheme) -> Self {
         use Scheme::{
-            Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDDwb, LlcDStashAlloc, LlcDStashAllocDwb, Rho,
+            Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDDwb, LlcDStashAlloc, LlcDStashAllocDwb, Raw,
+            Rho, Ring,
         };
         let of_paper: &[(u32, u32, u32)] = match scheme {
             IrAlloc | LlcDStashAlloc | LlcDStashAllocDwb => &[(10, 15, 1), (16, 18, 2)],
             IrOram => &[(10, 16, 2), (17, 19, 3)],
-            Baseline | IrStash | IrDwb | LlcD | LlcDDwb | Rho => &[],
+            Baseline | IrStash | IrDwb | LlcD | LlcDDwb | Rho | Raw | Ring => &[],
         };
         if matches!(scheme, IrStash | IrOram | LlcDStashAlloc | LlcDStashAllocDwb) {
             self.oram.hits = TrustedHits::AnswerAtOnce;
         }
         self.early_write_backs = matches!(scheme, IrDwb | IrOram | LlcDDwb | LlcDStashAllocDwb);
         self.delayed_remapping = matches!(scheme, LlcD | LlcDStashAlloc | LlcDDwb | LlcDStashAllocDwb);
+        if let Some((scheme, blocks)) = match scheme {
+            Raw => Some((TreeScheme::RAW, 5)),
+            Ring => Some((TreeScheme::RING, 8)),
+            _ => None,
+        } {
+            (self.oram.scheme, self.oram.blocks_per_bucket) = (scheme, blocks);
+            self = self.with_fitting_subtrees();
+        }
         self.small_tree = (scheme == Rho).then(|| SmallTreeConfiguration::beside(self.oram.levels));
         self.with_sizes(of_paper)
     }
@@ -247,11 +182,18 @@ impl Configuration {
     /// [`ConfigurationError`].
     pub fn check(&self) -> Result<(), ConfigurationError> {
         self.oram.parameters()?;
-        Cache::new(self.cache_bytes, self.cache_ways)?;
+        let lines = self.block_lines;
+        if !lines.is_power_of_two() || lines > 64 {
+            return Err(ConfigurationError::BlockLines { lines });
+        }
+        self.cache()?;
         if self.early_write_backs && !self.pace.has_dummies() {
             return Err(ConfigurationError::NoDummies);
         }
         if let Some(small) = &self.small_tree {
+            if self.oram.scheme != TreeScheme::Path {
+                return Err(ConfigurationError::PathAlone);
+            }
             let (blocks, tags) = (self.oram.user_blocks, small.parameters()?.tags());
             if tags > blocks / 4 {
                 return Err(ConfigurationError::Tags { blocks, tags });
@@ -283,19 +225,38 @@ impl Configuration {
         3200 / u64::from(self.memory.clock.mhz).max(1)
     }
 
-    /// Blocks of a path of the main tree in memory, in one direction: PL in IR-ORAM.
+    /// The last-level cache, empty. Its lines are blocks.
+    ///
+    /// # Errors
+    /// [`CacheShape`].
+    pub(crate) fn cache(&self) -> Result<Cache, CacheShape> {
+        let (bytes, ways) = (self.cache_bytes, self.cache_ways);
+        Cache::new(bytes / self.block_lines, ways).map_err(|_| CacheShape { bytes, ways })
+    }
+
+    /// Lines of a path of the main tree in memory, in one direction: PL in IR-ORAM.
     ///
     /// # Errors
     /// [`ConfigurationError`].
     pub fn path_blocks(&self) -> Result<u64, ConfigurationError> {
-        Ok(blocks(&self.oram.slots()?))
+        Ok(blocks(&self.slots()?))
+    }
+
+    /// The slots of a bucket of the main tree by level, in lines of memory.
+    pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
+        Ok(self.in_lines(self.oram.slots()?))
+    }
+
+    /// Slots by level, as lines of memory.
+    pub(crate) fn in_lines(&self, slots: Vec<u32>) -> Vec<u32> {
+        slots.into_iter().map(|slots| slots.saturating_mul(self.block_lines as u32)).collect()
     }
 
     /// Cycles for which the data bus is busy with a longest path that is read and written.
     fn bus_cycles(&self) -> Result<u64, ConfigurationError> {
         let small =
             self.small_tree.as_ref().map(SmallTreeConfiguration::slots).transpose()?.unwrap_or_default();
-        let blocks = self.path_blocks()?.max(blocks(&small));
+        let blocks = self.path_blocks()?.max(blocks(&self.in_lines(small)));
         let channels = u64::from(self.memory.geometry.channels);
         Ok(2 * blocks.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
     }
@@ -304,63 +265,4 @@ impl Configuration {
 /// The blocks of a path with so many slots by level.
 fn blocks(slots: &[u32]) -> u64 {
     slots.iter().map(|size| u64::from(*size)).sum()
-}
-
-impl OramConfiguration {
-    /// The parameters of the ORAM in the core.
-    ///
-    /// # Errors
-    /// [`ConfigurationError`].
-    pub fn parameters(&self) -> Result<FreecursiveParameters, ConfigurationError> {
-        let (levels, top) = (self.levels, self.top_levels);
-        if !(2..=32).contains(&levels) || top >= levels {
-            return Err(ConfigurationError::Levels { levels, top });
-        }
-        let (capacity, labels, trusted) = (self.user_blocks, self.labels, self.trusted_positions);
-        let tree = PathParameters {
-            capacity: FreecursiveParameters::tree_capacity(capacity, labels.max(2), trusted.max(1)),
-            block_bytes: 0,
-            leaf_level: Level(levels - 1),
-            top: Level(0),
-            blocks_per_bucket: self.blocks_per_bucket,
-            max_batch: 1,
-            stash_bound: self.stash,
-        };
-        let sizes: Vec<_> =
-            self.sizes.iter().map(|(first, last, size)| (Level(*first), Level(*last), *size)).collect();
-        let parameters = FreecursiveParameters {
-            capacity,
-            labels,
-            trusted_positions: trusted,
-            look_aside: self.look_aside,
-            look_aside_ways: self.look_aside_ways,
-            positions: PositionsKept::Aside,
-            hits: self.hits,
-            max_batch: 1,
-            tree: BucketsByLevel::uniform(tree)?.with(&sizes)?,
-            tree_top: TreeTopParameters {
-                levels: top,
-                ways: (self.hits == TrustedHits::AnswerAtOnce).then_some(self.top_ways),
-            },
-        };
-        parameters.validate()?;
-        Ok(parameters)
-    }
-
-    /// Tells whether another ORAM has a tree of the same shape, for the same blocks.
-    pub fn has_tree_of(&self, other: &Self) -> bool {
-        let tree = |oram: &Self| {
-            let numbers = (oram.levels, oram.blocks_per_bucket, oram.top_levels, oram.labels);
-            (numbers, oram.user_blocks, oram.trusted_positions, oram.sizes.clone())
-        };
-        tree(self) == tree(other)
-    }
-
-    /// Z by level, 0 for the levels on the trusted side: the slots of a path in memory.
-    pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
-        let parameters = self.parameters()?;
-        let mut slots = parameters.tree.blocks().to_vec();
-        slots[..self.top_levels as usize].fill(0);
-        Ok(slots)
-    }
 }

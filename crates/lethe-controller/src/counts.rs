@@ -14,6 +14,10 @@ pub enum PathKind {
     Dummy,
     /// The stash was too full.
     Background,
+    /// The schedule says so: an eviction after so many paths.
+    Eviction,
+    /// A bucket of Ring ORAM was read too often: it is no path, but it takes the turn of one.
+    Reshuffle,
     /// It writes a dirty line of the cache back, or brings a PosMap block for that or for a remapping ahead, in the place of a
     /// dummy.
     Early,
@@ -21,9 +25,17 @@ pub enum PathKind {
     Leaving,
 }
 
+impl PathKind {
+    /// Tells whether the path is written back as a whole, and serves nothing.
+    pub(crate) fn is_eviction(self) -> bool {
+        matches!(self, PathKind::Background | PathKind::Eviction | PathKind::Reshuffle)
+    }
+}
+
 /// The counts of a run so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    // Wide: each field is a count of its own, which tables show.
     /// Paths that bring a block which was asked for.
     pub data: u64,
     /// Paths that bring PosMap blocks, by level: those of PosMap 1 first.
@@ -32,6 +44,10 @@ pub struct Counts {
     pub dummy: u64,
     /// Background evictions.
     pub background: u64,
+    /// Scheduled evictions.
+    pub evictions: u64,
+    /// Reshuffles of single buckets, which take the turns of paths.
+    pub reshuffles: u64,
     /// Paths that write lines back early.
     pub early: u64,
     /// Paths for blocks on their way from the small tree back into the main one.
@@ -46,6 +62,8 @@ pub struct Counts {
     pub top_hits: Vec<u64>,
     /// Requests whose block was found on its path, by level.
     pub found: Vec<u64>,
+    /// Requests that read a path although their block was in the stash.
+    pub found_in_stash: u64,
     /// Requests for blocks that had never been written.
     pub fresh: u64,
     /// Blocks that were put in without a path, under delayed remapping.
@@ -55,9 +73,10 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// All paths.
+    /// All paths, and reshuffles.
     pub fn paths(&self) -> u64 {
-        self.data + self.posmap_paths() + self.dummy + self.background + self.early + self.leaving
+        let evictions = self.background + self.evictions + self.reshuffles;
+        self.data + self.posmap_paths() + self.dummy + evictions + self.early + self.leaving
     }
 
     /// Paths that bring PosMap blocks for requests.
@@ -72,6 +91,8 @@ impl Counts {
             PathKind::PosMap(level) => add_at(&mut self.posmap, level - 1),
             PathKind::Dummy => self.dummy += 1,
             PathKind::Background => self.background += 1,
+            PathKind::Eviction => self.evictions += 1,
+            PathKind::Reshuffle => self.reshuffles += 1,
             PathKind::Early => self.early += 1,
             PathKind::Leaving => self.leaving += 1,
         }

@@ -18,9 +18,21 @@ use rand_core::RngCore;
 /// Cycles for which the search rests when no set had a line.
 const PAUSE: u64 = 1000;
 
+/// The choice of the line that dummies work for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EarlyLine {
+    /// The line of a set that goes next, if it is dirty: the paper's `Ptr`.
+    #[default]
+    GoesNext,
+    /// The line of the cache that was written last, if it is there and dirty: the authors' code. Under delayed remapping the
+    /// choice is the paper's.
+    WrittenLast,
+}
+
 /// The register `Ptr`, and the state of the search.
 #[derive(Debug, Default)]
 pub(crate) struct EarlyWriteBack {
+    choice: EarlyLine,
     pointer: Option<(u64, Line)>,
     /// The set that is searched next.
     set: u64,
@@ -31,13 +43,16 @@ pub(crate) struct EarlyWriteBack {
 
 impl EarlyWriteBack {
     /// The registers, at rest, beside a cache.
-    pub(crate) fn new(cache: &Cache, delayed_remapping: bool) -> Self {
+    pub(crate) fn new(cache: &Cache, delayed_remapping: bool, choice: EarlyLine) -> Self {
         let ahead = delayed_remapping.then(|| vec![None; cache.sets() as usize]);
-        EarlyWriteBack { ahead, ..Self::default() }
+        EarlyWriteBack { choice, ahead, ..Self::default() }
     }
 
     /// The line that a dummy at this cycle works for. Sets are searched in turn.
     pub(crate) fn line(&mut self, cache: &Cache, now: Cycle, random: &mut impl RngCore) -> Option<Line> {
+        if self.choice == EarlyLine::WrittenLast && self.ahead.is_none() {
+            return cache.last_written();
+        }
         if let Some((set, line)) = self.pointer {
             if self.candidate(cache, set) == Some(line) {
                 return Some(line);
@@ -129,7 +144,7 @@ mod tests {
             cache.access(Line(6), true);
             cache
         };
-        let mut early = EarlyWriteBack::new(&cache, true);
+        let mut early = EarlyWriteBack::new(&cache, true, EarlyLine::GoesNext);
         let mut random = ChaCha8Rng::seed_from_u64(1);
         assert_eq!(early.line(&cache, Cycle(0), &mut random), Some(Line(2)));
         early.remapped(Leaf(9));

@@ -1,6 +1,7 @@
 //! The trees of a machine: the main one, and ρ's small tree before it if there is one. A block is in one of them.
 
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
 use crate::memory_side::{MemorySide, TreeParts, Want};
 use crate::path_side::{Failure, PathSide, Step};
@@ -109,22 +110,22 @@ impl Hierarchy {
         Ok(None)
     }
 
-    /// Reads a path of a tree for nothing, or for a background eviction if its stash is too full.
+    /// Reads a path of a tree for nothing, or for an eviction if one comes first.
     pub(crate) fn dummy(&self, tree: Tree) -> Result<Step, Failure> {
         self.side(tree).dummy()
     }
 
-    /// Writes the path of a tree back that was read.
+    /// Writes back what an access leaves to be written of the path of a tree.
     pub(crate) fn write_back(&self, tree: Tree) -> Result<(), Failure> {
         self.side(tree).write_back()
     }
 
-    /// Tells whether the stash of a tree needs a background eviction.
-    pub(crate) fn is_too_full(&self, tree: Tree) -> bool {
-        self.side(tree).is_too_full()
+    /// Tells whether an eviction of a tree comes before its next access.
+    pub(crate) fn must_evict(&self, tree: Tree) -> bool {
+        self.side(tree).must_evict()
     }
 
-    /// Does a background eviction of a tree: a path that is written back at once.
+    /// Does an eviction of a tree: a path that is written back at once.
     pub(crate) fn evict(&self, tree: Tree) -> Result<Step, Failure> {
         self.side(tree).evict()
     }

@@ -7,11 +7,13 @@
 
 pub mod allocation;
 pub mod configuration;
+pub mod configuration_error;
 pub mod counts;
-mod early_write_back;
+pub mod early_write_back;
 mod hierarchy;
 pub mod machine;
 mod memory_side;
+pub mod oram_configuration;
 pub mod pace;
 mod path_side;
 mod path_timer;
@@ -19,3 +21,4 @@ pub mod pattern;
 mod small_side;
 pub mod small_tree;
 pub mod tree;
+pub mod tree_scheme;

@@ -7,16 +7,18 @@ mod state;
 
 pub use outcome::{Outcome, RunError, ShownPath};
 
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
 use crate::counts::{Counts, PathKind};
 use crate::memory_side::Want;
-use crate::path_side::{PathSide, Step};
+use crate::path_side::Step;
+use crate::path_timer::PathTimer;
 use crate::pattern::Tree;
 use crate::small_side::SmallSide;
 use crate::tree::filled::{Contents, FilledTree};
 use crate::tree::slots::Slots;
 use lethe_core::words::Level;
-use lethe_processor::cache::{Cache, CacheAccess};
+use lethe_processor::cache::CacheAccess;
 use lethe_processor::processor::{Processor, Shape};
 use lethe_processor::trace::{Kind, Miss};
 use lethe_processor::units::Line;
@@ -35,6 +37,18 @@ impl Machine {
     /// [`ConfigurationError`].
     pub fn check(configuration: &Configuration) -> Result<(), ConfigurationError> {
         State::check_configuration(configuration)
+    }
+
+    /// A configuration with as many times the rows of memory, a power of two up to 16, as its trees need.
+    pub fn with_room(mut configuration: Configuration) -> Configuration {
+        let rows = configuration.memory.geometry.rows;
+        for more in 0..=4 {
+            configuration.memory.geometry.rows = rows << more;
+            if PathTimer::new(&configuration).is_ok() {
+                break;
+            }
+        }
+        configuration
     }
 
     /// A machine whose tree has these contents. The same seed gives the same run.
@@ -69,7 +83,7 @@ impl Machine {
 
     /// Blocks in the stash of the main tree now.
     pub fn stash_blocks(&self) -> usize {
-        self.state.memory.main.tree().stash_blocks()
+        self.state.memory.main.oram.tree().stash_blocks()
     }
 
     /// Bytes of the trees, and of all that is on the trusted side.
@@ -86,14 +100,15 @@ impl Machine {
     /// [`RunError`].
     pub fn run<T: Iterator<Item = Miss>>(
         &mut self,
-        mut trace: T,
+        trace: T,
         warm_up: u64,
         watch: impl FnMut(ShownPath),
     ) -> Result<Outcome, RunError> {
-        let Configuration { processor, cache_bytes, cache_ways, delayed_remapping, .. } =
-            self.state.configuration;
+        let Configuration { processor, delayed_remapping, block_lines, .. } = self.state.configuration;
         let shape = Shape { gives_back: delayed_remapping, ..processor };
-        let mut cache = Cache::new(cache_bytes, cache_ways).expect("the configuration was checked");
+        let mut cache = self.state.configuration.cache().expect("the configuration was checked");
+        // The cache has the lines of a block as one.
+        let mut trace = trace.map(|miss| Miss { line: Line(miss.line.0 / block_lines), ..miss });
         for Miss { line, kind, .. } in trace.by_ref().take(warm_up as usize) {
             self.state.check(line)?;
             let CacheAccess { is_hit, victim } = cache.access(line, kind == Kind::Store);
@@ -110,6 +125,7 @@ impl Machine {
             cache.lines().try_for_each(|(line, _)| self.serve_untimed(line, Want::TakeOut))?;
         }
         self.state.memory.main.counts = Counts::default();
+        self.state.memory.main.store.take_moved();
         Run::new(&mut self.state, Processor::new(shape, cache, trace), watch).finish()
     }
 
@@ -118,7 +134,7 @@ impl Machine {
         let block = self.state.check(line)?;
         loop {
             for tree in [Tree::Small, Tree::Main] {
-                while self.state.memory.is_too_full(tree) {
+                while self.state.memory.must_evict(tree) {
                     self.state.memory.evict(tree)?;
                 }
                 while self.state.memory.leave(tree)?.is_some() {

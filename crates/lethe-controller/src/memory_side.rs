@@ -1,13 +1,15 @@
 //! The main ORAM of a controller: the front end over the tree, and what it shows of each step.
 
-use crate::configuration::{ConfigurationError, OramConfiguration};
+use crate::configuration_error::ConfigurationError;
 use crate::counts::{Counts, PathKind};
-use crate::path_side::{Failure, HandedTree, PathSide, Step, now};
+use crate::oram_configuration::OramConfiguration;
+use crate::path_side::{AnyTree, Failure, PathSide, Step, now};
 use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
 use lethe_core::position_map::flat::Positions;
 use lethe_core::schemes::freecursive::{FreecursiveOram, Next};
 use lethe_core::schemes::path::TrustedPlace;
+use lethe_core::schemes::ring::FilledRing;
 use lethe_core::words::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -20,13 +22,15 @@ pub(crate) struct MemorySide {
 }
 
 /// The parts of a tree with contents.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct TreeParts {
     pub(crate) slots: Slots,
     /// A word for each block: its leaf + 1.
     pub(crate) positions: Vec<u32>,
     /// The blocks on the trusted side, with their leaves.
     pub(crate) trusted: Vec<(BlockId, Leaf)>,
+    /// The metadata of a Ring ORAM, in place of positions.
+    pub(crate) ring: Option<FilledRing>,
 }
 
 /// The way in which a block is wanted.
@@ -50,8 +54,8 @@ pub(crate) enum Ahead {
 }
 
 impl PathSide for MemorySide {
-    fn tree(&self) -> &HandedTree {
-        self.oram.tree()
+    fn tree(&self) -> AnyTree<'_> {
+        AnyTree::Main(self.oram.tree())
     }
 
     fn store(&self) -> &TreeStore {
@@ -66,22 +70,26 @@ impl MemorySide {
         tree: TreeParts,
         random: &mut ChaCha8Rng,
     ) -> Result<Self, ConfigurationError> {
-        let TreeParts { slots, positions, trusted } = tree;
-        let store = TreeStore::new(slots);
-        let (positions, for_oram) = (Positions::from_words(positions), ChaCha8Rng::from_rng(random));
+        let TreeParts { slots, positions, trusted, ring } = tree;
+        let (store, for_oram) = (TreeStore::of(oram.scheme, slots), ChaCha8Rng::from_rng(random));
         let parameters = oram.parameters()?;
-        let oram =
-            FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store.clone(), for_oram)?;
+        let oram = match ring {
+            Some(filled) => FreecursiveOram::over_filled_ring(parameters, filled, store.clone(), for_oram)?,
+            None => {
+                let (positions, store) = (Positions::from_words(positions), store.clone());
+                FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store, for_oram)?
+            }
+        };
         let memory = MemorySide { oram, store, counts: Counts::default() };
         memory.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
         Ok(memory)
     }
 
-    /// Gives the tree away, as it stands.
+    /// Gives the tree away, as it stands: not that of a Ring ORAM, whose metadata stay.
     pub(crate) fn into_parts(self) -> TreeParts {
         let trusted = self.oram.tree().trusted_blocks();
         let positions = self.oram.into_positions();
-        TreeParts { slots: self.store.into_slots(), positions, trusted }
+        TreeParts { slots: self.store.into_slots(), positions, trusted, ring: None }
     }
 
     /// Serves a block without a path, if it is on the trusted side. A block that comes into the tree is not.
@@ -125,7 +133,8 @@ impl MemorySide {
         self.store.look_for(None);
         match (place, self.store.shown().found) {
             (Some(TrustedPlace::TreeTop(level)), _) | (_, Some(level)) => self.counts.add_found(level),
-            _ => self.counts.fresh += 1,
+            (Some(TrustedPlace::Stash), _) => self.counts.found_in_stash += 1,
+            (None, None) => self.counts.fresh += 1,
         }
         Ok(self.path(PathKind::Data))
     }
@@ -140,7 +149,7 @@ impl MemorySide {
 
     /// Puts a block in that was remapped ahead, if the stash has room.
     pub(crate) fn put_in_at(&mut self, block: BlockId, leaf: Leaf) -> Result<bool, Failure> {
-        let has_room = !self.is_too_full();
+        let has_room = !self.must_evict();
         if has_room {
             self.oram.put_block_in_at(block, leaf, &[])?;
             self.counts.put_in += 1;
@@ -151,7 +160,7 @@ impl MemorySide {
     /// Brings a PosMap block that is lacking for a block: the step that this took, or `None` if nothing is lacking.
     pub(crate) fn bring_position(&mut self, block: BlockId) -> Result<Option<Step>, Failure> {
         let next = self.oram.next(block)?;
-        if self.is_too_full() {
+        if self.must_evict() {
             return Ok(Some(Step::TooFull));
         }
         let Next::PosMap(lacking) = next else { return Ok(None) };

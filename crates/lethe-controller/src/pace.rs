@@ -14,6 +14,9 @@ pub enum Pace {
     /// A path begins when it is needed, and a dummy when none was for T cycles. It hides how long a program rests, and not when it
     /// asks. So the authors' own simulator has it, which counts T in instructions: up to four of them are a cycle.
     Idle(u64),
+    /// A path begins when it is needed, and a dummy when the processor has fetched T instructions since the last path began: what the
+    /// authors' own simulator counts. A processor that waits fetches none, so that there are no dummies then.
+    Instructions(u64),
 }
 
 /// The times of the last path.
@@ -24,12 +27,20 @@ pub(crate) struct Last {
 }
 
 impl Pace {
-    /// T, in cycles.
+    /// T, in cycles or instructions.
     pub(crate) fn cycles(self) -> Option<u64> {
         match self {
             Pace::Free => None,
-            Pace::FromStart(cycles) | Pace::FromEnd(cycles) | Pace::Idle(cycles) => Some(cycles),
+            Pace::FromStart(cycles)
+            | Pace::FromEnd(cycles)
+            | Pace::Idle(cycles)
+            | Pace::Instructions(cycles) => Some(cycles),
         }
+    }
+
+    /// T in instructions, if they are counted.
+    pub(crate) fn instructions(self) -> Option<u64> {
+        if let Pace::Instructions(instructions) = self { Some(instructions) } else { None }
     }
 
     /// Tells whether there are dummies.
@@ -40,16 +51,16 @@ impl Pace {
     /// The first cycle at which a path that is needed may begin.
     pub(crate) fn next(self, last: Last) -> Cycle {
         match self {
-            Pace::Free | Pace::Idle(_) => last.end,
+            Pace::Free | Pace::Idle(_) | Pace::Instructions(_) => last.end,
             Pace::FromStart(cycles) => Cycle(last.end.0.max(last.start.0.saturating_add(cycles))),
             Pace::FromEnd(cycles) => Cycle(last.end.0.saturating_add(cycles)),
         }
     }
 
-    /// The cycle at which a dummy begins if no path was needed until then.
+    /// The cycle at which a dummy begins if no path was needed until then, if cycles say that.
     pub(crate) fn dummy(self, last: Last) -> Option<Cycle> {
         match self {
-            Pace::Free => None,
+            Pace::Free | Pace::Instructions(_) => None,
             Pace::Idle(cycles) => Some(Cycle(last.end.0.saturating_add(cycles))),
             Pace::FromStart(_) | Pace::FromEnd(_) => Some(self.next(last)),
         }

@@ -1,10 +1,11 @@
-//! A Path ORAM over its store, and the paths that it shows: what the trees of a machine have in common.
+//! A tree over its store, and the paths that it shows: what the trees of a machine have in common.
 
 use crate::counts::PathKind;
 use crate::tree::store::TreeStore;
 use futures_util::FutureExt;
 use lethe_core::oram::{Oram, OramError};
 use lethe_core::position_map::handed::HandedPositions;
+use lethe_core::schemes::freecursive::Backend;
 use lethe_core::schemes::path::PathOram;
 use lethe_core::words::{BlockId, Leaf};
 use rand_chacha::ChaCha8Rng;
@@ -15,8 +16,30 @@ const MOST_EVICTIONS: usize = 10_000;
 
 pub(crate) type Failure = OramError<Infallible>;
 
-/// A tree whose positions a front end hands in.
-pub(crate) type HandedTree = PathOram<TreeStore, HandedPositions<Infallible>, ChaCha8Rng>;
+/// A Path ORAM whose positions a front end hands in.
+pub(crate) type HandedPath = PathOram<TreeStore, HandedPositions<Infallible>, ChaCha8Rng>;
+
+/// The tree of a main ORAM.
+pub(crate) type HandedTree = Backend<TreeStore, ChaCha8Rng>;
+
+/// A tree of either kind.
+#[derive(Clone, Copy)]
+pub(crate) enum AnyTree<'a> {
+    /// The tree of a main ORAM.
+    Main(&'a HandedTree),
+    /// A small one.
+    Small(&'a HandedPath),
+}
+
+/// Does the same with either.
+macro_rules! with_tree {
+    ($any:expr, $tree:ident => $work:expr) => {
+        match $any {
+            AnyTree::Main($tree) => $work,
+            AnyTree::Small($tree) => $work,
+        }
+    };
+}
 
 /// A step towards a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,41 +59,53 @@ pub(crate) fn now<T>(operation: impl Future<Output = T>) -> T {
 
 /// A tree of the machine.
 pub(crate) trait PathSide {
-    fn tree(&self) -> &HandedTree;
+    fn tree(&self) -> AnyTree<'_>;
 
     fn store(&self) -> &TreeStore;
 
-    /// Reads a path for nothing, or for a background eviction if the stash is too full.
+    /// Reads a path for nothing, or for an eviction if one comes first.
     fn dummy(&self) -> Result<Step, Failure> {
-        if self.is_too_full() {
+        if self.must_evict() {
             return self.evict();
         }
-        now(self.tree().dummy())?;
+        with_tree!(self.tree(), tree => now(tree.dummy()))?;
         Ok(self.path(PathKind::Dummy))
     }
 
-    /// Writes the path back that was read.
+    /// Writes back what an access leaves to be written of its path.
     fn write_back(&self) -> Result<(), Failure> {
-        now(self.tree().idle())?;
+        if let AnyTree::Main(Backend::Ring(_)) = self.tree() {
+            return Ok(());
+        }
+        with_tree!(self.tree(), tree => now(tree.idle()))?;
         self.store().take_shown();
         Ok(())
     }
 
-    /// Tells whether the stash needs a background eviction.
-    fn is_too_full(&self) -> bool {
-        self.tree().must_idle()
+    /// Tells whether an eviction comes before the next access: one that is due by the schedule, or that the stash needs. Nothing may be
+    /// left to be written back.
+    fn must_evict(&self) -> bool {
+        with_tree!(self.tree(), tree => tree.owed() > 0)
     }
 
-    /// Does a background eviction: a path that is written back at once.
+    /// Does an eviction: a path that is written back at once.
     fn evict(&self) -> Result<Step, Failure> {
-        now(self.tree().idle())?;
-        Ok(self.path(PathKind::Background))
+        let is_emergency = with_tree!(self.tree(), tree => {
+            let before = tree.emergencies();
+            now(tree.idle())?;
+            tree.emergencies() > before
+        });
+        Ok(self.path(match is_emergency {
+            true => PathKind::Background,
+            false if self.store().is_reshuffle() => PathKind::Reshuffle,
+            false => PathKind::Eviction,
+        }))
     }
 
-    /// Does the background evictions that the stash needs, but no more than a tree that can hold its blocks ever needs.
+    /// Does the evictions that come before the next access, but no more than a tree that can hold its blocks ever needs.
     fn make_room(&self) -> Result<(), Failure> {
         for _ in 0..MOST_EVICTIONS {
-            if !self.is_too_full() {
+            if !self.must_evict() {
                 break;
             }
             self.evict()?;
@@ -81,19 +116,19 @@ pub(crate) trait PathSide {
     /// The path that was read.
     fn path(&self, kind: PathKind) -> Step {
         let shown = self.store().take_shown();
-        debug_assert_eq!(shown.read, 1, "a step reads one path");
-        Step::Path { leaf: shown.path.expect("the step read a path"), kind }
+        debug_assert!(shown.read == 1 || kind == PathKind::Reshuffle, "a step reads one path");
+        Step::Path { leaf: shown.path.unwrap_or(Leaf(0)), kind }
     }
 
     /// Takes in the blocks of the trusted side: into the tree top as far as it goes, and into the stash. What has no room there sinks by
     /// background evictions.
     fn take_in(&self, trusted: Vec<(BlockId, Leaf)>) -> Result<(), Failure> {
         for (block, leaf) in trusted {
-            if self.tree().put_in_tree_top(block, leaf)? {
+            if with_tree!(self.tree(), tree => tree.put_in_tree_top(block, leaf))? {
                 continue;
             }
             self.make_room()?;
-            self.tree().put_in(block, leaf, &[])?;
+            with_tree!(self.tree(), tree => tree.put_in(block, leaf, &[]))?;
         }
         Ok(())
     }

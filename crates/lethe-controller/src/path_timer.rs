@@ -1,12 +1,27 @@
-//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, written.
+//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, those are written that change.
 
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
 use crate::pattern::Tree;
-use lethe_core::words::Leaf;
+use crate::tree::store::MovedSlots;
+use crate::tree_scheme::{Headers, TreeScheme};
+use lethe_core::words::{Leaf, Level};
 use lethe_dram::{
     Block, Counts as Work, DramError, Energy, Geometry, Layout, Memory, PlainLayout, SubtreeLayout,
 };
 use lethe_processor::units::Cycle;
+use std::ops::Range;
+
+/// The blocks of a step that are moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Moved<'a> {
+    /// An access to the path to this leaf.
+    Access(Leaf),
+    /// An eviction along the path to this leaf.
+    Eviction(Leaf),
+    /// These slots of the main tree, one by one.
+    Slots(&'a MovedSlots),
+}
 
 /// The cycles of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +39,28 @@ pub(crate) struct PathTimer {
     small: Option<Region>,
     /// The processor's cycles in a cycle of DRAM.
     multiplier: u64,
+    /// The blocks of a path that an access to the main tree writes.
+    written: Written,
+    /// Lines of a block.
+    block_lines: u64,
+    /// True if the first block of a bucket has Ring ORAM's metadata.
+    has_metadata: bool,
+    /// Metadata to be read before anything else.
+    first: Vec<Block>,
     blocks: Vec<Block>,
+    changed: Vec<Block>,
+}
+
+/// The blocks of a path that an access writes.
+#[derive(Clone, Copy)]
+enum Written {
+    All,
+    /// The first lines of each bucket of so many.
+    Firsts {
+        lines: usize,
+        bucket: usize,
+    },
+    None,
 }
 
 /// A tree in the memory, from its first block on.
@@ -69,6 +105,25 @@ impl Region {
             }
     }
 
+    /// Lines of a bucket of a level.
+    fn slots(&self, level: Level) -> u64 {
+        let slots = match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.slots(),
+            TreeLayout::Plain(layout) => layout.slots(),
+        };
+        slots[level.0 as usize].into()
+    }
+
+    /// Some lines of the bucket at `index` of a level.
+    fn bucket(&self, level: Level, index: u64, lines: Range<u64>) -> impl Iterator<Item = Block> + use<> {
+        let bucket = match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.bucket(level.0 as usize, index),
+            TreeLayout::Plain(layout) => layout.bucket(level.0 as usize, index),
+        };
+        let first = self.first + bucket.0;
+        lines.map(move |line| Block(first + line))
+    }
+
     fn path(&self, leaf: Leaf, blocks: &mut Vec<Block>) {
         match &self.layout {
             TreeLayout::Subtrees(layout) => layout.path(leaf.0, blocks),
@@ -84,34 +139,104 @@ impl PathTimer {
     pub(crate) fn new(configuration: &Configuration) -> Result<Self, ConfigurationError> {
         let Configuration { memory, oram, small_tree, subtree_levels, .. } = configuration;
         let geometry = &memory.geometry;
-        let main = Region::new(0, (&oram.slots()?, oram.top_levels), *subtree_levels, geometry)?;
+        let main = Region::new(0, (&configuration.slots()?, oram.top_levels), *subtree_levels, geometry)?;
         let super_row = geometry.super_row_blocks();
         let first = main.end().next_multiple_of(super_row) + super_row;
         let small = match small_tree {
             Some(small) => {
-                let slots = (&small.slots()?[..], small.top_levels);
-                Some(Region::new(first, slots, *subtree_levels, geometry)?)
+                let slots = configuration.in_lines(small.slots()?);
+                Some(Region::new(first, (&slots, small.top_levels), *subtree_levels, geometry)?)
             }
             None => None,
         };
         let (memory, multiplier) = (Memory::new(memory)?, configuration.multiplier());
-        Ok(PathTimer { memory, main, small, multiplier, blocks: Vec::new() })
+        let written = match oram.scheme {
+            TreeScheme::Path => Written::All,
+            TreeScheme::Raw { headers: Headers::InMemory, .. } => {
+                let lines = configuration.block_lines as usize;
+                Written::Firsts { lines, bucket: (oram.blocks_per_bucket as usize + 1) * lines }
+            }
+            TreeScheme::Raw { headers: Headers::OnChip, .. } | TreeScheme::Ring { .. } => Written::None,
+        };
+        let (blocks, changed) = (Vec::new(), Vec::new());
+        let block_lines = configuration.block_lines;
+        let has_metadata = matches!(oram.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
+        let first = Vec::new();
+        Ok(PathTimer {
+            memory,
+            main,
+            small,
+            multiplier,
+            written,
+            block_lines,
+            has_metadata,
+            first,
+            blocks,
+            changed,
+        })
     }
 
-    /// Reads and writes the path of a tree to a leaf, not before `start`.
-    pub(crate) fn path(&mut self, start: Cycle, tree: Tree, leaf: Leaf) -> Result<PathTimes, DramError> {
+    /// Reads the blocks of a step of a tree, not before `start`, and writes those that it changes.
+    pub(crate) fn step(
+        &mut self,
+        start: Cycle,
+        tree: Tree,
+        moved: Moved<'_>,
+    ) -> Result<PathTimes, DramError> {
         let region = match (tree, &self.small) {
             (Tree::Small, Some(small)) => small,
             _ => &self.main,
         };
-        region.path(leaf, &mut self.blocks);
-        self.memory.advance(lethe_dram::Cycle(start.0.div_ceil(self.multiplier)));
-        let reads = self.memory.read(&self.blocks)?;
-        let read = self.memory.wait(reads);
-        let writes = self.memory.write(&self.blocks)?;
-        let written = self.memory.wait(writes);
+        self.first.clear();
+        self.changed.clear();
+        match moved {
+            Moved::Access(leaf) | Moved::Eviction(leaf) => region.path(leaf, &mut self.blocks),
+            Moved::Slots(moved) => {
+                self.blocks.clear();
+                let before = u64::from(self.has_metadata);
+                for (level, index, slot) in &moved.read {
+                    let first = (u64::from(*slot) + before) * self.block_lines;
+                    self.blocks.extend(region.bucket(*level, *index, first..first + self.block_lines));
+                }
+                for (level, index) in &moved.written {
+                    let lines = 0..region.slots(*level);
+                    self.changed.extend(region.bucket(*level, *index, lines));
+                }
+                if self.has_metadata {
+                    for (level, index) in moved.buckets() {
+                        self.first.extend(region.bucket(level, index, 0..self.block_lines));
+                    }
+                    if moved.written.is_empty() {
+                        self.changed.extend(&self.first);
+                    }
+                }
+            }
+        }
+        let changed = match (moved, tree, self.written) {
+            (Moved::Slots(_), ..) => &self.changed,
+            (Moved::Eviction(_), ..) | (_, Tree::Small, _) | (_, _, Written::All) => &self.blocks,
+            (Moved::Access(_), _, Written::Firsts { lines, bucket }) => {
+                self.changed.extend(self.blocks.chunks_exact(bucket).flat_map(|bucket| &bucket[..lines]));
+                &self.changed
+            }
+            (Moved::Access(_), _, Written::None) => &self.changed,
+        };
+        let mut at = lethe_dram::Cycle(start.0.div_ceil(self.multiplier));
+        self.memory.advance(at);
+        for blocks in [&self.first, &self.blocks] {
+            if !blocks.is_empty() {
+                let reads = self.memory.read(blocks)?;
+                at = self.memory.wait(reads);
+                self.memory.advance(at);
+            }
+        }
+        let read = at;
+        if !changed.is_empty() {
+            let writes = self.memory.write(changed)?;
+            at = self.memory.wait(writes);
+        }
         let cycle = |at: lethe_dram::Cycle| Cycle(at.0 * self.multiplier);
-        Ok(PathTimes { read: cycle(read), written: cycle(written) })
+        Ok(PathTimes { read: cycle(read), written: cycle(at) })
     }
 
     /// The work of the memory up to a cycle, and its energy.

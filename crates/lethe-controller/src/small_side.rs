@@ -1,12 +1,12 @@
 //! ρ's small tree in a machine, and the blocks on their way from it back into the main tree.
 
-use crate::configuration::ConfigurationError;
+use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
 use crate::memory_side::TreeParts;
-use crate::path_side::{Failure, HandedTree, PathSide, Step, now};
+use crate::path_side::{AnyTree, Failure, PathSide, Step, now};
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree::slots::Slots;
-use crate::tree::steady_state::{self, History, SteadyState};
+use crate::tree::steady_state::{self, History, Sinking, SteadyState};
 use crate::tree::store::TreeStore;
 use lethe_core::schemes::freecursive::AddressSpace;
 use lethe_core::schemes::rho::{Leaving, SmallTree, SmallTreeParameters};
@@ -48,8 +48,8 @@ impl Going {
 }
 
 impl PathSide for SmallSide {
-    fn tree(&self) -> &HandedTree {
-        self.small.tree()
+    fn tree(&self) -> AnyTree<'_> {
+        AnyTree::Small(self.small.tree())
     }
 
     fn store(&self) -> &TreeStore {
@@ -72,13 +72,14 @@ impl SmallSide {
         let (mut held, mut trusted) = (Vec::new(), Vec::new());
         if main.positions.iter().any(|position| *position != 0) {
             let space = AddressSpace::new(parameters.tags(), 2, parameters.tags());
-            let state = steady_state::fill(&mut slots, &space, History::Random, random);
+            let state =
+                steady_state::fill(&mut slots, &space, (History::Random, Sinking::ByEachPath), random);
             let SteadyState { positions, trusted: waiting } = state;
             let leaves = positions.iter().map(|position| Leaf(u64::from(position - 1)));
             held = tagged(&parameters, main, blocks, random).into_iter().zip(leaves).collect();
             trusted = waiting;
         }
-        let store = TreeStore::new(slots);
+        let store = TreeStore::of_path(slots);
         let for_tree = ChaCha8Rng::from_rng(random);
         let small = SmallTree::over_filled_store(&parameters, &held, Bucket(0), store.clone(), for_tree)
             .map_err(SmallTreeError::from)?;
@@ -127,7 +128,7 @@ impl SmallSide {
 
     /// Serves a block that [it has](Self::has), by its path.
     pub(crate) fn step(&mut self, block: BlockId) -> Result<Step, Failure> {
-        if self.is_too_full() {
+        if self.must_evict() {
             return Ok(Step::TooFull);
         }
         match self.leaving.iter_mut().find(|going| going.block() == block) {

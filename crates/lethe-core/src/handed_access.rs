@@ -1,9 +1,11 @@
 //! Accesses of single blocks whose positions a front end keeps, for the schemes that are its backend.
 
+use crate::condition::Condition;
 use crate::oram::{Oram, OramError};
 use crate::position_map::handed::{Handed, HandedPositions};
 use crate::stash::Stash;
 use crate::words::{BlockId, Leaf};
+use alloc::vec::Vec;
 use core::cell::RefMut;
 
 /// A scheme over a tree whose positions are handed in.
@@ -16,6 +18,9 @@ pub(crate) trait HandedOram: Oram {
 
     /// The stash, and its hard bound in blocks.
     fn stash(&self) -> (RefMut<'_, Stash>, usize);
+
+    /// Its condition.
+    fn condition(&self) -> &Condition;
 
     /// Accesses the block, or a dummy, and lets `serve` read and change the payload.
     async fn access_one(
@@ -81,6 +86,48 @@ pub(crate) fn put_in<O: HandedOram>(
     }
     stash.insert_with(block, leaf, payload);
     Ok(())
+}
+
+/// Lets `serve` read and change the payload of a block, if it is in the stash. It keeps its leaf. Tells whether it was.
+///
+/// # Errors
+/// [`OramError::Torn`].
+pub(crate) fn serve_waiting<O: HandedOram>(
+    oram: &O,
+    block: BlockId,
+    serve: impl FnOnce(&mut [u8]),
+) -> Result<bool, OramError<O::Error>> {
+    oram.condition().check()?;
+    let (mut stash, _) = oram.stash();
+    let found = stash.find(block);
+    if let Some(handle) = found {
+        serve(stash.payload_mut(handle));
+    }
+    Ok(found.is_some())
+}
+
+/// Takes a block out of the stash, if it is there. Returns the leaf that it keeps.
+///
+/// # Errors
+/// [`OramError::Torn`].
+pub(crate) fn take_waiting<O: HandedOram>(
+    oram: &O,
+    block: BlockId,
+    take: impl FnOnce(&mut [u8]),
+) -> Result<Option<Leaf>, OramError<O::Error>> {
+    oram.condition().check()?;
+    let (mut stash, _) = oram.stash();
+    let Some(handle) = stash.find(block) else { return Ok(None) };
+    let leaf = stash.leaf(handle);
+    take(stash.payload_mut(handle));
+    stash.remove(handle);
+    Ok(Some(leaf))
+}
+
+/// The blocks of the stash, with their leaves.
+pub(crate) fn waiting<O: HandedOram>(oram: &O) -> Vec<(BlockId, Leaf)> {
+    let (stash, _) = oram.stash();
+    stash.iter().map(|at| (stash.block(at), stash.leaf(at))).collect()
 }
 
 fn check<O: HandedOram>(oram: &O, block: BlockId, leaf: Leaf) -> Result<(), OramError<O::Error>> {

@@ -102,6 +102,11 @@ impl InFlight {
     /// was placed; it is no longer there.
     pub(crate) fn pin(&mut self, block: BlockId, leaf: Leaf) -> Option<Placed> {
         self.pinned.push((block, leaf));
+        self.take_back(block)
+    }
+
+    /// Takes a block back from the rewrite that placed it: it stays in the stash. Returns where it was placed.
+    pub(crate) fn take_back(&mut self, block: BlockId) -> Option<Placed> {
         self.rewrites.iter_mut().find_map(|Rewrite { placed, .. }| {
             let at = placed.iter().position(|placed| placed.block == block)?;
             Some(placed.swap_remove(at))

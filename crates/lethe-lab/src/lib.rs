@@ -6,6 +6,7 @@ pub mod bench;
 pub mod cosbench;
 #[cfg(target_os = "linux")]
 pub mod enclave;
+mod heading;
 mod line_chart;
 mod markdown;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! A chart of lines over whole numbers, such as the levels of a tree.
 
+use crate::heading::Heading;
 use crate::svg::{Drawing, escaped};
 
 /// A chart of shares, from 0 to 100 per cent, over the numbers from `first` on.
@@ -17,7 +18,6 @@ pub(crate) struct Lines {
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 56.0;
-const TOP: f64 = 62.0;
 const LEGEND_LINE: f64 = 20.0;
 /// Colours that stand out on light and on dark ground.
 const COLOURS: [&str; 6] = ["#2f81f7", "#d97706", "#1a9c5b", "#a371f7", "#cf4b46", "#8c6d46"];
@@ -26,15 +26,16 @@ impl Lines {
     /// The chart as SVG.
     pub(crate) fn svg(&self) -> String {
         let numbers = self.lines.iter().map(|(_, shares)| shares.len()).max().unwrap_or(1).max(2);
+        let heading = Heading::new(&self.title, &self.what);
+        let top = heading.height();
         let x = |nth: usize| LEFT + WIDTH * nth as f64 / (numbers - 1) as f64;
-        let y = |share: f64| TOP + HEIGHT * (1.0 - share.clamp(0.0, 1.0));
-        let bottom = TOP + HEIGHT;
+        let y = |share: f64| top + HEIGHT * (1.0 - share.clamp(0.0, 1.0));
+        let bottom = top + HEIGHT;
         let (width, height) = (LEFT + WIDTH + 24.0, bottom + 60.0 + LEGEND_LINE * self.lines.len() as f64);
         let label = escaped(&format!("{}: {}", self.title, self.what));
         let styles = ".axis{stroke:#768390}.grid{stroke:#768390;opacity:.3}.line{fill:none;stroke-width:2}";
         let mut drawn = Drawing::new([width, height], &label, styles);
-        drawn.title(LEFT, &escaped(&self.title));
-        drawn.line(format!("<text x=\"{LEFT}\" y=\"42\">{}</text>", escaped(&self.what)));
+        heading.draw(LEFT, &mut drawn);
         for tenth in (0..=10).step_by(2) {
             let (y, class) = (y(f64::from(tenth) / 10.0), if tenth == 0 { "axis" } else { "grid" });
             drawn.line(format!(

@@ -9,6 +9,8 @@ pub struct Cache {
     lines: Vec<Entry>,
     ways: usize,
     sets: u64,
+    /// The line that was written last.
+    written: Option<Line>,
 }
 
 /// A line of the cache and whether it is dirty, in a word; 0 is an empty place.
@@ -70,7 +72,7 @@ impl Cache {
         if !sets.is_power_of_two() || sets * set_bytes != bytes {
             return Err(CacheShape { bytes, ways });
         }
-        Ok(Cache { lines: vec![Entry::default(); sets as usize * ways], ways, sets })
+        Ok(Cache { lines: vec![Entry::default(); sets as usize * ways], ways, sets, written: None })
     }
 
     /// The number of sets.
@@ -87,6 +89,9 @@ impl Cache {
 
     /// Accesses a line, which is the most recently used one of its set from then on.
     pub fn access(&mut self, line: Line, writes: bool) -> CacheAccess {
+        if writes {
+            self.written = Some(line);
+        }
         let set = self.set_mut(line);
         if let Some(place) = set.iter().position(|entry| entry.line() == Some(line)) {
             let entry = Entry::new(line, set[place].is_dirty() || writes);
@@ -110,6 +115,14 @@ impl Cache {
     pub fn dirty_victim(&self, set: u64) -> Option<Line> {
         let victim = self.last(set);
         victim.line().filter(|_| victim.is_dirty())
+    }
+
+    /// The line that was written last, if it is there and dirty.
+    pub fn last_written(&self) -> Option<Line> {
+        let line = self.written?;
+        let set = self.set_of(line) as usize * self.ways;
+        let entry = self.lines[set..set + self.ways].iter().find(|entry| entry.line() == Some(line))?;
+        entry.is_dirty().then_some(line)
     }
 
     /// The set of a line.
@@ -173,7 +186,9 @@ mod tests {
         cache.clean(Line(0));
         assert_eq!(cache.access(Line(8), false).victim, Some(Victim { line: Line(0), is_dirty: false }));
         cache.clean(Line(100));
+        assert_eq!(cache.last_written(), None, "it left");
         cache.access(Line(4), true);
+        assert_eq!(cache.last_written(), Some(Line(4)));
         cache.access(Line(8), false);
         assert_eq!(cache.dirty_victim(0), Some(Line(4)), "a write makes it dirty again");
     }

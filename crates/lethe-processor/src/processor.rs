@@ -5,9 +5,12 @@
 //! fetched; a load that misses, so many cycles after its line is there. A store is done like any other instruction: its line
 //! is fetched meanwhile. A fetch stops while the memory owes too many lines of stores and of lines written back.
 
+mod rounds;
+
 use crate::cache::{Cache, Victim};
 use crate::trace::{Kind, Miss};
 use crate::units::{Cycle, Line};
+use rounds::{Flow, Instruction, Rounds};
 use std::collections::VecDeque;
 
 /// The shape of a processor.
@@ -67,7 +70,7 @@ pub enum Next {
     Request(Request),
     /// It can go on only when the memory has answered a request that was made.
     Waits,
-    /// It makes no request before the cycle that was given.
+    /// It makes no request before the cycle, or the count of instructions, that was given.
     Reached,
     /// It has retired its last instruction in this cycle.
     Done(Cycle),
@@ -81,25 +84,13 @@ pub struct Processor<T> {
     trace: T,
     /// The instructions before the next miss, and the miss.
     next: Option<(u32, Miss)>,
-    /// The instructions that were fetched and have not retired, oldest first.
-    buffer: VecDeque<Instruction>,
+    flow: Flow,
+    rounds: Rounds,
     /// Requests for lines that leave the cache, to be made before anything else.
     leaving: VecDeque<Victim>,
-    /// The turn of the last fetch, and of the last retirement: `width` turns are a cycle.
-    fetched: u64,
-    retired: u64,
     requests: u64,
     posted: Posted,
     counts: Counts,
-}
-
-/// An instruction in the reorder buffer.
-#[derive(Clone, Copy, Debug)]
-enum Instruction {
-    /// It is done at this cycle.
-    Done(u64),
-    /// It is done when the request with this number is answered.
-    Waits(u64),
 }
 
 /// The requests for which no instruction waits.
@@ -136,10 +127,9 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
             cache,
             trace,
             next,
-            buffer: VecDeque::with_capacity(shape.reorder_buffer),
+            flow: Flow { buffer: VecDeque::with_capacity(shape.reorder_buffer), ..Flow::default() },
+            rounds: Rounds::new(shape.width, shape.reorder_buffer),
             leaving: VecDeque::new(),
-            fetched: 0,
-            retired: 0,
             requests: 0,
             posted: Posted::default(),
             counts: Counts::default(),
@@ -168,46 +158,74 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
 
     /// Goes on to the next request, or to the first fetch that comes no earlier than `limit`.
     pub fn advance_to(&mut self, limit: Cycle) -> Next {
+        self.advance_within(limit, u64::MAX)
+    }
+
+    /// Goes on to the next request, or until it has fetched so many instructions in all.
+    pub fn advance_to_fetch(&mut self, instructions: u64) -> Next {
+        self.advance_within(Cycle(u64::MAX), instructions)
+    }
+
+    /// The cycle of the last fetch.
+    pub fn now(&self) -> Cycle {
+        Cycle(self.flow.fetched / self.shape.width)
+    }
+
+    fn advance_within(&mut self, limit: Cycle, instructions: u64) -> Next {
         let limit = limit.0.saturating_mul(self.shape.width);
         loop {
-            if !self.leaving.is_empty() {
-                if self.posted.owed == self.shape.posted {
-                    return Next::Waits;
-                }
-                if let Some(Victim { line, is_dirty }) = self.leaving.pop_front() {
-                    let reason = if is_dirty { Reason::WriteBack } else { Reason::GiveBack };
-                    return Next::Request(self.post(line, reason));
-                }
+            if let Some(next) = self.step(limit, instructions) {
+                return next;
             }
-            if self.fetched.max(self.posted.room.saturating_mul(self.shape.width)) >= limit {
-                return Next::Reached;
+        }
+    }
+
+    /// Fetches an instruction, or a whole number of rounds, before the turn `limit`, unless so many were fetched. Returns what whoever
+    /// drives the processor has to know.
+    fn step(&mut self, limit: u64, instructions: u64) -> Option<Next> {
+        if !self.leaving.is_empty() {
+            if self.posted.owed == self.shape.posted {
+                return Some(Next::Waits);
             }
-            if self.buffer.len() == self.shape.reorder_buffer && !self.retire() {
-                return Next::Waits;
+            if let Some(Victim { line, is_dirty }) = self.leaving.pop_front() {
+                let reason = if is_dirty { Reason::WriteBack } else { Reason::GiveBack };
+                return Some(Next::Request(self.post(line, reason)));
             }
-            match self.next {
-                Some((0, miss)) => {
-                    let is_full = self.posted.owed == self.shape.posted;
-                    if miss.kind == Kind::Store && is_full {
-                        return Next::Waits;
-                    }
-                    self.next = self.trace.next().map(|miss| (miss.instructions, miss));
-                    if let Some(request) = self.memory_instruction(miss) {
-                        return Next::Request(request);
-                    }
+        }
+        let room = self.posted.room.saturating_mul(self.shape.width);
+        let left_to_fetch = instructions.saturating_sub(self.counts.instructions);
+        if self.flow.fetched.max(room) >= limit || left_to_fetch == 0 && self.next.is_some() {
+            return Some(Next::Reached);
+        }
+        if self.flow.buffer.len() == self.shape.reorder_buffer && !self.retire() {
+            return Some(Next::Waits);
+        }
+        match self.next {
+            Some((0, miss)) => {
+                let is_full = self.posted.owed == self.shape.posted;
+                if miss.kind == Kind::Store && is_full {
+                    return Some(Next::Waits);
                 }
-                Some((left, miss)) => {
-                    self.next = Some((left - 1, miss));
-                    let done = self.fetch() + self.shape.pipeline;
-                    self.buffer.push_back(Instruction::Done(done));
-                }
-                None if self.buffer.is_empty() => return Next::Done(Cycle(self.retired / self.shape.width)),
-                None => {
-                    if !self.retire() {
-                        return Next::Waits;
-                    }
-                }
+                self.next = self.trace.next().map(|miss| (miss.instructions, miss));
+                self.memory_instruction(miss).map(Next::Request)
             }
+            Some((left, miss)) => {
+                let may_skip = left_to_fetch >= u64::from(left);
+                let skipped = if may_skip { self.rounds.skip(&mut self.flow, left, room, limit) } else { 0 };
+                if skipped > 0 {
+                    self.counts.instructions += u64::from(skipped);
+                    self.next = Some((left - skipped, miss));
+                    return None;
+                }
+                self.next = Some((left - 1, miss));
+                let done = self.fetch() + self.shape.pipeline;
+                self.flow.buffer.push_back(Instruction::Done(done));
+                None
+            }
+            None if self.flow.buffer.is_empty() => {
+                Some(Next::Done(Cycle(self.flow.retired / self.shape.width)))
+            }
+            None => (!self.retire()).then_some(Next::Waits),
         }
     }
 
@@ -222,7 +240,7 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         }
         let done = Instruction::Done(at.0 + self.shape.pipeline);
         let is_it = |instruction: &&mut Instruction| matches!(instruction, Instruction::Waits(number) if *number == request.number);
-        if let Some(instruction) = self.buffer.iter_mut().find(is_it) {
+        if let Some(instruction) = self.flow.buffer.iter_mut().find(is_it) {
             *instruction = done;
         }
     }
@@ -235,20 +253,20 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
         let gives_back = self.shape.gives_back;
         self.leaving.extend(access.victim.filter(|victim| victim.is_dirty || gives_back));
         match (miss.kind, access.is_hit) {
-            (Kind::Store, true) => self.buffer.push_back(done),
+            (Kind::Store, true) => self.flow.buffer.push_back(done),
             (Kind::Load, true) => {
                 let done = cycle + self.shape.pipeline + self.shape.cache;
-                self.buffer.push_back(Instruction::Done(done));
+                self.flow.buffer.push_back(Instruction::Done(done));
             }
             (Kind::Store, false) => {
-                self.buffer.push_back(done);
+                self.flow.buffer.push_back(done);
                 self.counts.stores += 1;
                 return Some(self.post(miss.line, Reason::Store));
             }
             (Kind::Load, false) => {
                 self.counts.loads += 1;
                 let request = self.request(miss.line, Reason::Load);
-                self.buffer.push_back(Instruction::Waits(request.number));
+                self.flow.buffer.push_back(Instruction::Waits(request.number));
                 return Some(request);
             }
         }
@@ -264,24 +282,25 @@ impl<T: Iterator<Item = Miss>> Processor<T> {
     fn request(&mut self, line: Line, reason: Reason) -> Request {
         let number = self.requests;
         self.requests += 1;
-        let at = Cycle(self.posted.room.max(self.fetched / self.shape.width));
+        let at = Cycle(self.posted.room.max(self.flow.fetched / self.shape.width));
         Request { number, at, line, reason }
     }
 
     /// Fetches an instruction, and returns its cycle.
     fn fetch(&mut self) -> u64 {
         self.counts.instructions += 1;
-        self.fetched = (self.fetched + 1).max(self.posted.room * self.shape.width);
-        self.fetched / self.shape.width
+        self.flow.fetched = (self.flow.fetched + 1).max(self.posted.room * self.shape.width);
+        self.flow.fetched / self.shape.width
     }
 
     /// Retires the oldest instruction, if it is known when it is done. Whatever is fetched next comes no earlier.
     fn retire(&mut self) -> bool {
-        let Some(Instruction::Done(done)) = self.buffer.front() else { return false };
-        self.retired = (self.retired + 1).max((done + 1) * self.shape.width);
-        self.buffer.pop_front();
+        let Some(Instruction::Done(done)) = self.flow.buffer.front() else { return false };
+        self.flow.retired = (self.flow.retired + 1).max((done + 1) * self.shape.width);
+        self.flow.buffer.pop_front();
         // The place is free from the cycle on in which the instruction retires.
-        self.fetched = self.fetched.max((self.retired / self.shape.width) * self.shape.width - 1);
+        self.flow.fetched =
+            self.flow.fetched.max((self.flow.retired / self.shape.width) * self.shape.width - 1);
         true
     }
 }

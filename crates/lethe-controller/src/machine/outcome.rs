@@ -2,6 +2,7 @@
 
 use crate::counts::Counts;
 use crate::pattern::Tree;
+use crate::tree::store::MovedSlots;
 use lethe_core::oram::OramError;
 use lethe_core::words::Leaf;
 use lethe_dram::{Counts as Work, DramError, Energy};
@@ -29,7 +30,7 @@ pub enum RunError {
 }
 
 /// A path as the watcher of the memory's bus sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownPath {
     /// The cycle at which it begins.
     pub start: Cycle,
@@ -39,6 +40,10 @@ pub struct ShownPath {
     pub tree: Tree,
     /// The path.
     pub leaf: Leaf,
+    /// True if it is an eviction that moves other blocks than an access.
+    pub evicts: bool,
+    /// The slots that were moved, if not those of the whole path: in Ring ORAM.
+    pub slots: Option<Box<MovedSlots>>,
 }
 
 /// The result of a run.

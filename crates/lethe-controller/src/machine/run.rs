@@ -7,14 +7,27 @@ use crate::counts::PathKind;
 use crate::early_write_back::EarlyWriteBack;
 use crate::memory_side::{Ahead, Want};
 use crate::pace::Last;
-use crate::path_side::{PathSide, Step};
+use crate::path_side::Step;
+use crate::path_timer::Moved;
 use crate::pattern::Tree;
 use crate::small_side::SmallSide;
-use lethe_core::words::BlockId;
+use crate::tree::store::MovedSlots;
+use crate::tree_scheme::TreeScheme;
+use lethe_core::words::{BlockId, Leaf};
 use lethe_processor::processor::{Next, Processor, Reason, Request};
 use lethe_processor::trace::Miss;
 use lethe_processor::units::Cycle;
 use std::collections::VecDeque;
+
+/// The outcome of waiting for a request.
+enum Received {
+    /// A request came, or the processor waits for one that is there.
+    Request,
+    /// The program ended.
+    End(Cycle),
+    /// So many instructions were fetched in this cycle that a dummy is due.
+    Fetched(Cycle),
+}
 
 /// A machine at work.
 pub(super) struct Run<'a, T, W> {
@@ -26,16 +39,18 @@ pub(super) struct Run<'a, T, W> {
     /// Requests that were made and not answered, in their order.
     queue: VecDeque<Request>,
     early: Option<EarlyWriteBack>,
+    /// Instructions that had been fetched when the last path began.
+    fetched: u64,
     watch: W,
 }
 
 impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     pub(super) fn new(machine: &'a mut State, processor: Processor<T>, watch: W) -> Self {
         let (configuration, begin) = (&machine.configuration, machine.last.end);
-        let early = configuration
-            .early_write_backs
-            .then(|| EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping));
-        Run { machine, processor, begin, queue: VecDeque::new(), early, watch }
+        let early = configuration.early_write_backs.then(|| {
+            EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping, configuration.early_line)
+        });
+        Run { machine, processor, begin, queue: VecDeque::new(), early, fetched: 0, watch }
     }
 
     pub(super) fn finish(mut self) -> Result<Outcome, RunError> {
@@ -46,7 +61,7 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
             if self.machine.faults.has(Fault::EarlyWorkComesEarly) {
                 dummy = self.early_fault(start, dummy);
             }
-            if self.machine.memory.is_too_full(tree) {
+            if self.machine.memory.must_evict(tree) {
                 let step = self.machine.memory.evict(tree)?;
                 self.path(start, tree, step, None)?;
                 continue;
@@ -60,11 +75,11 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
                     self.serve(start.max(request.at))?;
                 }
                 (_, Some(dummy)) => self.fill(dummy, tree)?,
-                (_, None) => {
-                    if let Some(end) = self.receive(Cycle(u64::MAX))? {
-                        break end;
-                    }
-                }
+                (_, None) => match self.receive_next()? {
+                    Received::Request => {}
+                    Received::End(end) => break end,
+                    Received::Fetched(at) => self.fill(start.max(at), tree)?,
+                },
             }
         };
         let (work, energy) = self.machine.timer.work(Cycle(self.begin.0 + cycles.0));
@@ -88,30 +103,45 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         if line.is_some() { Some(last.end) } else { dummy }
     }
 
-    /// Takes the requests in that are made before a cycle, and answers those at once that need no path. Without a limit it takes
-    /// one. Returns the end of the program, if it has come.
+    /// Takes the requests in that are made before a cycle. Returns the end of the program, if it has come.
     fn receive(&mut self, limit: Cycle) -> Result<Option<Cycle>, RunError> {
         loop {
             match self.processor.advance_to(Cycle(limit.0 - self.begin.0)) {
-                Next::Request(mut request) => {
-                    request.at.0 += self.begin.0;
-                    self.machine.check(request.line)?;
-                    // Requests for a line are answered in their order.
-                    let waits = self.queue.iter().any(|other| other.line == request.line);
-                    if !(waits && self.want(&request) == Want::PutIn) && self.is_answered(&request)? {
-                        self.answer_at_once(&request, request.at);
-                    } else {
-                        self.queue.push_back(request);
-                    }
-                    if limit == Cycle(u64::MAX) {
-                        return Ok(None);
-                    }
-                }
+                Next::Request(request) => self.take_in(request)?,
                 Next::Waits | Next::Reached => return Ok(None),
                 Next::Done(end) if self.queue.is_empty() => return Ok(Some(end)),
                 Next::Done(_) => return Ok(None),
             }
         }
+    }
+
+    /// Takes the next request in, unless the program ends before or so many instructions are fetched that a dummy is due.
+    fn receive_next(&mut self) -> Result<Received, RunError> {
+        let rest = self.machine.configuration.pace.instructions();
+        let limit = rest.map_or(u64::MAX, |rest| self.fetched.saturating_add(rest));
+        Ok(match self.processor.advance_to_fetch(limit) {
+            Next::Request(request) => {
+                self.take_in(request)?;
+                Received::Request
+            }
+            Next::Reached => Received::Fetched(Cycle(self.begin.0 + self.processor.now().0)),
+            Next::Done(end) if self.queue.is_empty() => Received::End(end),
+            Next::Done(_) | Next::Waits => Received::Request,
+        })
+    }
+
+    /// Takes a request in, and answers it at once if it needs no path.
+    fn take_in(&mut self, mut request: Request) -> Result<(), RunError> {
+        request.at.0 += self.begin.0;
+        self.machine.check(request.line)?;
+        // Requests for a line are answered in their order.
+        let waits = self.queue.iter().any(|other| other.line == request.line);
+        if !(waits && self.want(&request) == Want::PutIn) && self.is_answered(&request)? {
+            self.answer_at_once(&request, request.at);
+        } else {
+            self.queue.push_back(request);
+        }
+        Ok(())
     }
 
     /// Serves a request without a path, if it needs none.
@@ -168,8 +198,8 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
         let want = self.want(&request);
         match self.machine.memory.step(BlockId(request.line.0), want)? {
             Step::Answered => self.answered(start, nth),
-            // A background eviction comes first.
-            Step::TooFull if self.machine.memory.is_too_full(tree) => Ok(()),
+            // An eviction comes first.
+            Step::TooFull if self.machine.memory.must_evict(tree) => Ok(()),
             Step::TooFull => self.fill(start, tree),
             step => self.path(start, tree, step, Some(nth)),
         }
@@ -239,22 +269,26 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
     /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that waits.
     fn path(&mut self, start: Cycle, tree: Tree, step: Step, nth: Option<usize>) -> Result<(), RunError> {
         let Step::Path { leaf, kind } = step else { return Ok(()) };
-        let State { memory, timer, last, pattern, faults, .. } = &mut *self.machine;
+        self.fetched = self.processor.counts().instructions;
+        let State { memory, timer, last, pattern, faults, configuration, .. } = &mut *self.machine;
         let is_late = matches!(kind, PathKind::PosMap(_)) && faults.has(Fault::PosMapComesLater);
         let start = Cycle(start.0 + if is_late { 64 } else { 0 });
-        let refusals = memory.main.tree().index_refusals();
+        let refusals = memory.main.oram.tree().index_refusals();
         memory.main.counts.add_path(tree, kind);
-        let times = timer.path(start, tree, leaf)?;
-        if kind != PathKind::Background {
+        let slots = memory.main.store.take_moved().map(Box::new);
+        let times = timer.step(start, tree, moved(leaf, kind.is_eviction(), slots.as_deref()))?;
+        if !kind.is_eviction() {
             memory.write_back(tree)?;
         }
         *last = Last { start, end: times.written };
         pattern.pass();
-        (self.watch)(ShownPath { start, end: times.written, tree, leaf });
-        if faults.has(Fault::FullSetShows) && memory.main.tree().index_refusals() > refusals {
-            let (start, end) = (last.end, timer.path(last.end, tree, leaf)?.written);
+        // In Path ORAM an eviction is a path like any other.
+        let evicts = kind.is_eviction() && configuration.oram.scheme != TreeScheme::Path;
+        (self.watch)(ShownPath { start, end: times.written, tree, leaf, evicts, slots });
+        if faults.has(Fault::FullSetShows) && memory.main.oram.tree().index_refusals() > refusals {
+            let (start, end) = (last.end, timer.step(last.end, tree, Moved::Access(leaf))?.written);
             *last = Last { start, end };
-            (self.watch)(ShownPath { start, end, tree, leaf });
+            (self.watch)(ShownPath { start, end, tree, leaf, evicts: false, slots: None });
         }
         if let Some(nth) = nth.filter(|_| kind == PathKind::Data)
             && let Some(request) = self.queue.remove(nth)
@@ -262,5 +296,14 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
             self.answer(&request, times.read);
         }
         Ok(())
+    }
+}
+
+/// The blocks that a step moves: those of a path, or of slots one by one.
+pub(super) fn moved(leaf: Leaf, evicts: bool, slots: Option<&MovedSlots>) -> Moved<'_> {
+    match slots {
+        Some(slots) => Moved::Slots(slots),
+        None if evicts => Moved::Eviction(leaf),
+        None => Moved::Access(leaf),
     }
 }

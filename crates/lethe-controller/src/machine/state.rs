@@ -2,7 +2,8 @@
 
 use super::fault::Faults;
 use super::outcome::RunError;
-use crate::configuration::{Configuration, ConfigurationError};
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
 use crate::hierarchy::Hierarchy;
 use crate::pace::Last;
 use crate::path_timer::PathTimer;
@@ -52,12 +53,15 @@ impl State {
         PathTimer::new(configuration).map(drop)
     }
 
-    /// The block of a line.
+    /// The block of a line of the cache.
     ///
     /// # Errors
     /// [`RunError::Line`].
     pub(super) fn check(&self, line: Line) -> Result<BlockId, RunError> {
-        let lines = self.configuration.oram.user_blocks;
-        if line.0 < lines { Ok(BlockId(line.0)) } else { Err(RunError::Line { line: line.0, lines }) }
+        let Configuration { oram, block_lines, .. } = &self.configuration;
+        if line.0 < oram.user_blocks {
+            return Ok(BlockId(line.0));
+        }
+        Err(RunError::Line { line: line.0 * block_lines, lines: oram.user_blocks * block_lines })
     }
 }

@@ -2,9 +2,11 @@
 //! the rate and the leaves say, and nothing else.
 
 mod mutants;
+mod schedule;
 
 use super::*;
 use crate::configuration::Scheme;
+use crate::early_write_back::EarlyLine;
 use crate::hierarchy::Hierarchy;
 use crate::memory_side::TreeParts;
 use crate::pace::Last;
@@ -13,6 +15,7 @@ use crate::path_timer::PathTimer;
 use crate::pattern::Tree;
 use crate::small_tree::SmallTreeConfiguration;
 use crate::tree::steady_state::History;
+use crate::tree_scheme::{Headers, TreeScheme};
 use lethe_core::schemes::freecursive::TrustedHits;
 use lethe_core::testing::oblivious::statistics::{ALARM_LOG2, Finding, uniform};
 use lethe_core::words::{BlockId, Leaf};
@@ -38,7 +41,7 @@ fn machine(configuration: &Configuration) -> Machine {
     Machine::new(configuration.clone(), Contents::Steady(History::Random), 1).expect("a sound configuration")
 }
 
-const SCHEMES: [Scheme; 10] = [
+const SCHEMES: [Scheme; 12] = [
     Scheme::Baseline,
     Scheme::IrAlloc,
     Scheme::IrStash,
@@ -49,6 +52,8 @@ const SCHEMES: [Scheme; 10] = [
     Scheme::LlcDDwb,
     Scheme::LlcDStashAllocDwb,
     Scheme::Rho,
+    Scheme::Raw,
+    Scheme::Ring,
 ];
 
 /// Programs that could hardly differ more.
@@ -91,7 +96,7 @@ proptest! {
     fn a_run_answers_all_that_the_processor_asks_under_every_option(
         scheme in prop::sample::select(&SCHEMES[..]),
         hits in prop::sample::select(&[None, Some(TrustedHits::ReadThePath), Some(TrustedHits::StashAnswers)][..]),
-        pace in prop::sample::select(&[Pace::Free, Pace::FromStart(2000), Pace::FromEnd(500), Pace::Idle(250)][..]),
+        pace in prop::sample::select(&[Pace::Free, Pace::FromStart(2000), Pace::FromEnd(500), Pace::Idle(250), Pace::Instructions(400)][..]),
         misses in prop::collection::vec((0u32..400, any::<bool>(), 0u64..2 << LEVELS), 1..150),
         warm_up in 0u64..40,
     ) {
@@ -125,6 +130,8 @@ proptest! {
         }
         prop_assert_eq!(outcome.counts.paths(), shown.len() as u64);
         prop_assert!(trees_follow_the_pattern(&configuration, &shown));
+        let Counts { evictions, reshuffles, .. } = outcome.counts;
+        prop_assert_eq!(evictions + reshuffles, shown.iter().filter(|path| path.evicts).count() as u64);
         prop_assert_eq!(outcome.counts.fresh, 0, "every block is in the tree");
         let (again, shown_again) = run();
         prop_assert_eq!((again.cycles, again.counts, shown_again), (outcome.cycles, outcome.counts, shown));
@@ -149,7 +156,8 @@ fn a_block_is_in_the_main_tree_or_in_the_small_one_and_never_in_both() {
                 machine.run(program(program_of, 400, 1), 100, |_| ()).unwrap().counts;
             (hits_there, left) = (hits_there + small_hits, left + leaving);
             let Hierarchy { main, small } = machine.state.memory;
-            let (TreeParts { mut slots, positions, trusted }, small) = (main.into_parts(), small.unwrap());
+            let (TreeParts { mut slots, positions, trusted, .. }, small) =
+                (main.into_parts(), small.unwrap());
             let trusted: BTreeSet<BlockId> = trusted.into_iter().map(|(block, _)| block).collect();
             for block in (0..configuration.oram.user_blocks).map(BlockId) {
                 let leaf = Leaf(u64::from(positions[block.0 as usize]) - 1);
@@ -211,16 +219,18 @@ fn paths_at_their_rate(configuration: &Configuration, program_of: Program, misse
     shown
 }
 
-/// Tells whether the second account finds anything that does not follow from the leaves, the rate and the pattern.
+/// Tells whether the second account finds anything that does not follow from the leaves, the rate, the pattern and the schedule.
 fn is_found_out(configuration: &Configuration, shown: &[ShownPath]) -> bool {
     let (mut timer, mut last) = (PathTimer::new(configuration).unwrap(), Last::default());
     let cycles_follow = shown.iter().all(|path| {
         let start = configuration.pace.next(last);
-        let end = timer.path(start, path.tree, path.leaf).unwrap().written;
+        let moved = run::moved(path.leaf, path.evicts, path.slots.as_deref());
+        let end = timer.step(start, path.tree, moved).unwrap().written;
         last = Last { start, end };
         (path.start, path.end) == (start, end)
     });
-    !(cycles_follow && trees_follow_the_pattern(configuration, shown))
+    let evictions_follow = schedule::is_followed(configuration, shown);
+    !(cycles_follow && evictions_follow && trees_follow_the_pattern(configuration, shown))
 }
 
 /// The leaves of a tree's paths, as bits of which `width` count, from the root on.
@@ -229,7 +239,7 @@ fn leaves_of(configuration: &Configuration, shown: &[ShownPath], tree: Tree, wid
         (Tree::Small, Some(small)) => small.levels,
         _ => LEVELS,
     };
-    let of_tree = shown.iter().filter(|path| path.tree == tree);
+    let of_tree = shown.iter().filter(|path| path.tree == tree && !path.evicts);
     of_tree.map(|path| path.leaf.0 >> (levels - 1 - width)).collect()
 }
 
@@ -286,6 +296,31 @@ fn a_tree_top_that_saves_paths_shows_by_their_leaves_that_a_block_came_again_soo
     }
 }
 
+/// A program that rests for long fetches as it rests; one that waits for its lines does not.
+#[test]
+fn a_rate_of_instructions_has_a_dummy_for_so_many_that_are_fetched() {
+    for scheme in [Scheme::Baseline, Scheme::IrDwb, Scheme::Ring] {
+        let run = |program_of: Program| {
+            let configuration = configuration(scheme, Pace::Instructions(4000));
+            machine(&configuration).run(program(program_of, 200, 1), 0, |_| ()).expect("it ends").counts
+        };
+        let Counts { dummy, early, reshuffles, evictions, .. } = run(Program::Writes);
+        let turns = dummy + early + reshuffles + evictions;
+        assert!((900..=1500).contains(&turns), "{scheme:?}: {turns} in 200 times 30,000 instructions");
+        assert_eq!(run(Program::Random).dummy, 0, "{scheme:?}");
+    }
+}
+
+/// The authors' own choice of the line for a dummy.
+#[test]
+fn the_line_that_was_written_last_is_written_back_in_the_place_of_a_dummy() {
+    let mut configuration = configuration(Scheme::IrDwb, Pace::FromEnd(500));
+    configuration.early_line = EarlyLine::WrittenLast;
+    let counts = machine(&configuration).run(program(Program::Writes, 50, 1), 0, |_| ()).unwrap().counts;
+    // Each store has its line written long before the next comes.
+    assert!((45..=50).contains(&counts.early_lines), "{counts:?}");
+}
+
 #[test]
 fn the_account_finds_a_turn_that_was_skipped_or_came_early() {
     let configuration = configuration(Scheme::Baseline, Pace::FromEnd(700));
@@ -297,4 +332,82 @@ fn the_account_finds_a_turn_that_was_skipped_or_came_early() {
     let mut early = shown;
     early[100].start.0 -= 4;
     assert!(is_found_out(&configuration, &early));
+}
+
+/// RAW ORAM's headers on the trusted side: an access writes nothing, and moves a sixth less.
+#[test]
+fn an_access_of_raw_oram_writes_the_headers_that_are_in_memory_and_nothing_else() {
+    let mut configuration = configuration(Scheme::Raw, Pace::Free);
+    let levels = u64::from(LEVELS - configuration.oram.top_levels);
+    for (headers, of_access) in [(Headers::InMemory, [6, 1]), (Headers::OnChip, [5, 0])] {
+        configuration.oram.scheme = TreeScheme::Raw { eviction_rate: 5, headers };
+        let outcome = machine(&configuration).run(program(Program::Random, 500, 1), 0, |_| ()).unwrap();
+        let evictions = outcome.counts.evictions;
+        let accesses = outcome.counts.paths() - evictions;
+        assert_eq!((evictions, outcome.counts.background), (accesses / 5, 0));
+        let moved = of_access.map(|blocks| levels * (accesses * blocks + evictions * of_access[0]));
+        assert_eq!([outcome.work.reads, outcome.work.writes], moved);
+    }
+}
+
+/// Neighbours share a block: the second of two lines is in the cache when it is wanted.
+#[test]
+fn blocks_of_several_lines_bring_the_neighbours_and_move_as_many_lines_a_bucket() {
+    for scheme in [Scheme::Baseline, Scheme::IrOram, Scheme::Raw, Scheme::LlcD] {
+        let one = configuration(scheme, Pace::FromEnd(500));
+        let of_four = one.clone().with_block_lines(4);
+        let run = |configuration: &Configuration| {
+            let every_line =
+                (0..400).map(|line| Miss { instructions: 9, kind: Kind::Load, line: Line(line) });
+            machine(configuration).run(every_line, 0, |_| ()).expect("it ends")
+        };
+        let [narrow, wide] = [&one, &of_four].map(run);
+        assert_eq!((narrow.processor.loads, wide.processor.loads), (400, 100), "{scheme:?}");
+        let memory = one.oram.levels - one.oram.top_levels;
+        assert_eq!(memory, of_four.oram.levels - of_four.oram.top_levels, "as much of the tree is in memory");
+        assert_eq!(of_four.path_blocks().unwrap(), 4 * one.path_blocks().unwrap());
+    }
+}
+
+/// Ring ORAM: a slot of each bucket is read, and every A accesses Z slots of each bucket of a path, and all are written.
+#[test]
+fn an_access_of_ring_oram_reads_a_slot_of_each_bucket() {
+    for metadata in [Headers::OnChip, Headers::InMemory] {
+        let mut configuration = configuration(Scheme::Ring, Pace::Free);
+        configuration.oram.scheme = TreeScheme::Ring { eviction_rate: 8, reads: 12, slots: 12, metadata };
+        slots_are_moved(&configuration, u64::from(metadata == Headers::InMemory));
+    }
+}
+
+/// Metadata take a block more of each bucket that is read or written.
+fn slots_are_moved(configuration: &Configuration, metadata: u64) {
+    let levels = u64::from(LEVELS - configuration.oram.top_levels);
+    let mut shown = Vec::new();
+    let outcome = machine(configuration).run(program(Program::Random, 2000, 1), 0, |path| shown.push(path));
+    let Outcome { counts, work, .. } = outcome.unwrap();
+    let accesses = counts.paths() - counts.evictions - counts.reshuffles;
+    assert_eq!((counts.evictions, counts.background), (accesses / 8, 0));
+    let moved = || shown.iter().flat_map(|path| &path.slots);
+    let written: u64 = moved().map(|moved| moved.written.len() as u64).sum();
+    assert_eq!(work.writes, (12 + metadata) * written + metadata * levels * accesses);
+    assert!(moved().all(|moved| match moved.written.len() as u64 {
+        0 => moved.read.len() as u64 == levels,
+        buckets => moved.read.len() as u64 <= 8 * buckets + 3,
+    }));
+    let read: u64 = moved().map(|moved| moved.read.len() as u64).sum();
+    assert_eq!(work.reads + work.forwarded, read + metadata * (levels * accesses + written));
+}
+
+#[test]
+fn a_tree_of_another_scheme_refuses_what_is_path_oram_s() {
+    let refused = |change: fn(&mut Configuration)| {
+        for scheme in [Scheme::Raw, Scheme::Ring] {
+            let mut bad = configuration(scheme, Pace::Free);
+            change(&mut bad);
+            assert!(matches!(Machine::check(&bad), Err(ConfigurationError::PathAlone)), "{bad:?}");
+        }
+    };
+    refused(|bad| bad.oram.sizes = vec![(6, 7, 2)]);
+    refused(|bad| bad.oram.hits = TrustedHits::AnswerAtOnce);
+    refused(|bad| bad.small_tree = Some(SmallTreeConfiguration::beside(LEVELS)));
 }

@@ -1,10 +1,13 @@
 //! A tree with its first contents, which several machines can begin with.
 
+use super::filled_ring;
 use super::settle::settle;
 use super::slots::Slots;
-use super::steady_state::{self, History, SteadyState};
-use crate::configuration::{ConfigurationError, OramConfiguration};
+use super::steady_state::{self, History, Sinking, SteadyState};
+use crate::configuration_error::ConfigurationError;
 use crate::memory_side::{MemorySide, TreeParts};
+use crate::oram_configuration::OramConfiguration;
+use lethe_core::schemes::freecursive::BackendParameters;
 use lethe_core::words::Level;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -23,27 +26,34 @@ pub enum Contents {
 }
 
 /// A tree with its contents: of 25 levels it takes 1.3 GiB.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FilledTree(TreeParts);
 
 impl FilledTree {
-    /// Draws a tree for an ORAM, and lets what is too much for the trusted side sink. The same seed gives the same tree.
+    /// Draws a tree for an ORAM, and lets what is too much for the trusted side sink. The same seed gives the same tree. Blocks of a
+    /// Ring ORAM are as deep as there is room, whatever the history: what it moves does not depend on where they are.
     ///
     /// # Errors
     /// [`ConfigurationError`].
     pub fn draw(oram: &OramConfiguration, contents: Contents, seed: u64) -> Result<Self, ConfigurationError> {
         let parameters = oram.parameters()?;
+        if let BackendParameters::Ring(ring) = &parameters.tree {
+            return Ok(FilledTree(filled_ring::draw(ring, contents != Contents::Empty, seed)));
+        }
         let space = parameters.address_space();
         let top = oram.top_levels;
-        let mut slots = Slots::new(Level(top), &parameters.tree.blocks()[top as usize..]);
+        let mut slots = Slots::new(Level(top), &oram.blocks()?[top as usize..]);
         let mut random = ChaCha8Rng::seed_from_u64(!seed);
         let SteadyState { positions, trusted } = match contents {
             Contents::Empty => {
                 SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() }
             }
-            Contents::Steady(history) => steady_state::fill(&mut slots, &space, history, &mut random),
+            Contents::Steady(history) => {
+                steady_state::fill(&mut slots, &space, (history, Sinking::of(oram.scheme)), &mut random)
+            }
         };
-        let memory = MemorySide::over(oram, TreeParts { slots, positions, trusted }, &mut random)?;
+        let memory =
+            MemorySide::over(oram, TreeParts { slots, positions, trusted, ring: None }, &mut random)?;
         let parts = memory.into_parts();
         Ok(FilledTree(match contents {
             Contents::Steady(History::Random) => {

@@ -1,6 +1,7 @@
 //! The tree in untrusted memory, for blocks without payload.
 
 pub mod filled;
+mod filled_ring;
 mod settle;
 pub mod slots;
 pub mod steady_state;

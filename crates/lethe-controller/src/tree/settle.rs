@@ -5,9 +5,10 @@
 //! top fill up, and background evictions come, whose share does not grow further after a few hundred thousand paths. The deep levels,
 //! which so few paths do not change, stay as they were drawn.
 
-use crate::configuration::{ConfigurationError, OramConfiguration};
+use crate::configuration_error::ConfigurationError;
 use crate::memory_side::TreeParts;
-use crate::path_side::{Failure, HandedTree, PathSide, now};
+use crate::oram_configuration::OramConfiguration;
+use crate::path_side::{AnyTree, Failure, HandedTree, PathSide, now};
 use crate::tree::store::TreeStore;
 use lethe_core::oram::OramError;
 use lethe_core::position_map::handed::Handed;
@@ -22,8 +23,8 @@ struct Bare {
 }
 
 impl PathSide for Bare {
-    fn tree(&self) -> &HandedTree {
-        &self.tree
+    fn tree(&self) -> AnyTree<'_> {
+        AnyTree::Main(&self.tree)
     }
 
     fn store(&self) -> &TreeStore {
@@ -32,10 +33,10 @@ impl PathSide for Bare {
 }
 
 impl Bare {
-    /// Accesses a block, after the background evictions that it needs.
+    /// Accesses a block, after the evictions that come first.
     fn access(&self, block: BlockId, handed: Handed) -> Result<(), Failure> {
         self.make_room()?;
-        if self.is_too_full() {
+        if self.must_evict() {
             return Err(OramError::Owed);
         }
         now(self.tree.access_at(block, handed, |_| ()))?;
@@ -55,10 +56,9 @@ pub(crate) fn settle(
 ) -> Result<TreeParts, ConfigurationError> {
     let parameters = oram.parameters()?;
     let space = parameters.address_space();
-    let TreeParts { slots, mut positions, trusted } = parts;
-    let store = TreeStore::new(slots);
-    let (buckets, top, for_tree) = (&parameters.tree, parameters.tree_top, ChaCha8Rng::from_rng(random));
-    let tree = HandedTree::with_tree_top(buckets, top, Bucket(0), store.clone(), for_tree)?;
+    let TreeParts { slots, mut positions, trusted, ring } = parts;
+    let (store, for_tree) = (TreeStore::of(oram.scheme, slots), ChaCha8Rng::from_rng(random));
+    let tree = HandedTree::new(&parameters.tree, Bucket(0), store.clone(), for_tree)?;
     let bare = Bare { tree, store };
     bare.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
     let leaves = 1u64 << (oram.levels - 1);
@@ -76,5 +76,5 @@ pub(crate) fn settle(
     let trusted = tree.trusted_blocks();
     // The slots are copied while a tree looks at them.
     drop(tree);
-    Ok(TreeParts { slots: store.into_slots(), positions, trusted })
+    Ok(TreeParts { slots: store.into_slots(), positions, trusted, ring })
 }

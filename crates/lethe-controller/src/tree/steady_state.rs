@@ -10,6 +10,7 @@
 //! utilisation of each level with that of a tree which was filled by accesses.
 
 use super::slots::Slots;
+use crate::tree_scheme::TreeScheme;
 use lethe_core::schemes::freecursive::AddressSpace;
 use lethe_core::words::{BlockId, Leaf};
 use rand_core::RngCore;
@@ -22,6 +23,18 @@ pub enum History {
     Filled,
     /// Random blocks were accessed for long.
     Random,
+}
+
+/// The paths by which blocks sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sinking {
+    /// Each path that is accessed.
+    ByEachPath,
+    /// Evictions in reverse lexicographic order, one after so many accesses. A bucket has one in 2^l of them.
+    ByEvictions {
+        /// A.
+        rate: u32,
+    },
 }
 
 /// A drawn state: the positions of all blocks, and the blocks that found no room.
@@ -37,7 +50,7 @@ pub struct SteadyState {
 pub fn fill(
     slots: &mut Slots,
     space: &AddressSpace,
-    history: History,
+    (history, sinking): (History, Sinking),
     random: &mut impl RngCore,
 ) -> SteadyState {
     let mut state = SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() };
@@ -47,7 +60,7 @@ pub fn fill(
         for (level, shares) in (0..).zip(&mut shares) {
             streams.push(shares.stream(subtree, space, level, history));
         }
-        fill_subtree(slots, subtree as u64, &mut streams, &mut state, random);
+        fill_subtree(slots, (subtree as u64, sinking), &mut streams, &mut state, random);
     }
     state
 }
@@ -148,7 +161,7 @@ impl Permutation {
 /// Places the blocks of a subtree.
 fn fill_subtree(
     slots: &mut Slots,
-    subtree: u64,
+    (subtree, sinking): (u64, Sinking),
     streams: &mut [Stream],
     state: &mut SteadyState,
     random: &mut impl RngCore,
@@ -166,7 +179,7 @@ fn fill_subtree(
         let draw = random.next_u64();
         let leaf = Leaf(subtree << below | draw & ((1 << below) - 1));
         state.positions[block.0 as usize] = leaf.0 as u32 + 1;
-        let depth = deepest(age, (draw >> 32) as u32).min(leaf_level);
+        let depth = sinking.deepest(age, (draw >> 32) as u32).min(leaf_level);
         let is_placed = (top..=depth).rev().any(|level| slots.put(level, block, leaf));
         if !is_placed {
             state.trusted.push((block, leaf));
@@ -174,12 +187,27 @@ fn fill_subtree(
     }
 }
 
-/// The length of the longest beginning that `age` random paths share with another one, by a draw of 32 bits: below `l` with a
-/// probability of (1 - 2^-l)^age.
-fn deepest(age: f64, draw: u32) -> u32 {
-    let uniform = (f64::from(draw) + 0.5) / 4_294_967_296.0;
-    let shared = -libm::expm1(libm::log(uniform) / age.max(0.5));
-    (-libm::log2(shared)).clamp(0.0, 64.0) as u32
+impl Sinking {
+    /// The paths by which the blocks of a scheme's tree sink.
+    pub(crate) fn of(scheme: TreeScheme) -> Self {
+        match scheme {
+            TreeScheme::Path => Sinking::ByEachPath,
+            TreeScheme::Raw { eviction_rate: rate, .. } | TreeScheme::Ring { eviction_rate: rate, .. } => {
+                Sinking::ByEvictions { rate }
+            }
+        }
+    }
+
+    /// The length of the longest beginning that those of `age` paths which let blocks sink share with another one, by a draw of 32 bits.
+    /// Of random paths it is below `l` with a probability of (1 - 2^-l)^age; of e evictions in their order, with one of 1 - e·2^-l.
+    fn deepest(self, age: f64, draw: u32) -> u32 {
+        let uniform = (f64::from(draw) + 0.5) / 4_294_967_296.0;
+        let shared = match self {
+            Sinking::ByEachPath => -libm::expm1(libm::log(uniform) / age.max(0.5)),
+            Sinking::ByEvictions { rate } => uniform * f64::from(rate) / age.max(0.5),
+        };
+        (-libm::log2(shared)).clamp(0.0, 64.0) as u32
+    }
 }
 
 #[cfg(test)]
@@ -191,10 +219,14 @@ mod tests {
 
     #[test]
     fn every_block_is_on_the_path_to_its_position_or_on_the_trusted_side_once() {
-        for (capacity, top) in [(300, 3), (511, 0), (1, 4)] {
+        let evictions = Sinking::ByEvictions { rate: 3 };
+        for (capacity, top, sinking) in
+            [(300, 3, Sinking::ByEachPath), (511, 0, evictions), (1, 4, Sinking::ByEachPath)]
+        {
             let space = AddressSpace::new(capacity, 4, 20);
             let mut slots = Slots::new(Level(top), &vec![3; 8 - top as usize]);
-            let state = fill(&mut slots, &space, History::Random, &mut ChaCha8Rng::seed_from_u64(1));
+            let state =
+                fill(&mut slots, &space, (History::Random, sinking), &mut ChaCha8Rng::seed_from_u64(1));
             let mut seen = vec![0; space.blocks() as usize];
             let mut see = |block: BlockId, leaf: Leaf| {
                 assert_eq!(state.positions[block.0 as usize], leaf.0 as u32 + 1);
@@ -214,13 +246,19 @@ mod tests {
 
     #[test]
     fn a_block_of_great_age_is_deep_and_a_young_one_is_not() {
-        let mean = |age: f64| {
-            let draws = (0..1000).map(|nth| f64::from(deepest(age, nth * 4_294_967)));
+        let mean = |sinking: Sinking, age: f64| {
+            let draws = (0..1000).map(|nth| f64::from(sinking.deepest(age, nth * 4_294_967)));
             draws.sum::<f64>() / 1000.0
         };
         // The longest of `age` shared beginnings, each one level longer with half the probability.
         for (age, expected) in [(1.0, 1.0), (2.0, 1.67), (1024.0, 10.33)] {
-            assert!((mean(age) - expected).abs() < 0.1, "{age}: {}", mean(age));
+            let found = mean(Sinking::ByEachPath, age);
+            assert!((found - expected).abs() < 0.1, "{age}: {found}");
+        }
+        // After 2^l evictions each bucket of level l had one, half of those below it, and so on.
+        for (age, expected) in [(3.0, 1.0), (6.0, 2.0), (3072.0, 11.0)] {
+            let found = mean(Sinking::ByEvictions { rate: 3 }, age);
+            assert!((found - expected).abs() < 0.1, "{age}: {found}");
         }
     }
 }

@@ -8,7 +8,7 @@ pub(super) fn write(rows: &[Row], into: &mut impl Write) -> io::Result<()> {
     writeln!(
         into,
         "program,scheme,pace,path_blocks,cycles,instructions,loads,stores,written_back,paths,data,posmap1,posmap2,\
-         posmap_all,dummy,background,early,stash_hits,top_hits,top_share,put_in,early_lines,reads,writes,nanojoules"
+         posmap_all,dummy,background,evictions,early,stash_hits,top_hits,top_share,put_in,early_lines,reads,writes,nanojoules"
     )?;
     for row in rows {
         let (counts, processor, work) = (row.counts(), row.outcome.processor, row.outcome.work);
@@ -27,6 +27,7 @@ pub(super) fn write(rows: &[Row], into: &mut impl Write) -> io::Result<()> {
             counts.posmap_paths(),
             counts.dummy,
             counts.background,
+            counts.evictions,
             counts.early,
             counts.stash_hits,
             counts.top_hits.iter().sum(),

@@ -1,6 +1,7 @@
 //! The reasons why the lab stops.
 
-use lethe_controller::configuration::ConfigurationError;
+use super::advice::advice;
+use lethe_controller::configuration_error::ConfigurationError;
 use lethe_controller::machine::RunError;
 use lethe_processor::trace::{FileError, TraceError};
 
@@ -21,7 +22,7 @@ pub enum ProcessorError {
     #[error("a tree of {0} levels is none of the lab's: choose 11 to 26")]
     Levels(u32),
     /// A scheme's configuration makes no sense.
-    #[error("scheme {scheme} with {pace}: {source}")]
+    #[error("scheme {scheme} with {pace}: {}", advice(source))]
     Configuration {
         /// The scheme.
         scheme: String,
@@ -29,6 +30,16 @@ pub enum ProcessorError {
         pace: String,
         /// The reason.
         source: Box<ConfigurationError>,
+    },
+    /// Programs touch more memory than there is.
+    #[error("{programs}: the {lines} lines of the memory are too few for all pages: {advice}")]
+    Room {
+        /// The programs.
+        programs: String,
+        /// Lines of the memory.
+        lines: u64,
+        /// The choices that have room.
+        advice: String,
     },
     /// A run stopped.
     #[error("program {program} by scheme {scheme}: {source}")]
@@ -40,7 +51,7 @@ pub enum ProcessorError {
         /// The reason.
         source: Box<RunError>,
     },
-    /// A trace of the repository is wrong, or does not fit into the memory.
+    /// A trace of the repository is wrong.
     #[error("the trace of {program}: {source}")]
     Trace {
         /// The program.
@@ -48,7 +59,21 @@ pub enum ProcessorError {
         /// The reason.
         source: TraceError,
     },
-    /// A trace of the user's cannot be opened.
+    /// A trace of the user's cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+impl ProcessorError {
+    /// Tells whether the options are to blame, the trace among them, and no run.
+    pub fn is_of_options(&self) -> bool {
+        match self {
+            ProcessorError::Unknown { .. }
+            | ProcessorError::Levels(_)
+            | ProcessorError::Configuration { .. }
+            | ProcessorError::Room { .. }
+            | ProcessorError::File(_) => true,
+            ProcessorError::Run { .. } | ProcessorError::Trace { .. } => false,
+        }
+    }
 }

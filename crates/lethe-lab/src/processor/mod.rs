@@ -4,6 +4,7 @@
 //! every program; a table a figure has ours beside the numbers that the paper prints. Time is simulated: the same seed gives the
 //! same digits on every machine.
 
+mod advice;
 mod csv;
 mod error;
 mod figures;
@@ -20,7 +21,7 @@ mod utilisation;
 pub use error::ProcessorError;
 pub use options::{Options, Part};
 pub use row::Row;
-pub use schemes::names;
+pub use schemes::{names, pace_name};
 
 use crate::bench::Progress;
 use crate::report::{About, Folder, Section};
@@ -37,22 +38,30 @@ pub struct Report {
 /// # Errors
 /// [`ProcessorError`].
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ProcessorError> {
+    options.check()?;
+    let parts = options.parts();
     let mut report = Report { rows: Vec::new(), sections: Vec::new() };
-    // A name that is mistyped ends a run before it begins.
-    let configurations = schemes::configurations(options)?;
-    for part in options.parts() {
+    // A name that is mistyped, or a tree without room, ends a run before it begins.
+    let (mut configurations, mut programs, mut of_levels) = (Vec::new(), Vec::new(), Vec::new());
+    if parts.contains(&Part::Figures) {
+        configurations = schemes::configurations(options)?;
+        programs = programs::all(options, *options::LEVELS.end())?;
+    }
+    if parts.contains(&Part::Utilisation) {
+        of_levels = utilisation::programs(options)?;
+    }
+    for part in parts {
         let mut found = |section: Section| {
             progress.found(&section.text());
             report.sections.push(section);
         };
         match part {
             Part::Figures => {
-                let programs = programs::all(options)?;
                 found(programs::section(&programs));
                 report.rows = runs::all(options, &programs, &configurations, progress)?;
                 figures::sections(options, &report.rows).into_iter().for_each(&mut found);
             }
-            Part::Utilisation => found(utilisation::section(options, progress)?),
+            Part::Utilisation => found(utilisation::section(options, &of_levels, progress)?),
             Part::Scaling => found(scaling::section(options, progress)?),
         }
     }

@@ -1,8 +1,14 @@
 //! The options of the processor lab.
 
+use super::error::ProcessorError;
 use super::settings::Setting;
 use lethe_controller::pace::Pace;
+use std::fmt::{self, Display, Formatter};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+
+/// Heights of trees.
+pub(super) const LEVELS: RangeInclusive<u32> = 11..=26;
 
 /// A part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +19,16 @@ pub enum Part {
     Utilisation,
     /// Sizes of buckets, searched for trees of several heights: Figure 16.
     Scaling,
+}
+
+impl Display for Part {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::Figures => "figures",
+            Part::Utilisation => "utilisation",
+            Part::Scaling => "scaling",
+        })
+    }
 }
 
 /// The options of a run of the lab.
@@ -69,8 +85,16 @@ impl Options {
         set.unwrap_or(2 << self.levels)
     }
 
+    /// Checks the height of the tree.
+    ///
+    /// # Errors
+    /// [`ProcessorError::Levels`].
+    pub(super) fn check(&self) -> Result<(), ProcessorError> {
+        if LEVELS.contains(&self.levels) { Ok(()) } else { Err(ProcessorError::Levels(self.levels)) }
+    }
+
     /// The parts to run.
-    pub(super) fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<Part> {
         let chosen = [
             self.trace.is_some(),
             !self.programs.is_empty(),

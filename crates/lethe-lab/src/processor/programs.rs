@@ -5,10 +5,11 @@ use super::options::Options;
 use crate::report::{Section, Sheet};
 use lethe_processor::cache::Cache;
 use lethe_processor::trace::mix::Mix;
-use lethe_processor::trace::pages::{Frames, Order, Placed};
+use lethe_processor::trace::pages::{Frames, Order, PAGE_LINES, Placed};
 use lethe_processor::trace::synthetic::{Pattern, Shape, Synthetic};
-use lethe_processor::trace::{self, Kind, Miss, TraceError};
+use lethe_processor::trace::{self, FileError, Kind, Miss, TraceError};
 use lethe_traces::{programs, short};
+use std::path::Path;
 
 /// A program's misses, in places of the memory.
 pub(super) struct Program {
@@ -26,56 +27,151 @@ const MIX: [&str; 3] = ["xz", "picosat", "recommender"];
 /// Misses of a synthetic trace.
 const SYNTHETIC: usize = 40_000;
 
-/// The programs that were asked for, or all.
+/// The source of a program's misses.
+enum Source {
+    /// A trace of the user's, and the number of misses that only warm the cache.
+    File { misses: Vec<Miss>, warm_up: u64 },
+    /// A program of the repository.
+    Real,
+    /// Several of them.
+    Mix,
+    /// A trace that no program made.
+    Synthetic(Pattern),
+}
+
+/// A program that was asked for: its name, those that it stands in for, and the source of its misses.
+struct Asked {
+    name: String,
+    stands_for: String,
+    source: Source,
+}
+
+/// Misses in places of the memory.
+type Placing<'a> = Box<dyn Iterator<Item = Result<Miss, TraceError>> + 'a>;
+
+/// The programs that were asked for, or all, in a memory for a tree of at most so many levels.
 ///
 /// # Errors
-/// [`ProcessorError`].
-pub(super) fn all(options: &Options) -> Result<Vec<Program>, ProcessorError> {
+/// [`ProcessorError`]; [`ProcessorError::Room`] names all programs that find no room, and a tree that has it.
+pub(super) fn all(options: &Options, most_levels: u32) -> Result<Vec<Program>, ProcessorError> {
     let lines = options.lines();
+    let (mut all, mut homeless, mut needed) = (Vec::new(), Vec::new(), 0);
+    for asked in asked(options)? {
+        match asked.program(options, lines) {
+            Err(ProcessorError::Trace { source: TraceError::Full(_), .. }) => {
+                needed = asked.lines(options)?.max(needed);
+                homeless.push(asked.name);
+            }
+            program => all.push(program?),
+        }
+    }
+    if homeless.is_empty() {
+        return Ok(all);
+    }
+    let levels = (options.levels..=most_levels).find(|levels| 2 << levels >= needed);
+    let advice = match levels {
+        _ if options.settings.iter().any(|setting| setting.lines().is_some()) => {
+            format!("choose lines={needed} or more, or fewer --misses")
+        }
+        Some(levels) => format!("choose --levels {levels} or more, or fewer --misses"),
+        None => format!("choose fewer --misses, for a tree of {most_levels} levels has no room either"),
+    };
+    Err(ProcessorError::Room { programs: homeless.join(", "), lines, advice })
+}
+
+/// The programs that were asked for, or all.
+fn asked(options: &Options) -> Result<Vec<Asked>, ProcessorError> {
     if let Some(path) = &options.trace {
-        let name =
-            path.file_stem().map_or_else(|| "trace".into(), |stem| stem.to_string_lossy().into_owned());
-        let trace = trace::open(path)?;
-        let warm_up = trace.warm_up();
-        let most = options.misses.saturating_add(warm_up as usize);
-        let misses = trace.take(most).collect::<Result<Vec<Miss>, _>>()?;
-        let placed = Placed::new(misses.into_iter().map(Ok), lines, Order::Random { seed: options.seed });
-        return Ok(vec![collected(options, name, String::new(), warm_up, placed)?]);
+        return Ok(vec![of_file(options, path)?]);
     }
     let tables = programs::tables().expect("the table of the repository is sound");
-    let names: Vec<&str> = short::names().chain(["mix", "scan", "rand", "zipf"]).collect();
-    for asked in &options.programs {
-        if !names.contains(&asked.as_str()) {
-            let (what, name, known) = ("program", asked.clone(), names.join(", "));
-            return Err(ProcessorError::Unknown { what, name, known });
-        }
+    let real = tables.programs.iter().map(|program| Asked {
+        name: program.name.clone(),
+        stands_for: program.stands_for.join(" "),
+        source: Source::Real,
+    });
+    let other = |name: &str, stands_for: &str, source| Asked {
+        name: name.to_owned(),
+        stands_for: stands_for.to_owned(),
+        source,
+    };
+    let others = [
+        other("mix", "mix", Source::Mix),
+        other("scan", "", Source::Synthetic(Pattern::Scan)),
+        other("rand", "", Source::Synthetic(Pattern::Random)),
+        other("zipf", "", Source::Synthetic(Pattern::Zipf { exponent: 1.0 })),
+    ];
+    let mut all: Vec<Asked> = real.chain(others).collect();
+    let is_known = |name: &&String| all.iter().any(|known| known.name == **name);
+    if let Some(name) = options.programs.iter().find(|name| !is_known(name)) {
+        let known = all.iter().map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(ProcessorError::Unknown { what: "program", name: name.clone(), known });
     }
-    let is_asked =
-        |name: &str| options.programs.is_empty() || options.programs.iter().any(|asked| asked == name);
-    let mut all = Vec::new();
-    for program in tables.programs.iter().filter(|program| is_asked(&program.name)) {
-        let (warm_up, trace) = opened(&program.name)?;
-        let placed = Placed::new(trace, lines, Order::Random { seed: options.seed });
-        let stands_for = program.stands_for.join(" ");
-        all.push(collected(options, program.name.clone(), stands_for, warm_up, placed)?);
-    }
-    if is_asked("mix") {
-        let opened = MIX.map(opened).into_iter().collect::<Result<Vec<_>, _>>()?;
-        let warm_up = opened.iter().map(|(warm_up, _)| warm_up).sum();
-        let frames = Frames::new(lines, Order::Random { seed: options.seed });
-        let mix = Mix::new(opened.into_iter().map(|(_, trace)| trace), frames);
-        all.push(collected(options, "mix".into(), "mix".into(), warm_up, mix)?);
-    }
-    for (name, pattern) in
-        [("scan", Pattern::Scan), ("rand", Pattern::Random), ("zipf", Pattern::Zipf { exponent: 1.0 })]
-    {
-        if is_asked(name) {
-            let shape = Shape { pattern, lines, stores: 0.5, instructions: 40, seed: options.seed };
-            let trace = Synthetic::new(shape).expect("a sound shape").take(SYNTHETIC).map(Ok);
-            all.push(collected(options, name.into(), String::new(), 0, trace)?);
-        }
-    }
+    all.retain(|known| options.programs.is_empty() || options.programs.contains(&known.name));
     Ok(all)
+}
+
+/// A trace of the user's, which is read once.
+fn of_file(options: &Options, path: &Path) -> Result<Asked, ProcessorError> {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let trace = trace::open(path)?;
+    let warm_up = trace.warm_up();
+    let most = options.misses.saturating_add(warm_up as usize);
+    let misses = trace.take(most).collect::<Result<Vec<Miss>, _>>()?;
+    if misses.len() as u64 <= warm_up {
+        return Err(FileError::Read { path: path.to_owned(), why: TraceError::NoMisses }.into());
+    }
+    let name = stem.unwrap_or_else(|| "trace".to_owned());
+    Ok(Asked { name, stands_for: String::new(), source: Source::File { misses, warm_up } })
+}
+
+impl Asked {
+    /// The number of misses that only warm the cache, and the misses in places of a memory of so many lines.
+    fn placed(
+        &self,
+        options: &Options,
+        lines: u64,
+        order: Order,
+    ) -> Result<(u64, Placing<'_>), ProcessorError> {
+        Ok(match &self.source {
+            Source::File { misses, warm_up } => {
+                (*warm_up, Box::new(Placed::new(misses.iter().copied().map(Ok), lines, order)))
+            }
+            Source::Real => {
+                let (warm_up, trace) = opened(&self.name)?;
+                (warm_up, Box::new(Placed::new(trace, lines, order)))
+            }
+            Source::Mix => {
+                let opened = MIX.map(opened).into_iter().collect::<Result<Vec<_>, _>>()?;
+                let warm_up = opened.iter().map(|(warm_up, _)| warm_up).sum();
+                let traces = opened.into_iter().map(|(_, trace)| trace);
+                (warm_up, Box::new(Mix::new(traces, Frames::new(lines, order))))
+            }
+            Source::Synthetic(pattern) => {
+                let shape =
+                    Shape { pattern: *pattern, lines, stores: 0.5, instructions: 40, seed: options.seed };
+                let trace = Synthetic::new(shape).expect("a sound shape").take(SYNTHETIC);
+                (0, Box::new(trace.map(Ok)))
+            }
+        })
+    }
+
+    /// The program in a memory of so many lines.
+    fn program(&self, options: &Options, lines: u64) -> Result<Program, ProcessorError> {
+        let (warm_up, placed) = self.placed(options, lines, Order::Random { seed: options.seed })?;
+        let most = options.misses.saturating_add(warm_up as usize);
+        let misses = placed.take(most).collect::<Result<_, _>>();
+        let misses = misses.map_err(|source| ProcessorError::Trace { program: self.name.clone(), source })?;
+        Ok(Program { name: self.name.clone(), stands_for: self.stands_for.clone(), misses, warm_up })
+    }
+
+    /// Lines of the least memory that has room for it. Synthetic traces fit into any.
+    fn lines(&self, options: &Options) -> Result<u64, ProcessorError> {
+        let (warm_up, placed) = self.placed(options, u64::MAX, Order::FirstTouch)?;
+        let most = options.misses.saturating_add(warm_up as usize);
+        let lines = placed.take(most).flatten().map(|miss| (miss.line.0 | (PAGE_LINES - 1)) + 1);
+        Ok(lines.max().unwrap_or(0))
+    }
 }
 
 type Opened = (u64, trace::packed::Packed<&'static [u8]>);
@@ -84,20 +180,6 @@ fn opened(name: &str) -> Result<Opened, ProcessorError> {
     let failed = |source| ProcessorError::Trace { program: name.to_owned(), source };
     let trace = short::open(name).expect("every program of the table has a trace").map_err(failed)?;
     Ok((trace.warm_up(), trace))
-}
-
-fn collected(
-    options: &Options,
-    name: String,
-    stands_for: String,
-    warm_up: u64,
-    trace: impl Iterator<Item = Result<Miss, TraceError>>,
-) -> Result<Program, ProcessorError> {
-    let most = options.misses.saturating_add(warm_up as usize);
-    match trace.take(most).collect() {
-        Ok(misses) => Ok(Program { name, stands_for, misses, warm_up }),
-        Err(source) => Err(ProcessorError::Trace { program: name, source }),
-    }
 }
 
 /// The programs with their misses of the last-level cache.

@@ -6,7 +6,7 @@ use super::programs::Program;
 use super::row::Row;
 use super::schemes::{Named, pace_name};
 use crate::bench::Progress;
-use lethe_controller::configuration::ConfigurationError;
+use lethe_controller::configuration_error::ConfigurationError;
 use lethe_controller::machine::Machine;
 use lethe_controller::tree::filled::{Contents, FilledTree};
 use lethe_controller::tree::steady_state::History;

@@ -6,8 +6,10 @@ use super::schemes::pace_name;
 use crate::bench::Progress;
 use crate::report::{Section, Sheet};
 use lethe_controller::allocation::{Limits, SearchError, Tried, search};
-use lethe_controller::configuration::{Configuration, ConfigurationError, OramConfiguration};
+use lethe_controller::configuration::Configuration;
+use lethe_controller::configuration_error::ConfigurationError;
 use lethe_controller::machine::Machine;
+use lethe_controller::oram_configuration::OramConfiguration;
 use lethe_controller::tree::filled::{Contents, FilledTree};
 use lethe_controller::tree::steady_state::History;
 use lethe_processor::trace::Miss;
@@ -48,7 +50,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     );
     let bases = bases(options)?;
     for (nth, base) in (0..).zip(&bases) {
-        let levels = base.oram.levels;
+        let (levels, lines) = (base.oram.levels, base.oram.user_blocks);
         progress.at("heights of the tree", nth, bases.len() as u64);
         let failed = |source| failed(base, source);
         let misses = options.misses.min(MISSES);
@@ -57,7 +59,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
             tries.rows.push(row_of(levels, tried));
         };
         let found =
-            search(base, Limits::IR_ORAM, options.seed, || random(levels, misses, options.seed), &mut told)
+            search(base, Limits::IR_ORAM, options.seed, || random(lines, misses, options.seed), &mut told)
                 .map_err(failed)?;
         let mut small = base.clone();
         small.oram.sizes = found.sizes.ranges();
@@ -120,18 +122,18 @@ fn row_of(levels: u32, tried: &Tried) -> Vec<String> {
     ]
 }
 
-fn random(levels: u32, misses: usize, seed: u64) -> impl Iterator<Item = Miss> {
-    let shape = Shape { pattern: Pattern::Random, lines: 2 << levels, stores: 0.5, instructions: 40, seed };
+fn random(lines: u64, misses: usize, seed: u64) -> impl Iterator<Item = Miss> {
+    let shape = Shape { pattern: Pattern::Random, lines, stores: 0.5, instructions: 40, seed };
     Synthetic::new(shape).expect("a sound shape").take(misses)
 }
 
 /// Cycles of each random trace.
 fn cycles(configuration: &Configuration, seed: u64, misses: usize) -> Result<Vec<u64>, SearchError> {
-    let levels = configuration.oram.levels;
+    let lines = configuration.oram.user_blocks;
     let tree = draw(&configuration.oram, seed)?;
     let mut machine = Machine::over(configuration.clone(), tree, seed)?;
     // One trace after the other: random accesses leave the tree as they found it.
-    let of_trace = |trace| Ok(machine.run(random(levels, misses, seed + 1 + trace), 0, |_| ())?.cycles.0);
+    let of_trace = |trace| Ok(machine.run(random(lines, misses, seed + 1 + trace), 0, |_| ())?.cycles.0);
     (0..TRACES).map(of_trace).collect()
 }
 

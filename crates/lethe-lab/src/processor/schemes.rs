@@ -5,6 +5,7 @@ use super::options::Options;
 use lethe_controller::configuration::{Configuration, Scheme};
 use lethe_controller::machine::Machine;
 use lethe_controller::pace::Pace;
+use lethe_controller::tree_scheme::TreeScheme;
 use lethe_core::schemes::freecursive::TrustedHits;
 
 /// A scheme of the lab.
@@ -14,12 +15,16 @@ pub(super) enum LabScheme {
     Paper(Scheme),
     /// The sizes of Figure 12 by number, 2 or 3. (1 and 4 are those of IR-ORAM and of IR-Alloc.)
     Sizes(u32),
+    /// A scheme with delayed remapping.
+    Delayed(Scheme),
     /// A scheme in which every path is read, so that it is oblivious.
     Sound(Scheme),
+    /// The same with delayed remapping.
+    SoundDelayed(Scheme),
 }
 
 /// The names of the schemes.
-pub(super) const NAMES: [(&str, LabScheme); 16] = [
+pub(super) const NAMES: [(&str, LabScheme); 24] = [
     ("baseline", LabScheme::Paper(Scheme::Baseline)),
     ("ir-alloc", LabScheme::Paper(Scheme::IrAlloc)),
     ("ir-stash", LabScheme::Paper(Scheme::IrStash)),
@@ -30,12 +35,20 @@ pub(super) const NAMES: [(&str, LabScheme); 16] = [
     ("llc-d-dwb", LabScheme::Paper(Scheme::LlcDDwb)),
     ("llc-d-stash-alloc-dwb", LabScheme::Paper(Scheme::LlcDStashAllocDwb)),
     ("rho", LabScheme::Paper(Scheme::Rho)),
+    ("raw", LabScheme::Paper(Scheme::Raw)),
+    ("ring", LabScheme::Paper(Scheme::Ring)),
+    ("llc-d-raw", LabScheme::Delayed(Scheme::Raw)),
+    ("llc-d-ring", LabScheme::Delayed(Scheme::Ring)),
     ("ir-alloc1", LabScheme::Sizes(1)),
     ("ir-alloc2", LabScheme::Sizes(2)),
     ("ir-alloc3", LabScheme::Sizes(3)),
     ("sound-baseline", LabScheme::Sound(Scheme::Baseline)),
     ("sound-alloc", LabScheme::Sound(Scheme::IrAlloc)),
     ("sound-llc-d-alloc", LabScheme::Sound(Scheme::LlcDStashAlloc)),
+    ("sound-raw", LabScheme::Sound(Scheme::Raw)),
+    ("sound-ring", LabScheme::Sound(Scheme::Ring)),
+    ("sound-llc-d", LabScheme::Sound(Scheme::LlcD)),
+    ("sound-llc-d-ring", LabScheme::SoundDelayed(Scheme::Ring)),
 ];
 
 /// The sizes of Figure 12: levels of a tree of 25.
@@ -66,13 +79,14 @@ fn named(name: &str) -> Result<LabScheme, ProcessorError> {
     }
 }
 
-/// The rate in words.
-pub(super) fn pace_name(pace: Pace) -> String {
+/// The rate as it is given, such as end:1000.
+pub fn pace_name(pace: Pace) -> String {
     match pace {
         Pace::Free => "free".into(),
         Pace::FromStart(cycles) => format!("start:{cycles}"),
         Pace::FromEnd(cycles) => format!("end:{cycles}"),
         Pace::Idle(cycles) => format!("idle:{cycles}"),
+        Pace::Instructions(instructions) => format!("instructions:{instructions}"),
     }
 }
 
@@ -81,17 +95,18 @@ pub(super) fn pace_name(pace: Pace) -> String {
 /// # Errors
 /// [`ProcessorError`].
 pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorError> {
-    if !(11..=26).contains(&options.levels) {
-        return Err(ProcessorError::Levels(options.levels));
-    }
     let mut all = Vec::new();
     for pace in &options.paces {
         for name in asked(options, *pace) {
             let mut configuration = configuration(named(&name)?, options.levels);
             configuration.pace = *pace;
             options.settings.iter().for_each(|setting| setting.apply(&mut configuration));
-            // Without a rate there are no dummies to put to use: such a scheme runs at the other rates.
-            if configuration.early_write_backs && !pace.has_dummies() && options.paces.len() > 1 {
+            if configuration.oram.scheme != TreeScheme::Path {
+                configuration = Machine::with_room(configuration);
+            }
+            // Without a rate there are no dummies to put to use: such a scheme runs at the other rates, or was not meant.
+            let is_meant = options.paces.len() == 1 && !options.schemes.is_empty();
+            if configuration.early_write_backs && !pace.has_dummies() && !is_meant {
                 continue;
             }
             let failed = |source| {
@@ -104,18 +119,35 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
         }
     }
     // Schemes of one tree stand together, so that one tree at a time is in memory.
-    all.sort_by(|one, other| one.configuration.oram.sizes.cmp(&other.configuration.oram.sizes));
+    all.sort_by_key(|named| {
+        let oram = &named.configuration.oram;
+        let scheme = match oram.scheme {
+            TreeScheme::Path => 0,
+            TreeScheme::Raw { .. } => 1,
+            TreeScheme::Ring { .. } => 2,
+        };
+        (scheme, oram.sizes.clone())
+    });
     Ok(all)
 }
 
 /// The schemes that run under every rate if none is asked for: those that show what a rate does.
 const UNDER_EVERY_RATE: [&str; 5] = ["baseline", "ir-alloc", "ir-stash", "ir-dwb", "ir-oram"];
 
+/// The most levels with which Ring ORAM runs if no scheme is asked for: its tree takes four times as much memory as the others'.
+const MOST_LEVELS_OF_RING: u32 = 22;
+
 /// The names of the schemes to run at a rate.
 fn asked(options: &Options, pace: Pace) -> Vec<String> {
     match (options.schemes.as_slice(), pace) {
-        ([], Pace::Free | Pace::FromEnd(_)) => NAMES.map(|(name, _)| name.to_owned()).into(),
-        ([], Pace::FromStart(_) | Pace::Idle(_)) => UNDER_EVERY_RATE.map(str::to_owned).into(),
+        ([], Pace::Free | Pace::FromEnd(_)) => {
+            let has_room = options.levels <= MOST_LEVELS_OF_RING;
+            let names = NAMES.iter().map(|(name, _)| *name);
+            names.filter(|name| has_room || !name.ends_with("ring")).map(str::to_owned).collect()
+        }
+        ([], Pace::FromStart(_) | Pace::Idle(_) | Pace::Instructions(_)) => {
+            UNDER_EVERY_RATE.map(str::to_owned).into()
+        }
         (asked, _) => asked.to_vec(),
     }
 }
@@ -125,12 +157,19 @@ fn configuration(scheme: LabScheme, levels: u32) -> Configuration {
     match scheme {
         LabScheme::Paper(scheme) => baseline.with_scheme(scheme),
         LabScheme::Sizes(nth) => baseline.with_sizes(SIZES[nth as usize - 1]),
-        LabScheme::Sound(scheme) => {
-            let mut configuration = baseline.with_scheme(scheme);
-            configuration.oram.hits = TrustedHits::ReadThePath;
-            configuration
-        }
+        LabScheme::Delayed(scheme) => delayed(baseline.with_scheme(scheme)),
+        LabScheme::Sound(scheme) => sound(baseline.with_scheme(scheme)),
+        LabScheme::SoundDelayed(scheme) => sound(delayed(baseline.with_scheme(scheme))),
     }
+}
+
+fn delayed(configuration: Configuration) -> Configuration {
+    Configuration { delayed_remapping: true, ..configuration }
+}
+
+fn sound(mut configuration: Configuration) -> Configuration {
+    configuration.oram.hits = TrustedHits::ReadThePath;
+    configuration
 }
 
 #[cfg(test)]
@@ -142,11 +181,14 @@ mod tests {
         for levels in [18, 25, 26] {
             let options = Options { levels, ..Options::standard() };
             let all = configurations(&options).unwrap();
+            let schemes = NAMES.len() - if levels > MOST_LEVELS_OF_RING { 4 } else { 0 };
             assert_eq!(
                 all.len(),
-                2 * (NAMES.len() + UNDER_EVERY_RATE.len()) - 4,
+                2 * (schemes + UNDER_EVERY_RATE.len()) - 4,
                 "without a rate there is no IR-DWB"
             );
+            let free = Options { paces: vec![Pace::Free], ..options };
+            assert_eq!(configurations(&free).unwrap().len(), schemes - 4);
         }
     }
 
@@ -156,7 +198,6 @@ mod tests {
         let standard = Options::standard;
         let named = |name: &str| Options { schemes: vec![name.into()], ..standard() };
         assert!(said(named("oram")).contains("scheme oram is unknown: choose baseline"));
-        assert!(said(Options { levels: 9, ..standard() }).contains("choose 11 to 26"));
         let mut tight = Options { paces: vec![Pace::FromStart(100)], ..named("baseline") };
         assert!(said(tight.clone()).contains("too fast"));
         tight.paces = vec![Pace::Free];
@@ -171,5 +212,58 @@ mod tests {
         assert!(said(small).contains("neither"));
         tight.set("z=20-24:1").unwrap();
         assert!(said(tight).contains("too small"));
+    }
+
+    #[test]
+    fn an_impossible_machine_is_told_by_the_names_of_the_options() {
+        for (scheme, settings, why) in [
+            ("baseline", &["plb=4", "plb-ways=8"][..], "plb-ways is 8: choose 1 to 4"),
+            (
+                "baseline",
+                &["plb=1000", "plb-ways=3"],
+                "plb=1000 makes no sets of plb-ways=3: choose plb-ways that",
+            ),
+            (
+                "baseline",
+                &["stash=50"],
+                "stash=50 cannot take the blocks of a path: choose stash=101 or more",
+            ),
+            (
+                "baseline",
+                &["lines=4294967295"],
+                "lines, with the PosMap blocks, is 4581294079: choose 1 to 429",
+            ),
+            ("baseline", &["lines=200000000"], "choose more --levels, fewer lines, more labels, or larger"),
+            ("baseline", &["top=25"], "top=25 of 25 levels: choose top=0 to top=24, or more"),
+            ("baseline", &["z=9-12:2"], "z: levels 9 to 12 are no levels in memory: choose some of 10 to 24"),
+            ("baseline", &["z=10-12:5"], "a size of z is 5: choose 1 to 4"),
+            ("baseline", &["subtree=12"], "choose another subtree (0 for the plain layout)"),
+            ("baseline", &["llc=1000"], "llc=1000 makes no sets of 8 ways by a power of two: choose such as"),
+            ("ir-dwb", &[], "choose a rate, such as --pace end:1000"),
+            ("rho", &["rho-top=19"], "rho-top=19 of rho-levels=19: choose"),
+            (
+                "rho",
+                &["rho-sets=2000000", "rho-ways=1", "rho-levels=25"],
+                "rho-sets is 2000000: choose 1 to 1048576",
+            ),
+            ("rho", &["rho-levels=12"], "choose more rho-levels, a larger rho-z or fewer rho-sets"),
+            ("rho", &["rho-z=64"], "choose fewer rho-levels or a smaller rho-z"),
+            (
+                "rho",
+                &["lines=500000"],
+                "lines=500000 are too few for the 160000 tags of rho-sets times rho-ways",
+            ),
+            ("rho", &["llc-d=1"], "rho goes with neither dwb=1 nor llc-d=1"),
+        ] {
+            let mut options =
+                Options { schemes: vec![scheme.into()], paces: vec![Pace::Free], ..Options::standard() };
+            settings.iter().for_each(|setting| options.set(setting).unwrap());
+            let said = configurations(&options).unwrap_err().to_string();
+            assert!(
+                said.contains(why) && said.starts_with(&format!("scheme {scheme} with free: ")),
+                "{said}"
+            );
+            assert!(!said.contains('_'), "a name of the core's: {said}");
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! Changes of a configuration by `KEY=VALUE`.
 
 use lethe_controller::configuration::Configuration;
+use lethe_controller::early_write_back::EarlyLine;
 use lethe_controller::small_tree::SmallTreeConfiguration;
+use lethe_controller::tree_scheme::{Headers, TreeScheme};
 use lethe_core::schemes::freecursive::TrustedHits;
 use std::str::FromStr;
 
@@ -39,8 +41,24 @@ pub enum Key {
     Rob,
     /// Bytes of the last-level cache.
     Llc,
+    /// Bytes of a block.
+    Block,
+    /// Blocks of a bucket.
+    Bucket,
+    /// A, accesses for each eviction of RAW and Ring ORAM.
+    EvictionRate,
+    /// 1 for headers of RAW ORAM in memory.
+    RawHeaders,
+    /// S, reads of a bucket of Ring ORAM.
+    RingReads,
+    /// Slots of it.
+    RingSlots,
+    /// 1 for its metadata in memory.
+    RingMetadata,
     /// 1 for lines that are written back in the place of dummies.
     Dwb,
+    /// 1 for the line that was written last, in the place of the one that goes next.
+    DwbLast,
     /// 1 for delayed remapping.
     LlcD,
     /// Levels of the small tree, where there is one.
@@ -58,7 +76,7 @@ pub enum Key {
 }
 
 /// The names of the numbers, and the least and the most that make sense.
-const KEYS: [(&str, Key, u64, u64); 18] = [
+const KEYS: [(&str, Key, u64, u64); 26] = [
     ("top", Key::Top, 0, 31),
     ("top-ways", Key::TopWays, 1, 64),
     ("stash", Key::Stash, 1, 1 << 20),
@@ -69,7 +87,15 @@ const KEYS: [(&str, Key, u64, u64); 18] = [
     ("lines", Key::Lines, 1, u32::MAX as u64),
     ("rob", Key::Rob, 1, 1 << 16),
     ("llc", Key::Llc, 64, 1 << 30),
+    ("block", Key::Block, 64, 4096),
+    ("bucket", Key::Bucket, 1, 64),
+    ("eviction-rate", Key::EvictionRate, 1, 127),
+    ("raw-headers", Key::RawHeaders, 0, 1),
+    ("ring-reads", Key::RingReads, 2, 255),
+    ("ring-slots", Key::RingSlots, 1, 255),
+    ("ring-metadata", Key::RingMetadata, 0, 1),
     ("dwb", Key::Dwb, 0, 1),
+    ("dwb-last", Key::DwbLast, 0, 1),
     ("llc-d", Key::LlcD, 0, 1),
     ("rho-levels", Key::RhoLevels, 2, 32),
     ("rho-z", Key::RhoZ, 1, 64),
@@ -113,6 +139,9 @@ impl FromStr for Setting {
                 if !(*least..=*most).contains(&number) {
                     return Err(format!("{key}={value} is out of range: choose {least} to {most}"));
                 }
+                if *known == Key::Block && !number.is_power_of_two() {
+                    return Err(format!("{key}={value} is no power of two: choose 64, 128, 256 and so on"));
+                }
                 Ok(Setting::Number(*known, number))
             }
         }
@@ -142,6 +171,10 @@ impl Setting {
 
     /// Changes a configuration.
     pub(super) fn apply(&self, configuration: &mut Configuration) {
+        if let Setting::Number(Key::Block, bytes) = self {
+            *configuration = configuration.clone().with_block_lines(bytes / 64);
+            return;
+        }
         let oram = &mut configuration.oram;
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         match self {
@@ -154,12 +187,20 @@ impl Setting {
                 Key::Plb => oram.look_aside = small(*number),
                 Key::PlbWays => oram.look_aside_ways = small(*number),
                 Key::Labels => oram.labels = small(*number),
-                Key::Lines => oram.user_blocks = *number,
+                Key::Lines => oram.user_blocks = number.div_ceil(configuration.block_lines),
                 Key::Subtree => configuration.subtree_levels = (*number > 0).then_some(*number as usize),
                 Key::Rob => configuration.processor.reorder_buffer = (*number).max(1) as usize,
                 Key::Llc => configuration.cache_bytes = *number,
                 Key::Dwb => configuration.early_write_backs = *number > 0,
+                Key::DwbLast => {
+                    configuration.early_line =
+                        if *number > 0 { EarlyLine::WrittenLast } else { EarlyLine::GoesNext };
+                }
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
+                Key::Bucket => oram.blocks_per_bucket = small(*number),
+                Key::EvictionRate | Key::RawHeaders | Key::RingReads | Key::RingSlots | Key::RingMetadata => {
+                    of_scheme(*key, small(*number), &mut oram.scheme);
+                }
                 _ => {
                     let of_small =
                         configuration.small_tree.as_mut().and_then(|tree| of_small_tree(*key, tree));
@@ -168,6 +209,29 @@ impl Setting {
             },
         }
     }
+}
+
+/// Changes a RAW or a Ring ORAM.
+fn of_scheme(key: Key, number: u32, scheme: &mut TreeScheme) {
+    match (key, scheme) {
+        (
+            Key::EvictionRate,
+            TreeScheme::Raw { eviction_rate, .. } | TreeScheme::Ring { eviction_rate, .. },
+        ) => {
+            *eviction_rate = number;
+        }
+        (Key::RawHeaders, TreeScheme::Raw { headers, .. }) => {
+            *headers = place(number);
+        }
+        (Key::RingReads, TreeScheme::Ring { reads, .. }) => *reads = number,
+        (Key::RingSlots, TreeScheme::Ring { slots, .. }) => *slots = number,
+        (Key::RingMetadata, TreeScheme::Ring { metadata, .. }) => *metadata = place(number),
+        _ => {}
+    }
+}
+
+fn place(number: u32) -> Headers {
+    if number > 0 { Headers::InMemory } else { Headers::OnChip }
 }
 
 /// The number of a small tree that a key stands for.
@@ -200,6 +264,7 @@ mod tests {
             ("top=high", "no whole number"),
             ("rob=18446744073709551615", "choose 1 to 65536"),
             ("labels=1", "choose 2 to"),
+            ("block=100", "choose 64, 128"),
             ("z=10-15", "such as 10-15:1"),
             ("z=10-x:1", "such as 10-15:1"),
             ("hits=none", "choose read-the-path"),
@@ -211,9 +276,19 @@ mod tests {
     #[test]
     fn every_number_changes_the_configuration() {
         for (name, key, ..) in KEYS {
-            let before = Configuration::baseline(25).with_scheme(Scheme::Rho);
+            let scheme = match name {
+                "raw-headers" => Scheme::Raw,
+                "eviction-rate" | "ring-reads" | "ring-slots" | "ring-metadata" => Scheme::Ring,
+                _ => Scheme::Rho,
+            };
+            let before = Configuration::baseline(25).with_scheme(scheme);
             let mut after = before.clone();
-            Setting::Number(key, 3).apply(&mut after);
+            let number = match key {
+                Key::Block => 256,
+                Key::RawHeaders => 0,
+                _ => 3,
+            };
+            Setting::Number(key, number).apply(&mut after);
             assert_ne!(after, before, "{name}");
         }
     }

@@ -51,6 +51,46 @@ fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
     fs::write(&path, "10 R 0x7fff0040 0x400000\n3 X 0x10000\n").unwrap();
     let said = run(&trace, &Silent).err().unwrap().to_string();
     assert!(said.contains("mine.trace") && said.contains("line 2"), "{said}");
+    fs::write(&path, "\n").unwrap();
+    let error = run(&trace, &Silent).err().unwrap();
+    assert!(error.is_of_options() && error.to_string().ends_with("more instructions or misses"), "{error}");
+}
+
+#[test]
+fn gaps_of_2_to_the_32_instructions_end_in_their_cycles() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gap.trace");
+    let trace = Options {
+        trace: Some(path.clone()),
+        paces: vec![lethe_controller::pace::Pace::Free],
+        ..options(&[], &["baseline"])
+    };
+    fs::write(&path, "4294967295 R 0x40\n".repeat(3)).unwrap();
+    // 2^30 cycles to each load. All but the first hit.
+    let cycles: u64 = csv(&trace).lines().nth(1).unwrap().split(',').nth(4).unwrap().parse().unwrap();
+    assert!((3 << 30..(3 << 30) + 10_000).contains(&cycles), "{cycles}");
+}
+
+#[test]
+fn programs_that_find_no_room_are_told_together_with_the_tree_that_has_it() {
+    let small = Options { levels: 11, ..options(&["cc1", "xz", "scan"], &["baseline"]) };
+    let error = run(&small, &Silent).err().unwrap();
+    let said = error.to_string();
+    assert!(error.is_of_options() && said.starts_with("cc1, xz: the 4096 lines of the memory"), "{said}");
+    let levels = said.split("choose --levels ").nth(1).unwrap().split(' ').next().unwrap();
+    let levels: u32 = levels.parse().unwrap();
+    let all = |levels| programs::all(&Options { levels, ..small.clone() }, 26).map(|all| all.len());
+    assert_eq!(all(levels).unwrap(), 3);
+    assert!(all(levels - 1).is_err());
+    let mut set = Options { levels: 18, ..small.clone() };
+    set.set("lines=4096").unwrap();
+    let said = run(&set, &Silent).err().unwrap().to_string();
+    assert!(said.contains("choose lines="), "{said}");
+    let filling = Options { parts: vec![Part::Utilisation], ..small };
+    let said = run(&filling, &Silent).err().unwrap().to_string();
+    assert!(said.starts_with("cc1, lbm: the 4096 lines"), "{said}");
+    let low = Options { levels: 9, ..filling };
+    assert!(run(&low, &Silent).err().unwrap().to_string().contains("choose 11 to 26"));
 }
 
 /// The figures of all parts, as a folder.
@@ -104,7 +144,9 @@ fn a_report_has_each_figure_of_the_paper_as_a_table_and_a_picture() {
 
 #[test]
 fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher() {
-    let options = Options { parts: vec![Part::Scaling], levels: 13, ..options(&[], &[]) };
+    let mut options = Options { parts: vec![Part::Scaling], levels: 13, ..options(&[], &[]) };
+    // The traces keep within the lines that are set.
+    options.set("lines=5000").unwrap();
     let report = run(&options, &Silent).unwrap();
     let folder = tempfile::tempdir().unwrap();
     report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
@@ -115,7 +157,7 @@ fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher
 
 #[test]
 fn the_quick_run_has_room_for_every_program() {
-    assert_eq!(programs::all(&Options::quick()).unwrap().len(), 20);
+    assert_eq!(programs::all(&Options::quick(), 26).unwrap().len(), 20);
 }
 
 #[test]

@@ -11,7 +11,8 @@ use super::schemes::pace_name;
 use crate::bench::Progress;
 use crate::line_chart::Lines;
 use crate::report::{Picture, Section, Sheet};
-use lethe_controller::configuration::{Configuration, ConfigurationError, Scheme};
+use lethe_controller::configuration::{Configuration, Scheme};
+use lethe_controller::configuration_error::ConfigurationError;
 use lethe_controller::machine::Machine;
 use lethe_controller::pace::Pace;
 use lethe_controller::tree::filled::{Contents, FilledTree};
@@ -33,28 +34,41 @@ const FIGURES: [(&str, &str, Scheme); 2] = [
 /// A state of a tree: its name, and the share of each level.
 type State = (String, Vec<f64>);
 
+/// The programs, in the memory of the tree in which they run.
+///
+/// # Errors
+/// [`ProcessorError`].
+pub(super) fn programs(options: &Options) -> Result<Vec<Program>, ProcessorError> {
+    let of_run = Options {
+        levels: options.levels.min(RUN_LEVELS),
+        trace: None,
+        programs: PROGRAMS.map(str::to_owned).into(),
+        settings: Vec::new(),
+        ..options.clone()
+    };
+    programs::all(&of_run, RUN_LEVELS)
+}
+
 /// The section of all three figures.
 ///
 /// # Errors
 /// [`ProcessorError`].
-pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ProcessorError> {
+pub(super) fn section(
+    options: &Options,
+    programs: &[Program],
+    progress: &dyn Progress,
+) -> Result<Section, ProcessorError> {
     let mut section = Section::new(
         "utilisation",
         "Figures 3, 4 and 13: slots of each level that hold a block, in per cent",
     );
     let run_levels = options.levels.min(RUN_LEVELS);
-    let programs = programs::all(&Options {
-        levels: run_levels,
-        trace: None,
-        programs: PROGRAMS.map(str::to_owned).into(),
-        ..options.clone()
-    })?;
     for (nth, (name, title, scheme)) in (0..).zip(FIGURES) {
         progress.at("slots of each level", nth, FIGURES.len() as u64);
         let drawn = drawn(options, scheme).map_err(|source| impossible(name, source))?;
         let title_of = |levels: u32, what: &str| format!("{title}, {levels} levels, {what}");
         show(&mut section, &format!("{name}-drawn"), title_of(options.levels, "as drawn"), &drawn);
-        let run = run(options, run_levels, scheme, name, &programs)?;
+        let run = run(options, run_levels, scheme, name, programs)?;
         show(&mut section, &format!("{name}-run"), title_of(run_levels, "as it came"), &run);
     }
     section.say(format!(

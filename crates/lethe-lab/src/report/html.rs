@@ -6,8 +6,11 @@ use crate::svg::escaped;
 
 const STYLE: &str = include_str!("style.css");
 
-/// The page. It is well-formed XML, too.
-pub(super) fn page(about: &About, sections: &[Section], names: &[String]) -> String {
+/// The beginning of the element that names the other files of a report.
+const FILES: &str = "<meta name=\"lethe-report-files\" content=\"";
+
+/// The page of sections with these names, beside which these files lie. It is well-formed XML, too.
+pub(super) fn page(about: &About, sections: &[Section], names: &[String], files: &[&str]) -> String {
     let contents: String = sections
         .iter()
         .zip(names)
@@ -24,13 +27,21 @@ pub(super) fn page(about: &About, sections: &[Section], names: &[String]) -> Str
         sections.iter().zip(names).map(|(section, name)| self::section(section, name)).collect();
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{title}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         {FILES}{}\"/>\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
          <p>{}</p>\n<pre>{}</pre>\n<dl>\n{facts}</dl>\n</header>\n\
          <nav aria-label=\"Contents\">\n<ol>\n{contents}</ol>\n</nav>\n<main>\n{sections}</main>\n</body>\n</html>\n",
+        escaped(&files.join(" ")),
         escaped(&about.introduction),
         escaped(&about.command)
     )
+}
+
+/// The files that a page names; none if it is no report's.
+pub(super) fn files_of(page: &str) -> Option<impl Iterator<Item = &str>> {
+    let (_, names) = page.split_once(FILES)?;
+    let (names, _) = names.split_once('"')?;
+    Some(names.split(' '))
 }
 
 fn section(section: &Section, name: &str) -> String {

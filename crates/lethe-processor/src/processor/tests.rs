@@ -174,22 +174,65 @@ fn cycle_by_cycle(shape: Shape, trace: &[Miss], takes: u64) -> (Vec<(u64, Line, 
     (asked, last)
 }
 
+/// Gaps between misses: most of them short, and a few of many rounds.
+fn gaps() -> impl Strategy<Value = u32> {
+    prop_oneof![15 => 0u32..12, 1 => 0u32..1000]
+}
+
 proptest! {
     #[test]
     fn it_does_what_the_rules_say_cycle_by_cycle(
-        trace in prop::collection::vec((0u32..12, any::<bool>(), 0u64..24), 1..60),
+        trace in prop::collection::vec((gaps(), any::<bool>(), 0u64..24), 1..60),
         takes in 1u64..40,
-        (width, reorder_buffer, posted) in (1u64..5, 1usize..20, 1usize..5),
+        (width, reorder_buffer, posted, pipeline) in (1u64..5, 1usize..20, 1usize..5, 0u64..9),
         gives_back: bool,
         step in 1u64..50,
     ) {
         let kind = |stores| if stores { Kind::Store } else { Kind::Load };
         let trace: Vec<Miss> =
             trace.into_iter().map(|(between, stores, line)| miss(between, kind(stores), line)).collect();
-        let shape = Shape { width, reorder_buffer, posted, gives_back, ..SMALL };
+        let shape = Shape { width, reorder_buffer, posted, pipeline, gives_back, ..SMALL };
         let (requests, end) = run(shape, &trace, takes);
         prop_assert_eq!(&run_in_steps(shape, &trace, takes, step), &(requests.clone(), end));
         let asked: Vec<_> = requests.iter().map(|one| (one.at.0, one.line, one.reason)).collect();
         prop_assert_eq!((asked, end), cycle_by_cycle(shape, &trace, takes));
+    }
+
+    #[test]
+    fn the_longest_gap_takes_a_few_rounds_of_steps(
+        (width, reorder_buffer, pipeline) in (1u64..9, 1usize..200, 0u64..60),
+        answered in 0u64..500,
+    ) {
+        let shape = Shape { width, reorder_buffer, pipeline, ..SMALL };
+        let trace = [miss(0, Kind::Load, 1), miss(u32::MAX, Kind::Load, 2)];
+        let mut processor = processor(shape, &trace);
+        let most = 12 * processor.rounds.length() + 1000;
+        let second = (0..most).find_map(|_| match processor.step(u64::MAX, u64::MAX)? {
+            Next::Request(request) if request.number == 1 => Some(request),
+            Next::Request(first) => {
+                processor.answer(&first, Cycle(answered));
+                None
+            }
+            other => panic!("{other:?}"),
+        });
+        prop_assert!(second.is_some(), "more than {} steps", most);
+        prop_assert_eq!(processor.counts().instructions, 2 + u64::from(u32::MAX));
+    }
+}
+
+#[test]
+fn a_gap_of_2_to_the_32_ends_in_the_cycle_that_four_instructions_a_cycle_come_to() {
+    let trace = [miss(u32::MAX, Kind::Load, 1)];
+    for limit in [u64::MAX, 1 << 28] {
+        let mut processor = processor(Shape::IR_ORAM, &trace);
+        let mut until = limit;
+        let request = loop {
+            match processor.advance_to(Cycle(until)) {
+                Next::Reached => until += limit,
+                Next::Request(request) => break request,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(request.at, Cycle(1 << 30));
     }
 }

@@ -64,19 +64,30 @@ pub fn open(path: impl AsRef<Path>) -> Result<Trace, FileError> {
     }
 }
 
+/// The first bytes of files that are compressed as a whole, and of what.
+const COMPRESSED: [(&[u8], &str); 4] =
+    [(b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd")];
+
+/// Bytes that are looked at to see whether a file is a text.
+const LOOKED_AT: usize = 64;
+
 /// Tells the format from the first bytes. A text has no bytes that are not printed.
 fn recognise(mut from: impl BufRead + Send + 'static) -> Result<(Format, u64, Misses), TraceError> {
     let first = from.fill_buf()?;
     let is_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
-    if first.starts_with(packed::MAGIC) {
+    if first.is_empty() {
+        return Err(TraceError::Empty);
+    }
+    if first.starts_with(&packed::MAGIC[..packed::KIND]) {
         let packed = packed::read(from)?;
-        Ok((Format::Packed, packed.warm_up(), Box::new(packed)))
-    } else if first.is_empty() {
-        Err(TraceError::Empty)
-    } else if first.starts_with(&packed::MAGIC[..packed::KIND]) || !first.iter().take(64).all(is_text) {
-        Err(TraceError::Foreign)
-    } else {
-        Ok((Format::Text, 0, Box::new(text::read(from))))
+        return Ok((Format::Packed, packed.warm_up(), Box::new(packed)));
+    }
+    if let Some((_, by)) = COMPRESSED.iter().find(|(bytes, _)| first.starts_with(bytes)) {
+        return Err(TraceError::Compressed(by));
+    }
+    match first.iter().take(LOOKED_AT).position(|byte| !is_text(byte)) {
+        Some(byte) => Err(TraceError::Binary { byte }),
+        None => Ok((Format::Text, 0, Box::new(text::read(from)))),
     }
 }
 
@@ -206,9 +217,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for (bytes, why) in [
             (&b""[..], "it is empty"),
-            (b"\x7fELF\x02\x01", "does not begin as a packed trace"),
-            (b"lethe trace v9\n\0", "does not begin as a packed trace"),
-            (b"#!/bin/sh\n", "line 1 of the trace: \"#!/bin/sh\" is no miss"),
+            (
+                b"\x7fELF\x02\x01",
+                "byte 0 is of no text, and it does not begin as a packed trace does: name a trace",
+            ),
+            (b"12 R 0x4\0", "byte 8 is of no text"),
+            (b"lethe trace v9\n\0", "a packed trace of another version than 1: record it again"),
+            (b"lethe trace v1", "does not begin as a packed trace does: name one that"),
+            (b"\x1f\x8b\x08\0", "it is compressed by gzip: unpack it first"),
+            (b"#!/bin/sh\n", "line 1 of the trace: \"#!/bin/sh\" is no miss: write such as"),
+            (
+                b"{\"a\": 1, \"b\": [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]}",
+                "13, 14, 1\"… is no miss",
+            ),
+            (
+                &[&[b' '; 64][..], b"\xff\n"].concat(),
+                "line 1 of the trace: it is no text in UTF-8: write such as",
+            ),
         ] {
             let path = file(&folder, bytes);
             let error = open(&path).and_then(|trace| trace.collect::<Result<Vec<_>, _>>()).unwrap_err();

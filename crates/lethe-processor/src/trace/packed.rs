@@ -23,6 +23,9 @@ pub struct Packed<R> {
     bytes: io::Bytes<BufReader<GzDecoder<R>>>,
     warm_up: u64,
     record: u64,
+    /// Bytes that were unpacked, and those before the record.
+    read: u64,
+    begun: u64,
     before: Line,
     is_over: bool,
 }
@@ -30,17 +33,19 @@ pub struct Packed<R> {
 /// Begins to read a trace.
 ///
 /// # Errors
-/// [`TraceError::Foreign`]; [`TraceError::Packed`] with record 0 for a wrong beginning; [`TraceError::Io`].
+/// [`TraceError::Foreign`]; [`TraceError::Version`]; [`TraceError::Packed`] with record 0 for a wrong beginning; [`TraceError::Io`].
 pub fn read<R: BufRead>(mut from: R) -> Result<Packed<R>, TraceError> {
     let mut magic = [0; MAGIC.len()];
     match from.read_exact(&mut magic) {
         Ok(()) if magic == *MAGIC => {}
+        Ok(()) if magic.starts_with(&MAGIC[..KIND]) => return Err(TraceError::Version),
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error.into()),
         _ => return Err(TraceError::Foreign),
     }
     let bytes = BufReader::new(GzDecoder::new(from)).bytes();
-    let mut packed = Packed { bytes, warm_up: 0, record: 0, before: Line(0), is_over: false };
-    packed.warm_up = packed.number()?.ok_or_else(|| packed.fault("the number before it is missing"))?;
+    let mut packed =
+        Packed { bytes, warm_up: 0, record: 0, read: 0, begun: 0, before: Line(0), is_over: false };
+    packed.warm_up = packed.number()?.ok_or_else(|| packed.fault("it is missing"))?;
     Ok(packed)
 }
 
@@ -126,8 +131,19 @@ impl<R: BufRead> Packed<R> {
         self.warm_up
     }
 
-    fn fault(&self, why: &'static str) -> TraceError {
-        TraceError::Packed { record: self.record, why }
+    fn fault(&self, why: impl Into<String>) -> TraceError {
+        TraceError::Packed { record: self.record, byte: self.begun, why: why.into() }
+    }
+
+    /// A fault of what unpacks the records, or of the file system.
+    fn unreadable(&self, error: io::Error) -> TraceError {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.fault("the file ends before it"),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+                self.fault(format!("it and what follows cannot be unpacked ({error})"))
+            }
+            _ => error.into(),
+        }
     }
 
     /// Reads a number; none at the end of the trace.
@@ -137,7 +153,8 @@ impl<R: BufRead> Packed<R> {
             let Some(byte) = self.bytes.next() else {
                 return if nth == 0 { Ok(None) } else { Err(self.fault("it ends within a number")) };
             };
-            let byte = byte?;
+            let byte = byte.map_err(|error| self.unreadable(error))?;
+            self.read += 1;
             let digit = u64::from(byte & 0x7f);
             if nth == MOST_DIGITS - 1 && digit > 1 {
                 break;
@@ -152,6 +169,7 @@ impl<R: BufRead> Packed<R> {
 
     fn miss(&mut self) -> Result<Option<Miss>, TraceError> {
         self.record += 1;
+        self.begun = self.read;
         let Some(first) = self.number()? else {
             let is_short = self.record <= self.warm_up;
             return if is_short { Err(self.fault("it ends within its warm-up")) } else { Ok(None) };

@@ -63,8 +63,8 @@ fn a_wrong_line_is_told_with_its_number_and_what_to_write() {
     for (wrong, why) in [
         ("5 X 0x40", "write such as"),
         ("five R 0x40 0x0", "\"five\" is no number of instructions"),
-        ("4294967296 R 0x40 0x0", "no number of instructions"),
-        ("5 R 0x4g 0x0", "\"0x4g\" is no address"),
+        ("4294967296 R 0x40 0x0", "no number of instructions: write 0 to 4294967295"),
+        ("5 R 0x4g 0x0", "\"0x4g\" is no address of 64 bits in hexadecimal: write such as"),
         ("5 W 0x40 0x0", "write such as"),
         ("-1 W 0x40", "no number of instructions"),
     ] {
@@ -86,14 +86,52 @@ fn a_packed_trace_tells_its_warm_up_and_ends_after_it() {
     let misses = [miss(0), miss(0), miss(3)];
     assert_eq!(packed::read(&written(2, &misses)[..]).unwrap().warm_up(), 2);
     assert_eq!(read(&written(2, &misses)).unwrap(), misses);
-    for (warm_up, why) in
-        [(3, "record 3 of the packed trace: it warms the cache"), (4, "record 3"), (9, "record 3")]
-    {
+    for (warm_up, why) in [
+        (3, "record 3 of the packed trace (byte 5 when unpacked): it warms the cache"),
+        (4, "record 3"),
+        (9, "record 3"),
+    ] {
         let error = read(&written(warm_up, &misses)).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
     let error = read(&written(2, &misses[..1])).unwrap_err().to_string();
-    assert!(error.contains("record 2 of the packed trace: it ends within its warm-up"), "{error}");
+    assert!(
+        error.contains("record 2 of the packed trace (byte 3 when unpacked): it ends within its warm-up"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_fault_of_a_packed_trace_is_told_with_its_record_and_byte_and_what_to_do() {
+    let miss =
+        |line: u64| Miss { instructions: 300, kind: Kind::Load, line: Line(line * line * 12345 % 7919) };
+    let whole = packed(&(0..20_000).map(miss).collect::<Vec<_>>());
+    let said = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 0x55;
+    let mut sum = whole.clone();
+    sum[whole.len() - 8] ^= 1;
+    let head = packed::MAGIC.len();
+    for (bytes, place, why) in [
+        (&whole[..whole.len() / 2], "record ", "the file ends before it"),
+        // Before the sum at the end fails, a record makes no sense.
+        (&changed, "record ", ""),
+        (&sum, "record 20001 of", "cannot be unpacked (corrupt gzip stream"),
+        (&whole[..head], "the head of", "the file ends before it"),
+        (
+            &[packed::MAGIC, &b"no gzip, but a text"[..]].concat(),
+            "the head of",
+            "cannot be unpacked (invalid",
+        ),
+    ] {
+        let error = said(bytes);
+        assert!(error.starts_with(place) && error.contains("the packed trace (byte "), "{error}");
+        assert!(
+            error.contains(why) && error.ends_with(": copy the trace again, or record it anew"),
+            "{error}"
+        );
+    }
+    assert!(!said(&changed).starts_with("record 1 "), "{}", said(&changed));
 }
 
 #[test]

@@ -7,7 +7,13 @@
 
 use super::{Kind, Miss, TraceError};
 use crate::units::{LINE_BYTES, Line};
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
+
+/// The advice for a line that is none.
+const EXAMPLES: &str = "write such as \"12 R 0x7f00a1c0 0x401a2e\" or \"3 W 0x7f00b240\"";
+
+/// Letters of a wrong word or line that an error shows.
+const SHOWN: usize = 60;
 
 /// Reads a trace. The program counter may be missing, and is not kept.
 ///
@@ -18,6 +24,10 @@ pub fn read(from: impl BufRead) -> impl Iterator<Item = Result<Miss, TraceError>
     (1..).zip(from.lines()).filter_map(move |(line, text)| match text {
         Ok(text) if is_blank(&text) => None,
         Ok(text) => Some(miss(&text).map_err(|why| TraceError::Text { line, why })),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            let why = format!("it is no text in UTF-8: {EXAMPLES}");
+            Some(Err(TraceError::Text { line, why }))
+        }
         Err(error) => Some(Err(error.into())),
     })
 }
@@ -26,7 +36,7 @@ pub fn read(from: impl BufRead) -> impl Iterator<Item = Result<Miss, TraceError>
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write(misses: impl IntoIterator<Item = Miss>, into: &mut impl Write) -> std::io::Result<()> {
+pub fn write(misses: impl IntoIterator<Item = Miss>, into: &mut impl Write) -> io::Result<()> {
     for Miss { instructions, kind, line } in misses {
         let address = line.0 * LINE_BYTES;
         match kind {
@@ -37,16 +47,27 @@ pub fn write(misses: impl IntoIterator<Item = Miss>, into: &mut impl Write) -> s
     Ok(())
 }
 
+/// A wrong word or line in quotation marks, cut if it is long.
+fn quoted(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
 fn miss(text: &str) -> Result<Miss, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (instructions, kind, address) = match *words.as_slice() {
         [instructions, "R", address] | [instructions, "R", address, _] => (instructions, Kind::Load, address),
         [instructions, "W", address] => (instructions, Kind::Store, address),
-        _ => return Err(format!("{text:?} is no miss: write such as \"12 R 0x7f00a1c0 0x401a2e\"")),
+        _ => return Err(format!("{} is no miss: {EXAMPLES}", quoted(text))),
     };
-    let fault = |what, word: &str| format!("{word:?} is no {what}");
-    let instructions = instructions.parse().map_err(|_| fault("number of instructions", instructions))?;
+    let instructions = instructions.parse().map_err(|_| {
+        format!("{} is no number of instructions: write 0 to {}", quoted(instructions), u32::MAX)
+    })?;
     let digits = address.strip_prefix("0x").unwrap_or(address);
-    let address = u64::from_str_radix(digits, 16).map_err(|_| fault("address in hexadecimal", address))?;
+    let address = u64::from_str_radix(digits, 16).map_err(|_| {
+        format!("{} is no address of 64 bits in hexadecimal: write such as 0x7f00a1c0", quoted(address))
+    })?;
     Ok(Miss { instructions, kind, line: Line(address / LINE_BYTES) })
 }

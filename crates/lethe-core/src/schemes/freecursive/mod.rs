@@ -14,8 +14,8 @@
 //!  8  read or write a_0 by the path l
 //! ```
 //!
-//! A block of the PLB is nowhere else. The tree is a [`PathOram`] whose positions are
-//! [handed in](crate::position_map::handed).
+//! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, a RAW ORAM as in Tiny ORAM (FCCM
+//! 2015, section V-E), or a Ring ORAM, whose positions are [handed in](crate::position_map::handed).
 //!
 //! A simulated processor drives the lines one by one ([`Next`]), and paces the paths itself. As an [`Oram`] it shows as many
 //! paths for each access as there are levels: dummies stand in for those that the PLB saves.
@@ -69,19 +69,25 @@
 //! 5·(ℓ + 1)·q²/2^128 + v/2^128 and what tells AES from a random permutation. That is 2^-29 after 2^47 accesses with 64 bytes. The
 //! paper's tags have 80 bits.
 //!
-//! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, each written back
-//! before the next is read, with H = [`paths_per_access`](FreecursiveParameters::paths_per_access). All are independent and
-//! uniform, if [every path is read](TrustedHits::ReadThePath); with the other options they are not. Computed positions are as
-//! good as the PRF. Driven line by line, the number of paths shows what the PLB held and which groups have stragglers: whoever drives
-//! it so must hide that, with paths at a fixed rate. Background evictions show, as with Path ORAM.
+//! **What the trace shows** (adversary `Full`). A batch of n accesses shows n·H paths one after the other, with
+//! H = [`paths_per_access`](FreecursiveParameters::paths_per_access). All that the tree owes is done before the next is read: over
+//! Path ORAM the path is written back; over RAW ORAM its headers are; over RAW and Ring ORAM evictions follow the count of
+//! paths, and over Ring ORAM reshuffles the count of reads of a bucket. So what else shows follows from the paths. All are
+//! independent and uniform, if [every path is read](TrustedHits::ReadThePath); with the other options they are not. Computed
+//! positions are as good as the PRF. Driven line by line, the number of paths shows what the PLB held and which groups have
+//! stragglers: whoever drives it so must hide that, with paths at a fixed rate. Evictions because the stash is too full show, as
+//! with the tree alone.
 //!
-//! **Costs** of an access: H round trips of a path each, and as many for writing them back, of which the last is off-line. H is the
-//! number of levels, and one more with counters. Driven line by line, group remaps take at most X' - 1 paths in 2^(β-1) - 1
-//! accesses to a group: 0.4 % with β = 14. A path computes two positions, of one block of AES each, and two tags of ℓ + 1.
+//! **Costs** of an access: H times those of a batch of one over the tree, of which the last is off-line as far as it is there. Over
+//! Path ORAM that is H round trips of a path each, and as many for writing them back. Over RAW ORAM what is written back is headers,
+//! over Ring ORAM a path is a slot a bucket; every A paths there is an eviction. H is the number of levels, and one more with
+//! counters. Driven line by line, group remaps take at most X' - 1 paths in 2^(β-1) - 1 accesses to a group: 0.4 % with β = 14. A
+//! path computes two positions, of one block of AES each, and two tags of ℓ + 1.
 //!
 //! **Errors**: those of [`OramError`], as Path ORAM has them, and those above.
 
 mod address_space;
+mod backend;
 mod counters;
 mod labels;
 mod leaves;
@@ -92,9 +98,12 @@ mod remap;
 mod steps;
 
 pub use address_space::{AddressSpace, Keeper};
+pub use backend::Backend;
 pub use leaves::LeafFunction;
 pub use next::Next;
-pub use parameters::{FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits};
+pub use parameters::{
+    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
+};
 pub use pmmac::{TAG_BYTES, Tags};
 
 use crate::admission;
@@ -102,8 +111,7 @@ use crate::condition::Condition;
 use crate::look_aside::LookAside;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::flat::Positions;
-use crate::position_map::handed::HandedPositions;
-use crate::schemes::path::PathOram;
+use crate::schemes::ring::FilledRing;
 use crate::store::Store;
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket};
@@ -120,7 +128,7 @@ use zeroize::Zeroizing;
 pub struct FreecursiveOram<S: Store, R> {
     parameters: FreecursiveParameters,
     space: AddressSpace,
-    tree: PathOram<S, HandedPositions<S::Error>, R>,
+    tree: Backend<S, R>,
     turns: Turns,
     condition: Condition,
     /// The tags of blocks, if they have any.
@@ -139,7 +147,8 @@ struct State<R> {
 }
 
 impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
-    /// An empty Freecursive ORAM over a store that was never written. Its buckets are numbered from `first_bucket`.
+    /// An empty Freecursive ORAM over a store that was never written. Its buckets are numbered from `first_bucket`, which is 0 over
+    /// Ring ORAM.
     ///
     /// # Errors
     /// [`FreecursiveParametersError`].
@@ -150,7 +159,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         random: R,
     ) -> Result<Self, FreecursiveParametersError> {
         parameters.validate()?;
-        Self::over(parameters, None, first_bucket, store, random)
+        let tree = |parameters: &_, random| Backend::new(parameters, first_bucket, store, random);
+        Self::over(parameters, None, tree, random)
     }
 
     /// The same with counters of too few bits: group remaps then show, as [emergencies](Oram::emergencies).
@@ -164,14 +174,16 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         store: S,
         random: R,
     ) -> Result<Self, FreecursiveParametersError> {
-        Self::over(parameters, None, first_bucket, store, random)
+        let tree = |parameters: &_, random| Backend::new(parameters, first_bucket, store, random);
+        Self::over(parameters, None, tree, random)
     }
 
     /// A Freecursive ORAM over a store that a simulation has filled: with blocks on the paths to these positions. It may
-    /// [put in](PathOram::put_in) those that found no bucket. All PosMap blocks are in the tree.
+    /// [put in](Backend::put_in) those that found no bucket. All PosMap blocks are in the tree.
     ///
     /// # Errors
-    /// As [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block, kept aside.
+    /// As [`new`](Self::new); [`FreecursiveParametersError::Positions`], if there is not one for each block, kept aside;
+    /// [`FreecursiveParametersError::Filled`] over Ring ORAM, whose metadata [`over_filled_ring`](Self::over_filled_ring) takes.
     pub fn over_filled_store(
         parameters: FreecursiveParameters,
         positions: Positions,
@@ -179,27 +191,54 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         store: S,
         random: R,
     ) -> Result<Self, FreecursiveParametersError> {
+        if matches!(parameters.tree, BackendParameters::Ring(_)) {
+            return Err(FreecursiveParametersError::Filled);
+        }
+        let tree = |parameters: &_, random| Backend::new(parameters, first_bucket, store, random);
+        Self::with_positions(parameters, positions, tree, random)
+    }
+
+    /// The same over Ring ORAM. The blocks of the stash are not taken: whoever filled the store
+    /// [puts them in](Backend::put_in).
+    ///
+    /// # Errors
+    /// As [`over_filled_store`](Self::over_filled_store); [`FreecursiveParametersError::Filled`] over another scheme.
+    pub fn over_filled_ring(
+        parameters: FreecursiveParameters,
+        mut filled: FilledRing,
+        store: S,
+        random: R,
+    ) -> Result<Self, FreecursiveParametersError> {
+        let positions = filled.take_positions();
+        let tree = |parameters: &_, random| Backend::over_filled_ring(parameters, filled, store, random);
+        Self::with_positions(parameters, positions, tree, random)
+    }
+
+    fn with_positions(
+        parameters: FreecursiveParameters,
+        positions: Positions,
+        tree: impl FnOnce(&BackendParameters, R) -> Result<Backend<S, R>, FreecursiveParametersError>,
+        random: R,
+    ) -> Result<Self, FreecursiveParametersError> {
         let (given, needed) = (positions.blocks(), parameters.address_space().blocks());
         if parameters.positions != PositionsKept::Aside || given != needed {
             return Err(FreecursiveParametersError::Positions { given, needed });
         }
         parameters.validate()?;
-        Self::over(parameters, Some(positions), first_bucket, store, random)
+        Self::over(parameters, Some(positions), tree, random)
     }
 
     fn over(
         parameters: FreecursiveParameters,
         positions: Option<Positions>,
-        first_bucket: Bucket,
-        store: S,
+        tree: impl FnOnce(&BackendParameters, R) -> Result<Backend<S, R>, FreecursiveParametersError>,
         mut random: R,
     ) -> Result<Self, FreecursiveParametersError> {
         parameters.validate_but_bits()?;
         let space = parameters.address_space();
-        let (tree, top) = (&parameters.tree, parameters.tree_top);
         let for_tree = R::from_rng(&mut random);
-        let tree = PathOram::with_tree_top(tree, top, first_bucket, store, for_tree)?;
-        let block_bytes = parameters.tree.parameters().block_bytes;
+        let tree = tree(&parameters.tree, for_tree)?;
+        let block_bytes = parameters.tree.block_bytes();
         let labels = match (parameters.positions, positions) {
             (PositionsKept::Aside, positions) => {
                 Labels::Aside(positions.unwrap_or_else(|| Positions::new(space.blocks())))
@@ -248,7 +287,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     }
 
     /// The tree.
-    pub fn tree(&self) -> &PathOram<S, HandedPositions<S::Error>, R> {
+    pub fn tree(&self) -> &Backend<S, R> {
         &self.tree
     }
 

@@ -3,8 +3,12 @@
 use super::address_space::AddressSpace;
 use super::counters::{Groups, MOST_BITS};
 use super::pmmac::TAG_BYTES;
+use crate::layout::Layout;
 use crate::range::{self, OutOfRange};
 use crate::schemes::path::{BucketsByLevel, PathParametersError, TreeTopParameters};
+use crate::schemes::raw::{RawParameters, RawParametersError};
+use crate::schemes::ring::{RingParameters, RingParametersError};
+use crate::words::Level;
 
 /// The parameters of a Freecursive ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,11 +31,80 @@ pub struct FreecursiveParameters {
     pub hits: TrustedHits,
     /// The most accesses of one batch: 1 to 1024.
     pub max_batch: u32,
-    /// The tree, for [`tree_capacity`](Self::tree_capacity) blocks, in batches of 1 and with `top` 0. Its blocks have
-    /// [`TAG_BYTES`] more than the user's, if they have tags.
-    pub tree: BucketsByLevel,
-    /// The tree top on the trusted side.
-    pub tree_top: TreeTopParameters,
+    /// The tree, for [`tree_capacity`](Self::tree_capacity) blocks and in batches of 1. Its blocks have [`TAG_BYTES`] more than the
+    /// user's, if they have tags.
+    pub tree: BackendParameters,
+}
+
+/// The parameters of the tree beneath the front end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackendParameters {
+    /// Path ORAM.
+    Path {
+        /// The buckets of all levels: their `top` is 0.
+        buckets: BucketsByLevel,
+        /// The tree top on the trusted side.
+        top: TreeTopParameters,
+    },
+    /// RAW ORAM. The levels above its `top` are on the trusted side, as part of the stash.
+    Raw(RawParameters),
+    /// Ring ORAM. The levels above its `top` are on the trusted side, as part of the stash.
+    Ring(RingParameters),
+}
+
+impl BackendParameters {
+    /// Blocks of the tree.
+    pub fn capacity(&self) -> u64 {
+        match self {
+            BackendParameters::Path { buckets, .. } => buckets.parameters().capacity,
+            BackendParameters::Raw(raw) => raw.capacity,
+            BackendParameters::Ring(ring) => ring.capacity,
+        }
+    }
+
+    /// Bytes of a block, with its tag if it has one.
+    pub fn block_bytes(&self) -> u32 {
+        match self {
+            BackendParameters::Path { buckets, .. } => buckets.parameters().block_bytes,
+            BackendParameters::Raw(raw) => raw.block_bytes,
+            BackendParameters::Ring(ring) => ring.block_bytes,
+        }
+    }
+
+    /// L, the level of the leaves.
+    pub fn leaf_level(&self) -> Level {
+        match self {
+            BackendParameters::Path { buckets, .. } => buckets.parameters().leaf_level,
+            BackendParameters::Raw(raw) => raw.leaf_level,
+            BackendParameters::Ring(ring) => ring.leaf_level,
+        }
+    }
+
+    /// The first level in untrusted memory.
+    pub fn top(&self) -> Level {
+        match self {
+            BackendParameters::Path { top, .. } => Level(top.levels),
+            BackendParameters::Raw(raw) => raw.top,
+            BackendParameters::Ring(ring) => ring.top,
+        }
+    }
+
+    /// The untrusted memory that the tree needs.
+    pub fn layout(&self) -> Layout {
+        match self {
+            BackendParameters::Path { buckets, .. } => buckets.layout(),
+            BackendParameters::Raw(raw) => raw.layout(),
+            BackendParameters::Ring(ring) => ring.layout(),
+        }
+    }
+
+    fn max_batch(&self) -> u32 {
+        match self {
+            BackendParameters::Path { buckets, .. } => buckets.parameters().max_batch,
+            BackendParameters::Raw(raw) => raw.max_batch,
+            BackendParameters::Ring(ring) => ring.max_batch,
+        }
+    }
 }
 
 /// The place of the positions.
@@ -65,9 +138,11 @@ pub enum TrustedHits {
     ReadThePath,
     /// The stash answers at once. A block of the tree top is read with its path.
     StashAnswers,
-    /// The stash answers at once. A block of the tree top needs no path once its position is known: a dedicated cache.
+    /// The stash answers at once. A block of the tree top needs no path once its position is known: a dedicated cache. A stash that
+    /// has the top levels in it stands for such a cache: it answers once the position is known.
     SaveThePath,
-    /// The stash and the index of the tree top answer at once, without the position (IR-Stash).
+    /// The stash and the index of the tree top answer at once, without the position (IR-Stash). A stash that has the top levels in it
+    /// does so with [`StashAnswers`](Self::StashAnswers) already.
     AnswerAtOnce,
 }
 
@@ -80,6 +155,23 @@ pub enum FreecursiveParametersError {
     /// The tree is refused.
     #[error(transparent)]
     Tree(#[from] PathParametersError),
+    /// The tree of RAW ORAM is refused.
+    #[error(transparent)]
+    Raw(#[from] RawParametersError),
+    /// The tree of Ring ORAM is refused.
+    #[error(transparent)]
+    Ring(#[from] RingParametersError),
+    /// The buckets of Ring ORAM are numbered from another one than the first of its store.
+    #[error("the buckets of Ring ORAM are numbered from 0, not from {given}: give it a store of its own")]
+    FirstBucket {
+        /// The first bucket that was given.
+        given: u64,
+    },
+    /// A filled store comes without the metadata of Ring ORAM, or with metadata for another scheme.
+    #[error(
+        "a filled store has the metadata of Ring ORAM if it is one, and only then: use over_filled_ring, or over_filled_store"
+    )]
+    Filled,
     /// The tree is for another number of blocks.
     #[error(
         "the tree is for {given} blocks, and there are {needed} with the PosMap blocks: give it that capacity"
@@ -145,7 +237,7 @@ impl FreecursiveParameters {
 
     /// Bytes of a block that the user has: without its tag.
     pub fn user_bytes(&self) -> u32 {
-        let tree = self.tree.parameters().block_bytes;
+        let tree = self.tree.block_bytes();
         if self.has_tags() { tree.saturating_sub(TAG_BYTES as u32) } else { tree }
     }
 
@@ -184,7 +276,6 @@ impl FreecursiveParameters {
 
     /// Checks all that makes an ORAM answer wrongly; counters that are used up too soon do not.
     pub(super) fn validate_but_bits(&self) -> Result<(), FreecursiveParametersError> {
-        let tree = self.tree.parameters();
         let user_bytes = u64::from(self.user_bytes());
         let (bits, tag_bytes) = match self.positions {
             PositionsKept::Counters { bits, tags } => (bits, if tags { TAG_BYTES as u64 } else { 0 }),
@@ -198,23 +289,27 @@ impl FreecursiveParameters {
         range::check(&[
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),
             ("bits of a counter", bits.into(), 2, MOST_BITS.into()),
-            ("block_bytes", tree.block_bytes.into(), tag_bytes, u64::from(u32::MAX)),
+            ("block_bytes", self.tree.block_bytes().into(), tag_bytes, u64::from(u32::MAX)),
             ("labels", self.labels.into(), 2, most_labels),
             ("trusted_positions", self.trusted_positions, 1, u64::from(u32::MAX)),
             ("look_aside", self.look_aside.into(), 1, 1 << 20),
             ("look_aside_ways", self.look_aside_ways.into(), 1, self.look_aside.into()),
             ("max_batch", self.max_batch.into(), 1, 1024),
-            ("max_batch of the tree", tree.max_batch.into(), 1, 1),
+            ("max_batch of the tree", self.tree.max_batch().into(), 1, 1),
         ])?;
         let (blocks, ways) = (self.look_aside, self.look_aside_ways);
         if !blocks.is_multiple_of(ways) {
             return Err(FreecursiveParametersError::Ways { blocks, ways });
         }
-        let (given, needed) = (tree.capacity, self.address_space().blocks());
+        let (given, needed) = (self.tree.capacity(), self.address_space().blocks());
         if given != needed {
             return Err(FreecursiveParametersError::Capacity { given, needed });
         }
-        if (self.hits == TrustedHits::AnswerAtOnce) != self.tree_top.ways.is_some() {
+        let has_index = match &self.tree {
+            BackendParameters::Path { top, .. } => top.ways.is_some(),
+            BackendParameters::Raw(_) | BackendParameters::Ring(_) => false,
+        };
+        if (self.hits == TrustedHits::AnswerAtOnce) != has_index {
             return Err(FreecursiveParametersError::Index);
         }
         if self.has_tags() && self.hits != TrustedHits::ReadThePath {

@@ -2,7 +2,7 @@
 
 use super::{FreecursiveOram, Keeper, State};
 use crate::draw;
-use crate::oram::{Oram, OramError};
+use crate::oram::OramError;
 use crate::store::Store;
 use crate::words::BlockId;
 use rand_core::{RngCore, SeedableRng};
@@ -32,8 +32,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// at a fixed rate hide it.
     ///
     /// # Errors
-    /// Those of [`Oram::access`]; [`OramError::Contradiction`] if the group is not at hand, or the straggler is not what was
-    /// last written.
+    /// Those of [`Oram::access`](crate::oram::Oram::access); [`OramError::Contradiction`] if the group is not at hand, or the
+    /// straggler is not what was last written.
     pub async fn remap_turn(&self, block: BlockId) -> Result<bool, OramError<S::Error>> {
         let Some(straggler) = self.straggler_beside(block)? else { return Ok(false) };
         let renewal = self.renew(straggler)?;
@@ -119,9 +119,9 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{FreecursiveParameters, Next, PositionsKept, TrustedHits};
+    use super::super::{BackendParameters, FreecursiveParameters, Next, PositionsKept, TrustedHits};
     use super::*;
-    use crate::oram::Access;
+    use crate::oram::{Access, Oram};
     use crate::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
     use crate::testing::{ArrayStore, finish_now, settle};
     use crate::words::{Bucket, Level};
@@ -133,7 +133,7 @@ mod tests {
     /// 27 blocks, 9 and 3 PosMap blocks above them, and a buffer of one.
     fn oram(bits: u32) -> Subject {
         let (capacity, labels, trusted_positions) = (27, 3, 3);
-        let tree = BucketsByLevel::uniform(PathParameters {
+        let buckets = BucketsByLevel::uniform(PathParameters {
             capacity: FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions),
             block_bytes: 13,
             leaf_level: Level(4),
@@ -142,8 +142,8 @@ mod tests {
             max_batch: 1,
             stash_bound: 1000,
         });
-        let tree = tree.unwrap();
-        let store = ArrayStore::new(&tree.layout());
+        let buckets = buckets.unwrap();
+        let store = ArrayStore::new(&buckets.layout());
         let parameters = FreecursiveParameters {
             capacity,
             labels,
@@ -153,8 +153,7 @@ mod tests {
             positions: PositionsKept::Counters { bits, tags: false },
             hits: TrustedHits::ReadThePath,
             max_batch: 1,
-            tree,
-            tree_top: TreeTopParameters { levels: 0, ways: None },
+            tree: BackendParameters::Path { buckets, top: TreeTopParameters { levels: 0, ways: None } },
         };
         FreecursiveOram::with_any_bits(parameters, Bucket(0), store, ChaCha8Rng::seed_from_u64(1)).unwrap()
     }

@@ -27,7 +27,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if self.reads_every_path() {
             return Ok(None);
         }
-        self.tree.serve_trusted(block, self.known_position(block), serve)
+        let position = self.known_position(block);
+        if !self.may_find(position) {
+            return Ok(None);
+        }
+        self.tree.serve_trusted(block, position, serve)
     }
 
     /// Tells which path an access to a block needs next. PosMap blocks that the trusted side can serve without a path go into the
@@ -120,7 +124,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if self.reads_every_path() {
             return Ok(false);
         }
-        let is_taken = self.tree.take_trusted(block, self.known_position(block), take)?.is_some();
+        let position = self.known_position(block);
+        let is_taken = self.may_find(position) && self.tree.take_trusted(block, position, take)?.is_some();
         if is_taken {
             self.state.borrow_mut().labels.note(block, true);
         }
@@ -202,6 +207,11 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     fn known_position(&self, block: BlockId) -> Option<Leaf> {
         let saves = self.parameters.hits == TrustedHits::SaveThePath;
         if saves && self.is_at_hand(block) { self.position(block) } else { None }
+    }
+
+    /// Tells whether a block whose position is known, or is not, can be found on the trusted side.
+    fn may_find(&self, position: Option<Leaf>) -> bool {
+        position.is_some() || self.parameters.hits != TrustedHits::SaveThePath || self.tree.has_tree_top()
     }
 
     fn position(&self, block: BlockId) -> Option<Leaf> {
@@ -294,6 +304,9 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
 
     /// Brings a PosMap block in that is found on the trusted side. Tells whether it was.
     fn bring_in(&self, block: BlockId, position: Option<Leaf>) -> Result<bool, OramError<S::Error>> {
+        if !self.may_find(position) {
+            return Ok(false);
+        }
         let mut fetched = mem::take(&mut self.state.borrow_mut().fetched);
         let found = self.tree.take_trusted(block, position, |payload| fetched.copy_from_slice(payload))?;
         if let Some(leaf) = found {

@@ -10,6 +10,7 @@
 //! [`put_in`](PathOram::put_in) shows nothing. How many there are, and when, shows.
 
 use super::PathOram;
+use crate::condition::Condition;
 use crate::handed_access::{self, HandedOram};
 use crate::oram::OramError;
 use crate::position_map::handed::{Handed, HandedPositions};
@@ -83,6 +84,10 @@ impl<S: Store, R: RngCore> HandedOram for PathOram<S, HandedPositions<S::Error>,
     fn stash(&self) -> (RefMut<'_, Stash>, usize) {
         let stash = RefMut::map(self.state.borrow_mut(), |state| &mut state.stash);
         (stash, self.parameters.stash_bound as usize)
+    }
+
+    fn condition(&self) -> &Condition {
+        &self.condition
     }
 
     async fn access_one(

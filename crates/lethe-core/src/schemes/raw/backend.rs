@@ -8,12 +8,15 @@
 //! [`put_in`](RawOram::put_in) shows nothing. How many there are, and when, shows.
 
 use super::RawOram;
+use crate::condition::Condition;
 use crate::handed_access::{self, HandedOram};
 use crate::oram::OramError;
 use crate::position_map::handed::{Handed, HandedPositions};
 use crate::stash::Stash;
 use crate::store::Store;
+use crate::tree::geometry::Geometry;
 use crate::words::{BlockId, Leaf};
+use alloc::vec::Vec;
 use core::cell::RefMut;
 use rand_core::RngCore;
 
@@ -55,6 +58,51 @@ impl<S: Store, R: RngCore> RawOram<S, HandedPositions<S::Error>, R> {
         handed_access::put_in(self, block, leaf, payload)
     }
 
+    /// Lets `serve` read and change the payload of a block, if it is in the stash. It keeps its leaf, and nothing shows: to use this is
+    /// [not oblivious](crate::schemes::freecursive::TrustedHits). Tells whether it was there.
+    ///
+    /// # Errors
+    /// [`OramError::Torn`].
+    pub fn serve_trusted(
+        &self,
+        block: BlockId,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<bool, OramError<S::Error>> {
+        handed_access::serve_waiting(self, block, serve)
+    }
+
+    /// Takes a block out of the stash, if it is there, as [`serve_trusted`](Self::serve_trusted) finds it. Returns the leaf that it keeps.
+    ///
+    /// # Errors
+    /// [`OramError::Torn`].
+    pub fn take_trusted(
+        &self,
+        block: BlockId,
+        take: impl FnOnce(&mut [u8]),
+    ) -> Result<Option<Leaf>, OramError<S::Error>> {
+        handed_access::take_waiting(self, block, take)
+    }
+
+    /// All blocks of the stash, with their leaves. Secret: only simulations look.
+    pub fn trusted_blocks(&self) -> Vec<(BlockId, Leaf)> {
+        handed_access::waiting(self)
+    }
+
+    /// Tells whether a block is in the stash. Secret: only simulations look.
+    pub fn is_trusted(&self, block: BlockId) -> bool {
+        self.state.borrow().stash.find(block).is_some()
+    }
+
+    /// Refuses everything from now on: a front end found out that the store lied.
+    pub(crate) fn tear(&self) {
+        drop(self.condition.begin());
+    }
+
+    /// The tree of the headers, whose paths are those of the blocks.
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.trees.headers
+    }
+
     /// Reads a path that was drawn for nothing else.
     ///
     /// # Errors
@@ -76,6 +124,10 @@ impl<S: Store, R: RngCore> HandedOram for RawOram<S, HandedPositions<S::Error>, 
     fn stash(&self) -> (RefMut<'_, Stash>, usize) {
         let stash = RefMut::map(self.state.borrow_mut(), |state| &mut state.stash);
         (stash, self.parameters.stash_bound as usize)
+    }
+
+    fn condition(&self) -> &Condition {
+        &self.condition
     }
 
     async fn access_one(

@@ -23,14 +23,18 @@ pub(super) struct Agreement<'a> {
 impl Agreement<'_> {
     /// Tells whether the parts agree with one another, and with a stash that holds these blocks.
     pub(super) fn holds(&self, stash: impl Iterator<Item = (BlockId, Leaf)>) -> bool {
-        let sizes = self.positions.blocks() == self.parameters.capacity
-            && self.metadata.fits(self.tree, self.parameters.capacity)
-            && self.schedule.emergencies <= self.schedule.evictions;
-        sizes && self.reads_agree() && self.blocks_agree(stash)
+        let has_positions = self.positions.blocks() == self.parameters.capacity;
+        has_positions && self.is_in_range() && self.reads_agree() && self.blocks_agree(stash)
+    }
+
+    /// Tells whether the metadata are for such a tree, and the schedule is one.
+    pub(super) fn is_in_range(&self) -> bool {
+        self.metadata.fits(self.tree, self.parameters.capacity)
+            && self.schedule.emergencies <= self.schedule.evictions
     }
 
     /// Tells whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
-    fn reads_agree(&self) -> bool {
+    pub(super) fn reads_agree(&self) -> bool {
         let (tree, metadata) = (self.tree, self.metadata);
         let most = self.parameters.reads;
         let before = self.parameters.reads_before_reshuffle();

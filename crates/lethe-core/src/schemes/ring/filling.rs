@@ -4,8 +4,12 @@
 //! It brings a vault back whose old positions must not be read by any more: the new ones are drawn here, and the order of
 //! the writes says nothing. What finds no room on its path waits in the stash, as a rule no block at all: leaf buckets have
 //! room for their share and three standard deviations of it, and the levels above them are empty.
+//!
+//! It takes no more memory than the tables that it makes: until a bucket is written, its part of the metadata lists its
+//! blocks.
 
 use super::RingParameters;
+use super::agreement::Agreement;
 use crate::bucket_metadata::BucketMetadata;
 use crate::draw;
 use crate::position_map::flat::Positions;
@@ -15,22 +19,24 @@ use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::mem;
 use rand_core::RngCore;
 
 /// See the module.
 pub struct RingFilling<R> {
     tree: Geometry,
     positions: Positions,
+    /// The blocks of a bucket that was not placed stand in its first slots, in the order in which they came.
     metadata: BucketMetadata,
-    /// The blocks of each bucket.
-    buckets: Vec<Vec<u32>>,
     stash: Vec<BlockId>,
     random: R,
 }
 
-/// The trusted state of a Ring ORAM that was filled: for [`Incremental::take_up`](crate::incremental::Incremental).
+/// The trusted state of a Ring ORAM that was filled: for [`Incremental::take_up`](crate::incremental::Incremental), and for
+/// [`over_filled_store`](super::RingOram::over_filled_store).
+#[derive(Clone)]
 pub struct FilledRing {
-    /// The tables of words.
+    /// The tables of words: the positions, a word for each block; and the metadata.
     pub tables: Vec<Vec<u32>>,
     /// The rest.
     pub rest: Vec<u8>,
@@ -47,35 +53,41 @@ impl<R: RngCore> RingFilling<R> {
     ) -> Self {
         let tree = parameters.geometry();
         let mut positions = Positions::new(parameters.capacity);
-        let (mut buckets, mut stash) = (vec![Vec::new(); tree.buckets() as usize], Vec::new());
+        let (mut metadata, mut stash) = (BucketMetadata::new(&tree), Vec::new());
         for block in (0..parameters.capacity).map(BlockId).filter(|block| is_mapped(*block)) {
             let leaf = draw::leaf_of_64_bits(&mut random, &tree);
             positions.replace(block, leaf);
-            let room = |(level, bucket): &(Level, Bucket)| {
-                buckets[bucket.0 as usize].len() < tree.shape(*level).blocks as usize
-            };
-            match tree.path(leaf).rev().find(room) {
-                Some((_, bucket)) => buckets[bucket.0 as usize].push(block.0 as u32),
+            let with_room = tree.path(leaf).rev().find_map(|(level, bucket)| {
+                let index = metadata.unread(&tree, level, bucket, true).count() as u32;
+                (index < tree.shape(level).blocks).then_some((level, Slot { bucket, index }))
+            });
+            match with_room {
+                Some((level, slot)) => metadata.put(&tree, level, slot, block),
                 None => stash.push(block),
             }
         }
-        let metadata = BucketMetadata::new(&tree);
-        RingFilling { tree, positions, metadata, buckets, stash, random }
+        RingFilling { tree, positions, metadata, stash, random }
     }
 
     /// All buckets, in the order of their numbers.
     pub fn buckets(&self) -> impl Iterator<Item = (Level, Bucket)> + use<R> {
-        self.tree.all_buckets().collect::<Vec<_>>().into_iter()
+        let tree = self.tree.clone();
+        tree.levels().flat_map(move |level| {
+            let first = tree.first_of(level).0;
+            (first..first + (1 << level.0)).map(move |bucket| (level, Bucket(bucket)))
+        })
     }
 
     /// Draws a slot of a bucket for each of its blocks. Each bucket once.
     pub fn place(&mut self, level: Level, bucket: Bucket) -> Vec<(Slot, BlockId, Leaf)> {
+        let listed = self.metadata.unread(&self.tree, level, bucket, true);
+        let blocks: Vec<BlockId> =
+            listed.filter_map(|slot| self.metadata.block(&self.tree, level, slot)).collect();
         self.metadata.rewrite(&self.tree, level, bucket);
         let mut free: Vec<u32> = (0..self.tree.shape(level).slots).collect();
-        let blocks = core::mem::take(&mut self.buckets[bucket.0 as usize]);
-        let place = |block: u32| {
+        let place = |block: BlockId| {
             let index = free.swap_remove(draw::below(&mut self.random, free.len()));
-            let (slot, block) = (Slot { bucket, index }, BlockId(block.into()));
+            let slot = Slot { bucket, index };
             self.metadata.put(&self.tree, level, slot, block);
             let leaf = self.positions.get(block).expect("a block that is placed is mapped");
             (slot, block, leaf)
@@ -91,5 +103,37 @@ impl<R: RngCore> RingFilling<R> {
         let rest: (EvictionSchedule, VecDeque<Bucket>) = Default::default();
         let rest = borsh::to_vec(&rest).expect("memory takes every write");
         FilledRing { tables, rest, stash }
+    }
+}
+
+impl FilledRing {
+    /// Takes the positions out, for a front end that keeps them.
+    pub fn take_positions(&mut self) -> Positions {
+        Positions::from_words(self.tables.first_mut().map(mem::take).unwrap_or_default())
+    }
+
+    /// The metadata, the schedule and the buckets to be reshuffled; `None` if they are not those of such a tree. The positions are
+    /// not looked at.
+    pub(super) fn into_parts(
+        self,
+        parameters: &RingParameters,
+    ) -> Option<(BucketMetadata, EvictionSchedule, VecDeque<Bucket>)> {
+        let [_, slots, written]: [Vec<u32>; 3] = self.tables.try_into().ok()?;
+        let (schedule, worn): (EvictionSchedule, VecDeque<Bucket>) = borsh::from_slice(&self.rest).ok()?;
+        let tree = &parameters.geometry();
+        if BucketMetadata::tables(tree) != [slots.len() as u64, written.len() as u64] {
+            return None;
+        }
+        let metadata = BucketMetadata::from_tables(tree, slots, written);
+        let agreement = Agreement {
+            parameters,
+            tree,
+            positions: &Positions::new(0),
+            metadata: &metadata,
+            schedule: &schedule,
+            worn: &worn,
+        };
+        let agrees = agreement.is_in_range() && agreement.reads_agree();
+        agrees.then_some((metadata, schedule, worn))
     }
 }

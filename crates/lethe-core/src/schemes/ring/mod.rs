@@ -38,6 +38,7 @@
 //! scheme torn; it then answers [`OramError::Torn`] only.
 
 mod agreement;
+mod backend;
 mod exponents;
 mod filling;
 mod incremental;
@@ -60,12 +61,14 @@ pub use traffic::{RingObjective, RingTraffic};
 
 use crate::admission;
 use crate::block_header::HEADER_BYTES;
+use crate::bucket_metadata::BucketMetadata;
 use crate::buffers::Buffers;
 use crate::condition::Condition;
 use crate::draw;
 use crate::in_flight::{Placed, Round};
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::{Lookup, PositionMap};
+use crate::stash::{Handle, Stash};
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
 use crate::turns::{Turn, Turns};
@@ -123,18 +126,23 @@ where
         random: R,
     ) -> Result<Self, RingParametersError> {
         parameters.validate()?;
-        let tree = parameters.geometry();
-        Ok(RingOram {
-            state: RefCell::new(State::new(&parameters, &tree, random)),
+        let metadata = BucketMetadata::new(&parameters.geometry());
+        Ok(Self::over(parameters, metadata, store, positions, random))
+    }
+
+    /// A Ring ORAM over a store whose blocks are where the metadata have them.
+    fn over(parameters: RingParameters, metadata: BucketMetadata, store: S, positions: P, random: R) -> Self {
+        RingOram {
+            state: RefCell::new(State::new(&parameters, metadata, random)),
+            tree: parameters.geometry(),
             parameters,
-            tree,
             store,
             positions,
             access_turns: Turns::default(),
             idle_turns: Turns::default(),
             condition: Condition::default(),
             buffers: Buffers::default(),
-        })
+        }
     }
 
     /// The parameters that it was built with.
@@ -179,14 +187,37 @@ where
         self.positions.trusted_bytes() + state.stash.bytes() + state.metadata.bytes()
     }
 
+    /// Accesses `n` blocks, the `nth` of them `block(nth)` or a dummy, and lets `serve` read and change each in order.
+    async fn update(
+        &self,
+        n: usize,
+        block: impl Fn(usize) -> Option<BlockId>,
+        serve: impl FnMut(usize, &mut Stash, Handle),
+    ) -> Result<(), OramError<S::Error>> {
+        let _turn = self.access_turns.take().await;
+        self.condition.check()?;
+        let resident = self.state.borrow().resident();
+        let more = n * self.parameters.most_blocks_per_access() as usize;
+        admission::check_room(resident, more, self.parameters.most_stash_blocks() as usize)?;
+        if self.must_idle() {
+            return Err(OramError::Owed);
+        }
+        let unfinished = self.condition.begin();
+        let mut lookups = self.look_up((0..n).map(&block));
+        self.positions.remap(&mut lookups).await?;
+        self.check_positions(&lookups)?;
+        self.read_paths(&lookups).await?;
+        self.serve(&lookups, block, serve)?;
+        unfinished.finished();
+        Ok(())
+    }
+
     /// Does the first line of Algorithm 1: counts the accesses and draws each block's next leaf.
-    fn look_up(&self, batch: &[Access<'_>]) -> Vec<Lookup> {
+    fn look_up(&self, blocks: impl ExactSizeIterator<Item = Option<BlockId>>) -> Vec<Lookup> {
         let state = &mut *self.state.borrow_mut();
-        state.schedule.accesses += batch.len() as u64;
-        let mut lookups = Vec::with_capacity(batch.len());
-        admission::look_up(batch.iter().map(Access::block), &mut lookups, || {
-            draw::leaf_of_64_bits(&mut state.random, &self.tree)
-        });
+        state.schedule.accesses += blocks.len() as u64;
+        let mut lookups = Vec::with_capacity(blocks.len());
+        admission::look_up(blocks, &mut lookups, || draw::leaf_of_64_bits(&mut state.random, &self.tree));
         lookups
     }
 
@@ -255,10 +286,15 @@ where
     }
 
     /// Does the rest of Algorithm 1: the blocks are in the stash now, with their new leaves; answers and updates.
-    fn serve(&self, batch: &mut [Access<'_>], lookups: &[Lookup]) -> Result<(), OramError<S::Error>> {
+    fn serve(
+        &self,
+        lookups: &[Lookup],
+        block: impl Fn(usize) -> Option<BlockId>,
+        mut serve: impl FnMut(usize, &mut Stash, Handle),
+    ) -> Result<(), OramError<S::Error>> {
         let State { stash, in_flight, .. } = &mut *self.state.borrow_mut();
-        for (access, lookup) in batch.iter_mut().zip(lookups) {
-            let Some(block) = access.block() else {
+        for (nth, lookup) in lookups.iter().enumerate() {
+            let Some(block) = block(nth) else {
                 continue;
             };
             let handle = match stash.find(block) {
@@ -266,7 +302,7 @@ where
                 None if lookup.block.is_some() && lookup.old.is_none() => stash.insert(block, lookup.new),
                 None => return Err(OramError::Contradiction("a block is on no bucket of its path")),
             };
-            admission::serve(access, stash, handle);
+            serve(nth, stash, handle);
         }
         in_flight.unpin();
         Ok(())
@@ -397,22 +433,12 @@ where
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        let _turn = self.access_turns.take().await;
-        self.condition.check()?;
-        let resident = self.state.borrow().resident();
-        let more = batch.len() * self.parameters.most_blocks_per_access() as usize;
-        admission::check_room(resident, more, self.parameters.most_stash_blocks() as usize)?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
-        }
-        let unfinished = self.condition.begin();
-        let mut lookups = self.look_up(batch);
-        self.positions.remap(&mut lookups).await?;
-        self.check_positions(&lookups)?;
-        self.read_paths(&lookups).await?;
-        self.serve(batch, &lookups)?;
-        unfinished.finished();
-        Ok(())
+        let (n, batch) = (batch.len(), RefCell::new(batch));
+        let block = |nth: usize| batch.borrow()[nth].block();
+        let serve = |nth: usize, stash: &mut Stash, handle| {
+            admission::serve(&mut batch.borrow_mut()[nth], stash, handle);
+        };
+        self.update(n, block, serve).await
     }
 
     /// Counts the reshuffles and evictions that are due, and the steps that the position map owes.

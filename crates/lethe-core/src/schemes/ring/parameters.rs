@@ -50,7 +50,7 @@ pub struct RingParameters {
 }
 
 /// The reason why parameters were refused.
-#[derive(Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RingParametersError {
     /// Capacity out of range.
     #[error("the capacity is {0} blocks: give 1 to 2147483647")]
@@ -120,6 +120,11 @@ pub enum RingParametersError {
         /// The least that is accepted.
         needed: u32,
     },
+    /// The state of a filled tree is that of another one.
+    #[error(
+        "the state of a filled Ring ORAM contradicts its parameters: fill the store with these parameters"
+    )]
+    Filled,
 }
 
 /// The largest batch that is accepted.

@@ -31,12 +31,12 @@ pub(super) struct State<R> {
 }
 
 impl<R: RngCore> State<R> {
-    /// The state of an empty Ring ORAM.
-    pub(super) fn new(parameters: &RingParameters, tree: &Geometry, random: R) -> Self {
+    /// The state of a Ring ORAM at its beginning, whose blocks are where the metadata have them.
+    pub(super) fn new(parameters: &RingParameters, metadata: BucketMetadata, random: R) -> Self {
         State {
             random,
             stash: Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top),
-            metadata: BucketMetadata::new(tree),
+            metadata,
             schedule: EvictionSchedule::default(),
             unfilled: false,
             worn: VecDeque::new(),
@@ -71,6 +71,13 @@ impl<R: RngCore> State<R> {
         }
         if let Some(handle) = self.stash.find(block) {
             self.stash.remap(handle, leaf);
+        }
+    }
+
+    /// Takes a block back that a rewrite in flight has placed: it is in the stash and nowhere else, with its leaf.
+    pub(super) fn take_back(&mut self, block: BlockId, tree: &Geometry) {
+        if let Some(placed) = self.in_flight.take_back(block) {
+            self.metadata.forget(tree, placed.level, placed.slot);
         }
     }
 

@@ -3,19 +3,45 @@
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::watch::{Adversary, ShownLeaf, Sights, Watch, ensure};
-use crate::schemes::freecursive::FreecursiveParameters;
+use super::{front_end, raw, ring};
+use crate::schemes::freecursive::{BackendParameters, FreecursiveParameters};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The watch over a Freecursive ORAM whose buckets are numbered from 0, from its first access on, driven promptly or late. Of
-/// the paths of an access, all are checked; the sights are those of the `shown`th.
-pub fn watch(parameters: &FreecursiveParameters, shown: u32, adversary: Adversary) -> Box<dyn Watch> {
+/// the paths of an access, all are checked; the sights are those of the `shown`th. A Ring ORAM must have its root in untrusted
+/// memory: then only the paths before its first eviction show nothing.
+pub fn watch(
+    parameters: &FreecursiveParameters,
+    shown: u32,
+    adversary: Adversary,
+    seed: u64,
+) -> Box<dyn Watch> {
+    let paths = parameters.paths_per_access();
+    match &parameters.tree {
+        BackendParameters::Path { .. } => path_watch(parameters, (paths, shown), adversary),
+        BackendParameters::Raw(raw) => {
+            let tree = |adversary| raw::watch(raw, adversary, seed);
+            front_end::watch(tree, (paths, shown), adversary)
+        }
+        BackendParameters::Ring(ring) => {
+            let tree = |adversary| ring::watch(ring, adversary, seed);
+            front_end::watch(tree, (paths, shown), adversary)
+        }
+    }
+}
+
+fn path_watch(
+    parameters: &FreecursiveParameters,
+    (paths, shown): (u32, u32),
+    adversary: Adversary,
+) -> Box<dyn Watch> {
     Box::new(FreecursiveWatch {
-        leaf_level: parameters.tree.parameters().leaf_level.0,
-        top: parameters.tree_top.levels,
-        paths: parameters.paths_per_access() as usize,
+        leaf_level: parameters.tree.leaf_level().0,
+        top: parameters.tree.top().0,
+        paths: paths as usize,
         shown: shown as usize,
         sees_reads: adversary == Adversary::Full,
         accesses: 0,
@@ -26,6 +52,7 @@ pub fn watch(parameters: &FreecursiveParameters, shown: u32, adversary: Adversar
     })
 }
 
+/// The watch over a front end whose tree is a Path ORAM.
 struct FreecursiveWatch {
     leaf_level: u32,
     top: u32,

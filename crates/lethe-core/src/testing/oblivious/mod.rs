@@ -20,6 +20,7 @@
 mod bounds;
 pub mod circuit;
 pub mod freecursive;
+mod front_end;
 pub mod hierarchical;
 pub mod judge;
 pub mod leaves;

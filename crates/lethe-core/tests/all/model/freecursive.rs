@@ -3,10 +3,12 @@
 use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::schemes::freecursive::{
-    FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, Next, PositionsKept, TAG_BYTES,
-    TrustedHits,
+    BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, Next,
+    PositionsKept, TAG_BYTES, TrustedHits,
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
+use lethe_core::schemes::raw::RawParameters;
+use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_core::store::Store;
 use lethe_core::testing::{TraceEntry, TraceStore, exercise, finish_now};
 use lethe_core::words::{BlockId, Bucket, Level};
@@ -19,7 +21,11 @@ pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> Freec
     let (labels, trusted_positions) = (3, 2 + capacity / 9);
     let blocks = FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions);
     let leaf_level = (2..).find(|level| 4 << level >= blocks).expect("some tree has room");
-    let tree = BucketsByLevel::uniform(PathParameters {
+    let top = TreeTopParameters {
+        levels: levels.min(leaf_level),
+        ways: (hits == TrustedHits::AnswerAtOnce).then_some(1),
+    };
+    let path = PathParameters {
         capacity: blocks,
         block_bytes: 13,
         leaf_level: Level(leaf_level),
@@ -27,7 +33,7 @@ pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> Freec
         blocks_per_bucket: 4,
         max_batch: 1,
         stash_bound: 1000,
-    });
+    };
     FreecursiveParameters {
         capacity,
         labels,
@@ -37,21 +43,68 @@ pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> Freec
         positions: PositionsKept::InBlocks,
         hits,
         max_batch: MAX_BATCH,
-        tree: tree.unwrap(),
-        tree_top: TreeTopParameters {
-            levels: levels.min(leaf_level),
-            ways: (hits == TrustedHits::AnswerAtOnce).then_some(1),
-        },
+        tree: BackendParameters::Path { buckets: BucketsByLevel::uniform(path).unwrap(), top },
     }
+}
+
+/// The same over RAW ORAM, whose evictions come after every third path.
+fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
+    let tree = BackendParameters::Raw(RawParameters {
+        capacity: base.tree.capacity(),
+        block_bytes: base.tree.block_bytes(),
+        leaf_level: base.tree.leaf_level(),
+        top: base.tree.top(),
+        blocks_per_bucket: 4,
+        eviction_rate: 3,
+        max_batch: 1,
+        stash_bound: 1000,
+    });
+    FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
+}
+
+/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less than blocks and
+/// dummies.
+pub(super) fn over_ring(base: FreecursiveParameters, fewer: u32) -> FreecursiveParameters {
+    let reads = 6;
+    let bucket = |blocks| RingBucket { blocks, slots: blocks + reads - fewer };
+    let tree = BackendParameters::Ring(RingParameters {
+        capacity: base.tree.capacity(),
+        block_bytes: base.tree.block_bytes(),
+        leaf_level: base.tree.leaf_level(),
+        top: base.tree.top(),
+        eviction_rate: 3,
+        reads,
+        inner: bucket(4),
+        leaf: bucket(10),
+        max_batch: 1,
+        stash_bound: 1000,
+    });
+    FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
+}
+
+/// The nearest that there is without an index of the tree top.
+fn without_index(hits: TrustedHits) -> TrustedHits {
+    if hits == TrustedHits::AnswerAtOnce { TrustedHits::StashAnswers } else { hits }
+}
+
+/// The same with other parameters of its Path ORAM.
+pub(super) fn with_path(
+    base: FreecursiveParameters,
+    change: impl FnOnce(&mut PathParameters),
+) -> FreecursiveParameters {
+    let BackendParameters::Path { buckets, top } = base.tree else { panic!("it is over Path ORAM") };
+    let mut path = buckets.parameters().clone();
+    change(&mut path);
+    let tree = BackendParameters::Path { buckets: BucketsByLevel::uniform(path).unwrap(), top };
+    FreecursiveParameters { tree, ..base }
 }
 
 /// The same with counters of so many bits more than they need at least, and with tags.
 pub(super) fn counted(base: FreecursiveParameters, more_bits: u32, tags: bool) -> FreecursiveParameters {
     let bits = more_bits + FreecursiveParameters::least_bits(base.address_space().maps(), base.labels);
-    let block_bytes = base.tree.parameters().block_bytes + if tags { TAG_BYTES as u32 } else { 0 };
-    let tree = PathParameters { block_bytes, ..base.tree.parameters().clone() };
     let positions = PositionsKept::Counters { bits, tags };
-    FreecursiveParameters { positions, tree: BucketsByLevel::uniform(tree).unwrap(), ..base }
+    let more = if tags { TAG_BYTES as u32 } else { 0 };
+    with_path(FreecursiveParameters { positions, ..base }, |path| path.block_bytes += more)
 }
 
 fn small() -> impl Strategy<Value = FreecursiveParameters> {
@@ -61,15 +114,22 @@ fn small() -> impl Strategy<Value = FreecursiveParameters> {
         Just(TrustedHits::SaveThePath),
         Just(TrustedHits::AnswerAtOnce),
     ];
-    (1u64..60, 0u32..4, hits, 0usize..3, 0..4).prop_map(|(capacity, levels, hits, ways, positions)| {
+    let shape = (1u64..60, 0u32..4, hits, 0usize..3, 0..4, 0..4);
+    shape.prop_map(|(capacity, levels, hits, ways, positions, tree)| {
         let (look_aside, look_aside_ways) = [(1, 1), (4, 1), (6, 3)][ways];
         let hits = if positions == 3 { TrustedHits::ReadThePath } else { hits };
         let base =
             FreecursiveParameters { look_aside, look_aside_ways, ..parameters(capacity, levels, hits) };
-        match positions {
+        let base = match positions {
             0 => FreecursiveParameters { positions: PositionsKept::Aside, ..base },
             1 => base,
             counters => counted(base, 0, counters == 3),
+        };
+        match tree {
+            0 => base,
+            1 => over_raw(base),
+            2 => over_ring(base, 0),
+            _ => over_ring(base, 4),
         }
     })
 }
@@ -194,7 +254,7 @@ impl<S: Store> Processor<S> {
 
     /// Writes the tree top out and reads it back: what is in it is where it was.
     fn switch_contexts(&self) {
-        let tree = self.oram.tree();
+        let Some(tree) = self.oram.tree().as_path() else { return };
         let before = tree.trusted_blocks();
         finish_now(tree.set_down()).unwrap();
         assert_eq!(tree.trusted_blocks().len(), tree.stash_blocks(), "the tree top is empty");
@@ -238,7 +298,7 @@ fn assert_shows_all_paths(parameters: &FreecursiveParameters) {
     assert_eq!(parameters.paths_per_access() as usize, paths);
     let store = TraceStore::new(parameters.tree.layout());
     let oram = oram(parameters, &store, 1);
-    let path = parameters.tree.parameters().path_buckets() - 2;
+    let path = (parameters.tree.leaf_level().0 + 1 - parameters.tree.top().0) as usize;
     let (read, write) = (('r', path), ('w', path));
     for block in [0, 0, 1, 49, 0, 7, 7, 20] {
         finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 13]), Access::Dummy])).unwrap();
@@ -288,7 +348,16 @@ fn parameters_that_make_no_sense_are_refused_with_their_reason() {
     let capacity = refused(|p| p.capacity = 49);
     assert!(matches!(capacity, FreecursiveParametersError::Capacity { .. }), "{capacity}");
     assert_eq!(refused(|p| p.hits = TrustedHits::AnswerAtOnce), FreecursiveParametersError::Index);
-    assert_eq!(refused(|p| p.tree_top.ways = Some(2)), FreecursiveParametersError::Index);
+    let indexed = refused(|p| {
+        if let BackendParameters::Path { top, .. } = &mut p.tree {
+            top.ways = Some(2);
+        }
+    });
+    assert_eq!(indexed, FreecursiveParametersError::Index);
+    let raw = FreecursiveParameters { hits: TrustedHits::AnswerAtOnce, ..over_raw(good.clone()) };
+    assert_eq!(raw.validate(), Err(FreecursiveParametersError::Index));
+    let ring = FreecursiveParameters { hits: TrustedHits::AnswerAtOnce, ..over_ring(good.clone(), 0) };
+    assert_eq!(ring.validate(), Err(FreecursiveParametersError::Index));
 
     const fn counters(bits: u32, tags: bool) -> PositionsKept {
         PositionsKept::Counters { bits, tags }

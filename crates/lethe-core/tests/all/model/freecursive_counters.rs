@@ -1,12 +1,11 @@
 //! The compressed PosMap of Freecursive ORAM: answers across group remaps, and what its counters are worth.
 
-use super::freecursive::{Processor, counted, parameters};
+use super::freecursive::{Processor, counted, parameters, with_path};
 use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::schemes::freecursive::{
     AddressSpace, FreecursiveOram, FreecursiveParameters, Next, PositionsKept, TrustedHits,
 };
-use lethe_core::schemes::path::{BucketsByLevel, PathParameters};
 use lethe_core::testing::{ArrayModel, Operation, TraceStore, exercise, finish_now, settle};
 use lethe_core::words::{BlockId, Bucket};
 use proptest::prelude::*;
@@ -17,9 +16,8 @@ fn one_level(capacity: u64, tags: bool) -> FreecursiveParameters {
     let base = parameters(capacity, 1, TrustedHits::ReadThePath);
     let (labels, trusted_positions) = (base.labels, capacity.div_ceil(u64::from(base.labels)));
     let blocks = FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions);
-    let tree = PathParameters { capacity: blocks, ..base.tree.parameters().clone() };
-    let tree = BucketsByLevel::uniform(tree).unwrap();
-    counted(FreecursiveParameters { trusted_positions, tree, look_aside: 2, ..base }, 0, tags)
+    let base = with_path(base, |path| path.capacity = blocks);
+    counted(FreecursiveParameters { trusted_positions, look_aside: 2, ..base }, 0, tags)
 }
 
 /// Up to two levels of PosMap blocks, and counters that are used up long before they should.

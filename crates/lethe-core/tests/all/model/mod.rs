@@ -4,6 +4,7 @@ mod array;
 mod curious;
 mod freecursive;
 mod freecursive_counters;
+mod freecursive_ring;
 mod handed;
 mod hierarchical;
 mod oblivistore;

@@ -5,7 +5,7 @@ use super::setup::*;
 use Sequence::*;
 use lethe_core::oram::Oram;
 use lethe_core::schemes::freecursive::{
-    FreecursiveOram, FreecursiveParameters, PositionsKept, TAG_BYTES, TrustedHits,
+    BackendParameters, FreecursiveOram, FreecursiveParameters, PositionsKept, TAG_BYTES, TrustedHits,
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters};
 use lethe_core::testing::TraceStore;
@@ -19,13 +19,14 @@ use rand_chacha::ChaCha8Rng;
 fn parameters() -> FreecursiveParameters {
     let base = freecursive_parameters(TrustedHits::ReadThePath);
     let trusted_positions = base.capacity.div_ceil(base.labels.into());
-    let tree = PathParameters {
+    let BackendParameters::Path { buckets, top } = base.tree else { panic!("it is over Path ORAM") };
+    let path = PathParameters {
         capacity: FreecursiveParameters::tree_capacity(base.capacity, base.labels, trusted_positions),
         block_bytes: 12 + TAG_BYTES as u32,
-        ..base.tree.parameters().clone()
+        ..buckets.parameters().clone()
     };
     let positions = PositionsKept::Counters { bits: 3, tags: true };
-    let tree = BucketsByLevel::uniform(tree).expect("valid");
+    let tree = BackendParameters::Path { buckets: BucketsByLevel::uniform(path).expect("valid"), top };
     FreecursiveParameters { trusted_positions, positions, tree, ..base }
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "the statistics are there to be looked at")]
 
 mod broken;
+mod freecursive_trees;
 mod group_remaps;
 mod large_trees;
 mod opam;

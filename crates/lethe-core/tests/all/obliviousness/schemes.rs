@@ -5,7 +5,9 @@ use lethe_core::partitions::PartitionsParameters;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
-use lethe_core::schemes::freecursive::{FreecursiveOram, FreecursiveParameters, PositionsKept, TrustedHits};
+use lethe_core::schemes::freecursive::{
+    BackendParameters, FreecursiveOram, FreecursiveParameters, PositionsKept, TrustedHits,
+};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
 use lethe_core::schemes::path::{BucketsByLevel, PathOram, PathParameters, TreeTopParameters};
@@ -147,8 +149,10 @@ pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters
         positions: PositionsKept::InBlocks,
         hits,
         max_batch: MAX_BATCH,
-        tree: BucketsByLevel::uniform(tree).expect("valid"),
-        tree_top: TreeTopParameters { levels: 3, ways },
+        tree: BackendParameters::Path {
+            buckets: BucketsByLevel::uniform(tree).expect("valid"),
+            top: TreeTopParameters { levels: 3, ways },
+        },
     }
 }
 
@@ -161,10 +165,10 @@ pub(crate) fn freecursive_subject<'a>(
     Subject {
         effort: MANY_RUNS,
         capacity: parameters.capacity,
-        leaves: 1 << parameters.tree.parameters().leaf_level.0,
+        leaves: 1 << parameters.tree.leaf_level().0,
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, _| freecursive::watch(&parameters, shown, adversary)),
+        watch: Box::new(move |adversary, seed| freecursive::watch(&parameters, shown, adversary, seed)),
     }
 }
 

@@ -131,14 +131,19 @@ impl Subject<'_> {
     pub(crate) fn must_pass(&self, name: &str, driven: &[Driven]) {
         for driven in driven {
             for pair in PAIRS {
-                let trials = self.trials(pair, *driven);
-                for adversary in [Adversary::Full, Adversary::Snapshot] {
-                    let judgement = self.judge_trials(adversary, &trials);
-                    println!("{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
-                    count_tests(judgement.findings.len());
-                    assert!(judgement.passes(), "{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
-                }
+                self.must_pass_pair(name, *driven, pair);
             }
+        }
+    }
+
+    /// Judges a pair of sequences, which passes under both adversaries.
+    pub(crate) fn must_pass_pair(&self, name: &str, driven: Driven, pair: (Sequence, Sequence)) {
+        let trials = self.trials(pair, driven);
+        for adversary in [Adversary::Full, Adversary::Snapshot] {
+            let judgement = self.judge_trials(adversary, &trials);
+            println!("{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
+            count_tests(judgement.findings.len());
+            assert!(judgement.passes(), "{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
         }
     }
 }

@@ -38,7 +38,7 @@ const fn printed(scheme: &'static str, number: f64) -> (&'static str, Option<f64
 }
 
 /// All of them, in the paper's order; beyond it come those of sound controllers.
-pub(super) const FIGURES: [Figure; 10] = [
+pub(super) const FIGURES: [Figure; 11] = [
     Figure {
         name: "figure-6",
         title: "Figure 6: requests in per cent whose block is in the stash or the top ten levels",
@@ -126,10 +126,27 @@ pub(super) const FIGURES: [Figure; 10] = [
         reason: "",
     },
     Figure {
+        name: "other-trees",
+        title: "RAW ORAM and Ring ORAM beneath the same front end: speed over Baseline",
+        base: "baseline",
+        schemes: &[("raw", None), ("ring", None), ("llc-d-raw", None), ("llc-d-ring", None)],
+        of: speed,
+        unit: Unit::Speed,
+        reason: "",
+    },
+    Figure {
         name: "sound",
         title: "Every path is read, as obliviousness asks: speed over Baseline with every path read",
         base: "sound-baseline",
-        schemes: &[("baseline", None), ("sound-alloc", None), ("sound-llc-d-alloc", None)],
+        schemes: &[
+            ("baseline", None),
+            ("sound-alloc", None),
+            ("sound-llc-d-alloc", None),
+            ("sound-raw", None),
+            ("sound-ring", None),
+            ("sound-llc-d", None),
+            ("sound-llc-d-ring", None),
+        ],
         of: speed,
         unit: Unit::Speed,
         reason: "",

@@ -1,6 +1,8 @@
 //! `lethe lab`: experiments of the literature, done again.
 
 mod command_line;
+mod folder;
+mod held;
 mod output;
 mod processor;
 mod scratch;

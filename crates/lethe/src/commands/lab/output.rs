@@ -4,18 +4,17 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// A file that can be written.
 pub(super) enum Output {
-    /// A new file beside the one that it replaces.
-    New(NamedTempFile, PathBuf),
+    /// A file that is made, or replaced, at the end.
+    File(PathBuf),
     /// A pipe or a device, which is written as it is.
     Stream(File),
 }
 
 impl Output {
-    /// Sees whether the file can be written.
+    /// Sees whether the file can be written. Nothing is made yet.
     ///
     /// # Errors
     /// Those of the file system.
@@ -23,10 +22,9 @@ impl Output {
         if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
             return File::options().write(true).open(path).map(Output::Stream);
         }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // As any new file: what the process's mask leaves.
-        let new = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
-        Ok(Output::New(new, path.to_owned()))
+        // It has no name, so that it goes with the process.
+        tempfile::tempfile_in(folder_of(path))?;
+        Ok(Output::File(path.to_owned()))
     }
 
     /// Writes all of it.
@@ -41,13 +39,20 @@ impl Output {
         };
         match self {
             Output::Stream(mut file) => whole(&mut file),
-            Output::New(mut new, path) => {
+            Output::File(path) => {
+                // As any new file: what the process's mask leaves.
+                let mask = Permissions::from_mode(0o666);
+                let mut new = tempfile::Builder::new().permissions(mask).tempfile_in(folder_of(&path))?;
                 whole(&mut new)?;
                 new.persist(path)?;
                 Ok(())
             }
         }
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]
@@ -59,7 +64,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("figures.csv");
         fs::write(&path, "old").unwrap();
-        drop(Output::open(&path).unwrap());
+        let _open = Output::open(&path).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing stays if the process is killed");
         let failed = Output::open(&path).unwrap().write(|file| {
             file.write_all(b"half")?;
             Err(io::Error::other("the run failed"))

@@ -1,17 +1,22 @@
 //! `lethe lab processor`
 
-use super::command_line::command_line;
+mod about;
+mod unused;
+
+use super::folder;
+use super::held::Held;
 use super::output::Output;
 use super::shown::Shown;
 use crate::commands::misused::misused;
 use crate::runtime::exit::Exit;
+use about::about;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use lethe_controller::pace::Pace;
 use lethe_lab::processor::{self, Options, Part, ProcessorError};
-use lethe_lab::report::{About, Folder};
 use std::path::PathBuf;
 use std::str::FromStr;
+use unused::Given;
 
 #[derive(Args)]
 #[command(
@@ -21,7 +26,7 @@ machine. Each run takes the memory of a tree: 1.3 GiB for 25 levels.
 
 Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, llc-d, llc-d-stash-alloc, llc-d-dwb, llc-d-stash-alloc-dwb, rho, ir-alloc1, \
 ir-alloc2, ir-alloc3, sound-baseline, sound-alloc, sound-llc-d-alloc. Those that begin with sound- read every path, so that they are \
-oblivious. Those that put dummies to use need a rate, and are left out where paths are free beside others.
+oblivious. Those that put dummies to use need a rate, and are left out where paths are free.
 
 Settings: z=10-15:1,16-18:2  hits=read-the-path|stash-answers|save-the-path|answer-at-once  top  top-ways  stash  plb  plb-ways  \
 labels  subtree  lines  rob  llc  dwb  llc-d  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways
@@ -68,13 +73,15 @@ pub(super) struct Arguments {
     /// Runs side by side [default: one for each processor, 4 at most]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// The parts of the report [default: figures, and utilisation unless programs, schemes or settings are chosen]
+    /// The parts of the report; flags that none of them uses are refused [default: figures, and utilisation unless programs,
+    /// schemes or settings are chosen]
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     part: Vec<ReportPart>,
     /// Write the figures of all runs as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a folder: one page with all tables and pictures (report.html), and each of them as CSV or SVG
+    /// Write a folder: one page with all tables and pictures (report.html), and each of them as CSV or SVG. It is a new folder, an
+    /// empty one, or one with an older report, which goes
     #[arg(long, value_name = "DIR", visible_alias = "report")]
     out: Option<PathBuf>,
 }
@@ -112,10 +119,12 @@ impl FromStr for Rate {
             Some(("start", cycles)) => cycles.parse().ok().map(Pace::FromStart),
             Some(("end", cycles)) => cycles.parse().ok().map(Pace::FromEnd),
             Some(("idle", cycles)) => cycles.parse().ok().map(Pace::Idle),
+            Some(("instructions", count)) => count.parse().ok().map(Pace::Instructions),
             _ => None,
         };
         pace.map(Rate).ok_or_else(|| {
-            "write free, start:T, end:T or idle:T, with T in cycles, such as end:1000".to_owned()
+            "write free, start:T, end:T or idle:T with T in cycles, such as end:1000, or instructions:T"
+                .to_owned()
         })
     }
 }
@@ -144,29 +153,33 @@ impl Arguments {
         for given in &self.set {
             options.set(given).map_err(|why| misused(format!("--set {why}")))?;
         }
-        Ok(options)
+        match unused::refusal(&options.parts(), &self.given()) {
+            Some(why) => Err(misused(why).into()),
+            None => Ok(options),
+        }
     }
-}
 
-/// The choices as a page tells them.
-fn about(options: &Options) -> About {
-    let named = |names: &[String]| if names.is_empty() { "all".to_owned() } else { names.join(", ") };
-    let facts = [
-        ("Programs", named(&options.programs)),
-        ("Schemes", named(&options.schemes)),
-        ("Levels", options.levels.to_string()),
-        ("Misses", if options.misses == usize::MAX { "all".to_owned() } else { options.misses.to_string() }),
-        ("Seed", options.seed.to_string()),
-    ];
-    About {
-        title: "ORAM controllers of processors".to_owned(),
-        introduction: "The figures of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\", done again by \
-                       Lethe on other programs. Outlines are the paper's means. The same command gives the same digits on every \
-                       machine."
-            .to_owned(),
-        command: command_line(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
+    /// The flags of this command line that not every part uses.
+    fn given(&self) -> Vec<Given> {
+        const FIGURES: &[Part] = &[Part::Figures];
+        const BUT_FILLING: &[Part] = &[Part::Figures, Part::Scaling];
+        let flag =
+            |flag: &str, is_given: bool, used_by| is_given.then(|| Given { flag: flag.to_owned(), used_by });
+        let flags = [
+            flag("--trace", self.trace.is_some(), FIGURES),
+            flag("--program", !self.program.is_empty(), FIGURES),
+            flag("--scheme", !self.scheme.is_empty(), FIGURES),
+            flag("--csv", self.csv.is_some(), FIGURES),
+            flag("--pace", !self.pace.is_empty(), BUT_FILLING),
+            flag("more than one rate of --pace", self.pace.len() > 1, FIGURES),
+        ];
+        // The search finds the sizes, for a machine without a small tree.
+        let is_of_figures = |set: &&String| set.starts_with("z=") || set.starts_with("rho-");
+        let settings = self.set.iter().map(|set| Given {
+            flag: format!("--set {set}"),
+            used_by: if is_of_figures(&set) { FIGURES } else { BUT_FILLING },
+        });
+        flags.into_iter().flatten().chain(settings).collect()
     }
 }
 
@@ -181,27 +194,36 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         Output::open(path).with_context(|| format!("--csv {} cannot be written", path.display()))
     });
     let csv = csv.transpose()?;
-    let folder = arguments.out.as_ref().map(|path| {
-        Folder::open(path).with_context(|| format!("--out {} cannot be written", path.display()))
-    });
-    let folder = folder.transpose()?;
-    let report = processor::run(&options, &Shown::begin());
-    let report = match report {
-        // A name that is mistyped, or an impossible machine, is no failure of a run.
-        Err(
-            error @ (ProcessorError::Unknown { .. }
-            | ProcessorError::Levels(_)
-            | ProcessorError::Configuration { .. }),
-        ) => return Err(misused(error.to_string()).into()),
-        report => report?,
+    let folder = arguments.out.as_ref().map(|path| folder::open("--out", path)).transpose()?;
+    let report = processor::run(&options, &Shown::begin()).map_err(named)?;
+    // Files are there as a whole, or not at all.
+    let held = Held::begin()?;
+    let written = || -> Result<()> {
+        if let Some(folder) = folder {
+            report.write_into(&folder, &about(&options, &arguments.set)).context("--out")?;
+        }
+        if let Some(csv) = csv {
+            csv.write(|mut file| report.write_csv(&mut file)).context("--csv")?;
+        }
+        Ok(())
     };
-    if let Some(folder) = folder {
-        report.write_into(&folder, &about(&options)).context("--out")?;
+    let written = written();
+    held.end();
+    written.map(|()| Exit::Success)
+}
+
+/// An error, which names the flag if one is to blame: that is no failure of a run.
+fn named(error: ProcessorError) -> anyhow::Error {
+    if !error.is_of_options() {
+        return error.into();
     }
-    if let Some(csv) = csv {
-        csv.write(|mut file| report.write_csv(&mut file)).context("--csv")?;
-    }
-    Ok(Exit::Success)
+    let flag = match &error {
+        ProcessorError::File(_) => "--trace ",
+        ProcessorError::Unknown { .. } => "--",
+        ProcessorError::Levels(_) => "--levels: ",
+        _ => "",
+    };
+    misused(format!("{flag}{error}")).into()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `lethe lab thesis`
 
 use super::command_line::command_line;
+use super::folder;
 use super::output::Output;
 use super::scratch;
 use super::shown::Shown;
@@ -14,7 +15,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use lethe_gateway::AnyDevice;
 use lethe_lab::prices::{self, Provider};
-use lethe_lab::report::{About, Folder};
+use lethe_lab::report::About;
 use lethe_lab::thesis::{self, CountFilling, Options, Part, ThesisError};
 use lethe_lab::virtual_time::ServerTime;
 use std::path::PathBuf;
@@ -223,10 +224,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         Output::open(path).with_context(|| format!("--csv {} cannot be written", path.display()))
     });
     let csv = csv.transpose()?;
-    let folder = arguments.report.as_ref().map(|path| {
-        Folder::open(path).with_context(|| format!("--report {} cannot be written", path.display()))
-    });
-    let folder = folder.transpose()?;
+    let folder = arguments.report.as_ref().map(|path| folder::open("--report", path)).transpose()?;
     let report = thesis::run(&options, &Shown::begin());
     let report = match report {
         // A name that is mistyped is no failure of a run.

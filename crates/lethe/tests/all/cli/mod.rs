@@ -3,6 +3,7 @@
 mod demonstration;
 mod desk;
 mod figures;
+mod lab;
 mod leftovers;
 mod migrate;
 mod openings;

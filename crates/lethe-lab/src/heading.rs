@@ -1,0 +1,78 @@
+//! The title of a chart and the sentence below it, in as many lines as they need.
+
+use crate::svg::{Drawing, escaped};
+
+/// The width of a letter on average: of a title, and of any other text. Browsers choose the font, so both are generous.
+const OF_TITLE: f64 = 11.2;
+pub(crate) const OF_TEXT: f64 = 7.6;
+/// The width of a line: less than a chart's, so that it is read whole where a narrow window shows the left of a chart.
+const WIDTH: f64 = 640.0;
+/// The baseline of the first line, and the distances between lines.
+const FIRST: f64 = 22.0;
+const LINE: f64 = 20.0;
+
+/// The lines above a chart.
+pub(crate) struct Heading {
+    title: Vec<String>,
+    what: Vec<String>,
+}
+
+impl Heading {
+    /// The lines of a title and a sentence.
+    pub(crate) fn new(title: &str, what: &str) -> Self {
+        let broken = |text: &str, letter: f64| broken(text, (WIDTH / letter) as usize);
+        Heading { title: broken(title, OF_TITLE), what: broken(what, OF_TEXT) }
+    }
+
+    /// The height of all lines, with the distance to what is below.
+    pub(crate) fn height(&self) -> f64 {
+        FIRST + LINE * (self.title.len() + self.what.len()) as f64
+    }
+
+    /// Draws them from `left` on.
+    pub(crate) fn draw(&self, left: f64, drawn: &mut Drawing) {
+        let lines = self.title.iter().map(|line| (" class=\"title\"", line));
+        let lines = lines.chain(self.what.iter().map(|line| ("", line)));
+        for (nth, (class, line)) in lines.enumerate() {
+            let y = FIRST + LINE * nth as f64;
+            drawn.line(format!("<text{class} x=\"{left}\" y=\"{y}\">{}</text>", escaped(line)));
+        }
+    }
+}
+
+/// A text in lines of so many letters, broken between words.
+fn broken(text: &str, letters: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= letters {
+            *line += " ";
+            *line += word;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_broken_between_words_and_loses_none() {
+        assert_eq!(broken("one two three", 13), ["one two three"]);
+        assert_eq!(broken("one two three", 7), ["one two", "three"]);
+        assert_eq!(broken("one incomprehensibilities two", 7), ["one", "incomprehensibilities", "two"]);
+        assert_eq!(broken("", 7), [""]);
+    }
+
+    #[test]
+    fn a_title_that_is_too_long_takes_a_line_more() {
+        let one = Heading::new("a title", "a sentence").height();
+        let two = Heading::new(&"title ".repeat(15), "a sentence").height();
+        assert_eq!((one, two), (62.0, 82.0));
+    }
+}
