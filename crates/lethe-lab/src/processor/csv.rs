@@ -27,7 +27,7 @@ pub(super) fn write(rows: &[Row], into: &mut impl Write) -> io::Result<()> {
             counts.posmap_paths(),
             counts.dummy,
             counts.background,
-            counts.evictions,
+            counts.evictions + counts.reshuffles,
             counts.early,
             counts.stash_hits,
             counts.top_hits.iter().sum(),
