@@ -128,7 +128,7 @@ impl Configuration {
     }
 
     /// The same with subtrees of as many levels as fit a super-row of the memory, but no more than there are now.
-    fn with_fitting_subtrees(mut self) -> Self {
+    pub fn with_fitting_subtrees(mut self) -> Self {
         let bucket = u64::from(self.oram.scheme.slots(self.oram.blocks_per_bucket)) * self.block_lines;
         let fits = |levels: &usize| ((1 << levels) - 1) * bucket <= self.memory.geometry.super_row_blocks();
         self.subtree_levels =

@@ -45,10 +45,13 @@ pub(crate) struct PathTimer {
     block_lines: u64,
     /// True if the first block of a bucket has Ring ORAM's metadata.
     has_metadata: bool,
-    /// Metadata to be read before anything else.
+    /// Metadata that a step reads before anything else.
     first: Vec<Block>,
+    /// The other blocks that it reads.
     blocks: Vec<Block>,
+    /// The blocks that it writes, if those are not all of `blocks`.
     changed: Vec<Block>,
+    changes_all: bool,
 }
 
 /// The blocks of a path that an access writes.
@@ -158,21 +161,19 @@ impl PathTimer {
             }
             TreeScheme::Raw { headers: Headers::OnChip, .. } | TreeScheme::Ring { .. } => Written::None,
         };
-        let (blocks, changed) = (Vec::new(), Vec::new());
-        let block_lines = configuration.block_lines;
         let has_metadata = matches!(oram.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
-        let first = Vec::new();
         Ok(PathTimer {
             memory,
             main,
             small,
             multiplier,
             written,
-            block_lines,
+            block_lines: configuration.block_lines,
             has_metadata,
-            first,
-            blocks,
-            changed,
+            first: Vec::new(),
+            blocks: Vec::new(),
+            changed: Vec::new(),
+            changes_all: false,
         })
     }
 
@@ -183,44 +184,13 @@ impl PathTimer {
         tree: Tree,
         moved: Moved<'_>,
     ) -> Result<PathTimes, DramError> {
-        let region = match (tree, &self.small) {
-            (Tree::Small, Some(small)) => small,
-            _ => &self.main,
-        };
-        self.first.clear();
-        self.changed.clear();
         match moved {
-            Moved::Access(leaf) | Moved::Eviction(leaf) => region.path(leaf, &mut self.blocks),
-            Moved::Slots(moved) => {
-                self.blocks.clear();
-                let before = u64::from(self.has_metadata);
-                for (level, index, slot) in &moved.read {
-                    let first = (u64::from(*slot) + before) * self.block_lines;
-                    self.blocks.extend(region.bucket(*level, *index, first..first + self.block_lines));
-                }
-                for (level, index) in &moved.written {
-                    let lines = 0..region.slots(*level);
-                    self.changed.extend(region.bucket(*level, *index, lines));
-                }
-                if self.has_metadata {
-                    for (level, index) in moved.buckets() {
-                        self.first.extend(region.bucket(level, index, 0..self.block_lines));
-                    }
-                    if moved.written.is_empty() {
-                        self.changed.extend(&self.first);
-                    }
-                }
+            Moved::Access(leaf) => {
+                self.list_path(tree, leaf, if tree == Tree::Small { Written::All } else { self.written })
             }
+            Moved::Eviction(leaf) => self.list_path(tree, leaf, Written::All),
+            Moved::Slots(moved) => self.list_slots(moved),
         }
-        let changed = match (moved, tree, self.written) {
-            (Moved::Slots(_), ..) => &self.changed,
-            (Moved::Eviction(_), ..) | (_, Tree::Small, _) | (_, _, Written::All) => &self.blocks,
-            (Moved::Access(_), _, Written::Firsts { lines, bucket }) => {
-                self.changed.extend(self.blocks.chunks_exact(bucket).flat_map(|bucket| &bucket[..lines]));
-                &self.changed
-            }
-            (Moved::Access(_), _, Written::None) => &self.changed,
-        };
         let mut at = lethe_dram::Cycle(start.0.div_ceil(self.multiplier));
         self.memory.advance(at);
         for blocks in [&self.first, &self.blocks] {
@@ -231,12 +201,53 @@ impl PathTimer {
             }
         }
         let read = at;
+        let changed = if self.changes_all { &self.blocks } else { &self.changed };
         if !changed.is_empty() {
             let writes = self.memory.write(changed)?;
             at = self.memory.wait(writes);
         }
         let cycle = |at: lethe_dram::Cycle| Cycle(at.0 * self.multiplier);
         Ok(PathTimes { read: cycle(read), written: cycle(at) })
+    }
+
+    /// Lists the blocks of a path, and those of them that are written.
+    fn list_path(&mut self, tree: Tree, leaf: Leaf, written: Written) {
+        let region = match (tree, &self.small) {
+            (Tree::Small, Some(small)) => small,
+            _ => &self.main,
+        };
+        self.first.clear();
+        self.changed.clear();
+        region.path(leaf, &mut self.blocks);
+        self.changes_all = matches!(written, Written::All);
+        if let Written::Firsts { lines, bucket } = written {
+            self.changed.extend(self.blocks.chunks_exact(bucket).flat_map(|bucket| &bucket[..lines]));
+        }
+    }
+
+    /// Lists the blocks of slots of the main tree, the metadata that say which they are, and the buckets that are written.
+    fn list_slots(&mut self, moved: &MovedSlots) {
+        let (region, lines) = (&self.main, self.block_lines);
+        self.first.clear();
+        self.blocks.clear();
+        self.changed.clear();
+        self.changes_all = false;
+        let metadata = if self.has_metadata { lines } else { 0 };
+        for (level, index, slot) in &moved.read {
+            let first = metadata + u64::from(*slot) * lines;
+            self.blocks.extend(region.bucket(*level, *index, first..first + lines));
+        }
+        for (level, index) in &moved.written {
+            self.changed.extend(region.bucket(*level, *index, 0..region.slots(*level)));
+        }
+        if self.has_metadata {
+            for (level, index) in moved.buckets() {
+                self.first.extend(region.bucket(level, index, 0..lines));
+            }
+            if moved.written.is_empty() {
+                self.changed.extend(&self.first);
+            }
+        }
     }
 
     /// The work of the memory up to a cycle, and its energy.

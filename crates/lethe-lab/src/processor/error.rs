@@ -18,6 +18,14 @@ pub enum ProcessorError {
         /// The names that there are.
         known: String,
     },
+    /// A setting changes none of the schemes that run.
+    #[error("--set {setting} changes none of the schemes that run: name a scheme of {kind}, or leave it out")]
+    Unused {
+        /// The setting.
+        setting: &'static str,
+        /// The kind of scheme that it changes.
+        kind: &'static str,
+    },
     /// The tree is too small or too large for the lab.
     #[error("a tree of {0} levels is none of the lab's: choose 11 to 26")]
     Levels(u32),
@@ -69,6 +77,7 @@ impl ProcessorError {
     pub fn is_of_options(&self) -> bool {
         match self {
             ProcessorError::Unknown { .. }
+            | ProcessorError::Unused { .. }
             | ProcessorError::Levels(_)
             | ProcessorError::Configuration { .. }
             | ProcessorError::Room { .. }

@@ -3,6 +3,7 @@
 use super::error::ProcessorError;
 use super::options::Options;
 use super::schemes::pace_name;
+use super::settings::Setting;
 use crate::bench::Progress;
 use crate::report::{Section, Sheet};
 use lethe_controller::allocation::{Limits, SearchError, Tried, search};
@@ -90,9 +91,8 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
 fn bases(options: &Options) -> Result<Vec<Configuration>, ProcessorError> {
     let heights = options.levels - 1..=(options.levels + 1).min(26);
     let base = |levels| {
-        let mut base = Configuration::baseline(levels);
+        let mut base = Setting::apply_all(&options.settings, Configuration::baseline(levels));
         base.pace = options.paces[0];
-        options.settings.iter().for_each(|setting| setting.apply(&mut base));
         base.oram.sizes.clear();
         Machine::check(&base).map_err(|source| failed(&base, SearchError::Configuration(source)))?;
         Ok(base)

@@ -2,6 +2,7 @@
 
 use super::error::ProcessorError;
 use super::options::Options;
+use super::settings::Setting;
 use lethe_controller::configuration::{Configuration, Scheme};
 use lethe_controller::machine::Machine;
 use lethe_controller::pace::Pace;
@@ -100,7 +101,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
         for name in asked(options, *pace) {
             let mut configuration = configuration(named(&name)?, options.levels);
             configuration.pace = *pace;
-            options.settings.iter().for_each(|setting| setting.apply(&mut configuration));
+            configuration = Setting::apply_all(&options.settings, configuration);
             if configuration.oram.scheme != TreeScheme::Path {
                 configuration = Machine::with_room(configuration);
             }
@@ -116,6 +117,13 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             Machine::check(&configuration).map_err(failed)?;
             let path_blocks = configuration.path_blocks().map_err(failed)?;
             all.push(Named { scheme: name, configuration, path_blocks });
+        }
+    }
+    for setting in &options.settings {
+        let unused =
+            all.iter().map(|named| setting.unused_by(&named.configuration)).collect::<Option<Vec<_>>>();
+        if let Some((setting, kind)) = unused.and_then(|unused| unused.first().copied()) {
+            return Err(ProcessorError::Unused { setting, kind });
         }
     }
     // Schemes of one tree stand together, so that one tree at a time is in memory.
@@ -197,6 +205,11 @@ mod tests {
         let said = |options: Options| configurations(&options).unwrap_err().to_string();
         let standard = Options::standard;
         let named = |name: &str| Options { schemes: vec![name.into()], ..standard() };
+        let mut unused = named("baseline");
+        unused.set("ring-slots=20").unwrap();
+        assert!(said(unused.clone()).contains("--set ring-slots changes none"));
+        unused.schemes.push("ring".into());
+        assert!(configurations(&unused).is_ok());
         assert!(said(named("oram")).contains("scheme oram is unknown: choose baseline"));
         let mut tight = Options { paces: vec![Pace::FromStart(100)], ..named("baseline") };
         assert!(said(tight.clone()).contains("too fast"));

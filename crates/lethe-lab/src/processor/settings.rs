@@ -169,12 +169,48 @@ impl Setting {
         }
     }
 
-    /// Changes a configuration.
-    pub(super) fn apply(&self, configuration: &mut Configuration) {
-        if let Setting::Number(Key::Block, bytes) = self {
-            *configuration = configuration.clone().with_block_lines(bytes / 64);
-            return;
+    /// The name of the setting and the kind of scheme that it changes, unless that is every kind or the configuration is of it.
+    pub(super) fn unused_by(&self, configuration: &Configuration) -> Option<(&'static str, &'static str)> {
+        let Setting::Number(key, _) = self else { return None };
+        let scheme = configuration.oram.scheme;
+        let is_ring = matches!(scheme, TreeScheme::Ring { .. });
+        let (is_used, kind) = match key {
+            Key::EvictionRate => (scheme != TreeScheme::Path, "RAW or Ring ORAM"),
+            Key::RawHeaders => (matches!(scheme, TreeScheme::Raw { .. }), "RAW ORAM"),
+            Key::RingReads | Key::RingSlots | Key::RingMetadata => (is_ring, "Ring ORAM"),
+            Key::DwbLast => (configuration.early_write_backs, "IR-DWB"),
+            Key::RhoLevels | Key::RhoZ | Key::RhoTop | Key::RhoPaths | Key::RhoSets | Key::RhoWays => {
+                (configuration.small_tree.is_some(), "rho")
+            }
+            _ => (true, ""),
+        };
+        let (name, ..) = KEYS.iter().find(|(_, known, ..)| known == key)?;
+        (!is_used).then_some((*name, kind))
+    }
+
+    /// Changes a configuration by all settings, in their order. The size of a block comes first, for the others are of the tree that
+    /// it makes; of several the last one counts.
+    pub(super) fn apply_all(all: &[Self], mut configuration: Configuration) -> Configuration {
+        let block = all.iter().rev().find_map(|setting| match setting {
+            Setting::Number(Key::Block, bytes) => Some(bytes / 64),
+            _ => None,
+        });
+        if let Some(lines) = block {
+            configuration = configuration.with_block_lines(lines);
         }
+        for setting in all {
+            setting.apply(&mut configuration);
+            // Subtrees that were not asked for need not be too large for a super-row.
+            let resizes = [Key::Bucket, Key::RawHeaders, Key::RingSlots, Key::RingMetadata];
+            if matches!(setting, Setting::Number(key, _) if resizes.contains(key)) {
+                configuration = configuration.with_fitting_subtrees();
+            }
+        }
+        configuration
+    }
+
+    /// Changes a configuration.
+    fn apply(&self, configuration: &mut Configuration) {
         let oram = &mut configuration.oram;
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         match self {
@@ -189,6 +225,7 @@ impl Setting {
                 Key::Labels => oram.labels = small(*number),
                 Key::Lines => oram.user_blocks = number.div_ceil(configuration.block_lines),
                 Key::Subtree => configuration.subtree_levels = (*number > 0).then_some(*number as usize),
+                Key::Block => {}
                 Key::Rob => configuration.processor.reorder_buffer = (*number).max(1) as usize,
                 Key::Llc => configuration.cache_bytes = *number,
                 Key::Dwb => configuration.early_write_backs = *number > 0,
@@ -282,14 +319,27 @@ mod tests {
                 _ => Scheme::Rho,
             };
             let before = Configuration::baseline(25).with_scheme(scheme);
-            let mut after = before.clone();
             let number = match key {
                 Key::Block => 256,
                 Key::RawHeaders => 0,
                 _ => 3,
             };
-            Setting::Number(key, number).apply(&mut after);
+            let after = Setting::apply_all(&[Setting::Number(key, number)], before.clone());
             assert_ne!(after, before, "{name}");
         }
+    }
+
+    #[test]
+    fn the_size_of_a_block_comes_before_settings_of_its_tree_and_the_last_size_counts() {
+        let applied = |settings: &[(Key, u64)]| {
+            let all: Vec<_> = settings.iter().map(|(key, number)| Setting::Number(*key, *number)).collect();
+            Setting::apply_all(&all, Configuration::baseline(25))
+        };
+        let (top, small, large) = ((Key::Top, 12), (Key::Block, 128), (Key::Block, 1024));
+        assert_eq!(applied(&[top, small]), applied(&[large, small, top]));
+        assert_eq!(applied(&[top, small]).oram.top_levels, 12);
+        assert_eq!(applied(&[small]).oram.top_levels, 9);
+        assert_eq!(applied(&[(Key::Bucket, 16), (Key::Subtree, 7)]).subtree_levels, Some(7));
+        assert_eq!(applied(&[(Key::Subtree, 7), (Key::Bucket, 16)]).subtree_levels, Some(5));
     }
 }
