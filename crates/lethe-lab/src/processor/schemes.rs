@@ -205,7 +205,7 @@ mod tests {
         let said = |options: Options| configurations(&options).unwrap_err().to_string();
         let standard = Options::standard;
         let named = |name: &str| Options { schemes: vec![name.into()], ..standard() };
-        let mut unused = named("baseline");
+        let mut unused = Options { paces: vec![Pace::Free], ..named("baseline") };
         unused.set("ring-slots=20").unwrap();
         assert!(said(unused.clone()).contains("--set ring-slots changes none"));
         unused.schemes.push("ring".into());
