@@ -151,13 +151,15 @@ impl OramConfiguration {
         u32::try_from(u64::from(self.stash) + top_blocks).unwrap_or(u32::MAX)
     }
 
-    /// Tells whether another ORAM has a tree of the same shape, for the same blocks.
+    /// Tells whether another ORAM can begin with the same tree: one of the same shape, for the same blocks, which has settled with as
+    /// much room in its top and its stash.
     pub fn has_tree_of(&self, other: &Self) -> bool {
         let tree = |oram: &Self| {
-            let numbers = (oram.levels, oram.blocks_per_bucket, oram.top_levels, oram.labels);
-            (oram.scheme, numbers, oram.user_blocks, oram.trusted_positions, oram.sizes.clone())
+            let FreecursiveParameters { capacity, labels, trusted_positions, tree, .. } =
+                oram.parameters().ok()?;
+            Some((capacity, labels, trusted_positions, tree))
         };
-        tree(self) == tree(other)
+        tree(self).is_some_and(|one| tree(other).is_some_and(|other| one == other))
     }
 
     /// Slots of a bucket by level that may hold blocks.

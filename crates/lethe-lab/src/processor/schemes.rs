@@ -134,7 +134,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
             TreeScheme::Raw { .. } => 1,
             TreeScheme::Ring { .. } => 2,
         };
-        (scheme, oram.sizes.clone())
+        (scheme, oram.sizes.clone(), oram.hits == TrustedHits::AnswerAtOnce)
     });
     Ok(all)
 }
@@ -198,6 +198,29 @@ mod tests {
             let free = Options { paces: vec![Pace::Free], ..options };
             assert_eq!(configurations(&free).unwrap().len(), schemes - 4);
         }
+    }
+
+    /// A tree settles with the room that its top and its stash have: what runs beside a scheme changes none of its digits.
+    #[test]
+    fn schemes_share_a_tree_only_if_each_would_draw_it_for_itself() {
+        let mut options = Options { paces: vec![Pace::FromEnd(1000)], ..Options::standard() };
+        options.schemes = NAMES.map(|(name, _)| name.to_owned()).into();
+        let all = configurations(&options).unwrap();
+        let oram = |name: &str| {
+            let named = all.iter().find(|named| named.scheme == name);
+            &named.unwrap_or_else(|| panic!("no {name}")).configuration.oram
+        };
+        let shares = |one: &str, other: &str| oram(one).has_tree_of(oram(other));
+        assert!(
+            shares("baseline", "llc-d")
+                && shares("baseline", "sound-baseline")
+                && shares("ir-alloc", "sound-alloc")
+        );
+        // The index of IR-Stash leaves blocks in the stash, and so more evictions come.
+        assert!(!shares("ir-alloc1", "ir-oram") && !shares("ir-alloc", "llc-d-stash-alloc"));
+        assert!(!shares("baseline", "ir-alloc") && !shares("baseline", "raw") && !shares("raw", "ring"));
+        let groups = all.chunk_by(|one, other| one.configuration.oram.has_tree_of(&other.configuration.oram));
+        assert_eq!(groups.count(), 10, "each tree is drawn once");
     }
 
     #[test]
