@@ -256,9 +256,10 @@ impl Configuration {
     fn bus_cycles(&self) -> Result<u64, ConfigurationError> {
         let small =
             self.small_tree.as_ref().map(SmallTreeConfiguration::slots).transpose()?.unwrap_or_default();
-        let blocks = self.path_blocks()?.max(blocks(&self.in_lines(small)));
+        let small = 2 * blocks(&self.in_lines(small));
+        let moved = (self.oram.read_by_eviction()? * self.block_lines + self.path_blocks()?).max(small);
         let channels = u64::from(self.memory.geometry.channels);
-        Ok(2 * blocks.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
+        Ok(moved.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
     }
 }
 

@@ -175,6 +175,17 @@ impl OramConfiguration {
         })
     }
 
+    /// The most slots that an eviction reads of a path: Z of each bucket of Ring ORAM, with its metadata, and all of the others'.
+    pub(crate) fn read_by_eviction(&self) -> Result<u64, ConfigurationError> {
+        let slots = self.slots()?;
+        let BackendParameters::Ring(ring) = self.parameters()?.tree else {
+            return Ok(slots.iter().map(|slots| u64::from(*slots)).sum());
+        };
+        let metadata = u64::from(self.scheme.has_headers_in_memory());
+        let inner = u64::from(ring.leaf_level.0 - ring.top.0);
+        Ok(inner * (u64::from(ring.inner.blocks) + metadata) + u64::from(ring.leaf.blocks) + metadata)
+    }
+
     /// The slots of a bucket in memory by level, 0 for the levels on the trusted side.
     pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
         let mut slots = self.blocks()?;

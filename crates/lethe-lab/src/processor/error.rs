@@ -26,6 +26,14 @@ pub enum ProcessorError {
         /// The kind of scheme that it changes.
         kind: &'static str,
     },
+    /// A setting makes a scheme unsound whose name says that it is sound.
+    #[error(
+        "{scheme} reads every path, and hits= would save some: leave the setting out, or choose a scheme without sound-"
+    )]
+    Unsound {
+        /// The scheme.
+        scheme: String,
+    },
     /// The tree is too small or too large for the lab.
     #[error("a tree of {0} levels is none of the lab's: choose 11 to 26")]
     Levels(u32),
@@ -78,6 +86,7 @@ impl ProcessorError {
         match self {
             ProcessorError::Unknown { .. }
             | ProcessorError::Unused { .. }
+            | ProcessorError::Unsound { .. }
             | ProcessorError::Levels(_)
             | ProcessorError::Configuration { .. }
             | ProcessorError::Room { .. }

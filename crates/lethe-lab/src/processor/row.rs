@@ -33,11 +33,12 @@ impl Row {
 
     /// Requests whose block was found in the stash, in the tree top or on the trusted levels of its path, as a share of all.
     pub fn top_share(&self, top: usize) -> f64 {
-        let Counts { top_hits, found, stash_hits, fresh, .. } = self.counts();
+        let Counts { top_hits, found, stash_hits, found_in_stash, fresh, .. } = self.counts();
+        let in_stash = stash_hits + found_in_stash;
         let saved: u64 = top_hits.iter().sum();
         let read: u64 = found.iter().take(top).sum();
-        let all = saved + stash_hits + fresh + found.iter().sum::<u64>();
-        (saved + read + stash_hits) as f64 / all.max(1) as f64
+        let all = saved + in_stash + fresh + found.iter().sum::<u64>();
+        (saved + read + in_stash) as f64 / all.max(1) as f64
     }
 
     /// Cycles of a path, with the rest after it.

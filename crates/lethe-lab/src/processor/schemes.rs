@@ -99,7 +99,12 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
     let mut all = Vec::new();
     for pace in &options.paces {
         for name in asked(options, *pace) {
-            let mut configuration = configuration(named(&name)?, options.levels);
+            let scheme = named(&name)?;
+            let is_sound = matches!(scheme, LabScheme::Sound(_) | LabScheme::SoundDelayed(_));
+            if is_sound && options.settings.iter().any(Setting::saves_paths) {
+                return Err(ProcessorError::Unsound { scheme: name });
+            }
+            let mut configuration = configuration(scheme, options.levels);
             configuration.pace = *pace;
             configuration = Setting::apply_all(&options.settings, configuration);
             if configuration.oram.scheme != TreeScheme::Path {
@@ -233,6 +238,9 @@ mod tests {
         assert!(said(unused.clone()).contains("--set ring-slots changes none"));
         unused.schemes.push("ring".into());
         assert!(configurations(&unused).is_ok());
+        let mut unsound = named("sound-ring");
+        unsound.set("hits=save-the-path").unwrap();
+        assert!(said(unsound).contains("choose a scheme without sound-"));
         assert!(said(named("oram")).contains("scheme oram is unknown: choose baseline"));
         let mut tight = Options { paces: vec![Pace::FromStart(100)], ..named("baseline") };
         assert!(said(tight.clone()).contains("too fast"));

@@ -169,6 +169,11 @@ impl Setting {
         }
     }
 
+    /// Tells whether it lets blocks of the trusted side be found without a path.
+    pub(super) fn saves_paths(&self) -> bool {
+        matches!(self, Setting::Hits(hits) if *hits != TrustedHits::ReadThePath)
+    }
+
     /// The name of the setting and the kind of scheme that it changes, unless that is every kind or the configuration is of it.
     pub(super) fn unused_by(&self, configuration: &Configuration) -> Option<(&'static str, &'static str)> {
         let Setting::Number(key, _) = self else { return None };
@@ -178,7 +183,10 @@ impl Setting {
             Key::EvictionRate => (scheme != TreeScheme::Path, "RAW or Ring ORAM"),
             Key::RawHeaders => (matches!(scheme, TreeScheme::Raw { .. }), "RAW ORAM"),
             Key::RingReads | Key::RingSlots | Key::RingMetadata => (is_ring, "Ring ORAM"),
-            Key::DwbLast => (configuration.early_write_backs, "IR-DWB"),
+            Key::DwbLast => {
+                (configuration.early_write_backs && !configuration.delayed_remapping, "IR-DWB without LLC-D")
+            }
+            Key::TopWays => (configuration.oram.hits == TrustedHits::AnswerAtOnce, "IR-Stash"),
             Key::RhoLevels | Key::RhoZ | Key::RhoTop | Key::RhoPaths | Key::RhoSets | Key::RhoWays => {
                 (configuration.small_tree.is_some(), "rho")
             }

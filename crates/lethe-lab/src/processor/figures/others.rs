@@ -8,7 +8,7 @@ pub(super) fn show(section: &mut Section, runs: &Runs<'_>) {
     if runs.has(&["baseline"]) {
         return;
     }
-    let header = ["program", "scheme", "cycles", "paths", "data", "PosMap", "dummies", "background", "hits"];
+    let header = ["program", "scheme", "cycles", "paths", "data", "PosMap", "dummies", "evictions", "hits"];
     let mut sheet = Sheet::new(&format!("runs-{}", runs.pace), "Runs", header);
     for row in &runs.rows {
         let counts = row.counts();
@@ -19,7 +19,7 @@ pub(super) fn show(section: &mut Section, runs: &Runs<'_>) {
             counts.data,
             counts.posmap_paths(),
             counts.dummy,
-            counts.background,
+            counts.background + counts.evictions + counts.reshuffles,
             hits,
         ];
         let names = [row.program.clone(), row.scheme.clone()];

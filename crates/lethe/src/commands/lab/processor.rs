@@ -24,12 +24,14 @@ use unused::Given;
 tree of 25 levels and DDR3, on short traces of real programs. Time is simulated: the same seed gives the same digits on every \
 machine. Each run takes the memory of a tree: 1.3 GiB for 25 levels.
 
-Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, llc-d, llc-d-stash-alloc, llc-d-dwb, llc-d-stash-alloc-dwb, rho, ir-alloc1, \
-ir-alloc2, ir-alloc3, sound-baseline, sound-alloc, sound-llc-d-alloc. Those that begin with sound- read every path, so that they are \
-oblivious. Those that put dummies to use need a rate, and are left out where paths are free.
+Schemes: baseline, ir-alloc, ir-stash, ir-dwb, ir-oram, llc-d, llc-d-stash-alloc, llc-d-dwb, llc-d-stash-alloc-dwb, rho, raw, ring, \
+llc-d-raw, llc-d-ring, ir-alloc1, ir-alloc2, ir-alloc3, sound-baseline, sound-alloc, sound-llc-d-alloc, sound-raw, sound-ring, \
+sound-llc-d, sound-llc-d-ring. Those that begin with sound- read every path, so that they are oblivious. Those with ring run by name \
+only, or with at most 22 levels. Those that put dummies to use need a rate, and are left out where paths are free.
 
 Settings: z=10-15:1,16-18:2  hits=read-the-path|stash-answers|save-the-path|answer-at-once  top  top-ways  stash  plb  plb-ways  \
-labels  subtree  lines  rob  llc  dwb  llc-d  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways
+labels  subtree  lines  rob  llc  block  bucket  eviction-rate  raw-headers  ring-reads  ring-slots  ring-metadata  dwb  dwb-last  \
+llc-d  rho-levels  rho-z  rho-top  rho-paths  rho-sets  rho-ways
 
 Examples:
   lethe lab processor --quick
@@ -52,7 +54,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// The times at which paths begin: free, or one T cycles after the last began (start:T) or ended (end:T), or when it is needed
-    /// and a dummy after T idle cycles (idle:T) [default: end:1000,start:1000,idle:250,free]
+    /// and a dummy after T idle cycles (idle:T), or T instructions (instructions:T) [default: end:1000,start:1000,idle:250,free]
     #[arg(long, value_name = "RATES", value_delimiter = ',')]
     pace: Vec<Rate>,
     /// Levels of the tree, those on the trusted side too [default: 25, or 20 with --quick]
@@ -174,7 +176,8 @@ impl Arguments {
             flag("more than one rate of --pace", self.pace.len() > 1, FIGURES),
         ];
         // The search finds the sizes, for a machine without a small tree.
-        let is_of_figures = |set: &&String| set.starts_with("z=") || set.starts_with("rho-");
+        let is_of_figures =
+            |set: &&String| set.starts_with("z=") || set.starts_with("rho-") || set.starts_with("block=");
         let settings = self.set.iter().map(|set| Given {
             flag: format!("--set {set}"),
             used_by: if is_of_figures(&set) { FIGURES } else { BUT_FILLING },
