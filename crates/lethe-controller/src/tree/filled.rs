@@ -31,7 +31,7 @@ pub struct FilledTree(TreeParts);
 
 impl FilledTree {
     /// Draws a tree for an ORAM, and lets what is too much for the trusted side sink. The same seed gives the same tree. Blocks of a
-    /// Ring ORAM are as deep as there is room, whatever the history: what it moves does not depend on where they are.
+    /// Ring ORAM are as deep as there is room, whatever the history; its buckets are worn as by random accesses.
     ///
     /// # Errors
     /// [`ConfigurationError`].

@@ -22,6 +22,7 @@ pub(super) fn is_followed(configuration: &Configuration, shown: &[ShownPath]) ->
                 levels: top..LEVELS,
                 read: BTreeMap::new(),
                 worn: BTreeSet::new(),
+                written: BTreeSet::new(),
             };
             shown.iter().all(|path| ring.follow(path))
         }
@@ -57,6 +58,8 @@ struct Ring {
     read: BTreeMap<(u32, u64), BTreeSet<u32>>,
     /// Buckets that were read S times.
     worn: BTreeSet<(u32, u64)>,
+    /// Buckets that were written. Of the others it is not known how often they were read before the run.
+    written: BTreeSet<(u32, u64)>,
 }
 
 impl Ring {
@@ -67,10 +70,13 @@ impl Ring {
             [] => self.access(path, moved),
             [bucket] => {
                 self.read.remove(&bucket);
-                path.evicts && self.worn.remove(&bucket)
+                let is_due = self.worn.remove(&bucket) || !self.written.contains(&bucket);
+                self.written.insert(bucket);
+                path.evicts && is_due
             }
             _ => {
                 written.iter().for_each(|bucket| _ = self.read.remove(bucket));
+                self.written.extend(&written);
                 self.worn.is_empty() && written == self.path(path.leaf) && self.evictions.follow(path)
             }
         }
@@ -103,7 +109,9 @@ fn the_account_finds_an_eviction_that_comes_late_or_by_another_path() {
         let configuration = configuration(scheme, Pace::FromEnd(700));
         let shown = paths_at_their_rate(&configuration, Program::Random, 500);
         assert!(is_followed(&configuration, &shown));
-        let nth = shown.iter().position(|path| path.evicts).expect("evictions come");
+        let is_eviction =
+            |path: &ShownPath| path.evicts && path.slots.as_ref().is_none_or(|moved| moved.written.len() > 1);
+        let nth = shown.iter().position(is_eviction).expect("evictions come");
         let mut late = shown.clone();
         late.swap(nth, nth + 1);
         assert!(!is_followed(&configuration, &late));
@@ -111,6 +119,18 @@ fn the_account_finds_an_eviction_that_comes_late_or_by_another_path() {
         elsewhere[nth].leaf.0 ^= 1;
         assert!(!is_followed(&configuration, &elsewhere));
     }
+}
+
+/// A tree that is drawn has buckets in every state between two evictions: reshuffles come at once as often as later.
+#[test]
+fn ring_oram_begins_as_worn_as_it_stays() {
+    let configuration = configuration(Scheme::Ring, Pace::Free);
+    let mut shown = Vec::new();
+    machine(&configuration).run(program(Program::Random, 12_000, 1), 0, |path| shown.push(path)).unwrap();
+    let is_reshuffle = |path: &&ShownPath| path.slots.as_ref().is_some_and(|moved| moved.written.len() == 1);
+    let reshuffles = |part: &[ShownPath]| part.iter().filter(is_reshuffle).count() as f64;
+    let (first, last) = (reshuffles(&shown[..4000]), reshuffles(&shown[shown.len() - 4000..]));
+    assert!(last > 150.0 && (0.75..1.33).contains(&(first / last)), "{first} reshuffles, then {last}");
 }
 
 #[test]
@@ -121,7 +141,11 @@ fn the_account_finds_a_slot_that_is_read_twice_and_a_reshuffle_that_is_left_out(
     let shown = paths_at_their_rate(&configuration, Program::Random, 2000);
     assert!(is_followed(&configuration, &shown));
     let is_reshuffle = |path: &ShownPath| path.slots.as_ref().is_some_and(|moved| moved.written.len() == 1);
-    let nth = shown.iter().position(is_reshuffle).expect("buckets are read too often");
+    let buckets = |path: &ShownPath| path.slots.as_ref().map_or(vec![], |moved| moved.written.clone());
+    let was_written =
+        |nth: usize| shown[..nth].iter().any(|path| buckets(path).contains(&buckets(&shown[nth])[0]));
+    let nth = (0..shown.len()).find(|nth| is_reshuffle(&shown[*nth]) && was_written(*nth));
+    let nth = nth.expect("buckets are read too often");
     let mut without = shown.clone();
     without.remove(nth);
     assert!(!is_followed(&configuration, &without));

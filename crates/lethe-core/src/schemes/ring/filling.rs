@@ -29,6 +29,8 @@ pub struct RingFilling<R> {
     /// The blocks of a bucket that was not placed stand in its first slots, in the order in which they came.
     metadata: BucketMetadata,
     stash: Vec<BlockId>,
+    /// Reads of a bucket that come before a reshuffle.
+    most_reads: u32,
     random: R,
 }
 
@@ -66,7 +68,14 @@ impl<R: RngCore> RingFilling<R> {
                 None => stash.push(block),
             }
         }
-        RingFilling { tree, positions, metadata, stash, random }
+        RingFilling {
+            tree,
+            positions,
+            metadata,
+            stash,
+            most_reads: parameters.reads_before_reshuffle(),
+            random,
+        }
     }
 
     /// All buckets, in the order of their numbers.
@@ -93,6 +102,19 @@ impl<R: RngCore> RingFilling<R> {
             (slot, block, leaf)
         };
         blocks.into_iter().map(place).collect()
+    }
+
+    /// Reads so many random slots without a block of a bucket that was placed, as accesses to other blocks would have; fewer, if it
+    /// has fewer, or would have to be reshuffled. For simulations that begin with a tree in use.
+    pub fn wear(&mut self, level: Level, bucket: Bucket, reads: u32) {
+        for _ in 0..reads.min(self.most_reads) {
+            let dummies: Vec<Slot> = self.metadata.unread(&self.tree, level, bucket, false).collect();
+            if dummies.is_empty() {
+                return;
+            }
+            let slot = dummies[draw::below(&mut self.random, dummies.len())];
+            self.metadata.read(&self.tree, level, slot);
+        }
     }
 
     /// Ends: every bucket was written.
