@@ -164,14 +164,12 @@ impl Configuration {
         }
         self.early_write_backs = matches!(scheme, IrDwb | IrOram | LlcDDwb | LlcDStashAllocDwb);
         self.delayed_remapping = matches!(scheme, LlcD | LlcDStashAlloc | LlcDDwb | LlcDStashAllocDwb);
-        if let Some((scheme, blocks)) = match scheme {
-            Raw => Some((TreeScheme::RAW, 5)),
-            Ring => Some((TreeScheme::RING, 8)),
-            _ => None,
-        } {
-            (self.oram.scheme, self.oram.blocks_per_bucket) = (scheme, blocks);
-            self = self.with_fitting_subtrees();
+        match scheme {
+            Raw => (self.oram.scheme, self.oram.blocks_per_bucket) = (TreeScheme::RAW, 5),
+            Ring => (self.oram.scheme, self.oram.blocks_per_bucket) = (TreeScheme::RING, 8),
+            _ => {}
         }
+        self = self.with_fitting_subtrees();
         self.small_tree = (scheme == Rho).then(|| SmallTreeConfiguration::beside(self.oram.levels));
         self.with_sizes(of_paper)
     }

@@ -1,7 +1,7 @@
 //! The scheme of the main tree, and what of it is in memory.
 
 /// The scheme of a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TreeScheme {
     /// Path ORAM: each access reads and writes all blocks of its path.
     Path,
@@ -56,7 +56,7 @@ impl TreeScheme {
 }
 
 /// The place of RAW ORAM's headers, or of Ring ORAM's metadata.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Headers {
     /// In memory: a bucket has a block more, before the others.
     InMemory,

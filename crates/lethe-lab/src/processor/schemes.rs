@@ -134,12 +134,7 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
     // Schemes of one tree stand together, so that one tree at a time is in memory.
     all.sort_by_key(|named| {
         let oram = &named.configuration.oram;
-        let scheme = match oram.scheme {
-            TreeScheme::Path => 0,
-            TreeScheme::Raw { .. } => 1,
-            TreeScheme::Ring { .. } => 2,
-        };
-        (scheme, oram.sizes.clone(), oram.hits == TrustedHits::AnswerAtOnce)
+        (oram.scheme, oram.sizes.clone(), oram.hits == TrustedHits::AnswerAtOnce)
     });
     Ok(all)
 }
