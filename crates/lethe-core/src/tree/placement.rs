@@ -5,15 +5,33 @@ use crate::stash::{Handle, Stash};
 use crate::words::{BlockId, Leaf, Level};
 use alloc::vec::Vec;
 
-/// The greedy placement along one path (Path ORAM, Figure 1, lines 10 to 15), kept so that its buffers are reused.
+/// The order in which blocks find their places. As many go back with either, and each path is as long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FillOrder {
+    /// Bucket by bucket, the deepest first (Path ORAM, Figure 1, lines 10 to 15).
+    #[default]
+    DeepestFirst,
+    /// Block by block, the one that has waited longest first, each as deep as there is room: PushToLeaf of Tiny ORAM (FCCM 2015,
+    /// Algorithm 1), which takes a cycle a block in hardware.
+    PushToLeaf,
+}
+
+/// The greedy placement along one path, kept so that its buffers are reused.
 #[derive(Debug, Default)]
 pub struct Placement {
+    order: FillOrder,
     by_depth: Vec<Vec<Handle>>,
     chosen: Vec<Vec<Handle>>,
+    scanned: Vec<Handle>,
     top: u32,
 }
 
 impl Placement {
+    /// Fills in another order from now on.
+    pub fn set_order(&mut self, order: FillOrder) {
+        self.order = order;
+    }
+
     /// Chooses, for every level of the path to `leaf`, at most `room(level)` blocks of the stash. Nothing moves yet.
     ///
     /// Only the stash blocks of the leaf's subtree are looked at: no other can stand on an untrusted bucket of the
@@ -25,7 +43,7 @@ impl Placement {
         tree: &Geometry,
         leaf: Leaf,
         room: impl Fn(Level) -> usize,
-        mut may_go: impl FnMut(Level, BlockId) -> bool,
+        may_go: impl FnMut(Level, BlockId) -> bool,
     ) {
         let depths = (tree.leaf_level().0 + 1 - tree.top().0) as usize;
         self.top = tree.top().0;
@@ -34,12 +52,26 @@ impl Placement {
         for list in self.by_depth.iter_mut().chain(&mut self.chosen) {
             list.clear();
         }
+        match self.order {
+            FillOrder::DeepestFirst => self.fill_buckets(stash, tree, leaf, room, may_go),
+            FillOrder::PushToLeaf => self.push_to_leaf(stash, tree, leaf, room, may_go),
+        }
+    }
+
+    fn fill_buckets(
+        &mut self,
+        stash: &Stash,
+        tree: &Geometry,
+        leaf: Leaf,
+        room: impl Fn(Level) -> usize,
+        mut may_go: impl FnMut(Level, BlockId) -> bool,
+    ) {
         for handle in stash.subtree(tree.subtree(leaf)) {
             let depth = tree.deepest_common(stash.leaf(handle), leaf);
             self.by_depth[(depth.0 - self.top) as usize].push(handle);
         }
         // Blocks that found no room at their deepest level try the next one up.
-        let mut from = depths - 1;
+        let mut from = self.by_depth.len() - 1;
         for level in tree.levels().rev() {
             let here = (level.0 - self.top) as usize;
             let mut left = room(level);
@@ -54,6 +86,27 @@ impl Placement {
                     self.chosen[here].push(handle);
                     left -= 1;
                 }
+            }
+        }
+    }
+
+    /// Algorithm 1. The list of a subtree has the block that came last first.
+    fn push_to_leaf(
+        &mut self,
+        stash: &Stash,
+        tree: &Geometry,
+        leaf: Leaf,
+        room: impl Fn(Level) -> usize,
+        mut may_go: impl FnMut(Level, BlockId) -> bool,
+    ) {
+        self.scanned.clear();
+        self.scanned.extend(stash.subtree(tree.subtree(leaf)));
+        for handle in self.scanned.iter().rev().copied() {
+            let deepest = tree.deepest_common(stash.leaf(handle), leaf);
+            let has_room = |level: &Level| self.chosen[(level.0 - self.top) as usize].len() < room(*level);
+            let found = (self.top..=deepest.0).rev().map(Level).find(has_room);
+            if let Some(level) = found.filter(|level| may_go(*level, stash.block(handle))) {
+                self.chosen[(level.0 - self.top) as usize].push(handle);
             }
         }
     }

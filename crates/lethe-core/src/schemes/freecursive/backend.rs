@@ -11,6 +11,7 @@ use crate::schemes::raw::RawOram;
 use crate::schemes::ring::{FilledRing, RingOram};
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
+use crate::tree::placement::FillOrder;
 use crate::words::{BlockId, Bucket, Leaf};
 use alloc::vec::Vec;
 use rand_core::RngCore;
@@ -90,6 +91,15 @@ impl<S: Store, R: RngCore> Backend<S, R> {
         match self {
             Backend::Path(tree) => Some(tree),
             Backend::Raw(_) | Backend::Ring(_) => None,
+        }
+    }
+
+    /// Fills paths in another order from now on. Ring ORAM has only one.
+    pub fn set_fill_order(&self, order: FillOrder) {
+        match self {
+            Backend::Path(tree) => tree.set_fill_order(order),
+            Backend::Raw(tree) => tree.set_fill_order(order),
+            Backend::Ring(_) => {}
         }
     }
 

@@ -3,11 +3,17 @@
 use super::{PathOram, Writing};
 use crate::position_map::PositionMap;
 use crate::store::Store;
+use crate::tree::placement::FillOrder;
 use crate::words::Level;
 use core::mem;
 use rand_core::RngCore;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
+    /// Fills paths in another order from now on.
+    pub fn set_fill_order(&self, order: FillOrder) {
+        self.state.borrow_mut().placement.set_order(order);
+    }
+
     /// Lines 10 to 15 for all held paths, up to the writing itself. `None` if no path is held.
     pub(super) fn place(&self) -> Option<Writing> {
         let state = &mut *self.state.borrow_mut();

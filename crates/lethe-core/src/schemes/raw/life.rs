@@ -10,6 +10,7 @@ use crate::stash::{Stash, StashSnapshot};
 use crate::store::Store;
 use crate::tree::eviction_schedule::EvictionSchedule;
 use crate::turns::Turns;
+use crate::tree::placement::FillOrder;
 use crate::words::{BlockId, Bucket};
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::RefCell;
@@ -77,6 +78,11 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
     /// Evictions begun so far: G in the paper. Public.
     pub fn evictions(&self) -> u64 {
         self.state.borrow().schedule.evictions
+    }
+
+    /// Fills the paths of evictions in another order from now on.
+    pub fn set_fill_order(&self, order: FillOrder) {
+        self.state.borrow_mut().work.placement.set_order(order);
     }
 
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.

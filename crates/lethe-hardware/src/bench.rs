@@ -1,0 +1,304 @@
+//! The bench: a controller with its memory and its user, cycle by cycle.
+
+use crate::configuration::Configuration;
+use crate::memory::{Faults, Memory, Pace, Traffic};
+use crate::rtl::{Inputs, Rtl, RtlError};
+use crate::session::{Event, Operation, Session};
+use std::path::Path;
+
+/// The reason why a controller did not show what it should.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum BenchError {
+    /// Nothing has moved for too long.
+    #[error("nothing moved for {cycles} cycles, at request {request} and answer {answer}")]
+    Stuck {
+        /// Cycles.
+        cycles: u64,
+        /// Requests that were taken.
+        request: usize,
+        /// Answers that were given.
+        answer: usize,
+    },
+    /// The controller has stopped with an error.
+    #[error("the controller stopped: {0}")]
+    Stopped(&'static str),
+    /// An answer is not what it should be.
+    #[error("answer {nth} is not that of the scheme")]
+    Answer {
+        /// The answer, counted from the first.
+        nth: usize,
+    },
+    /// A stretch that was read or written is not what it should be.
+    #[error("{what} {nth} is not that of the scheme")]
+    Traffic {
+        /// What it is.
+        what: &'static str,
+        /// The stretch, counted from the first.
+        nth: usize,
+    },
+}
+
+/// What a run took.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Cycles from the first request to the last beat.
+    pub cycles: u64,
+    /// The cycle in which each request was taken.
+    pub requests: Vec<u64>,
+    /// The cycle in which each answer ended.
+    pub answers: Vec<u64>,
+    /// What the bus has shown.
+    pub traffic: Traffic,
+    /// Evictions outside of the schedule.
+    pub emergencies: u32,
+}
+
+/// A controller with its memory.
+pub struct Bench {
+    configuration: Configuration,
+    rtl: Rtl,
+    memory: Memory,
+    inputs: Inputs,
+    cycle: u64,
+}
+
+/// Cycles without any movement after which a controller counts as stuck.
+const PATIENCE: u64 = 20_000;
+
+impl Bench {
+    /// Loads the library of a configuration, and resets the controller.
+    ///
+    /// # Errors
+    /// [`RtlError`].
+    pub fn new(
+        library: &Path,
+        configuration: Configuration,
+        pace: Pace,
+        faults: Faults,
+        seed: u64,
+    ) -> Result<Self, RtlError> {
+        let memory = Memory::new(configuration.beat_bytes(), pace, faults, seed);
+        let rtl = Rtl::load(library)?;
+        let mut bench = Bench { configuration, rtl, memory, inputs: Inputs::default(), cycle: 0 };
+        for _ in 0..4 {
+            bench.rtl.step(&bench.inputs);
+        }
+        bench.inputs.rst_n = 1;
+        Ok(bench)
+    }
+
+    /// Gives the controller its key.
+    pub fn load_key(&mut self, key: &[u8; 16]) {
+        for (word, bytes) in self.inputs.key.iter_mut().zip(key.chunks_exact(4)) {
+            *word = u32::from_le_bytes(bytes.try_into().expect("a word has four bytes"));
+        }
+        self.inputs.key_valid = 1;
+        while self.rtl.step(&self.inputs).key_ready == 0 {}
+        self.inputs.key_valid = 0;
+    }
+
+    /// Its memory.
+    pub fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    /// Does all requests, each as soon as the controller takes it, and checks all that it shows.
+    ///
+    /// # Errors
+    /// [`BenchError`].
+    pub fn run(&mut self, session: &Session) -> Result<Run, BenchError> {
+        let mut run = self.drive(session)?;
+        self.check_traffic(session, &run.traffic)?;
+        run.traffic.read_beats.shrink_to_fit();
+        Ok(run)
+    }
+
+    /// Does all requests, and checks the answers only.
+    ///
+    /// # Errors
+    /// [`BenchError`], but for [`BenchError::Traffic`].
+    pub fn drive(&mut self, session: &Session) -> Result<Run, BenchError> {
+        let wanted_beats = session.writes.iter().map(|event| match event {
+            Event::Write(_, bytes) => bytes.len() / self.configuration.beat_bytes(),
+            Event::Read(..) => 0,
+        });
+        let wanted_beats: usize = wanted_beats.sum();
+        let mut user = User::new(session, self.configuration);
+        let (mut moved, start) = (self.cycle, self.cycle);
+        let mut emergencies = 0;
+        while !user.is_done() || self.memory.traffic().write_beats.len() < wanted_beats {
+            user.offer(&mut self.inputs);
+            self.memory.offer(self.cycle, &mut self.inputs);
+            let outputs = self.rtl.step(&self.inputs);
+            emergencies = outputs.emergencies;
+            let before = (self.memory.traffic().write_beats.len(), self.memory.traffic().read_beats.len());
+            for (error, what) in [
+                (outputs.memory_error, "memory answered with an error"),
+                (outputs.overflow, "the stash is too full"),
+                (outputs.key_reused, "the key was used before"),
+            ] {
+                if error == 1 {
+                    return Err(BenchError::Stopped(what));
+                }
+            }
+            self.memory.take(self.cycle, &self.inputs, outputs);
+            let after = (self.memory.traffic().write_beats.len(), self.memory.traffic().read_beats.len());
+            if user.take(self.cycle, &self.inputs, outputs)? || before != after {
+                moved = self.cycle;
+            }
+            if self.cycle - moved > PATIENCE {
+                let (request, answer) = (user.requests.len(), user.answers.len());
+                return Err(BenchError::Stuck { cycles: PATIENCE, request, answer });
+            }
+            self.cycle += 1;
+        }
+        let (requests, answers) = (user.requests, user.answers);
+        // The last answers of memory.
+        for _ in 0..200 {
+            self.inputs.request_valid = 0;
+            self.memory.offer(self.cycle, &mut self.inputs);
+            let outputs = self.rtl.step(&self.inputs);
+            self.memory.take(self.cycle, &self.inputs, outputs);
+            self.cycle += 1;
+        }
+        let traffic = self.memory.traffic().clone();
+        let last = traffic.write_beats.last().copied().unwrap_or(self.cycle);
+        Ok(Run { cycles: last - start, requests, answers, traffic, emergencies })
+    }
+
+    /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.
+    fn check_traffic(&self, session: &Session, traffic: &Traffic) -> Result<(), BenchError> {
+        let beat = self.configuration.beat_bytes() as u64;
+        let mut bursts = traffic.reads.iter();
+        for (nth, event) in session.reads.iter().enumerate() {
+            let Event::Read(mut at, bytes) = *event else { continue };
+            let end = at + bytes as u64;
+            while at < end {
+                match bursts.next() {
+                    Some(burst) if burst.address == at => at += u64::from(burst.beats) * beat,
+                    _ => return Err(BenchError::Traffic { what: "read", nth }),
+                }
+            }
+        }
+        if bursts.next().is_some() {
+            return Err(BenchError::Traffic { what: "read", nth: session.reads.len() });
+        }
+        let mut bursts = traffic.writes.iter();
+        let mut last = std::collections::HashMap::new();
+        for (nth, event) in session.writes.iter().enumerate() {
+            let Event::Write(start, bytes) = event else { continue };
+            let (mut at, end) = (*start, start + bytes.len() as u64);
+            while at < end {
+                match bursts.next() {
+                    Some(burst) if burst.address == at => at += u64::from(burst.beats) * beat,
+                    _ => return Err(BenchError::Traffic { what: "write", nth }),
+                }
+            }
+            for (nth_beat, contents) in bytes.chunks_exact(beat as usize).enumerate() {
+                last.insert(start + nth_beat as u64 * beat, (nth, contents));
+            }
+        }
+        if bursts.next().is_some() {
+            return Err(BenchError::Traffic { what: "write", nth: session.writes.len() });
+        }
+        let wrong = |(at, (nth, contents)): (&u64, &(usize, &[u8]))| {
+            (self.memory.bytes(*at, beat as usize) != *contents).then_some(*nth)
+        };
+        match last.iter().filter_map(wrong).min() {
+            Some(nth) => Err(BenchError::Traffic { what: "ciphertext", nth }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The user of a controller: asks for all at once, and always takes answers.
+struct User<'a> {
+    session: &'a Session,
+    configuration: Configuration,
+    requests: Vec<u64>,
+    answers: Vec<u64>,
+    answered: Vec<u8>,
+    /// Beats that the user sends, of all requests one after the other.
+    data: Vec<[u32; 16]>,
+    sent: usize,
+    drawn: usize,
+}
+
+impl<'a> User<'a> {
+    fn new(session: &'a Session, configuration: Configuration) -> Self {
+        let beat_bytes = configuration.beat_bytes();
+        let beat = |bytes: &[u8]| {
+            let mut beat = [0; 16];
+            for (word, bytes) in beat.iter_mut().zip(bytes.chunks_exact(4)) {
+                *word = u32::from_le_bytes(bytes.try_into().expect("a word has four bytes"));
+            }
+            beat
+        };
+        let of_request = |operation: &'a Operation| operation.data().unwrap_or_default().chunks_exact(beat_bytes);
+        let data = session.requests.iter().flat_map(|request| of_request(&request.operation)).map(beat);
+        User {
+            session,
+            configuration,
+            requests: Vec::new(),
+            answers: Vec::new(),
+            answered: Vec::new(),
+            data: data.collect(),
+            sent: 0,
+            drawn: 0,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.requests.len() == self.session.requests.len() && self.answers.len() == self.session.answers.len()
+    }
+
+    fn offer(&self, inputs: &mut Inputs) {
+        let request = self.session.requests.get(self.requests.len());
+        inputs.request_valid = request.is_some().into();
+        if let Some(request) = request {
+            inputs.request_op = request.operation.code();
+            inputs.request_block = request.operation.block().map_or(0, |block| block.0 as u32);
+            inputs.request_path = request.path.0 as u32;
+            inputs.request_leaf = request.leaf.0 as u32;
+        }
+        inputs.data_valid = u32::from(self.sent < self.data.len());
+        inputs.data = self.data.get(self.sent).copied().unwrap_or_default();
+        inputs.answer_ready = 1;
+        inputs.random_valid = u32::from(self.drawn < self.session.drawn.len());
+        inputs.random = self.session.drawn.get(self.drawn).map_or(0, |leaf| leaf.0 as u32);
+    }
+
+    /// Takes what passed in this cycle. Tells whether anything did.
+    fn take(
+        &mut self,
+        cycle: u64,
+        inputs: &Inputs,
+        outputs: &crate::rtl::Outputs,
+    ) -> Result<bool, BenchError> {
+        let mut moved = false;
+        if inputs.request_valid & outputs.request_ready == 1 {
+            self.requests.push(cycle);
+            moved = true;
+        }
+        if inputs.data_valid & outputs.data_ready == 1 {
+            self.sent += 1;
+        }
+        if inputs.random_valid & outputs.random_ready == 1 {
+            self.drawn += 1;
+        }
+        if outputs.answer_valid == 1 {
+            let bytes = outputs.answer.iter().flat_map(|word| word.to_le_bytes());
+            self.answered.extend(bytes.take(self.configuration.beat_bytes()));
+            if outputs.answer_last == 1 {
+                let nth = self.answers.len();
+                if self.session.answers.get(nth) != Some(&self.answered) {
+                    return Err(BenchError::Answer { nth });
+                }
+                self.answered.clear();
+                self.answers.push(cycle);
+            }
+            moved = true;
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,160 @@
+//! The choices of a controller, and what follows from them for memory: the twin of `hardware/rtl/lethe_pkg.sv`.
+
+use lethe_core::schemes::freecursive::BackendParameters;
+use lethe_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
+use lethe_core::schemes::raw::RawParameters;
+use lethe_core::words::Level;
+
+/// The scheme of the backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Path ORAM.
+    Path,
+    /// RAW ORAM.
+    Raw,
+}
+
+/// The choices. Letters are those of the papers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// L.
+    pub leaf_level: u32,
+    /// Z.
+    pub blocks_per_bucket: u32,
+    /// A, of RAW ORAM.
+    pub eviction_rate: u32,
+    /// C.
+    pub stash_blocks: u32,
+    /// N.
+    pub blocks: u32,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// Bits of a beat on the bus.
+    pub bus_bits: u32,
+    /// Blocks of AES that a cycle begins.
+    pub aes_lanes: u32,
+    /// Masks that are made ahead of time.
+    pub mask_beats: u32,
+}
+
+/// Bits of the IV at the beginning of a header.
+pub(crate) const IV_BITS: u32 = 64;
+
+/// Bits of a block of AES.
+pub(crate) const CHUNK_BITS: u32 = 128;
+
+impl Configuration {
+    /// The configuration of the paper for a scheme: 64-byte blocks, L = 20, a bus of 512 bits.
+    pub const fn paper(scheme: Scheme) -> Self {
+        let (blocks_per_bucket, stash_blocks, aes_lanes) = match scheme {
+            Scheme::Path => (4, 78, 4),
+            Scheme::Raw => (5, 64, 2),
+        };
+        Configuration {
+            scheme,
+            leaf_level: 20,
+            blocks_per_bucket,
+            eviction_rate: 5,
+            stash_blocks,
+            blocks: 1 << 20,
+            block_bytes: 64,
+            bus_bits: 512,
+            aes_lanes,
+            mask_beats: 256,
+        }
+    }
+
+    /// Parameters of the bench's top, as `-G` of Verilator takes them.
+    pub fn generics(&self) -> Vec<(&'static str, u32)> {
+        vec![
+            ("Raw", u32::from(self.scheme == Scheme::Raw)),
+            ("LeafLevel", self.leaf_level),
+            ("BlocksPerBucket", self.blocks_per_bucket),
+            ("EvictionRate", self.eviction_rate),
+            ("StashBlocks", self.stash_blocks),
+            ("Blocks", self.blocks),
+            ("BlockBytes", self.block_bytes),
+            ("BusBits", self.bus_bits),
+            ("AesLanes", self.aes_lanes),
+            ("MaskBeats", self.mask_beats),
+        ]
+    }
+
+    /// The same tree in the core.
+    pub fn parameters(&self) -> BackendParameters {
+        match self.scheme {
+            Scheme::Raw => BackendParameters::Raw(RawParameters {
+                capacity: self.blocks.into(),
+                block_bytes: self.block_bytes,
+                leaf_level: Level(self.leaf_level),
+                top: Level(0),
+                blocks_per_bucket: self.blocks_per_bucket,
+                eviction_rate: self.eviction_rate,
+                max_batch: 1,
+                stash_bound: self.stash_blocks,
+            }),
+            Scheme::Path => BackendParameters::Path {
+                buckets: BucketsByLevel::uniform(PathParameters {
+                    capacity: self.blocks.into(),
+                    block_bytes: self.block_bytes,
+                    leaf_level: Level(self.leaf_level),
+                    top: Level(0),
+                    blocks_per_bucket: self.blocks_per_bucket,
+                    max_batch: 1,
+                    // The core counts a path that comes in: an emergency is due where C blocks wait.
+                    stash_bound: self.stash_blocks - 1 + (self.leaf_level + 1) * self.blocks_per_bucket,
+                })
+                .expect("a configuration of the bench is one of the core"),
+                top: TreeTopParameters { levels: 0, ways: None },
+            },
+        }
+    }
+
+    /// Bits of a leaf in an entry.
+    pub(crate) fn leaf_bits(&self) -> u32 {
+        self.leaf_level.max(1)
+    }
+
+    /// Bits of a block's address in an entry.
+    pub(crate) fn address_bits(&self) -> u32 {
+        (u32::BITS - (self.blocks - 1).leading_zeros()).max(1)
+    }
+
+    /// Bits of an entry.
+    pub(crate) fn entry_bits(&self) -> u32 {
+        1 + self.address_bits() + self.leaf_bits()
+    }
+
+    /// Blocks of AES that hide a row of entries.
+    pub(crate) fn row_chunks(&self) -> u32 {
+        let below = if self.scheme == Scheme::Path { 2 } else { 0 };
+        (self.blocks_per_bucket * self.entry_bits() + below).div_ceil(CHUNK_BITS)
+    }
+
+    /// Bytes of a beat.
+    pub fn beat_bytes(&self) -> usize {
+        self.bus_bits as usize / 8
+    }
+
+    /// Beats of a header.
+    pub fn header_beats(&self) -> usize {
+        (IV_BITS + self.row_chunks() * CHUNK_BITS).div_ceil(self.bus_bits) as usize
+    }
+
+    /// Beats of a block.
+    pub fn block_beats(&self) -> usize {
+        self.block_bytes as usize / self.beat_bytes()
+    }
+
+    /// Beats of a bucket.
+    pub fn bucket_beats(&self) -> usize {
+        self.header_beats() + self.blocks_per_bucket as usize * self.block_beats()
+    }
+
+    /// Buckets of the tree.
+    pub(crate) fn buckets(&self) -> u64 {
+        (2 << self.leaf_level) - 1
+    }
+}

@@ -1,0 +1,313 @@
+//! The golden model: a scheme of the core over memory that is laid out and encrypted as the controller's.
+
+use crate::configuration::{Configuration, IV_BITS, Scheme};
+use crate::pads::{Pads, Part};
+use crate::session::{Event, Operation, Request, Session};
+use lethe_core::block_header::{self, HEADER_BYTES};
+use lethe_core::position_map::handed::Handed;
+use lethe_core::schemes::freecursive::Backend;
+use lethe_core::store::Store;
+use lethe_core::testing::finish_now;
+use lethe_core::tree::placement::FillOrder;
+use lethe_core::words::{BlockId, Bucket, Leaf, Slot};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::rc::Rc;
+
+/// Memory of a scheme of the core that records what the controller's bus must show.
+///
+/// Buckets of the core are those of the tree, and for RAW ORAM as many bodies behind them.
+#[derive(Clone)]
+pub struct GoldenMemory(Rc<RefCell<State>>);
+
+struct State {
+    configuration: Configuration,
+    pads: Pads,
+    /// Plaintexts of the core's buckets.
+    plain: HashMap<u64, Vec<u8>>,
+    /// How often each bucket's body was written (RAW ORAM).
+    bodies: HashMap<u64, u64>,
+    /// Buckets that were written (Path ORAM).
+    written: HashSet<u64>,
+    /// Paths that were written.
+    paths: u64,
+    reads: Vec<Event>,
+    writes: Vec<Event>,
+}
+
+impl GoldenMemory {
+    fn new(configuration: Configuration, key: &[u8; 16]) -> Self {
+        GoldenMemory(Rc::new(RefCell::new(State {
+            configuration,
+            pads: Pads::new(key),
+            plain: HashMap::new(),
+            bodies: HashMap::new(),
+            written: HashSet::new(),
+            paths: 0,
+            reads: Vec::new(),
+            writes: Vec::new(),
+        })))
+    }
+}
+
+impl State {
+    fn bucket_bytes(&self) -> u64 {
+        (self.configuration.bucket_beats() * self.configuration.beat_bytes()) as u64
+    }
+
+    fn address(&self, bucket: u64) -> u64 {
+        bucket * self.bucket_bytes()
+    }
+
+    /// Plaintext bytes of a bucket of the core.
+    fn plain_bytes(&self, bucket: u64) -> usize {
+        let Configuration { scheme, blocks_per_bucket, block_bytes, .. } = self.configuration;
+        let (header, block) = (HEADER_BYTES, block_bytes as usize);
+        let entry = match scheme {
+            Scheme::Path => header + block,
+            Scheme::Raw if bucket < self.configuration.buckets() => header,
+            Scheme::Raw => block,
+        };
+        blocks_per_bucket as usize * entry
+    }
+
+    fn plaintext(&mut self, bucket: u64) -> &mut Vec<u8> {
+        let bytes = self.plain_bytes(bucket);
+        self.plain.entry(bucket).or_insert_with(|| vec![0; bytes])
+    }
+
+    fn read(&mut self, slots: &[Slot], mut into: &mut [u8]) {
+        let buckets = self.configuration.buckets();
+        for slot in slots {
+            let bucket = slot.bucket.0;
+            if bucket < buckets {
+                let (address, bytes) = (self.address(bucket), self.bucket_bytes() as usize);
+                self.reads.push(Event::Read(address, bytes));
+            }
+            let is_body = bucket >= buckets;
+            let bytes =
+                if is_body { self.configuration.block_bytes as usize } else { self.plain_bytes(bucket) };
+            let (here, rest) = into.split_at_mut(bytes);
+            here.copy_from_slice(&self.plaintext(bucket)[slot.index as usize * bytes..][..bytes]);
+            into = rest;
+        }
+    }
+
+    /// Writes a path.
+    fn write(&mut self, buckets: &[Bucket], mut from: &[u8]) {
+        let iv = self.paths;
+        self.paths += 1;
+        for bucket in buckets {
+            let (here, rest) = from.split_at(self.plain_bytes(bucket.0));
+            from = rest;
+            self.plaintext(bucket.0).copy_from_slice(here);
+        }
+        let own: HashSet<u64> = buckets.iter().map(|bucket| bucket.0).collect();
+        let trees = self.configuration.buckets();
+        for bucket in buckets.iter().map(|bucket| bucket.0).filter(|bucket| *bucket < trees) {
+            let mut bytes = self.header(bucket, iv, &own);
+            match self.configuration.scheme {
+                Scheme::Path => {
+                    let body = self.path_body(bucket, iv);
+                    bytes.extend(body);
+                }
+                Scheme::Raw if own.contains(&(trees + bucket)) => {
+                    let body = self.raw_body(bucket);
+                    bytes.extend(body);
+                }
+                Scheme::Raw => {}
+            }
+            self.writes.push(Event::Write(self.address(bucket), bytes));
+        }
+        self.written.extend(own);
+    }
+
+    /// The header of a bucket: the IV, then the entries, hidden.
+    fn header(&mut self, bucket: u64, iv: u64, own: &HashSet<u64>) -> Vec<u8> {
+        let shape = self.configuration;
+        let stride = self.plain_bytes(bucket) / shape.blocks_per_bucket as usize;
+        let plain = self.plaintext(bucket).clone();
+        let mut row = vec![0; shape.row_chunks() as usize * 16];
+        for (place, entry) in plain.chunks_exact(stride).enumerate() {
+            let Some((block, leaf)) = block_header::read(entry) else { continue };
+            let first = place * shape.entry_bits() as usize;
+            put_bits(&mut row, first, shape.leaf_bits(), leaf.0);
+            put_bits(&mut row, first + shape.leaf_bits() as usize, shape.address_bits(), block.0);
+            put_bits(&mut row, first + shape.entry_bits() as usize - 1, 1, 1);
+        }
+        if shape.scheme == Scheme::Path {
+            for (nth, below) in [2 * bucket + 1, 2 * bucket + 2].into_iter().enumerate() {
+                let is_written = self.written.contains(&below) || own.contains(&below);
+                let first = (shape.blocks_per_bucket * shape.entry_bits()) as usize + nth;
+                put_bits(&mut row, first, 1, is_written.into());
+            }
+        }
+        self.pads.apply(Part::Header, iv, bucket, &mut row);
+        let mut header = iv.to_le_bytes().to_vec();
+        debug_assert_eq!(header.len() as u32 * 8, IV_BITS);
+        header.extend(row);
+        header.resize(shape.header_beats() * shape.beat_bytes(), 0);
+        header
+    }
+
+    fn path_body(&mut self, bucket: u64, iv: u64) -> Vec<u8> {
+        let stride = HEADER_BYTES + self.configuration.block_bytes as usize;
+        let plain = self.plaintext(bucket).clone();
+        let mut body: Vec<u8> =
+            plain.chunks_exact(stride).flat_map(|entry| entry[HEADER_BYTES..].to_vec()).collect();
+        self.pads.apply(Part::Body, iv, bucket, &mut body);
+        body
+    }
+
+    fn raw_body(&mut self, bucket: u64) -> Vec<u8> {
+        let body = self.configuration.buckets() + bucket;
+        let count = self.bodies.entry(bucket).or_default();
+        *count += 1;
+        let iv = *count;
+        let mut bytes = self.plaintext(body).clone();
+        self.pads.apply(Part::Body, iv, bucket, &mut bytes);
+        bytes
+    }
+}
+
+/// Writes bits into a row, the lowest first.
+fn put_bits(row: &mut [u8], first: usize, bits: u32, value: u64) {
+    for bit in 0..bits as usize {
+        row[(first + bit) / 8] |= ((value >> bit & 1) as u8) << ((first + bit) % 8);
+    }
+}
+
+impl Store for GoldenMemory {
+    type Error = Infallible;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        self.0.borrow_mut().read(slots, into);
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+        self.0.borrow_mut().write(buckets, from);
+        Ok(())
+    }
+}
+
+/// A tree of the core, driven as the controller is, with positions of its own.
+pub struct Golden {
+    configuration: Configuration,
+    memory: GoldenMemory,
+    tree: Backend<GoldenMemory, ChaCha8Rng>,
+    positions: HashMap<BlockId, Leaf>,
+    random: ChaCha8Rng,
+    session: Session,
+}
+
+impl Golden {
+    /// An empty tree.
+    ///
+    /// # Panics
+    /// If the core refuses the configuration.
+    pub fn new(configuration: Configuration, key: &[u8; 16], seed: u64) -> Self {
+        let memory = GoldenMemory::new(configuration, key);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let for_tree = ChaCha8Rng::from_rng(&mut random);
+        let tree = Backend::new(&configuration.parameters(), Bucket(0), memory.clone(), for_tree)
+            .expect("a configuration of the bench is one of the core");
+        tree.set_fill_order(FillOrder::PushToLeaf);
+        Golden {
+            configuration,
+            memory,
+            tree,
+            positions: HashMap::new(),
+            random,
+            session: Session::default(),
+        }
+    }
+
+    /// Does an operation, and all that is owed after it.
+    ///
+    /// # Panics
+    /// If the core fails: its memory never does.
+    pub fn run(&mut self, operation: Operation) {
+        let leaf = Leaf(u64::from(self.random.next_u32()) & ((1 << self.configuration.leaf_level) - 1));
+        let before = self.memory.0.borrow().reads.len();
+        let mut answer = None;
+        let old = operation.block().and_then(|block| self.positions.get(&block).copied());
+        let tree = &self.tree;
+        finish_now(async {
+            match &operation {
+                Operation::Read(block) => {
+                    tree.access_at(*block, Handed { old, new: leaf }, |payload| {
+                        answer = Some(payload.to_vec())
+                    })
+                    .await
+                }
+                Operation::Write(block, data) => {
+                    tree.access_at(*block, Handed { old, new: leaf }, |payload| {
+                        answer = Some(payload.to_vec());
+                        payload.copy_from_slice(data);
+                    })
+                    .await
+                }
+                Operation::Take(block) => {
+                    tree.take_out(*block, old, |payload| answer = Some(payload.to_vec())).await
+                }
+                Operation::Put(block, data) => tree.put_in(*block, leaf, data),
+                Operation::Dummy => tree.dummy().await,
+            }
+        })
+        .expect("the core serves every operation");
+        match &operation {
+            Operation::Read(block) | Operation::Write(block, _) | Operation::Put(block, _) => {
+                self.positions.insert(*block, leaf);
+            }
+            Operation::Take(block) => {
+                self.positions.remove(block);
+            }
+            Operation::Dummy => {}
+        }
+        let path = if matches!(operation, Operation::Put(..)) { Leaf(0) } else { self.path_of(before) };
+        self.session.answers.extend(answer);
+        self.session.requests.push(Request { operation, path, leaf });
+        self.settle();
+    }
+
+    /// The blocks that have a position.
+    pub fn is_in(&self, block: BlockId) -> bool {
+        self.positions.contains_key(&block)
+    }
+
+    /// What was shown so far.
+    pub fn session(&self) -> Session {
+        let memory = self.memory.0.borrow();
+        Session { reads: memory.reads.clone(), writes: memory.writes.clone(), ..self.session.clone() }
+    }
+
+    /// Evictions outside of the schedule so far.
+    pub fn emergencies(&self) -> u64 {
+        self.tree.emergencies()
+    }
+
+    fn settle(&mut self) {
+        while self.tree.owed() > 0 {
+            let (before, emergencies) = (self.memory.0.borrow().reads.len(), self.tree.emergencies());
+            finish_now(self.tree.idle()).expect("the core does all that it owes");
+            if self.configuration.scheme == Scheme::Path && self.tree.emergencies() > emergencies {
+                self.session.drawn.push(self.path_of(before));
+            }
+        }
+    }
+
+    /// The path whose reading began with so many reads before it: its last bucket is the leaf's.
+    fn path_of(&self, before: usize) -> Leaf {
+        let memory = self.memory.0.borrow();
+        let Some(Event::Read(address, _)) =
+            memory.reads.get(before + self.configuration.leaf_level as usize)
+        else {
+            panic!("a path was read");
+        };
+        Leaf(address / memory.bucket_bytes() - ((1 << self.configuration.leaf_level) - 1))
+    }
+}

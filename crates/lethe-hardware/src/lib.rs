@@ -1,0 +1,20 @@
+//! A bench for the ORAM controller in `hardware/`: its RTL, simulated cycle by cycle, beside the schemes of `lethe-core`.
+//!
+//! [`Golden`] runs a scheme of the core over memory that is laid out and encrypted as the controller's is, and says what the
+//! controller must show: which addresses, in which order, with which ciphertext, and which answers. [`Bench`] drives the
+//! RTL, which Verilator has turned into a library ([`Rtl`]), with memory behind its bus ([`Memory`]).
+
+mod bench;
+mod configuration;
+mod golden;
+mod memory;
+mod pads;
+mod rtl;
+mod session;
+
+pub use bench::{Bench, BenchError, Run};
+pub use configuration::{Configuration, Scheme};
+pub use golden::{Golden, GoldenMemory};
+pub use memory::{Burst, Faults, Memory, Pace, Traffic};
+pub use rtl::{Inputs, Outputs, Rtl, RtlError};
+pub use session::{Event, Operation, Request, Session};

@@ -1,0 +1,235 @@
+//! Memory behind the bus: a slave of AXI4 with one data bus for both directions.
+//!
+//! It serves the oldest burst first. A read returns what memory held when the read was **asked for**, and a write takes effect
+//! when it is **answered**: so a controller that reads before it has an answer gets what was there before, the worst that AXI
+//! allows.
+
+use crate::rtl::{Inputs, Outputs};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use std::collections::{HashMap, VecDeque};
+
+/// The pace of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Cycles from the request of a read to its first beat.
+    pub read_latency: u64,
+    /// Cycles from the last beat of a write to its answer.
+    pub write_latency: u64,
+}
+
+/// The ways in which memory may be difficult.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Of 256 cycles, those in which each channel stalls, by chance.
+    pub stalls: u32,
+    /// The beat, counted from the first that is read, of which a bit flips.
+    pub flip: Option<u64>,
+    /// The read, counted from the first, that is answered with an error.
+    pub error: Option<u64>,
+}
+
+/// A burst as the bus shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// The cycle in which its address passes.
+    pub cycle: u64,
+    /// Its address.
+    pub address: u64,
+    /// Its beats.
+    pub beats: u32,
+}
+
+/// All that the bus has shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bursts that were read.
+    pub reads: Vec<Burst>,
+    /// Bursts that were written.
+    pub writes: Vec<Burst>,
+    /// Cycles in which a beat that was written passed.
+    pub write_beats: Vec<u64>,
+    /// Cycles in which a beat that was read passed.
+    pub read_beats: Vec<u64>,
+}
+
+type Beat = [u32; 16];
+
+struct Reading {
+    due: u64,
+    beats: VecDeque<Beat>,
+}
+
+struct Answer {
+    due: u64,
+    writes: Vec<(u64, Beat)>,
+}
+
+/// Memory.
+pub struct Memory {
+    beat_bytes: u64,
+    pace: Pace,
+    faults: Faults,
+    random: ChaCha8Rng,
+    beats: HashMap<u64, Beat>,
+    reading: VecDeque<Reading>,
+    /// The beat that is offered, and whether its read failed.
+    offered: Option<(Beat, bool)>,
+    /// Bursts whose beats have not all come.
+    writing: VecDeque<(u64, u32)>,
+    written: Vec<(u64, Beat)>,
+    answers: VecDeque<Answer>,
+    is_answering: bool,
+    read_beats: u64,
+    reads: u64,
+    traffic: Traffic,
+}
+
+impl Memory {
+    /// Memory that was never written. It answers with junk where it was not.
+    pub fn new(beat_bytes: usize, pace: Pace, faults: Faults, seed: u64) -> Self {
+        Memory {
+            beat_bytes: beat_bytes as u64,
+            pace,
+            faults,
+            random: ChaCha8Rng::seed_from_u64(seed),
+            beats: HashMap::new(),
+            reading: VecDeque::new(),
+            offered: None,
+            writing: VecDeque::new(),
+            written: Vec::new(),
+            answers: VecDeque::new(),
+            is_answering: false,
+            read_beats: 0,
+            reads: 0,
+            traffic: Traffic::default(),
+        }
+    }
+
+    /// What the bus has shown.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// The bytes of a stretch that was written.
+    pub fn bytes(&self, address: u64, bytes: usize) -> Vec<u8> {
+        let beats = (address..address + bytes as u64).step_by(self.beat_bytes as usize);
+        let of_beat = |at: u64| {
+            let beat = self.beats.get(&at).copied().unwrap_or_default();
+            beat.iter().flat_map(|word| word.to_le_bytes()).take(self.beat_bytes as usize).collect::<Vec<_>>()
+        };
+        beats.flat_map(of_beat).collect()
+    }
+
+    /// Exchanges the contents of a stretch, as whoever holds memory can.
+    pub fn tamper(&mut self, address: u64, change: impl Fn(&mut Beat)) {
+        change(self.beats.entry(address).or_default());
+    }
+
+    fn stalls(&mut self) -> bool {
+        self.faults.stalls > 0 && self.random.next_u32() % 256 < self.faults.stalls
+    }
+
+    /// Says what memory offers in this cycle.
+    pub(crate) fn offer(&mut self, cycle: u64, inputs: &mut Inputs) {
+        inputs.ar_ready = u32::from(!self.stalls());
+        inputs.aw_ready = u32::from(!self.stalls());
+        // One beat a cycle passes, in whichever direction: what is read comes first. It waits at the port, off the bus, until
+        // the controller takes it.
+        let reads = self.offered.is_none() && self.reading.front().is_some_and(|reading| reading.due <= cycle);
+        if reads {
+            self.take_beat();
+        }
+        inputs.w_ready = u32::from(!self.stalls() && !reads);
+        let is_offered = self.offered.is_some();
+        inputs.r_valid = is_offered.into();
+        if let Some((beat, failed)) = &self.offered {
+            inputs.r_data = *beat;
+            inputs.r_response = if *failed { 2 } else { 0 };
+        }
+        let is_due = self.answers.front().is_some_and(|answer| answer.due <= cycle);
+        self.is_answering = self.is_answering || is_due && !self.stalls();
+        inputs.b_valid = self.is_answering.into();
+        inputs.b_response = 0;
+    }
+
+    fn take_beat(&mut self) {
+        let Some(reading) = self.reading.front_mut() else { return };
+        let Some(mut beat) = reading.beats.pop_front() else { return };
+        let is_last = reading.beats.is_empty();
+        if self.faults.flip == Some(self.read_beats) {
+            beat[self.random.next_u32() as usize % (self.beat_bytes as usize / 4)] ^=
+                1 << (self.random.next_u32() % 32);
+        }
+        let failed = self.faults.error == Some(self.reads);
+        self.read_beats += 1;
+        if is_last {
+            self.reading.pop_front();
+            self.reads += 1;
+        }
+        self.offered = Some((beat, failed));
+    }
+
+    /// Takes what passed in this cycle.
+    pub(crate) fn take(&mut self, cycle: u64, inputs: &Inputs, outputs: &Outputs) {
+        if outputs.ar_valid & inputs.ar_ready == 1 {
+            let (address, beats) = (wide(outputs.ar_address), outputs.ar_length + 1);
+            self.check(address, beats);
+            self.traffic.reads.push(Burst { cycle, address, beats });
+            let contents = (0..u64::from(beats)).map(|nth| self.contents(address + nth * self.beat_bytes));
+            let beats = contents.collect();
+            self.reading.push_back(Reading { due: cycle + self.pace.read_latency, beats });
+        }
+        if outputs.aw_valid & inputs.aw_ready == 1 {
+            let (address, beats) = (wide(outputs.aw_address), outputs.aw_length + 1);
+            self.check(address, beats);
+            self.traffic.writes.push(Burst { cycle, address, beats });
+            self.writing.push_back((address, beats));
+        }
+        if outputs.r_ready & inputs.r_valid == 1 {
+            self.traffic.read_beats.push(cycle);
+            self.offered = None;
+        }
+        if outputs.w_valid & inputs.w_ready == 1 {
+            self.write_beat(cycle, outputs);
+        }
+        if outputs.b_ready & inputs.b_valid == 1 {
+            self.is_answering = false;
+            let answer = self.answers.pop_front().expect("it was offered");
+            self.beats.extend(answer.writes);
+        }
+    }
+
+    fn write_beat(&mut self, cycle: u64, outputs: &Outputs) {
+        self.traffic.write_beats.push(cycle);
+        let (address, left) =
+            self.writing.front_mut().expect("the address of a burst comes before its beats here");
+        self.written.push((*address, outputs.w_data));
+        (*address, *left) = (*address + self.beat_bytes, *left - 1);
+        let is_last = *left == 0;
+        assert_eq!(outputs.w_last == 1, is_last, "the last beat of a burst says so, and no other");
+        if is_last {
+            self.writing.pop_front();
+            let writes = std::mem::take(&mut self.written);
+            self.answers.push_back(Answer { due: cycle + self.pace.write_latency, writes });
+        }
+    }
+
+    /// What a beat holds; junk, if it was never written.
+    fn contents(&mut self, address: u64) -> Beat {
+        let random = &mut self.random;
+        *self.beats.entry(address).or_insert_with(|| std::array::from_fn(|_| random.next_u32()))
+    }
+
+    /// The rules of AXI for a burst.
+    fn check(&self, address: u64, beats: u32) {
+        let bytes = u64::from(beats) * self.beat_bytes;
+        assert_eq!(address % self.beat_bytes, 0, "bursts are aligned to a beat");
+        assert_eq!(address / 4096, (address + bytes - 1) / 4096, "no burst crosses 4096 bytes");
+        assert!(beats <= 256, "no burst has more than 256 beats");
+    }
+}
+
+fn wide(words: [u32; 2]) -> u64 {
+    u64::from(words[0]) | u64::from(words[1]) << 32
+}

@@ -1,0 +1,83 @@
+//! What happens between a controller, its user and its memory, in the order in which it happens.
+
+use lethe_core::words::{BlockId, Leaf};
+
+/// An operation of the backend, numbered as in `hardware/rtl/lethe_pkg.sv`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Answers with the block.
+    Read(BlockId),
+    /// Replaces the block, and answers with what it was.
+    Write(BlockId, Vec<u8>),
+    /// Answers with the block, which leaves the tree.
+    Take(BlockId),
+    /// Puts a block in.
+    Put(BlockId, Vec<u8>),
+    /// Reads a path for no block.
+    Dummy,
+}
+
+impl Operation {
+    /// Its number.
+    pub(crate) fn code(&self) -> u32 {
+        match self {
+            Operation::Read(_) => 0,
+            Operation::Write(..) => 1,
+            Operation::Take(_) => 2,
+            Operation::Put(..) => 3,
+            Operation::Dummy => 4,
+        }
+    }
+
+    /// Its block.
+    pub(crate) fn block(&self) -> Option<BlockId> {
+        match self {
+            Operation::Read(block) | Operation::Take(block) => Some(*block),
+            Operation::Write(block, _) | Operation::Put(block, _) => Some(*block),
+            Operation::Dummy => None,
+        }
+    }
+
+    /// What the user sends with it.
+    pub(crate) fn data(&self) -> Option<&[u8]> {
+        match self {
+            Operation::Write(_, data) | Operation::Put(_, data) => Some(data),
+            _ => None,
+        }
+    }
+}
+
+/// A request of the backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The operation.
+    pub operation: Operation,
+    /// The path that is read; of no meaning for a put.
+    pub path: Leaf,
+    /// The leaf of the block from then on.
+    pub leaf: Leaf,
+}
+
+/// An event on the bus: a stretch of whole beats from an address on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// So many bytes are read.
+    Read(u64, usize),
+    /// These are written.
+    Write(u64, Vec<u8>),
+}
+
+/// What a run of requests must show.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    /// The requests.
+    pub requests: Vec<Request>,
+    /// The answer of each request that has one.
+    pub answers: Vec<Vec<u8>>,
+    /// The reads of whole buckets, in order.
+    pub reads: Vec<Event>,
+    /// The writes of headers and buckets, in order.
+    pub writes: Vec<Event>,
+    /// The paths that were drawn for emergencies of Path ORAM.
+    pub drawn: Vec<Leaf>,
+}

@@ -1,0 +1,5 @@
+//! The controller of `hardware/`, simulated, beside the core. `cargo xtask hardware test` builds what these tests load and
+//! runs them.
+
+mod cosimulation;
+mod setup;

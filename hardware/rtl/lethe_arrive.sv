@@ -1,0 +1,99 @@
+// The answers of memory, taken apart: each header goes one way, with a request for its masks, and each beat of a body the
+// other. It counts beats only, and takes what comes as long as there is room.
+module lethe_arrive
+  import lethe_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned CipherBits = row_chunks(Cfg) * 128
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+  input  logic                    valid_i,
+  output logic                    ready_o,
+  input  job_t                    job_i,
+  input  logic                    r_valid_i,
+  output logic                    r_ready_o,
+  input  logic [Cfg.bus_bits-1:0] r_data_i,
+  output logic                    header_valid_o,
+  input  logic                    header_ready_i,
+  output logic [CipherBits-1:0]   header_o,
+  output logic                    body_valid_o,
+  input  logic                    body_ready_i,
+  output logic [Cfg.bus_bits-1:0] body_o,
+  output logic                    mask_valid_o,
+  input  logic                    mask_ready_i,
+  output logic                    mask_row_o,
+  output pad_t                    mask_pad_o
+);
+
+  localparam int unsigned HeaderBeats = header_beats(Cfg);
+  localparam int unsigned BucketBeats = bucket_beats(Cfg);
+  localparam int unsigned BeatBits = $clog2(BucketBeats + 1);
+
+  logic walking_q, is_header, ends_header, bucket_done, last, request_ready, passes, unused_right;
+  logic [BeatBits-1:0] beat_q;
+  logic [HeaderBeats-1:0][Cfg.bus_bits-1:0] parts_q, header;
+  logic [Cfg.leaf_level:0] bucket;
+  logic [level_bits(Cfg)-1:0] unused_level;
+  logic [63:0] unused_count;
+
+  assign ready_o = !walking_q;
+
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+    .clk_i,
+    .start_i(valid_i && ready_o), .path_i(job_i.path[leaf_bits(Cfg)-1:0]), .evictions_i('0),
+    .next_i(bucket_done),
+    .level_o(unused_level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(unused_count)
+  );
+
+  assign is_header = beat_q < BeatBits'(HeaderBeats);
+  assign ends_header = beat_q == BeatBits'(HeaderBeats - 1);
+  assign r_ready_o = walking_q && (is_header ? !ends_header || (header_ready_i && request_ready) : body_ready_i);
+  assign passes = r_valid_i && r_ready_o;
+  assign bucket_done = passes && beat_q == BeatBits'(BucketBeats - 1);
+
+  always_comb begin
+    header = parts_q;
+    header[HeaderBeats-1] = r_data_i;
+  end
+  assign header_valid_o = walking_q && r_valid_i && ends_header && request_ready;
+  assign header_o = CipherBits'(header >> IvBits);
+  assign body_valid_o = walking_q && r_valid_i && !is_header;
+  assign body_o = r_data_i;
+
+  // Requests for masks wait here while the engine is busy.
+  logic request_valid, request_taken;
+  logic [63:0] request_iv;
+  logic [Cfg.leaf_level:0] request_bucket;
+  logic [2:0] unused_free;
+  lethe_fifo #(.Width(64 + Cfg.leaf_level + 1), .Depth(4)) u_requests (
+    .clk_i, .rst_ni,
+    .valid_i(walking_q && r_valid_i && ends_header && header_ready_i), .ready_o(request_ready),
+    .data_i({header[0][IvBits-1:0], bucket}),
+    .valid_o(request_valid), .ready_i(request_taken), .data_o({request_iv, request_bucket}), .free_o(unused_free)
+  );
+  lethe_bucket_masks #(.Cfg(Cfg)) u_masks (
+    .clk_i, .rst_ni,
+    .valid_i(request_valid), .ready_o(request_taken), .iv_i(request_iv), .bucket_i(32'(request_bucket)),
+    .valid_o(mask_valid_o), .ready_i(mask_ready_i), .row_o(mask_row_o), .pad_o(mask_pad_o)
+  );
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      walking_q <= 1'b0;
+      beat_q <= '0;
+    end else begin
+      if (!walking_q) walking_q <= valid_i;
+      else if (bucket_done && last) walking_q <= 1'b0;
+      if (passes) beat_q <= bucket_done ? '0 : beat_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (passes && is_header) begin
+      for (int unsigned nth = 0; nth < HeaderBeats; nth++) begin
+        if (beat_q == BeatBits'(nth)) parts_q[nth] <= r_data_i;
+      end
+    end
+  end
+
+endmodule

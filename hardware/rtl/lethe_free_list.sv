@@ -1,0 +1,49 @@
+// The slots of the stash that hold nothing. Slots that were never used come first, in order; then those that were given
+// back, the longest free first. `take_i` is for a cycle in which `valid_o` is high. A slot that is given back in this
+// cycle can be taken from the next on.
+module lethe_free_list #(
+  parameter int unsigned Slots = 16,
+  localparam int unsigned SlotBits = $clog2(Slots)
+) (
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  input  logic                take_i,
+  output logic                valid_o,
+  output logic [SlotBits-1:0] slot_o,
+  input  logic                give_i,
+  input  logic [SlotBits-1:0] slot_i
+);
+
+  localparam int unsigned CountBits = $clog2(Slots + 1);
+
+  logic [CountBits-1:0] fresh_q;
+  logic is_fresh, back_valid;
+  logic [SlotBits-1:0] back_slot;
+  logic unused_ready;
+  logic [CountBits-1:0] unused_free;
+
+  assign is_fresh = fresh_q != CountBits'(Slots);
+  assign valid_o = is_fresh || back_valid;
+  assign slot_o = is_fresh ? fresh_q[SlotBits-1:0] : back_slot;
+
+  lethe_fifo #(
+    .Width(SlotBits),
+    .Depth(Slots)
+  ) u_back (
+    .clk_i,
+    .rst_ni,
+    .valid_i(give_i),
+    .ready_o(unused_ready),
+    .data_i(slot_i),
+    .valid_o(back_valid),
+    .ready_i(take_i && !is_fresh),
+    .data_o(back_slot),
+    .free_o(unused_free)
+  );
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) fresh_q <= '0;
+    else if (take_i && is_fresh) fresh_q <= fresh_q + 1'b1;
+  end
+
+endmodule

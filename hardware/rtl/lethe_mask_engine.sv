@@ -1,0 +1,177 @@
+// The engine that makes all masks: AES in counter mode, shared by four purposes of falling priority.
+//
+//   read      masks of what a path brings, when its headers have come
+//   interest  masks of the block of interest (RAW ORAM)
+//   write     masks of what a path takes back
+//   ahead     masks of the bodies of coming evictions (RAW ORAM)
+//
+// A request is the first pad and whether it is for a row or a beat; the pads of further chunks follow from it. A
+// cycle begins as many chunks as there are lanes; a request that has begun is not interrupted. Order and time of the
+// masks depend on the times of the requests alone.
+module lethe_mask_engine
+  import lethe_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned RowChunks = row_chunks(Cfg),
+  localparam int unsigned BeatChunks = beat_chunks(Cfg),
+  localparam int unsigned MixedChunks = Cfg.scheme == PathOram ? mask_chunks(Cfg) : RowChunks
+) (
+  input  logic                        clk_i,
+  input  logic                        rst_ni,
+  input  logic [10:0][127:0]          round_keys_i,
+  input  logic                        keyed_i,
+  input  logic                        read_valid_i,
+  output logic                        read_ready_o,
+  input  logic                        read_row_i,
+  input  pad_t                        read_pad_i,
+  input  logic                        interest_valid_i,
+  output logic                        interest_ready_o,
+  input  pad_t                        interest_pad_i,
+  input  logic                        write_valid_i,
+  output logic                        write_ready_o,
+  input  logic                        write_row_i,
+  input  pad_t                        write_pad_i,
+  input  logic                        ahead_valid_i,
+  output logic                        ahead_ready_o,
+  input  pad_t                        ahead_pad_i,
+  output logic                        read_valid_o,
+  input  logic                        read_ready_i,
+  output logic [MixedChunks*128-1:0]  read_mask_o,
+  output logic                        interest_valid_o,
+  input  logic                        interest_ready_i,
+  output logic [BeatChunks*128-1:0]   interest_mask_o,
+  output logic                        write_valid_o,
+  input  logic                        write_ready_i,
+  output logic [MixedChunks*128-1:0]  write_mask_o,
+  output logic                        ahead_valid_o,
+  input  logic                        ahead_ready_i,
+  output logic [BeatChunks*128-1:0]   ahead_mask_o
+);
+
+  localparam int unsigned Lanes = Cfg.aes_lanes;
+  localparam int unsigned Most = mask_chunks(Cfg);
+  localparam int unsigned Groups = (Most + Lanes - 1) / Lanes;
+  localparam int unsigned GroupBits = Groups > 1 ? $clog2(Groups) : 1;
+  localparam int unsigned RowLast = (RowChunks + Lanes - 1) / Lanes - 1;
+  localparam int unsigned BeatLast = (BeatChunks + Lanes - 1) / Lanes - 1;
+  localparam int unsigned MixedGroups = (MixedChunks + Lanes - 1) / Lanes;
+  localparam int unsigned MixedGroupBits = MixedGroups > 1 ? $clog2(MixedGroups) : 1;
+  localparam int unsigned BeatGroupBits = BeatLast > 0 ? $clog2(BeatLast + 1) : 1;
+  // Masks in a stream that is used at once: those that AES has under way, and some more.
+  localparam int unsigned NearDepth = 32;
+
+  typedef enum logic [1:0] {Read, Interest, Write, Ahead} stream_e;
+
+  typedef struct packed {
+    stream_e              stream;
+    logic                 last;
+    logic [GroupBits-1:0] group;
+  } tag_t;
+
+  logic [3:0] room, asked, begins, returns;
+  stream_e chosen, stream, stream_q;
+  logic valid, busy_q, row, last;
+  logic [GroupBits-1:0] group, group_q;
+  pad_t pad;
+
+  assign asked = {ahead_valid_i, write_valid_i, interest_valid_i, read_valid_i} & room & {4{keyed_i}};
+
+  always_comb begin
+    priority case (1'b1)
+      asked[Read]:     chosen = Read;
+      asked[Interest]: chosen = Interest;
+      asked[Write]:    chosen = Write;
+      default:         chosen = Ahead;
+    endcase
+  end
+
+  // A request stays at its port until its last group has begun.
+  assign stream = busy_q ? stream_q : chosen;
+  assign valid = busy_q || asked != '0;
+  assign group = busy_q ? group_q : '0;
+  always_comb begin
+    unique case (stream)
+      Read:     {row, pad} = {read_row_i, read_pad_i};
+      Interest: {row, pad} = {1'b0, interest_pad_i};
+      Write:    {row, pad} = {write_row_i, write_pad_i};
+      Ahead:    {row, pad} = {1'b0, ahead_pad_i};
+    endcase
+  end
+  assign last = group == (row ? GroupBits'(RowLast) : GroupBits'(BeatLast));
+  for (genvar nth = 0; nth < 4; nth++) begin : gen_begins
+    assign begins[nth] = valid && !busy_q && stream == stream_e'(nth);
+  end
+  assign read_ready_o = valid && last && stream == Read;
+  assign interest_ready_o = valid && last && stream == Interest;
+  assign write_ready_o = valid && last && stream == Write;
+  assign ahead_ready_o = valid && last && stream == Ahead;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) busy_q <= 1'b0;
+    else busy_q <= valid && !last;
+  end
+  always_ff @(posedge clk_i) begin
+    stream_q <= stream;
+    group_q <= group + 1'b1;
+  end
+
+  // The lanes, and beside them what each group is for.
+  logic [Lanes-1:0][127:0] chunks;
+  logic [Lanes-1:0] out_valid;
+  tag_t tag_in, tag_out;
+  assign tag_in = '{stream: stream, last: last, group: group};
+
+  for (genvar lane = 0; lane < Lanes; lane++) begin : gen_lane
+    pad_t lane_pad;
+    always_comb begin
+      lane_pad = pad;
+      lane_pad.chunk = pad.chunk + 31'(group) * 31'(Lanes) + 31'(lane);
+    end
+    lethe_aes #(.StagesPerRound(1)) u_aes (
+      .clk_i, .rst_ni, .round_keys_i,
+      .valid_i(valid), .block_i(lane_pad), .valid_o(out_valid[lane]), .block_o(chunks[lane])
+    );
+  end
+
+  localparam int unsigned Latency = lethe_aes_pkg::lethe_aes_latency(1);
+  tag_t [Latency-1:0] tags_q;
+  always_ff @(posedge clk_i) tags_q <= {tags_q[Latency-2:0], tag_in};
+  assign tag_out = tags_q[Latency-1];
+  for (genvar nth = 0; nth < 4; nth++) begin : gen_returns
+    assign returns[nth] = out_valid[0] && tag_out.stream == stream_e'(nth);
+  end
+
+  lethe_mask_stream #(.Chunks(MixedChunks), .Lanes(Lanes), .Depth(NearDepth)) u_read (
+    .clk_i, .rst_ni,
+    .has_room_o(room[Read]), .first_i(begins[Read]),
+    .group_valid_i(returns[Read]), .group_last_i(tag_out.last), .group_i(MixedGroupBits'(tag_out.group)),
+    .chunks_i(chunks), .valid_o(read_valid_o), .ready_i(read_ready_i), .mask_o(read_mask_o)
+  );
+
+  lethe_mask_stream #(.Chunks(MixedChunks), .Lanes(Lanes), .Depth(NearDepth)) u_write (
+    .clk_i, .rst_ni,
+    .has_room_o(room[Write]), .first_i(begins[Write]),
+    .group_valid_i(returns[Write]), .group_last_i(tag_out.last), .group_i(MixedGroupBits'(tag_out.group)),
+    .chunks_i(chunks), .valid_o(write_valid_o), .ready_i(write_ready_i), .mask_o(write_mask_o)
+  );
+
+  if (Cfg.scheme == RawOram) begin : gen_raw
+    lethe_mask_stream #(.Chunks(BeatChunks), .Lanes(Lanes), .Depth(4)) u_interest (
+      .clk_i, .rst_ni,
+      .has_room_o(room[Interest]), .first_i(begins[Interest]),
+      .group_valid_i(returns[Interest]), .group_last_i(tag_out.last), .group_i(BeatGroupBits'(tag_out.group)),
+      .chunks_i(chunks), .valid_o(interest_valid_o), .ready_i(interest_ready_i), .mask_o(interest_mask_o)
+    );
+
+    lethe_mask_stream #(.Chunks(BeatChunks), .Lanes(Lanes), .Depth(Cfg.mask_beats), .Deep(1'b1)) u_ahead (
+      .clk_i, .rst_ni,
+      .has_room_o(room[Ahead]), .first_i(begins[Ahead]),
+      .group_valid_i(returns[Ahead]), .group_last_i(tag_out.last), .group_i(BeatGroupBits'(tag_out.group)),
+      .chunks_i(chunks), .valid_o(ahead_valid_o), .ready_i(ahead_ready_i), .mask_o(ahead_mask_o)
+    );
+  end else begin : gen_path
+    assign {room[Interest], room[Ahead]} = '0;
+    assign {interest_valid_o, interest_mask_o, ahead_valid_o, ahead_mask_o} = '0;
+  end
+
+endmodule

@@ -1,0 +1,101 @@
+// PushToLeaf of Tiny ORAM (FCCM 2015), Algorithm 1: finds each block that passes a place on the path that is filled.
+//
+// A block a cycle goes in, and comes out three cycles later: with a level and a place of its bucket, or stuck. There
+// are registers after lines 14 and 15. Between reading Occupied and updating it there is none, so that blocks follow one
+// another without a gap. `clear_i` begins a new path, when no block is under way; it keeps Occupied, of as many levels.
+module lethe_push_to_leaf #(
+  parameter int unsigned LeafLevel = 20,
+  parameter int unsigned BlocksPerBucket = 4,
+  parameter int unsigned DataBits = 8,  // what travels with a block
+  localparam int unsigned Levels = LeafLevel + 1,
+  localparam int unsigned LeafBits = LeafLevel > 0 ? LeafLevel : 1,
+  localparam int unsigned LevelBits = LeafLevel > 0 ? $clog2(LeafLevel + 1) : 1,
+  localparam int unsigned CountBits = $clog2(BlocksPerBucket + 1)
+) (
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
+  input  logic                             clear_i,
+  input  logic [LeafBits-1:0]              path_i,
+  input  logic                             valid_i,
+  input  logic                             keep_i,  // the block is to stay in the stash, wherever it may go
+  input  logic [LeafBits-1:0]              leaf_i,
+  input  logic [DataBits-1:0]              data_i,
+  output logic                             valid_o,
+  output logic                             stuck_o,
+  output logic [LevelBits-1:0]             level_o,
+  output logic [CountBits-1:0]             place_o,
+  output logic [DataBits-1:0]              data_o,
+  output logic [Levels-1:0][CountBits-1:0] occupied_o,
+  output logic                             idle_o
+);
+
+  typedef struct packed {
+    logic                keep;
+    logic [Levels-1:0]   levels;
+    logic [DataBits-1:0] data;
+  } stage_t;
+
+  // Lines 13 to 15.
+  logic [Levels-1:0] shared;
+  lethe_shared_levels #(.LeafLevel(LeafLevel)) u_shared (.path_i, .leaf_i, .shared_o(shared));
+
+  stage_t first_q, second_q;
+  logic first_valid_q, second_valid_q;
+  logic [Levels-1:0][CountBits-1:0] occupied_q;
+  logic [Levels-1:0] full, chosen;
+
+  // Lines 16 to 20.
+  for (genvar level = 0; level < Levels; level++) begin : gen_full
+    assign full[level] = occupied_q[level] == CountBits'(BlocksPerBucket);
+  end
+  lethe_deepest_room #(.LeafLevel(LeafLevel)) u_room (
+    .shared_i(second_q.levels & ~{Levels{second_q.keep}}),
+    .full_i(full),
+    .level_o(chosen)
+  );
+
+  logic [LevelBits-1:0] level;
+  logic [CountBits-1:0] place;
+  always_comb begin
+    level = '0;
+    place = '0;
+    for (int unsigned nth = 0; nth < Levels; nth++) begin
+      level |= chosen[nth] ? LevelBits'(nth) : '0;
+      place |= chosen[nth] ? occupied_q[nth] : '0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    first_q.keep <= keep_i;
+    first_q.levels <= shared;
+    first_q.data <= data_i;
+    second_q.keep <= first_q.keep;
+    second_q.levels <= first_q.levels;
+    second_q.data <= first_q.data;
+    stuck_o <= chosen == '0;
+    level_o <= level;
+    place_o <= place;
+    data_o <= second_q.data;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      first_valid_q <= 1'b0;
+      second_valid_q <= 1'b0;
+      valid_o <= 1'b0;
+      occupied_q <= '0;
+    end else begin
+      first_valid_q <= valid_i;
+      second_valid_q <= first_valid_q;
+      valid_o <= second_valid_q;
+      for (int unsigned nth = 0; nth < Levels; nth++) begin
+        if (clear_i) occupied_q[nth] <= '0;
+        else if (second_valid_q && chosen[nth]) occupied_q[nth] <= occupied_q[nth] + 1'b1;
+      end
+    end
+  end
+
+  assign occupied_o = occupied_q;
+  assign idle_o = !(valid_i || first_valid_q || second_valid_q || valid_o);
+
+endmodule
