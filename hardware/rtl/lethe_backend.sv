@@ -22,6 +22,14 @@ module lethe_backend
   input  logic [31:0]               request_block_i,
   input  logic [31:0]               request_path_i,
   input  logic [31:0]               request_leaf_i,
+  input  logic                      request_more_i,
+  // Chunks of AES for leaves, under the same key. The highest bit of an input is 0.
+  input  logic                      leaf_valid_i,
+  output logic                      leaf_ready_o,
+  input  logic [127:0]              leaf_input_i,
+  output logic                      leaf_valid_o,
+  input  logic                      leaf_ready_i,
+  output logic [127:0]              leaf_chunk_o,
   input  logic                      data_valid_i,
   output logic                      data_ready_o,
   input  logic [Cfg.bus_bits-1:0]   data_i,
@@ -96,6 +104,7 @@ module lethe_backend
     .clk_i, .rst_ni, .stop_i(stop || !keyed),
     .valid_i(request_valid_i), .ready_o(request_ready_o),
     .op_i(request_op_i), .block_i(request_block_i), .path_i(request_path_i), .leaf_i(request_leaf_i),
+    .more_i(request_more_i),
     .random_ready_o, .random_valid_i, .random_i,
     .done_i(done), .waiting_i(waiting),
     .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o
@@ -159,6 +168,7 @@ module lethe_backend
   end
   lethe_mask_engine #(.Cfg(Cfg)) u_masks (
     .clk_i, .rst_ni, .round_keys_i(round_keys), .keyed_i(keyed),
+    .leaf_valid_i, .leaf_ready_o, .leaf_input_i, .leaf_valid_o, .leaf_ready_i, .leaf_chunk_o,
     .read_valid_i(read_request), .read_ready_o(read_request_ready), .read_row_i(read_row), .read_pad_i(read_pad),
     .interest_valid_i(interest_request), .interest_ready_o(interest_request_ready), .interest_pad_i(interest_pad),
     .write_valid_i(write_request), .write_ready_o(write_request_ready), .write_row_i(write_row),

@@ -22,21 +22,21 @@ module lethe_bucket_masks
 
   // Step 0 is the row, and step n the nth beat.
   logic [StepBits-1:0] step_q;
-  logic [30:0] chunk_q;
+  logic [29:0] chunk_q;
   logic last;
 
   assign last = step_q == StepBits'(Beats);
   assign valid_o = valid_i;
   assign ready_o = valid_i && ready_i && last;
   assign row_o = step_q == '0;
-  assign pad_o = '{body: !row_o, chunk: row_o ? '0 : chunk_q, bucket: bucket_i, iv: iv_i};
+  assign pad_o = '{mask: 1'b1, body: !row_o, chunk: row_o ? '0 : chunk_q, bucket: bucket_i, iv: iv_i};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) step_q <= '0;
     else if (valid_o && ready_i) step_q <= last ? '0 : step_q + 1'b1;
   end
   always_ff @(posedge clk_i) begin
-    if (valid_o && ready_i) chunk_q <= row_o ? '0 : chunk_q + 31'(beat_chunks(Cfg));
+    if (valid_o && ready_i) chunk_q <= row_o ? '0 : chunk_q + 30'(beat_chunks(Cfg));
   end
 
 endmodule

@@ -24,7 +24,7 @@ module lethe_eviction_masks
   logic [LeafBits-1:0] path;
   logic walking_q, writing_q, taken, bucket_done, path_done, last, unused_right;
   logic [BeatBits-1:0] beat_q;
-  logic [30:0] chunk_q;
+  logic [29:0] chunk_q;
   logic [Cfg.leaf_level:0] bucket;
   logic [63:0] count;
   logic [level_bits(Cfg)-1:0] unused_level;
@@ -45,7 +45,7 @@ module lethe_eviction_masks
   assign taken = valid_o && ready_i;
   assign bucket_done = taken && beat_q == BeatBits'(Beats - 1);
   assign path_done = bucket_done && last;
-  assign pad_o = '{body: 1'b1, chunk: chunk_q, bucket: 32'(bucket), iv: count + 64'(writing_q)};
+  assign pad_o = '{mask: 1'b1, body: 1'b1, chunk: chunk_q, bucket: 32'(bucket), iv: count + 64'(writing_q)};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -58,7 +58,7 @@ module lethe_eviction_masks
       walking_q <= !path_done;
       if (taken) begin
         beat_q <= bucket_done ? '0 : beat_q + 1'b1;
-        chunk_q <= bucket_done ? '0 : chunk_q + 31'(beat_chunks(Cfg));
+        chunk_q <= bucket_done ? '0 : chunk_q + 30'(beat_chunks(Cfg));
       end
       if (path_done) begin
         writing_q <= !writing_q;

@@ -1,5 +1,6 @@
-// The engine that makes all masks: AES in counter mode, shared by four purposes of falling priority.
+// The engine that makes all masks: AES in counter mode, shared by five purposes of falling priority.
 //
+//   leaf      leaves of the front end: no mask, but a chunk under the same key
 //   read      masks of what a path brings, when its headers have come
 //   interest  masks of the block of interest (RAW ORAM)
 //   write     masks of what a path takes back
@@ -20,6 +21,12 @@ module lethe_mask_engine
   input  logic                        rst_ni,
   input  logic [10:0][127:0]          round_keys_i,
   input  logic                        keyed_i,
+  input  logic                        leaf_valid_i,
+  output logic                        leaf_ready_o,
+  input  logic [127:0]                leaf_input_i,
+  output logic                        leaf_valid_o,
+  input  logic                        leaf_ready_i,
+  output logic [127:0]                leaf_chunk_o,
   input  logic                        read_valid_i,
   output logic                        read_ready_o,
   input  logic                        read_row_i,
@@ -60,7 +67,7 @@ module lethe_mask_engine
   // Masks in a stream that is used at once: those that AES has under way, and some more.
   localparam int unsigned NearDepth = 32;
 
-  typedef enum logic [1:0] {Read, Interest, Write, Ahead} stream_e;
+  typedef enum logic [2:0] {Leaf, Read, Interest, Write, Ahead} stream_e;
 
   typedef struct packed {
     stream_e              stream;
@@ -68,16 +75,17 @@ module lethe_mask_engine
     logic [GroupBits-1:0] group;
   } tag_t;
 
-  logic [3:0] room, asked, begins, returns;
+  logic [4:0] room, asked, begins, returns;
   stream_e chosen, stream, stream_q;
   logic valid, busy_q, row, last;
   logic [GroupBits-1:0] group, group_q;
   pad_t pad;
 
-  assign asked = {ahead_valid_i, write_valid_i, interest_valid_i, read_valid_i} & room & {4{keyed_i}};
+  assign asked = {ahead_valid_i, write_valid_i, interest_valid_i, read_valid_i, leaf_valid_i} & room & {5{keyed_i}};
 
   always_comb begin
     priority case (1'b1)
+      asked[Leaf]:     chosen = Leaf;
       asked[Read]:     chosen = Read;
       asked[Interest]: chosen = Interest;
       asked[Write]:    chosen = Write;
@@ -91,16 +99,18 @@ module lethe_mask_engine
   assign group = busy_q ? group_q : '0;
   always_comb begin
     unique case (stream)
+      Leaf:     {row, pad} = {1'b0, leaf_input_i};
       Read:     {row, pad} = {read_row_i, read_pad_i};
       Interest: {row, pad} = {1'b0, interest_pad_i};
       Write:    {row, pad} = {write_row_i, write_pad_i};
-      Ahead:    {row, pad} = {1'b0, ahead_pad_i};
+      default:  {row, pad} = {1'b0, ahead_pad_i};
     endcase
   end
-  assign last = group == (row ? GroupBits'(RowLast) : GroupBits'(BeatLast));
-  for (genvar nth = 0; nth < 4; nth++) begin : gen_begins
+  assign last = stream == Leaf || group == (row ? GroupBits'(RowLast) : GroupBits'(BeatLast));
+  for (genvar nth = 0; nth < 5; nth++) begin : gen_begins
     assign begins[nth] = valid && !busy_q && stream == stream_e'(nth);
   end
+  assign leaf_ready_o = valid && stream == Leaf;
   assign read_ready_o = valid && last && stream == Read;
   assign interest_ready_o = valid && last && stream == Interest;
   assign write_ready_o = valid && last && stream == Write;
@@ -125,7 +135,7 @@ module lethe_mask_engine
     pad_t lane_pad;
     always_comb begin
       lane_pad = pad;
-      lane_pad.chunk = pad.chunk + 31'(group) * 31'(Lanes) + 31'(lane);
+      lane_pad.chunk = pad.chunk + 30'(group) * 30'(Lanes) + 30'(lane);
     end
     lethe_aes #(.StagesPerRound(1)) u_aes (
       .clk_i, .rst_ni, .round_keys_i,
@@ -137,9 +147,16 @@ module lethe_mask_engine
   tag_t [Latency-1:0] tags_q;
   always_ff @(posedge clk_i) tags_q <= {tags_q[Latency-2:0], tag_in};
   assign tag_out = tags_q[Latency-1];
-  for (genvar nth = 0; nth < 4; nth++) begin : gen_returns
+  for (genvar nth = 0; nth < 5; nth++) begin : gen_returns
     assign returns[nth] = out_valid[0] && tag_out.stream == stream_e'(nth);
   end
+
+  lethe_mask_stream #(.Chunks(1), .Lanes(1), .Depth(4)) u_leaf (
+    .clk_i, .rst_ni,
+    .has_room_o(room[Leaf]), .first_i(begins[Leaf]),
+    .group_valid_i(returns[Leaf]), .group_last_i(1'b1), .group_i(1'b0),
+    .chunks_i(chunks[0]), .valid_o(leaf_valid_o), .ready_i(leaf_ready_i), .mask_o(leaf_chunk_o)
+  );
 
   lethe_mask_stream #(.Chunks(MixedChunks), .Lanes(Lanes), .Depth(NearDepth)) u_read (
     .clk_i, .rst_ni,

@@ -20,6 +20,12 @@ package lethe_pkg;
     int unsigned bus_bits;           // bits of a beat on the memory bus
     int unsigned aes_lanes;          // blocks of AES that a cycle begins
     int unsigned mask_beats;         // masks of RAW ORAM's evictions that are made ahead of time
+    // Of the front end; a backend alone has 0 here.
+    int unsigned capacity;           // blocks of the user; `blocks` is `space_blocks` then
+    int unsigned labels;             // X', counters in a PosMap block: a power of two
+    int unsigned label_bits;         // β, bits of a counter in a PosMap block
+    int unsigned trusted;            // the most counters in the table on chip
+    int unsigned look_aside;         // lines of the PLB: a power of two
   } config_t;
 
   // The operations of a backend. A put has no path, and a dummy no block.
@@ -42,10 +48,12 @@ package lethe_pkg;
     logic [63:0] evictions;  // G: evictions of RAW ORAM before this one
   } job_t;
 
-  // The block of AES of which a mask is made: the domain keeps headers and bodies apart under equal IVs.
+  // The block of AES of which a mask is made. The highest bit keeps masks apart from leaves, whose blocks of AES end in a
+  // counter, and the next one headers from bodies under equal IVs.
   typedef struct packed {
+    logic        mask;
     logic        body;
-    logic [30:0] chunk;
+    logic [29:0] chunk;
     logic [31:0] bucket;
     logic [63:0] iv;
   } pad_t;
@@ -124,6 +132,32 @@ package lethe_pkg;
 
   function automatic int unsigned slot_bits(config_t c);
     return $clog2(slots(c));
+  endfunction
+
+  // The address space of the front end: the user's blocks, then PosMap block by PosMap block, level by level.
+  function automatic int unsigned map_blocks(config_t c, int unsigned level);
+    int unsigned blocks = c.capacity;
+    for (int unsigned nth = 0; nth < level; nth++) blocks = (blocks + c.labels - 1) / c.labels;
+    return blocks;
+  endfunction
+
+  // Levels of PosMap blocks in the tree.
+  function automatic int unsigned maps(config_t c);
+    int unsigned level = 0;
+    while (map_blocks(c, level) > c.trusted) level++;
+    return level;
+  endfunction
+
+  // The first block of a level: 0 for the user's, i for PosMap i.
+  function automatic int unsigned first_block(config_t c, int unsigned level);
+    int unsigned first = 0;
+    for (int unsigned nth = 0; nth < level; nth++) first += map_blocks(c, nth);
+    return first;
+  endfunction
+
+  // Blocks of the tree.
+  function automatic int unsigned space_blocks(config_t c);
+    return first_block(c, maps(c) + 1);
   endfunction
 
   /* verilator lint_on UNUSEDSIGNAL */

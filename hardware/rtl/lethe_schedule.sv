@@ -19,6 +19,7 @@ module lethe_schedule
   input  logic [31:0]            block_i,
   input  logic [31:0]            path_i,
   input  logic [31:0]            leaf_i,
+  input  logic                   more_i,  // a put follows, before whatever is due
   // A path for an emergency of Path ORAM: drawn at random.
   output logic                   random_ready_o,
   input  logic                   random_valid_i,
@@ -38,14 +39,16 @@ module lethe_schedule
   logic [63:0] iv_q, evictions_q;
   logic [WaitingBits-1:0] waiting_q;
   logic [2:0] ahead_q;
+  logic more_q;
   logic [31:0] path;
   logic is_due, fits, settled, is_emergency, is_request, takes, is_access;
 
-  assign is_due = Cfg.scheme == RawOram && accesses_q == AccessBits'(Cfg.eviction_rate);
+  assign is_due = Cfg.scheme == RawOram && !more_q && accesses_q == AccessBits'(Cfg.eviction_rate);
   assign fits = 32'(waiting_q) + 32'(ahead_q) < Cfg.stash_blocks;
   assign settled = ahead_q == '0;
-  assign is_emergency = !is_due && settled && !fits && (Cfg.scheme == RawOram || random_valid_i);
-  assign is_request = !is_due && fits && valid_i;
+  assign is_emergency = !is_due && !more_q && settled && !fits && (Cfg.scheme == RawOram || random_valid_i);
+  // A put that belongs to a take has its room: the block that was taken left it.
+  assign is_request = !is_due && (fits || more_q) && valid_i;
   assign is_access = op_i != OpPut;
 
   assign valid_o = !stop_i && ahead_q != 3'd7 && (is_due || is_emergency || is_request);
@@ -82,6 +85,7 @@ module lethe_schedule
       waiting_q <= '0;
       ahead_q <= '0;
       emergencies_o <= '0;
+      more_q <= 1'b0;
     end else begin
       ahead_q <= ahead_q + 3'(takes) - 3'(done_i);
       if (done_i) waiting_q <= waiting_i;
@@ -90,6 +94,7 @@ module lethe_schedule
         if (!is_request && Cfg.scheme == RawOram) evictions_q <= evictions_q + 1'b1;
         if (is_due) accesses_q <= '0;
         else if (is_request && is_access && Cfg.scheme == RawOram) accesses_q <= accesses_q + 1'b1;
+        if (is_request) more_q <= more_i;
         if (is_emergency) emergencies_o <= emergencies_o + 1'b1;
       end
     end

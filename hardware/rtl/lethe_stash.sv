@@ -198,7 +198,8 @@ module lethe_stash
   logic spare_used, returns;
   assign spare_used = served && !held_q;
   assign free_take = slot_take || spare_used || (state_q == First && free_valid);
-  assign returns = state_q == Push && job_q.op == OpTake && held_q && !give_i;
+  // Nothing goes back while a block of interest is served: both never give at once.
+  assign returns = state_q == Push && job_q.op == OpTake && held_q;
   lethe_free_list #(.Slots(slots(Cfg))) u_free (
     .clk_i, .rst_ni,
     .take_i(free_take), .valid_o(free_valid), .slot_o(free_slot),
@@ -252,7 +253,7 @@ module lethe_stash
   assign interest_valid_o = asking_q;
   always_comb begin
     interest_pad_o = found_pad;
-    interest_pad_o.chunk = found_pad.chunk + 31'(ask_q) * 31'(beat_chunks(Cfg));
+    interest_pad_o.chunk = found_pad.chunk + 30'(ask_q) * 30'(beat_chunks(Cfg));
   end
 
   assign back_valid_o = state_q == HandOver || state_q == GoBack;
@@ -269,7 +270,7 @@ module lethe_stash
       HandOver: if (back_ready_i) state_d = Read;
       Read:     if (reading) state_d = Serve;
       Serve:    if (serves) state_d = last_beat ? Push : Read;
-      Push:     if (free_valid && !(job_q.op == OpTake && give_i)) state_d = Settle;
+      Push:     if (free_valid) state_d = Settle;
       Settle:   if (pipeline_idle) state_d = is_whole ? GoBack : Idle;
       GoBack:   if (back_ready_i) state_d = Idle;
       default:  state_d = Idle;

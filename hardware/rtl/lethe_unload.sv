@@ -177,11 +177,12 @@ module lethe_unload
       hit_q <= hit_q >> 1;
     end
     if (take_header && hit != '0) begin
+      found_pad_o.mask <= 1'b1;
       found_pad_o.body <= 1'b1;
       found_pad_o.bucket <= 32'(bucket);
       found_pad_o.iv <= count;
       for (int unsigned place = 0; place < Z; place++) begin
-        if (hit[place]) found_pad_o.chunk <= 31'(place * block_beats(Cfg) * beat_chunks(Cfg));
+        if (hit[place]) found_pad_o.chunk <= 30'(place * block_beats(Cfg) * beat_chunks(Cfg));
       end
     end
   end

@@ -2,6 +2,7 @@
 
 mod enclave;
 mod freestanding;
+mod hardware;
 mod house;
 mod imports;
 mod missing;
@@ -45,8 +46,21 @@ enum Chore {
     Pictures,
     /// Records the traces of real programs in QEMU, and prints their figures beside published ones
     Traces(traces::TracesArgs),
+    /// Tests the controller in hardware/, or prints its cycles and area: fetches its own tools
+    Hardware {
+        #[command(subcommand)]
+        chore: HardwareChore,
+    },
     /// Asks the RustSec database for known faults in the dependencies (needs to reach that database)
     Advisories,
+}
+
+#[derive(Subcommand)]
+enum HardwareChore {
+    /// Lints, simulates beside the core
+    Test,
+    /// Prints cycles and area of the configurations beside the paper's
+    Report,
 }
 
 #[derive(Args)]
@@ -120,6 +134,7 @@ fn main() -> Result<()> {
             missing::provide(&Step::ALL, args.consent())?;
             setup::python()?;
             setup::tempest()?;
+            setup::hardware()?;
             setup::versitygw()?;
             setup::rclone()?;
             enclave::distribution().map(drop)
@@ -137,6 +152,8 @@ fn main() -> Result<()> {
         }
         Chore::Pictures => web::draw(&web::assemble(&steps::target_folder()?.join("no-std"))?),
         Chore::Traces(args) => traces::record(&args),
+        Chore::Hardware { chore: HardwareChore::Test } => hardware::test(),
+        Chore::Hardware { chore: HardwareChore::Report } => hardware::report(),
         Chore::Advisories => {
             missing::provide(&[Step::Deny], Consent::Asked)?;
             setup::python()?;

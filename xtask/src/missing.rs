@@ -13,13 +13,15 @@ use std::io::{IsTerminal, Write};
 const LEAST_GO: (u32, u32) = (1, 25);
 
 /// Programs that tests run, with the packages that have them and the steps that need them.
-const PROGRAMS: [(&str, &[&str], &[Step]); 11] = [
+const PROGRAMS: [(&str, &[&str], &[Step]); 12] = [
     ("picosat", &["picosat"], &[Step::Unit, Step::Pager, Step::Enclave]),
     ("qemu-x86_64", &["qemu-user"], &[Step::Unit]),
     ("qemu-system-riscv64", &["qemu-system-misc"], &[Step::Enclave]),
     (enclave::COMPILER, &COMPILER_PACKAGES, &[Step::Enclave]),
     ("sqlite3", &["sqlite3"], &[Step::Pager, Step::Enclave]),
-    ("make", &["make"], &[Step::Enclave]),
+    ("make", &["make"], &[Step::Enclave, Step::Hardware]),
+    // What Verilator makes is C++.
+    ("c++", &["g++"], &[Step::Hardware]),
     // Sources are packed with it.
     ("xz", &["xz-utils"], &[Step::Enclave]),
     ("redis-server", &["redis-server"], &[Step::Pager]),
@@ -178,6 +180,7 @@ fn python_is_missing() -> Option<Missing> {
             Step::Tempest,
             Step::Pager,
             Step::Enclave,
+            Step::Hardware,
         ],
         packages: &["python3", "python3-venv"],
         targets: &[],

@@ -25,6 +25,11 @@ pub fn tempest() -> Result<()> {
     environment("tempest", &["tests/tempest/requirements.txt"])
 }
 
+/// A Python environment of its own for the tools of hardware.
+pub fn hardware() -> Result<()> {
+    environment("hardware", &["hardware/requirements.txt"])
+}
+
 fn environment(name: &str, requirements: &[&str]) -> Result<()> {
     let mut wanted = String::new();
     for file in requirements {
@@ -54,6 +59,11 @@ pub fn in_python(program: &str) -> PathBuf {
 /// A program of Tempest's environment.
 pub fn in_tempest(program: &str) -> PathBuf {
     Path::new(TEST_ENV).join("tempest/bin").join(program)
+}
+
+/// A program of the environment of hardware.
+pub fn in_hardware(program: &str) -> PathBuf {
+    Path::new(TEST_ENV).join("hardware/bin").join(program)
 }
 
 /// Builds versitygw, once a version.

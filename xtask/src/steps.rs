@@ -2,6 +2,7 @@
 
 use crate::enclave;
 use crate::freestanding::{self, Toolchain};
+use crate::hardware;
 use crate::house;
 use crate::setup;
 use crate::tool::{cargo, command, output, run};
@@ -45,6 +46,8 @@ pub enum Step {
     Pager,
     /// Programs of RISC-V in the enclave, under an emulator
     Enclave,
+    /// The controller for hardware, simulated beside the core
+    Hardware,
 }
 
 /// The share of all that could be drawn at random that is drawn.
@@ -68,7 +71,7 @@ impl Effort {
 
 impl Step {
     /// The steps, all of them, in order.
-    pub const ALL: [Step; 15] = [
+    pub const ALL: [Step; 16] = [
         Step::Fmt,
         Step::House,
         Step::Clippy,
@@ -84,6 +87,7 @@ impl Step {
         Step::Tempest,
         Step::Pager,
         Step::Enclave,
+        Step::Hardware,
     ];
 
     /// The name for `--only` and `--skip`.
@@ -104,6 +108,7 @@ impl Step {
             Step::Tempest => "tempest",
             Step::Pager => "pager",
             Step::Enclave => "enclave",
+            Step::Hardware => "hardware",
         }
     }
 
@@ -137,6 +142,7 @@ impl Step {
             Step::Enclave => {
                 "programs of RISC-V answer in the enclave as outside, and a host that tampers or looks is caught or sees nothing"
             }
+            Step::Hardware => "the simulated controller shows what the core shows, and nothing more, in each cycle",
         }
     }
 
@@ -163,6 +169,7 @@ impl Step {
             Step::Tempest => tempest(),
             Step::Pager => pager(),
             Step::Enclave => in_enclave(),
+            Step::Hardware => hardware::test(),
         }
     }
 }

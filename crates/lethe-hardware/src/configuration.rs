@@ -1,6 +1,8 @@
 //! The choices of a controller, and what follows from them for memory: the twin of `hardware/rtl/lethe_pkg.sv`.
 
-use lethe_core::schemes::freecursive::BackendParameters;
+use lethe_core::schemes::freecursive::{
+    AddressSpace, BackendParameters, FreecursiveParameters, PositionsKept, TrustedHits,
+};
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use lethe_core::schemes::raw::RawParameters;
 use lethe_core::words::Level;
@@ -37,6 +39,21 @@ pub struct Configuration {
     pub aes_lanes: u32,
     /// Masks that are made ahead of time.
     pub mask_beats: u32,
+    /// The front end; none for a backend alone.
+    pub front_end: Option<FrontEnd>,
+}
+
+/// The choices of the front end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrontEnd {
+    /// X', counters in a PosMap block.
+    pub labels: u32,
+    /// β, bits of a counter.
+    pub label_bits: u32,
+    /// The most counters in the table on chip.
+    pub trusted: u32,
+    /// Lines of the PLB.
+    pub look_aside: u32,
 }
 
 /// Bits of the IV at the beginning of a header.
@@ -63,12 +80,46 @@ impl Configuration {
             bus_bits: 512,
             aes_lanes,
             mask_beats: 256,
+            front_end: None,
+        }
+    }
+
+    /// The same with the front end of the paper: two levels of PosMap blocks in the tree, and a table below 8 KB.
+    pub const fn with_front_end(self) -> Self {
+        let front_end = FrontEnd { labels: 32, label_bits: 14, trusted: 1024, look_aside: 128 };
+        Configuration { front_end: Some(front_end), ..self }
+    }
+
+    /// Blocks of the tree: the user's, and those of the PosMaps.
+    pub fn tree_blocks(&self) -> u64 {
+        self.front_end.map_or(self.blocks.into(), |FrontEnd { labels, trusted, .. }| {
+            AddressSpace::new(self.blocks.into(), labels, trusted.into()).blocks()
+        })
+    }
+
+    /// The front end in the core.
+    ///
+    /// # Panics
+    /// For a backend alone.
+    pub fn front_end_parameters(&self) -> FreecursiveParameters {
+        let FrontEnd { labels, label_bits, trusted, look_aside } =
+            self.front_end.expect("the configuration has a front end");
+        FreecursiveParameters {
+            capacity: self.blocks.into(),
+            labels,
+            trusted_positions: trusted.into(),
+            look_aside,
+            look_aside_ways: 1,
+            positions: PositionsKept::Counters { bits: label_bits, tags: false },
+            hits: TrustedHits::ReadThePath,
+            max_batch: 1,
+            tree: self.parameters(),
         }
     }
 
     /// Parameters of the bench's top, as `-G` of Verilator takes them.
     pub fn generics(&self) -> Vec<(&'static str, u32)> {
-        vec![
+        let mut generics = vec![
             ("Raw", u32::from(self.scheme == Scheme::Raw)),
             ("LeafLevel", self.leaf_level),
             ("BlocksPerBucket", self.blocks_per_bucket),
@@ -79,14 +130,24 @@ impl Configuration {
             ("BusBits", self.bus_bits),
             ("AesLanes", self.aes_lanes),
             ("MaskBeats", self.mask_beats),
-        ]
+        ];
+        if let Some(FrontEnd { labels, label_bits, trusted, look_aside }) = self.front_end {
+            generics.extend([
+                ("FrontEnd", 1),
+                ("Labels", labels),
+                ("LabelBits", label_bits),
+                ("Trusted", trusted),
+                ("LookAside", look_aside),
+            ]);
+        }
+        generics
     }
 
     /// The same tree in the core.
     pub fn parameters(&self) -> BackendParameters {
         match self.scheme {
             Scheme::Raw => BackendParameters::Raw(RawParameters {
-                capacity: self.blocks.into(),
+                capacity: self.tree_blocks(),
                 block_bytes: self.block_bytes,
                 leaf_level: Level(self.leaf_level),
                 top: Level(0),
@@ -97,7 +158,7 @@ impl Configuration {
             }),
             Scheme::Path => BackendParameters::Path {
                 buckets: BucketsByLevel::uniform(PathParameters {
-                    capacity: self.blocks.into(),
+                    capacity: self.tree_blocks(),
                     block_bytes: self.block_bytes,
                     leaf_level: Level(self.leaf_level),
                     top: Level(0),
@@ -119,7 +180,7 @@ impl Configuration {
 
     /// Bits of a block's address in an entry.
     pub(crate) fn address_bits(&self) -> u32 {
-        (u32::BITS - (self.blocks - 1).leading_zeros()).max(1)
+        (u64::BITS - (self.tree_blocks() - 1).leading_zeros()).max(1)
     }
 
     /// Bits of an entry.

@@ -39,7 +39,7 @@ struct State {
 }
 
 impl GoldenMemory {
-    fn new(configuration: Configuration, key: &[u8; 16]) -> Self {
+    pub(crate) fn new(configuration: Configuration, key: &[u8; 16]) -> Self {
         GoldenMemory(Rc::new(RefCell::new(State {
             configuration,
             pads: Pads::new(key),
@@ -50,6 +50,30 @@ impl GoldenMemory {
             reads: Vec::new(),
             writes: Vec::new(),
         })))
+    }
+
+    /// Buckets that were read so far.
+    pub(crate) fn reads(&self) -> usize {
+        self.0.borrow().reads.len()
+    }
+
+    /// The path whose reading began with so many reads before it: its last bucket is the leaf's.
+    ///
+    /// # Panics
+    /// If no path was read.
+    pub(crate) fn path_of(&self, before: usize) -> Leaf {
+        let state = self.0.borrow();
+        let leaf_level = state.configuration.leaf_level;
+        let Some(Event::Read(address, _)) = state.reads.get(before + leaf_level as usize) else {
+            panic!("a path was read");
+        };
+        Leaf(address / state.bucket_bytes() - ((1 << leaf_level) - 1))
+    }
+
+    /// Adds what the bus must show to a session.
+    pub(crate) fn complete(&self, session: &Session) -> Session {
+        let state = self.0.borrow();
+        Session { reads: state.reads.clone(), writes: state.writes.clone(), ..session.clone() }
     }
 }
 
@@ -232,7 +256,7 @@ impl Golden {
     /// If the core fails: its memory never does.
     pub fn run(&mut self, operation: Operation) {
         let leaf = Leaf(u64::from(self.random.next_u32()) & ((1 << self.configuration.leaf_level) - 1));
-        let before = self.memory.0.borrow().reads.len();
+        let before = self.memory.reads();
         let mut answer = None;
         let old = operation.block().and_then(|block| self.positions.get(&block).copied());
         let tree = &self.tree;
@@ -268,7 +292,7 @@ impl Golden {
             }
             Operation::Dummy => {}
         }
-        let path = if matches!(operation, Operation::Put(..)) { Leaf(0) } else { self.path_of(before) };
+        let path = if matches!(operation, Operation::Put(..)) { Leaf(0) } else { self.memory.path_of(before) };
         self.session.answers.extend(answer);
         self.session.requests.push(Request { operation, path, leaf });
         self.settle();
@@ -281,8 +305,7 @@ impl Golden {
 
     /// What was shown so far.
     pub fn session(&self) -> Session {
-        let memory = self.memory.0.borrow();
-        Session { reads: memory.reads.clone(), writes: memory.writes.clone(), ..self.session.clone() }
+        self.memory.complete(&self.session)
     }
 
     /// Evictions outside of the schedule so far.
@@ -292,22 +315,11 @@ impl Golden {
 
     fn settle(&mut self) {
         while self.tree.owed() > 0 {
-            let (before, emergencies) = (self.memory.0.borrow().reads.len(), self.tree.emergencies());
+            let (before, emergencies) = (self.memory.reads(), self.tree.emergencies());
             finish_now(self.tree.idle()).expect("the core does all that it owes");
             if self.configuration.scheme == Scheme::Path && self.tree.emergencies() > emergencies {
-                self.session.drawn.push(self.path_of(before));
+                self.session.drawn.push(self.memory.path_of(before));
             }
         }
-    }
-
-    /// The path whose reading began with so many reads before it: its last bucket is the leaf's.
-    fn path_of(&self, before: usize) -> Leaf {
-        let memory = self.memory.0.borrow();
-        let Some(Event::Read(address, _)) =
-            memory.reads.get(before + self.configuration.leaf_level as usize)
-        else {
-            panic!("a path was read");
-        };
-        Leaf(address / memory.bucket_bytes() - ((1 << self.configuration.leaf_level) - 1))
     }
 }

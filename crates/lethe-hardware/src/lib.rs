@@ -7,14 +7,20 @@
 mod bench;
 mod configuration;
 mod golden;
+mod golden_front_end;
+mod library;
 mod memory;
+mod mutant;
 mod pads;
 mod rtl;
 mod session;
 
 pub use bench::{Bench, BenchError, Run};
-pub use configuration::{Configuration, Scheme};
+pub use configuration::{Configuration, FrontEnd, Scheme};
 pub use golden::{Golden, GoldenMemory};
+pub use golden_front_end::GoldenFrontEnd;
+pub use library::{LibraryError, Workshop};
 pub use memory::{Burst, Faults, Memory, Pace, Traffic};
+pub use mutant::Mutant;
 pub use rtl::{Inputs, Outputs, Rtl, RtlError};
 pub use session::{Event, Operation, Request, Session};

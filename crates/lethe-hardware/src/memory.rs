@@ -83,6 +83,9 @@ pub struct Memory {
     read_beats: u64,
     reads: u64,
     traffic: Traffic,
+    /// The first word of each burst that was written, of 64 bits: the IV of a header.
+    first_words: Vec<(u64, u64)>,
+    is_first: bool,
 }
 
 impl Memory {
@@ -103,7 +106,14 @@ impl Memory {
             read_beats: 0,
             reads: 0,
             traffic: Traffic::default(),
+            first_words: Vec::new(),
+            is_first: true,
         }
+    }
+
+    /// The address and the first 64 bits of each burst that was written: of a header its IV.
+    pub fn first_words(&self) -> &[(u64, u64)] {
+        &self.first_words
     }
 
     /// What the bus has shown.
@@ -204,10 +214,14 @@ impl Memory {
         self.traffic.write_beats.push(cycle);
         let (address, left) =
             self.writing.front_mut().expect("the address of a burst comes before its beats here");
+        if self.is_first {
+            self.first_words.push((*address, wide([outputs.w_data[0], outputs.w_data[1]])));
+        }
         self.written.push((*address, outputs.w_data));
         (*address, *left) = (*address + self.beat_bytes, *left - 1);
         let is_last = *left == 0;
         assert_eq!(outputs.w_last == 1, is_last, "the last beat of a burst says so, and no other");
+        self.is_first = is_last;
         if is_last {
             self.writing.pop_front();
             let writes = std::mem::take(&mut self.written);

@@ -1,6 +1,6 @@
 //! The RTL, turned into a library by Verilator: one call is one cycle.
 //!
-//! This is the only place that calls foreign code. The structs are those of `hardware/tests/lethe_backend_bench.cpp`.
+//! This is the only place that calls foreign code. The structs are those of `hardware/tests/lethe_bench.cpp`.
 
 use libloading::{Library, Symbol};
 use std::ffi::c_void;

@@ -30,7 +30,7 @@ impl Operation {
     }
 
     /// Its block.
-    pub(crate) fn block(&self) -> Option<BlockId> {
+    pub fn block(&self) -> Option<BlockId> {
         match self {
             Operation::Read(block) | Operation::Take(block) => Some(*block),
             Operation::Write(block, _) | Operation::Put(block, _) => Some(*block),

@@ -116,3 +116,50 @@ impl Placement {
         &self.chosen[(level.0 - self.top) as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::Bucket;
+    use proptest::prelude::*;
+
+    const LEAF_LEVEL: Level = Level(5);
+
+    fn plan(order: FillOrder, leaves: &[u64], path: Leaf, room: usize) -> Vec<(Level, BlockId)> {
+        let tree = Geometry::of_whole_buckets(LEAF_LEVEL, Level(0), (1, 0), Bucket(0));
+        let mut stash = Stash::new(0, LEAF_LEVEL, Level(0));
+        for (block, leaf) in (0..).zip(leaves) {
+            stash.insert(BlockId(block), Leaf(*leaf));
+        }
+        let mut placement = Placement::default();
+        placement.set_order(order);
+        placement.plan(&stash, &tree, path, |_| room, |_, _| true);
+        let of_level = |level| placement.chosen(level).iter().map(move |handle| (level, *handle));
+        tree.levels().flat_map(of_level).map(|(level, handle)| (level, stash.block(handle))).collect()
+    }
+
+    #[test]
+    fn push_to_leaf_lets_the_block_that_waited_longest_choose_first() {
+        let placed = plan(FillOrder::PushToLeaf, &[0, 1, 0, 31], Leaf(0), 1);
+        let expected = [(0, 3), (3, 2), (4, 1), (5, 0)].map(|(level, block)| (Level(level), BlockId(block)));
+        assert_eq!(placed, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn both_orders_send_as_many_blocks_back_and_none_off_its_path(
+            leaves in prop::collection::vec(0u64..32, 0..40),
+            path in 0u64..32,
+            room in 1usize..4,
+        ) {
+            let tree = Geometry::of_whole_buckets(LEAF_LEVEL, Level(0), (1, 0), Bucket(0));
+            let [one, other] = [FillOrder::DeepestFirst, FillOrder::PushToLeaf]
+                .map(|order| plan(order, &leaves, Leaf(path), room));
+            prop_assert_eq!(one.len(), other.len());
+            for (level, block) in other {
+                let leaf = Leaf(leaves[block.0 as usize]);
+                prop_assert!(level <= tree.deepest_common(leaf, Leaf(path)));
+            }
+        }
+    }
+}

@@ -1,32 +1,42 @@
 //! The RTL and the core side by side: the same addresses in the same order, the same ciphertext, the same answers.
 
 use super::setup::*;
-use lethe_hardware::{Configuration, Faults, Golden, Scheme};
+use lethe_hardware::{Configuration, Faults, Scheme};
 
-fn try_one(name: &str, configuration: Configuration) {
-    let n = std::env::var("N").map_or(300, |n| n.parse().unwrap());
-    let mut golden = Golden::new(configuration, &KEY, 1);
-    mix(&mut golden, configuration, n, 2);
-    let session = golden.session();
-    let run = bench(name, configuration, IDEAL, Faults::default()).run(&session);
-    let paths = session.requests.len();
-    match run {
-        Ok(run) => println!("{name}: {} cycles, {:.1} a request, {} emergencies", run.cycles, run.cycles as f64 / paths as f64, run.emergencies),
-        Err(error) => println!("{name}: {error}"),
-    }
+/// Operations of a run. `LETHE_HARDWARE_OPERATIONS` asks for more.
+fn operations() -> usize {
+    std::env::var("LETHE_HARDWARE_OPERATIONS").map_or(1, |factor| factor.parse().expect("it is a number"))
+}
+
+fn assert_same(configuration: Configuration, runs: usize) {
+    let golden = mix(&configuration, runs * operations(), 1);
+    let run = bench(&configuration, None, IDEAL, Faults::default()).run(&golden.session());
+    let run = run.unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
+    assert_eq!(u64::from(run.emergencies), golden.emergencies(), "{configuration:?}");
 }
 
 #[test]
-#[ignore = "needs the libraries that `cargo xtask hardware test` builds"]
-fn the_controller_shows_what_the_scheme_of_the_core_shows() {
-    let raw = Configuration::paper(Scheme::Raw);
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn path_oram_shows_what_that_of_the_core_shows() {
     let path = Configuration::paper(Scheme::Path);
-    for (name, configuration) in [
-        ("raw6", Configuration { leaf_level: 6, blocks: 200, ..raw }),
-        ("path6", Configuration { leaf_level: 6, blocks: 200, ..path }),
-        ("raw20", raw),
-        ("path20", path),
-    ] {
-        if library(name).exists() { try_one(name, configuration); }
-    }
+    assert_same(path, 200);
+    assert_same(small(Scheme::Path), 3000);
+    assert_same(Configuration { leaf_level: 7, block_bytes: 256, blocks_per_bucket: 3, blocks: 130, ..path }, 300);
+    // Few places in the stash: paths are evicted for lack of room.
+    assert_same(Configuration { leaf_level: 3, blocks: 26, stash_blocks: 4, blocks_per_bucket: 3, ..path }, 1000);
+    assert_same(Configuration { leaf_level: 1, blocks: 5, aes_lanes: 1, bus_bits: 128, ..path }, 500);
+}
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn raw_oram_shows_what_that_of_the_core_shows() {
+    let raw = Configuration::paper(Scheme::Raw);
+    assert_same(raw, 300);
+    assert_same(small(Scheme::Raw), 3000);
+    assert_same(Configuration { leaf_level: 4, block_bytes: 4096, blocks: 40, ..raw }, 60);
+    assert_same(Configuration { leaf_level: 8, bus_bits: 128, blocks: 500, aes_lanes: 1, ..raw }, 300);
+    assert_same(Configuration { leaf_level: 6, bus_bits: 256, blocks_per_bucket: 4, eviction_rate: 3, blocks: 150, ..raw }, 500);
+    // Few places in the stash: paths are evicted outside of the schedule.
+    assert_same(Configuration { leaf_level: 4, stash_blocks: 6, blocks: 40, ..raw }, 1000);
+    assert_same(Configuration { leaf_level: 0, blocks: 3, blocks_per_bucket: 3, eviction_rate: 1, mask_beats: 16, ..raw }, 300);
 }

@@ -2,4 +2,8 @@
 //! runs them.
 
 mod cosimulation;
+mod faults;
+mod front_end;
+mod mutants;
+mod oblivious;
 mod setup;

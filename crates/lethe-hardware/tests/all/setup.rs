@@ -1,33 +1,45 @@
 //! What the tests share.
 
 use lethe_core::words::BlockId;
-use lethe_hardware::{Bench, Configuration, Faults, Golden, Operation, Pace};
+use lethe_hardware::{Bench, Configuration, Faults, Golden, Mutant, Operation, Pace, Scheme, Workshop};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
-use std::path::PathBuf;
 
 /// The key of all tests.
-pub const KEY: [u8; 16] = *b"a key of tests..";
+pub(crate) const KEY: [u8; 16] = *b"a key of tests..";
 
 /// The memory of the paper: 30 cycles to the first beat.
-pub const IDEAL: Pace = Pace { read_latency: 30, write_latency: 10 };
+pub(crate) const IDEAL: Pace = Pace { read_latency: 30, write_latency: 10 };
 
-/// The library of a configuration, as `cargo xtask hardware` names it.
-pub fn library(name: &str) -> PathBuf {
-    let folder = std::env::var_os("LETHE_HARDWARE").expect("LETHE_HARDWARE is the folder of the libraries");
-    PathBuf::from(folder).join(format!("{name}.so"))
+/// A small tree of a scheme.
+pub(crate) fn small(scheme: Scheme) -> Configuration {
+    Configuration { leaf_level: 5, blocks: 60, stash_blocks: 20, ..Configuration::paper(scheme) }
 }
 
-/// A bench with its key.
-pub fn bench(name: &str, configuration: Configuration, pace: Pace, faults: Faults) -> Bench {
-    let mut bench = Bench::new(&library(name), configuration, pace, faults, 1).unwrap();
-    bench.load_key(&KEY);
+/// A bench with its key, whose RTL may be a mutant.
+pub(crate) fn bench(configuration: &Configuration, mutant: Option<&Mutant>, pace: Pace, faults: Faults) -> Bench {
+    bench_with_key(configuration, mutant, pace, faults, &KEY)
+}
+
+/// The same with another key.
+pub(crate) fn bench_with_key(
+    configuration: &Configuration,
+    mutant: Option<&Mutant>,
+    pace: Pace,
+    faults: Faults,
+    key: &[u8; 16],
+) -> Bench {
+    let library = Workshop::new().and_then(|workshop| workshop.library(configuration, mutant));
+    let library = library.unwrap_or_else(|error| panic!("{error}"));
+    let mut bench = Bench::new(&library, *configuration, pace, faults, 1).unwrap();
+    bench.load_key(key);
     bench
 }
 
 /// Operations of all kinds on random blocks: a block that is in is read, written or taken; one that is not is put in, or
 /// comes into being by an access.
-pub fn mix(golden: &mut Golden, configuration: Configuration, operations: usize, seed: u64) {
+pub(crate) fn mix(configuration: &Configuration, operations: usize, seed: u64) -> Golden {
+    let mut golden = Golden::new(*configuration, &KEY, seed);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     for _ in 0..operations {
         let block = BlockId(u64::from(random.next_u32() % configuration.blocks));
@@ -43,4 +55,5 @@ pub fn mix(golden: &mut Golden, configuration: Configuration, operations: usize,
         };
         golden.run(operation);
     }
+    golden
 }

@@ -1,4 +1,4 @@
-// The backend's bench as a library: a cycle a call, all ports in two structs of 32-bit words.
+// The bench as a library: a cycle a call, all ports in two structs of 32-bit words.
 // The structs are those of `crates/lethe-hardware/src/verilated.rs`.
 #include "Vbench.h"
 #include "verilated.h"

@@ -1,0 +1,173 @@
+//! Libraries of simulated RTL: Verilator translates a configuration to C++, the C++ compiler makes a library of it. What was
+//! built stays, under a name that tells sources and configuration.
+
+use crate::configuration::Configuration;
+use crate::mutant::Mutant;
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The reason why there is no library.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// Verilator is not there.
+    #[error("LETHE_VERILATOR is not set: run `cargo xtask hardware test`, which fetches Verilator and sets it")]
+    NoVerilator,
+    /// A file cannot be read or written.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A tool failed.
+    #[error("{tool} failed:\n{output}")]
+    Tool {
+        /// The tool.
+        tool: &'static str,
+        /// What it printed.
+        output: String,
+    },
+    /// A mutant names text that is not there.
+    #[error("{file} has no {text:?} to change")]
+    Mutant {
+        /// The file.
+        file: &'static str,
+        /// The text.
+        text: &'static str,
+    },
+}
+
+/// The place of tools, sources and libraries.
+pub struct Workshop {
+    verilator: PathBuf,
+    hardware: PathBuf,
+    made: PathBuf,
+    /// Level of the C++ compiler: 0 builds soonest, 2 runs fastest.
+    pub optimisation: u32,
+}
+
+impl Workshop {
+    /// The workshop of this checkout. The variable `LETHE_VERILATOR` names the root of Verilator.
+    ///
+    /// # Errors
+    /// [`LibraryError::NoVerilator`].
+    pub fn new() -> Result<Self, LibraryError> {
+        let verilator = std::env::var_os("LETHE_VERILATOR").ok_or(LibraryError::NoVerilator)?;
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+        Ok(Workshop {
+            verilator: verilator.into(),
+            hardware: root.join("hardware"),
+            made: target.join("hardware"),
+            optimisation: 0,
+        })
+    }
+
+    /// The library of a configuration, built if it is not there yet.
+    ///
+    /// # Errors
+    /// [`LibraryError`].
+    pub fn library(
+        &self,
+        configuration: &Configuration,
+        mutant: Option<&Mutant>,
+    ) -> Result<PathBuf, LibraryError> {
+        let sources = self.sources(mutant)?;
+        let mut hasher = DefaultHasher::new();
+        (&sources, configuration.generics(), self.optimisation).hash(&mut hasher);
+        let name = format!("bench-{:016x}", hasher.finish());
+        let library = self.made.join(&name).with_extension("so");
+        if library.exists() {
+            return Ok(library);
+        }
+        // Side by side, another test may be building the same.
+        let folder = self.made.join(format!("{name}-{}-{:?}", std::process::id(), std::thread::current().id()));
+        self.build(&sources, configuration, &folder)?;
+        let built = folder.join("bench.so");
+        fs::rename(&built, &library).map_err(|source| LibraryError::File { path: built, source })?;
+        fs::remove_dir_all(&folder).map_err(|source| LibraryError::File { path: folder, source })?;
+        Ok(library)
+    }
+
+    /// All sources with their names, packages first, with the change of a mutant.
+    fn sources(&self, mutant: Option<&Mutant>) -> Result<Vec<(String, String)>, LibraryError> {
+        let mut sources = Vec::new();
+        for folder in ["rtl", "tests"] {
+            let path = self.hardware.join(folder);
+            let entries = fs::read_dir(&path).map_err(|source| LibraryError::File { path, source })?;
+            for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let is_wanted = folder == "rtl" && name.ends_with(".sv") || name.starts_with("lethe_bench.");
+                if is_wanted {
+                    let text =
+                        fs::read_to_string(&path).map_err(|source| LibraryError::File { path, source })?;
+                    sources.push((name, text));
+                }
+            }
+        }
+        sources.sort_by_key(|(name, _)| (!name.ends_with("_pkg.sv"), name.clone()));
+        if let Some(mutant) = mutant {
+            let changed = sources.iter_mut().find(|(name, _)| name == mutant.file);
+            let (_, text) = changed
+                .filter(|(_, text)| text.contains(mutant.from))
+                .ok_or(LibraryError::Mutant { file: mutant.file, text: mutant.from })?;
+            *text = text.replacen(mutant.from, mutant.to, 1);
+        }
+        Ok(sources)
+    }
+
+    fn build(
+        &self,
+        sources: &[(String, String)],
+        configuration: &Configuration,
+        folder: &Path,
+    ) -> Result<(), LibraryError> {
+        let file = |path: &Path| {
+            let path = path.to_path_buf();
+            |source| LibraryError::File { path, source }
+        };
+        fs::create_dir_all(folder).map_err(file(folder))?;
+        for (name, text) in sources {
+            fs::write(folder.join(name), text).map_err(file(folder))?;
+        }
+        let mut verilator = Command::new(self.verilator.join("bin/verilator"));
+        verilator.env("VERILATOR_ROOT", &self.verilator).current_dir(folder);
+        verilator.args(["--cc", "-O3", "-Wno-fatal", "--output-split", "0", "--prefix", "Vbench", "--Mdir", "made"]);
+        verilator.args(["--top-module", "lethe_bench"]);
+        verilator.args(configuration.generics().iter().map(|(name, value)| format!("-G{name}={value}")));
+        verilator.args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".sv")));
+        tool("Verilator", &mut verilator)?;
+
+        let include = self.verilator.join("include");
+        let mut compiler = Command::new("c++");
+        compiler.current_dir(folder).args(["-shared", "-fPIC", "-std=c++17", "-o", "bench.so"]);
+        compiler.arg(format!("-O{}", self.optimisation));
+        compiler.arg("-Imade").arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
+        compiler.arg("lethe_bench.cpp");
+        compiler.args(["verilated.cpp", "verilated_threads.cpp"].map(|name| include.join(name)));
+        let made = folder.join("made");
+        let generated = fs::read_dir(&made).map_err(file(&made))?;
+        let generated = generated.filter_map(|entry| Some(entry.ok()?.path()));
+        compiler.args(generated.filter(|path| path.extension().is_some_and(|end| end == "cpp")));
+        compiler.arg("-lpthread");
+        tool("the C++ compiler", &mut compiler)
+    }
+}
+
+/// Runs a tool; what it printed tells why it failed.
+fn tool(tool: &'static str, command: &mut Command) -> Result<(), LibraryError> {
+    let output = command.output().map_err(|error| LibraryError::Tool { tool, output: error.to_string() })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    let last: Vec<&str> = printed.lines().rev().take(30).collect();
+    let output = last.into_iter().rev().collect::<Vec<_>>().join("\n");
+    Err(LibraryError::Tool { tool, output })
+}

