@@ -1,0 +1,61 @@
+// AES-128 encryption, fully pipelined: a block enters and a ciphertext leaves in every cycle.
+//
+// Interface: `valid_i` marks a cycle whose `block_i` is a block, `valid_o` a cycle whose `block_o` is a ciphertext.
+// There is no back pressure: who sends a block takes its ciphertext when it comes. `round_keys_i` are the eleven round
+// keys of `lethe_aes_key`, which must not change while blocks are on their way. Bytes lie as `lethe_aes_pkg` says.
+//
+// Timing: a ciphertext is out `lethe_aes_pkg::lethe_aes_latency(StagesPerRound)` cycles after its block was in, which
+// is 11 or 21. `StagesPerRound` 2 costs a register between SubBytes and MixColumns, and buys a faster clock.
+//
+// Keeps: the blocks on their way. Reset clears their valid bits alone; the data behind them is never looked at.
+module lethe_aes
+  import lethe_aes_pkg::*;
+#(
+  parameter int unsigned StagesPerRound = 1,
+  parameter bit CompositeSbox = 1'b0
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  input  round_keys_t round_keys_i,
+  input  logic        valid_i,
+  input  block_t      block_i,
+  output logic        valid_o,
+  output block_t      block_o
+);
+
+  localparam int unsigned Latency = lethe_aes_latency(StagesPerRound);
+
+  // State 0 is that after the first key addition, state r that after round r.
+  block_t [Rounds:0] states;
+  block_t first_q;
+  logic [Latency-1:0] valid_q;
+
+  always_ff @(posedge clk_i) first_q <= block_i ^ round_keys_i[0];
+
+  assign states[0] = first_q;
+
+  for (genvar r = 1; r <= Rounds; r++) begin : g_round
+    lethe_aes_round #(
+      .Stages(StagesPerRound),
+      .Last(r == Rounds),
+      .CompositeSbox(CompositeSbox)
+    ) u_round (
+      .clk_i,
+      .round_key_i(round_keys_i[r]),
+      .block_i(states[r-1]),
+      .block_o(states[r])
+    );
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      valid_q <= '0;
+    end else begin
+      valid_q <= {valid_q[Latency-2:0], valid_i};
+    end
+  end
+
+  assign valid_o = valid_q[Latency-1];
+  assign block_o = states[Rounds];
+
+endmodule
