@@ -1,4 +1,4 @@
-// AES-128 encryption, fully pipelined: a block enters and a ciphertext leaves in every cycle.
+// The pipeline of AES-128 encryption: a block enters and a ciphertext leaves in every cycle.
 //
 // Interface: `valid_i` marks a cycle whose `block_i` is a block, `valid_o` a cycle whose `block_o` is a ciphertext.
 // There is no back pressure: who sends a block takes its ciphertext when it comes. `round_keys_i` are the eleven round

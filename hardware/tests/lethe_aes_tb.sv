@@ -4,8 +4,9 @@
 // keys. Both S-boxes are checked for all inputs. Each cipher's `valid_o` is checked in every cycle.
 // The program ends with 0 if all is well. From `hardware/`:
 //
-//   $ verilator --binary -Wall --Mdir /tmp/lethe_aes_tb --top-module lethe_aes_tb rtl/lethe_aes_pkg.sv rtl/lethe_sbox*.sv
-//     rtl/lethe_aes_round.sv rtl/lethe_aes.sv rtl/lethe_aes_key.sv tests/lethe_aes_tb.sv && /tmp/lethe_aes_tb/Vlethe_aes_tb
+//   $ verilator --binary -Wall --Mdir obj_dir --top-module lethe_aes_tb rtl/lethe_aes_pkg.sv rtl/lethe_sbox*.sv
+//       rtl/lethe_aes{_round,,_key}.sv tests/lethe_aes_tb.sv
+//   $ obj_dir/Vlethe_aes_tb
 
 module lethe_aes_tb
   import lethe_aes_pkg::*;
@@ -270,7 +271,7 @@ module lethe_aes_tb
     end
   endtask
 
-  // One block a cycle, and then the same with gaps of zero to five cycles.
+  // Sends a block a cycle, and then the same with gaps of zero to five cycles.
   task automatic check_streams();
     for (int unsigned gap = 0; gap < 6; gap++) begin
       for (int unsigned b = 0; b < 4; b++) begin
