@@ -11,11 +11,13 @@
 // Keeps: the key and its round keys, none of which a reset clears. Counters begin anew at a reset, and a counter that
 // meets its key a second time gives the same pad twice; so a reset demands a new key.
 //
-// Finds out: the key taken last before this reset, however often reset was pulled since then. It knows no older key: a
-// second key between two uses of a first hides the first. It forgets across a loss of power, and cannot know what
-// other controllers were given. `taken_q` says whether a key was ever taken, and begins low by its initial value, which
-// simulators and FPGAs obey. Where there are no initial values it may begin high, beside a key register with anything
-// in it. Then a first key which equals that content is refused; no used key is ever let through for it.
+// Finds out: the key taken last, however often reset was pulled since then, even if reset broke off its expansion.
+// It knows no older key: a second key between two uses of a first hides the first. It forgets when power is lost or an
+// FPGA is configured again, and cannot know what other controllers were given.
+//
+// `taken_q` says whether a key was ever taken. It begins low by its initial value, which simulators and FPGAs obey.
+// Where there are no initial values it may begin high, beside a key register that holds anything. A first key that
+// equals that content is then refused, but no used key is let through.
 module lethe_aes_key
   import lethe_aes_pkg::*;
 #(
@@ -62,7 +64,7 @@ module lethe_aes_key
   assign take = offered & ~same;
   assign expand = state_q == StExpand;
 
-  // One step of the schedule. The registers of the round keys are a chain, whose head is the newest.
+  // A step of the schedule. The registers of the round keys are a chain, whose head is the newest.
   assign previous = constant_q == FirstConstant ? key_q : expanded_q[Rounds];
   assign rotated = {previous[103:96], previous[127:104]};
 

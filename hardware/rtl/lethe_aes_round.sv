@@ -1,4 +1,4 @@
-// One round of AES encryption: SubBytes, ShiftRows, MixColumns and AddRoundKey.
+// A round of AES encryption: SubBytes, ShiftRows, MixColumns and AddRoundKey.
 //
 // Interface: `block_i` is the state before the round, `block_o` the state after it, `round_key_i` the key of the round.
 // `Last` leaves MixColumns out, as the last round of AES does. Bytes lie as `lethe_aes_pkg` says.
