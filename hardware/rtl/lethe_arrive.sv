@@ -32,7 +32,7 @@ module lethe_arrive
 
   logic walking_q, is_header, ends_header, bucket_done, last, request_ready, passes, unused_right;
   logic [BeatBits-1:0] beat_q;
-  logic [HeaderBeats-1:0][Cfg.bus_bits-1:0] parts_q, header;
+  logic [HeaderBeats*Cfg.bus_bits-1:0] header;
   logic [Cfg.leaf_level:0] bucket;
   logic [level_bits(Cfg)-1:0] unused_level;
   logic [63:0] unused_count;
@@ -52,9 +52,15 @@ module lethe_arrive
   assign passes = r_valid_i && r_ready_o;
   assign bucket_done = passes && beat_q == BeatBits'(BucketBeats - 1);
 
-  always_comb begin
-    header = parts_q;
-    header[HeaderBeats-1] = r_data_i;
+  // The beats of a header before its last one, the first lowest.
+  if (HeaderBeats > 1) begin : gen_parts
+    logic [(HeaderBeats-1)*Cfg.bus_bits-1:0] parts_q;
+    assign header = {r_data_i, parts_q};
+    always_ff @(posedge clk_i) begin
+      if (passes && is_header) parts_q <= ((HeaderBeats-1)*Cfg.bus_bits)'(header >> Cfg.bus_bits);
+    end
+  end else begin : gen_whole
+    assign header = r_data_i;
   end
   assign header_valid_o = walking_q && r_valid_i && ends_header && request_ready;
   assign header_o = CipherBits'(header >> IvBits);
@@ -69,7 +75,7 @@ module lethe_arrive
   lethe_fifo #(.Width(64 + Cfg.leaf_level + 1), .Depth(4)) u_requests (
     .clk_i, .rst_ni,
     .valid_i(walking_q && r_valid_i && ends_header && header_ready_i), .ready_o(request_ready),
-    .data_i({header[0][IvBits-1:0], bucket}),
+    .data_i({header[IvBits-1:0], bucket}),
     .valid_o(request_valid), .ready_i(request_taken), .data_o({request_iv, request_bucket}), .free_o(unused_free)
   );
   lethe_bucket_masks #(.Cfg(Cfg)) u_masks (
@@ -86,13 +92,6 @@ module lethe_arrive
       if (!walking_q) walking_q <= valid_i;
       else if (bucket_done && last) walking_q <= 1'b0;
       if (passes) beat_q <= bucket_done ? '0 : beat_q + 1'b1;
-    end
-  end
-  always_ff @(posedge clk_i) begin
-    if (passes && is_header) begin
-      for (int unsigned nth = 0; nth < HeaderBeats; nth++) begin
-        if (beat_q == BeatBits'(nth)) parts_q[nth] <= r_data_i;
-      end
     end
   end
 

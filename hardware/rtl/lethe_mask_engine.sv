@@ -137,13 +137,13 @@ module lethe_mask_engine
       lane_pad = pad;
       lane_pad.chunk = pad.chunk + 30'(group) * 30'(Lanes) + 30'(lane);
     end
-    lethe_aes #(.StagesPerRound(1)) u_aes (
+    lethe_aes #(.StagesPerRound(2)) u_aes (
       .clk_i, .rst_ni, .round_keys_i,
       .valid_i(valid), .block_i(lane_pad), .valid_o(out_valid[lane]), .block_o(chunks[lane])
     );
   end
 
-  localparam int unsigned Latency = lethe_aes_pkg::lethe_aes_latency(1);
+  localparam int unsigned Latency = lethe_aes_pkg::lethe_aes_latency(2);
   tag_t [Latency-1:0] tags_q;
   always_ff @(posedge clk_i) tags_q <= {tags_q[Latency-2:0], tag_in};
   assign tag_out = tags_q[Latency-1];

@@ -41,6 +41,7 @@ package lethe_pkg;
   typedef struct packed {
     logic        evict;      // no access: the path is read and filled anew
     op_e         op;
+    logic        more;       // a put follows that belongs to it
     logic [31:0] block;
     logic [31:0] path;       // the leaf of the path
     logic [31:0] leaf;       // the leaf of the block from now on

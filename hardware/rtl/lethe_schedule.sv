@@ -69,6 +69,7 @@ module lethe_schedule
     job_o = '{
       evict: !is_request,
       op: is_request ? op_i : OpDummy,
+      more: is_request && more_i,
       block: block_i,
       path: is_request ? path_i : path,
       leaf: leaf_i,

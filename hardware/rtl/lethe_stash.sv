@@ -92,6 +92,7 @@ module lethe_stash
     Read,       // a beat of the block of interest is read
     Serve,      // it is answered and replaced
     Push,       // the block of interest goes on with its new leaf
+    Join,       // the put that belongs to it, before the path goes back
     Settle,     // the last blocks find their places
     GoBack      // a path that is filled anew may go back
   } state_e;
@@ -100,14 +101,15 @@ module lethe_stash
   job_t job_q;
   logic [Levels-1:0] on_chip_q;
   logic bank_q;
-  logic begin_job, begin_path, is_raw_access, is_whole, is_access, has_block;
+  logic begin_job, begin_path, join_job, joined_q, is_raw_access, is_whole, is_access, has_block;
 
   assign begin_job = state_q == Idle && valid_i;
   assign begin_path = begin_job && (job_i.evict || job_i.op != OpPut);
-  assign ready_o = state_q == Idle;
+  assign ready_o = state_q == Idle || state_q == Join;
+  assign join_job = state_q == Join && valid_i;
   assign is_access = !job_q.evict && job_q.op != OpPut;
   assign is_raw_access = Cfg.scheme == RawOram && is_access;
-  assign is_whole = job_q.evict || (Cfg.scheme == PathOram && is_access);
+  assign is_whole = job_q.evict || (Cfg.scheme == PathOram && (is_access || joined_q));
   assign has_block = !job_q.evict && job_q.op != OpDummy;
 
   // The list, and the block of interest on it.
@@ -151,7 +153,7 @@ module lethe_stash
   );
 
   // PushToLeaf takes from the list, then from the path, then the block of interest.
-  logic pushing, served, keep, out_valid, out_stuck, pipeline_idle;
+  logic pushing, served, keep, out_valid, out_stuck, unused_idle;
   item_t push_item, out_item;
   logic [LevelBits-1:0] out_level;
   logic [CountBits-1:0] out_place;
@@ -172,7 +174,7 @@ module lethe_stash
     .clear_i(begin_path), .path_i(job_q.path[LeafBits-1:0]),
     .valid_i(pushing), .keep_i(keep), .leaf_i(push_item.leaf), .data_i(push_item),
     .valid_o(out_valid), .stuck_o(out_stuck), .level_o(out_level), .place_o(out_place), .data_o(out_item),
-    .occupied_o(back_occupied_o), .idle_o(pipeline_idle)
+    .occupied_o(back_occupied_o), .idle_o(unused_idle)
   );
   assign append = out_valid && out_stuck;
   assign append_item = out_item;
@@ -260,6 +262,10 @@ module lethe_stash
   assign back_job_o = job_q;
   assign back_bank_o = bank_q;
 
+  // PushToLeaf gets as long for its last blocks whether there are any or not.
+  logic [1:0] settling_q;
+  always_ff @(posedge clk_i) settling_q <= state_q == Settle ? settling_q - 1'b1 : 2'd3;
+
   always_comb begin
     state_d = state_q;
     unique case (state_q)
@@ -270,18 +276,21 @@ module lethe_stash
       HandOver: if (back_ready_i) state_d = Read;
       Read:     if (reading) state_d = Serve;
       Serve:    if (serves) state_d = last_beat ? Push : Read;
-      Push:     if (free_valid) state_d = Settle;
-      Settle:   if (pipeline_idle) state_d = is_whole ? GoBack : Idle;
+      Push:     if (free_valid) state_d = Cfg.scheme == PathOram && job_q.more ? Join : Settle;
+      Join:     if (valid_i) state_d = Read;
+      Settle:   if (settling_q == '0) state_d = is_whole ? GoBack : Idle;
       GoBack:   if (back_ready_i) state_d = Idle;
       default:  state_d = Idle;
     endcase
   end
-  assign done_o = state_q != Idle && state_q != First && state_d == Idle;
+
+  assign done_o = (state_q != Idle && state_q != First && state_d == Idle) || join_job;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= First;
       bank_q <= 1'b0;
+      joined_q <= 1'b0;
       held_q <= 1'b0;
       unloaded_q <= 1'b0;
       asking_q <= 1'b0;
@@ -290,7 +299,9 @@ module lethe_stash
     end else begin
       state_q <= state_d;
       if (begin_path) bank_q <= !bank_q;
-      if (begin_job) held_q <= 1'b0;
+      if (begin_job) joined_q <= 1'b0;
+      else if (join_job) joined_q <= 1'b1;
+      if (begin_job || join_job) held_q <= 1'b0;
       else if (listed_hit || push_held) held_q <= 1'b1;
       if (begin_job) unloaded_q <= 1'b0;
       else if (unloaded) unloaded_q <= 1'b1;
@@ -305,6 +316,12 @@ module lethe_stash
     if (begin_job) begin
       job_q <= job_i;
       on_chip_q <= on_chip_i;
+    end else if (join_job) begin
+      // The path stays.
+      job_q.op <= job_i.op;
+      job_q.more <= 1'b0;
+      job_q.block <= job_i.block;
+      job_q.leaf <= job_i.leaf;
     end
     if (listed_hit) held_slot_q <= listed_item.slot;
     else if (push_held) held_slot_q <= free_slot;

@@ -69,7 +69,7 @@ module lethe_write_back
   localparam int unsigned PlaceBits = at_least_one($clog2(Z));
 
   // Addresses: a walk of their own, ahead of the beats.
-  logic addressing_q, beats_q, start, whole_q, address_done, address_last, right, burst_valid, burst_taken, burst_last;
+  logic addressing_q, beats_q, second_q, start, whole_q, address_done, address_last, right, burst_valid, burst_taken, burst_last;
   logic plan_free;
   logic [AddressBits-1:0] bucket_offset, offset;
   logic [7:0] burst_length;
@@ -79,7 +79,7 @@ module lethe_write_back
   job_t job_q;
   logic [Levels-1:0][CountBits-1:0] occupied_q;
 
-  assign ready_o = !addressing_q && !beats_q;
+  assign ready_o = !addressing_q && !beats_q && !second_q;
   assign start = valid_i && ready_o;
 
   lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
@@ -206,7 +206,7 @@ module lethe_write_back
   end
 
   // Second stage: the plaintext of the beat, which waits for its mask and for memory.
-  logic second_q, second_header_q, second_block_q, second_first_q, second_row_done_q, mask_valid;
+  logic second_header_q, second_block_q, second_first_q, second_row_done_q, mask_valid;
   logic [HeaderBits-1:0] header_q, row_mask;
   logic [Cfg.bus_bits-1:0] plain, mask;
 

@@ -28,17 +28,18 @@ const LINTED: [&[&str]; 6] = [
 pub fn test() -> Result<()> {
     let verilator = verilator()?;
     lint(&verilator)?;
+    run(command(python()).arg("hardware/formal/prove.py").stdout(std::process::Stdio::null()))?;
     cells(&verilator)?;
     run(cargo()
         .args(["test", "--package", "lethe-hardware", "--test", "all", "--", "--ignored"])
         .env("LETHE_VERILATOR", &verilator.root))
 }
 
-/// Prints cycles of the configurations beside the paper's.
+/// Prints cycles and area of the configurations beside the paper's.
 pub fn report() -> Result<()> {
     let verilator = verilator()?;
     run(cargo()
-        .args(["run", "--release", "--package", "lethe-hardware", "--example", "cycles"])
+        .args(["run", "--package", "lethe-hardware", "--example", "cycles"])
         .env("LETHE_VERILATOR", &verilator.root))?;
     run(command(python()).arg("hardware/synthesis/area.py"))
 }
@@ -53,6 +54,19 @@ impl Verilator {
         let mut verilator = command(self.root.join("bin/verilator"));
         verilator.env("VERILATOR_ROOT", &self.root).current_dir(HARDWARE);
         verilator
+    }
+
+    /// Makes the program `bench` of what was translated into a folder. The makefile of the Python package is not configured.
+    fn compiler(&self, folder: &Path) -> Result<Command> {
+        let include = self.root.join("include");
+        let mut compiler = command("c++");
+        compiler.current_dir(folder).args(["-std=c++20", "-fcoroutines", "-O0", "-o", "bench", "-I."]);
+        compiler.arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
+        compiler.args(["verilated.cpp", "verilated_threads.cpp", "verilated_timing.cpp"].map(|name| include.join(name)));
+        let made = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+        compiler.args(made.filter(|path| path.extension().is_some_and(|end| end == "cpp")));
+        compiler.arg("-lpthread");
+        Ok(compiler)
     }
 }
 
@@ -84,11 +98,12 @@ fn cells(verilator: &Verilator) -> Result<()> {
         let name = bench.file_stem().context("a bench has a name")?.to_string_lossy().into_owned();
         let folder = made.join(&name);
         fs::create_dir_all(&folder)?;
-        let mut build = verilator.command();
-        build.args(["--binary", "-Wall", "-Wno-fatal", "--timing", "--top-module", &name, "lint.vlt"]);
-        build.args(PACKAGES).args(["-y", "rtl", "--Mdir"]).arg(&folder);
-        run(build.arg(Path::new("tests").join(bench.file_name().context("a bench has a name")?)))?;
-        run(&mut command(folder.join(format!("V{name}"))))?;
+        let mut translate = verilator.command();
+        translate.args(["--cc", "--main", "--timing", "-Wall", "--output-split", "0", "--prefix", "Vbench"]);
+        translate.args(["--top-module", &name, "lint.vlt"]).args(PACKAGES).args(["-y", "rtl", "--Mdir"]).arg(&folder);
+        run(translate.arg(Path::new("tests").join(bench.file_name().context("a bench has a name")?)))?;
+        run(&mut verilator.compiler(&folder)?)?;
+        run(&mut command(folder.join("bench")))?;
         found += 1;
     }
     ensure!(found > 0, "no cell has a bench");

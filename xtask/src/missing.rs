@@ -19,7 +19,7 @@ const PROGRAMS: [(&str, &[&str], &[Step]); 12] = [
     ("qemu-system-riscv64", &["qemu-system-misc"], &[Step::Enclave]),
     (enclave::COMPILER, &COMPILER_PACKAGES, &[Step::Enclave]),
     ("sqlite3", &["sqlite3"], &[Step::Pager, Step::Enclave]),
-    ("make", &["make"], &[Step::Enclave, Step::Hardware]),
+    ("make", &["make"], &[Step::Enclave]),
     // What Verilator makes is C++.
     ("c++", &["g++"], &[Step::Hardware]),
     // Sources are packed with it.

@@ -14,8 +14,7 @@ const MEASURED: usize = 2000;
 const BEFORE: usize = 500;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut workshop = Workshop::new()?;
-    workshop.optimisation = 1;
+    let workshop = Workshop::new()?;
     println!("512 bits a cycle, 30 cycles to the first beat, L = 20, blocks of 64 bytes, without tags");
     println!("{:<34} {:>8} {:>8} {:>8}", "", "cycles", "floor", "paper");
     for (name, scheme, lanes, paper) in [

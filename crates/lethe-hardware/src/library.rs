@@ -47,7 +47,7 @@ pub struct Workshop {
     verilator: PathBuf,
     hardware: PathBuf,
     made: PathBuf,
-    /// Level of the C++ compiler: 0 builds soonest, 2 runs fastest.
+    /// Level of the C++ compiler: 0 builds soonest, 2 runs fastest. 1 is good for a few thousand requests.
     pub optimisation: u32,
 }
 
@@ -64,7 +64,7 @@ impl Workshop {
             verilator: verilator.into(),
             hardware: root.join("hardware"),
             made: target.join("hardware"),
-            optimisation: 0,
+            optimisation: 1,
         })
     }
 
@@ -86,7 +86,7 @@ impl Workshop {
             return Ok(library);
         }
         // Side by side, another test may be building the same.
-        let folder = self.made.join(format!("{name}-{}-{:?}", std::process::id(), std::thread::current().id()));
+        let folder = self.made.join(format!("{name}-{}", unique()));
         self.build(&sources, configuration, &folder)?;
         let built = folder.join("bench.so");
         fs::rename(&built, &library).map_err(|source| LibraryError::File { path: built, source })?;
@@ -143,13 +143,9 @@ impl Workshop {
         verilator.args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".sv")));
         tool("Verilator", &mut verilator)?;
 
-        let include = self.verilator.join("include");
-        let mut compiler = Command::new("c++");
-        compiler.current_dir(folder).args(["-shared", "-fPIC", "-std=c++17", "-o", "bench.so"]);
-        compiler.arg(format!("-O{}", self.optimisation));
-        compiler.arg("-Imade").arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
-        compiler.arg("lethe_bench.cpp");
-        compiler.args(["verilated.cpp", "verilated_threads.cpp"].map(|name| include.join(name)));
+        let mut compiler = self.compiler(folder);
+        compiler.arg(format!("-O{}", self.optimisation)).args(["-shared", "-Imade", "-o", "bench.so"]);
+        compiler.arg("lethe_bench.cpp").args(self.runtime()?);
         let made = folder.join("made");
         let generated = fs::read_dir(&made).map_err(file(&made))?;
         let generated = generated.filter_map(|entry| Some(entry.ok()?.path()));
@@ -157,6 +153,39 @@ impl Workshop {
         compiler.arg("-lpthread");
         tool("the C++ compiler", &mut compiler)
     }
+
+    /// The compiled runtime of Verilator, which all libraries have in them.
+    fn runtime(&self) -> Result<Vec<PathBuf>, LibraryError> {
+        let mut objects = Vec::new();
+        for name in ["verilated", "verilated_threads"] {
+            let object = self.made.join(name).with_extension("o");
+            if !object.exists() {
+                let building = self.made.join(format!("{name}-{}", unique()));
+                let mut compiler = self.compiler(&self.made);
+                compiler.args(["-O2", "-c", "-o"]).arg(&building);
+                compiler.arg(self.verilator.join("include").join(name).with_extension("cpp"));
+                tool("the C++ compiler", &mut compiler)?;
+                fs::rename(&building, &object)
+                    .map_err(|source| LibraryError::File { path: building, source })?;
+            }
+            objects.push(object);
+        }
+        Ok(objects)
+    }
+
+    /// A compiler of C++ that finds what Verilator brings.
+    fn compiler(&self, folder: &Path) -> Command {
+        let include = self.verilator.join("include");
+        let mut compiler = Command::new("c++");
+        compiler.current_dir(folder).args(["-fPIC", "-std=c++17"]);
+        compiler.arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
+        compiler
+    }
+}
+
+/// A name that no other thread of any process has.
+fn unique() -> String {
+    format!("{}-{:?}", std::process::id(), std::thread::current().id())
 }
 
 /// Runs a tool; what it printed tells why it failed.
