@@ -39,6 +39,7 @@ pub struct Report {
 /// [`ProcessorError`].
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ProcessorError> {
     options.check()?;
+    let options = &options.clone().each_once();
     let parts = options.parts();
     let mut report = Report { rows: Vec::new(), sections: Vec::new() };
     // A name that is mistyped, or a tree without room, ends a run before it begins.

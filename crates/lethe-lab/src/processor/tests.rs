@@ -165,3 +165,25 @@ fn a_name_that_is_unknown_is_refused_with_those_that_there_are() {
     let said = run(&options(&["chess"], &[]), &Silent).err().unwrap().to_string();
     assert!(said.contains("program chess is unknown: choose cc1"), "{said}");
 }
+
+#[test]
+fn what_is_named_twice_runs_once_in_the_order_of_its_first_mention() {
+    use lethe_controller::pace::Pace;
+    let paces = [Pace::Idle(250), Pace::Free, Pace::Idle(250)];
+    let twice = Options {
+        parts: vec![Part::Figures; 2],
+        paces: paces.into(),
+        ..options(&["zipf", "zipf"], &["llc-d", "baseline", "llc-d"])
+    };
+    let report = run(&twice, &Silent).unwrap();
+    let mut runs: Vec<(&str, &str)> =
+        report.rows().iter().map(|row| (row.scheme.as_str(), row.pace.as_str())).collect();
+    runs.sort_unstable();
+    assert_eq!(
+        runs,
+        [("baseline", "free"), ("baseline", "idle:250"), ("llc-d", "free"), ("llc-d", "idle:250")]
+    );
+    let once = twice.each_once();
+    assert_eq!(once.schemes, ["llc-d", "baseline"]);
+    assert_eq!(once.paces, paces[..2]);
+}

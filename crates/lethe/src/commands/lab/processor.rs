@@ -155,14 +155,15 @@ impl Arguments {
         for given in &self.set {
             options.set(given).map_err(|why| misused(format!("--set {why}")))?;
         }
-        match unused::refusal(&options.parts(), &self.given()) {
+        let options = options.each_once();
+        match unused::refusal(&options.parts(), &self.given(&options)) {
             Some(why) => Err(misused(why).into()),
             None => Ok(options),
         }
     }
 
     /// The flags of this command line that not every part uses.
-    fn given(&self) -> Vec<Given> {
+    fn given(&self, options: &Options) -> Vec<Given> {
         const FIGURES: &[Part] = &[Part::Figures];
         const BUT_FILLING: &[Part] = &[Part::Figures, Part::Scaling];
         let flag =
@@ -173,7 +174,7 @@ impl Arguments {
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
             flag("--csv", self.csv.is_some(), FIGURES),
             flag("--pace", !self.pace.is_empty(), BUT_FILLING),
-            flag("more than one rate of --pace", self.pace.len() > 1, FIGURES),
+            flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, FIGURES),
         ];
         // The search finds the sizes, for a machine without a small tree.
         let is_of_figures =
