@@ -5,6 +5,7 @@
 //! same digits on every machine.
 
 mod advice;
+mod bytes;
 mod csv;
 mod error;
 mod figures;

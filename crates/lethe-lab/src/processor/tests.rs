@@ -153,6 +153,7 @@ fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher
     let table = fs::read_to_string(folder.path().join("figure-16.csv")).unwrap();
     let levels: Vec<&str> = table.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(levels, ["12", "13", "14"]);
+    assert!(table.lines().skip(1).all(|line| line.split(',').nth(1) == Some("312 KiB")), "{table}");
 }
 
 #[test]
