@@ -227,7 +227,7 @@ impl Configuration {
     ///
     /// # Errors
     /// [`CacheShape`].
-    pub(crate) fn cache(&self) -> Result<Cache, CacheShape> {
+    pub fn cache(&self) -> Result<Cache, CacheShape> {
         let (bytes, ways) = (self.cache_bytes, self.cache_ways);
         Cache::new(bytes / self.block_lines, ways).map_err(|_| CacheShape { bytes, ways })
     }

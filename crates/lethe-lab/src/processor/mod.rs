@@ -59,7 +59,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Process
         };
         match part {
             Part::Figures => {
-                found(programs::section(&programs));
+                found(programs::section(options, &programs));
                 report.rows = runs::all(options, &programs, &configurations, progress)?;
                 figures::sections(options, &report.rows).into_iter().for_each(&mut found);
             }

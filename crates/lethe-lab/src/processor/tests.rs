@@ -188,3 +188,22 @@ fn what_is_named_twice_runs_once_in_the_order_of_its_first_mention() {
     assert_eq!(once.schemes, ["llc-d", "baseline"]);
     assert_eq!(once.paces, paces[..2]);
 }
+
+#[test]
+fn the_table_of_programs_counts_the_misses_of_the_last_level_cache_that_the_runs_have() {
+    let mut options = options(&["bzip2", "zipf"], &["baseline"]);
+    options.set("llc=65536").unwrap();
+    options.set("block=256").unwrap();
+    let report = run(&options, &Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("a last-level cache of 64 KiB with lines of 256 B in"));
+    let table = fs::read_to_string(folder.path().join("programs.csv")).unwrap();
+    for (line, row) in table.lines().skip(1).zip(report.rows()) {
+        let processor = row.outcome.processor;
+        let kilo = |count: u64| format!("{:.2}", 1000.0 * count as f64 / processor.instructions as f64);
+        let counted = [processor.loads, processor.stores, processor.written_back].map(kilo).join(",");
+        assert!(line.starts_with(&row.program) && line.ends_with(&counted), "{line}: {counted}");
+    }
+}
