@@ -97,6 +97,7 @@ fn one(
         scheme: scheme.clone(),
         pace: pace_name(configuration.pace),
         path_blocks: *path_blocks,
+        top_levels: configuration.oram.top_levels,
         outcome,
         stash_blocks: machine.stash_blocks(),
     })

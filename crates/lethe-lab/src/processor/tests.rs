@@ -207,3 +207,18 @@ fn the_table_of_programs_counts_the_misses_of_the_last_level_cache_that_the_runs
         assert!(line.starts_with(&row.program) && line.ends_with(&counted), "{line}: {counted}");
     }
 }
+
+#[test]
+fn requests_are_found_in_the_top_of_the_tree_that_runs_and_not_of_the_paper_s() {
+    let mut options = options(&["zipf"], &["sound-baseline"]);
+    options.set("top=6").unwrap();
+    options.set("llc=4096").unwrap();
+    let report = run(&options, &Silent).unwrap();
+    let row = &report.rows()[0];
+    let counts = row.counts();
+    let (on_top, below) = counts.found.split_at(6);
+    let on_top = counts.stash_hits + counts.found_in_stash + on_top.iter().sum::<u64>();
+    let all = on_top + counts.fresh + below.iter().sum::<u64>();
+    assert!(below[..4].iter().sum::<u64>() > 0, "levels 6 to 9 have none");
+    assert_eq!(row.top_share(), on_top as f64 / all as f64);
+}
