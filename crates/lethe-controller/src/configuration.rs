@@ -1,6 +1,6 @@
 //! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
 
-use crate::configuration_error::{ConfigurationError, MOST_CYCLES};
+use crate::configuration_error::{ConfigurationError, MOST_REST};
 use crate::early_write_back::EarlyLine;
 use crate::oram_configuration::OramConfiguration;
 use crate::pace::Pace;
@@ -206,8 +206,11 @@ impl Configuration {
             let (first, last) = (*first, *last);
             return Err(ConfigurationError::SizedLevels { first, last, top, leaf_level });
         }
-        if let Some(cycles) = self.pace.cycles().filter(|cycles| *cycles > MOST_CYCLES) {
-            return Err(ConfigurationError::TooSlow { cycles });
+        if self.pace == Pace::Instructions(0) {
+            return Err(ConfigurationError::NoInstructions);
+        }
+        if let Some((rest, unit)) = self.pace.rest().filter(|(rest, _)| *rest > MOST_REST) {
+            return Err(ConfigurationError::TooSlow { rest, unit });
         }
         if let Pace::FromStart(cycles) = self.pace {
             let needed = self.bus_cycles()?;

@@ -76,6 +76,9 @@ pub(super) fn advice(error: &ConfigurationError) -> String {
             format!("block={}: choose a power of two, 64 to 4096", 64 * lines)
         }
         ConfigurationError::TooSlow { .. } => error.to_string(),
+        ConfigurationError::NoInstructions => {
+            format!("{error}, such as --pace instructions:1000")
+        }
     }
 }
 

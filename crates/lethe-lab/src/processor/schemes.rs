@@ -239,6 +239,14 @@ mod tests {
         assert!(said(named("oram")).contains("scheme oram is unknown: choose baseline"));
         let mut tight = Options { paces: vec![Pace::FromStart(100)], ..named("baseline") };
         assert!(said(tight.clone()).contains("too fast"));
+        for (pace, why) in [
+            (Pace::Instructions(0), "a T of 0 instructions lets the processor fetch none"),
+            (Pace::Instructions(10_000_001), "a T of 10000001 instructions is too long"),
+            (Pace::Idle(10_000_001), "a T of 10000001 cycles is too long"),
+        ] {
+            tight.paces = vec![pace];
+            assert!(said(tight.clone()).contains(why), "{}", said(tight));
+        }
         tight.paces = vec![Pace::Free];
         assert!(said(Options { schemes: vec!["ir-dwb".into()], ..tight.clone() }).contains("choose a rate"));
         let mut small = Options { paces: vec![Pace::Free], ..named("rho") };
