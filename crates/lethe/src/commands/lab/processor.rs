@@ -5,7 +5,7 @@ mod unused;
 
 use super::folder;
 use super::held::Held;
-use super::output::Output;
+use super::output;
 use super::shown::Shown;
 use crate::commands::misused::misused;
 use crate::runtime::exit::Exit;
@@ -194,10 +194,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
             misused("--csv and --out are one path: give the file and the folder names of their own").into()
         );
     }
-    let csv = arguments.csv.as_ref().map(|path| {
-        Output::open(path).with_context(|| format!("--csv {} cannot be written", path.display()))
-    });
-    let csv = csv.transpose()?;
+    let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.out.as_ref().map(|path| folder::open("--out", path)).transpose()?;
     let report = processor::run(&options, &Shown::begin()).map_err(named)?;
     // Files are there as a whole, or not at all.
