@@ -105,5 +105,6 @@ fn one(
 
 fn impossible(named: &Named, source: ConfigurationError) -> ProcessorError {
     let (scheme, pace) = (named.scheme.clone(), pace_name(named.configuration.pace));
-    ProcessorError::Configuration { scheme, pace, source: Box::new(source) }
+    let tree = named.configuration.oram.scheme;
+    ProcessorError::Configuration { scheme, pace, tree, source: Box::new(source) }
 }

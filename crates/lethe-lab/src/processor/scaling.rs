@@ -143,10 +143,10 @@ fn draw(oram: &OramConfiguration, seed: u64) -> Result<FilledTree, Configuration
 }
 
 fn failed(base: &Configuration, source: SearchError) -> ProcessorError {
-    let (scheme, pace) = ("baseline".to_owned(), pace_name(base.pace));
+    let (scheme, pace, tree) = ("baseline".to_owned(), pace_name(base.pace), base.oram.scheme);
     match source {
         SearchError::Configuration(source) => {
-            ProcessorError::Configuration { scheme, pace, source: Box::new(source) }
+            ProcessorError::Configuration { scheme, pace, tree, source: Box::new(source) }
         }
         SearchError::Run(source) => {
             ProcessorError::Run { program: "rand".to_owned(), scheme, source: Box::new(source) }
