@@ -1,12 +1,12 @@
 //! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
 
-use crate::configuration_error::{ConfigurationError, MOST_CYCLES};
+use crate::configuration_error::{ConfigurationError, MOST_REST};
 use crate::early_write_back::EarlyLine;
 use crate::oram_configuration::OramConfiguration;
 use crate::pace::Pace;
 use crate::small_tree::SmallTreeConfiguration;
 use crate::tree_scheme::TreeScheme;
-use lethe_core::schemes::freecursive::TrustedHits;
+use lethe_core::schemes::freecursive::{BackendParameters, TrustedHits};
 use lethe_dram::Specification;
 use lethe_processor::cache::{Cache, CacheShape};
 use lethe_processor::processor::Shape;
@@ -179,7 +179,7 @@ impl Configuration {
     /// # Errors
     /// [`ConfigurationError`].
     pub fn check(&self) -> Result<(), ConfigurationError> {
-        self.oram.parameters()?;
+        let tree = self.oram.parameters()?.tree;
         let lines = self.block_lines;
         if !lines.is_power_of_two() || lines > 64 {
             return Err(ConfigurationError::BlockLines { lines });
@@ -206,11 +206,14 @@ impl Configuration {
             let (first, last) = (*first, *last);
             return Err(ConfigurationError::SizedLevels { first, last, top, leaf_level });
         }
-        if let Some(cycles) = self.pace.cycles().filter(|cycles| *cycles > MOST_CYCLES) {
-            return Err(ConfigurationError::TooSlow { cycles });
+        if self.pace == Pace::Instructions(0) {
+            return Err(ConfigurationError::NoInstructions);
+        }
+        if let Some((rest, unit)) = self.pace.rest().filter(|(rest, _)| *rest > MOST_REST) {
+            return Err(ConfigurationError::TooSlow { rest, unit });
         }
         if let Pace::FromStart(cycles) = self.pace {
-            let needed = self.bus_cycles()?;
+            let needed = self.bus_cycles(&tree)?;
             if cycles < needed {
                 return Err(ConfigurationError::TooFast { cycles, needed });
             }
@@ -227,7 +230,7 @@ impl Configuration {
     ///
     /// # Errors
     /// [`CacheShape`].
-    pub(crate) fn cache(&self) -> Result<Cache, CacheShape> {
+    pub fn cache(&self) -> Result<Cache, CacheShape> {
         let (bytes, ways) = (self.cache_bytes, self.cache_ways);
         Cache::new(bytes / self.block_lines, ways).map_err(|_| CacheShape { bytes, ways })
     }
@@ -242,7 +245,7 @@ impl Configuration {
 
     /// The slots of a bucket of the main tree by level, in lines of memory.
     pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
-        Ok(self.in_lines(self.oram.slots()?))
+        Ok(self.in_lines(self.oram.slots(&self.oram.parameters()?.tree)))
     }
 
     /// Slots by level, as lines of memory.
@@ -251,11 +254,12 @@ impl Configuration {
     }
 
     /// Cycles for which the data bus is busy with a longest path that is read and written.
-    fn bus_cycles(&self) -> Result<u64, ConfigurationError> {
+    fn bus_cycles(&self, tree: &BackendParameters) -> Result<u64, ConfigurationError> {
         let small =
             self.small_tree.as_ref().map(SmallTreeConfiguration::slots).transpose()?.unwrap_or_default();
         let small = 2 * blocks(&self.in_lines(small));
-        let moved = (self.oram.read_by_eviction()? * self.block_lines + self.path_blocks()?).max(small);
+        let written = blocks(&self.in_lines(self.oram.slots(tree)));
+        let moved = (self.oram.read_by_eviction(tree) * self.block_lines + written).max(small);
         let channels = u64::from(self.memory.geometry.channels);
         Ok(moved.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
     }

@@ -6,8 +6,8 @@ use lethe_core::schemes::path::PathParametersError;
 use lethe_dram::DramError;
 use lethe_processor::cache::CacheShape;
 
-/// The longest T, in cycles: three milliseconds.
-pub(crate) const MOST_CYCLES: u64 = 10_000_000;
+/// The longest T, in cycles or instructions: three milliseconds in cycles.
+pub(crate) const MOST_REST: u64 = 10_000_000;
 
 /// The reason why there is no such machine.
 #[derive(Debug, thiserror::Error)]
@@ -43,11 +43,16 @@ pub enum ConfigurationError {
         needed: u64,
     },
     /// Paths would hardly ever begin.
-    #[error("a T of {cycles} cycles is too long: choose at most {MOST_CYCLES}")]
+    #[error("a T of {rest} {unit} is too long: choose at most {MOST_REST}")]
     TooSlow {
         /// T.
-        cycles: u64,
+        rest: u64,
+        /// Its unit, in words.
+        unit: &'static str,
     },
+    /// Dummies would come without end.
+    #[error("a T of 0 instructions lets the processor fetch none between two dummies: choose 1 or more")]
+    NoInstructions,
     /// Sizes are given for levels that are not in memory.
     #[error(
         "levels {first} to {last} are no levels in memory: choose some of {top} to {leaf_level}, the higher number last"

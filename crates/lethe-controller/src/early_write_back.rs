@@ -24,8 +24,8 @@ pub enum EarlyLine {
     /// The line of a set that goes next, if it is dirty: the paper's `Ptr`.
     #[default]
     GoesNext,
-    /// The line of the cache that was written last, if it is there and dirty: the authors' code. Under delayed remapping the
-    /// choice is the paper's.
+    /// The line of the cache that was written last, or another dirty one if that is gone or clean: the authors' code. It has no stages:
+    /// a line whose position is not at hand is left, and the dummy stays one. Under delayed remapping the choice is the paper's.
     WrittenLast,
 }
 
@@ -48,10 +48,20 @@ impl EarlyWriteBack {
         EarlyWriteBack { choice, ahead, ..Self::default() }
     }
 
-    /// The line that a dummy at this cycle works for. Sets are searched in turn.
-    pub(crate) fn line(&mut self, cache: &Cache, now: Cycle, random: &mut impl RngCore) -> Option<Line> {
+    /// The line that a dummy at this cycle works for. Sets are searched in turn. `is_at_hand` tells whether the position of a line is.
+    pub(crate) fn line(
+        &mut self,
+        cache: &Cache,
+        now: Cycle,
+        random: &mut impl RngCore,
+        is_at_hand: impl Fn(Line) -> bool,
+    ) -> Option<Line> {
         if self.choice == EarlyLine::WrittenLast && self.ahead.is_none() {
-            return cache.last_written();
+            let Some(last) = cache.last_written() else {
+                let mut dirty = cache.lines().filter(|(_, is_dirty)| *is_dirty).map(|(line, _)| line);
+                return dirty.find(|line| is_at_hand(*line));
+            };
+            return is_at_hand(last).then_some(last);
         }
         if let Some((set, line)) = self.pointer {
             if self.candidate(cache, set) == Some(line) {
@@ -123,7 +133,8 @@ mod tests {
     fn it_points_to_a_dirty_line_that_goes_next_until_it_is_written_used_or_gone() {
         let (mut cache, mut early) = (cache(), EarlyWriteBack::default());
         let mut random = ChaCha8Rng::seed_from_u64(1);
-        let mut line = |cache: &Cache, early: &mut EarlyWriteBack| early.line(cache, Cycle(0), &mut random);
+        let mut line =
+            |cache: &Cache, early: &mut EarlyWriteBack| early.line(cache, Cycle(0), &mut random, |_| true);
         for (at, writes) in [(2, true), (6, false), (3, true), (7, false)] {
             cache.access(Line(at), writes);
         }
@@ -146,23 +157,41 @@ mod tests {
         };
         let mut early = EarlyWriteBack::new(&cache, true, EarlyLine::GoesNext);
         let mut random = ChaCha8Rng::seed_from_u64(1);
-        assert_eq!(early.line(&cache, Cycle(0), &mut random), Some(Line(2)));
+        let mut line =
+            |early: &mut EarlyWriteBack, now| early.line(&cache, Cycle(now), &mut random, |_| true);
+        assert_eq!(line(&mut early, 0), Some(Line(2)));
         early.remapped(Leaf(9));
-        assert_eq!(early.line(&cache, Cycle(0), &mut random), None, "no other set has two lines");
+        assert_eq!(line(&mut early, 0), None, "no other set has two lines");
         assert_eq!([2, 6].map(|line| early.leaf(&cache, Line(line))), [Some(Leaf(9)), None]);
         early.forget(&cache, Line(2));
         assert_eq!(early.leaf(&cache, Line(2)), None);
-        assert_eq!(early.line(&cache, Cycle(1000), &mut random), Some(Line(2)));
+        assert_eq!(line(&mut early, 1000), Some(Line(2)));
+    }
+
+    #[test]
+    fn the_line_that_was_written_last_is_taken_if_its_position_is_at_hand_and_another_if_it_is_clean() {
+        let mut cache = cache();
+        cache.access(Line(2), true);
+        cache.access(Line(3), true);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut line = |cache: &Cache, at_hand: &[u64]| {
+            let mut early = EarlyWriteBack::new(cache, false, EarlyLine::WrittenLast);
+            early.line(cache, Cycle(0), &mut random, |line| at_hand.contains(&line.0))
+        };
+        assert_eq!([line(&cache, &[2, 3]), line(&cache, &[2])], [Some(Line(3)), None]);
+        cache.clean(Line(3));
+        assert_eq!([line(&cache, &[2, 3]), line(&cache, &[3])], [Some(Line(2)), None]);
     }
 
     #[test]
     fn after_a_search_in_vain_it_rests() {
         let (mut cache, mut early) = (cache(), EarlyWriteBack::default());
         let mut random = ChaCha8Rng::seed_from_u64(1);
-        assert_eq!(early.line(&cache, Cycle(5), &mut random), None);
+        let mut line = |cache: &Cache, now| early.line(cache, Cycle(now), &mut random, |_| true);
+        assert_eq!(line(&cache, 5), None);
         cache.access(Line(0), true);
         cache.access(Line(4), false);
-        assert_eq!(early.line(&cache, Cycle(1004), &mut random), None);
-        assert_eq!(early.line(&cache, Cycle(1005), &mut random), Some(Line(0)));
+        assert_eq!(line(&cache, 1004), None);
+        assert_eq!(line(&cache, 1005), Some(Line(0)));
     }
 }

@@ -162,9 +162,9 @@ impl OramConfiguration {
         tree(self).is_some_and(|one| tree(other).is_some_and(|other| one == other))
     }
 
-    /// Slots of a bucket by level that may hold blocks.
-    pub(crate) fn blocks(&self) -> Result<Vec<u32>, ConfigurationError> {
-        Ok(match self.parameters()?.tree {
+    /// Slots of a bucket by level that may hold blocks, in its tree.
+    pub(crate) fn blocks(&self, tree: &BackendParameters) -> Vec<u32> {
+        match tree {
             BackendParameters::Path { buckets, .. } => buckets.blocks().to_vec(),
             BackendParameters::Raw(raw) => vec![raw.blocks_per_bucket; self.levels as usize],
             BackendParameters::Ring(ring) => {
@@ -172,26 +172,25 @@ impl OramConfiguration {
                 slots[self.levels as usize - 1] = ring.leaf.slots;
                 slots
             }
-        })
+        }
     }
 
     /// The most slots that an eviction reads of a path: Z of each bucket of Ring ORAM, with its metadata, and all of the others'.
-    pub(crate) fn read_by_eviction(&self) -> Result<u64, ConfigurationError> {
-        let slots = self.slots()?;
-        let BackendParameters::Ring(ring) = self.parameters()?.tree else {
-            return Ok(slots.iter().map(|slots| u64::from(*slots)).sum());
+    pub(crate) fn read_by_eviction(&self, tree: &BackendParameters) -> u64 {
+        let BackendParameters::Ring(ring) = tree else {
+            return self.slots(tree).iter().map(|slots| u64::from(*slots)).sum();
         };
         let metadata = u64::from(self.scheme.has_headers_in_memory());
         let inner = u64::from(ring.leaf_level.0 - ring.top.0);
-        Ok(inner * (u64::from(ring.inner.blocks) + metadata) + u64::from(ring.leaf.blocks) + metadata)
+        inner * (u64::from(ring.inner.blocks) + metadata) + u64::from(ring.leaf.blocks) + metadata
     }
 
     /// The slots of a bucket in memory by level, 0 for the levels on the trusted side.
-    pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
-        let mut slots = self.blocks()?;
+    pub(crate) fn slots(&self, tree: &BackendParameters) -> Vec<u32> {
+        let mut slots = self.blocks(tree);
         let headers = u32::from(self.scheme.has_headers_in_memory());
         slots.iter_mut().for_each(|slots| *slots += headers);
         slots[..self.top_levels as usize].fill(0);
-        Ok(slots)
+        slots
     }
 }

@@ -27,14 +27,12 @@ pub(crate) struct Last {
 }
 
 impl Pace {
-    /// T, in cycles or instructions.
-    pub(crate) fn cycles(self) -> Option<u64> {
+    /// T, and its unit in words.
+    pub(crate) fn rest(self) -> Option<(u64, &'static str)> {
         match self {
             Pace::Free => None,
-            Pace::FromStart(cycles)
-            | Pace::FromEnd(cycles)
-            | Pace::Idle(cycles)
-            | Pace::Instructions(cycles) => Some(cycles),
+            Pace::FromStart(cycles) | Pace::FromEnd(cycles) | Pace::Idle(cycles) => Some((cycles, "cycles")),
+            Pace::Instructions(instructions) => Some((instructions, "instructions")),
         }
     }
 

@@ -88,8 +88,14 @@ pub(crate) trait PathSide {
         with_tree!(self.tree(), tree => tree.owed() > 0)
     }
 
-    /// Does an eviction: a path that is written back at once.
+    /// Evictions of a Ring ORAM's paths so far, of which its reshuffles are none; `None` for another scheme.
+    fn ring_evictions(&self) -> Option<u64> {
+        if let AnyTree::Main(Backend::Ring(ring)) = self.tree() { Some(ring.evictions()) } else { None }
+    }
+
+    /// Does an eviction: a path that is written back at once, or a reshuffle that comes before it.
     fn evict(&self) -> Result<Step, Failure> {
+        let evictions = self.ring_evictions();
         let is_emergency = with_tree!(self.tree(), tree => {
             let before = tree.emergencies();
             now(tree.idle())?;
@@ -97,7 +103,7 @@ pub(crate) trait PathSide {
         });
         Ok(self.path(match is_emergency {
             true => PathKind::Background,
-            false if self.store().is_reshuffle() => PathKind::Reshuffle,
+            false if evictions.is_some() && self.ring_evictions() == evictions => PathKind::Reshuffle,
             false => PathKind::Eviction,
         }))
     }

@@ -16,7 +16,7 @@ use crate::tree_scheme::TreeScheme;
 use lethe_core::words::{BlockId, Leaf};
 use lethe_processor::processor::{Next, Processor, Reason, Request};
 use lethe_processor::trace::Miss;
-use lethe_processor::units::Cycle;
+use lethe_processor::units::{Cycle, Line};
 use std::collections::VecDeque;
 
 /// The outcome of waiting for a request.
@@ -98,9 +98,14 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
 
     /// The cycle of a dummy in a machine whose early work does not wait for it.
     fn early_fault(&mut self, start: Cycle, dummy: Option<Cycle>) -> Option<Cycle> {
-        let State { random, last, .. } = &mut *self.machine;
-        let line = self.early.as_mut()?.line(self.processor.cache(), start, random);
-        if line.is_some() { Some(last.end) } else { dummy }
+        if self.early_line(start).is_some() { Some(self.machine.last.end) } else { dummy }
+    }
+
+    /// The line that a dummy at this cycle works for.
+    fn early_line(&mut self, now: Cycle) -> Option<Line> {
+        let State { memory, random, .. } = &mut *self.machine;
+        let is_at_hand = |line: Line| memory.main.oram.is_at_hand(BlockId(line.0));
+        self.early.as_mut()?.line(self.processor.cache(), now, random, is_at_hand)
     }
 
     /// Takes the requests in that are made before a cycle. Returns the end of the program, if it has come.
@@ -232,10 +237,9 @@ impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
 
     /// Does a step for the line that goes next from the cache; `None` if there is none, or it needed no path.
     fn early_step(&mut self, now: Cycle) -> Result<Option<Step>, RunError> {
-        let State { memory, random, configuration, .. } = &mut *self.machine;
-        let Some(early) = &mut self.early else { return Ok(None) };
-        let memory = &mut memory.main;
-        while let Some(line) = early.line(self.processor.cache(), now, random) {
+        while let Some(line) = self.early_line(now) {
+            let State { memory, configuration, .. } = &mut *self.machine;
+            let (Some(early), memory) = (&mut self.early, &mut memory.main) else { return Ok(None) };
             let step = if configuration.delayed_remapping {
                 // The block of a line that a request waits for may still be in the tree.
                 if self.queue.iter().any(|request| request.line == line) {

@@ -317,8 +317,18 @@ fn the_line_that_was_written_last_is_written_back_in_the_place_of_a_dummy() {
     let mut configuration = configuration(Scheme::IrDwb, Pace::FromEnd(500));
     configuration.early_line = EarlyLine::WrittenLast;
     let counts = machine(&configuration).run(program(Program::Writes, 50, 1), 0, |_| ()).unwrap().counts;
-    // Each store has its line written long before the next comes.
+    // Each store has its line written long before the next comes, by one path.
     assert!((45..=50).contains(&counts.early_lines), "{counts:?}");
+    assert!(counts.early <= counts.early_lines, "a path that wrote no line: {counts:?}");
+    // A load after each store leaves no position at hand but its own.
+    configuration.oram.look_aside = 1;
+    let miss = |nth: u64| {
+        let (instructions, kind, first) =
+            if nth.is_multiple_of(2) { (30_000, Kind::Store, 0) } else { (0, Kind::Load, 4096) };
+        Miss { instructions, kind, line: Line((first + nth * 512) % (2 << LEVELS)) }
+    };
+    let counts = machine(&configuration).run((0..20).map(miss), 0, |_| ()).unwrap().counts;
+    assert!(counts.early == 0 && counts.dummy > 20, "{counts:?}");
 }
 
 #[test]

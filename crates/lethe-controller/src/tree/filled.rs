@@ -42,7 +42,7 @@ impl FilledTree {
         }
         let space = parameters.address_space();
         let top = oram.top_levels;
-        let mut slots = Slots::new(Level(top), &oram.blocks()?[top as usize..]);
+        let mut slots = Slots::new(Level(top), &oram.blocks(&parameters.tree)[top as usize..]);
         let mut random = ChaCha8Rng::seed_from_u64(!seed);
         let SteadyState { positions, trusted } = match contents {
             Contents::Empty => {

@@ -106,11 +106,6 @@ impl TreeStore {
         self.0.numbers.by_slot.then(|| self.0.moved.take())
     }
 
-    /// Tells whether a single bucket of a Ring ORAM was written since what it moved was last taken.
-    pub(crate) fn is_reshuffle(&self) -> bool {
-        self.0.numbers.by_slot && self.0.moved.borrow().written.len() == 1
-    }
-
     /// Returns what was shown since it was last taken.
     pub fn shown(&self) -> Shown {
         self.0.shown.get()

@@ -2,11 +2,13 @@
 
 use lethe_controller::configuration_error::ConfigurationError;
 use lethe_controller::small_tree::SmallTreeError;
+use lethe_controller::tree_scheme::TreeScheme;
 use lethe_core::range::OutOfRange;
 use lethe_core::schemes::freecursive::FreecursiveParametersError;
 use lethe_core::schemes::path::PathParametersError;
 use lethe_core::schemes::raw::RawParametersError;
 use lethe_core::schemes::rho::SmallTreeParametersError;
+use lethe_core::schemes::ring::RingParametersError;
 
 /// Names of the core's parameters, and the options that set them.
 type Names = [(&'static str, &'static str)];
@@ -21,6 +23,8 @@ const MAIN: &Names = &[
     ("stash_bound", "stash"),
     ("blocks_per_bucket", "bucket"),
     ("eviction_rate", "eviction-rate"),
+    ("levels of the tree top", "top"),
+    ("ways of the tree top", "top-ways"),
 ];
 
 /// Those of the small tree.
@@ -31,18 +35,34 @@ const SMALL: &Names = &[
     ("leaf_level", "rho-levels less one"),
     ("blocks_per_bucket", "rho-z"),
     ("blocks of a level", "rho-z"),
+    ("levels of the tree top", "rho-top"),
 ];
 
-/// The sentence that says which option is impossible, and what to choose.
-pub(super) fn advice(error: &ConfigurationError) -> String {
+/// The most blocks of a bucket that can be set.
+const MOST_BLOCKS: u32 = 64;
+
+/// The sentence that says which option of a scheme with such a tree is impossible, and what to choose.
+pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
+    let buckets = match tree {
+        TreeScheme::Path => "z",
+        TreeScheme::Raw { .. } => "bucket",
+        TreeScheme::Ring { .. } => "bucket and ring-slots",
+    };
     match error {
         ConfigurationError::Tree(error)
         | ConfigurationError::FrontEnd(FreecursiveParametersError::Tree(error)) => {
             format!("the tree is impossible: {}", main_tree(error))
         }
+        ConfigurationError::FrontEnd(FreecursiveParametersError::Raw(error)) => {
+            format!("the tree is impossible: {}", raw(error))
+        }
+        ConfigurationError::FrontEnd(FreecursiveParametersError::Ring(error)) => {
+            format!("the tree is impossible: {}", ring(error))
+        }
         ConfigurationError::FrontEnd(error) => format!("the front end is impossible: {}", front_end(error)),
         ConfigurationError::Memory(error) => format!(
-            "the memory is impossible: {error}: choose another subtree (0 for the plain layout), smaller buckets (z) or fewer --levels"
+            "the memory is impossible: {error}: choose another subtree (0 for the plain layout), smaller buckets ({buckets}) or fewer \
+             --levels"
         ),
         ConfigurationError::Cache(shape) => format!(
             "llc={} makes no sets of {} ways by a power of two: choose such as llc=2097152",
@@ -59,7 +79,10 @@ pub(super) fn advice(error: &ConfigurationError) -> String {
         ConfigurationError::NoDummies => {
             format!("{error}, such as --pace end:1000, or leave such schemes and dwb=1 out")
         }
-        ConfigurationError::Contents => format!("{error}, by z or rho-z, or give it fewer lines"),
+        ConfigurationError::Contents if tree == TreeScheme::Path => {
+            format!("{error}, by z or rho-z, or give it fewer lines")
+        }
+        ConfigurationError::Contents => format!("{error}, by {buckets}, or give it fewer lines"),
         ConfigurationError::SmallTree(error) => {
             format!("the small tree is impossible: {}", small_tree(error))
         }
@@ -76,6 +99,9 @@ pub(super) fn advice(error: &ConfigurationError) -> String {
             format!("block={}: choose a power of two, 64 to 4096", 64 * lines)
         }
         ConfigurationError::TooSlow { .. } => error.to_string(),
+        ConfigurationError::NoInstructions => {
+            format!("{error}, such as --pace instructions:1000")
+        }
     }
 }
 
@@ -89,7 +115,62 @@ fn main_tree(error: &PathParametersError) -> String {
         PathParametersError::StashTooSmall { stash_bound, needed } => format!(
             "stash={stash_bound} cannot take the blocks of a path: choose stash={needed} or more, or fewer --levels"
         ),
-        other => other.to_string(),
+        PathParametersError::BucketsTooSmall { blocks_per_bucket: blocks } => buckets_too_small(*blocks),
+        PathParametersError::TreeTooHigh { .. } => buckets_too_small(3),
+        other @ PathParametersError::Levels { .. } => other.to_string(),
+    }
+}
+
+fn buckets_too_small(blocks: u32) -> String {
+    format!(
+        "bucket={blocks} fills the stash without end: choose bucket=4 to bucket={MOST_BLOCKS}; z makes those of some levels smaller"
+    )
+}
+
+fn raw(error: &RawParametersError) -> String {
+    match error {
+        RawParametersError::OutOfRange(error) => range(error, MAIN),
+        RawParametersError::TreeTooSmall { most, capacity } => format!(
+            "a tree for {most} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines or \
+             a larger bucket"
+        ),
+    }
+}
+
+fn ring(error: &RingParametersError) -> String {
+    match error {
+        RingParametersError::Analysis { blocks, rate, needed, most } => {
+            let larger = (*needed <= MOST_BLOCKS).then(|| format!("bucket={needed} to bucket={MOST_BLOCKS}"));
+            let lower = (*most > 0).then(|| format!("eviction-rate=1 to eviction-rate={most}"));
+            let choice: Vec<String> = larger.into_iter().chain(lower).collect();
+            let choice = match choice.is_empty() {
+                true => "a larger bucket and a lower eviction-rate".to_owned(),
+                false => choice.join(", or "),
+            };
+            format!("bucket={blocks} with eviction-rate={rate} fills the stash without end: choose {choice}")
+        }
+        RingParametersError::LeafTooSmall { blocks, needed, .. } => format!(
+            "leaf buckets of {blocks} blocks are too small: choose bucket={needed} or more, a lower eviction-rate, more --levels or \
+             fewer lines"
+        ),
+        RingParametersError::Slots { blocks, reads, slots } => format!(
+            "ring-slots is {slots}: choose {} to {}, for bucket={blocks} and ring-reads={reads}",
+            blocks.max(reads),
+            blocks + reads
+        ),
+        RingParametersError::Stash { bound, needed } => format!(
+            "the stash lacks room for {} blocks: choose a stash that is larger by as many, or a lower eviction-rate",
+            needed - bound
+        ),
+        RingParametersError::Capacity(blocks) => {
+            let most = (1u32 << 31) - 1;
+            format!("lines, with the PosMap blocks, is {blocks}: choose 1 to {most}")
+        }
+        // The settings keep within their ranges.
+        RingParametersError::BlockBytes(_)
+        | RingParametersError::Levels { .. }
+        | RingParametersError::Rates { .. }
+        | RingParametersError::Filled => error.to_string(),
     }
 }
 
@@ -99,11 +180,6 @@ fn front_end(error: &FreecursiveParametersError) -> String {
         FreecursiveParametersError::Ways { blocks, ways } => {
             format!("plb={blocks} makes no sets of plb-ways={ways}: choose plb-ways that divide plb")
         }
-        FreecursiveParametersError::Raw(RawParametersError::OutOfRange(error)) => range(error, MAIN),
-        FreecursiveParametersError::Raw(RawParametersError::TreeTooSmall { most, capacity }) => format!(
-            "a tree for {most} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines or \
-             a larger bucket"
-        ),
         other => other.to_string(),
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn write(rows: &[Row], into: &mut impl Write) -> io::Result<()> {
             row.scheme,
             row.pace,
             numbers.join(","),
-            row.top_share(10),
+            row.top_share(),
             counts.put_in,
             counts.early_lines,
             work.reads,

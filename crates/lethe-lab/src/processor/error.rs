@@ -3,6 +3,7 @@
 use super::advice::advice;
 use lethe_controller::configuration_error::ConfigurationError;
 use lethe_controller::machine::RunError;
+use lethe_controller::tree_scheme::TreeScheme;
 use lethe_processor::trace::{FileError, TraceError};
 
 /// The reason why the processor lab stopped.
@@ -38,12 +39,14 @@ pub enum ProcessorError {
     #[error("a tree of {0} levels is none of the lab's: choose 11 to 26")]
     Levels(u32),
     /// A scheme's configuration makes no sense.
-    #[error("scheme {scheme} with {pace}: {}", advice(source))]
+    #[error("scheme {scheme} with {pace}: {}", advice(source, *tree))]
     Configuration {
         /// The scheme.
         scheme: String,
         /// The rate of its paths.
         pace: String,
+        /// The scheme of its tree.
+        tree: TreeScheme,
         /// The reason.
         source: Box<ConfigurationError>,
     },

@@ -5,6 +5,7 @@
 //! same digits on every machine.
 
 mod advice;
+mod bytes;
 mod csv;
 mod error;
 mod figures;
@@ -39,6 +40,7 @@ pub struct Report {
 /// [`ProcessorError`].
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ProcessorError> {
     options.check()?;
+    let options = &options.clone().each_once();
     let parts = options.parts();
     let mut report = Report { rows: Vec::new(), sections: Vec::new() };
     // A name that is mistyped, or a tree without room, ends a run before it begins.
@@ -57,7 +59,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, Process
         };
         match part {
             Part::Figures => {
-                found(programs::section(&programs));
+                found(programs::section(options, &programs));
                 report.rows = runs::all(options, &programs, &configurations, progress)?;
                 figures::sections(options, &report.rows).into_iter().for_each(&mut found);
             }

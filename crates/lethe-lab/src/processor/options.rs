@@ -93,6 +93,15 @@ impl Options {
         if LEVELS.contains(&self.levels) { Ok(()) } else { Err(ProcessorError::Levels(self.levels)) }
     }
 
+    /// The same with each part, program, scheme and rate once: what is named twice is meant once.
+    pub fn each_once(mut self) -> Self {
+        keep_first(&mut self.parts);
+        keep_first(&mut self.programs);
+        keep_first(&mut self.schemes);
+        keep_first(&mut self.paces);
+        self
+    }
+
     /// The parts to run.
     pub fn parts(&self) -> Vec<Part> {
         let chosen = [
@@ -115,5 +124,14 @@ impl Options {
     pub fn set(&mut self, given: &str) -> Result<(), String> {
         self.settings.push(given.parse()?);
         Ok(())
+    }
+}
+
+/// Leaves the first of several that are equal, in their order.
+fn keep_first<T: PartialEq>(all: &mut Vec<T>) {
+    for one in std::mem::take(all) {
+        if !all.contains(&one) {
+            all.push(one);
+        }
     }
 }

@@ -1,13 +1,16 @@
 //! The programs: traces of real ones, a mix, and synthetic ones.
 
+use super::bytes::bytes;
 use super::error::ProcessorError;
 use super::options::Options;
+use super::settings::Setting;
 use crate::report::{Section, Sheet};
-use lethe_processor::cache::Cache;
+use lethe_controller::configuration::Configuration;
 use lethe_processor::trace::mix::Mix;
 use lethe_processor::trace::pages::{Frames, Order, PAGE_LINES, Placed};
 use lethe_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use lethe_processor::trace::{self, FileError, Kind, Miss, TraceError};
+use lethe_processor::units::Line;
 use lethe_traces::{programs, short};
 use std::path::Path;
 
@@ -182,38 +185,29 @@ fn opened(name: &str) -> Result<Opened, ProcessorError> {
     Ok((trace.warm_up(), trace))
 }
 
-/// The programs with their misses of the last-level cache.
-pub(super) fn section(programs: &[Program]) -> Section {
-    let mut section = Section::new(
-        "programs",
-        "Programs, and what misses a last-level cache of 2 MiB in a thousand instructions",
-    );
+/// The programs with their misses of the last-level cache that the settings make.
+pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
+    let machine = Setting::apply_all(&options.settings, Configuration::baseline(options.levels));
+    let lines = match machine.block_lines {
+        1 => String::new(),
+        lines => format!(" with lines of {}", bytes(64 * lines)),
+    };
+    let cache = bytes(machine.cache_bytes);
+    let title =
+        format!("Programs, and what misses a last-level cache of {cache}{lines} in a thousand instructions");
+    let mut section = Section::new("programs", title);
     let mut sheet = Sheet::new(
         "programs",
         "",
         ["program", "stands for", "misses of L1", "instructions", "load MPKI", "store MPKI", "written back"],
     );
     for program in programs {
-        let mut cache = Cache::new(2 << 20, 8).expect("sets by a power of two");
-        let (mut instructions, mut loads, mut stores, mut written) = (0u64, 0u64, 0u64, 0u64);
-        for (nth, miss) in (0..).zip(&program.misses) {
-            let access = cache.access(miss.line, miss.kind == Kind::Store);
-            if nth < program.warm_up {
-                continue;
-            }
-            instructions += u64::from(miss.instructions) + 1;
-            written += u64::from(access.victim.is_some_and(|victim| victim.is_dirty));
-            match (access.is_hit, miss.kind) {
-                (true, _) => {}
-                (false, Kind::Load) => loads += 1,
-                (false, Kind::Store) => stores += 1,
-            }
-        }
+        let Missed { instructions, loads, stores, written } = missed(&machine, program);
         let kilo = |count: u64| format!("{:.2}", 1000.0 * count as f64 / instructions.max(1) as f64);
         let row = [
             program.name.clone(),
             program.stands_for.clone(),
-            (program.misses.len() as u64 - program.warm_up.min(program.misses.len() as u64)).to_string(),
+            (program.misses.len() as u64).saturating_sub(program.warm_up).to_string(),
             instructions.to_string(),
             kilo(loads),
             kilo(stores),
@@ -223,4 +217,33 @@ pub(super) fn section(programs: &[Program]) -> Section {
     }
     section.show(sheet);
     section
+}
+
+/// Instructions, and the lines that miss the last-level cache in them or leave it dirty.
+#[derive(Default)]
+struct Missed {
+    instructions: u64,
+    loads: u64,
+    stores: u64,
+    written: u64,
+}
+
+/// Takes a program through a last-level cache, whose lines are the blocks of the ORAM.
+fn missed(machine: &Configuration, program: &Program) -> Missed {
+    let mut cache = machine.cache().expect("the configurations were checked");
+    let mut missed = Missed::default();
+    for (nth, miss) in (0..).zip(&program.misses) {
+        let access = cache.access(Line(miss.line.0 / machine.block_lines), miss.kind == Kind::Store);
+        if nth < program.warm_up {
+            continue;
+        }
+        missed.instructions += u64::from(miss.instructions) + 1;
+        missed.written += u64::from(access.victim.is_some_and(|victim| victim.is_dirty));
+        match (access.is_hit, miss.kind) {
+            (true, _) => {}
+            (false, Kind::Load) => missed.loads += 1,
+            (false, Kind::Store) => missed.stores += 1,
+        }
+    }
+    missed
 }

@@ -14,6 +14,8 @@ pub struct Row {
     pub pace: String,
     /// Blocks of a path in memory, in one direction: PL.
     pub path_blocks: u64,
+    /// Levels of the tree on the trusted side.
+    pub top_levels: u32,
     /// The result.
     pub outcome: Outcome,
     /// Blocks in the stash at the end.
@@ -32,11 +34,11 @@ impl Row {
     }
 
     /// Requests whose block was found in the stash, in the tree top or on the trusted levels of its path, as a share of all.
-    pub fn top_share(&self, top: usize) -> f64 {
+    pub fn top_share(&self) -> f64 {
         let Counts { top_hits, found, stash_hits, found_in_stash, fresh, .. } = self.counts();
         let in_stash = stash_hits + found_in_stash;
         let saved: u64 = top_hits.iter().sum();
-        let read: u64 = found.iter().take(top).sum();
+        let read: u64 = found.iter().take(self.top_levels as usize).sum();
         let all = saved + in_stash + fresh + found.iter().sum::<u64>();
         (saved + read + in_stash) as f64 / all.max(1) as f64
     }

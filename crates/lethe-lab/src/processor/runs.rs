@@ -97,6 +97,7 @@ fn one(
         scheme: scheme.clone(),
         pace: pace_name(configuration.pace),
         path_blocks: *path_blocks,
+        top_levels: configuration.oram.top_levels,
         outcome,
         stash_blocks: machine.stash_blocks(),
     })
@@ -104,5 +105,6 @@ fn one(
 
 fn impossible(named: &Named, source: ConfigurationError) -> ProcessorError {
     let (scheme, pace) = (named.scheme.clone(), pace_name(named.configuration.pace));
-    ProcessorError::Configuration { scheme, pace, source: Box::new(source) }
+    let tree = named.configuration.oram.scheme;
+    ProcessorError::Configuration { scheme, pace, tree, source: Box::new(source) }
 }

@@ -1,5 +1,6 @@
 //! Figure 16: sizes of buckets searched for trees of three heights, and what they gain on random accesses.
 
+use super::bytes::bytes;
 use super::error::ProcessorError;
 use super::options::Options;
 use super::schemes::pace_name;
@@ -72,7 +73,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         let variance = speeds.iter().map(|speed| (speed - mean).powi(2)).sum::<f64>() / speeds.len() as f64;
         gains.rows.push(vec![
             levels.to_string(),
-            format!("{} GB", (base.oram.user_blocks << 6) as f64 / f64::from(1 << 30)),
+            bytes(base.oram.user_blocks << 6),
             written(&found),
             found.path_blocks.to_string(),
             format!("{:.2}", 100.0 * found.space_loss),
@@ -142,10 +143,10 @@ fn draw(oram: &OramConfiguration, seed: u64) -> Result<FilledTree, Configuration
 }
 
 fn failed(base: &Configuration, source: SearchError) -> ProcessorError {
-    let (scheme, pace) = ("baseline".to_owned(), pace_name(base.pace));
+    let (scheme, pace, tree) = ("baseline".to_owned(), pace_name(base.pace), base.oram.scheme);
     match source {
         SearchError::Configuration(source) => {
-            ProcessorError::Configuration { scheme, pace, source: Box::new(source) }
+            ProcessorError::Configuration { scheme, pace, tree, source: Box::new(source) }
         }
         SearchError::Run(source) => {
             ProcessorError::Run { program: "rand".to_owned(), scheme, source: Box::new(source) }

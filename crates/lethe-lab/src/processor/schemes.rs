@@ -116,8 +116,8 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
                 continue;
             }
             let failed = |source| {
-                let source = Box::new(source);
-                ProcessorError::Configuration { scheme: name.clone(), pace: pace_name(*pace), source }
+                let (tree, source) = (configuration.oram.scheme, Box::new(source));
+                ProcessorError::Configuration { scheme: name.clone(), pace: pace_name(*pace), tree, source }
             };
             Machine::check(&configuration).map_err(failed)?;
             let path_blocks = configuration.path_blocks().map_err(failed)?;
@@ -239,6 +239,14 @@ mod tests {
         assert!(said(named("oram")).contains("scheme oram is unknown: choose baseline"));
         let mut tight = Options { paces: vec![Pace::FromStart(100)], ..named("baseline") };
         assert!(said(tight.clone()).contains("too fast"));
+        for (pace, why) in [
+            (Pace::Instructions(0), "a T of 0 instructions lets the processor fetch none"),
+            (Pace::Instructions(10_000_001), "a T of 10000001 instructions is too long"),
+            (Pace::Idle(10_000_001), "a T of 10000001 cycles is too long"),
+        ] {
+            tight.paces = vec![pace];
+            assert!(said(tight.clone()).contains(why), "{}", said(tight));
+        }
         tight.paces = vec![Pace::Free];
         assert!(said(Options { schemes: vec!["ir-dwb".into()], ..tight.clone() }).contains("choose a rate"));
         let mut small = Options { paces: vec![Pace::Free], ..named("rho") };
@@ -294,15 +302,54 @@ mod tests {
             ),
             ("rho", &["llc-d=1"], "rho goes with neither dwb=1 nor llc-d=1"),
         ] {
-            let mut options =
-                Options { schemes: vec![scheme.into()], paces: vec![Pace::Free], ..Options::standard() };
-            settings.iter().for_each(|setting| options.set(setting).unwrap());
-            let said = configurations(&options).unwrap_err().to_string();
-            assert!(
-                said.contains(why) && said.starts_with(&format!("scheme {scheme} with free: ")),
-                "{said}"
-            );
-            assert!(!said.contains('_'), "a name of the core's: {said}");
+            assert_told(scheme, settings, why);
         }
+    }
+
+    #[test]
+    fn impossible_buckets_and_schedules_are_told_by_the_names_of_the_options() {
+        for (scheme, settings, why) in [
+            (
+                "baseline",
+                &["bucket=1"][..],
+                "bucket=1 fills the stash without end: choose bucket=4 to bucket=64",
+            ),
+            ("ir-dwb", &["bucket=3"], "bucket=3 fills the stash without end: choose bucket=4 to"),
+            ("ir-stash", &["top=1", "top-ways=64"], "top-ways is 64: choose 1 to 4"),
+            ("raw", &["bucket=1"], "bucket is 1: choose 2 to 64"),
+            ("raw", &["eviction-rate=20"], "eviction-rate is 20: choose 1 to 9"),
+            (
+                "ring",
+                &["bucket=4"],
+                "bucket=4 with eviction-rate=8 fills the stash without end: choose bucket=8 to bucket=64, or eviction-rate=1 to \
+                 eviction-rate=3",
+            ),
+            ("ring", &["eviction-rate=127"], "without end: choose eviction-rate=1 to eviction-rate=8"),
+            ("ring", &["bucket=2", "eviction-rate=127"], "choose a larger bucket and a lower eviction-rate"),
+            ("ring", &["ring-reads=20"], "ring-slots is 12: choose 20 to 28, for bucket=8 and ring-reads=20"),
+            ("ring", &["ring-slots=30"], "ring-slots is 30: choose 12 to 20, for"),
+            (
+                "ring",
+                &["top=24", "eviction-rate=32"],
+                "leaf buckets of 11 blocks are too small: choose bucket=2",
+            ),
+            ("ring", &["top=0", "stash=1"], "lacks room for 12 blocks: choose a stash that is larger"),
+            ("ring", &["subtree=12"], "smaller buckets (bucket and ring-slots) or fewer --levels"),
+            ("raw", &["subtree=12"], "smaller buckets (bucket) or fewer --levels"),
+        ] {
+            assert_told(scheme, settings, why);
+        }
+    }
+
+    fn assert_told(scheme: &str, settings: &[&str], why: &str) {
+        let mut options =
+            Options { schemes: vec![scheme.into()], paces: vec![Pace::Free], ..Options::standard() };
+        settings.iter().for_each(|setting| options.set(setting).unwrap());
+        let said = configurations(&options).unwrap_err().to_string();
+        assert!(said.contains(why) && said.starts_with(&format!("scheme {scheme} with free: ")), "{said}");
+        assert!(
+            !["_", "Z", " S ", " A "].iter().any(|name| said.contains(name)),
+            "a name of the core's: {said}"
+        );
     }
 }

@@ -153,6 +153,7 @@ fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher
     let table = fs::read_to_string(folder.path().join("figure-16.csv")).unwrap();
     let levels: Vec<&str> = table.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(levels, ["12", "13", "14"]);
+    assert!(table.lines().skip(1).all(|line| line.split(',').nth(1) == Some("312 KiB")), "{table}");
 }
 
 #[test]
@@ -164,4 +165,60 @@ fn the_quick_run_has_room_for_every_program() {
 fn a_name_that_is_unknown_is_refused_with_those_that_there_are() {
     let said = run(&options(&["chess"], &[]), &Silent).err().unwrap().to_string();
     assert!(said.contains("program chess is unknown: choose cc1"), "{said}");
+}
+
+#[test]
+fn what_is_named_twice_runs_once_in_the_order_of_its_first_mention() {
+    use lethe_controller::pace::Pace;
+    let paces = [Pace::Idle(250), Pace::Free, Pace::Idle(250)];
+    let twice = Options {
+        parts: vec![Part::Figures; 2],
+        paces: paces.into(),
+        ..options(&["zipf", "zipf"], &["llc-d", "baseline", "llc-d"])
+    };
+    let report = run(&twice, &Silent).unwrap();
+    let mut runs: Vec<(&str, &str)> =
+        report.rows().iter().map(|row| (row.scheme.as_str(), row.pace.as_str())).collect();
+    runs.sort_unstable();
+    assert_eq!(
+        runs,
+        [("baseline", "free"), ("baseline", "idle:250"), ("llc-d", "free"), ("llc-d", "idle:250")]
+    );
+    let once = twice.each_once();
+    assert_eq!(once.schemes, ["llc-d", "baseline"]);
+    assert_eq!(once.paces, paces[..2]);
+}
+
+#[test]
+fn the_table_of_programs_counts_the_misses_of_the_last_level_cache_that_the_runs_have() {
+    let mut options = options(&["bzip2", "zipf"], &["baseline"]);
+    options.set("llc=65536").unwrap();
+    options.set("block=256").unwrap();
+    let report = run(&options, &Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("a last-level cache of 64 KiB with lines of 256 B in"));
+    let table = fs::read_to_string(folder.path().join("programs.csv")).unwrap();
+    for (line, row) in table.lines().skip(1).zip(report.rows()) {
+        let processor = row.outcome.processor;
+        let kilo = |count: u64| format!("{:.2}", 1000.0 * count as f64 / processor.instructions as f64);
+        let counted = [processor.loads, processor.stores, processor.written_back].map(kilo).join(",");
+        assert!(line.starts_with(&row.program) && line.ends_with(&counted), "{line}: {counted}");
+    }
+}
+
+#[test]
+fn requests_are_found_in_the_top_of_the_tree_that_runs_and_not_of_the_paper_s() {
+    let mut options = options(&["zipf"], &["sound-baseline"]);
+    options.set("top=6").unwrap();
+    options.set("llc=4096").unwrap();
+    let report = run(&options, &Silent).unwrap();
+    let row = &report.rows()[0];
+    let counts = row.counts();
+    let (on_top, below) = counts.found.split_at(6);
+    let on_top = counts.stash_hits + counts.found_in_stash + on_top.iter().sum::<u64>();
+    let all = on_top + counts.fresh + below.iter().sum::<u64>();
+    assert!(below[..4].iter().sum::<u64>() > 0, "levels 6 to 9 have none");
+    assert_eq!(row.top_share(), on_top as f64 / all as f64);
 }

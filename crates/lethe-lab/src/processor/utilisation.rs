@@ -17,6 +17,7 @@ use lethe_controller::machine::Machine;
 use lethe_controller::pace::Pace;
 use lethe_controller::tree::filled::{Contents, FilledTree};
 use lethe_controller::tree::steady_state::History;
+use lethe_controller::tree_scheme::TreeScheme;
 use lethe_core::schemes::freecursive::TrustedHits;
 use lethe_core::words::Level;
 
@@ -135,7 +136,7 @@ fn run(
 
 fn impossible(name: &str, source: ConfigurationError) -> ProcessorError {
     let (scheme, pace) = (name.to_owned(), pace_name(Pace::Free));
-    ProcessorError::Configuration { scheme, pace, source: Box::new(source) }
+    ProcessorError::Configuration { scheme, pace, tree: TreeScheme::Path, source: Box::new(source) }
 }
 
 /// Shows a table of states by level, with the mean of the middle levels, and a picture.

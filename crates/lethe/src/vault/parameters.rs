@@ -490,6 +490,6 @@ mod tests {
         let (settings, _) = settings("[vault]\nz = 4\na = 40");
         let error = vault_parameters(&settings).unwrap_err().to_string();
         assert!(error.starts_with("`vault.z` in lethe.toml, --s, `vault.a` in lethe.toml"), "{error}");
-        assert!(error.contains("raise Z or lower A"), "{error}");
+        assert!(error.contains("lower A to at most 3"), "{error}");
     }
 }

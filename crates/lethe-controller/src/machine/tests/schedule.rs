@@ -133,6 +133,17 @@ fn ring_oram_begins_as_worn_as_it_stays() {
     assert!(last > 150.0 && (0.75..1.33).contains(&(first / last)), "{first} reshuffles, then {last}");
 }
 
+/// An eviction writes one bucket then, as a reshuffle does.
+#[test]
+fn with_one_level_in_memory_an_eviction_is_still_told_from_a_reshuffle() {
+    let mut configuration = configuration(Scheme::Ring, Pace::Free);
+    configuration.oram.top_levels = LEVELS - 1;
+    let outcome = machine(&configuration).run(program(Program::Random, 2000, 1), 0, |_| ()).unwrap();
+    let Counts { data, evictions, .. } = outcome.counts;
+    let accesses = data + outcome.counts.posmap_paths();
+    assert!(accesses > 1000 && evictions.abs_diff(accesses / 8) <= 1, "{:?}", outcome.counts);
+}
+
 #[test]
 fn the_account_finds_a_slot_that_is_read_twice_and_a_reshuffle_that_is_left_out() {
     let mut configuration = configuration(Scheme::Ring, Pace::FromEnd(700));

@@ -5,7 +5,7 @@ use super::counters::{Groups, MOST_BITS};
 use super::pmmac::TAG_BYTES;
 use crate::layout::Layout;
 use crate::range::{self, OutOfRange};
-use crate::schemes::path::{BucketsByLevel, PathParametersError, TreeTopParameters};
+use crate::schemes::path::{BucketsByLevel, PathParameters, PathParametersError, TreeTopParameters};
 use crate::schemes::raw::{RawParameters, RawParametersError};
 use crate::schemes::ring::{RingParameters, RingParametersError};
 use crate::words::Level;
@@ -306,7 +306,11 @@ impl FreecursiveParameters {
             return Err(FreecursiveParametersError::Capacity { given, needed });
         }
         let has_index = match &self.tree {
-            BackendParameters::Path { top, .. } => top.ways.is_some(),
+            BackendParameters::Path { buckets, top } => {
+                let PathParameters { leaf_level, blocks_per_bucket, .. } = *buckets.parameters();
+                top.check(leaf_level, blocks_per_bucket)?;
+                top.ways.is_some()
+            }
             BackendParameters::Raw(_) | BackendParameters::Ring(_) => false,
         };
         if (self.hits == TrustedHits::AnswerAtOnce) != has_index {

@@ -191,8 +191,9 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         self.state.borrow().look_aside.place(block).is_some()
     }
 
-    /// Tells whether the position of a block is at hand.
-    fn is_at_hand(&self, block: BlockId) -> bool {
+    /// Tells whether the position of a block is at hand, in the table of the trusted side or in the buffer. Secret: only simulations
+    /// look from outside.
+    pub fn is_at_hand(&self, block: BlockId) -> bool {
         match self.space.keeper(block) {
             Keeper::Block(above, _) => self.is_buffered(above),
             Keeper::Trusted(_) => true,

@@ -25,6 +25,18 @@ pub struct TreeTopParameters {
     pub ways: Option<u32>,
 }
 
+impl TreeTopParameters {
+    /// Checks the ranges, in a tree with such leaves and buckets.
+    ///
+    /// # Errors
+    /// [`OutOfRange`].
+    pub(crate) fn check(self, leaf_level: Level, blocks_per_bucket: u32) -> Result<(), OutOfRange> {
+        range::check(&[("levels of the tree top", self.levels.into(), 0, leaf_level.0.min(24).into())])?;
+        let most = (u64::from(blocks_per_bucket) * ((1 << self.levels) - 1)).clamp(1, 64);
+        range::check(&[("ways of the tree top", self.ways.unwrap_or(1).into(), 1, most)])
+    }
+}
+
 /// The buckets of the top levels. Each entry stands as it would in untrusted memory: a header and a payload, zeros if it is
 /// empty.
 pub(super) struct TreeTop {
@@ -51,14 +63,15 @@ impl TreeTop {
     /// # Errors
     /// [`OutOfRange`].
     pub(super) fn new(
-        TreeTopParameters { levels, ways }: TreeTopParameters,
+        parameters: TreeTopParameters,
         leaf_level: Level,
         (blocks_per_bucket, block_bytes): (u32, u32),
         first_bucket: Bucket,
     ) -> Result<Self, OutOfRange> {
-        range::check(&[("levels of the tree top", levels.into(), 0, leaf_level.0.min(24).into())])?;
+        parameters.check(leaf_level, blocks_per_bucket)?;
+        let TreeTopParameters { levels, ways } = parameters;
         let blocks = blocks_per_bucket as usize * ((1 << levels) - 1);
-        let sets = ways.map(|ways| Sets::new(blocks, ways)).transpose()?;
+        let sets = ways.map(|ways| Sets::new(blocks, ways));
         let entry_bytes = HEADER_BYTES + block_bytes as usize;
         let bucket_bytes = blocks_per_bucket as usize * entry_bytes;
         let entries = vec![0; blocks * entry_bytes];
@@ -229,12 +242,10 @@ struct Way {
 
 impl Sets {
     /// As many sets, a power of two, as give each of `blocks` blocks a way.
-    fn new(blocks: usize, per_set: u32) -> Result<Self, OutOfRange> {
-        let most = (blocks as u64).clamp(1, 64);
-        range::check(&[("ways of the tree top", per_set.into(), 1, most)])?;
+    fn new(blocks: usize, per_set: u32) -> Self {
         let per_set = per_set as usize;
         let sets = blocks.div_ceil(per_set).next_power_of_two();
-        Ok(Sets { ways: vec![Way::default(); sets * per_set], per_set, refusals: 0 })
+        Sets { ways: vec![Way::default(); sets * per_set], per_set, refusals: 0 }
     }
 
     fn set(&self, block: BlockId) -> core::ops::Range<usize> {

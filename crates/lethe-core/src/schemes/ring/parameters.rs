@@ -80,13 +80,17 @@ pub enum RingParametersError {
     },
     /// Z and A are outside of the range for which the paper proves a bounded stash.
     #[error(
-        "Z = {blocks} with A = {rate} is outside of Ring ORAM's analysis (Z ln(2Z/A) + A/2 - Z - ln 4 must be positive, and 2Z above A): raise Z or lower A"
+        "Z = {blocks} with A = {rate} is outside of Ring ORAM's analysis (Z ln(2Z/A) + A/2 - Z - ln 4 must be positive, and 2Z above A): raise Z to at least {needed}, or lower A to at most {most}"
     )]
     Analysis {
         /// Z.
         blocks: u32,
         /// A.
         rate: u32,
+        /// The least Z that goes with A.
+        needed: u32,
+        /// The greatest A that goes with Z; 0 if none does.
+        most: u32,
     },
     /// The leaves cannot hold what falls to their share.
     #[error(
@@ -187,7 +191,9 @@ impl RingParameters {
             return Err(RingParametersError::Rates { rate, reads: self.reads, batch: self.max_batch });
         }
         if self.leaf_level > self.top && !is_bounded(self.inner.blocks, rate) {
-            return Err(RingParametersError::Analysis { blocks: self.inner.blocks, rate });
+            let blocks = self.inner.blocks;
+            let (needed, most) = (least_blocks(rate), most_rate(blocks));
+            return Err(RingParametersError::Analysis { blocks, rate, needed, most });
         }
         let needed = least_leaf_blocks(self.capacity, self.leaf_level.0, rate);
         if self.leaf.blocks < needed {
@@ -283,6 +289,11 @@ pub(super) fn least_blocks(rate: u32) -> u32 {
     high
 }
 
+/// The greatest A that the paper's analysis allows for a Z; 0 if it allows none.
+fn most_rate(blocks: u32) -> u32 {
+    (1..blocks.saturating_mul(2)).rev().find(|rate| is_bounded(blocks, *rate)).unwrap_or(0)
+}
+
 /// The least Z of a leaf bucket: the leaf's share of a full vault and three deviations of it. The blocks that exceed it
 /// wait in the levels above, whose Z has its own slack.
 pub(super) fn least_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 {
@@ -300,6 +311,7 @@ mod tests {
         for (blocks, rate) in [(4, 3), (8, 8), (16, 20), (32, 46)] {
             assert!(analysis(blocks, rate) > 0.0, "Z {blocks}, A {rate}");
             assert!(analysis(blocks, rate + 1) <= 0.0, "Z {blocks}, A {}", rate + 1);
+            assert_eq!((most_rate(blocks), least_blocks(rate)), (rate, blocks));
         }
     }
 

@@ -30,9 +30,6 @@ pub(super) enum Unit {
     PerCent,
 }
 
-/// Levels of the tree top in Figure 6.
-const TOP: usize = 10;
-
 const fn printed(scheme: &'static str, number: f64) -> (&'static str, Option<f64>) {
     (scheme, Some(number))
 }
@@ -41,10 +38,10 @@ const fn printed(scheme: &'static str, number: f64) -> (&'static str, Option<f64
 pub(super) const FIGURES: [Figure; 11] = [
     Figure {
         name: "figure-6",
-        title: "Figure 6: requests in per cent whose block is in the stash or the top ten levels",
+        title: "Figure 6: requests in per cent whose block is in the stash or the tree top",
         base: "baseline",
         schemes: &[printed("baseline", published::FIGURE_6), ("llc-d", None), ("ir-stash", None)],
-        of: |_, row| row.top_share(TOP),
+        of: |_, row| row.top_share(),
         unit: Unit::PerCent,
         reason: "A line that was just used is in the last-level cache. When it comes back, a thousand paths and more have \
                  carried it down: `--set llc=4096` shows the share without that cache.",

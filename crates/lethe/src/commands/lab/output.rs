@@ -1,5 +1,7 @@
 //! A file of figures: the one that was there stays as it was until the new one is whole.
 
+use crate::commands::misused::{blames_the_path, misused};
+use anyhow::{Context, Result};
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -13,12 +15,27 @@ pub(super) enum Output {
     Stream(File),
 }
 
+/// Sees whether the file that a flag names can be written. Nothing is made yet.
+///
+/// # Errors
+/// A path at which no file can be, as for a mistyped flag; those of the file system.
+pub(super) fn open(flag: &str, path: &Path) -> Result<Output> {
+    let why = || format!("{flag} {} cannot be written", path.display());
+    match Output::open(path) {
+        Err(error) if blames_the_path(&error) => {
+            let advice = "name a file in a folder that is there and can be written to";
+            Err(misused(format!("{}: {error}: {advice}", why())).into())
+        }
+        output => output.with_context(why),
+    }
+}
+
 impl Output {
     /// Sees whether the file can be written. Nothing is made yet.
     ///
     /// # Errors
     /// Those of the file system.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    fn open(path: &Path) -> io::Result<Self> {
         if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
             return File::options().write(true).open(path).map(Output::Stream);
         }

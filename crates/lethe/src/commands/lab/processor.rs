@@ -5,7 +5,7 @@ mod unused;
 
 use super::folder;
 use super::held::Held;
-use super::output::Output;
+use super::output;
 use super::shown::Shown;
 use crate::commands::misused::misused;
 use crate::runtime::exit::Exit;
@@ -155,14 +155,15 @@ impl Arguments {
         for given in &self.set {
             options.set(given).map_err(|why| misused(format!("--set {why}")))?;
         }
-        match unused::refusal(&options.parts(), &self.given()) {
+        let options = options.each_once();
+        match unused::refusal(&options.parts(), &self.given(&options)) {
             Some(why) => Err(misused(why).into()),
             None => Ok(options),
         }
     }
 
     /// The flags of this command line that not every part uses.
-    fn given(&self) -> Vec<Given> {
+    fn given(&self, options: &Options) -> Vec<Given> {
         const FIGURES: &[Part] = &[Part::Figures];
         const BUT_FILLING: &[Part] = &[Part::Figures, Part::Scaling];
         let flag =
@@ -173,7 +174,7 @@ impl Arguments {
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
             flag("--csv", self.csv.is_some(), FIGURES),
             flag("--pace", !self.pace.is_empty(), BUT_FILLING),
-            flag("more than one rate of --pace", self.pace.len() > 1, FIGURES),
+            flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, FIGURES),
         ];
         // The search finds the sizes, for a machine without a small tree.
         let is_of_figures =
@@ -193,10 +194,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
             misused("--csv and --out are one path: give the file and the folder names of their own").into()
         );
     }
-    let csv = arguments.csv.as_ref().map(|path| {
-        Output::open(path).with_context(|| format!("--csv {} cannot be written", path.display()))
-    });
-    let csv = csv.transpose()?;
+    let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.out.as_ref().map(|path| folder::open("--out", path)).transpose()?;
     let report = processor::run(&options, &Shown::begin()).map_err(named)?;
     // Files are there as a whole, or not at all.

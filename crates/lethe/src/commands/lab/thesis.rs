@@ -2,7 +2,7 @@
 
 use super::command_line::command_line;
 use super::folder;
-use super::output::Output;
+use super::output;
 use super::scratch;
 use super::shown::Shown;
 use crate::commands::misused::misused;
@@ -220,10 +220,7 @@ fn provider(given: &str) -> Result<Provider> {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let options = arguments.options()?;
     let _scratch = scratch::lay_down()?;
-    let csv = arguments.csv.as_ref().map(|path| {
-        Output::open(path).with_context(|| format!("--csv {} cannot be written", path.display()))
-    });
-    let csv = csv.transpose()?;
+    let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.report.as_ref().map(|path| folder::open("--report", path)).transpose()?;
     let report = thesis::run(&options, &Shown::begin());
     let report = match report {

@@ -25,12 +25,23 @@ fn a_choice_that_cannot_be_run_is_a_usage_error_that_names_it_and_leaves_nothing
             "--part scaling --scheme rho --set z=10-12:1",
             ["--scheme, --csv and --set z=10-12:1", "part figures"],
         ),
+        ("--pace instructions:0", ["a T of 0 instructions", "choose 1 or more"]),
         ("--part scaling --pace free,end:1000", ["and more than one rate of --pace", "leave them out"]),
     ] {
         let error = desk.fail(&format!("lab processor --out new/figures --csv figures.csv {line}"), 2);
         for part in parts {
             assert!(error.contains(part), "{line}: {part:?} is missing in\n{error}");
         }
+        assert_eq!(desk.contents(), before, "{line}");
+    }
+    for (line, why) in [
+        ("--csv none/figures.csv", "--csv none/figures.csv cannot be written: No such file"),
+        ("--csv bad.trace/figures.csv", "--csv bad.trace/figures.csv cannot be written: Not a directory"),
+        ("--csv .", "--csv . cannot be written: Is a directory"),
+        ("--out bad.trace", "--out bad.trace cannot be written: Not a directory"),
+    ] {
+        let error = desk.fail(&format!("lab processor --program scan --levels 11 {line}"), 2);
+        assert!(error.contains(why) && error.contains("name a "), "{line}:\n{error}");
         assert_eq!(desk.contents(), before, "{line}");
     }
     let error = desk.fail("lab processor --out .", 2);
