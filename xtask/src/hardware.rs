@@ -62,7 +62,9 @@ impl Verilator {
         let mut compiler = command("c++");
         compiler.current_dir(folder).args(["-std=c++20", "-fcoroutines", "-O0", "-o", "bench", "-I."]);
         compiler.arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
-        compiler.args(["verilated.cpp", "verilated_threads.cpp", "verilated_timing.cpp"].map(|name| include.join(name)));
+        compiler.args(
+            ["verilated.cpp", "verilated_threads.cpp", "verilated_timing.cpp"].map(|name| include.join(name)),
+        );
         let made = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
         compiler.args(made.filter(|path| path.extension().is_some_and(|end| end == "cpp")));
         compiler.arg("-lpthread");
@@ -100,7 +102,11 @@ fn cells(verilator: &Verilator) -> Result<()> {
         fs::create_dir_all(&folder)?;
         let mut translate = verilator.command();
         translate.args(["--cc", "--main", "--timing", "-Wall", "--output-split", "0", "--prefix", "Vbench"]);
-        translate.args(["--top-module", &name, "lint.vlt"]).args(PACKAGES).args(["-y", "rtl", "--Mdir"]).arg(&folder);
+        translate
+            .args(["--top-module", &name, "lint.vlt"])
+            .args(PACKAGES)
+            .args(["-y", "rtl", "--Mdir"])
+            .arg(&folder);
         run(translate.arg(Path::new("tests").join(bench.file_name().context("a bench has a name")?)))?;
         run(&mut verilator.compiler(&folder)?)?;
         run(&mut command(folder.join("bench")))?;

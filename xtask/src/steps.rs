@@ -142,7 +142,9 @@ impl Step {
             Step::Enclave => {
                 "programs of RISC-V answer in the enclave as outside, and a host that tampers or looks is caught or sees nothing"
             }
-            Step::Hardware => "the simulated controller shows what the core shows, and nothing more, in each cycle",
+            Step::Hardware => {
+                "the simulated controller shows what the core shows, and nothing more, in each cycle"
+            }
         }
     }
 

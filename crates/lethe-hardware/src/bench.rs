@@ -110,7 +110,9 @@ impl Bench {
     /// [`BenchError`].
     pub fn run(&mut self, session: &Session) -> Result<Run, BenchError> {
         let run = self.drive(session)?;
-        if let Some(nth) = (0..session.answers.len()).find(|nth| run.answered.get(*nth) != session.answers.get(*nth)) {
+        if let Some(nth) =
+            (0..session.answers.len()).find(|nth| run.answered.get(*nth) != session.answers.get(*nth))
+        {
             return Err(BenchError::Answer { nth });
         }
         self.check_traffic(session, &run.traffic)?;
@@ -241,7 +243,8 @@ impl<'a> User<'a> {
             }
             beat
         };
-        let of_request = |operation: &'a Operation| operation.data().unwrap_or_default().chunks_exact(beat_bytes);
+        let of_request =
+            |operation: &'a Operation| operation.data().unwrap_or_default().chunks_exact(beat_bytes);
         let data = session.requests.iter().flat_map(|request| of_request(&request.operation)).map(beat);
         User {
             session,

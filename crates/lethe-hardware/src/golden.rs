@@ -240,14 +240,7 @@ impl Golden {
         let tree = Backend::new(&configuration.parameters(), Bucket(0), memory.clone(), for_tree)
             .expect("a configuration of the bench is one of the core");
         tree.set_fill_order(FillOrder::PushToLeaf);
-        Golden {
-            configuration,
-            memory,
-            tree,
-            positions: HashMap::new(),
-            random,
-            session: Session::default(),
-        }
+        Golden { configuration, memory, tree, positions: HashMap::new(), random, session: Session::default() }
     }
 
     /// Does an operation, and all that is owed after it.
@@ -292,7 +285,8 @@ impl Golden {
             }
             Operation::Dummy => {}
         }
-        let path = if matches!(operation, Operation::Put(..)) { Leaf(0) } else { self.memory.path_of(before) };
+        let path =
+            if matches!(operation, Operation::Put(..)) { Leaf(0) } else { self.memory.path_of(before) };
         self.session.answers.extend(answer);
         self.session.requests.push(Request { operation, path, leaf });
         self.settle();

@@ -14,7 +14,9 @@ use std::process::Command;
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// Verilator is not there.
-    #[error("LETHE_VERILATOR is not set: run `cargo xtask hardware test`, which fetches Verilator and sets it")]
+    #[error(
+        "LETHE_VERILATOR is not set: run `cargo xtask hardware test`, which fetches Verilator and sets it"
+    )]
     NoVerilator,
     /// A file cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
@@ -137,7 +139,17 @@ impl Workshop {
         }
         let mut verilator = Command::new(self.verilator.join("bin/verilator"));
         verilator.env("VERILATOR_ROOT", &self.verilator).current_dir(folder);
-        verilator.args(["--cc", "-O3", "-Wno-fatal", "--output-split", "0", "--prefix", "Vbench", "--Mdir", "made"]);
+        verilator.args([
+            "--cc",
+            "-O3",
+            "-Wno-fatal",
+            "--output-split",
+            "0",
+            "--prefix",
+            "Vbench",
+            "--Mdir",
+            "made",
+        ]);
         verilator.args(["--top-module", "lethe_bench"]);
         verilator.args(configuration.generics().iter().map(|(name, value)| format!("-G{name}={value}")));
         verilator.args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".sv")));

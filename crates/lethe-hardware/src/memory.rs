@@ -146,7 +146,8 @@ impl Memory {
         inputs.aw_ready = u32::from(!self.stalls());
         // One beat a cycle passes, in whichever direction: what is read comes first. It waits at the port, off the bus, until
         // the controller takes it.
-        let reads = self.offered.is_none() && self.reading.front().is_some_and(|reading| reading.due <= cycle);
+        let reads =
+            self.offered.is_none() && self.reading.front().is_some_and(|reading| reading.due <= cycle);
         if reads {
             self.take_beat();
         }

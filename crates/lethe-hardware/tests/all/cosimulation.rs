@@ -21,9 +21,15 @@ fn path_oram_shows_what_that_of_the_core_shows() {
     let path = Configuration::paper(Scheme::Path);
     assert_same(path, 200);
     assert_same(small(Scheme::Path), 3000);
-    assert_same(Configuration { leaf_level: 7, block_bytes: 256, blocks_per_bucket: 3, blocks: 130, ..path }, 300);
+    assert_same(
+        Configuration { leaf_level: 7, block_bytes: 256, blocks_per_bucket: 3, blocks: 130, ..path },
+        300,
+    );
     // Few places in the stash: paths are evicted for lack of room.
-    assert_same(Configuration { leaf_level: 3, blocks: 26, stash_blocks: 4, blocks_per_bucket: 3, ..path }, 1000);
+    assert_same(
+        Configuration { leaf_level: 3, blocks: 26, stash_blocks: 4, blocks_per_bucket: 3, ..path },
+        1000,
+    );
     assert_same(Configuration { leaf_level: 1, blocks: 5, aes_lanes: 1, bus_bits: 128, ..path }, 500);
 }
 
@@ -35,8 +41,28 @@ fn raw_oram_shows_what_that_of_the_core_shows() {
     assert_same(small(Scheme::Raw), 3000);
     assert_same(Configuration { leaf_level: 4, block_bytes: 4096, blocks: 40, ..raw }, 60);
     assert_same(Configuration { leaf_level: 8, bus_bits: 128, blocks: 500, aes_lanes: 1, ..raw }, 300);
-    assert_same(Configuration { leaf_level: 6, bus_bits: 256, blocks_per_bucket: 4, eviction_rate: 3, blocks: 150, ..raw }, 500);
+    assert_same(
+        Configuration {
+            leaf_level: 6,
+            bus_bits: 256,
+            blocks_per_bucket: 4,
+            eviction_rate: 3,
+            blocks: 150,
+            ..raw
+        },
+        500,
+    );
     // Few places in the stash: paths are evicted outside of the schedule.
     assert_same(Configuration { leaf_level: 4, stash_blocks: 6, blocks: 40, ..raw }, 1000);
-    assert_same(Configuration { leaf_level: 0, blocks: 3, blocks_per_bucket: 3, eviction_rate: 1, mask_beats: 16, ..raw }, 300);
+    assert_same(
+        Configuration {
+            leaf_level: 0,
+            blocks: 3,
+            blocks_per_bucket: 3,
+            eviction_rate: 1,
+            mask_beats: 16,
+            ..raw
+        },
+        300,
+    );
 }

@@ -11,7 +11,8 @@ fn memory_that_stalls_and_is_late_changes_no_answer_and_no_ciphertext() {
         let configuration = small(scheme);
         let session = mix(&configuration, 500, 5).session();
         for (read_latency, write_latency, stalls) in [(0, 0, 0), (3, 400, 128), (300, 1, 20), (90, 90, 200)] {
-            let (pace, faults) = (Pace { read_latency, write_latency }, Faults { stalls, ..Faults::default() });
+            let (pace, faults) =
+                (Pace { read_latency, write_latency }, Faults { stalls, ..Faults::default() });
             let run = bench(&configuration, None, pace, faults).run(&session);
             run.unwrap_or_else(|error| panic!("{scheme:?} {pace:?} {stalls}: {error}"));
         }

@@ -53,7 +53,10 @@ fn assert_answers_are_even(configuration: Configuration) {
         request.operation = Operation::Take(lethe_core::words::BlockId(7));
     }
     let (reads, far) = (drive(&configuration, None, &reads), drive(&configuration, None, &far));
-    assert_eq!(reads.answers, far.answers, "reads of blocks and takes of one that is not there are answered alike");
+    assert_eq!(
+        reads.answers, far.answers,
+        "reads of blocks and takes of one that is not there are answered alike"
+    );
 }
 
 #[test]
@@ -63,5 +66,8 @@ fn the_bus_shows_paths_and_moments_only() {
         assert_nothing_shows(small(scheme), None);
         assert_answers_are_even(small(scheme));
     }
-    assert_nothing_shows(Configuration { leaf_level: 9, blocks: 800, ..Configuration::paper(Scheme::Raw) }, None);
+    assert_nothing_shows(
+        Configuration { leaf_level: 9, blocks: 800, ..Configuration::paper(Scheme::Raw) },
+        None,
+    );
 }

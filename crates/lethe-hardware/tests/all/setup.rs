@@ -17,7 +17,12 @@ pub(crate) fn small(scheme: Scheme) -> Configuration {
 }
 
 /// A bench with its key, whose RTL may be a mutant.
-pub(crate) fn bench(configuration: &Configuration, mutant: Option<&Mutant>, pace: Pace, faults: Faults) -> Bench {
+pub(crate) fn bench(
+    configuration: &Configuration,
+    mutant: Option<&Mutant>,
+    pace: Pace,
+    faults: Faults,
+) -> Bench {
     bench_with_key(configuration, mutant, pace, faults, &KEY)
 }
 
