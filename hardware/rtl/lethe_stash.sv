@@ -123,7 +123,8 @@ module lethe_stash
     .scan_i(begin_path), .scanning_o(scanning), .valid_o(listed), .item_o(listed_item),
     .append_i(append), .append_item_i(append_item), .count_o(waiting_o), .overflow_o
   );
-  assign listed_hit = listed && is_access && has_block && listed_item.block == job_q.block[BlockBits-1:0];
+  // Memory that lies may bring a block twice: the first that is met is the one of interest, so that no slot is lost.
+  assign listed_hit = listed && is_access && has_block && !held_q && listed_item.block == job_q.block[BlockBits-1:0];
 
   // The path.
   logic unloaded, unloaded_q, row, below, store, to_spare, push, push_held, found;
@@ -153,7 +154,7 @@ module lethe_stash
   );
 
   // PushToLeaf takes from the list, then from the path, then the block of interest.
-  logic pushing, served, keep, out_valid, out_stuck, unused_idle;
+  logic pushing, takes_held, served, keep, out_valid, out_stuck, unused_idle;
   item_t push_item, out_item;
   logic [LevelBits-1:0] out_level;
   logic [CountBits-1:0] out_place;
@@ -161,7 +162,8 @@ module lethe_stash
 
   assign served_slot = held_q ? held_slot_q : spare_q;
   assign served = state_q == Push && (job_q.op == OpRead || job_q.op == OpWrite || job_q.op == OpPut) && free_valid;
-  assign pushing = (listed && !listed_hit) || push || served;
+  assign takes_held = push_held && !held_q;
+  assign pushing = (listed && !listed_hit) || push || (push_held && held_q) || served;
   assign keep = !is_whole;
   assign held_item = '{block: job_q.block[BlockBits-1:0], leaf: job_q.leaf[LeafBits-1:0], slot: served_slot};
   assign push_item = served ? held_item
@@ -302,7 +304,7 @@ module lethe_stash
       if (begin_job) joined_q <= 1'b0;
       else if (join_job) joined_q <= 1'b1;
       if (begin_job || join_job) held_q <= 1'b0;
-      else if (listed_hit || push_held) held_q <= 1'b1;
+      else if (listed_hit || takes_held) held_q <= 1'b1;
       if (begin_job) unloaded_q <= 1'b0;
       else if (unloaded) unloaded_q <= 1'b1;
       if (unloaded && is_raw_access) asking_q <= 1'b1;
@@ -324,7 +326,7 @@ module lethe_stash
       job_q.leaf <= job_i.leaf;
     end
     if (listed_hit) held_slot_q <= listed_item.slot;
-    else if (push_held) held_slot_q <= free_slot;
+    else if (takes_held) held_slot_q <= free_slot;
     if (spare_used || (state_q == First && free_valid)) spare_q <= free_slot;
   end
 

@@ -9,8 +9,8 @@ use std::path::Path;
 /// The reason why a controller did not show what it should.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BenchError {
-    /// Nothing has moved for too long.
-    #[error("nothing moved for {cycles} cycles, at request {request} and answer {answer}")]
+    /// Nothing has moved for too long, or there is no end.
+    #[error("no end after {cycles} cycles, at request {request} and answer {answer}")]
     Stuck {
         /// Cycles.
         cycles: u64,
@@ -31,14 +31,14 @@ pub enum BenchError {
     /// A stretch that was read or written is not what it should be.
     #[error("{what} {nth} is not that of the scheme")]
     Traffic {
-        /// What it is.
+        /// The kind of the stretch.
         what: &'static str,
         /// The stretch, counted from the first.
         nth: usize,
     },
 }
 
-/// What a run took.
+/// The cycles of a run, its answers and its traffic.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Cycles from the first request to the last beat.
@@ -49,7 +49,7 @@ pub struct Run {
     pub answers: Vec<u64>,
     /// The answers.
     pub answered: Vec<Vec<u8>>,
-    /// What the bus has shown.
+    /// All that the bus has shown.
     pub traffic: Traffic,
     /// Evictions outside of the schedule.
     pub emergencies: u32,
@@ -66,6 +66,12 @@ pub struct Bench {
 
 /// Cycles without any movement after which a controller counts as stuck.
 const PATIENCE: u64 = 20_000;
+
+/// Cycles for each request after which a controller counts as stuck, though beats may move for ever.
+const MOST: u64 = 5_000;
+
+/// Cycles without any movement, once all was asked for, after which a run has ended.
+const QUIET: u64 = 2_000;
 
 impl Bench {
     /// Loads the library of a configuration, and resets the controller.
@@ -119,21 +125,15 @@ impl Bench {
         Ok(run)
     }
 
-    /// Does all requests, each as soon as the controller takes it, whatever it answers: until memory has had as many beats as
-    /// the scheme writes.
+    /// Does all requests, each as soon as the controller takes it, whatever it answers, until nothing moves any more.
     ///
     /// # Errors
     /// [`BenchError::Stuck`], [`BenchError::Stopped`].
     pub fn drive(&mut self, session: &Session) -> Result<Run, BenchError> {
-        let wanted_beats = session.writes.iter().map(|event| match event {
-            Event::Write(_, bytes) => bytes.len() / self.configuration.beat_bytes(),
-            Event::Read(..) => 0,
-        });
-        let wanted_beats: usize = wanted_beats.sum();
         let mut user = User::new(session, self.configuration);
         let (mut moved, start) = (self.cycle, self.cycle);
         let mut emergencies = 0;
-        while !user.is_done() || self.memory.traffic().write_beats.len() < wanted_beats {
+        while !user.has_asked_all() || self.cycle - moved < QUIET {
             user.offer(&mut self.inputs);
             self.memory.offer(self.cycle, &mut self.inputs);
             let outputs = self.rtl.step(&self.inputs);
@@ -153,21 +153,14 @@ impl Bench {
             if user.take(self.cycle, &self.inputs, outputs) || before != after {
                 moved = self.cycle;
             }
-            if self.cycle - moved > PATIENCE {
+            let most = MOST * (session.requests.len() as u64 + 10);
+            if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > most {
                 let (request, answer) = (user.requests.len(), user.answers.len());
-                return Err(BenchError::Stuck { cycles: PATIENCE, request, answer });
+                return Err(BenchError::Stuck { cycles: self.cycle - start, request, answer });
             }
             self.cycle += 1;
         }
         let User { requests, answers, answered, .. } = user;
-        // The last answers of memory.
-        for _ in 0..200 {
-            self.inputs.request_valid = 0;
-            self.memory.offer(self.cycle, &mut self.inputs);
-            let outputs = self.rtl.step(&self.inputs);
-            self.memory.take(self.cycle, &self.inputs, outputs);
-            self.cycle += 1;
-        }
         let traffic = self.memory.traffic().clone();
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle);
         Ok(Run { cycles: last - start, requests, answers, answered, traffic, emergencies })
@@ -259,8 +252,8 @@ impl<'a> User<'a> {
         }
     }
 
-    fn is_done(&self) -> bool {
-        self.requests.len() == self.session.requests.len() && self.answers.len() == self.session.answers.len()
+    fn has_asked_all(&self) -> bool {
+        self.requests.len() == self.session.requests.len()
     }
 
     fn offer(&self, inputs: &mut Inputs) {

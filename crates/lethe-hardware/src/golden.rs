@@ -28,7 +28,7 @@ struct State {
     pads: Pads,
     /// Plaintexts of the core's buckets.
     plain: HashMap<u64, Vec<u8>>,
-    /// How often each bucket's body was written (RAW ORAM).
+    /// The times that each bucket's body was written (RAW ORAM).
     bodies: HashMap<u64, u64>,
     /// Buckets that were written (Path ORAM).
     written: HashSet<u64>,
@@ -297,7 +297,7 @@ impl Golden {
         self.positions.contains_key(&block)
     }
 
-    /// What was shown so far.
+    /// All that was shown so far.
     pub fn session(&self) -> Session {
         self.memory.complete(&self.session)
     }

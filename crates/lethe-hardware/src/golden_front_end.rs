@@ -87,7 +87,7 @@ impl GoldenFrontEnd {
         paths
     }
 
-    /// What was shown so far.
+    /// All that was shown so far.
     pub fn session(&self) -> Session {
         self.memory.complete(&self.session)
     }

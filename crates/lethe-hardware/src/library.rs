@@ -31,7 +31,7 @@ pub enum LibraryError {
     Tool {
         /// The tool.
         tool: &'static str,
-        /// What it printed.
+        /// The end of its output.
         output: String,
     },
     /// A mutant names text that is not there.

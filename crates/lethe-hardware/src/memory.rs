@@ -67,6 +67,7 @@ struct Answer {
 
 /// Memory.
 pub struct Memory {
+    // Wide: four channels of a bus, each with what is under way on it.
     beat_bytes: u64,
     pace: Pace,
     faults: Faults,
@@ -116,7 +117,7 @@ impl Memory {
         &self.first_words
     }
 
-    /// What the bus has shown.
+    /// All that the bus has shown.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
     }
@@ -230,7 +231,7 @@ impl Memory {
         }
     }
 
-    /// What a beat holds; junk, if it was never written.
+    /// The contents of a beat; junk, if it was never written.
     fn contents(&mut self, address: u64) -> Beat {
         let random = &mut self.random;
         *self.beats.entry(address).or_insert_with(|| std::array::from_fn(|_| random.next_u32()))

@@ -3,7 +3,7 @@
 /// A change of the RTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// What is wrong with it.
+    /// The fault.
     pub fault: &'static str,
     /// The file that is changed.
     pub file: &'static str,

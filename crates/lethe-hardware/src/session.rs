@@ -1,4 +1,4 @@
-//! What happens between a controller, its user and its memory, in the order in which it happens.
+//! The events between a controller, its user and its memory, in the order in which they happen.
 
 use lethe_core::words::{BlockId, Leaf};
 
@@ -38,7 +38,7 @@ impl Operation {
         }
     }
 
-    /// What the user sends with it.
+    /// The data that the user sends with it.
     pub(crate) fn data(&self) -> Option<&[u8]> {
         match self {
             Operation::Write(_, data) | Operation::Put(_, data) => Some(data),
@@ -67,7 +67,7 @@ pub enum Event {
     Write(u64, Vec<u8>),
 }
 
-/// What a run of requests must show.
+/// All that a run of requests must show.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     /// The requests.

@@ -2,13 +2,14 @@
 
 use super::oblivious::assert_nothing_shows;
 use super::setup::*;
-use lethe_hardware::{Faults, Mutant, Scheme};
+use lethe_hardware::{Configuration, Faults, Mutant, Scheme};
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_wrong_controller_is_found_by_comparison() {
     for mutant in &Mutant::WRONG {
-        let configuration = small(Scheme::Raw);
+        // Small buckets, so that some are full.
+        let configuration = Configuration { blocks_per_bucket: 3, ..small(Scheme::Raw) };
         let golden = mix(&configuration, 400, 1);
         let run = bench(&configuration, Some(mutant), IDEAL, Faults::default()).run(&golden.session());
         assert!(run.is_err(), "{} was not found", mutant.fault);

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Benches, keys and histories that the tests share.
 
 use lethe_core::words::BlockId;
 use lethe_hardware::{Bench, Configuration, Faults, Golden, Mutant, Operation, Pace, Scheme, Workshop};
