@@ -72,6 +72,28 @@ impl Mutant {
         },
     ];
 
+    /// Faults of the front end: those that a comparison with the core must find.
+    pub const FRONT_END: [Mutant; 3] = [
+        Mutant {
+            fault: "a leaf that is not drawn anew",
+            file: "lethe_front_end.sv",
+            from: "asked_new_q ? new_q : old_q",
+            to: "old_q",
+        },
+        Mutant {
+            fault: "a straggler that is left behind",
+            file: "lethe_front_end.sv",
+            from: "assign is_turn = !by_table && straggler_valid && !turn_done_q;",
+            to: "assign is_turn = 1'b0;",
+        },
+        Mutant {
+            fault: "a PosMap block that is lost when it leaves the PLB",
+            file: "lethe_front_end.sv",
+            from: "victim_valid_q ? Put : Fetched",
+            to: "Fetched",
+        },
+    ];
+
     /// Faults that show only in cycles: those that the judge of the bus must find.
     pub const TELLING: [Mutant; 2] = [
         Mutant {

@@ -2,12 +2,18 @@
 
 use super::setup::*;
 use lethe_core::words::BlockId;
-use lethe_hardware::{Configuration, Faults, FrontEnd, GoldenFrontEnd, Scheme};
+use lethe_hardware::{BenchError, Configuration, Faults, FrontEnd, GoldenFrontEnd, Mutant, Run, Scheme};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
-/// Reads and writes, some of them of a few blocks again and again.
-fn assert_same(configuration: Configuration, operations: usize) {
+/// Counters of few bits are used up soon, so that stragglers move; with a small table and a small PLB, blocks come and go.
+fn small_front_end(scheme: Scheme) -> Configuration {
+    let front_end = FrontEnd { labels: 4, label_bits: 4, trusted: 8, look_aside: 4 };
+    Configuration { leaf_level: 6, blocks: 150, front_end: Some(front_end), ..Configuration::paper(scheme) }
+}
+
+/// Reads and writes, half of them of a few blocks again and again.
+fn run(configuration: Configuration, mutant: Option<&Mutant>, operations: usize) -> Result<Run, BenchError> {
     let mut golden = GoldenFrontEnd::new(configuration, 1);
     let mut random = ChaCha8Rng::seed_from_u64(2);
     let mut paths = 0;
@@ -22,18 +28,24 @@ fn assert_same(configuration: Configuration, operations: usize) {
         paths += golden.run(block, data);
     }
     assert!(paths as usize > operations, "PosMap blocks were fetched");
-    let mut bench = bench_with_key(&configuration, None, IDEAL, Faults::default(), &golden.key());
-    bench.run(&golden.session()).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
+    bench_with_key(&configuration, mutant, IDEAL, Faults::default(), &golden.key()).run(&golden.session())
 }
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn the_front_end_shows_what_that_of_the_core_shows() {
-    // Counters of few bits are used up soon, so that stragglers move; small tables and buffers, so that blocks come and go.
-    let front_end = FrontEnd { labels: 4, label_bits: 4, trusted: 8, look_aside: 4 };
-    for scheme in [Scheme::Raw, Scheme::Path] {
-        let small = Configuration { leaf_level: 6, blocks: 150, ..Configuration::paper(scheme) };
-        assert_same(Configuration { front_end: Some(front_end), ..small }, 2000);
+    let of_paper = Configuration::paper(Scheme::Raw).with_front_end();
+    let small = [Scheme::Raw, Scheme::Path].map(small_front_end);
+    for (configuration, operations) in [(small[0], 2000), (small[1], 2000), (of_paper, 300)] {
+        run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }
-    assert_same(Configuration::paper(Scheme::Raw).with_front_end(), 300);
+}
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn each_wrong_front_end_is_found_by_comparison() {
+    for mutant in &Mutant::FRONT_END {
+        let run = run(small_front_end(Scheme::Raw), Some(mutant), 400);
+        assert!(run.is_err(), "{} was not found", mutant.fault);
+    }
 }
