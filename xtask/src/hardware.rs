@@ -39,7 +39,7 @@ pub fn test() -> Result<()> {
 pub fn report() -> Result<()> {
     let verilator = verilator()?;
     run(cargo()
-        .args(["run", "--package", "lethe-hardware", "--example", "cycles"])
+        .args(["run", "--package", "lethe-hardware", "--bin", "hardware-cycles"])
         .env("LETHE_VERILATOR", &verilator.root))?;
     run(command(python()).arg("hardware/synthesis/area.py"))
 }

@@ -67,7 +67,7 @@ pub struct Bench {
 /// Cycles without any movement after which a controller counts as stuck.
 const PATIENCE: u64 = 20_000;
 
-/// Cycles for each request after which a controller counts as stuck, though beats may move for ever.
+/// Cycles for each request after which a controller counts as stuck, though beats may move without an end.
 const MOST: u64 = 5_000;
 
 /// Cycles without any movement, once all was asked for, after which a run has ended.

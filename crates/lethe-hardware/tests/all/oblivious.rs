@@ -38,7 +38,7 @@ pub(crate) fn assert_nothing_shows(configuration: Configuration, mutant: Option<
         request.operation = Operation::Read(lethe_core::words::BlockId(0));
         request.leaf = Leaf(0);
     }
-    assert_eq!(run.traffic, drive(&configuration, mutant, &one).traffic, "one block for ever shows");
+    assert_eq!(run.traffic, drive(&configuration, mutant, &one).traffic, "one block again and again shows");
 }
 
 /// Answers come as long after their request, wherever the block is found.
