@@ -51,7 +51,8 @@ struct Verilator {
 
 impl Verilator {
     fn command(&self) -> Command {
-        let mut verilator = command(self.root.join("bin/verilator"));
+        // The script beside it is Perl, with modules that a bare machine lacks.
+        let mut verilator = command(self.root.join("bin/verilator_bin"));
         verilator.env("VERILATOR_ROOT", &self.root).current_dir(HARDWARE);
         verilator
     }

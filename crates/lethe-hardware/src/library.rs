@@ -137,7 +137,7 @@ impl Workshop {
         for (name, text) in sources {
             fs::write(folder.join(name), text).map_err(file(folder))?;
         }
-        let mut verilator = Command::new(self.verilator.join("bin/verilator"));
+        let mut verilator = Command::new(self.verilator.join("bin/verilator_bin"));
         verilator.env("VERILATOR_ROOT", &self.verilator).current_dir(folder);
         verilator.args([
             "--cc",
