@@ -71,12 +71,11 @@ module lethe_arrive
   logic request_valid, request_taken;
   logic [63:0] request_iv;
   logic [Cfg.leaf_level:0] request_bucket;
-  logic [2:0] unused_free;
   lethe_fifo #(.Width(64 + Cfg.leaf_level + 1), .Depth(4)) u_requests (
     .clk_i, .rst_ni,
     .valid_i(walking_q && r_valid_i && ends_header && header_ready_i), .ready_o(request_ready),
     .data_i({header[IvBits-1:0], bucket}),
-    .valid_o(request_valid), .ready_i(request_taken), .data_o({request_iv, request_bucket}), .free_o(unused_free)
+    .valid_o(request_valid), .ready_i(request_taken), .data_o({request_iv, request_bucket})
   );
   lethe_bucket_masks #(.Cfg(Cfg)) u_masks (
     .clk_i, .rst_ni,

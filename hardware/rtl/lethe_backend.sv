@@ -130,21 +130,20 @@ module lethe_backend
   logic stash_valid, stash_ready, arriving_valid, arriving_taken, write_masks_valid, write_masks_taken;
   job_t stash_job, arriving_job, write_masks_job;
   logic [Levels-1:0] stash_on_chip;
-  logic [2:0] unused_free_jobs, unused_free_arriving, unused_free_masks;
   lethe_fifo #(.Width($bits(job_t) + Levels), .Depth(4)) u_jobs (
     .clk_i, .rst_ni,
     .valid_i(begun_valid), .ready_o(begun_ready), .data_i({begun_job, begun_on_chip}),
-    .valid_o(stash_valid), .ready_i(stash_ready), .data_o({stash_job, stash_on_chip}), .free_o(unused_free_jobs)
+    .valid_o(stash_valid), .ready_i(stash_ready), .data_o({stash_job, stash_on_chip})
   );
   lethe_fifo #(.Width($bits(job_t)), .Depth(4)) u_arriving (
     .clk_i, .rst_ni,
     .valid_i(path_valid), .ready_o(arriving_ready), .data_i(begun_job),
-    .valid_o(arriving_valid), .ready_i(arriving_taken), .data_o(arriving_job), .free_o(unused_free_arriving)
+    .valid_o(arriving_valid), .ready_i(arriving_taken), .data_o(arriving_job)
   );
   lethe_fifo #(.Width($bits(job_t)), .Depth(4)) u_masks_jobs (
     .clk_i, .rst_ni,
     .valid_i(path_valid), .ready_o(masks_ready), .data_i(begun_job),
-    .valid_o(write_masks_valid), .ready_i(write_masks_taken), .data_o(write_masks_job), .free_o(unused_free_masks)
+    .valid_o(write_masks_valid), .ready_i(write_masks_taken), .data_o(write_masks_job)
   );
 
   // Masks.
@@ -184,8 +183,6 @@ module lethe_backend
   logic header_put, header_room, header_valid, header_ready, body_put, body_room, body_valid, body_ready;
   logic [CipherBits-1:0] header_in, header;
   logic [Cfg.bus_bits-1:0] body_in, body;
-  logic [4:0] unused_free_headers;
-  logic [$clog2(ArrivalDepth+1)-1:0] unused_free_bodies;
   lethe_arrive #(.Cfg(Cfg)) u_arrive (
     .clk_i, .rst_ni,
     .valid_i(arriving_valid), .ready_o(arriving_taken), .job_i(arriving_job),
@@ -197,12 +194,12 @@ module lethe_backend
   lethe_fifo #(.Width(CipherBits), .Depth(16)) u_headers (
     .clk_i, .rst_ni,
     .valid_i(header_put), .ready_o(header_room), .data_i(header_in),
-    .valid_o(header_valid), .ready_i(header_ready), .data_o(header), .free_o(unused_free_headers)
+    .valid_o(header_valid), .ready_i(header_ready), .data_o(header)
   );
   lethe_fifo #(.Width(Cfg.bus_bits), .Depth(ArrivalDepth)) u_bodies (
     .clk_i, .rst_ni,
     .valid_i(body_put), .ready_o(body_room), .data_i(body_in),
-    .valid_o(body_valid), .ready_i(body_ready), .data_o(body), .free_o(unused_free_bodies)
+    .valid_o(body_valid), .ready_i(body_ready), .data_o(body)
   );
 
   // The stash, and the way back. Masks of bodies come with those of rows (Path ORAM), or ahead of time (RAW ORAM).

@@ -29,10 +29,7 @@ module lethe_eviction_masks
   logic [63:0] count;
   logic [level_bits(Cfg)-1:0] unused_level;
 
-  // Reverse lexicographic order: the bits of G, the lowest at the root.
-  for (genvar nth = 0; nth < LeafBits; nth++) begin : gen_path
-    assign path[LeafBits-1-nth] = Cfg.leaf_level > 0 && evictions_q[nth];
-  end
+  assign path = LeafBits'(eviction_path(Cfg, evictions_q));
 
   lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
     .clk_i,

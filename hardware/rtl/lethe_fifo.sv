@@ -1,9 +1,8 @@
 // A queue whose words are in distributed RAM: what was put in can be taken a cycle later.
-// `valid` and `ready` of a side are both high in the cycle in which a word passes. `free_o` counts free places.
+// `valid` and `ready` of a side are both high in the cycle in which a word passes.
 module lethe_fifo #(
   parameter int unsigned Width = 8,
-  parameter int unsigned Depth = 4,
-  localparam int unsigned CountBits = $clog2(Depth + 1)
+  parameter int unsigned Depth = 4
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -12,10 +11,10 @@ module lethe_fifo #(
   input  logic [Width-1:0]     data_i,
   output logic                 valid_o,
   input  logic                 ready_i,
-  output logic [Width-1:0]     data_o,
-  output logic [CountBits-1:0] free_o
+  output logic [Width-1:0]     data_o
 );
 
+  localparam int unsigned CountBits = $clog2(Depth + 1);
   localparam int unsigned PlaceBits = Depth > 1 ? $clog2(Depth) : 1;
   localparam logic [PlaceBits-1:0] Last = PlaceBits'(Depth - 1);
 
@@ -29,7 +28,6 @@ module lethe_fifo #(
   assign put = valid_i && ready_o;
   assign take = valid_o && ready_i;
   assign data_o = words[out_q];
-  assign free_o = CountBits'(Depth) - count_q;
 
   always_ff @(posedge clk_i) begin
     if (put) words[in_q] <= data_i;

@@ -20,7 +20,6 @@ module lethe_free_list #(
   logic is_fresh, back_valid;
   logic [SlotBits-1:0] back_slot;
   logic unused_ready;
-  logic [CountBits-1:0] unused_free;
 
   assign is_fresh = fresh_q != CountBits'(Slots);
   assign valid_o = is_fresh || back_valid;
@@ -37,8 +36,7 @@ module lethe_free_list #(
     .data_i(slot_i),
     .valid_o(back_valid),
     .ready_i(take_i && !is_fresh),
-    .data_o(back_slot),
-    .free_o(unused_free)
+    .data_o(back_slot)
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -162,11 +162,10 @@ module lethe_front_end
   // Answers of the backend, in the order of its requests.
   logic answers_ready, answer_put, answer_known, answer_taken;
   answer_e answer_in, answer_kind;
-  logic [2:0] unused_free_answers;
   lethe_fifo #(.Width(2), .Depth(4)) u_answers (
     .clk_i, .rst_ni,
     .valid_i(answer_put), .ready_o(answers_ready), .data_i(answer_in),
-    .valid_o(answer_known), .ready_i(answer_taken), .data_o({answer_kind}), .free_o(unused_free_answers)
+    .valid_o(answer_known), .ready_i(answer_taken), .data_o({answer_kind})
   );
   assign answer_taken = block_valid_i && block_ready_o;
   assign block_ready_o = answer_known
@@ -176,11 +175,10 @@ module lethe_front_end
 
   // Data on its way to the backend.
   logic data_room, data_put;
-  logic [2:0] unused_free_data;
   lethe_fifo #(.Width(Data), .Depth(4)) u_data (
     .clk_i, .rst_ni,
     .valid_i(data_put), .ready_o(data_room), .data_i(state_q == Put ? group_q : data_q),
-    .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o, .free_o(unused_free_data)
+    .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o
   );
 
   // Requests of the backend.

@@ -60,11 +60,10 @@ module lethe_mask_stream #(
       .valid_o, .ready_i, .data_o(mask_o)
     );
   end else begin : gen_shallow
-    logic [CountBits-1:0] unused_free;
     lethe_fifo #(.Width(Chunks * 128), .Depth(Depth)) u_masks (
       .clk_i, .rst_ni,
       .valid_i(put), .ready_o(unused_ready), .data_i(mask),
-      .valid_o, .ready_i, .data_o(mask_o), .free_o(unused_free)
+      .valid_o, .ready_i, .data_o(mask_o)
     );
   end
 

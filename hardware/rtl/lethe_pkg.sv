@@ -135,6 +135,13 @@ package lethe_pkg;
     return $clog2(slots(c));
   endfunction
 
+  // The path of an eviction in reverse lexicographic order: the bits of G, the lowest at the root.
+  function automatic logic [31:0] eviction_path(config_t c, logic [63:0] evictions);
+    logic [31:0] path = '0;
+    for (int unsigned nth = 0; nth < c.leaf_level; nth++) path[c.leaf_level-1-nth] = evictions[nth];
+    return path;
+  endfunction
+
   // The address space of the front end: the user's blocks, then PosMap block by PosMap block, level by level.
   function automatic int unsigned map_blocks(config_t c, int unsigned level);
     int unsigned blocks = c.capacity;

@@ -25,8 +25,7 @@ module lethe_push_to_leaf #(
   output logic [LevelBits-1:0]             level_o,
   output logic [CountBits-1:0]             place_o,
   output logic [DataBits-1:0]              data_o,
-  output logic [Levels-1:0][CountBits-1:0] occupied_o,
-  output logic                             idle_o
+  output logic [Levels-1:0][CountBits-1:0] occupied_o
 );
 
   typedef struct packed {
@@ -96,6 +95,5 @@ module lethe_push_to_leaf #(
   end
 
   assign occupied_o = occupied_q;
-  assign idle_o = !(valid_i || first_valid_q || second_valid_q || valid_o);
 
 endmodule

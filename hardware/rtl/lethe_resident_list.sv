@@ -40,7 +40,7 @@ module lethe_resident_list
 
   // valid_q: the scan is one cycle behind its reading; is_item_q: that place held a block.
   logic is_item_q;
-  assign valid_o = valid_q && is_item_q;
+  assign valid_o = is_item_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -56,14 +56,7 @@ module lethe_schedule
   assign ready_o = takes && is_request;
   assign random_ready_o = takes && is_emergency && Cfg.scheme == PathOram;
 
-  // Reverse lexicographic order: the bits of G, the lowest at the root.
-  always_comb begin
-    path = '0;
-    for (int unsigned nth = 0; nth < Cfg.leaf_level; nth++) begin
-      path[Cfg.leaf_level-1-nth] = evictions_q[nth];
-    end
-    if (Cfg.scheme == PathOram) path = random_i;
-  end
+  assign path = Cfg.scheme == PathOram ? random_i : eviction_path(Cfg, evictions_q);
 
   always_comb begin
     job_o = '{

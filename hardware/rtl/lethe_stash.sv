@@ -113,15 +113,15 @@ module lethe_stash
   assign has_block = !job_q.evict && job_q.op != OpDummy;
 
   // The list, and the block of interest on it.
-  logic scanning, listed, listed_hit, append, held_q;
-  item_t listed_item, append_item, held_item;
+  logic scanning, listed, listed_hit, held_q, out_valid, out_stuck;
+  item_t listed_item, held_item, out_item;
   logic [SlotBits-1:0] held_slot_q, spare_q, free_slot;
   logic free_valid, free_take, slot_take;
 
   lethe_resident_list #(.Cfg(Cfg)) u_list (
     .clk_i, .rst_ni,
     .scan_i(begin_path), .scanning_o(scanning), .valid_o(listed), .item_o(listed_item),
-    .append_i(append), .append_item_i(append_item), .count_o(waiting_o), .overflow_o
+    .append_i(out_valid && out_stuck), .append_item_i(out_item), .count_o(waiting_o), .overflow_o
   );
   // Memory that lies may bring a block twice: the first that is met is the one of interest, so that no slot is lost.
   assign listed_hit = listed && is_access && has_block && !held_q && listed_item.block == job_q.block[BlockBits-1:0];
@@ -154,8 +154,8 @@ module lethe_stash
   );
 
   // PushToLeaf takes from the list, then from the path, then the block of interest.
-  logic pushing, takes_held, served, keep, out_valid, out_stuck, unused_idle;
-  item_t push_item, out_item;
+  logic pushing, takes_held, served, keep;
+  item_t push_item;
   logic [LevelBits-1:0] out_level;
   logic [CountBits-1:0] out_place;
   logic [SlotBits-1:0] served_slot;
@@ -176,10 +176,8 @@ module lethe_stash
     .clear_i(begin_path), .path_i(job_q.path[LeafBits-1:0]),
     .valid_i(pushing), .keep_i(keep), .leaf_i(push_item.leaf), .data_i(push_item),
     .valid_o(out_valid), .stuck_o(out_stuck), .level_o(out_level), .place_o(out_place), .data_o(out_item),
-    .occupied_o(back_occupied_o), .idle_o(unused_idle)
+    .occupied_o(back_occupied_o)
   );
-  assign append = out_valid && out_stuck;
-  assign append_item = out_item;
 
   logic [Z-1:0] plan_write;
   always_comb begin
@@ -211,24 +209,23 @@ module lethe_stash
   );
 
   // Blocks.
-  logic reading, replaces, store_any;
+  logic reading, replaces;
   logic [BeatBits-1:0] beat_q;
-  logic [Cfg.bus_bits-1:0] loaded, old, fresh;
-  logic last_beat, serves, has_old, answers, needs_data;
+  logic [Cfg.bus_bits-1:0] old, fresh;
+  logic last_beat, can_serve, serves, has_old, answers, needs_data;
 
   assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign reading = state_q == Read && !back_busy_i;
   assign needs_data = job_q.op == OpWrite || job_q.op == OpPut;
   assign answers = job_q.op == OpRead || job_q.op == OpWrite || job_q.op == OpTake;
-  assign serves = state_q == Serve && (!needs_data || data_valid_i) && (!answers || answer_ready_i)
-      && (!is_raw_access || interest_mask_valid_i);
+  assign can_serve = state_q == Serve && (!needs_data || data_valid_i) && (!is_raw_access || interest_mask_valid_i);
+  assign serves = can_serve && (!answers || answer_ready_i);
   assign has_old = held_q || (is_raw_access && found);
-  assign old = !has_old ? '0 : is_raw_access && !held_q ? loaded ^ interest_mask_i : loaded;
+  assign old = !has_old ? '0 : is_raw_access && !held_q ? loaded_o ^ interest_mask_i : loaded_o;
   assign fresh = needs_data ? data_i : old;
   assign replaces = serves && has_block && job_q.op != OpTake;
   assign data_ready_o = serves && needs_data;
-  assign answer_valid_o = state_q == Serve && answers && (!needs_data || data_valid_i)
-      && (!is_raw_access || interest_mask_valid_i);
+  assign answer_valid_o = can_serve && answers;
   assign answer_o = old;
   assign answer_last_o = last_beat;
   assign interest_mask_ready_o = serves && is_raw_access;
@@ -239,17 +236,15 @@ module lethe_stash
     return (AddressBits'(slot) << $clog2(Beats)) | (Beats > 1 ? AddressBits'(beat) : '0);
   endfunction
 
-  assign store_any = store || replaces;
   lethe_ram #(.Width(Cfg.bus_bits), .Depth(slots(Cfg) * Beats)) u_blocks (
     .clk_i,
-    .write_i(store_any),
+    .write_i(store || replaces),
     .write_address_i(store ? address(to_spare ? spare_q : free_slot, store_beat) : address(served_slot, beat_q)),
     .write_data_i(store ? store_data : fresh),
     .read_i(reading || load_i),
     .read_address_i(reading ? address(served_slot, beat_q) : address(load_slot_i, load_beat_i)),
-    .read_data_o(loaded)
+    .read_data_o(loaded_o)
   );
-  assign loaded_o = loaded;
 
   // Masks of the block of interest are asked for when the path is in, as many wherever the block is.
   logic asking_q;

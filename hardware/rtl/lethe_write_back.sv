@@ -102,8 +102,6 @@ module lethe_write_back
   // Each burst goes to memory, to the beats, and to the answers.
   logic lengths_ready, ends_ready, length_valid, end_valid, end_last, beat_last, beat_passes;
   logic [7:0] length, sent_q;
-  logic [2:0] unused_free_lengths;
-  logic [4:0] unused_free_ends;
   assign burst_taken = aw_ready_i && lengths_ready && ends_ready;
   assign aw_valid_o = burst_valid && lengths_ready && ends_ready;
   assign aw_address_o = base_i + offset;
@@ -112,7 +110,7 @@ module lethe_write_back
   lethe_fifo #(.Width(8), .Depth(4)) u_lengths (
     .clk_i, .rst_ni,
     .valid_i(burst_valid && aw_ready_i && ends_ready), .ready_o(lengths_ready), .data_i(burst_length),
-    .valid_o(length_valid), .ready_i(beat_passes && beat_last), .data_o(length), .free_o(unused_free_lengths)
+    .valid_o(length_valid), .ready_i(beat_passes && beat_last), .data_o(length)
   );
   // What an answer ends: a level, a path.
   logic end_level, end_path;
@@ -120,7 +118,7 @@ module lethe_write_back
     .clk_i, .rst_ni,
     .valid_i(burst_valid && aw_ready_i && lengths_ready), .ready_o(ends_ready),
     .data_i({burst_last, burst_last && address_last}),
-    .valid_o(end_valid), .ready_i(b_valid_i), .data_o({end_level, end_path}), .free_o(unused_free_ends)
+    .valid_o(end_valid), .ready_i(b_valid_i), .data_o({end_level, end_path})
   );
   assign b_ready_o = end_valid;
   assign end_last = b_valid_i && end_valid && end_path;
@@ -171,9 +169,8 @@ module lethe_write_back
 
   always_comb begin
     for (int unsigned place = 0; place < Z; place++) begin
+      // What stands in a place beyond those that this path has filled is left from another one.
       entries[place] = !whole_q || CountBits'(place) < occupied_q[level_q] ? entries_i[place] : '0;
-      // A place of a path that is filled anew holds a block if it is occupied.
-      entries[place][EntryBits-1] = whole_q ? CountBits'(place) < occupied_q[level_q] : entries_i[place][EntryBits-1];
     end
   end
   if (Cfg.scheme == PathOram) begin : gen_below

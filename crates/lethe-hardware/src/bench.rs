@@ -1,9 +1,10 @@
 //! The bench: a controller with its memory and its user, cycle by cycle.
 
 use crate::configuration::Configuration;
-use crate::memory::{Faults, Memory, Pace, Traffic};
+use crate::memory::{Burst, Faults, Memory, Pace, Traffic};
 use crate::rtl::{Inputs, Outputs, Rtl, RtlError};
-use crate::session::{Event, Operation, Session};
+use crate::session::{Operation, Session};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// The reason why a controller did not show what it should.
@@ -97,17 +98,15 @@ impl Bench {
 
     /// Gives the controller its key.
     pub fn load_key(&mut self, key: &[u8; 16]) {
-        for (word, bytes) in self.inputs.key.iter_mut().zip(key.chunks_exact(4)) {
-            *word = u32::from_le_bytes(bytes.try_into().expect("a word has four bytes"));
-        }
+        self.inputs.key = words(key);
         self.inputs.key_valid = 1;
         while self.rtl.step(&self.inputs).key_ready == 0 {}
         self.inputs.key_valid = 0;
     }
 
     /// Its memory.
-    pub fn memory_mut(&mut self) -> &mut Memory {
-        &mut self.memory
+    pub fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// Does all requests, each as soon as the controller takes it, and checks all that it shows.
@@ -169,37 +168,15 @@ impl Bench {
     /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.
     fn check_traffic(&self, session: &Session, traffic: &Traffic) -> Result<(), BenchError> {
         let beat = self.configuration.beat_bytes() as u64;
-        let mut bursts = traffic.reads.iter();
-        for (nth, event) in session.reads.iter().enumerate() {
-            let Event::Read(mut at, bytes) = *event else { continue };
-            let end = at + bytes as u64;
-            while at < end {
-                match bursts.next() {
-                    Some(burst) if burst.address == at => at += u64::from(burst.beats) * beat,
-                    _ => return Err(BenchError::Traffic { what: "read", nth }),
-                }
+        let read = session.reads.iter().copied();
+        check_bursts("read", read, &traffic.reads, beat)?;
+        let written = session.writes.iter().map(|(address, bytes)| (*address, bytes.len()));
+        check_bursts("write", written, &traffic.writes, beat)?;
+        let mut last = HashMap::new();
+        for (nth, (address, bytes)) in session.writes.iter().enumerate() {
+            for (at, contents) in (*address..).step_by(beat as usize).zip(bytes.chunks_exact(beat as usize)) {
+                last.insert(at, (nth, contents));
             }
-        }
-        if bursts.next().is_some() {
-            return Err(BenchError::Traffic { what: "read", nth: session.reads.len() });
-        }
-        let mut bursts = traffic.writes.iter();
-        let mut last = std::collections::HashMap::new();
-        for (nth, event) in session.writes.iter().enumerate() {
-            let Event::Write(start, bytes) = event else { continue };
-            let (mut at, end) = (*start, start + bytes.len() as u64);
-            while at < end {
-                match bursts.next() {
-                    Some(burst) if burst.address == at => at += u64::from(burst.beats) * beat,
-                    _ => return Err(BenchError::Traffic { what: "write", nth }),
-                }
-            }
-            for (nth_beat, contents) in bytes.chunks_exact(beat as usize).enumerate() {
-                last.insert(start + nth_beat as u64 * beat, (nth, contents));
-            }
-        }
-        if bursts.next().is_some() {
-            return Err(BenchError::Traffic { what: "write", nth: session.writes.len() });
         }
         let wrong = |(at, (nth, contents)): (&u64, &(usize, &[u8]))| {
             (self.memory.bytes(*at, beat as usize) != *contents).then_some(*nth)
@@ -209,6 +186,38 @@ impl Bench {
             None => Ok(()),
         }
     }
+}
+
+/// Compares stretches of memory, each an address and a number of bytes, with the bursts of which they are made.
+fn check_bursts(
+    what: &'static str,
+    stretches: impl ExactSizeIterator<Item = (u64, usize)>,
+    bursts: &[Burst],
+    beat: u64,
+) -> Result<(), BenchError> {
+    let (all, mut bursts) = (stretches.len(), bursts.iter());
+    for (nth, (mut at, bytes)) in stretches.enumerate() {
+        let end = at + bytes as u64;
+        while at < end {
+            match bursts.next() {
+                Some(burst) if burst.address == at => at += u64::from(burst.beats) * beat,
+                _ => return Err(BenchError::Traffic { what, nth }),
+            }
+        }
+    }
+    match bursts.next() {
+        Some(_) => Err(BenchError::Traffic { what, nth: all }),
+        None => Ok(()),
+    }
+}
+
+/// Words of 32 bits, the lowest byte first; those beyond the bytes are zero.
+fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
+    let mut words = [0; N];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+        *word = u32::from_le_bytes(bytes.try_into().expect("a word has four bytes"));
+    }
+    words
 }
 
 /// The user of a controller: asks for all at once, and always takes answers.
@@ -229,16 +238,9 @@ struct User<'a> {
 impl<'a> User<'a> {
     fn new(session: &'a Session, configuration: Configuration) -> Self {
         let beat_bytes = configuration.beat_bytes();
-        let beat = |bytes: &[u8]| {
-            let mut beat = [0; 16];
-            for (word, bytes) in beat.iter_mut().zip(bytes.chunks_exact(4)) {
-                *word = u32::from_le_bytes(bytes.try_into().expect("a word has four bytes"));
-            }
-            beat
-        };
         let of_request =
             |operation: &'a Operation| operation.data().unwrap_or_default().chunks_exact(beat_bytes);
-        let data = session.requests.iter().flat_map(|request| of_request(&request.operation)).map(beat);
+        let data = session.requests.iter().flat_map(|request| of_request(&request.operation)).map(words);
         User {
             session,
             configuration,

@@ -2,7 +2,7 @@
 
 use crate::configuration::{Configuration, IV_BITS, Scheme};
 use crate::pads::{Pads, Part};
-use crate::session::{Event, Operation, Request, Session};
+use crate::session::{Operation, Request, Session};
 use lethe_core::block_header::{self, HEADER_BYTES};
 use lethe_core::position_map::handed::Handed;
 use lethe_core::schemes::freecursive::Backend;
@@ -34,8 +34,8 @@ struct State {
     written: HashSet<u64>,
     /// Paths that were written.
     paths: u64,
-    reads: Vec<Event>,
-    writes: Vec<Event>,
+    reads: Vec<(u64, usize)>,
+    writes: Vec<(u64, Vec<u8>)>,
 }
 
 impl GoldenMemory {
@@ -64,7 +64,7 @@ impl GoldenMemory {
     pub(crate) fn path_of(&self, before: usize) -> Leaf {
         let state = self.0.borrow();
         let leaf_level = state.configuration.leaf_level;
-        let Some(Event::Read(address, _)) = state.reads.get(before + leaf_level as usize) else {
+        let Some((address, _)) = state.reads.get(before + leaf_level as usize) else {
             panic!("a path was read");
         };
         Leaf(address / state.bucket_bytes() - ((1 << leaf_level) - 1))
@@ -109,7 +109,7 @@ impl State {
             let bucket = slot.bucket.0;
             if bucket < buckets {
                 let (address, bytes) = (self.address(bucket), self.bucket_bytes() as usize);
-                self.reads.push(Event::Read(address, bytes));
+                self.reads.push((address, bytes));
             }
             let is_body = bucket >= buckets;
             let bytes =
@@ -144,7 +144,7 @@ impl State {
                 }
                 Scheme::Raw => {}
             }
-            self.writes.push(Event::Write(self.address(bucket), bytes));
+            self.writes.push((self.address(bucket), bytes));
         }
         self.written.extend(own);
     }

@@ -23,4 +23,4 @@ pub use library::{LibraryError, Workshop};
 pub use memory::{Burst, Faults, Memory, Pace, Traffic};
 pub use mutant::Mutant;
 pub use rtl::{Inputs, Outputs, Rtl, RtlError};
-pub use session::{Event, Operation, Request, Session};
+pub use session::{Operation, Request, Session};

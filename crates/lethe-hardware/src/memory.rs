@@ -18,6 +18,11 @@ pub struct Pace {
     pub write_latency: u64,
 }
 
+impl Pace {
+    /// The ideal memory of the paper: 30 cycles to the first beat.
+    pub const IDEAL: Pace = Pace { read_latency: 30, write_latency: 10 };
+}
+
 /// The ways in which memory may be difficult.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
@@ -130,11 +135,6 @@ impl Memory {
             beat.iter().flat_map(|word| word.to_le_bytes()).take(self.beat_bytes as usize).collect::<Vec<_>>()
         };
         beats.flat_map(of_beat).collect()
-    }
-
-    /// Exchanges the contents of a stretch, as whoever holds memory can.
-    pub fn tamper(&mut self, address: u64, change: impl Fn(&mut Beat)) {
-        change(self.beats.entry(address).or_default());
     }
 
     fn stalls(&mut self) -> bool {

@@ -42,9 +42,9 @@ impl Mutant {
         },
         Mutant {
             fault: "evictions from left to right",
-            file: "lethe_schedule.sv",
-            from: "path[Cfg.leaf_level-1-nth] = evictions_q[nth];",
-            to: "path[nth] = evictions_q[nth];",
+            file: "lethe_pkg.sv",
+            from: "path[c.leaf_level-1-nth] = evictions[nth];",
+            to: "path[nth] = evictions[nth];",
         },
         Mutant {
             fault: "a full bucket that takes one more",

@@ -58,15 +58,6 @@ pub struct Request {
     pub leaf: Leaf,
 }
 
-/// An event on the bus: a stretch of whole beats from an address on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// So many bytes are read.
-    Read(u64, usize),
-    /// These are written.
-    Write(u64, Vec<u8>),
-}
-
 /// All that a run of requests must show.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
@@ -74,10 +65,10 @@ pub struct Session {
     pub requests: Vec<Request>,
     /// The answer of each request that has one.
     pub answers: Vec<Vec<u8>>,
-    /// The reads of whole buckets, in order.
-    pub reads: Vec<Event>,
-    /// The writes of headers and buckets, in order.
-    pub writes: Vec<Event>,
+    /// The reads of whole buckets, in order: an address each, and a number of bytes.
+    pub reads: Vec<(u64, usize)>,
+    /// The writes of headers and buckets, in order: an address each, and the bytes.
+    pub writes: Vec<(u64, Vec<u8>)>,
     /// The paths that were drawn for emergencies of Path ORAM.
     pub drawn: Vec<Leaf>,
 }

@@ -47,8 +47,7 @@ fn measure(workshop: &Workshop, configuration: Configuration) -> Result<f64, Box
         golden.run(Operation::Read(BlockId(u64::from(random.next_u32() % configuration.blocks))));
     }
     let library = workshop.library(&configuration, None)?;
-    let pace = Pace { read_latency: 30, write_latency: 10 };
-    let mut bench = Bench::new(&library, configuration, pace, Faults::default(), 1)?;
+    let mut bench = Bench::new(&library, configuration, Pace::IDEAL, Faults::default(), 1)?;
     bench.load_key(&key);
     let run = bench.run(&golden.session())?;
     let (first, last) = (run.answers[BEFORE - 1], run.answers[BEFORE + MEASURED - 1]);

@@ -1,16 +1,16 @@
 //! The RTL and the core side by side: the same addresses in the same order, the same ciphertext, the same answers.
 
 use super::setup::*;
-use lethe_hardware::{Configuration, Faults, Scheme};
+use lethe_hardware::{Configuration, Faults, Pace, Scheme};
 
-/// Operations of a run. `LETHE_HARDWARE_OPERATIONS` asks for more.
-fn operations() -> usize {
-    std::env::var("LETHE_HARDWARE_OPERATIONS").map_or(1, |factor| factor.parse().expect("it is a number"))
+/// The times as many operations that `LETHE_HARDWARE_OPERATIONS` asks for.
+fn factor() -> usize {
+    std::env::var("LETHE_HARDWARE_OPERATIONS").map_or(1, |given| given.parse().expect("it is a number"))
 }
 
-fn assert_same(configuration: Configuration, runs: usize) {
-    let golden = mix(&configuration, runs * operations(), 1);
-    let run = bench(&configuration, None, IDEAL, Faults::default()).run(&golden.session());
+fn assert_same(configuration: Configuration, operations: usize) {
+    let golden = mix(&configuration, operations * factor(), 1);
+    let run = bench(&configuration, None, Pace::IDEAL, Faults::default()).run(&golden.session());
     let run = run.unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     assert_eq!(u64::from(run.emergencies), golden.emergencies(), "{configuration:?}");
 }

@@ -25,7 +25,7 @@ fn a_read_that_fails_stops_the_controller() {
     let configuration = small(Scheme::Raw);
     let session = mix(&configuration, 100, 6).session();
     let faults = Faults { error: Some(90), ..Faults::default() };
-    let stopped = bench(&configuration, None, IDEAL, faults).run(&session).unwrap_err();
+    let stopped = bench(&configuration, None, Pace::IDEAL, faults).run(&session).unwrap_err();
     assert_eq!(stopped, BenchError::Stopped("memory answered with an error"));
 }
 
@@ -38,11 +38,11 @@ fn no_iv_is_used_twice_whatever_memory_answers() {
         let session = mix(&configuration, 200, 7).session();
         for flip in [3, 700, 1500] {
             let faults = Faults { flip: Some(flip), ..Faults::default() };
-            let mut bench = bench(&configuration, None, IDEAL, faults);
+            let mut bench = bench(&configuration, None, Pace::IDEAL, faults);
             // Junk in headers may fill the stash, which stops the controller; until then no pad is used again.
             let _stopped_or_not = bench.drive(&session);
             let mut seen = HashSet::new();
-            for &(address, iv) in bench.memory_mut().first_words() {
+            for &(address, iv) in bench.memory().first_words() {
                 assert!(seen.insert((address, iv)), "{scheme:?}: {address:#x} under {iv} again");
             }
             assert!(!seen.is_empty());

@@ -2,7 +2,9 @@
 
 use super::setup::*;
 use lethe_core::words::BlockId;
-use lethe_hardware::{BenchError, Configuration, Faults, FrontEnd, GoldenFrontEnd, Mutant, Run, Scheme};
+use lethe_hardware::{
+    BenchError, Configuration, Faults, FrontEnd, GoldenFrontEnd, Mutant, Pace, Run, Scheme,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
@@ -28,7 +30,8 @@ fn run(configuration: Configuration, mutant: Option<&Mutant>, operations: usize)
         paths += golden.run(block, data);
     }
     assert!(paths as usize > operations, "PosMap blocks were fetched");
-    bench_with_key(&configuration, mutant, IDEAL, Faults::default(), &golden.key()).run(&golden.session())
+    bench_with_key(&configuration, mutant, Pace::IDEAL, Faults::default(), &golden.key())
+        .run(&golden.session())
 }
 
 #[test]

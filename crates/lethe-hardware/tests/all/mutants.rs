@@ -2,7 +2,7 @@
 
 use super::oblivious::assert_nothing_shows;
 use super::setup::*;
-use lethe_hardware::{Configuration, Faults, Mutant, Scheme};
+use lethe_hardware::{Configuration, Faults, Mutant, Pace, Scheme};
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
@@ -11,7 +11,7 @@ fn each_wrong_controller_is_found_by_comparison() {
         // Small buckets, so that some are full.
         let configuration = Configuration { blocks_per_bucket: 3, ..small(Scheme::Raw) };
         let golden = mix(&configuration, 400, 1);
-        let run = bench(&configuration, Some(mutant), IDEAL, Faults::default()).run(&golden.session());
+        let run = bench(&configuration, Some(mutant), Pace::IDEAL, Faults::default()).run(&golden.session());
         assert!(run.is_err(), "{} was not found", mutant.fault);
     }
 }
@@ -22,7 +22,7 @@ fn each_telling_controller_is_found_by_the_judge_and_by_it_alone() {
     for mutant in &Mutant::TELLING {
         let configuration = small(Scheme::Raw);
         let golden = mix(&configuration, 400, 1);
-        bench(&configuration, Some(mutant), IDEAL, Faults::default()).run(&golden.session()).unwrap();
+        bench(&configuration, Some(mutant), Pace::IDEAL, Faults::default()).run(&golden.session()).unwrap();
         let judged = std::panic::catch_unwind(|| assert_nothing_shows(configuration, Some(mutant)));
         assert!(judged.is_err(), "{} was not found", mutant.fault);
     }

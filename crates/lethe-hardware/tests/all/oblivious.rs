@@ -3,10 +3,10 @@
 
 use super::setup::*;
 use lethe_core::words::Leaf;
-use lethe_hardware::{Configuration, Faults, Mutant, Operation, Run, Scheme, Session};
+use lethe_hardware::{Configuration, Faults, Mutant, Operation, Pace, Run, Scheme, Session};
 
 fn drive(configuration: &Configuration, mutant: Option<&Mutant>, session: &Session) -> Run {
-    bench(configuration, mutant, IDEAL, Faults::default()).drive(session).unwrap()
+    bench(configuration, mutant, Pace::IDEAL, Faults::default()).drive(session).unwrap()
 }
 
 /// Changes the operations of a session, and leaves its paths. Answers that are still right are kept.

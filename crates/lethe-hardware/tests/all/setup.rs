@@ -8,9 +8,6 @@ use rand_core::{RngCore, SeedableRng};
 /// The key of all tests.
 pub(crate) const KEY: [u8; 16] = *b"a key of tests..";
 
-/// The memory of the paper: 30 cycles to the first beat.
-pub(crate) const IDEAL: Pace = Pace { read_latency: 30, write_latency: 10 };
-
 /// A small tree of a scheme.
 pub(crate) fn small(scheme: Scheme) -> Configuration {
     Configuration { leaf_level: 5, blocks: 60, stash_blocks: 20, ..Configuration::paper(scheme) }
