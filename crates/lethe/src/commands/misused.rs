@@ -13,7 +13,8 @@ pub(super) fn blames_the_path(error: &io::Error) -> bool {
     use io::ErrorKind::{
         InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
     };
-    let of_path =
-        [InvalidFilename, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem];
-    of_path.contains(&error.kind())
+    matches!(
+        error.kind(),
+        InvalidFilename | IsADirectory | NotADirectory | NotFound | PermissionDenied | ReadOnlyFilesystem
+    )
 }
