@@ -52,6 +52,8 @@ pub struct Run {
     pub answered: Vec<Vec<u8>>,
     /// All that the bus has shown.
     pub traffic: Traffic,
+    /// The cycle in which each slot of the front end began, and whether it was for no block.
+    pub slots: Vec<(u64, bool)>,
     /// Evictions outside of the schedule.
     pub emergencies: u32,
 }
@@ -96,7 +98,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Gives the controller its key.
+    /// Gives the controller a key: that of leaves and masks, and after it that of tags, if it has any.
     pub fn load_key(&mut self, key: &[u8; 16]) {
         self.inputs.key = words(key);
         self.inputs.key_valid = 1;
@@ -115,13 +117,21 @@ impl Bench {
     /// [`BenchError`].
     pub fn run(&mut self, session: &Session) -> Result<Run, BenchError> {
         let run = self.drive(session)?;
+        self.check(session, &run)?;
+        Ok(run)
+    }
+
+    /// Checks all that a run has shown.
+    ///
+    /// # Errors
+    /// [`BenchError::Answer`], [`BenchError::Traffic`].
+    pub fn check(&self, session: &Session, run: &Run) -> Result<(), BenchError> {
         if let Some(nth) =
             (0..session.answers.len()).find(|nth| run.answered.get(*nth) != session.answers.get(*nth))
         {
             return Err(BenchError::Answer { nth });
         }
-        self.check_traffic(session, &run.traffic)?;
-        Ok(run)
+        self.check_traffic(session, &run.traffic)
     }
 
     /// Does all requests, each as soon as the controller takes it, whatever it answers, until nothing moves any more.
@@ -140,6 +150,7 @@ impl Bench {
             let before = (self.memory.traffic().write_beats.len(), self.memory.traffic().read_beats.len());
             for (error, what) in [
                 (outputs.memory_error, "memory answered with an error"),
+                (outputs.tag_error, "memory gave a block that is not what was written last"),
                 (outputs.overflow, "the stash is too full"),
                 (outputs.key_reused, "the key was used before"),
             ] {
@@ -159,10 +170,10 @@ impl Bench {
             }
             self.cycle += 1;
         }
-        let User { requests, answers, answered, .. } = user;
+        let User { requests, answers, answered, slots, .. } = user;
         let traffic = self.memory.traffic().clone();
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle);
-        Ok(Run { cycles: last - start, requests, answers, answered, traffic, emergencies })
+        Ok(Run { cycles: last - start, requests, answers, answered, traffic, slots, emergencies })
     }
 
     /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.
@@ -233,6 +244,8 @@ struct User<'a> {
     data: Vec<[u32; 16]>,
     sent: usize,
     drawn: usize,
+    spared: usize,
+    slots: Vec<(u64, bool)>,
 }
 
 impl<'a> User<'a> {
@@ -251,6 +264,8 @@ impl<'a> User<'a> {
             data: data.collect(),
             sent: 0,
             drawn: 0,
+            spared: 0,
+            slots: Vec::new(),
         }
     }
 
@@ -272,6 +287,10 @@ impl<'a> User<'a> {
         inputs.answer_ready = 1;
         inputs.random_valid = u32::from(self.drawn < self.session.drawn.len());
         inputs.random = self.session.drawn.get(self.drawn).map_or(0, |leaf| leaf.0 as u32);
+        let has_all_answers = self.answers.len() == self.session.requests.len();
+        let spare = self.session.spare.get(self.spared).filter(|_| !has_all_answers);
+        inputs.spare_valid = spare.is_some().into();
+        inputs.spare = spare.map_or(0, |leaf| leaf.0 as u32);
     }
 
     /// Takes what passed in this cycle. Tells whether anything did.
@@ -282,6 +301,10 @@ impl<'a> User<'a> {
         }
         self.sent += (inputs.data_valid & outputs.data_ready) as usize;
         self.drawn += (inputs.random_valid & outputs.random_ready) as usize;
+        self.spared += (inputs.spare_valid & outputs.spare_ready) as usize;
+        if outputs.slot == 1 {
+            self.slots.push((cycle, outputs.slot_dummy == 1));
+        }
         if outputs.answer_valid == 1 {
             let bytes = outputs.answer.iter().flat_map(|word| word.to_le_bytes());
             self.answering.extend(bytes.take(self.configuration.beat_bytes()));

@@ -89,8 +89,8 @@ impl Mutant {
         Mutant {
             fault: "a PosMap block that is lost when it leaves the PLB",
             file: "lethe_front_end.sv",
-            from: "victim_valid_q ? Put : Fetched",
-            to: "Fetched",
+            from: "assign puts = is_fetch && victim_valid_q;",
+            to: "assign puts = 1'b0;",
         },
     ];
 
