@@ -65,6 +65,7 @@ pub struct Bench {
     memory: Memory,
     inputs: Inputs,
     cycle: u64,
+    answered: Vec<Vec<u8>>,
 }
 
 /// Cycles without any movement after which a controller counts as stuck.
@@ -90,7 +91,8 @@ impl Bench {
     ) -> Result<Self, RtlError> {
         let memory = Memory::new(configuration.beat_bytes(), pace, faults, seed);
         let rtl = Rtl::load(library)?;
-        let mut bench = Bench { configuration, rtl, memory, inputs: Inputs::default(), cycle: 0 };
+        let mut bench =
+            Bench { configuration, rtl, memory, inputs: Inputs::default(), cycle: 0, answered: Vec::new() };
         for _ in 0..4 {
             bench.rtl.step(&bench.inputs);
         }
@@ -104,6 +106,11 @@ impl Bench {
         self.inputs.key_valid = 1;
         while self.rtl.step(&self.inputs).key_ready == 0 {}
         self.inputs.key_valid = 0;
+    }
+
+    /// The answers of the last run, which may have ended with an error.
+    pub fn answered(&self) -> &[Vec<u8>] {
+        &self.answered
     }
 
     /// Its memory.
@@ -155,6 +162,7 @@ impl Bench {
                 (outputs.key_reused, "the key was used before"),
             ] {
                 if error == 1 {
+                    self.answered = user.answered;
                     return Err(BenchError::Stopped(what));
                 }
             }
@@ -171,6 +179,7 @@ impl Bench {
             self.cycle += 1;
         }
         let User { requests, answers, answered, slots, .. } = user;
+        self.answered.clone_from(&answered);
         let traffic = self.memory.traffic().clone();
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle);
         Ok(Run { cycles: last - start, requests, answers, answered, traffic, slots, emergencies })

@@ -32,6 +32,8 @@ pub struct Faults {
     pub flip: Option<u64>,
     /// The read, counted from the first, that is answered with an error.
     pub error: Option<u64>,
+    /// Two reads, counted from the first: at the second all memory is again what it was at the first.
+    pub replay: Option<(usize, usize)>,
 }
 
 /// A burst as the bus shows it.
@@ -78,6 +80,8 @@ pub struct Memory {
     faults: Faults,
     random: ChaCha8Rng,
     beats: HashMap<u64, Beat>,
+    /// What memory was, for a replay.
+    old_beats: HashMap<u64, Beat>,
     reading: VecDeque<Reading>,
     /// The beat that is offered, and whether its read failed.
     offered: Option<(Beat, bool)>,
@@ -103,6 +107,7 @@ impl Memory {
             faults,
             random: ChaCha8Rng::seed_from_u64(seed),
             beats: HashMap::new(),
+            old_beats: HashMap::new(),
             reading: VecDeque::new(),
             offered: None,
             writing: VecDeque::new(),
@@ -187,6 +192,13 @@ impl Memory {
         if outputs.ar_valid & inputs.ar_ready == 1 {
             let (address, beats) = (wide(outputs.ar_address), outputs.ar_length + 1);
             self.check(address, beats);
+            if let Some((first, second)) = self.faults.replay {
+                if self.traffic.reads.len() == first {
+                    self.old_beats = self.beats.clone();
+                } else if self.traffic.reads.len() == second {
+                    self.beats = std::mem::take(&mut self.old_beats);
+                }
+            }
             self.traffic.reads.push(Burst { cycle, address, beats });
             let contents = (0..u64::from(beats)).map(|nth| self.contents(address + nth * self.beat_bytes));
             let beats = contents.collect();

@@ -6,4 +6,6 @@ mod faults;
 mod front_end;
 mod mutants;
 mod oblivious;
+mod pacer;
 mod setup;
+mod tags;
