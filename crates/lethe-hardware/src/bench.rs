@@ -150,7 +150,7 @@ impl Bench {
         let (mut moved, start) = (self.cycle, self.cycle);
         let mut emergencies = 0;
         while !user.has_asked_all() || self.cycle - moved < QUIET {
-            user.offer(&mut self.inputs);
+            user.offer(self.cycle, &mut self.inputs);
             self.memory.offer(self.cycle, &mut self.inputs);
             let outputs = self.rtl.step(&self.inputs);
             emergencies = outputs.emergencies;
@@ -174,6 +174,7 @@ impl Bench {
             let most = MOST * (session.requests.len() as u64 + 10);
             if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > most {
                 let (request, answer) = (user.requests.len(), user.answers.len());
+                self.answered = user.answered;
                 return Err(BenchError::Stuck { cycles: self.cycle - start, request, answer });
             }
             self.cycle += 1;
@@ -282,8 +283,12 @@ impl<'a> User<'a> {
         self.requests.len() == self.session.requests.len()
     }
 
-    fn offer(&self, inputs: &mut Inputs) {
-        let request = self.session.requests.get(self.requests.len());
+    fn offer(&self, cycle: u64, inputs: &mut Inputs) {
+        let wait = self.session.wait;
+        let waits = wait > 0
+            && (self.answers.len() < self.requests.len()
+                || self.answers.last().is_some_and(|answer| cycle < answer + wait));
+        let request = self.session.requests.get(self.requests.len()).filter(|_| !waits);
         inputs.request_valid = request.is_some().into();
         if let Some(request) = request {
             inputs.request_op = request.operation.code();

@@ -30,6 +30,8 @@ pub struct Faults {
     pub stalls: u32,
     /// The beat, counted from the first that is read, of which a bit flips.
     pub flip: Option<u64>,
+    /// Of 1024 beats that are read, those of which a bit flips, by chance.
+    pub flips: u32,
     /// The read, counted from the first, that is answered with an error.
     pub error: Option<u64>,
     /// Two reads, counted from the first: at the second all memory is again what it was at the first.
@@ -174,7 +176,8 @@ impl Memory {
         let Some(reading) = self.reading.front_mut() else { return };
         let Some(mut beat) = reading.beats.pop_front() else { return };
         let is_last = reading.beats.is_empty();
-        if self.faults.flip == Some(self.read_beats) {
+        let by_chance = self.faults.flips > 0 && self.random.next_u32() % 1024 < self.faults.flips;
+        if by_chance || self.faults.flip == Some(self.read_beats) {
             beat[self.random.next_u32() as usize % (self.beat_bytes as usize / 4)] ^=
                 1 << (self.random.next_u32() % 32);
         }

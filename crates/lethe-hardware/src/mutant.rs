@@ -113,8 +113,8 @@ impl Mutant {
         Mutant {
             fault: "leaves that delay masks",
             file: "lethe_mask_engine.sv",
-            from: "assign turns = for_leaves ? 5'b00001 : 5'b11110;",
-            to: "assign turns = '1;",
+            from: "assign for_leaves = turn_q == '0;\n    assign turns = for_leaves ? 5'b00001 : 5'b11110;",
+            to: "assign for_leaves = 1'b0;\n    assign turns = '1;",
         },
         Mutant {
             fault: "a slot that a request opens early",

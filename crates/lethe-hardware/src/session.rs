@@ -73,4 +73,6 @@ pub struct Session {
     pub drawn: Vec<Leaf>,
     /// Paths for no block, which a pacer takes in this order; it has no more slots when there are none.
     pub spare: Vec<Leaf>,
+    /// Cycles for which the user waits after each answer. Without a wait it asks before it has the answer.
+    pub wait: u64,
 }
