@@ -30,6 +30,9 @@ module eviction_turns_proof #(
       assert (!(comes_in && goes_back));
       assert (!comes_in || 32'(taken_q) < Turn);
       assert (!goes_back || 32'(taken_q) >= Turn);
+      // Masks of what goes back are left as long as something goes back, and no longer.
+      assert (!u_pair.back_busy || 32'(taken_q) >= Turn);
+      assert (32'(taken_q) <= Turn || u_pair.back_busy);
       // What is taken is used: it covers the beat that passes to memory.
       assert (!goes_back || (u_pair.u_write_back.w_valid_o && u_pair.w_ready && !u_pair.u_write_back.second_header_q));
     end
