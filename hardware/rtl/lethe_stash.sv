@@ -154,6 +154,10 @@ module lethe_stash
   logic [PlaceBits-1:0] found_place;
   logic [Cfg.bus_bits-1:0] found_tag_beat;
 
+  // The masks of RAW ORAM's bodies are one stream: those of a path that goes back come before those of the next eviction.
+  logic body_mask_valid;
+  assign body_mask_valid = body_mask_valid_i && !(Cfg.scheme == RawOram && back_busy_i);
+
   lethe_unload #(.Cfg(Cfg)) u_unload (
     .clk_i, .rst_ni,
     .start_i(begin_path), .go_i(is_raw_access || state_q == Unload),
@@ -161,7 +165,7 @@ module lethe_stash
     .header_valid_i, .header_ready_o, .header_i,
     .row_mask_valid_i, .row_mask_ready_o, .row_mask_i,
     .body_valid_i, .body_ready_o, .body_i,
-    .body_mask_valid_i, .body_mask_ready_o, .body_mask_i,
+    .body_mask_valid_i(body_mask_valid), .body_mask_ready_o, .body_mask_i,
     .level_o(unload_level), .on_chip_entries_i(on_chip_entries),
     .row_o(row), .row_entries_o(row_entries), .below_o(below), .below_written_o(below_written),
     .slot_valid_i(free_valid), .slot_take_o(slot_take), .to_spare_o(to_spare),
