@@ -82,7 +82,7 @@ pub struct Memory {
     faults: Faults,
     random: ChaCha8Rng,
     beats: HashMap<u64, Beat>,
-    /// What memory was, for a replay.
+    /// Memory as it was, for a replay.
     old_beats: HashMap<u64, Beat>,
     reading: VecDeque<Reading>,
     /// The beat that is offered, and whether its read failed.
