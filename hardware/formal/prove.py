@@ -36,6 +36,8 @@ PROOFS = [
     ("no mask of an eviction that goes back is asked for twice", "eviction_masks_proof", ["eviction_masks", "path_walk"],
      by_induction, [{"LeafLevel": 0}, {"LeafLevel": 5}, {"LeafLevel": 20, "BlocksPerBucket": 1}], 60,
      {"LeafLevel": 1, "BlocksPerBucket": 1}),
+    ("no mask is lost", "mask_stream_proof", ["mask_stream", "fifo", "deep_fifo", "ram"], by_induction,
+     [{}, DEEP], 20, {}),
     ("bursts stay, cross no page and cover their stretch", "burst_proof", ["burst"], by_induction,
      [{}, {"BusBits": 128, "MostBeats": 40}], 10, {}),
     ("what memory brings stays until it is taken", "arrive_handshakes_proof", ["arrive", "path_walk", "fifo", "bucket_masks"],
