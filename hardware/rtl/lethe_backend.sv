@@ -7,8 +7,9 @@
 module lethe_backend
   import lethe_pkg::*;
 #(
-  parameter config_t Cfg = '0,
-  parameter int unsigned AddressBits = 40
+  parameter config_t Choices = '0,
+  parameter int unsigned AddressBits = 40,
+  localparam config_t Cfg = tree_choices(Choices)
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
@@ -75,6 +76,11 @@ module lethe_backend
   localparam int unsigned MixedBits = Cfg.scheme == PathOram ? mask_chunks(Cfg) * 128 : CipherBits;
   // Beats and headers that arrive ahead of their masks, and of the scan of the stash.
   localparam int unsigned ArrivalDepth = 64;
+
+  lethe_check #(.Problem(tree_problem(Choices))) u_check ();
+  if (64'(AddressBits) < 12 + 1 || tree_bytes(Cfg) >> AddressBits != 0) begin : gen_address_bits
+    $error("AddressBits does not reach the end of the tree. Raise it, or lower leaf_level.");
+  end
 
   // Errors stop the controller until it is reset.
   logic stop, memory_error_q;

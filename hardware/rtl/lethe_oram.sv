@@ -8,7 +8,8 @@ module lethe_oram
 #(
   parameter config_t Choices = '0,
   parameter int unsigned AddressBits = 40,
-  localparam int unsigned Data = Choices.bus_bits
+  localparam config_t Cfg = choices(Choices),
+  localparam int unsigned Data = Cfg.bus_bits
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
@@ -55,13 +56,7 @@ module lethe_oram
   output logic                   overflow_o
 );
 
-  // The tree has the PosMap blocks, too.
-  function automatic config_t with_space(config_t c);
-    config_t whole = c;
-    whole.blocks = space_blocks(c);
-    return whole;
-  endfunction
-  localparam config_t Cfg = with_space(Choices);
+  lethe_check #(.Problem(problem(Choices))) u_check ();
 
   logic valid, ready, more, data_valid, data_ready, block_valid, block_ready, unused_last;
   logic ask_valid, ask_ready, leaf_valid, leaf_ready;
@@ -82,7 +77,7 @@ module lethe_oram
     .leaf_valid_i(leaf_valid), .leaf_ready_o(leaf_ready), .leaf_chunk_i(leaf_chunk)
   );
 
-  lethe_backend #(.Cfg(Cfg), .AddressBits(AddressBits)) u_backend (
+  lethe_backend #(.Choices(Cfg), .AddressBits(AddressBits)) u_backend (
     .clk_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i,
     .request_valid_i(valid), .request_ready_o(ready), .request_op_i(op), .request_block_i(block),
     .request_path_i(path), .request_leaf_i(leaf), .request_more_i(more),

@@ -168,6 +168,100 @@ package lethe_pkg;
     return first_block(c, maps(c) + 1);
   endfunction
 
+  // Blocks that a tree is allowed: as many as its leaves have places for, which is half of it.
+  function automatic longint unsigned most_blocks(config_t c);
+    return 64'(c.blocks_per_bucket) << c.leaf_level;
+  endfunction
+
+  // Bytes of the tree in memory.
+  function automatic longint unsigned tree_bytes(config_t c);
+    return 64'(bucket_beats(c)) * 64'(c.bus_bits / 8) * ((64'd2 << c.leaf_level) - 1);
+  endfunction
+
+  // The choices that are not possible: `lethe_check` has a sentence for each.
+  typedef enum int unsigned {
+    NoProblem,
+    LeafLevelOver,
+    BlocksPerBucketRange,
+    EvictionRateNone,
+    EvictionRateOver,
+    StashBlocksNone,
+    BusBitsOther,
+    BlockBytesPower,
+    BlockBytesOver,
+    BlockBytesUnder,
+    AesLanesNone,
+    AesLanesOver,
+    MaskBeatsUnder,
+    BlocksNone,
+    BlocksOver,
+    BlockBytesNoBeat,
+    CapacityNone,
+    CapacityOver,
+    LabelsPower,
+    LabelBitsRange,
+    GroupOver,
+    TrustedNone,
+    LookAsidePower
+  } problem_e;
+
+  function automatic bit is_power_of_two(int unsigned value);
+    return value != 0 && (value & (value - 1)) == 0;
+  endfunction
+
+  // The first problem of a tree. What is asked first keeps later questions from making no sense.
+  function automatic problem_e tree_problem(config_t c);
+    if (c.leaf_level > 31) return LeafLevelOver;
+    if (c.blocks_per_bucket == 0 || c.blocks_per_bucket > 64) return BlocksPerBucketRange;
+    if (c.scheme == RawOram && c.eviction_rate == 0) return EvictionRateNone;
+    if (c.scheme == RawOram && c.eviction_rate >= 2 * c.blocks_per_bucket) return EvictionRateOver;
+    if (c.stash_blocks == 0) return StashBlocksNone;
+    if (c.bus_bits != 128 && c.bus_bits != 256 && c.bus_bits != 512) return BusBitsOther;
+    if (!is_power_of_two(c.block_bytes)) return BlockBytesPower;
+    if (c.block_bytes > 4096) return BlockBytesOver;
+    if (c.block_bytes * 8 < c.bus_bits) return BlockBytesUnder;
+    if (c.blocks == 0) return BlocksNone;
+    if (64'(c.blocks) > most_blocks(c)) return BlocksOver;
+    if (c.aes_lanes == 0) return AesLanesNone;
+    if (c.aes_lanes > mask_chunks(c)) return AesLanesOver;
+    if (c.scheme == RawOram && c.mask_beats < 2) return MaskBeatsUnder;
+    return NoProblem;
+  endfunction
+
+  // The first problem of a front end, and then of its tree.
+  function automatic problem_e problem(config_t c);
+    config_t whole = c;
+    if (c.block_bytes * 8 != c.bus_bits) return BlockBytesNoBeat;
+    if (c.capacity == 0) return CapacityNone;
+    if (c.capacity > 32'h4000_0000) return CapacityOver;
+    if (c.labels < 2 || !is_power_of_two(c.labels)) return LabelsPower;
+    if (c.label_bits < 2 || c.label_bits > 63) return LabelBitsRange;
+    if (64 + 64'(c.labels) * 64'(c.label_bits) > 64'(c.block_bytes) * 8) return GroupOver;
+    if (c.trusted == 0) return TrustedNone;
+    if (!is_power_of_two(c.look_aside)) return LookAsidePower;
+    whole.blocks = space_blocks(c);
+    return tree_problem(whole);
+  endfunction
+
+  // The choices of the paper. They stand in for what is refused, so that its sentence is all that a tool says.
+  localparam config_t Paper = '{
+    scheme: RawOram, leaf_level: 20, blocks_per_bucket: 5, eviction_rate: 5, stash_blocks: 64, blocks: 1048576,
+    block_bytes: 64, bus_bits: 512, aes_lanes: 2, mask_beats: 256,
+    capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128
+  };
+
+  // The choices of a tree, or what stands in for them.
+  function automatic config_t tree_choices(config_t c);
+    return tree_problem(c) == NoProblem ? c : Paper;
+  endfunction
+
+  // The choices of a front end with its tree, which has the PosMap blocks, too, or what stands in for them.
+  function automatic config_t choices(config_t c);
+    config_t whole = problem(c) == NoProblem ? c : Paper;
+    whole.blocks = space_blocks(whole);
+    return whole;
+  endfunction
+
   /* verilator lint_on UNUSEDSIGNAL */
 
 endpackage

@@ -108,7 +108,7 @@ module lethe_bench
   end else begin : gen_backend
     logic unused_leaf_ready, unused_leaf_valid;
     logic [127:0] unused_leaf_chunk;
-    lethe_backend #(.Cfg(Cfg), .AddressBits(40)) u_backend (
+    lethe_backend #(.Choices(Cfg), .AddressBits(40)) u_backend (
       .clk_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
       .request_valid_i, .request_ready_o, .request_op_i(op_e'(request_op_i)), .request_block_i, .request_path_i,
       .request_leaf_i, .request_more_i(1'b0),

@@ -6,4 +6,5 @@ mod faults;
 mod front_end;
 mod mutants;
 mod oblivious;
+mod refusals;
 mod setup;
