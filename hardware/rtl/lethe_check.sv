@@ -43,11 +43,14 @@ module lethe_check
     MaskBeatsUnder: begin : gen_mask_beats_under
       $error("mask_beats is below 2: no eviction of RAW ORAM has its masks in time. Choose those of a path at least.");
     end
+    TopLevelsOver: begin : gen_top_levels_over
+      $error("top_levels is over leaf_level or over 16: the leaves are in memory. Choose fewer.");
+    end
     BlocksNone: begin : gen_blocks_none
       $error("blocks is 0. Choose at least 1.");
     end
     BlocksOver: begin : gen_blocks_over
-      $error("blocks, with those of the PosMaps, is more than half of the tree has places for. Raise leaf_level or blocks_per_bucket.");
+      $error("blocks, with those of the PosMaps, is more than the tree has room for. Raise leaf_level or blocks_per_bucket.");
     end
     BlockBytesNoBeat: begin : gen_block_bytes_no_beat
       $error("block_bytes is not a beat, as the front end has it. Choose bus_bits of 8 block_bytes, or lethe_backend alone.");

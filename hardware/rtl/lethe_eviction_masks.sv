@@ -31,7 +31,7 @@ module lethe_eviction_masks
 
   assign path = LeafBits'(eviction_path(Cfg, evictions_q));
 
-  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
     .start_i(!walking_q), .path_i(path), .evictions_i(evictions_q),
     .next_i(bucket_done),

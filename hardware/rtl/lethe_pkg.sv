@@ -20,6 +20,7 @@ package lethe_pkg;
     int unsigned bus_bits;           // bits of a beat on the memory bus
     int unsigned aes_lanes;          // blocks of AES that a cycle begins
     int unsigned mask_beats;         // masks of RAW ORAM's evictions that are made ahead of time
+    int unsigned top_levels;         // levels on chip, from the root's: memory holds the others only
     // Of the front end; a backend alone has 0 here.
     int unsigned capacity;           // blocks of the user; `blocks` is `space_blocks` then
     int unsigned labels;             // X', counters in a PosMap block: a power of two
@@ -126,9 +127,14 @@ package lethe_pkg;
     return row_chunks(c) > beat_chunks(c) ? row_chunks(c) : beat_chunks(c);
   endfunction
 
-  // Slots of the stash: what waits, a path on its way through, and a spare one.
+  // Places of the tree top.
+  function automatic int unsigned top_places(config_t c);
+    return ((1 << c.top_levels) - 1) * c.blocks_per_bucket;
+  endfunction
+
+  // Slots of the stash: what waits, a path from memory on its way through, the tree top, and a spare one.
   function automatic int unsigned slots(config_t c);
-    return c.stash_blocks + levels(c) * c.blocks_per_bucket + 2;
+    return c.stash_blocks + (levels(c) - c.top_levels) * c.blocks_per_bucket + top_places(c) + 2;
   endfunction
 
   function automatic int unsigned slot_bits(config_t c);
@@ -168,14 +174,16 @@ package lethe_pkg;
     return first_block(c, maps(c) + 1);
   endfunction
 
-  // Blocks that a tree is allowed: as many as its leaves have places for, which is half of it.
+  // Blocks that a tree is allowed: of RAW ORAM as many as its leaves have places for, of Path ORAM three quarters of all.
   function automatic longint unsigned most_blocks(config_t c);
-    return 64'(c.blocks_per_bucket) << c.leaf_level;
+    longint unsigned leaves = 64'(c.blocks_per_bucket) << c.leaf_level;
+    longint unsigned all = 2 * leaves - 64'(c.blocks_per_bucket);
+    return c.scheme == RawOram ? leaves : all - all / 4;
   endfunction
 
   // Bytes of the tree in memory.
   function automatic longint unsigned tree_bytes(config_t c);
-    return 64'(bucket_beats(c)) * 64'(c.bus_bits / 8) * ((64'd2 << c.leaf_level) - 1);
+    return 64'(bucket_beats(c)) * 64'(c.bus_bits / 8) * ((64'd2 << c.leaf_level) - (64'd1 << c.top_levels));
   endfunction
 
   // The choices that are not possible: `lethe_check` has a sentence for each.
@@ -193,6 +201,7 @@ package lethe_pkg;
     AesLanesNone,
     AesLanesOver,
     MaskBeatsUnder,
+    TopLevelsOver,
     BlocksNone,
     BlocksOver,
     BlockBytesNoBeat,
@@ -216,6 +225,7 @@ package lethe_pkg;
     if (c.scheme == RawOram && c.eviction_rate == 0) return EvictionRateNone;
     if (c.scheme == RawOram && c.eviction_rate >= 2 * c.blocks_per_bucket) return EvictionRateOver;
     if (c.stash_blocks == 0) return StashBlocksNone;
+    if (c.top_levels > c.leaf_level || c.top_levels > 16) return TopLevelsOver;
     if (c.bus_bits != 128 && c.bus_bits != 256 && c.bus_bits != 512) return BusBitsOther;
     if (!is_power_of_two(c.block_bytes)) return BlockBytesPower;
     if (c.block_bytes > 4096) return BlockBytesOver;
@@ -246,7 +256,7 @@ package lethe_pkg;
   // The choices of the paper. They stand in for what is refused, so that its sentence is all that a tool says.
   localparam config_t Paper = '{
     scheme: RawOram, leaf_level: 20, blocks_per_bucket: 5, eviction_rate: 5, stash_blocks: 64, blocks: 1048576,
-    block_bytes: 64, bus_bits: 512, aes_lanes: 2, mask_beats: 256,
+    block_bytes: 64, bus_bits: 512, aes_lanes: 2, mask_beats: 256, top_levels: 0,
     capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128
   };
 

@@ -27,6 +27,7 @@ module lethe_plan
   input  logic                        header_bank_i,
   input  logic [LevelBits-1:0]        header_level_i,
   output logic [Z-1:0][EntryBits-1:0] header_entries_o,
+  output logic [Z-1:0][SlotBits-1:0]  header_slots_o,
   input  logic                        back_bank_i,
   input  logic [LevelBits-1:0]        back_level_i,
   output logic [Z-1:0][EntryBits-1:0] back_entries_o,
@@ -46,6 +47,7 @@ module lethe_plan
       end
     end
     assign header_entries_o[place] = entries[{header_bank_i, header_level_i}];
+    assign header_slots_o[place] = places[{header_bank_i, header_level_i}];
     assign back_entries_o[place] = entries[{back_bank_i, back_level_i}];
     assign back_slots_o[place] = places[{back_bank_i, back_level_i}];
   end

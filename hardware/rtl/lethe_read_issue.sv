@@ -16,7 +16,7 @@ module lethe_read_issue
   output logic                             ready_o,
   input  job_t                             job_i,
   input  logic [AddressBits-1:0]           base_i,
-  // What was written: paths, modulo 4, and levels of the path after those.
+  // What was written: paths, modulo 4, and levels in memory of the path after those.
   input  logic [1:0]                       written_paths_i,
   input  logic [$clog2(levels(Cfg)+1)-1:0] written_levels_i,
   output logic                             ar_valid_o,
@@ -64,18 +64,20 @@ module lethe_read_issue
   assign begun_job_o = job_i;
   assign begun_on_chip_o = any_before_q && !before_whole_q ? shared : '0;
 
-  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
     .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .evictions_i('0),
     .next_i(bucket_done),
     .level_o(level), .last_o(last), .bucket_o(unused_bucket), .right_o(right), .count_o(unused_count)
   );
-  lethe_bucket_offset #(.BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits)) u_offset (
-    .clk_i, .start_i(start), .next_i(bucket_done), .right_i(right), .offset_o(bucket_offset)
+  lethe_bucket_offset #(
+    .BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits), .LeafBits(LeafBits), .FirstLevel(Cfg.top_levels)
+  ) u_offset (
+    .clk_i, .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .next_i(bucket_done), .right_i(right), .offset_o(bucket_offset)
   );
 
   // The path before counts as written from its last level on.
-  assign free = !shared_q[level] || open == 2'd1 || written_levels_i > CountBits'(level);
+  assign free = !shared_q[level] || open == 2'd1 || written_levels_i > CountBits'(level) - CountBits'(Cfg.top_levels);
 
   lethe_burst #(.OffsetBits(AddressBits), .BusBits(Cfg.bus_bits), .MostBeats(BucketBeats)) u_burst (
     .clk_i, .rst_ni,

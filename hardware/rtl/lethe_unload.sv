@@ -28,6 +28,7 @@ module lethe_unload
   input  job_t                        job_i,
   input  logic [levels(Cfg)-1:0]      on_chip_i,
   output logic                        done_o,
+  input  logic                        written_i,  // the first bucket was ever written (Path ORAM), when `go_i` is set
   // Headers with their masks, and beats with theirs.
   input  logic                        header_valid_i,
   output logic                        header_ready_o,
@@ -83,15 +84,16 @@ module lethe_unload
   logic [Z-1:0] hit;
   logic [1:0] below;
 
-  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
     .start_i, .path_i(job_i.path[LeafBits-1:0]), .evictions_i(job_i.evictions),
     .next_i(take_header),
     .level_o, .last_o(last_level), .bucket_o(bucket), .right_o(right), .count_o(count)
   );
 
-  // Of Path ORAM the root is written once a path was, and every other bucket if the one above says so.
-  assign empty = Cfg.scheme == RawOram ? count == '0 : !below_q;
+  // Of Path ORAM a bucket is written if the one above says so.
+  logic first_q;
+  assign empty = Cfg.scheme == RawOram ? count == '0 : !(first_q ? written_i : below_q);
   assign plain = RowBits'(header_i ^ row_mask_i);
 
   always_comb begin
@@ -167,8 +169,9 @@ module lethe_unload
     end
   end
   always_ff @(posedge clk_i) begin
-    if (start_i) below_q <= job_i.iv != '0;
-    else if (take_header) below_q <= right ? below[1] : below[0];
+    if (start_i) first_q <= 1'b1;
+    else if (take_header) first_q <= 1'b0;
+    if (take_header) below_q <= right ? below[1] : below[0];
     if (take_header) begin
       entries_q <= row;
       hit_q <= hit;

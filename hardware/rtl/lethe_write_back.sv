@@ -82,14 +82,16 @@ module lethe_write_back
   assign ready_o = !addressing_q && !beats_q && !second_q;
   assign start = valid_i && ready_o;
 
-  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
     .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .evictions_i('0),
     .next_i(address_done),
     .level_o(unused_level), .last_o(address_last), .bucket_o(unused_bucket), .right_o(right), .count_o(unused_count)
   );
-  lethe_bucket_offset #(.BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits)) u_offset (
-    .clk_i, .start_i(start), .next_i(address_done), .right_i(right), .offset_o(bucket_offset)
+  lethe_bucket_offset #(
+    .BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits), .LeafBits(LeafBits), .FirstLevel(Cfg.top_levels)
+  ) u_offset (
+    .clk_i, .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .next_i(address_done), .right_i(right), .offset_o(bucket_offset)
   );
   lethe_burst #(.OffsetBits(AddressBits), .BusBits(Cfg.bus_bits), .MostBeats(BucketBeats)) u_burst (
     .clk_i, .rst_ni,
@@ -190,7 +192,7 @@ module lethe_write_back
       beat_q <= '0;
     end else if (start) begin
       beats_q <= 1'b1;
-      level_q <= '0;
+      level_q <= level_bits(Cfg)'(Cfg.top_levels);
     end else if (step_passes) begin
       step_q <= ends_bucket ? '0 : step_q + 1'b1;
       if (ends_bucket) level_q <= level_q + 1'b1;

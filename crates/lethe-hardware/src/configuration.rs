@@ -39,6 +39,8 @@ pub struct Configuration {
     pub aes_lanes: u32,
     /// Masks that are made ahead of time.
     pub mask_beats: u32,
+    /// Levels on chip, from the root's.
+    pub top_levels: u32,
     /// The front end; none for a backend alone.
     pub front_end: Option<FrontEnd>,
 }
@@ -80,6 +82,7 @@ impl Configuration {
             bus_bits: 512,
             aes_lanes,
             mask_beats: 256,
+            top_levels: 0,
             front_end: None,
         }
     }
@@ -130,6 +133,7 @@ impl Configuration {
             ("BusBits", self.bus_bits),
             ("AesLanes", self.aes_lanes),
             ("MaskBeats", self.mask_beats),
+            ("TopLevels", self.top_levels),
         ];
         if let Some(FrontEnd { labels, label_bits, trusted, look_aside }) = self.front_end {
             generics.extend([
@@ -168,7 +172,7 @@ impl Configuration {
                     stash_bound: self.stash_blocks - 1 + (self.leaf_level + 1) * self.blocks_per_bucket,
                 })
                 .expect("a configuration of the bench is one of the core"),
-                top: TreeTopParameters { levels: 0, ways: None },
+                top: TreeTopParameters { levels: self.top_levels, ways: None },
             },
         }
     }
@@ -212,6 +216,11 @@ impl Configuration {
     /// Beats of a bucket.
     pub fn bucket_beats(&self) -> usize {
         self.header_beats() + self.blocks_per_bucket as usize * self.block_beats()
+    }
+
+    /// Buckets of the tree top.
+    pub(crate) fn top_buckets(&self) -> u64 {
+        (1 << self.top_levels) - 1
     }
 
     /// Buckets of the tree.

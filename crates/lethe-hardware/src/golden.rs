@@ -35,6 +35,8 @@ struct State {
     /// Paths that were written.
     paths: u64,
     reads: Vec<(u64, usize)>,
+    /// The buckets that were read.
+    buckets: Vec<u64>,
     writes: Vec<(u64, Vec<u8>)>,
 }
 
@@ -48,6 +50,7 @@ impl GoldenMemory {
             written: HashSet::new(),
             paths: 0,
             reads: Vec::new(),
+            buckets: Vec::new(),
             writes: Vec::new(),
         })))
     }
@@ -63,11 +66,11 @@ impl GoldenMemory {
     /// If no path was read.
     pub(crate) fn path_of(&self, before: usize) -> Leaf {
         let state = self.0.borrow();
-        let leaf_level = state.configuration.leaf_level;
-        let Some((address, _)) = state.reads.get(before + leaf_level as usize) else {
+        let Configuration { leaf_level, top_levels, .. } = state.configuration;
+        let Some(bucket) = state.buckets.get(before + (leaf_level - top_levels) as usize) else {
             panic!("a path was read");
         };
-        Leaf(address / state.bucket_bytes() - ((1 << leaf_level) - 1))
+        Leaf(bucket - ((1 << leaf_level) - 1))
     }
 
     /// Adds what the bus must show to a session.
@@ -83,7 +86,12 @@ impl State {
     }
 
     fn address(&self, bucket: u64) -> u64 {
-        bucket * self.bucket_bytes()
+        (bucket - self.configuration.top_buckets()) * self.bucket_bytes()
+    }
+
+    /// Tells whether a bucket of the core is one of the tree in memory. RAW ORAM of the core has its top levels in memory, too.
+    fn is_on_bus(&self, bucket: u64) -> bool {
+        (self.configuration.top_buckets()..self.configuration.buckets()).contains(&bucket)
     }
 
     /// Plaintext bytes of a bucket of the core.
@@ -107,9 +115,10 @@ impl State {
         let buckets = self.configuration.buckets();
         for slot in slots {
             let bucket = slot.bucket.0;
-            if bucket < buckets {
+            if self.is_on_bus(bucket) {
                 let (address, bytes) = (self.address(bucket), self.bucket_bytes() as usize);
                 self.reads.push((address, bytes));
+                self.buckets.push(bucket);
             }
             let is_body = bucket >= buckets;
             let bytes =
@@ -131,7 +140,10 @@ impl State {
         }
         let own: HashSet<u64> = buckets.iter().map(|bucket| bucket.0).collect();
         let trees = self.configuration.buckets();
-        for bucket in buckets.iter().map(|bucket| bucket.0).filter(|bucket| *bucket < trees) {
+        for bucket in buckets.iter().map(|bucket| bucket.0) {
+            if !self.is_on_bus(bucket) {
+                continue;
+            }
             let mut bytes = self.header(bucket, iv, &own);
             match self.configuration.scheme {
                 Scheme::Path => {

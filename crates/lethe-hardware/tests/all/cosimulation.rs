@@ -66,3 +66,20 @@ fn raw_oram_shows_what_that_of_the_core_shows() {
         300,
     );
 }
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn a_tree_top_on_chip_is_never_on_the_bus_and_changes_nothing_below() {
+    for scheme in [Scheme::Path, Scheme::Raw] {
+        assert_same(Configuration { top_levels: 8, ..Configuration::paper(scheme) }, 300);
+        assert_same(Configuration { top_levels: 3, ..small(scheme) }, 3000);
+    }
+    // Nothing but leaves in memory, and few places in the stash.
+    let low =
+        Configuration { leaf_level: 3, top_levels: 3, blocks: 26, stash_blocks: 6, ..small(Scheme::Raw) };
+    assert_same(low, 1000);
+    assert_same(
+        Configuration { scheme: Scheme::Path, top_levels: 1, stash_blocks: 4, blocks_per_bucket: 3, ..low },
+        1000,
+    );
+}

@@ -22,8 +22,12 @@ const OF_TREES: Refusals<Configuration> = &[
     ("aes_lanes is 0", |c| c.aes_lanes = 0),
     ("aes_lanes is more than the widest mask has chunks", |c| c.aes_lanes = 5),
     ("mask_beats is below 2", |c| c.mask_beats = 1),
+    ("top_levels is over leaf_level or over 16", |c| (c.leaf_level, c.blocks, c.top_levels) = (5, 60, 6)),
+    ("top_levels is over leaf_level or over 16", |c| c.top_levels = 17),
     ("blocks is 0", |c| c.blocks = 0),
-    ("blocks, with those of the PosMaps, is more than half", |c| c.blocks = 5 * (1 << 20) + 1),
+    ("blocks, with those of the PosMaps, is more than the tree has room for", |c| {
+        c.blocks = 5 * (1 << 20) + 1
+    }),
     ("AddressBits does not reach the end of the tree", |c| (c.leaf_level, c.block_bytes) = (31, 4096)),
 ];
 
@@ -40,7 +44,9 @@ const OF_FRONT_ENDS: Refusals<(Configuration, FrontEnd)> = &[
     ("trusted is 0", |(_, f)| f.trusted = 0),
     ("look_aside is not a power of two", |(_, f)| f.look_aside = 0),
     ("look_aside is not a power of two", |(_, f)| f.look_aside = 96),
-    ("blocks, with those of the PosMaps, is more than half", |(c, _)| c.blocks = 5 * (1 << 20)),
+    ("blocks, with those of the PosMaps, is more than the tree has room for", |(c, _)| {
+        c.blocks = 5 * (1 << 20)
+    }),
     ("mask_beats is below 2", |(c, _)| c.mask_beats = 0),
 ];
 
