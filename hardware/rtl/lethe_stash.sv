@@ -135,7 +135,7 @@ module lethe_stash
   assign top_keep = state_q == GoBack && back_ready_i;
 
   // The path.
-  logic unloaded, unloaded_q, row, below, store, to_spare, push, push_held, found;
+  logic known, unloaded, unloaded_q, row, below, store, to_spare, push, push_held, found;
   logic [LevelBits-1:0] unload_level;
   logic [Z-1:0][EntryBits-1:0] on_chip_entries, row_entries;
   logic [1:0] below_written;
@@ -159,7 +159,7 @@ module lethe_stash
     .slot_valid_i(free_valid), .slot_take_o(slot_take), .to_spare_o(to_spare),
     .store_o(store), .store_beat_o(store_beat), .store_data_o(store_data),
     .push_o(push), .held_o(push_held), .push_block_o(push_block), .push_leaf_o(push_leaf),
-    .found_o(found), .found_pad_o(found_pad)
+    .known_o(known), .found_o(found), .found_pad_o(found_pad)
   );
 
   if (Cfg.top_levels > 0) begin : gen_top
@@ -276,7 +276,7 @@ module lethe_stash
     .read_data_o(loaded_o)
   );
 
-  // Masks of the block of interest are asked for when the path is in, as many wherever the block is.
+  // Masks of the block of interest are asked for when the headers are in, as many wherever the block is.
   logic asking_q;
   logic [BeatBits-1:0] ask_q;
   assign interest_valid_o = asking_q;
@@ -332,7 +332,7 @@ module lethe_stash
       else if (listed_hit || top_hit || takes_held) held_q <= 1'b1;
       if (begin_job) unloaded_q <= 1'b0;
       else if (unloaded) unloaded_q <= 1'b1;
-      if (unloaded && is_raw_access) asking_q <= 1'b1;
+      if (known && is_raw_access) asking_q <= 1'b1;
       else if (asking_q && interest_ready_i && ask_q == BeatBits'(Beats - 1)) asking_q <= 1'b0;
       if (begin_job) ask_q <= '0;
       else if (asking_q && interest_ready_i) ask_q <= ask_q + 1'b1;

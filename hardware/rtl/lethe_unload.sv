@@ -1,7 +1,7 @@
 // A path as it is taken in: each header is decrypted, and each beat of a body goes where the header says.
 //
 // An access of RAW ORAM takes the block of interest only: its beats go into the spare slot of the stash as they are, and the
-// header without it is planned to go back. A path that is filled anew (an eviction, or any of Path ORAM) is decrypted, and
+// header without it is planned to go back; headers go ahead of bodies there, so that the pad of the block is known early. A path that is filled anew (an eviction, or any of Path ORAM) is decrypted, and
 // all its blocks go into slots and on to PushToLeaf, but for the block of interest, which is held.
 //
 // A bucket that was never written counts as empty, whatever memory answers: RAW ORAM knows it by the count of evictions,
@@ -19,7 +19,8 @@ module lethe_unload
   localparam int unsigned CipherBits = row_chunks(Cfg) * 128,
   localparam int unsigned Beats = block_beats(Cfg),
   localparam int unsigned BeatBits = at_least_one($clog2(Beats)),
-  localparam int unsigned PlaceBits = at_least_one($clog2(Z))
+  localparam int unsigned PlaceBits = at_least_one($clog2(Z)),
+  localparam int unsigned LevelCountBits = $clog2(levels(Cfg) + 1)
 ) (
   input  logic                        clk_i,
   input  logic                        rst_ni,
@@ -61,6 +62,7 @@ module lethe_unload
   output logic [BlockBits-1:0]        push_block_o,
   output logic [LeafBits-1:0]         push_leaf_o,
   // The block of interest in the tree of RAW ORAM.
+  output logic                        known_o,  // all headers are through
   output logic                        found_o,
   output pad_t                        found_pad_o
 );
@@ -114,18 +116,22 @@ module lethe_unload
   assign below_o = take_header && Cfg.scheme == PathOram;
   assign below_written_o = last_level ? '0 : below | (right ? 2'b10 : 2'b01);
 
-  // Bodies.
-  logic busy_q, place_done, bucket_done, beat_passes, is_here, is_hit, last_beat, last_place;
+  // Bodies. Those whose headers are through, and of an access of RAW ORAM the place of the block of interest.
+  logic [LevelCountBits-1:0] open_q;
+  logic [level_bits(Cfg)-1:0] body_level_q, found_level_q;
+  logic [PlaceBits-1:0] found_place_q;
+  logic busy, place_done, bucket_done, beat_passes, is_here, is_hit, last_beat, last_place;
   entry_t [Z-1:0] entries_q;
   logic [Z-1:0] hit_q;
   logic [PlaceBits-1:0] place_q;
   logic [BeatBits-1:0] beat_q;
 
   assign is_here = entries_q[0].valid && !is_raw_access;
-  assign is_hit = hit_q[0];
+  assign busy = open_q != '0;
+  assign is_hit = is_raw_access ? found_o && found_level_q == body_level_q && found_place_q == place_q : hit_q[0];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign last_place = place_q == PlaceBits'(Z - 1);
-  assign beat_passes = busy_q && body_valid_i && (is_raw_access || body_mask_valid_i) && (!is_here || slot_valid_i);
+  assign beat_passes = busy && body_valid_i && (is_raw_access || body_mask_valid_i) && (!is_here || slot_valid_i);
   assign place_done = beat_passes && last_beat;
   assign bucket_done = place_done && last_place;
   assign body_ready_o = beat_passes;
@@ -133,10 +139,11 @@ module lethe_unload
 
   // Masks of headers and of bodies come in one stream for Path ORAM, so that a header waits for the body before it.
   assign take_header = walking_q && go_i && !headers_done_q && header_valid_i && row_mask_valid_i
-      && (!busy_q || (Cfg.scheme == RawOram && bucket_done));
+      && (is_raw_access || !busy || (Cfg.scheme == RawOram && bucket_done));
   assign header_ready_o = take_header;
   assign row_mask_ready_o = take_header;
-  assign done_o = walking_q && headers_done_q && !busy_q;
+  assign known_o = take_header && last_level;
+  assign done_o = walking_q && headers_done_q && !busy;
 
   assign store_o = beat_passes && (is_raw_access ? is_hit : is_here);
   assign to_spare_o = is_raw_access;
@@ -152,7 +159,7 @@ module lethe_unload
     if (!rst_ni) begin
       walking_q <= 1'b0;
       headers_done_q <= 1'b0;
-      busy_q <= 1'b0;
+      open_q <= '0;
       found_o <= 1'b0;
       place_q <= '0;
       beat_q <= '0;
@@ -161,7 +168,7 @@ module lethe_unload
       else if (done_o) walking_q <= 1'b0;
       if (start_i) headers_done_q <= 1'b0;
       else if (take_header && last_level) headers_done_q <= 1'b1;
-      busy_q <= take_header || (busy_q && !bucket_done);
+      open_q <= open_q + LevelCountBits'(take_header) - LevelCountBits'(bucket_done);
       if (start_i) found_o <= 1'b0;
       else if (take_header && is_raw_access && hit != '0) found_o <= 1'b1;
       if (place_done) place_q <= last_place ? '0 : place_q + 1'b1;
@@ -179,13 +186,19 @@ module lethe_unload
       entries_q <= entries_q >> EntryBits;
       hit_q <= hit_q >> 1;
     end
+    if (start_i) body_level_q <= level_bits(Cfg)'(Cfg.top_levels);
+    else if (bucket_done) body_level_q <= body_level_q + 1'b1;
     if (take_header && hit != '0) begin
+      found_level_q <= level_o;
       found_pad_o.mask <= 1'b1;
       found_pad_o.body <= 1'b1;
       found_pad_o.bucket <= 32'(bucket);
       found_pad_o.iv <= count;
       for (int unsigned place = 0; place < Z; place++) begin
-        if (hit[place]) found_pad_o.chunk <= 30'(place * block_beats(Cfg) * beat_chunks(Cfg));
+        if (hit[place]) begin
+          found_place_q <= PlaceBits'(place);
+          found_pad_o.chunk <= 30'(place * block_beats(Cfg) * beat_chunks(Cfg));
+        end
       end
     end
   end

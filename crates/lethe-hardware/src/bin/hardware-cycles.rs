@@ -1,5 +1,5 @@
 //! Prints the cycles of an access, back to back over the paper's ideal memory, beside the paper's figures and the floor of the
-//! bus. `cargo xtask hardware report` runs it.
+//! bus. `cargo xtask hardware report` runs it. An argument is a part of the names of those that are measured.
 
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
@@ -15,6 +15,7 @@ const BEFORE: usize = 500;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let workshop = Workshop::new()?;
+    let wanted = std::env::args().nth(1).unwrap_or_default();
     println!("512 bits a cycle, 30 cycles to the first beat, L = 20, blocks of 64 bytes, without tags");
     println!("{:<34} {:>8} {:>8} {:>8}", "", "cycles", "floor", "paper");
     for (name, scheme, aes_lanes, top_levels, paper) in [
@@ -24,6 +25,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("Path ORAM, eight levels on chip", Scheme::Path, 4, 8, 270),
         ("RAW ORAM, eight levels on chip", Scheme::Raw, 2, 8, 276),
     ] {
+        if !name.contains(&wanted) {
+            continue;
+        }
         let configuration = Configuration { aes_lanes, top_levels, ..Configuration::paper(scheme) };
         let cycles = measure(&workshop, configuration)?;
         println!("{name:<34} {cycles:>8.1} {:>8.1} {paper:>8}", floor(&configuration));
