@@ -125,6 +125,8 @@ module lethe_backend
   lethe_read_issue #(.Cfg(Cfg), .AddressBits(AddressBits)) u_read_issue (
     .clk_i, .rst_ni,
     .valid_i(job_valid), .ready_o(job_ready), .job_i(job), .base_i,
+    .read_beat_i(r_valid_i && r_ready_o), .write_beat_i(w_valid_o && w_ready_i),
+    .write_begins_i(back_valid && back_ready), .write_whole_i(Cfg.scheme == PathOram || back_job.evict),
     .written_paths_i(written_paths), .written_levels_i(written_levels),
     .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
     .begun_valid_o(begun_valid), .begun_ready_i(begun_ready),
