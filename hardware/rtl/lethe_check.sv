@@ -46,6 +46,15 @@ module lethe_check
     TopLevelsOver: begin : gen_top_levels_over
       $error("top_levels is over leaf_level or over 16: the leaves are in memory. Choose fewer.");
     end
+    LevelBlocksOver: begin : gen_level_blocks_over
+      $error("level_blocks has more than blocks_per_bucket somewhere. Let that be the most.");
+    end
+    LevelBlocksRaw: begin : gen_level_blocks_raw
+      $error("level_blocks is for Path ORAM: of RAW ORAM no bound of the stash is known with it. Leave it 0.");
+    end
+    SubtreeLevelsOver: begin : gen_subtree_levels_over
+      $error("subtree_levels is over the levels that memory holds, or over 16. Choose those whose buckets fill a row of DRAM.");
+    end
     BlocksNone: begin : gen_blocks_none
       $error("blocks is 0. Choose at least 1.");
     end

@@ -21,6 +21,8 @@ package lethe_pkg;
     int unsigned aes_lanes;          // blocks of AES that a cycle begins
     int unsigned mask_beats;         // masks of RAW ORAM's evictions that are made ahead of time
     int unsigned top_levels;         // levels on chip, from the root's: memory holds the others only
+    logic [31:0][7:0] level_blocks;  // blocks of a bucket of each level; 0 stands for Z, which is the most
+    int unsigned subtree_levels;     // levels whose buckets lie together in memory; 0 or 1 for the order of a heap
     // Of the front end; a backend alone has 0 here.
     int unsigned capacity;           // blocks of the user; `blocks` is `space_blocks` then
     int unsigned labels;             // X', counters in a PosMap block: a power of two
@@ -110,12 +112,34 @@ package lethe_pkg;
     return c.block_bytes * 8 / c.bus_bits;
   endfunction
 
-  function automatic int unsigned body_beats(config_t c);
+  // Blocks of a bucket of a level.
+  function automatic int unsigned places(config_t c, int unsigned level);
+    logic [7:0] blocks = c.level_blocks[level[4:0]];
+    return blocks == '0 ? c.blocks_per_bucket : 32'(blocks);
+  endfunction
+
+  function automatic int unsigned body_beats(config_t c, int unsigned level);
+    return places(c, level) * block_beats(c);
+  endfunction
+
+  function automatic int unsigned bucket_beats(config_t c, int unsigned level);
+    return header_beats(c) + body_beats(c, level);
+  endfunction
+
+  // Beats of the largest bucket: each has room for as many in memory.
+  function automatic int unsigned most_body_beats(config_t c);
     return c.blocks_per_bucket * block_beats(c);
   endfunction
 
-  function automatic int unsigned bucket_beats(config_t c);
-    return header_beats(c) + body_beats(c);
+  function automatic int unsigned most_bucket_beats(config_t c);
+    return header_beats(c) + most_body_beats(c);
+  endfunction
+
+  // Beats of a path in memory.
+  function automatic int unsigned path_beats(config_t c);
+    int unsigned beats = 0;
+    for (int unsigned level = c.top_levels; level <= c.leaf_level; level++) beats += bucket_beats(c, level);
+    return beats;
   endfunction
 
   function automatic int unsigned beat_chunks(config_t c);
@@ -129,12 +153,21 @@ package lethe_pkg;
 
   // Places of the tree top.
   function automatic int unsigned top_places(config_t c);
-    return ((1 << c.top_levels) - 1) * c.blocks_per_bucket;
+    int unsigned all = 0;
+    for (int unsigned level = 0; level < c.top_levels; level++) all += places(c, level) << level;
+    return all;
+  endfunction
+
+  // Places of a path in memory.
+  function automatic int unsigned path_places(config_t c);
+    int unsigned all = 0;
+    for (int unsigned level = c.top_levels; level <= c.leaf_level; level++) all += places(c, level);
+    return all;
   endfunction
 
   // Slots of the stash: what waits, a path from memory on its way through, the tree top, and a spare one.
   function automatic int unsigned slots(config_t c);
-    return c.stash_blocks + (levels(c) - c.top_levels) * c.blocks_per_bucket + top_places(c) + 2;
+    return c.stash_blocks + path_places(c) + top_places(c) + 2;
   endfunction
 
   function automatic int unsigned slot_bits(config_t c);
@@ -176,14 +209,21 @@ package lethe_pkg;
 
   // Blocks that a tree is allowed: of RAW ORAM as many as its leaves have places for, of Path ORAM three quarters of all.
   function automatic longint unsigned most_blocks(config_t c);
-    longint unsigned leaves = 64'(c.blocks_per_bucket) << c.leaf_level;
-    longint unsigned all = 2 * leaves - 64'(c.blocks_per_bucket);
-    return c.scheme == RawOram ? leaves : all - all / 4;
+    longint unsigned all = 0;
+    for (int unsigned level = 0; level <= c.leaf_level; level++) all += 64'(places(c, level)) << level;
+    return c.scheme == RawOram ? 64'(places(c, c.leaf_level)) << c.leaf_level : all - all / 4;
   endfunction
 
   // Bytes of the tree in memory.
   function automatic longint unsigned tree_bytes(config_t c);
-    return 64'(bucket_beats(c)) * 64'(c.bus_bits / 8) * ((64'd2 << c.leaf_level) - (64'd1 << c.top_levels));
+    longint unsigned bucket = 64'(most_bucket_beats(c)) * 64'(c.bus_bits / 8);
+    longint unsigned subtrees = 0;
+    if (c.subtree_levels < 2) return bucket * ((64'd2 << c.leaf_level) - (64'd1 << c.top_levels));
+    // The roots of all subtrees: each has the bytes of a full one, rounded up to a power of two.
+    for (int unsigned level = c.top_levels; level <= c.leaf_level; level++) begin
+      if (level == c.top_levels || (c.leaf_level + 1 - level) % c.subtree_levels == 0) subtrees += 64'd1 << level;
+    end
+    return subtrees << $clog2(((64'd1 << c.subtree_levels) - 1) * bucket);
   endfunction
 
   // The choices that are not possible: `lethe_check` has a sentence for each.
@@ -202,6 +242,9 @@ package lethe_pkg;
     AesLanesOver,
     MaskBeatsUnder,
     TopLevelsOver,
+    LevelBlocksOver,
+    LevelBlocksRaw,
+    SubtreeLevelsOver,
     BlocksNone,
     BlocksOver,
     BlockBytesNoBeat,
@@ -226,6 +269,11 @@ package lethe_pkg;
     if (c.scheme == RawOram && c.eviction_rate >= 2 * c.blocks_per_bucket) return EvictionRateOver;
     if (c.stash_blocks == 0) return StashBlocksNone;
     if (c.top_levels > c.leaf_level || c.top_levels > 16) return TopLevelsOver;
+    for (int unsigned level = 0; level < 32; level++) begin
+      if (places(c, level) > c.blocks_per_bucket) return LevelBlocksOver;
+    end
+    if (c.scheme == RawOram && c.level_blocks != '0) return LevelBlocksRaw;
+    if (c.subtree_levels > c.leaf_level + 1 - c.top_levels || c.subtree_levels > 16) return SubtreeLevelsOver;
     if (c.bus_bits != 128 && c.bus_bits != 256 && c.bus_bits != 512) return BusBitsOther;
     if (!is_power_of_two(c.block_bytes)) return BlockBytesPower;
     if (c.block_bytes > 4096) return BlockBytesOver;
@@ -256,7 +304,7 @@ package lethe_pkg;
   // The choices of the paper. They stand in for what is refused, so that its sentence is all that a tool says.
   localparam config_t Paper = '{
     scheme: RawOram, leaf_level: 20, blocks_per_bucket: 5, eviction_rate: 5, stash_blocks: 64, blocks: 1048576,
-    block_bytes: 64, bus_bits: 512, aes_lanes: 2, mask_beats: 256, top_levels: 0,
+    block_bytes: 64, bus_bits: 512, aes_lanes: 2, mask_beats: 256, top_levels: 0, level_blocks: '0, subtree_levels: 0,
     capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128
   };
 

@@ -42,9 +42,9 @@ module lethe_read_issue
   localparam int unsigned Levels = levels(Cfg);
   localparam int unsigned LeafBits = leaf_bits(Cfg);
   localparam int unsigned CountBits = $clog2(Levels + 1);
-  localparam int unsigned BucketBeats = bucket_beats(Cfg);
+  localparam int unsigned BucketBeats = most_bucket_beats(Cfg);
   // Beats of a path, of its headers, and those that pass while memory gets ready to read.
-  localparam int unsigned PathBeats = (Levels - Cfg.top_levels) * BucketBeats;
+  localparam int unsigned PathBeats = path_beats(Cfg);
   localparam int unsigned HeadersBeats = (Levels - Cfg.top_levels) * header_beats(Cfg);
   localparam int unsigned Lead = 28;
   localparam int unsigned DueBits = $clog2(2 * PathBeats + Lead + 1);
@@ -88,7 +88,8 @@ module lethe_read_issue
     .level_o(level), .last_o(last), .bucket_o(unused_bucket), .right_o(right), .count_o(unused_count)
   );
   lethe_bucket_offset #(
-    .BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits), .LeafBits(LeafBits), .FirstLevel(Cfg.top_levels)
+    .BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits), .LeafLevel(Cfg.leaf_level),
+    .FirstLevel(Cfg.top_levels), .SubtreeLevels(Cfg.subtree_levels)
   ) u_offset (
     .clk_i, .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .next_i(bucket_done), .right_i(right), .offset_o(bucket_offset)
   );
@@ -101,7 +102,7 @@ module lethe_read_issue
   lethe_burst #(.OffsetBits(AddressBits), .BusBits(Cfg.bus_bits), .MostBeats(BucketBeats)) u_burst (
     .clk_i, .rst_ni,
     .valid_i(walking_q && free), .ready_o(bucket_done),
-    .offset_i(bucket_offset), .beats_i($clog2(BucketBeats + 1)'(BucketBeats)),
+    .offset_i(bucket_offset), .beats_i($clog2(BucketBeats + 1)'(bucket_beats(Cfg, 32'(level)))),
     .valid_o(ar_valid_o), .ready_i(ar_ready_i),
     .offset_o(offset), .length_o(ar_length_o), .last_o(unused_last)
   );

@@ -198,7 +198,7 @@ module lethe_stash
       : listed ? listed_item : top_valid ? top_item : '{block: push_block, leaf: push_leaf, slot: free_slot};
 
   lethe_push_to_leaf #(
-    .LeafLevel(Cfg.leaf_level), .BlocksPerBucket(Z), .DataBits($bits(item_t))
+    .LeafLevel(Cfg.leaf_level), .BlocksPerBucket(Z), .LevelBlocks(Cfg.level_blocks), .DataBits($bits(item_t))
   ) u_push_to_leaf (
     .clk_i, .rst_ni,
     .clear_i(begin_path), .path_i(job_q.path[LeafBits-1:0]),

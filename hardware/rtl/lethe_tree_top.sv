@@ -92,7 +92,7 @@ module lethe_tree_top
   logic [1:0] below;
 
   assign read = (state_q == Search || state_q == Scan) && 32'(level) < Top && (!row_valid_q || row_done);
-  assign last_place = state_q == Search || place_q == PlaceBits'(Z - 1);
+  assign last_place = state_q == Search || place_q == PlaceBits'(places(Cfg, 32'(row_level_q)) - 1);
   assign row_done = row_valid_q && last_place;
   assign ends = row_done && row_last_q;
 

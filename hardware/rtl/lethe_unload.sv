@@ -102,6 +102,7 @@ module lethe_unload
     row = on_chip_i[level_o] ? on_chip_entries_i : plain[Z*EntryBits-1:0];
     if (empty) row = '0;
     for (int unsigned place = 0; place < Z; place++) begin
+      if (place >= places(Cfg, 32'(level_o))) row[place] = '0;
       hit[place] = is_access && row[place].valid && row[place].block == job_i.block[BlockBits-1:0];
       kept[place] = hit[place] ? '0 : row[place];
     end
@@ -130,7 +131,7 @@ module lethe_unload
   assign busy = open_q != '0;
   assign is_hit = is_raw_access ? found_o && found_level_q == body_level_q && found_place_q == place_q : hit_q[0];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
-  assign last_place = place_q == PlaceBits'(Z - 1);
+  assign last_place = place_q == PlaceBits'(places(Cfg, 32'(body_level_q)) - 1);
   assign beat_passes = busy && body_valid_i && (is_raw_access || body_mask_valid_i) && (!is_here || slot_valid_i);
   assign place_done = beat_passes && last_beat;
   assign bucket_done = place_done && last_place;

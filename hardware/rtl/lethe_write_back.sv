@@ -63,7 +63,7 @@ module lethe_write_back
 );
 
   localparam int unsigned HeaderBeats = header_beats(Cfg);
-  localparam int unsigned BucketBeats = bucket_beats(Cfg);
+  localparam int unsigned BucketBeats = most_bucket_beats(Cfg);
   localparam int unsigned HeaderBits = HeaderBeats * Cfg.bus_bits;
   localparam int unsigned StepBits = $clog2(BucketBeats + 1);
   localparam int unsigned PlaceBits = at_least_one($clog2(Z));
@@ -73,7 +73,7 @@ module lethe_write_back
   logic plan_free;
   logic [AddressBits-1:0] bucket_offset, offset;
   logic [7:0] burst_length;
-  logic [level_bits(Cfg)-1:0] unused_level;
+  logic [level_bits(Cfg)-1:0] address_level;
   logic [Cfg.leaf_level:0] unused_bucket;
   logic [63:0] unused_count;
   job_t job_q;
@@ -86,17 +86,18 @@ module lethe_write_back
     .clk_i,
     .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .evictions_i('0),
     .next_i(address_done),
-    .level_o(unused_level), .last_o(address_last), .bucket_o(unused_bucket), .right_o(right), .count_o(unused_count)
+    .level_o(address_level), .last_o(address_last), .bucket_o(unused_bucket), .right_o(right), .count_o(unused_count)
   );
   lethe_bucket_offset #(
-    .BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits), .LeafBits(LeafBits), .FirstLevel(Cfg.top_levels)
+    .BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits), .LeafLevel(Cfg.leaf_level),
+    .FirstLevel(Cfg.top_levels), .SubtreeLevels(Cfg.subtree_levels)
   ) u_offset (
     .clk_i, .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .next_i(address_done), .right_i(right), .offset_o(bucket_offset)
   );
   lethe_burst #(.OffsetBits(AddressBits), .BusBits(Cfg.bus_bits), .MostBeats(BucketBeats)) u_burst (
     .clk_i, .rst_ni,
     .valid_i(addressing_q), .ready_o(address_done),
-    .offset_i(bucket_offset), .beats_i(whole_q ? StepBits'(BucketBeats) : StepBits'(HeaderBeats)),
+    .offset_i(bucket_offset), .beats_i(whole_q ? StepBits'(bucket_beats(Cfg, 32'(address_level))) : StepBits'(HeaderBeats)),
     .valid_o(burst_valid), .ready_i(burst_taken),
     .offset_o(offset), .length_o(burst_length), .last_o(burst_last)
   );
@@ -158,7 +159,7 @@ module lethe_write_back
 
   assign level_o = level_q;
   assign is_header = step_q < StepBits'(HeaderBeats);
-  assign ends_bucket = step_q == (whole_q ? StepBits'(BucketBeats - 1) : StepBits'(HeaderBeats - 1));
+  assign ends_bucket = step_q == (whole_q ? StepBits'(bucket_beats(Cfg, 32'(level_q)) - 1) : StepBits'(HeaderBeats - 1));
   assign is_block = !is_header && CountBits'(place_q) < occupied_q[level_q];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign load_o = beats_q && second_ready && is_block;
@@ -199,7 +200,7 @@ module lethe_write_back
       if (plan_free) beats_q <= 1'b0;
       if (!is_header) begin
         beat_q <= last_beat ? '0 : beat_q + 1'b1;
-        if (last_beat) place_q <= place_q == PlaceBits'(Z - 1) ? '0 : place_q + 1'b1;
+        if (last_beat) place_q <= place_q == PlaceBits'(places(Cfg, 32'(level_q)) - 1) ? '0 : place_q + 1'b1;
       end
     end
   end

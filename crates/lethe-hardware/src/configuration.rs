@@ -41,6 +41,10 @@ pub struct Configuration {
     pub mask_beats: u32,
     /// Levels on chip, from the root's.
     pub top_levels: u32,
+    /// Blocks of a bucket of each level; 0 stands for Z, which is the most.
+    pub level_blocks: [u8; 32],
+    /// Levels whose buckets lie together in memory; 0 or 1 for the order of a heap.
+    pub subtree_levels: u32,
     /// The front end; none for a backend alone.
     pub front_end: Option<FrontEnd>,
 }
@@ -83,6 +87,8 @@ impl Configuration {
             aes_lanes,
             mask_beats: 256,
             top_levels: 0,
+            level_blocks: [0; 32],
+            subtree_levels: 0,
             front_end: None,
         }
     }
@@ -121,7 +127,7 @@ impl Configuration {
     }
 
     /// Parameters of the bench's top, as `-G` of Verilator takes them.
-    pub fn generics(&self) -> Vec<(&'static str, u32)> {
+    pub fn generics(&self) -> Vec<(&'static str, String)> {
         let mut generics = vec![
             ("Raw", u32::from(self.scheme == Scheme::Raw)),
             ("LeafLevel", self.leaf_level),
@@ -134,6 +140,7 @@ impl Configuration {
             ("AesLanes", self.aes_lanes),
             ("MaskBeats", self.mask_beats),
             ("TopLevels", self.top_levels),
+            ("SubtreeLevels", self.subtree_levels),
         ];
         if let Some(FrontEnd { labels, label_bits, trusted, look_aside }) = self.front_end {
             generics.extend([
@@ -144,7 +151,10 @@ impl Configuration {
                 ("LookAside", look_aside),
             ]);
         }
-        generics
+        let level_blocks: String =
+            self.level_blocks.iter().rev().map(|blocks| format!("{blocks:02x}")).collect();
+        let sized = ("LevelBlocks", format!("256'h{level_blocks}"));
+        generics.into_iter().map(|(name, value)| (name, value.to_string())).chain([sized]).collect()
     }
 
     /// The same tree in the core.
@@ -171,9 +181,23 @@ impl Configuration {
                     // The core counts a path that comes in: an emergency is due where C blocks wait.
                     stash_bound: self.stash_blocks - 1 + (self.leaf_level + 1) * self.blocks_per_bucket,
                 })
+                .and_then(|buckets| buckets.with(&self.ranges()))
                 .expect("a configuration of the bench is one of the core"),
                 top: TreeTopParameters { levels: self.top_levels, ways: None },
             },
+        }
+    }
+
+    /// The size of each level, as the core takes them.
+    fn ranges(&self) -> Vec<(Level, Level, u32)> {
+        (0..=self.leaf_level).map(|level| (Level(level), Level(level), self.places(level))).collect()
+    }
+
+    /// Blocks of a bucket of a level.
+    pub(crate) fn places(&self, level: u32) -> u32 {
+        match self.level_blocks[level as usize] {
+            0 => self.blocks_per_bucket,
+            blocks => blocks.into(),
         }
     }
 
@@ -213,9 +237,29 @@ impl Configuration {
         self.block_bytes as usize / self.beat_bytes()
     }
 
-    /// Beats of a bucket.
-    pub fn bucket_beats(&self) -> usize {
-        self.header_beats() + self.blocks_per_bucket as usize * self.block_beats()
+    /// Beats of a bucket of a level.
+    pub fn bucket_beats(&self, level: u32) -> usize {
+        self.header_beats() + self.places(level) as usize * self.block_beats()
+    }
+
+    /// The place of a bucket in memory, in bytes from the first.
+    pub(crate) fn address(&self, bucket: u64) -> u64 {
+        let beats = self.header_beats() + self.blocks_per_bucket as usize * self.block_beats();
+        let bytes = (beats * self.beat_bytes()) as u64;
+        if self.subtree_levels < 2 {
+            return (bucket - self.top_buckets()) * bytes;
+        }
+        let level = (bucket + 1).ilog2();
+        let index = bucket + 1 - (1 << level);
+        // The levels from a subtree's root down to here: the leaves' layer is full.
+        let is_root =
+            |at: u32| at == self.top_levels || (self.leaf_level + 1 - at).is_multiple_of(self.subtree_levels);
+        let root = (self.top_levels..=level).rfind(|at| is_root(*at)).expect("the first level has roots");
+        let before: u64 = (self.top_levels..root).filter(|at| is_root(*at)).map(|at| 1 << at).sum();
+        let depth = level - root;
+        let place = (1 << depth) - 1 + index % (1 << depth);
+        let subtree_bytes = (((1 << self.subtree_levels) - 1) * bytes).next_power_of_two();
+        (before + (index >> depth)) * subtree_bytes + place * bytes
     }
 
     /// Buckets of the tree top.

@@ -81,12 +81,13 @@ impl GoldenMemory {
 }
 
 impl State {
-    fn bucket_bytes(&self) -> u64 {
-        (self.configuration.bucket_beats() * self.configuration.beat_bytes()) as u64
+    /// The level of a bucket of the core: bodies are numbered as headers are, behind them.
+    fn level(&self, bucket: u64) -> u32 {
+        (bucket % self.configuration.buckets() + 1).ilog2()
     }
 
-    fn address(&self, bucket: u64) -> u64 {
-        (bucket - self.configuration.top_buckets()) * self.bucket_bytes()
+    fn bucket_bytes(&self, bucket: u64) -> usize {
+        self.configuration.bucket_beats(self.level(bucket)) * self.configuration.beat_bytes()
     }
 
     /// Tells whether a bucket of the core is one of the tree in memory. RAW ORAM of the core has its top levels in memory, too.
@@ -96,14 +97,14 @@ impl State {
 
     /// Plaintext bytes of a bucket of the core.
     fn plain_bytes(&self, bucket: u64) -> usize {
-        let Configuration { scheme, blocks_per_bucket, block_bytes, .. } = self.configuration;
+        let Configuration { scheme, block_bytes, .. } = self.configuration;
         let (header, block) = (HEADER_BYTES, block_bytes as usize);
         let entry = match scheme {
             Scheme::Path => header + block,
             Scheme::Raw if bucket < self.configuration.buckets() => header,
             Scheme::Raw => block,
         };
-        blocks_per_bucket as usize * entry
+        self.configuration.places(self.level(bucket)) as usize * entry
     }
 
     fn plaintext(&mut self, bucket: u64) -> &mut Vec<u8> {
@@ -116,7 +117,7 @@ impl State {
         for slot in slots {
             let bucket = slot.bucket.0;
             if self.is_on_bus(bucket) {
-                let (address, bytes) = (self.address(bucket), self.bucket_bytes() as usize);
+                let (address, bytes) = (self.configuration.address(bucket), self.bucket_bytes(bucket));
                 self.reads.push((address, bytes));
                 self.buckets.push(bucket);
             }
@@ -156,7 +157,7 @@ impl State {
                 }
                 Scheme::Raw => {}
             }
-            self.writes.push((self.address(bucket), bytes));
+            self.writes.push((self.configuration.address(bucket), bytes));
         }
         self.written.extend(own);
     }
@@ -164,7 +165,7 @@ impl State {
     /// The header of a bucket: the IV, then the entries, hidden.
     fn header(&mut self, bucket: u64, iv: u64, own: &HashSet<u64>) -> Vec<u8> {
         let shape = self.configuration;
-        let stride = self.plain_bytes(bucket) / shape.blocks_per_bucket as usize;
+        let stride = self.plain_bytes(bucket) / shape.places(self.level(bucket)) as usize;
         let plain = self.plaintext(bucket).clone();
         let mut row = vec![0; shape.row_chunks() as usize * 16];
         for (place, entry) in plain.chunks_exact(stride).enumerate() {

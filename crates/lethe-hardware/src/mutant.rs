@@ -49,7 +49,7 @@ impl Mutant {
         Mutant {
             fault: "a full bucket that takes one more",
             file: "lethe_push_to_leaf.sv",
-            from: "occupied_q[level] == CountBits'(BlocksPerBucket)",
+            from: "occupied_q[level] == CountBits'(Places)",
             to: "1'b0",
         },
         Mutant {

@@ -37,11 +37,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The beats of an access on the bus.
 fn floor(configuration: &Configuration) -> f64 {
-    let levels = f64::from(configuration.leaf_level + 1 - configuration.top_levels);
-    let (bucket, header) = (configuration.bucket_beats() as f64, configuration.header_beats() as f64);
+    let levels = configuration.top_levels..=configuration.leaf_level;
+    let buckets: usize = levels.clone().map(|level| configuration.bucket_beats(level)).sum();
+    let (buckets, headers) = (buckets as f64, (levels.count() * configuration.header_beats()) as f64);
     match configuration.scheme {
-        Scheme::Path => 2.0 * levels * bucket,
-        Scheme::Raw => levels * (bucket + header + 2.0 * bucket / f64::from(configuration.eviction_rate)),
+        Scheme::Path => 2.0 * buckets,
+        Scheme::Raw => buckets + headers + 2.0 * buckets / f64::from(configuration.eviction_rate),
     }
 }
 

@@ -83,3 +83,19 @@ fn a_tree_top_on_chip_is_never_on_the_bus_and_changes_nothing_below() {
         1000,
     );
 }
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn buckets_of_a_size_by_level_are_as_long_on_the_bus() {
+    let mut sized = Configuration { blocks: 40, ..small(Scheme::Path) };
+    (sized.level_blocks[1], sized.level_blocks[3], sized.level_blocks[4]) = (1, 2, 3);
+    assert_same(sized, 2000);
+    assert_same(Configuration { top_levels: 2, bus_bits: 256, aes_lanes: 2, ..sized }, 1000);
+}
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn subtrees_lie_together_where_the_golden_model_has_them() {
+    assert_same(Configuration { subtree_levels: 4, ..small(Scheme::Raw) }, 1000);
+    assert_same(Configuration { subtree_levels: 2, top_levels: 1, ..small(Scheme::Path) }, 1000);
+}

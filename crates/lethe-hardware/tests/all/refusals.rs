@@ -22,8 +22,11 @@ const OF_TREES: Refusals<Configuration> = &[
     ("aes_lanes is 0", |c| c.aes_lanes = 0),
     ("aes_lanes is more than the widest mask has chunks", |c| c.aes_lanes = 5),
     ("mask_beats is below 2", |c| c.mask_beats = 1),
+    ("level_blocks has more than blocks_per_bucket", |c| c.level_blocks[7] = 6),
+    ("level_blocks is for Path ORAM", |c| c.level_blocks[7] = 4),
     ("top_levels is over leaf_level or over 16", |c| (c.leaf_level, c.blocks, c.top_levels) = (5, 60, 6)),
     ("top_levels is over leaf_level or over 16", |c| c.top_levels = 17),
+    ("subtree_levels is over the levels that memory holds", |c| (c.top_levels, c.subtree_levels) = (14, 8)),
     ("blocks is 0", |c| c.blocks = 0),
     ("blocks, with those of the PosMaps, is more than the tree has room for", |c| {
         c.blocks = 5 * (1 << 20) + 1
