@@ -69,33 +69,17 @@ fn raw_oram_shows_what_that_of_the_core_shows() {
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn a_tree_top_on_chip_is_never_on_the_bus_and_changes_nothing_below() {
+fn a_tree_top_sizes_by_level_and_subtrees_show_what_the_golden_model_shows() {
+    assert_same(Configuration { top_levels: 8, ..Configuration::paper(Scheme::Raw) }, 200);
     for scheme in [Scheme::Path, Scheme::Raw] {
-        assert_same(Configuration { top_levels: 8, ..Configuration::paper(scheme) }, 300);
-        assert_same(Configuration { top_levels: 3, ..small(scheme) }, 3000);
+        assert_same(with_options(scheme), 2000);
     }
-    // Nothing but leaves in memory, and few places in the stash.
+    // Nothing but leaves in memory, or nothing but the root on chip, and few places in the stash.
     let low =
-        Configuration { leaf_level: 3, top_levels: 3, blocks: 26, stash_blocks: 6, ..small(Scheme::Raw) };
-    assert_same(low, 1000);
-    assert_same(
-        Configuration { scheme: Scheme::Path, top_levels: 1, stash_blocks: 4, blocks_per_bucket: 3, ..low },
-        1000,
-    );
-}
-
-#[test]
-#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn buckets_of_a_size_by_level_are_as_long_on_the_bus() {
-    let mut sized = Configuration { blocks: 40, ..small(Scheme::Path) };
-    (sized.level_blocks[1], sized.level_blocks[3], sized.level_blocks[4]) = (1, 2, 3);
-    assert_same(sized, 2000);
-    assert_same(Configuration { top_levels: 2, bus_bits: 256, aes_lanes: 2, ..sized }, 1000);
-}
-
-#[test]
-#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn subtrees_lie_together_where_the_golden_model_has_them() {
-    assert_same(Configuration { subtree_levels: 4, ..small(Scheme::Raw) }, 1000);
-    assert_same(Configuration { subtree_levels: 2, top_levels: 1, ..small(Scheme::Path) }, 1000);
+        Configuration { leaf_level: 3, blocks: 26, stash_blocks: 6, ..Configuration::paper(Scheme::Raw) };
+    assert_same(Configuration { top_levels: 3, ..low }, 1000);
+    let path = Configuration { scheme: Scheme::Path, stash_blocks: 4, blocks_per_bucket: 3, ..low };
+    assert_same(Configuration { top_levels: 1, subtree_levels: 3, ..path }, 1000);
+    let sized = Configuration { top_levels: 0, bus_bits: 256, ..with_options(Scheme::Path) };
+    assert_same(sized, 1000);
 }
