@@ -116,6 +116,10 @@ module lethe_backend
     .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o
   );
 
+  // The way back, which the reads make room for.
+  logic back_valid, back_ready;
+  job_t back_job;
+
   // Reads.
   logic begun_valid, begun_ready, path_valid, arriving_ready, masks_ready;
   job_t begun_job;
@@ -212,8 +216,7 @@ module lethe_backend
 
   // The stash, and the way back. Masks of bodies come with those of rows (Path ORAM), or ahead of time (RAW ORAM).
   logic row_in_ready, body_in_ready, row_back_ready, body_back_ready;
-  logic back_valid, back_ready, back_bank, back_busy, plan_bank, load, give;
-  job_t back_job;
+  logic back_bank, back_busy, plan_bank, load, give;
   logic [Levels-1:0][$clog2(Z+1)-1:0] occupied;
   logic [level_bits(Cfg)-1:0] plan_level;
   logic [Z-1:0][EntryBits-1:0] plan_entries;

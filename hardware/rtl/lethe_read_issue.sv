@@ -55,7 +55,10 @@ module lethe_read_issue
   logic before_whole_q, any_before_q, earlier_whole_q, any_earlier_q;
   logic [1:0] paths_q, open;
   logic [Levels-1:0] shared, shared_q, earlier, earlier_shared_q;
-  logic is_written;
+  logic is_written, may_begin;
+  // The beats that the bus has before it, and the paths whose writing has begun, modulo 4.
+  logic [DueBits-1:0] due_q, begins;
+  logic [1:0] begun_q;
   logic [level_bits(Cfg)-1:0] level;
   logic [AddressBits-1:0] bucket_offset, offset;
   logic [Cfg.leaf_level:0] unused_bucket;
@@ -74,7 +77,8 @@ module lethe_read_issue
   // has so few beats before it as pass while memory gets ready for the first of it. So no write waits for its reading.
   assign open = paths_q - written_paths_i;
   assign is_put = !job_i.evict && job_i.op == OpPut;
-  assign ready_o = !walking_q && begun_ready_i && arriving_ready_i && masks_ready_i && (is_put || (due_q <= DueBits'(Lead) && (open <= 2'd1 || (open == 2'd2 && begun_q != written_paths_i))));
+  assign may_begin = due_q <= DueBits'(Lead) && (open <= 2'd1 || (open == 2'd2 && begun_q != written_paths_i));
+  assign ready_o = !walking_q && begun_ready_i && arriving_ready_i && masks_ready_i && (is_put || may_begin);
   assign start = valid_i && ready_o && !is_put;
   assign begun_valid_o = valid_i && ready_o;
   assign path_valid_o = start;
@@ -108,9 +112,6 @@ module lethe_read_issue
   );
   assign ar_address_o = base_i + offset;
 
-  // The bus, and the paths whose writing has begun, modulo 4.
-  logic [DueBits-1:0] due_q, begins;
-  logic [1:0] begun_q;
   assign begins = !write_begins_i ? '0 : write_whole_i ? DueBits'(PathBeats) : DueBits'(HeadersBeats);
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
