@@ -27,30 +27,29 @@ module lethe_arrive
 );
 
   localparam int unsigned HeaderBeats = header_beats(Cfg);
-  localparam int unsigned BucketBeats = bucket_beats(Cfg);
-  localparam int unsigned BeatBits = $clog2(BucketBeats + 1);
+  localparam int unsigned BeatBits = $clog2(most_bucket_beats(Cfg) + 1);
 
   logic walking_q, is_header, ends_header, bucket_done, last, request_ready, passes, unused_right;
   logic [BeatBits-1:0] beat_q;
   logic [HeaderBeats*Cfg.bus_bits-1:0] header;
   logic [Cfg.leaf_level:0] bucket;
-  logic [level_bits(Cfg)-1:0] unused_level;
+  logic [level_bits(Cfg)-1:0] level;
   logic [63:0] unused_count;
 
   assign ready_o = !walking_q;
 
-  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
     .start_i(valid_i && ready_o), .path_i(job_i.path[leaf_bits(Cfg)-1:0]), .evictions_i('0),
     .next_i(bucket_done),
-    .level_o(unused_level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(unused_count)
+    .level_o(level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(unused_count)
   );
 
   assign is_header = beat_q < BeatBits'(HeaderBeats);
   assign ends_header = beat_q == BeatBits'(HeaderBeats - 1);
   assign r_ready_o = walking_q && (is_header ? !ends_header || (header_ready_i && request_ready) : body_ready_i);
   assign passes = r_valid_i && r_ready_o;
-  assign bucket_done = passes && beat_q == BeatBits'(BucketBeats - 1);
+  assign bucket_done = passes && beat_q == BeatBits'(bucket_beats(Cfg, 32'(level)) - 1);
 
   // The beats of a header before its last one, the first lowest.
   if (HeaderBeats > 1) begin : gen_parts
@@ -71,15 +70,17 @@ module lethe_arrive
   logic request_valid, request_taken;
   logic [63:0] request_iv;
   logic [Cfg.leaf_level:0] request_bucket;
-  lethe_fifo #(.Width(64 + Cfg.leaf_level + 1), .Depth(4)) u_requests (
+  logic [level_bits(Cfg)-1:0] request_level;
+  lethe_fifo #(.Width(64 + level_bits(Cfg) + Cfg.leaf_level + 1), .Depth(4)) u_requests (
     .clk_i, .rst_ni,
     .valid_i(walking_q && r_valid_i && ends_header && header_ready_i), .ready_o(request_ready),
-    .data_i({header[IvBits-1:0], bucket}),
-    .valid_o(request_valid), .ready_i(request_taken), .data_o({request_iv, request_bucket})
+    .data_i({header[IvBits-1:0], level, bucket}),
+    .valid_o(request_valid), .ready_i(request_taken), .data_o({request_iv, request_level, request_bucket})
   );
   lethe_bucket_masks #(.Cfg(Cfg)) u_masks (
     .clk_i, .rst_ni,
     .valid_i(request_valid), .ready_o(request_taken), .iv_i(request_iv), .bucket_i(32'(request_bucket)),
+    .level_i(request_level),
     .valid_o(mask_valid_o), .ready_i(mask_ready_i), .row_o(mask_row_o), .pad_o(mask_pad_o)
   );
 

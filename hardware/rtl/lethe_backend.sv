@@ -10,8 +10,9 @@
 module lethe_backend
   import lethe_pkg::*;
 #(
-  parameter config_t Cfg = '0,
+  parameter config_t Choices = '0,
   parameter int unsigned AddressBits = 40,
+  localparam config_t Cfg = tree_choices(Choices),
   localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
 ) (
   input  logic                      clk_i,
@@ -85,6 +86,11 @@ module lethe_backend
   // Beats and headers that arrive ahead of their masks, and of the scan of the stash.
   localparam int unsigned ArrivalDepth = 64;
 
+  lethe_check #(.Problem(tree_problem(Choices))) u_check ();
+  if (64'(AddressBits) < 12 + 1 || tree_bytes(Cfg) >> AddressBits != 0) begin : gen_address_bits
+    $error("AddressBits does not reach the end of the tree. Raise it, or lower leaf_level.");
+  end
+
   // Errors stop the controller until it is reset.
   logic stop, memory_error_q;
   assign stop = stop_i || memory_error_q || overflow_o || key_reused_o;
@@ -119,6 +125,10 @@ module lethe_backend
     .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o
   );
 
+  // The way back, which the reads make room for.
+  logic back_valid, back_ready;
+  job_t back_job;
+
   // Reads.
   logic begun_valid, begun_ready, path_valid, arriving_ready, masks_ready;
   job_t begun_job;
@@ -128,6 +138,8 @@ module lethe_backend
   lethe_read_issue #(.Cfg(Cfg), .AddressBits(AddressBits)) u_read_issue (
     .clk_i, .rst_ni,
     .valid_i(job_valid), .ready_o(job_ready), .job_i(job), .base_i,
+    .read_beat_i(r_valid_i && r_ready_o), .write_beat_i(w_valid_o && w_ready_i),
+    .write_begins_i(back_valid && back_ready), .write_whole_i(Cfg.scheme == PathOram || back_job.evict),
     .written_paths_i(written_paths), .written_levels_i(written_levels),
     .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
     .begun_valid_o(begun_valid), .begun_ready_i(begun_ready),
@@ -213,8 +225,7 @@ module lethe_backend
 
   // The stash, and the way back. Masks of bodies come with those of rows (Path ORAM), or ahead of time (RAW ORAM).
   logic row_in_ready, body_in_ready, row_back_ready, body_back_ready;
-  logic back_valid, back_ready, back_bank, back_busy, plan_bank, load, give;
-  job_t back_job;
+  logic back_bank, back_busy, plan_bank, load, give;
   logic [Levels-1:0][$clog2(Z+1)-1:0] occupied;
   logic [level_bits(Cfg)-1:0] plan_level;
   logic [Z-1:0][EntryBits-1:0] plan_entries;

@@ -11,21 +11,21 @@ module lethe_bucket_masks
   output logic        ready_o,
   input  logic [63:0] iv_i,
   input  logic [31:0] bucket_i,
+  input  logic [level_bits(Cfg)-1:0] level_i,
   output logic        valid_o,
   input  logic        ready_i,
   output logic        row_o,
   output pad_t        pad_o
 );
 
-  localparam int unsigned Beats = Cfg.scheme == PathOram ? body_beats(Cfg) : 0;
-  localparam int unsigned StepBits = $clog2(Beats + 2);
+  localparam int unsigned StepBits = $clog2(most_body_beats(Cfg) + 2);
 
   // Step 0 is the row, and step n the nth beat.
   logic [StepBits-1:0] step_q;
   logic [29:0] chunk_q;
   logic last;
 
-  assign last = step_q == StepBits'(Beats);
+  assign last = Cfg.scheme == RawOram || step_q == StepBits'(body_beats(Cfg, 32'(level_i)));
   assign valid_o = valid_i;
   assign ready_o = valid_i && ready_i && last;
   assign row_o = step_q == '0;

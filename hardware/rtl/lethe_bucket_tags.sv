@@ -14,6 +14,7 @@ module lethe_bucket_tags
   input  logic                    clk_i,
   input  logic                    rst_ni,
   input  logic                    place_i,
+  input  logic [PlaceBits-1:0]    place_nth_i,
   input  logic                    here_i,
   input  logic [SlotBits-1:0]     slot_i,
   input  logic                    beat_i,
@@ -36,11 +37,16 @@ module lethe_bucket_tags
   } place_t;
 
   // Places that have come, and those whose tags are being stored: the first is lowest.
-  place_t [Z-1:0] come_q, stored_q;
+  logic [Z-1:0] here_q;
+  logic [Z-1:0][SlotBits-1:0] slots_q;
+  place_t [Z-1:0] come, stored_q;
   logic [PerBeat*TagBits-1:0] tags_q;
   logic [LeftBits-1:0] left_q;
   logic [PlaceBits-1:0] beat_q;
 
+  for (genvar nth = 0; nth < Z; nth++) begin : gen_come
+    assign come[nth] = '{here: here_q[nth], slot: slots_q[nth]};
+  end
   assign busy_o = left_q != '0;
   assign done_o = beat_i && beat_q == PlaceBits'(Beats - 1);
   assign nth_o = beat_q;
@@ -52,16 +58,19 @@ module lethe_bucket_tags
     if (!rst_ni) begin
       left_q <= '0;
       beat_q <= '0;
+      here_q <= '0;
     end else begin
       if (beat_i) left_q <= LeftBits'(PerBeat);
       else if (busy_o) left_q <= left_q - 1'b1;
       if (beat_i) beat_q <= done_o ? '0 : beat_q + 1'b1;
+      // Beyond the last place there is nothing: buckets of some levels are smaller.
+      if (place_i) here_q[place_nth_i] <= here_i;
+      else if (beat_i) here_q <= '0;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (place_i) come_q <= (Z * $bits(place_t))'({here_i, slot_i, come_q} >> $bits(place_t));
-    // Beyond the last place there is nothing.
-    if (beat_i && beat_q == '0) stored_q <= come_q;
+    if (place_i) slots_q[place_nth_i] <= slot_i;
+    if (beat_i && beat_q == '0) stored_q <= come;
     else if (busy_o) stored_q <= stored_q >> $bits(place_t);
     if (beat_i) tags_q <= data_i[PerBeat*TagBits-1:0];
     else tags_q <= tags_q >> TagBits;

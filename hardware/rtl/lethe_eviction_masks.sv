@@ -17,8 +17,7 @@ module lethe_eviction_masks
 );
 
   localparam int unsigned LeafBits = leaf_bits(Cfg);
-  localparam int unsigned Beats = body_beats(Cfg);
-  localparam int unsigned BeatBits = $clog2(Beats + 1);
+  localparam int unsigned BeatBits = $clog2(most_body_beats(Cfg) + 1);
 
   logic [63:0] evictions_q;
   logic [LeafBits-1:0] path;
@@ -27,20 +26,20 @@ module lethe_eviction_masks
   logic [29:0] chunk_q;
   logic [Cfg.leaf_level:0] bucket;
   logic [63:0] count;
-  logic [level_bits(Cfg)-1:0] unused_level;
+  logic [level_bits(Cfg)-1:0] level;
 
   assign path = LeafBits'(eviction_path(Cfg, evictions_q));
 
-  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
     .start_i(!walking_q), .path_i(path), .evictions_i(evictions_q),
     .next_i(bucket_done),
-    .level_o(unused_level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(count)
+    .level_o(level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(count)
   );
 
   assign valid_o = walking_q;
   assign taken = valid_o && ready_i;
-  assign bucket_done = taken && beat_q == BeatBits'(Beats - 1);
+  assign bucket_done = taken && beat_q == BeatBits'(body_beats(Cfg, 32'(level)) - 1);
   assign path_done = bucket_done && last;
   assign pad_o = '{mask: 1'b1, body: 1'b1, chunk: chunk_q, bucket: 32'(bucket), iv: count + 64'(writing_q)};
 

@@ -1,6 +1,6 @@
 // The slots of the stash that hold nothing. Slots that were never used come first, in order; then those that were given
-// back, the longest free first. `take_i` is for a cycle in which `valid_o` is high. A slot that is given back in this
-// cycle can be taken from the next on.
+// back, the longest free first. `take_i` is for a cycle in which `valid_o` is high. A slot that is given back can
+// be taken a cycle later, or, where there are many and they are in block RAM, three cycles later.
 module lethe_free_list #(
   parameter int unsigned Slots = 16,
   localparam int unsigned SlotBits = $clog2(Slots)
@@ -25,19 +25,19 @@ module lethe_free_list #(
   assign valid_o = is_fresh || back_valid;
   assign slot_o = is_fresh ? fresh_q[SlotBits-1:0] : back_slot;
 
-  lethe_fifo #(
-    .Width(SlotBits),
-    .Depth(Slots)
-  ) u_back (
-    .clk_i,
-    .rst_ni,
-    .valid_i(give_i),
-    .ready_o(unused_ready),
-    .data_i(slot_i),
-    .valid_o(back_valid),
-    .ready_i(take_i && !is_fresh),
-    .data_o(back_slot)
-  );
+  if (Slots > 256) begin : gen_deep
+    lethe_deep_fifo #(.Width(SlotBits), .Depth(Slots)) u_back (
+      .clk_i, .rst_ni,
+      .valid_i(give_i), .ready_o(unused_ready), .data_i(slot_i),
+      .valid_o(back_valid), .ready_i(take_i && !is_fresh), .data_o(back_slot)
+    );
+  end else begin : gen_shallow
+    lethe_fifo #(.Width(SlotBits), .Depth(Slots)) u_back (
+      .clk_i, .rst_ni,
+      .valid_i(give_i), .ready_o(unused_ready), .data_i(slot_i),
+      .valid_o(back_valid), .ready_i(take_i && !is_fresh), .data_o(back_slot)
+    );
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) fresh_q <= '0;

@@ -9,7 +9,8 @@ module lethe_oram
 #(
   parameter config_t Choices = '0,
   parameter int unsigned AddressBits = 40,
-  localparam int unsigned Data = Choices.bus_bits
+  localparam config_t Cfg = choices(Choices),
+  localparam int unsigned Data = Cfg.bus_bits
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
@@ -57,13 +58,7 @@ module lethe_oram
   output logic                   overflow_o
 );
 
-  // The tree has the PosMap blocks, too.
-  function automatic config_t with_space(config_t c);
-    config_t whole = c;
-    whole.blocks = space_blocks(c);
-    return whole;
-  endfunction
-  localparam config_t Cfg = with_space(Choices);
+  lethe_check #(.Problem(problem(Choices))) u_check ();
 
   localparam bit HasTags = Cfg.tag_bits != 0;
   localparam int unsigned TagBits = at_least_one(Cfg.tag_bits);
@@ -138,7 +133,7 @@ module lethe_oram
     assign key_ready_o = backend_key_ready;
   end
 
-  lethe_backend #(.Cfg(Cfg), .AddressBits(AddressBits)) u_backend (
+  lethe_backend #(.Choices(Cfg), .AddressBits(AddressBits)) u_backend (
     .clk_i, .rst_ni, .stop_i(tag_error_o),
     .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .key_i, .base_i,
     .request_valid_i(valid), .request_ready_o(ready), .request_op_i(op), .request_block_i(block),

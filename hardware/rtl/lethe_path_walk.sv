@@ -1,10 +1,11 @@
 // A walk down a path: the bucket of each level, and how often RAW ORAM has evicted to it.
 //
-// `start_i` goes to the root, `next_i` a level down. Buckets are numbered level by level, the root is 0. The count
+// `start_i` goes to the root, or to the first level that is wanted, `next_i` a level down. Buckets are numbered level by level, the root is 0. The count
 // follows from G, because evictions come in reverse lexicographic order: g(i+1) = (g(i) + not l_i) >> 1 (Tiny ORAM,
-// section IV-D). It keeps the rest of the leaf, the bucket, the level and the count.
+// section IV-D); down several levels that is (g + the ways to the left, the highest's as the lowest bit) shifted. It keeps the rest of the leaf, the bucket, the level and the count.
 module lethe_path_walk #(
   parameter int unsigned LeafLevel = 20,
+  parameter int unsigned FirstLevel = 0,
   localparam int unsigned LeafBits = LeafLevel > 0 ? LeafLevel : 1,
   localparam int unsigned LevelBits = LeafLevel > 0 ? $clog2(LeafLevel + 1) : 1
 ) (
@@ -25,14 +26,32 @@ module lethe_path_walk #(
   logic [LeafLevel:0] bucket_q;
   logic [63:0] count_q;
 
+  logic [LeafBits-1:0] first_rest;
+  logic [LeafLevel:0] first_bucket;
+  logic [63:0] first_count;
+  if (FirstLevel == 0) begin : gen_root
+    assign first_rest = path_i;
+    assign first_bucket = '0;
+    assign first_count = evictions_i;
+  end else begin : gen_below
+    logic [FirstLevel-1:0] ways, lefts;
+    assign ways = path_i[LeafBits-1-:FirstLevel];
+    for (genvar level = 0; level < FirstLevel; level++) begin : gen_lefts
+      assign lefts[level] = !ways[FirstLevel-1-level];
+    end
+    assign first_rest = path_i << FirstLevel;
+    assign first_bucket = (LeafLevel + 1)'((1 << FirstLevel) - 1) + (LeafLevel + 1)'(ways);
+    assign first_count = 64'((65'(evictions_i) + 65'(lefts)) >> FirstLevel);
+  end
+
   assign right_o = rest_q[LeafBits-1];
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
-      rest_q <= path_i;
-      level_q <= '0;
-      bucket_q <= '0;
-      count_q <= evictions_i;
+      rest_q <= first_rest;
+      level_q <= LevelBits'(FirstLevel);
+      bucket_q <= first_bucket;
+      count_q <= first_count;
     end else if (next_i) begin
       rest_q <= rest_q << 1;
       level_q <= level_q + 1'b1;

@@ -20,6 +20,9 @@ package lethe_pkg;
     int unsigned bus_bits;           // bits of a beat on the memory bus
     int unsigned aes_lanes;          // blocks of AES that a cycle begins
     int unsigned mask_beats;         // masks of RAW ORAM's evictions that are made ahead of time
+    int unsigned top_levels;         // levels on chip, from the root's: memory holds the others only
+    logic [31:0][7:0] level_blocks;  // blocks of a bucket of each level; 0 stands for Z, which is the most
+    int unsigned subtree_levels;     // levels whose buckets lie together in memory; 0 or 1 for the order of a heap
     // Of the front end; a backend alone has 0 here.
     int unsigned capacity;           // blocks of the user; `blocks` is `space_blocks` then
     int unsigned labels;             // X', counters in a PosMap block: a power of two
@@ -140,7 +143,13 @@ package lethe_pkg;
     return c.block_bytes * 8 / c.bus_bits;
   endfunction
 
-  // Tags stand behind the blocks of a bucket, each within a beat.
+  // Blocks of a bucket of a level.
+  function automatic int unsigned places(config_t c, int unsigned level);
+    logic [7:0] blocks = c.level_blocks[level[4:0]];
+    return blocks == '0 ? c.blocks_per_bucket : 32'(blocks);
+  endfunction
+
+  // Tags stand behind the blocks of a bucket, each within a beat, in as many beats in each level.
   function automatic int unsigned tags_per_beat(config_t c);
     return c.tag_bits == 0 ? 1 : c.bus_bits / c.tag_bits;
   endfunction
@@ -149,12 +158,28 @@ package lethe_pkg;
     return c.tag_bits == 0 ? 0 : (c.blocks_per_bucket + tags_per_beat(c) - 1) / tags_per_beat(c);
   endfunction
 
-  function automatic int unsigned body_beats(config_t c);
+  function automatic int unsigned body_beats(config_t c, int unsigned level);
+    return places(c, level) * block_beats(c) + tag_beats(c);
+  endfunction
+
+  function automatic int unsigned bucket_beats(config_t c, int unsigned level);
+    return header_beats(c) + body_beats(c, level);
+  endfunction
+
+  // Beats of the largest bucket: each has room for as many in memory.
+  function automatic int unsigned most_body_beats(config_t c);
     return c.blocks_per_bucket * block_beats(c) + tag_beats(c);
   endfunction
 
-  function automatic int unsigned bucket_beats(config_t c);
-    return header_beats(c) + body_beats(c);
+  function automatic int unsigned most_bucket_beats(config_t c);
+    return header_beats(c) + most_body_beats(c);
+  endfunction
+
+  // Beats of a path in memory.
+  function automatic int unsigned path_beats(config_t c);
+    int unsigned beats = 0;
+    for (int unsigned level = c.top_levels; level <= c.leaf_level; level++) beats += bucket_beats(c, level);
+    return beats;
   endfunction
 
   function automatic int unsigned beat_chunks(config_t c);
@@ -166,9 +191,23 @@ package lethe_pkg;
     return row_chunks(c) > beat_chunks(c) ? row_chunks(c) : beat_chunks(c);
   endfunction
 
-  // Slots of the stash: what waits, a path on its way through, and a spare one.
+  // Places of the tree top.
+  function automatic int unsigned top_places(config_t c);
+    int unsigned all = 0;
+    for (int unsigned level = 0; level < c.top_levels; level++) all += places(c, level) << level;
+    return all;
+  endfunction
+
+  // Places of a path in memory.
+  function automatic int unsigned path_places(config_t c);
+    int unsigned all = 0;
+    for (int unsigned level = c.top_levels; level <= c.leaf_level; level++) all += places(c, level);
+    return all;
+  endfunction
+
+  // Slots of the stash: what waits, a path from memory on its way through, the tree top, and a spare one.
   function automatic int unsigned slots(config_t c);
-    return c.stash_blocks + levels(c) * c.blocks_per_bucket + 2;
+    return c.stash_blocks + path_places(c) + top_places(c) + 2;
   endfunction
 
   function automatic int unsigned slot_bits(config_t c);
@@ -206,6 +245,121 @@ package lethe_pkg;
   // Blocks of the tree.
   function automatic int unsigned space_blocks(config_t c);
     return first_block(c, maps(c) + 1);
+  endfunction
+
+  // Blocks that a tree is allowed: of RAW ORAM as many as its leaves have places for, of Path ORAM three quarters of all.
+  function automatic longint unsigned most_blocks(config_t c);
+    longint unsigned all = 0;
+    for (int unsigned level = 0; level <= c.leaf_level; level++) all += 64'(places(c, level)) << level;
+    return c.scheme == RawOram ? 64'(places(c, c.leaf_level)) << c.leaf_level : all - all / 4;
+  endfunction
+
+  // Bytes of the tree in memory.
+  function automatic longint unsigned tree_bytes(config_t c);
+    longint unsigned bucket = 64'(most_bucket_beats(c)) * 64'(c.bus_bits / 8);
+    longint unsigned subtrees = 0;
+    if (c.subtree_levels < 2) return bucket * ((64'd2 << c.leaf_level) - (64'd1 << c.top_levels));
+    // The roots of all subtrees: each has the bytes of a full one, rounded up to a power of two.
+    for (int unsigned level = c.top_levels; level <= c.leaf_level; level++) begin
+      if (level == c.top_levels || (c.leaf_level + 1 - level) % c.subtree_levels == 0) subtrees += 64'd1 << level;
+    end
+    return subtrees << $clog2(((64'd1 << c.subtree_levels) - 1) * bucket);
+  endfunction
+
+  // The choices that are not possible: `lethe_check` has a sentence for each.
+  typedef enum int unsigned {
+    NoProblem,
+    LeafLevelOver,
+    BlocksPerBucketRange,
+    EvictionRateNone,
+    EvictionRateOver,
+    StashBlocksNone,
+    BusBitsOther,
+    BlockBytesPower,
+    BlockBytesOver,
+    BlockBytesUnder,
+    AesLanesNone,
+    AesLanesOver,
+    MaskBeatsUnder,
+    TopLevelsOver,
+    LevelBlocksOver,
+    LevelBlocksRaw,
+    SubtreeLevelsOver,
+    BlocksNone,
+    BlocksOver,
+    BlockBytesNoBeat,
+    CapacityNone,
+    CapacityOver,
+    LabelsPower,
+    LabelBitsRange,
+    GroupOver,
+    TrustedNone,
+    LookAsidePower,
+    TagBitsOther
+  } problem_e;
+
+  function automatic bit is_power_of_two(int unsigned value);
+    return value != 0 && (value & (value - 1)) == 0;
+  endfunction
+
+  // The first problem of a tree. What is asked first keeps later questions from making no sense.
+  function automatic problem_e tree_problem(config_t c);
+    if (c.leaf_level > 31) return LeafLevelOver;
+    if (c.blocks_per_bucket == 0 || c.blocks_per_bucket > 64) return BlocksPerBucketRange;
+    if (c.scheme == RawOram && c.eviction_rate == 0) return EvictionRateNone;
+    if (c.scheme == RawOram && c.eviction_rate >= 2 * c.blocks_per_bucket) return EvictionRateOver;
+    if (c.stash_blocks == 0) return StashBlocksNone;
+    if (c.top_levels > c.leaf_level || c.top_levels > 16) return TopLevelsOver;
+    for (int unsigned level = 0; level < 32; level++) begin
+      if (places(c, level) > c.blocks_per_bucket) return LevelBlocksOver;
+    end
+    if (c.scheme == RawOram && c.level_blocks != '0) return LevelBlocksRaw;
+    if (c.subtree_levels > c.leaf_level + 1 - c.top_levels || c.subtree_levels > 16) return SubtreeLevelsOver;
+    if (c.bus_bits != 128 && c.bus_bits != 256 && c.bus_bits != 512) return BusBitsOther;
+    if (!is_power_of_two(c.block_bytes)) return BlockBytesPower;
+    if (c.block_bytes > 4096) return BlockBytesOver;
+    if (c.block_bytes * 8 < c.bus_bits) return BlockBytesUnder;
+    if (c.blocks == 0) return BlocksNone;
+    if (64'(c.blocks) > most_blocks(c)) return BlocksOver;
+    if (c.aes_lanes == 0) return AesLanesNone;
+    if (c.aes_lanes > mask_chunks(c)) return AesLanesOver;
+    if (c.scheme == RawOram && c.mask_beats < 2) return MaskBeatsUnder;
+    return NoProblem;
+  endfunction
+
+  // The first problem of a front end, and then of its tree.
+  function automatic problem_e problem(config_t c);
+    config_t whole = c;
+    if (c.block_bytes * 8 != c.bus_bits) return BlockBytesNoBeat;
+    if (c.capacity == 0) return CapacityNone;
+    if (c.capacity > 32'h4000_0000) return CapacityOver;
+    if (c.labels < 2 || !is_power_of_two(c.labels)) return LabelsPower;
+    if (c.label_bits < 2 || c.label_bits > 63) return LabelBitsRange;
+    if (64 + 64'(c.labels) * 64'(c.label_bits) > 64'(c.block_bytes) * 8) return GroupOver;
+    if (c.trusted == 0) return TrustedNone;
+    if (!is_power_of_two(c.look_aside)) return LookAsidePower;
+    if (c.tag_bits != 0 && (c.tag_bits < 64 || c.tag_bits > 128 || c.tag_bits % 8 != 0)) return TagBitsOther;
+    whole.blocks = space_blocks(c);
+    return tree_problem(whole);
+  endfunction
+
+  // The choices of the paper. They stand in for what is refused, so that its sentence is all that a tool says.
+  localparam config_t Paper = '{
+    scheme: RawOram, leaf_level: 20, blocks_per_bucket: 5, eviction_rate: 5, stash_blocks: 64, blocks: 1048576,
+    block_bytes: 64, bus_bits: 512, aes_lanes: 2, mask_beats: 256, top_levels: 0, level_blocks: '0, subtree_levels: 0,
+    capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128, tag_bits: 0, slot_cycles: 0
+  };
+
+  // The choices of a tree, or what stands in for them.
+  function automatic config_t tree_choices(config_t c);
+    return tree_problem(c) == NoProblem ? c : Paper;
+  endfunction
+
+  // The choices of a front end with its tree, which has the PosMap blocks, too, or what stands in for them.
+  function automatic config_t choices(config_t c);
+    config_t whole = problem(c) == NoProblem ? c : Paper;
+    whole.blocks = space_blocks(whole);
+    return whole;
   endfunction
 
   /* verilator lint_on UNUSEDSIGNAL */

@@ -27,6 +27,7 @@ module lethe_plan
   input  logic                        header_bank_i,
   input  logic [LevelBits-1:0]        header_level_i,
   output logic [Z-1:0][EntryBits-1:0] header_entries_o,
+  output logic [Z-1:0][SlotBits-1:0]  header_slots_o,
   input  logic                        back_bank_i,
   input  logic [LevelBits-1:0]        back_level_i,
   output logic [Z-1:0][EntryBits-1:0] back_entries_o,
@@ -38,16 +39,17 @@ module lethe_plan
 
   for (genvar place = 0; place < Z; place++) begin : gen_place
     logic [EntryBits-1:0] entries [2*Rows];
-    logic [SlotBits-1:0] places [2*Rows];
+    logic [SlotBits-1:0] slot_rows [2*Rows];
     always_ff @(posedge clk_i) begin
       if (write_i[place]) begin
         entries[{write_bank_i, write_level_i}] <= write_entries_i[place];
-        places[{write_bank_i, write_level_i}] <= write_slot_i;
+        slot_rows[{write_bank_i, write_level_i}] <= write_slot_i;
       end
     end
     assign header_entries_o[place] = entries[{header_bank_i, header_level_i}];
+    assign header_slots_o[place] = slot_rows[{header_bank_i, header_level_i}];
     assign back_entries_o[place] = entries[{back_bank_i, back_level_i}];
-    assign back_slots_o[place] = places[{back_bank_i, back_level_i}];
+    assign back_slots_o[place] = slot_rows[{back_bank_i, back_level_i}];
   end
 
   logic [1:0] below [2*Rows];

@@ -6,6 +6,7 @@
 module lethe_push_to_leaf #(
   parameter int unsigned LeafLevel = 20,
   parameter int unsigned BlocksPerBucket = 4,
+  parameter logic [31:0][7:0] LevelBlocks = '0,  // of each level, where it is not 0
   parameter int unsigned DataBits = 8,  // what travels with a block
   localparam int unsigned Levels = LeafLevel + 1,
   localparam int unsigned LeafBits = LeafLevel > 0 ? LeafLevel : 1,
@@ -45,7 +46,8 @@ module lethe_push_to_leaf #(
 
   // Lines 16 to 20.
   for (genvar level = 0; level < Levels; level++) begin : gen_full
-    assign full[level] = occupied_q[level] == CountBits'(BlocksPerBucket);
+    localparam int unsigned Places = LevelBlocks[level] == '0 ? BlocksPerBucket : 32'(LevelBlocks[level]);
+    assign full[level] = occupied_q[level] == CountBits'(Places);
   end
   lethe_deepest_room #(.LeafLevel(LeafLevel)) u_room (
     .shared_i(second_q.levels & ~{Levels{second_q.keep}}),

@@ -1,7 +1,7 @@
 // The stash: takes each path in, serves the block of interest, and plans what goes back.
 //
 // For a path, as in Tiny ORAM, section III-B: a scan of all places of the list of blocks that wait, hidden behind the arrival
-// of the path; then the blocks of the path; then the block of interest, with its new leaf. What PushToLeaf finds a place
+// of the path; then the blocks of the path, those of the tree top first; then the block of interest, with its new leaf. What PushToLeaf finds a place
 // for goes back, and the rest waits, in this order. An access of RAW ORAM sends no block back. Answers come at a fixed time
 // after the path has arrived, wherever the block was found. It keeps blocks, list, free list, plan and the spare slot.
 //
@@ -138,8 +138,16 @@ module lethe_stash
   // Memory that lies may bring a block twice: the first that is met is the one of interest, so that no slot is lost.
   assign listed_hit = listed && is_access && has_block && !held_q && listed_item.block == job_q.block[BlockBits-1:0];
 
+  // The tree top, and the block of interest in it.
+  logic top_busy, top_valid, top_hit, top_written, top_keeping, top_bank, top_keep, wanted;
+  item_t top_item;
+  logic [LevelBits-1:0] top_level;
+  logic [Z-1:0][SlotBits-1:0] planned_slots;
+  assign wanted = is_access && has_block && !held_q && !listed_hit;
+  assign top_keep = state_q == GoBack && back_ready_i;
+
   // The path.
-  logic unloaded, unloaded_q, row, below, store, to_spare, push, push_held, found;
+  logic known, unloaded, unloaded_q, row, below, store, to_spare, push, push_held, found;
   logic [LevelBits-1:0] unload_level;
   logic [Z-1:0][EntryBits-1:0] on_chip_entries, row_entries;
   logic [1:0] below_written;
@@ -162,6 +170,7 @@ module lethe_stash
     .clk_i, .rst_ni,
     .start_i(begin_path), .go_i(is_raw_access || state_q == Unload),
     .job_i(begin_path ? job_i : job_q), .on_chip_i(on_chip_q), .done_o(unloaded),
+    .written_i(top_written),
     .header_valid_i, .header_ready_o, .header_i,
     .row_mask_valid_i, .row_mask_ready_o, .row_mask_i,
     .body_valid_i, .body_ready_o, .body_i,
@@ -172,11 +181,30 @@ module lethe_stash
     .store_o(store), .store_beat_o(store_beat), .store_data_o(store_data),
     .push_o(push), .held_o(push_held), .push_block_o(push_block), .push_leaf_o(push_leaf),
     .slot_i(free_slot), .tag_store_o(tag_store), .tag_slot_o(tag_slot), .tag_o(arrived_tag),
-    .found_o(found), .found_pad_o(found_pad), .found_tag_pad_o(found_tag_pad), .found_place_o(found_place),
-    .found_tag_beat_o(found_tag_beat)
+    .known_o(known), .found_o(found), .found_pad_o(found_pad), .found_tag_pad_o(found_tag_pad),
+    .found_place_o(found_place), .found_tag_beat_o(found_tag_beat)
   );
 
-  // PushToLeaf takes from the list, then from the path, then the block of interest.
+  if (Cfg.top_levels > 0) begin : gen_top
+    lethe_tree_top #(.Cfg(Cfg)) u_top (
+      .clk_i, .rst_ni,
+      .begin_i(begin_path), .job_i(job_q), .search_i(is_raw_access), .wanted_i(wanted),
+      .go_i(state_q == Scan && !scanning),
+      .busy_o(top_busy), .valid_o(top_valid), .hit_o(top_hit), .item_o(top_item), .written_o(top_written),
+      .keep_i(top_keep), .bank_i(bank_q), .occupied_i(back_occupied_o),
+      .keeping_o(top_keeping), .bank_o(top_bank), .level_o(top_level),
+      .entries_i(on_chip_entries), .slots_i(planned_slots)
+    );
+  end else begin : gen_no_top
+    logic unused_top;
+    assign unused_top = ^{top_keep, wanted, planned_slots};
+    assign {top_busy, top_valid, top_hit, top_keeping, top_bank} = '0;
+    assign {top_item, top_level} = '0;
+    // The root is written once a path was.
+    assign top_written = job_q.iv != '0;
+  end
+
+  // PushToLeaf takes from the list, then from the tree top, then from the path, then the block of interest.
   logic pushing, takes_held, served, keep;
   item_t push_item;
   logic [LevelBits-1:0] out_level;
@@ -186,14 +214,14 @@ module lethe_stash
   assign served_slot = held_q ? held_slot_q : spare_q;
   assign served = state_q == Push && (job_q.op == OpRead || job_q.op == OpWrite || job_q.op == OpPut) && free_valid;
   assign takes_held = push_held && !held_q;
-  assign pushing = (listed && !listed_hit) || push || (push_held && held_q) || served;
+  assign pushing = (listed && !listed_hit) || (top_valid && !top_hit) || push || (push_held && held_q) || served;
   assign keep = !is_whole;
   assign held_item = '{block: job_q.block[BlockBits-1:0], leaf: job_q.leaf[LeafBits-1:0], slot: served_slot};
   assign push_item = served ? held_item
-      : listed ? listed_item : '{block: push_block, leaf: push_leaf, slot: free_slot};
+      : listed ? listed_item : top_valid ? top_item : '{block: push_block, leaf: push_leaf, slot: free_slot};
 
   lethe_push_to_leaf #(
-    .LeafLevel(Cfg.leaf_level), .BlocksPerBucket(Z), .DataBits($bits(item_t))
+    .LeafLevel(Cfg.leaf_level), .BlocksPerBucket(Z), .LevelBlocks(Cfg.level_blocks), .DataBits($bits(item_t))
   ) u_push_to_leaf (
     .clk_i, .rst_ni,
     .clear_i(begin_path), .path_i(job_q.path[LeafBits-1:0]),
@@ -214,7 +242,9 @@ module lethe_stash
     .write_entries_i(row ? row_entries : {Z{1'b1, out_item.block, out_item.leaf}}),
     .write_slot_i(out_item.slot),
     .write_below_i(below), .below_bank_i(bank_q), .below_level_i(unload_level), .below_i(below_written),
-    .header_bank_i(!bank_q), .header_level_i(unload_level), .header_entries_o(on_chip_entries),
+    // The tree top keeps what is planned for it while no row of the path before is asked for: that one was filled anew.
+    .header_bank_i(top_keeping ? top_bank : !bank_q), .header_level_i(top_keeping ? top_level : unload_level),
+    .header_entries_o(on_chip_entries), .header_slots_o(planned_slots),
     .back_bank_i(plan_bank_i), .back_level_i(plan_level_i),
     .back_entries_o(plan_entries_o), .back_slots_o(plan_slots_o), .back_below_o(plan_below_o)
   );
@@ -297,7 +327,7 @@ module lethe_stash
     assign {loaded_tag_o, answer_tag_o} = '0;
   end
 
-  // Masks of the block of interest are asked for when the path is in, as many wherever the block is: its tag's comes first.
+  // Masks of the block of interest are asked for when the headers are in, as many wherever the block is: its tag's comes first.
   localparam int unsigned Asked = Beats + (HasTags ? 1 : 0);
   localparam int unsigned AskBits = at_least_one($clog2(Asked));
   logic asking_q;
@@ -322,7 +352,7 @@ module lethe_stash
     unique case (state_q)
       First:    if (free_valid) state_d = Idle;
       Idle:     if (valid_i) state_d = begin_path ? Scan : Read;
-      Scan:     if (!scanning) state_d = Unload;
+      Scan:     if (!scanning && !top_busy) state_d = Unload;
       Unload:   if (unloaded_q) state_d = is_raw_access ? HandOver : job_q.evict ? Settle : Read;
       HandOver: if (back_ready_i) state_d = HasTags ? TagMask : Read;
       TagMask:  if (interest_mask_valid_i) state_d = Read;
@@ -355,10 +385,10 @@ module lethe_stash
       if (begin_job) joined_q <= 1'b0;
       else if (join_job) joined_q <= 1'b1;
       if (begin_job || join_job) held_q <= 1'b0;
-      else if (listed_hit || takes_held) held_q <= 1'b1;
+      else if (listed_hit || top_hit || takes_held) held_q <= 1'b1;
       if (begin_job) unloaded_q <= 1'b0;
       else if (unloaded) unloaded_q <= 1'b1;
-      if (unloaded && is_raw_access) asking_q <= 1'b1;
+      if (known && is_raw_access) asking_q <= 1'b1;
       else if (asking_q && interest_ready_i && ask_q == AskBits'(Asked - 1)) asking_q <= 1'b0;
       if (begin_job) ask_q <= '0;
       else if (asking_q && interest_ready_i) ask_q <= ask_q + 1'b1;
@@ -377,6 +407,7 @@ module lethe_stash
       job_q.leaf <= job_i.leaf;
     end
     if (listed_hit) held_slot_q <= listed_item.slot;
+    else if (top_hit) held_slot_q <= top_item.slot;
     else if (takes_held) held_slot_q <= free_slot;
     if (spare_used || (state_q == First && free_valid)) spare_q <= free_slot;
   end

@@ -1,7 +1,7 @@
 // A path as it is taken in: each header is decrypted, and each beat of a body goes where the header says.
 //
 // An access of RAW ORAM takes the block of interest only: its beats go into the spare slot of the stash as they are, and the
-// header without it is planned to go back. A path that is filled anew (an eviction, or any of Path ORAM) is decrypted, and
+// header without it is planned to go back; headers go ahead of bodies there, so that the pad of the block is known early. A path that is filled anew (an eviction, or any of Path ORAM) is decrypted, and
 // all its blocks go into slots and on to PushToLeaf, but for the block of interest, which is held.
 //
 // A bucket that was never written counts as empty, whatever memory answers: RAW ORAM knows it by the count of evictions,
@@ -22,7 +22,8 @@ module lethe_unload
   localparam int unsigned Beats = block_beats(Cfg),
   localparam int unsigned BeatBits = at_least_one($clog2(Beats)),
   localparam int unsigned PlaceBits = at_least_one($clog2(Z)),
-  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
+  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits),
+  localparam int unsigned LevelCountBits = $clog2(levels(Cfg) + 1)
 ) (
   input  logic                        clk_i,
   input  logic                        rst_ni,
@@ -31,6 +32,7 @@ module lethe_unload
   input  job_t                        job_i,
   input  logic [levels(Cfg)-1:0]      on_chip_i,
   output logic                        done_o,
+  input  logic                        written_i,  // the first bucket was ever written (Path ORAM), when `go_i` is set
   // Headers with their masks, and beats with theirs.
   input  logic                        header_valid_i,
   output logic                        header_ready_o,
@@ -67,6 +69,7 @@ module lethe_unload
   output logic [slot_bits(Cfg)-1:0]   tag_slot_o,
   output logic [TagBits-1:0]          tag_o,
   // The block of interest in the tree of RAW ORAM; its tag and the tag's mask follow from the beat that has them.
+  output logic                        known_o,  // all headers are through
   output logic                        found_o,
   output pad_t                        found_pad_o,
   output pad_t                        found_tag_pad_o,
@@ -93,21 +96,23 @@ module lethe_unload
   logic [Z-1:0] hit;
   logic [1:0] below;
 
-  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
     .start_i, .path_i(job_i.path[LeafBits-1:0]), .evictions_i(job_i.evictions),
     .next_i(take_header),
     .level_o, .last_o(last_level), .bucket_o(bucket), .right_o(right), .count_o(count)
   );
 
-  // Of Path ORAM the root is written once a path was, and every other bucket if the one above says so.
-  assign empty = Cfg.scheme == RawOram ? count == '0 : !below_q;
+  // Of Path ORAM a bucket is written if the one above says so.
+  logic first_q;
+  assign empty = Cfg.scheme == RawOram ? count == '0 : !(first_q ? written_i : below_q);
   assign plain = RowBits'(header_i ^ row_mask_i);
 
   always_comb begin
     row = on_chip_i[level_o] ? on_chip_entries_i : plain[Z*EntryBits-1:0];
     if (empty) row = '0;
     for (int unsigned place = 0; place < Z; place++) begin
+      if (place >= places(Cfg, 32'(level_o))) row[place] = '0;
       hit[place] = is_access && row[place].valid && row[place].block == job_i.block[BlockBits-1:0];
       kept[place] = hit[place] ? '0 : row[place];
     end
@@ -122,28 +127,33 @@ module lethe_unload
   assign below_o = take_header && Cfg.scheme == PathOram;
   assign below_written_o = last_level ? '0 : below | (right ? 2'b10 : 2'b01);
 
-  // Bodies.
-  logic busy_q, place_done, bucket_done, beat_passes, is_here, is_hit, last_beat, last_place;
+  // Bodies. Those whose headers are through, and of an access of RAW ORAM the place of the block of interest.
+  logic [LevelCountBits-1:0] open_q;
+  logic [level_bits(Cfg)-1:0] body_level_q, found_level_q;
+  logic busy, is_found_level, place_done, bucket_done, beat_passes, is_here, is_hit, last_beat, last_place;
   entry_t [Z-1:0] entries_q;
   logic [Z-1:0] hit_q;
   logic [PlaceBits-1:0] place_q;
   logic [BeatBits-1:0] beat_q;
 
   assign is_here = entries_q[0].valid && !is_raw_access;
-  assign is_hit = hit_q[0];
+  assign busy = open_q != '0;
+  assign is_found_level = found_o && found_level_q == body_level_q;
+  assign is_hit = is_raw_access ? is_found_level && found_place_o == place_q : hit_q[0];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
-  assign last_place = place_q == PlaceBits'(Z - 1);
-  assign beat_passes = busy_q && !in_tags && body_valid_i && (is_raw_access || body_mask_valid_i) && (!is_here || slot_valid_i);
+  assign last_place = place_q == PlaceBits'(places(Cfg, 32'(body_level_q)) - 1);
+  assign beat_passes = busy && !in_tags && body_valid_i && (is_raw_access || body_mask_valid_i) && (!is_here || slot_valid_i);
   assign place_done = beat_passes && last_beat;
   assign body_ready_o = beat_passes || tags_pass;
   assign body_mask_ready_o = body_ready_o && !is_raw_access;
 
   // Masks of headers and of bodies come in one stream for Path ORAM, so that a header waits for the body before it.
   assign take_header = walking_q && go_i && !headers_done_q && header_valid_i && row_mask_valid_i
-      && (!busy_q || (Cfg.scheme == RawOram && bucket_done));
+      && (is_raw_access || !busy || (Cfg.scheme == RawOram && bucket_done));
   assign header_ready_o = take_header;
   assign row_mask_ready_o = take_header;
-  assign done_o = walking_q && headers_done_q && !busy_q && !tags_busy;
+  assign known_o = take_header && last_level;
+  assign done_o = walking_q && headers_done_q && !busy && !tags_busy;
 
   assign store_o = beat_passes && (is_raw_access ? is_hit : is_here);
   assign to_spare_o = is_raw_access;
@@ -161,10 +171,10 @@ module lethe_unload
     logic in_tags_q, here;
     logic [PlaceBits-1:0] tag_beat;
     assign in_tags = in_tags_q;
-    assign tags_pass = busy_q && in_tags_q && body_valid_i && (is_raw_access || body_mask_valid_i) && !tags_busy;
+    assign tags_pass = busy && in_tags_q && body_valid_i && (is_raw_access || body_mask_valid_i) && !tags_busy;
     lethe_bucket_tags #(.Cfg(Cfg)) u_tags (
       .clk_i, .rst_ni,
-      .place_i(place_done), .here_i(is_here), .slot_i,
+      .place_i(place_done), .place_nth_i(place_q), .here_i(is_here), .slot_i,
       .beat_i(tags_pass), .data_i(body_i ^ body_mask_i), .done_o(tags_done), .nth_o(tag_beat),
       .busy_o(tags_busy), .store_o(here), .slot_o(tag_slot_o), .tag_o
     );
@@ -174,15 +184,12 @@ module lethe_unload
       if (!rst_ni) in_tags_q <= 1'b0;
       else in_tags_q <= (place_done && last_place) || (in_tags_q && !tags_done);
     end
-    // The bucket whose header is taken begins when the one before has ended: it is that of the block of interest until then.
-    logic found_here_q;
     always_ff @(posedge clk_i) begin
-      if (take_header) found_here_q <= hit != '0 && is_raw_access;
-      if (tags_pass && found_here_q && 32'(tag_beat) == 32'(found_place_o) / tags_per_beat(Cfg)) found_tag_beat_o <= body_i;
+      if (tags_pass && is_found_level && 32'(tag_beat) == 32'(found_place_o) / tags_per_beat(Cfg)) found_tag_beat_o <= body_i;
     end
     always_comb begin
       found_tag_pad_o = found_pad_o;
-      found_tag_pad_o.chunk = 30'((Z * Beats + 32'(found_place_o) / tags_per_beat(Cfg)) * beat_chunks(Cfg));
+      found_tag_pad_o.chunk = 30'((places(Cfg, 32'(found_level_q)) * Beats + 32'(found_place_o) / tags_per_beat(Cfg)) * beat_chunks(Cfg));
     end
   end else begin : gen_no_tags
     assign {in_tags, tags_pass, tags_done, tags_busy, tag_store_o, tag_slot_o, tag_o, found_tag_beat_o} = '0;
@@ -194,7 +201,7 @@ module lethe_unload
     if (!rst_ni) begin
       walking_q <= 1'b0;
       headers_done_q <= 1'b0;
-      busy_q <= 1'b0;
+      open_q <= '0;
       found_o <= 1'b0;
       place_q <= '0;
       beat_q <= '0;
@@ -203,7 +210,7 @@ module lethe_unload
       else if (done_o) walking_q <= 1'b0;
       if (start_i) headers_done_q <= 1'b0;
       else if (take_header && last_level) headers_done_q <= 1'b1;
-      busy_q <= take_header || (busy_q && !bucket_done);
+      open_q <= open_q + LevelCountBits'(take_header) - LevelCountBits'(bucket_done);
       if (start_i) found_o <= 1'b0;
       else if (take_header && is_raw_access && hit != '0) found_o <= 1'b1;
       if (place_done) place_q <= last_place ? '0 : place_q + 1'b1;
@@ -211,8 +218,9 @@ module lethe_unload
     end
   end
   always_ff @(posedge clk_i) begin
-    if (start_i) below_q <= job_i.iv != '0;
-    else if (take_header) below_q <= right ? below[1] : below[0];
+    if (start_i) first_q <= 1'b1;
+    else if (take_header) first_q <= 1'b0;
+    if (take_header) below_q <= right ? below[1] : below[0];
     if (take_header) begin
       entries_q <= row;
       hit_q <= hit;
@@ -220,15 +228,18 @@ module lethe_unload
       entries_q <= entries_q >> EntryBits;
       hit_q <= hit_q >> 1;
     end
+    if (start_i) body_level_q <= level_bits(Cfg)'(Cfg.top_levels);
+    else if (bucket_done) body_level_q <= body_level_q + 1'b1;
     if (take_header && hit != '0) begin
+      found_level_q <= level_o;
       found_pad_o.mask <= 1'b1;
       found_pad_o.body <= 1'b1;
       found_pad_o.bucket <= 32'(bucket);
       found_pad_o.iv <= count;
       for (int unsigned place = 0; place < Z; place++) begin
         if (hit[place]) begin
-          found_pad_o.chunk <= 30'(place * block_beats(Cfg) * beat_chunks(Cfg));
           found_place_o <= PlaceBits'(place);
+          found_pad_o.chunk <= 30'(place * block_beats(Cfg) * beat_chunks(Cfg));
         end
       end
     end

@@ -66,7 +66,7 @@ module lethe_write_back
 );
 
   localparam int unsigned HeaderBeats = header_beats(Cfg);
-  localparam int unsigned BucketBeats = bucket_beats(Cfg);
+  localparam int unsigned BucketBeats = most_bucket_beats(Cfg);
   localparam int unsigned HeaderBits = HeaderBeats * Cfg.bus_bits;
   localparam int unsigned StepBits = $clog2(BucketBeats + 1);
   localparam int unsigned PlaceBits = at_least_one($clog2(Z));
@@ -76,7 +76,7 @@ module lethe_write_back
   logic plan_free;
   logic [AddressBits-1:0] bucket_offset, offset;
   logic [7:0] burst_length;
-  logic [level_bits(Cfg)-1:0] unused_level;
+  logic [level_bits(Cfg)-1:0] address_level;
   logic [Cfg.leaf_level:0] unused_bucket;
   logic [63:0] unused_count;
   job_t job_q;
@@ -85,19 +85,22 @@ module lethe_write_back
   assign ready_o = !addressing_q && !beats_q && !second_q;
   assign start = valid_i && ready_o;
 
-  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
     .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .evictions_i('0),
     .next_i(address_done),
-    .level_o(unused_level), .last_o(address_last), .bucket_o(unused_bucket), .right_o(right), .count_o(unused_count)
+    .level_o(address_level), .last_o(address_last), .bucket_o(unused_bucket), .right_o(right), .count_o(unused_count)
   );
-  lethe_bucket_offset #(.BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits)) u_offset (
-    .clk_i, .start_i(start), .next_i(address_done), .right_i(right), .offset_o(bucket_offset)
+  lethe_bucket_offset #(
+    .BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits), .LeafLevel(Cfg.leaf_level),
+    .FirstLevel(Cfg.top_levels), .SubtreeLevels(Cfg.subtree_levels)
+  ) u_offset (
+    .clk_i, .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .next_i(address_done), .right_i(right), .offset_o(bucket_offset)
   );
   lethe_burst #(.OffsetBits(AddressBits), .BusBits(Cfg.bus_bits), .MostBeats(BucketBeats)) u_burst (
     .clk_i, .rst_ni,
     .valid_i(addressing_q), .ready_o(address_done),
-    .offset_i(bucket_offset), .beats_i(whole_q ? StepBits'(BucketBeats) : StepBits'(HeaderBeats)),
+    .offset_i(bucket_offset), .beats_i(whole_q ? StepBits'(bucket_beats(Cfg, 32'(address_level))) : StepBits'(HeaderBeats)),
     .valid_o(burst_valid), .ready_i(burst_taken),
     .offset_o(offset), .length_o(burst_length), .last_o(burst_last)
   );
@@ -159,8 +162,8 @@ module lethe_write_back
 
   assign level_o = level_q;
   assign is_header = step_q < StepBits'(HeaderBeats);
-  assign ends_bucket = step_q == (whole_q ? StepBits'(BucketBeats - 1) : StepBits'(HeaderBeats - 1));
-  assign is_tags = Cfg.tag_bits != 0 && step_q >= StepBits'(HeaderBeats + Z * Beats);
+  assign ends_bucket = step_q == (whole_q ? StepBits'(bucket_beats(Cfg, 32'(level_q)) - 1) : StepBits'(HeaderBeats - 1));
+  assign is_tags = Cfg.tag_bits != 0 && step_q >= StepBits'(bucket_beats(Cfg, 32'(level_q)) - tag_beats(Cfg));
   assign is_block = !is_header && !is_tags && CountBits'(place_q) < occupied_q[level_q];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign load_o = beats_q && second_ready && is_block;
@@ -194,14 +197,14 @@ module lethe_write_back
       beat_q <= '0;
     end else if (start) begin
       beats_q <= 1'b1;
-      level_q <= '0;
+      level_q <= level_bits(Cfg)'(Cfg.top_levels);
     end else if (step_passes) begin
       step_q <= ends_bucket ? '0 : step_q + 1'b1;
       if (ends_bucket) level_q <= level_q + 1'b1;
       if (plan_free) beats_q <= 1'b0;
       if (!is_header && !is_tags) begin
         beat_q <= last_beat ? '0 : beat_q + 1'b1;
-        if (last_beat) place_q <= place_q == PlaceBits'(Z - 1) ? '0 : place_q + 1'b1;
+        if (last_beat) place_q <= place_q == PlaceBits'(places(Cfg, 32'(level_q)) - 1) ? '0 : place_q + 1'b1;
       end
     end
   end
@@ -228,14 +231,18 @@ module lethe_write_back
   if (Cfg.tag_bits != 0) begin : gen_tags
     localparam int unsigned BeatTagBits = tags_per_beat(Cfg) * TagBits;
     localparam int unsigned GatheredBits = Z * TagBits > BeatTagBits ? Z * TagBits : BeatTagBits;
-    logic [Z*TagBits-1:0] tags_q;
-    logic second_last_q;
+    logic [Z-1:0][TagBits-1:0] tags_q;
+    logic [PlaceBits-1:0] second_place_q;
     assign tags = Cfg.bus_bits'(BeatTagBits'(GatheredBits'(tags_q)));
     always_ff @(posedge clk_i) begin
-      if (step_passes) second_last_q <= last_beat;
-      if (beat_passes && !second_header_q) begin
-        if (second_tags_q) tags_q <= tags_q >> BeatTagBits;
-        else if (second_last_q) tags_q <= (Z * TagBits)'({second_block_q ? loaded_tag_i : '0, tags_q} >> TagBits);
+      if (step_passes) second_place_q <= place_q;
+      // Each bucket leaves zeros behind: a smaller one may follow.
+      if (beat_passes && second_tags_q) begin
+        tags_q <= tags_q >> BeatTagBits;
+      end else if (beat_passes && !second_header_q) begin
+        for (int unsigned nth = 0; nth < Z; nth++) begin
+          if (second_place_q == PlaceBits'(nth)) tags_q[nth] <= second_block_q ? loaded_tag_i : '0;
+        end
       end
     end
   end else begin : gen_no_tags

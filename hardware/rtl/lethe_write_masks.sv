@@ -18,22 +18,22 @@ module lethe_write_masks
 
   logic walking_q, bucket_done, last, unused_right;
   logic [Cfg.leaf_level:0] bucket;
-  logic [level_bits(Cfg)-1:0] unused_level;
+  logic [level_bits(Cfg)-1:0] level;
   logic [63:0] unused_count;
   logic [63:0] iv_q;
 
   assign ready_o = !walking_q;
 
-  lethe_path_walk #(.LeafLevel(Cfg.leaf_level)) u_walk (
+  lethe_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
     .clk_i,
     .start_i(valid_i && ready_o), .path_i(job_i.path[leaf_bits(Cfg)-1:0]), .evictions_i('0),
     .next_i(bucket_done),
-    .level_o(unused_level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(unused_count)
+    .level_o(level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(unused_count)
   );
 
   lethe_bucket_masks #(.Cfg(Cfg)) u_masks (
     .clk_i, .rst_ni,
-    .valid_i(walking_q), .ready_o(bucket_done), .iv_i(iv_q), .bucket_i(32'(bucket)),
+    .valid_i(walking_q), .ready_o(bucket_done), .iv_i(iv_q), .bucket_i(32'(bucket)), .level_i(level),
     .valid_o, .ready_i, .row_o, .pad_o
   );
 

@@ -16,6 +16,7 @@ HARDWARE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 CONFIGURATIONS = {
     "RAW ORAM with front end, two lanes of AES": ("lethe_bench", {"Raw": "1'b1", "FrontEnd": "1'b1"}),
+    "the same, eight levels on chip": ("lethe_bench", {"Raw": "1'b1", "FrontEnd": "1'b1", "TopLevels": "8"}),
     "RAW ORAM, backend alone": ("lethe_bench", {"Raw": "1'b1"}),
     "Path ORAM, backend alone, four lanes": (
         "lethe_bench",

@@ -12,6 +12,9 @@ module lethe_bench
   parameter int unsigned BusBits = 512,
   parameter int unsigned AesLanes = 2,
   parameter int unsigned MaskBeats = 256,
+  parameter int unsigned TopLevels = 0,
+  parameter logic [255:0] LevelBlocks = '0,
+  parameter int unsigned SubtreeLevels = 0,
   parameter bit          FrontEnd = 1'b0,
   parameter int unsigned Labels = 32,
   parameter int unsigned LabelBits = 14,
@@ -84,6 +87,9 @@ module lethe_bench
     bus_bits: BusBits,
     aes_lanes: AesLanes,
     mask_beats: MaskBeats,
+    top_levels: TopLevels,
+    level_blocks: LevelBlocks,
+    subtree_levels: SubtreeLevels,
     capacity: Blocks,
     labels: Labels,
     label_bits: LabelBits,
@@ -122,7 +128,7 @@ module lethe_bench
     logic [127:0] unused_leaf_chunk;
     logic unused_tag, unused_tag_ready;
     assign {spare_ready_o, tag_error_o, slot_o, slot_dummy_o} = '0;
-    lethe_backend #(.Cfg(Cfg), .AddressBits(40)) u_backend (
+    lethe_backend #(.Choices(Cfg), .AddressBits(40)) u_backend (
       .clk_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .key_i, .base_i('0),
       .request_valid_i, .request_ready_o, .request_op_i(op_e'(request_op_i)), .request_block_i, .request_path_i,
       .request_leaf_i, .request_more_i(1'b0),

@@ -15,16 +15,27 @@ const HARDWARE: &str = "hardware";
 const PACKAGES: [&str; 2] = ["rtl/lethe_aes_pkg.sv", "rtl/lethe_pkg.sv"];
 
 /// Configurations that are linted: each way that the RTL can be put together.
-const LINTED: [&[&str]; 9] = [
+const LINTED: [&[&str]; 12] = [
     &["-GRaw=1"],
     &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4"],
     &["-GRaw=1", "-GBusBits=128", "-GAesLanes=1"],
-    &["-GRaw=0", "-GBusBits=256", "-GBlockBytes=4096", "-GLeafLevel=10"],
+    &["-GRaw=0", "-GBusBits=256", "-GBlockBytes=4096", "-GLeafLevel=10", "-GBlocks=5000"],
     &["-GRaw=1", "-GLeafLevel=0", "-GBlocks=3", "-GEvictionRate=1"],
     &["-GRaw=0", "-GLeafLevel=0", "-GBlocks=3"],
-    &["-GRaw=1", "-GFrontEnd=1"],
-    &["-GRaw=1", "-GFrontEnd=1", "-GTagBits=96", "-GSlotCycles=300"],
-    &["-GRaw=0", "-GFrontEnd=1", "-GTagBits=128", "-GBlocksPerBucket=4", "-GAesLanes=4", "-GBusBits=512"],
+    &["-GRaw=1", "-GTopLevels=8"],
+    &["-GRaw=0", "-GBlocksPerBucket=4", "-GTopLevels=1", "-GSubtreeLevels=3", "-GLevelBlocks=256'h02030201"],
+    &["-GFrontEnd=1"],
+    &[
+        "-GRaw=0",
+        "-GFrontEnd=1",
+        "-GTopLevels=2",
+        "-GBlockBytes=32",
+        "-GBusBits=256",
+        "-GLabels=8",
+        "-GLabelBits=24",
+    ],
+    &["-GFrontEnd=1", "-GTagBits=96", "-GSlotCycles=300"],
+    &["-GRaw=0", "-GFrontEnd=1", "-GTagBits=128", "-GBlocksPerBucket=4", "-GAesLanes=4"],
 ];
 
 /// Runs lints, simulations and proofs.

@@ -39,6 +39,12 @@ pub struct Configuration {
     pub aes_lanes: u32,
     /// Masks that are made ahead of time.
     pub mask_beats: u32,
+    /// Levels on chip, from the root's.
+    pub top_levels: u32,
+    /// Blocks of a bucket of each level; 0 stands for Z, which is the most.
+    pub level_blocks: [u8; 32],
+    /// Levels whose buckets lie together in memory; 0 or 1 for the order of a heap.
+    pub subtree_levels: u32,
     /// The front end; none for a backend alone.
     pub front_end: Option<FrontEnd>,
 }
@@ -84,6 +90,9 @@ impl Configuration {
             bus_bits: 512,
             aes_lanes,
             mask_beats: 256,
+            top_levels: 0,
+            level_blocks: [0; 32],
+            subtree_levels: 0,
             front_end: None,
         }
     }
@@ -152,7 +161,7 @@ impl Configuration {
     }
 
     /// Parameters of the bench's top, as `-G` of Verilator takes them.
-    pub fn generics(&self) -> Vec<(&'static str, u32)> {
+    pub fn generics(&self) -> Vec<(&'static str, String)> {
         let mut generics = vec![
             ("Raw", u32::from(self.scheme == Scheme::Raw)),
             ("LeafLevel", self.leaf_level),
@@ -164,6 +173,8 @@ impl Configuration {
             ("BusBits", self.bus_bits),
             ("AesLanes", self.aes_lanes),
             ("MaskBeats", self.mask_beats),
+            ("TopLevels", self.top_levels),
+            ("SubtreeLevels", self.subtree_levels),
         ];
         if let Some(FrontEnd { labels, label_bits, trusted, look_aside, tag_bits, slot_cycles }) =
             self.front_end
@@ -178,7 +189,10 @@ impl Configuration {
                 ("SlotCycles", slot_cycles),
             ]);
         }
-        generics
+        let level_blocks: String =
+            self.level_blocks.iter().rev().map(|blocks| format!("{blocks:02x}")).collect();
+        let sized = ("LevelBlocks", format!("256'h{level_blocks}"));
+        generics.into_iter().map(|(name, value)| (name, value.to_string())).chain([sized]).collect()
     }
 
     /// The same tree in the core.
@@ -205,9 +219,23 @@ impl Configuration {
                     // The core counts a path that comes in: an emergency is due where C blocks wait.
                     stash_bound: self.stash_blocks - 1 + (self.leaf_level + 1) * self.blocks_per_bucket,
                 })
+                .and_then(|buckets| buckets.with(&self.ranges()))
                 .expect("a configuration of the bench is one of the core"),
-                top: TreeTopParameters { levels: 0, ways: None },
+                top: TreeTopParameters { levels: self.top_levels, ways: None },
             },
+        }
+    }
+
+    /// The size of each level, as the core takes them.
+    fn ranges(&self) -> Vec<(Level, Level, u32)> {
+        (0..=self.leaf_level).map(|level| (Level(level), Level(level), self.places(level))).collect()
+    }
+
+    /// Blocks of a bucket of a level.
+    pub(crate) fn places(&self, level: u32) -> u32 {
+        match self.level_blocks[level as usize] {
+            0 => self.blocks_per_bucket,
+            blocks => blocks.into(),
         }
     }
 
@@ -252,7 +280,7 @@ impl Configuration {
         self.bus_bits.checked_div(self.tag_bits()).unwrap_or(1) as usize
     }
 
-    /// Beats of a bucket's tags.
+    /// Beats of a bucket's tags, as many in each level.
     pub fn tag_beats(&self) -> usize {
         if self.tag_bits() == 0 {
             0
@@ -261,14 +289,43 @@ impl Configuration {
         }
     }
 
-    /// Beats of a bucket.
-    pub fn bucket_beats(&self) -> usize {
+    /// Beats of a bucket of a level.
+    pub fn bucket_beats(&self, level: u32) -> usize {
+        self.header_beats() + self.places(level) as usize * self.block_beats() + self.tag_beats()
+    }
+
+    /// Beats of the largest bucket: each has room for as many in memory.
+    pub fn most_bucket_beats(&self) -> usize {
         self.header_beats() + self.blocks_per_bucket as usize * self.block_beats() + self.tag_beats()
     }
 
     /// Bytes of a block in the core: with its tag, of which the controller keeps the first bits.
     pub(crate) fn tagged_bytes(&self) -> u32 {
         self.block_bytes + if self.tag_bits() == 0 { 0 } else { TAG_BYTES as u32 }
+    }
+
+    /// The place of a bucket in memory, in bytes from the first.
+    pub(crate) fn address(&self, bucket: u64) -> u64 {
+        let bytes = (self.most_bucket_beats() * self.beat_bytes()) as u64;
+        if self.subtree_levels < 2 {
+            return (bucket - self.top_buckets()) * bytes;
+        }
+        let level = (bucket + 1).ilog2();
+        let index = bucket + 1 - (1 << level);
+        // The levels from a subtree's root down to here: the leaves' layer is full.
+        let is_root =
+            |at: u32| at == self.top_levels || (self.leaf_level + 1 - at).is_multiple_of(self.subtree_levels);
+        let root = (self.top_levels..=level).rfind(|at| is_root(*at)).expect("the first level has roots");
+        let before: u64 = (self.top_levels..root).filter(|at| is_root(*at)).map(|at| 1 << at).sum();
+        let depth = level - root;
+        let place = (1 << depth) - 1 + index % (1 << depth);
+        let subtree_bytes = (((1 << self.subtree_levels) - 1) * bytes).next_power_of_two();
+        (before + (index >> depth)) * subtree_bytes + place * bytes
+    }
+
+    /// Buckets of the tree top.
+    pub(crate) fn top_buckets(&self) -> u64 {
+        (1 << self.top_levels) - 1
     }
 
     /// Buckets of the tree.

@@ -35,6 +35,8 @@ struct State {
     /// Paths that were written.
     paths: u64,
     reads: Vec<(u64, usize)>,
+    /// The buckets that were read.
+    buckets: Vec<u64>,
     writes: Vec<(u64, Vec<u8>)>,
 }
 
@@ -48,6 +50,7 @@ impl GoldenMemory {
             written: HashSet::new(),
             paths: 0,
             reads: Vec::new(),
+            buckets: Vec::new(),
             writes: Vec::new(),
         })))
     }
@@ -63,11 +66,11 @@ impl GoldenMemory {
     /// If no path was read.
     pub(crate) fn path_of(&self, before: usize) -> Leaf {
         let state = self.0.borrow();
-        let leaf_level = state.configuration.leaf_level;
-        let Some((address, _)) = state.reads.get(before + leaf_level as usize) else {
+        let Configuration { leaf_level, top_levels, .. } = state.configuration;
+        let Some(bucket) = state.buckets.get(before + (leaf_level - top_levels) as usize) else {
             panic!("a path was read");
         };
-        Leaf(address / state.bucket_bytes() - ((1 << leaf_level) - 1))
+        Leaf(bucket - ((1 << leaf_level) - 1))
     }
 
     /// Adds what the bus must show to a session.
@@ -78,24 +81,30 @@ impl GoldenMemory {
 }
 
 impl State {
-    fn bucket_bytes(&self) -> u64 {
-        (self.configuration.bucket_beats() * self.configuration.beat_bytes()) as u64
+    /// The level of a bucket of the core: bodies are numbered as headers are, behind them.
+    fn level(&self, bucket: u64) -> u32 {
+        (bucket % self.configuration.buckets() + 1).ilog2()
     }
 
-    fn address(&self, bucket: u64) -> u64 {
-        bucket * self.bucket_bytes()
+    fn bucket_bytes(&self, bucket: u64) -> usize {
+        self.configuration.bucket_beats(self.level(bucket)) * self.configuration.beat_bytes()
+    }
+
+    /// Tells whether a bucket of the core is one of the tree in memory. RAW ORAM of the core has its top levels in memory, too.
+    fn is_on_bus(&self, bucket: u64) -> bool {
+        (self.configuration.top_buckets()..self.configuration.buckets()).contains(&bucket)
     }
 
     /// Plaintext bytes of a bucket of the core.
     fn plain_bytes(&self, bucket: u64) -> usize {
-        let Configuration { scheme, blocks_per_bucket, .. } = self.configuration;
+        let Configuration { scheme, .. } = self.configuration;
         let (header, block) = (HEADER_BYTES, self.configuration.tagged_bytes() as usize);
         let entry = match scheme {
             Scheme::Path => header + block,
             Scheme::Raw if bucket < self.configuration.buckets() => header,
             Scheme::Raw => block,
         };
-        blocks_per_bucket as usize * entry
+        self.configuration.places(self.level(bucket)) as usize * entry
     }
 
     fn plaintext(&mut self, bucket: u64) -> &mut Vec<u8> {
@@ -107,9 +116,10 @@ impl State {
         let buckets = self.configuration.buckets();
         for slot in slots {
             let bucket = slot.bucket.0;
-            if bucket < buckets {
-                let (address, bytes) = (self.address(bucket), self.bucket_bytes() as usize);
+            if self.is_on_bus(bucket) {
+                let (address, bytes) = (self.configuration.address(bucket), self.bucket_bytes(bucket));
                 self.reads.push((address, bytes));
+                self.buckets.push(bucket);
             }
             let is_body = bucket >= buckets;
             let bytes =
@@ -131,7 +141,10 @@ impl State {
         }
         let own: HashSet<u64> = buckets.iter().map(|bucket| bucket.0).collect();
         let trees = self.configuration.buckets();
-        for bucket in buckets.iter().map(|bucket| bucket.0).filter(|bucket| *bucket < trees) {
+        for bucket in buckets.iter().map(|bucket| bucket.0) {
+            if !self.is_on_bus(bucket) {
+                continue;
+            }
             let mut bytes = self.header(bucket, iv, &own);
             match self.configuration.scheme {
                 Scheme::Path => {
@@ -144,7 +157,7 @@ impl State {
                 }
                 Scheme::Raw => {}
             }
-            self.writes.push((self.address(bucket), bytes));
+            self.writes.push((self.configuration.address(bucket), bytes));
         }
         self.written.extend(own);
     }
@@ -152,7 +165,7 @@ impl State {
     /// The header of a bucket: the IV, then the entries, hidden.
     fn header(&mut self, bucket: u64, iv: u64, own: &HashSet<u64>) -> Vec<u8> {
         let shape = self.configuration;
-        let stride = self.plain_bytes(bucket) / shape.blocks_per_bucket as usize;
+        let stride = self.plain_bytes(bucket) / shape.places(self.level(bucket)) as usize;
         let plain = self.plaintext(bucket).clone();
         let mut row = vec![0; shape.row_chunks() as usize * 16];
         for (place, entry) in plain.chunks_exact(stride).enumerate() {

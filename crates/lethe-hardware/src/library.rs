@@ -96,6 +96,41 @@ impl Workshop {
         Ok(library)
     }
 
+    /// The errors that Verilator has against a configuration.
+    ///
+    /// # Errors
+    /// [`LibraryError`].
+    pub fn errors(&self, configuration: &Configuration) -> Result<Vec<String>, LibraryError> {
+        let folder = self.made.join(format!("lint-{}", unique()));
+        let file = |source| LibraryError::File { path: folder.clone(), source };
+        let sources = self.sources(None)?;
+        fs::create_dir_all(&folder).map_err(file)?;
+        for (name, text) in &sources {
+            fs::write(folder.join(name), text).map_err(file)?;
+        }
+        let mut verilator = self.verilator(configuration, &sources, &folder);
+        // What is refused need not fit in width to what stands in for it.
+        let output = verilator.args(["--lint-only", "-Wno-WIDTH"]).output().map_err(file)?;
+        fs::remove_dir_all(&folder).map_err(file)?;
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(printed.lines().filter(|line| line.starts_with("%Error-USERERROR")).map(String::from).collect())
+    }
+
+    /// Verilator for a configuration, in the folder of its sources.
+    fn verilator(
+        &self,
+        configuration: &Configuration,
+        sources: &[(String, String)],
+        folder: &Path,
+    ) -> Command {
+        let mut verilator = Command::new(self.verilator.join("bin/verilator_bin"));
+        verilator.env("VERILATOR_ROOT", &self.verilator).current_dir(folder);
+        verilator.args(["-Wno-fatal", "-Werror-USERERROR", "--top-module", "lethe_bench"]);
+        verilator.args(configuration.generics().iter().map(|(name, value)| format!("-G{name}={value}")));
+        verilator.args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".sv")));
+        verilator
+    }
+
     /// All sources with their names, packages first, with the change of a mutant.
     fn sources(&self, mutant: Option<&Mutant>) -> Result<Vec<(String, String)>, LibraryError> {
         let mut sources = Vec::new();
@@ -137,22 +172,8 @@ impl Workshop {
         for (name, text) in sources {
             fs::write(folder.join(name), text).map_err(file(folder))?;
         }
-        let mut verilator = Command::new(self.verilator.join("bin/verilator_bin"));
-        verilator.env("VERILATOR_ROOT", &self.verilator).current_dir(folder);
-        verilator.args([
-            "--cc",
-            "-O3",
-            "-Wno-fatal",
-            "--output-split",
-            "0",
-            "--prefix",
-            "Vbench",
-            "--Mdir",
-            "made",
-        ]);
-        verilator.args(["--top-module", "lethe_bench"]);
-        verilator.args(configuration.generics().iter().map(|(name, value)| format!("-G{name}={value}")));
-        verilator.args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".sv")));
+        let mut verilator = self.verilator(configuration, sources, folder);
+        verilator.args(["--cc", "-O3", "--output-split", "0", "--prefix", "Vbench", "--Mdir", "made"]);
         tool("Verilator", &mut verilator)?;
 
         let mut compiler = self.compiler(folder);

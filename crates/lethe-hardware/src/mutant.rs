@@ -49,7 +49,7 @@ impl Mutant {
         Mutant {
             fault: "a full bucket that takes one more",
             file: "lethe_push_to_leaf.sv",
-            from: "occupied_q[level] == CountBits'(BlocksPerBucket)",
+            from: "occupied_q[level] == CountBits'(Places)",
             to: "1'b0",
         },
         Mutant {
@@ -123,6 +123,36 @@ impl Mutant {
             to: "assign is_due = left_q == '0 || slot_valid_i && left_q < 20;",
         },
     ];
+
+    /// Faults of the tree top, of sizes by level and of subtrees: those that a comparison with the core must find.
+    pub const OPTIONS: [Mutant; 3] = [
+        Mutant {
+            fault: "a block of the tree top that is lost",
+            file: "lethe_tree_top.sv",
+            from: "CountBits'(place) < occupied_q[level]",
+            to: "CountBits'(place) + 1'b1 < occupied_q[level]",
+        },
+        Mutant {
+            fault: "a small bucket that takes as many blocks as the others",
+            file: "lethe_push_to_leaf.sv",
+            from: "LevelBlocks[level] == '0 ? BlocksPerBucket : 32'(LevelBlocks[level])",
+            to: "BlocksPerBucket",
+        },
+        Mutant {
+            fault: "a subtree in the place of another",
+            file: "lethe_subtree_offset.sv",
+            from: "SubtreeBits'(below)",
+            to: "SubtreeBits'(index_q)",
+        },
+    ];
+
+    /// Faults of the tree top that show only in cycles.
+    pub const TELLING_OPTIONS: [Mutant; 1] = [Mutant {
+        fault: "a scan of the tree top that leaves empty places out",
+        file: "lethe_tree_top.sv",
+        from: "assign last_place = state_q == Search ||",
+        to: "assign last_place = state_q == Search || !row.places[place_q].valid ||",
+    }];
 
     /// Faults that show only in cycles: those that the judge of the bus must find.
     pub const TELLING: [Mutant; 2] = [

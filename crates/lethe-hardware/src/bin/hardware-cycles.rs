@@ -1,5 +1,5 @@
 //! Prints the cycles of an access, back to back over the paper's ideal memory, beside the paper's figures and the floor of the
-//! bus. `cargo xtask hardware report` runs it.
+//! bus. `cargo xtask hardware report` runs it. An argument is a part of the names of those that are measured.
 
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
@@ -15,14 +15,20 @@ const BEFORE: usize = 500;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let workshop = Workshop::new()?;
+    let wanted = std::env::args().nth(1).unwrap_or_default();
     println!("512 bits a cycle, 30 cycles to the first beat, L = 20, blocks of 64 bytes, without tags");
     println!("{:<34} {:>8} {:>8} {:>8}", "", "cycles", "floor", "paper");
-    for (name, scheme, lanes, paper) in [
-        ("Path ORAM Z = 4, four lanes", Scheme::Path, 4, 270),
-        ("RAW ORAM Z = A = 5, two lanes", Scheme::Raw, 2, 276),
-        ("RAW ORAM Z = A = 5, one lane", Scheme::Raw, 1, 276),
+    for (name, scheme, aes_lanes, top_levels, paper) in [
+        ("Path ORAM Z = 4, four lanes", Scheme::Path, 4, 0, 270),
+        ("RAW ORAM Z = A = 5, two lanes", Scheme::Raw, 2, 0, 276),
+        ("RAW ORAM Z = A = 5, one lane", Scheme::Raw, 1, 0, 276),
+        ("Path ORAM, eight levels on chip", Scheme::Path, 4, 8, 270),
+        ("RAW ORAM, eight levels on chip", Scheme::Raw, 2, 8, 276),
     ] {
-        let configuration = Configuration { aes_lanes: lanes, ..Configuration::paper(scheme) };
+        if !name.contains(&wanted) {
+            continue;
+        }
+        let configuration = Configuration { aes_lanes, top_levels, ..Configuration::paper(scheme) };
         let cycles = measure(&workshop, configuration)?;
         println!("{name:<34} {cycles:>8.1} {:>8.1} {paper:>8}", floor(&configuration));
     }
@@ -31,11 +37,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The beats of an access on the bus.
 fn floor(configuration: &Configuration) -> f64 {
-    let levels = f64::from(configuration.leaf_level + 1);
-    let (bucket, header) = (configuration.bucket_beats() as f64, configuration.header_beats() as f64);
+    let levels = configuration.top_levels..=configuration.leaf_level;
+    let buckets: usize = levels.clone().map(|level| configuration.bucket_beats(level)).sum();
+    let (buckets, headers) = (buckets as f64, (levels.count() * configuration.header_beats()) as f64);
     match configuration.scheme {
-        Scheme::Path => 2.0 * levels * bucket,
-        Scheme::Raw => levels * (bucket + header + 2.0 * bucket / f64::from(configuration.eviction_rate)),
+        Scheme::Path => 2.0 * buckets,
+        Scheme::Raw => buckets + headers + 2.0 * buckets / f64::from(configuration.eviction_rate),
     }
 }
 

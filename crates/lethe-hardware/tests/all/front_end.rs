@@ -19,7 +19,8 @@ fn run(configuration: Configuration, mutant: Option<&Mutant>, operations: usize)
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn the_front_end_shows_what_that_of_the_core_shows() {
     let of_paper = Configuration::paper(Scheme::Raw).with_front_end();
-    let small = [Scheme::Raw, Scheme::Path].map(small_front_end);
+    let mut small = [Scheme::Raw, Scheme::Path].map(small_front_end);
+    small[1].top_levels = 2;
     for (configuration, operations) in [(small[0], 2000), (small[1], 2000), (of_paper, 300)] {
         run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }
@@ -30,9 +31,19 @@ fn the_front_end_shows_what_that_of_the_core_shows() {
 fn the_front_end_with_tags_shows_what_that_of_the_core_shows() {
     let of_paper = Configuration::paper(Scheme::Raw).with_front_end();
     let small = [Scheme::Raw, Scheme::Path].map(small_front_end);
-    for (configuration, tag_bits, operations) in
-        [(small[0], 96, 2000), (small[1], 128, 2000), (of_paper, 96, 300)]
-    {
+    let with_options = [small[0], small[1]].map(|small| Configuration {
+        leaf_level: 6,
+        blocks: 150,
+        front_end: small.front_end,
+        ..with_options(small.scheme)
+    });
+    for (configuration, tag_bits, operations) in [
+        (small[0], 96, 2000),
+        (small[1], 128, 2000),
+        (of_paper, 96, 300),
+        (with_options[0], 96, 1000),
+        (with_options[1], 96, 1000),
+    ] {
         let configuration = configuration.with_tags(tag_bits);
         run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }

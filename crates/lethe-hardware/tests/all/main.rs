@@ -7,5 +7,6 @@ mod front_end;
 mod mutants;
 mod oblivious;
 mod pacer;
+mod refusals;
 mod setup;
 mod tags;

@@ -18,9 +18,21 @@ fn each_wrong_controller_is_found_by_comparison() {
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn each_wrong_option_is_found_by_comparison() {
+    for mutant in &Mutant::OPTIONS {
+        let configuration = with_options(Scheme::Path);
+        let golden = mix(&configuration, 400, 1);
+        let run = bench(&configuration, Some(mutant), Pace::IDEAL, Faults::default()).run(&golden.session());
+        assert!(run.is_err(), "{} was not found", mutant.fault);
+    }
+}
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_telling_controller_is_found_by_the_judge_and_by_it_alone() {
-    for mutant in &Mutant::TELLING {
-        let configuration = small(Scheme::Raw);
+    let of_trees = Mutant::TELLING.iter().map(|mutant| (mutant, small(Scheme::Raw)));
+    let of_tops = Mutant::TELLING_OPTIONS.iter().map(|mutant| (mutant, with_options(Scheme::Path)));
+    for (mutant, configuration) in of_trees.chain(of_tops) {
         let golden = mix(&configuration, 400, 1);
         bench(&configuration, Some(mutant), Pace::IDEAL, Faults::default()).run(&golden.session()).unwrap();
         let judged = std::panic::catch_unwind(|| assert_nothing_shows(configuration, Some(mutant)));

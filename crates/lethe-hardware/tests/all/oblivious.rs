@@ -65,6 +65,8 @@ fn the_bus_shows_paths_and_moments_only() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         assert_nothing_shows(small(scheme), None);
         assert_answers_are_even(small(scheme));
+        assert_nothing_shows(with_options(scheme), None);
+        assert_answers_are_even(with_options(scheme));
     }
     assert_nothing_shows(
         Configuration { leaf_level: 9, blocks: 800, ..Configuration::paper(Scheme::Raw) },

@@ -93,7 +93,7 @@ fn short_of_masks(scheme: Scheme) -> Configuration {
 /// The cycles of slots and of all beats, before a moment, and the depths of the buckets that are read in this time.
 fn shown(configuration: &Configuration, run: &Run, until: u64) -> (Vec<u64>, Vec<u64>, Vec<u64>, Vec<u32>) {
     let before = |cycles: &[u64]| cycles.iter().copied().filter(|cycle| *cycle < until).collect::<Vec<_>>();
-    let bucket_bytes = (configuration.bucket_beats() * configuration.beat_bytes()) as u64;
+    let bucket_bytes = (configuration.most_bucket_beats() * configuration.beat_bytes()) as u64;
     let reads = run.traffic.reads.iter().filter(|burst| burst.cycle < until);
     // A bucket may be two bursts, at a boundary that its address tells: each counts once.
     let whole = reads.filter(|burst| burst.address.is_multiple_of(bucket_bytes));

@@ -49,6 +49,15 @@ pub(crate) fn requests(
     requests
 }
 
+/// A small tree with all that the processor papers add: a top on chip, sizes by level (of Path ORAM), and subtrees.
+pub(crate) fn with_options(scheme: Scheme) -> Configuration {
+    let mut options = Configuration { top_levels: 2, subtree_levels: 2, ..small(scheme) };
+    if scheme == Scheme::Path {
+        (options.level_blocks[1], options.level_blocks[3]) = (3, 2);
+    }
+    options
+}
+
 /// A bench with its key, whose RTL may be a mutant.
 pub(crate) fn bench(
     configuration: &Configuration,
