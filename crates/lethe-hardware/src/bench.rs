@@ -1,6 +1,7 @@
 //! The bench: a controller with its memory and its user, cycle by cycle.
 
 use crate::configuration::Configuration;
+use crate::dram::Dram;
 use crate::memory::{Burst, Faults, Memory, Pace, Traffic};
 use crate::rtl::{Inputs, Outputs, Rtl, RtlError};
 use crate::session::{Operation, Session};
@@ -52,6 +53,8 @@ pub struct Run {
     pub answered: Vec<Vec<u8>>,
     /// All that the bus has shown.
     pub traffic: Traffic,
+    /// Blocks of AES that had begun when each answer ended.
+    pub aes_chunks: Vec<u32>,
     /// Evictions outside of the schedule.
     pub emergencies: u32,
 }
@@ -94,6 +97,14 @@ impl Bench {
         }
         bench.inputs.rst_n = 1;
         Ok(bench)
+    }
+
+    /// Lets DRAM decide when beats come and go.
+    ///
+    /// # Panics
+    /// If a beat is no burst of it.
+    pub fn put_behind(&mut self, dram: Dram) {
+        self.memory.put_behind(dram);
     }
 
     /// Gives the controller its key.
@@ -159,10 +170,10 @@ impl Bench {
             }
             self.cycle += 1;
         }
-        let User { requests, answers, answered, .. } = user;
+        let User { requests, answers, answered, aes_chunks, .. } = user;
         let traffic = self.memory.traffic().clone();
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle);
-        Ok(Run { cycles: last - start, requests, answers, answered, traffic, emergencies })
+        Ok(Run { cycles: last - start, requests, answers, answered, traffic, aes_chunks, emergencies })
     }
 
     /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.
@@ -227,6 +238,7 @@ struct User<'a> {
     requests: Vec<u64>,
     answers: Vec<u64>,
     answered: Vec<Vec<u8>>,
+    aes_chunks: Vec<u32>,
     /// The answer that is coming.
     answering: Vec<u8>,
     /// Beats that the user sends, of all requests one after the other.
@@ -247,6 +259,7 @@ impl<'a> User<'a> {
             requests: Vec::new(),
             answers: Vec::new(),
             answered: Vec::new(),
+            aes_chunks: Vec::new(),
             answering: Vec::new(),
             data: data.collect(),
             sent: 0,
@@ -288,6 +301,7 @@ impl<'a> User<'a> {
             if outputs.answer_last == 1 {
                 self.answered.push(std::mem::take(&mut self.answering));
                 self.answers.push(cycle);
+                self.aes_chunks.push(outputs.aes_chunks);
             }
         }
         is_request || outputs.answer_valid == 1

@@ -214,6 +214,16 @@ impl Configuration {
         self.header_beats() + self.blocks_per_bucket as usize * self.block_beats()
     }
 
+    /// Beats that an access and its share of an eviction move: the floor of the bus.
+    pub fn beats_of_access(&self) -> f64 {
+        let levels = f64::from(self.leaf_level + 1);
+        let (bucket, header) = (self.bucket_beats() as f64, self.header_beats() as f64);
+        match self.scheme {
+            Scheme::Path => 2.0 * levels * bucket,
+            Scheme::Raw => levels * (bucket + header + 2.0 * bucket / f64::from(self.eviction_rate)),
+        }
+    }
+
     /// Buckets of the tree.
     pub(crate) fn buckets(&self) -> u64 {
         (2 << self.leaf_level) - 1

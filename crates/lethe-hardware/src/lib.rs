@@ -6,6 +6,7 @@
 
 mod bench;
 mod configuration;
+mod dram;
 mod golden;
 mod golden_front_end;
 mod library;
@@ -17,6 +18,7 @@ mod session;
 
 pub use bench::{Bench, BenchError, Run};
 pub use configuration::{Configuration, FrontEnd, Scheme};
+pub use dram::{Dram, of_the_board};
 pub use golden::{Golden, GoldenMemory};
 pub use golden_front_end::GoldenFrontEnd;
 pub use library::{LibraryError, Workshop};

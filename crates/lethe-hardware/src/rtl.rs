@@ -56,6 +56,7 @@ pub struct Outputs {
     pub w_last: u32,
     pub b_ready: u32,
     pub emergencies: u32,
+    pub aes_chunks: u32,
     pub key_reused: u32,
     pub memory_error: u32,
     pub overflow: u32,

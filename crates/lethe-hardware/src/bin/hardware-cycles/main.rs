@@ -1,0 +1,35 @@
+//! Prints what the controller takes in simulation, beside the paper's figures and the floors of its bus. `cargo xtask hardware
+//! report` runs it.
+//!
+//!     hardware-cycles [part …]     # all parts, or those that are named
+
+#![allow(clippy::print_stdout, reason = "it is what it is for")]
+
+mod dram;
+mod measure;
+mod schemes;
+
+use lethe_hardware::Workshop;
+use std::error::Error;
+
+/// A part of the report.
+type Part = fn(&Workshop) -> Result<(), Box<dyn Error>>;
+
+/// All parts, with their names.
+const PARTS: [(&str, Part); 2] = [("schemes", schemes::print), ("dram", dram::print)];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(unknown) = wanted.iter().find(|name| PARTS.iter().all(|(part, _)| part != name)) {
+        let known = PARTS.map(|(name, _)| name).join(", ");
+        return Err(format!("there is no part {unknown}: choose of {known}").into());
+    }
+    let workshop = Workshop::new()?;
+    for (name, print) in PARTS {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            print(&workshop)?;
+            println!();
+        }
+    }
+    Ok(())
+}
