@@ -272,7 +272,10 @@ impl<'a> User<'a> {
     }
 
     fn offer(&self, inputs: &mut Inputs) {
-        let request = self.session.requests.get(self.requests.len());
+        let next = self.requests.len();
+        let is_first = self.session.chain < 2 || next.is_multiple_of(self.session.chain);
+        let may_ask = is_first || self.answers.len() == next;
+        let request = self.session.requests.get(next).filter(|_| may_ask);
         inputs.request_valid = request.is_some().into();
         if let Some(request) = request {
             inputs.request_op = request.operation.code();

@@ -13,6 +13,8 @@ mod library;
 mod memory;
 mod mutant;
 mod pads;
+mod programs;
+mod recursion;
 mod rtl;
 mod session;
 
@@ -24,5 +26,7 @@ pub use golden_front_end::GoldenFrontEnd;
 pub use library::{LibraryError, Workshop};
 pub use memory::{Burst, Faults, Memory, Pace, Traffic};
 pub use mutant::Mutant;
+pub use programs::{ProgramAccess, accesses_of, programs, rand, scan, session_of};
+pub use recursion::Recursion;
 pub use rtl::{Inputs, Outputs, Rtl, RtlError};
 pub use session::{Operation, Request, Session};

@@ -71,4 +71,6 @@ pub struct Session {
     pub writes: Vec<(u64, Vec<u8>)>,
     /// The paths that were drawn for emergencies of Path ORAM.
     pub drawn: Vec<Leaf>,
+    /// Requests in a chain: each but the first waits for the answer of the one before. Below 2, none waits.
+    pub chain: usize,
 }

@@ -7,6 +7,7 @@
 
 mod dram;
 mod measure;
+mod programs;
 mod schemes;
 
 use lethe_hardware::Workshop;
@@ -16,12 +17,13 @@ use std::error::Error;
 type Part = fn(&Workshop) -> Result<(), Box<dyn Error>>;
 
 /// All parts, with their names.
-const PARTS: [(&str, Part); 2] = [("schemes", schemes::print), ("dram", dram::print)];
+const PARTS: &[(&str, Part)] =
+    &[("schemes", schemes::print), ("dram", dram::print), ("programs", programs::print)];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     if let Some(unknown) = wanted.iter().find(|name| PARTS.iter().all(|(part, _)| part != name)) {
-        let known = PARTS.map(|(name, _)| name).join(", ");
+        let known = PARTS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         return Err(format!("there is no part {unknown}: choose of {known}").into());
     }
     let workshop = Workshop::new()?;

@@ -7,7 +7,7 @@ use rand_core::{RngCore, SeedableRng};
 use std::error::Error;
 
 /// The key of all runs of a backend.
-const KEY: [u8; 16] = *b"a key of reports";
+pub(crate) const KEY: [u8; 16] = *b"a key of reports";
 
 /// Accesses of which means are taken, and those before them.
 #[derive(Clone, Copy)]
@@ -68,4 +68,11 @@ pub(crate) fn means(run: &Run, length: Length) -> Means {
         beats: of_access(beats as f64),
         chunks: of_access(f64::from(run.aes_chunks[last] - run.aes_chunks[before])),
     }
+}
+
+/// The mean number of paths that were read for an access, evictions among them.
+pub(crate) fn root_reads(run: &Run, length: Length) -> f64 {
+    let (begin, end) = (run.answers[length.before - 1], run.answers[length.before + length.measured - 1]);
+    let of_root = run.traffic.reads.iter().filter(|read| read.address == 0);
+    of_root.filter(|read| (begin..end).contains(&read.cycle)).count() as f64 / length.measured as f64
 }
