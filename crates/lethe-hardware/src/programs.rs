@@ -55,7 +55,7 @@ pub fn accesses_of(name: &str, lines: u64, most: usize) -> Option<Result<Vec<Pro
     }))
 }
 
-/// One block after the other: the best locality that there is.
+/// A block after the other: the best locality that there is.
 pub fn scan(most: usize) -> Vec<ProgramAccess> {
     (0..most as u64).map(|nth| ProgramAccess { block: BlockId(nth), writes: false }).collect()
 }

@@ -5,10 +5,13 @@
 
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
+mod blocks;
 mod dram;
+mod engines;
 mod measure;
 mod programs;
 mod schemes;
+mod stash;
 
 use lethe_hardware::Workshop;
 use std::error::Error;
@@ -17,8 +20,14 @@ use std::error::Error;
 type Part = fn(&Workshop) -> Result<(), Box<dyn Error>>;
 
 /// All parts, with their names.
-const PARTS: &[(&str, Part)] =
-    &[("schemes", schemes::print), ("dram", dram::print), ("programs", programs::print)];
+const PARTS: &[(&str, Part)] = &[
+    ("schemes", schemes::print),
+    ("dram", dram::print),
+    ("engines", engines::print),
+    ("programs", programs::print),
+    ("blocks", blocks::print),
+    ("stash", stash::print),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
