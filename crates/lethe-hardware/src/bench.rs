@@ -71,7 +71,8 @@ pub struct Bench {
 /// Cycles without any movement after which a controller counts as stuck.
 const PATIENCE: u64 = 20_000;
 
-/// Cycles for each request after which a controller counts as stuck, though beats may move without an end.
+/// Cycles for each request, beside four times those of its beats, after which a controller counts as stuck, though beats may move
+/// without an end.
 const MOST: u64 = 5_000;
 
 /// Cycles without any movement, once all was asked for, after which a run has ended.
@@ -163,7 +164,8 @@ impl Bench {
             if user.take(self.cycle, &self.inputs, outputs) || before != after {
                 moved = self.cycle;
             }
-            let most = MOST * (session.requests.len() as u64 + 10);
+            let most = MOST + 4 * self.configuration.beats_of_access() as u64;
+            let most = most * (session.requests.len() as u64 + 10);
             if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > most {
                 let (request, answer) = (user.requests.len(), user.answers.len());
                 return Err(BenchError::Stuck { cycles: self.cycle - start, request, answer });
