@@ -15,7 +15,7 @@ struct Inputs {
 struct Outputs {
   uint32_t key_ready, request_ready, data_ready, answer_valid, answer_last, random_ready, spare_ready;
   uint32_t ar_valid, ar_length, r_ready, aw_valid, aw_length, w_valid, w_last, b_ready;
-  uint32_t emergencies, key_reused, memory_error, tag_error, overflow, slot, slot_dummy;
+  uint32_t emergencies, aes_chunks, key_reused, memory_error, tag_error, overflow, slot, slot_dummy;
   uint32_t ar_address[2], aw_address[2];
   uint32_t answer[16], w_data[16];
 };
@@ -81,6 +81,7 @@ extern "C" void lethe_step(Model *model, const Inputs *in, Outputs *out) {
   out->w_last = top.w_last_o;
   out->b_ready = top.b_ready_o;
   out->emergencies = top.emergencies_o;
+  out->aes_chunks = top.aes_chunks_o;
   out->key_reused = top.key_reused_o;
   out->memory_error = top.memory_error_o;
   out->tag_error = top.tag_error_o;

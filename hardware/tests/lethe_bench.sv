@@ -67,6 +67,7 @@ module lethe_bench
   output logic         b_ready_o,
   input  logic [1:0]   b_response_i,
   output logic [31:0]  emergencies_o,
+  output logic [31:0]  aes_chunks_o,  // blocks of AES begun; lanes that a mask leaves over, and front ends, do not count
   output logic         key_reused_o,
   output logic         memory_error_o,
   output logic         tag_error_o,
@@ -106,6 +107,7 @@ module lethe_bench
   if (FrontEnd) begin : gen_oram
     // A write passes with its data.
     assign data_ready_o = request_ready_o && request_valid_i && request_op_i[0];
+    assign aes_chunks_o = '0;
     assign answer_last_o = 1'b1;
     lethe_oram #(.Choices(Cfg), .AddressBits(40)) u_oram (
       .clk_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
@@ -145,6 +147,13 @@ module lethe_bench
       .b_valid_i, .b_ready_o, .b_response_i,
       .emergencies_o, .key_reused_o, .memory_error_o, .overflow_o
     );
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) aes_chunks_o <= '0;
+      else if (u_backend.u_masks.valid && u_backend.u_masks.last) begin
+        aes_chunks_o <= aes_chunks_o + 32'(u_backend.u_masks.row ? row_chunks(Cfg) : beat_chunks(Cfg));
+      end
+    end
   end
 
 endmodule

@@ -1,6 +1,7 @@
 //! The bench: a controller with its memory and its user, cycle by cycle.
 
 use crate::configuration::Configuration;
+use crate::dram::Dram;
 use crate::memory::{Burst, Faults, Memory, Pace, Traffic};
 use crate::rtl::{Inputs, Outputs, Rtl, RtlError};
 use crate::session::{Operation, Session};
@@ -54,6 +55,8 @@ pub struct Run {
     pub traffic: Traffic,
     /// The cycle in which each slot of the front end began, and whether it was for no block.
     pub slots: Vec<(u64, bool)>,
+    /// Blocks of AES that had begun when each answer ended.
+    pub aes_chunks: Vec<u32>,
     /// Evictions outside of the schedule.
     pub emergencies: u32,
 }
@@ -71,7 +74,8 @@ pub struct Bench {
 /// Cycles without any movement after which a controller counts as stuck.
 const PATIENCE: u64 = 20_000;
 
-/// Cycles for each request after which a controller counts as stuck, though beats may move without an end.
+/// Cycles for each request, beside four times those of its beats, after which a controller counts as stuck, though beats may move
+/// without an end.
 const MOST: u64 = 5_000;
 
 /// Cycles without any movement, once all was asked for, after which a run has ended.
@@ -98,6 +102,14 @@ impl Bench {
         }
         bench.inputs.rst_n = 1;
         Ok(bench)
+    }
+
+    /// Lets DRAM decide when beats come and go.
+    ///
+    /// # Panics
+    /// If a beat is no burst of it.
+    pub fn put_behind(&mut self, dram: Dram) {
+        self.memory.put_behind(dram);
     }
 
     /// Gives the controller a key: that of leaves and masks, and after it that of tags, if it has any.
@@ -171,7 +183,8 @@ impl Bench {
             if user.take(self.cycle, &self.inputs, outputs) || before != after {
                 moved = self.cycle;
             }
-            let most = MOST * (session.requests.len() as u64 + 10);
+            let most = MOST + 4 * self.configuration.beats_of_access() as u64;
+            let most = most * (session.requests.len() as u64 + 10);
             if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > most {
                 let (request, answer) = (user.requests.len(), user.answers.len());
                 self.answered = user.answered;
@@ -179,11 +192,12 @@ impl Bench {
             }
             self.cycle += 1;
         }
-        let User { requests, answers, answered, slots, .. } = user;
+        let User { requests, answers, answered, slots, aes_chunks, .. } = user;
         self.answered.clone_from(&answered);
         let traffic = self.memory.traffic().clone();
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle);
-        Ok(Run { cycles: last - start, requests, answers, answered, traffic, slots, emergencies })
+        let cycles = last - start;
+        Ok(Run { cycles, requests, answers, answered, traffic, slots, aes_chunks, emergencies })
     }
 
     /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.
@@ -248,6 +262,7 @@ struct User<'a> {
     requests: Vec<u64>,
     answers: Vec<u64>,
     answered: Vec<Vec<u8>>,
+    aes_chunks: Vec<u32>,
     /// The answer that is coming.
     answering: Vec<u8>,
     /// Beats that the user sends, of all requests one after the other.
@@ -270,6 +285,7 @@ impl<'a> User<'a> {
             requests: Vec::new(),
             answers: Vec::new(),
             answered: Vec::new(),
+            aes_chunks: Vec::new(),
             answering: Vec::new(),
             data: data.collect(),
             sent: 0,
@@ -284,11 +300,13 @@ impl<'a> User<'a> {
     }
 
     fn offer(&self, cycle: u64, inputs: &mut Inputs) {
-        let wait = self.session.wait;
-        let waits = wait > 0
-            && (self.answers.len() < self.requests.len()
-                || self.answers.last().is_some_and(|answer| cycle < answer + wait));
-        let request = self.session.requests.get(self.requests.len()).filter(|_| !waits);
+        let Session { wait, chain, .. } = *self.session;
+        let next = self.requests.len();
+        let is_first = chain < 2 || next.is_multiple_of(chain);
+        let has_answer = self.answers.len() == next;
+        let waits = wait > 0 && (!has_answer || self.answers.last().is_some_and(|at| cycle < at + wait));
+        let may_ask = (is_first || has_answer) && !waits;
+        let request = self.session.requests.get(next).filter(|_| may_ask);
         inputs.request_valid = request.is_some().into();
         if let Some(request) = request {
             inputs.request_op = request.operation.code();
@@ -325,6 +343,7 @@ impl<'a> User<'a> {
             if outputs.answer_last == 1 {
                 self.answered.push(std::mem::take(&mut self.answering));
                 self.answers.push(cycle);
+                self.aes_chunks.push(outputs.aes_chunks);
             }
         }
         is_request || outputs.answer_valid == 1

@@ -328,6 +328,17 @@ impl Configuration {
         (1 << self.top_levels) - 1
     }
 
+    /// Beats that an access and its share of an eviction move: the floor of the bus.
+    pub fn beats_of_access(&self) -> f64 {
+        let levels = self.top_levels..=self.leaf_level;
+        let buckets: usize = levels.clone().map(|level| self.bucket_beats(level)).sum();
+        let (buckets, headers) = (buckets as f64, (levels.count() * self.header_beats()) as f64);
+        match self.scheme {
+            Scheme::Path => 2.0 * buckets,
+            Scheme::Raw => buckets + headers + 2.0 * buckets / f64::from(self.eviction_rate),
+        }
+    }
+
     /// Buckets of the tree.
     pub(crate) fn buckets(&self) -> u64 {
         (2 << self.leaf_level) - 1

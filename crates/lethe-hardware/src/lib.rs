@@ -6,21 +6,32 @@
 
 mod bench;
 mod configuration;
+mod dram;
 mod golden;
 mod golden_front_end;
 mod library;
 mod memory;
+mod model;
 mod mutant;
 mod pads;
+mod programs;
+mod recursion;
 mod rtl;
 mod session;
+mod shipped;
+mod stash_bound;
 
 pub use bench::{Bench, BenchError, Run};
 pub use configuration::{Configuration, FrontEnd, Scheme};
+pub use dram::{Dram, of_the_board};
 pub use golden::{Golden, GoldenMemory};
 pub use golden_front_end::GoldenFrontEnd;
 pub use library::{LibraryError, Workshop};
 pub use memory::{Burst, Faults, Memory, Pace, Traffic};
+pub use model::BucketCost;
 pub use mutant::Mutant;
+pub use programs::{ProgramAccess, accesses_of, programs, rand, scan, session_of};
+pub use recursion::Recursion;
 pub use rtl::{Inputs, Outputs, Rtl, RtlError};
 pub use session::{Operation, Request, Session};
+pub use stash_bound::StashBound;

@@ -3,7 +3,10 @@
 //! It serves the oldest burst first. A read returns what memory held when the read was **asked for**, and a write takes effect
 //! when it is **answered**: so a controller that reads before it has an answer gets what was there before, the worst that AXI
 //! allows.
+//!
+//! The pace is constant, or that of [`Dram`].
 
+use crate::dram::Dram;
 use crate::rtl::{Inputs, Outputs};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -80,6 +83,8 @@ pub struct Memory {
     beat_bytes: u64,
     pace: Pace,
     faults: Faults,
+    /// The pace of beats, if it is not constant.
+    dram: Option<Dram>,
     random: ChaCha8Rng,
     beats: HashMap<u64, Beat>,
     /// Memory as it was, for a replay.
@@ -107,6 +112,7 @@ impl Memory {
             beat_bytes: beat_bytes as u64,
             pace,
             faults,
+            dram: None,
             random: ChaCha8Rng::seed_from_u64(seed),
             beats: HashMap::new(),
             old_beats: HashMap::new(),
@@ -122,6 +128,20 @@ impl Memory {
             first_words: Vec::new(),
             is_first: true,
         }
+    }
+
+    /// Lets DRAM decide when beats come and go.
+    ///
+    /// # Panics
+    /// If a beat is no burst of it.
+    pub(crate) fn put_behind(&mut self, dram: Dram) {
+        assert_eq!(self.beat_bytes, dram.burst_bytes(), "a beat is a burst of DRAM");
+        self.dram = Some(dram);
+    }
+
+    /// The DRAM that decides when beats come and go, if there is one.
+    pub fn dram(&self) -> Option<&Dram> {
+        self.dram.as_ref()
     }
 
     /// The address and the first 64 bits of each burst that was written: of a header its IV.
@@ -150,16 +170,25 @@ impl Memory {
 
     /// Says what memory offers in this cycle.
     pub(crate) fn offer(&mut self, cycle: u64, inputs: &mut Inputs) {
-        inputs.ar_ready = u32::from(!self.stalls());
+        if let Some(dram) = &mut self.dram {
+            dram.advance(cycle);
+        }
+        let (takes_reads, takes_write) =
+            self.dram.as_ref().map_or((true, true), |dram| (dram.takes_reads(), dram.takes_write()));
+        inputs.ar_ready = u32::from(!self.stalls() && takes_reads);
         inputs.aw_ready = u32::from(!self.stalls());
         // One beat a cycle passes, in whichever direction: what is read comes first. It waits at the port, off the bus, until
-        // the controller takes it.
-        let reads =
-            self.offered.is_none() && self.reading.front().is_some_and(|reading| reading.due <= cycle);
+        // the controller takes it. Over DRAM each direction has a bus, and they meet behind it.
+        let is_there = match &self.dram {
+            Some(dram) => dram.has_read(cycle),
+            None => self.reading.front().is_some_and(|reading| reading.due <= cycle),
+        };
+        let reads = self.offered.is_none() && is_there;
         if reads {
             self.take_beat();
         }
-        inputs.w_ready = u32::from(!self.stalls() && !reads);
+        let is_busy = reads && self.dram.is_none();
+        inputs.w_ready = u32::from(!self.stalls() && !is_busy && takes_write);
         let is_offered = self.offered.is_some();
         inputs.r_valid = is_offered.into();
         if let Some((beat, failed)) = &self.offered {
@@ -176,6 +205,9 @@ impl Memory {
         let Some(reading) = self.reading.front_mut() else { return };
         let Some(mut beat) = reading.beats.pop_front() else { return };
         let is_last = reading.beats.is_empty();
+        if let Some(dram) = &mut self.dram {
+            dram.give();
+        }
         let by_chance = self.faults.flips > 0 && self.random.next_u32() % 1024 < self.faults.flips;
         if by_chance || self.faults.flip == Some(self.read_beats) {
             beat[self.random.next_u32() as usize % (self.beat_bytes as usize / 4)] ^=
@@ -205,6 +237,9 @@ impl Memory {
             self.traffic.reads.push(Burst { cycle, address, beats });
             let contents = (0..u64::from(beats)).map(|nth| self.contents(address + nth * self.beat_bytes));
             let beats = contents.collect();
+            if let Some(dram) = &mut self.dram {
+                dram.read(address, outputs.ar_length + 1);
+            }
             self.reading.push_back(Reading { due: cycle + self.pace.read_latency, beats });
         }
         if outputs.aw_valid & inputs.aw_ready == 1 {
@@ -235,6 +270,9 @@ impl Memory {
             self.first_words.push((*address, wide([outputs.w_data[0], outputs.w_data[1]])));
         }
         self.written.push((*address, outputs.w_data));
+        if let Some(dram) = &mut self.dram {
+            dram.write(*address);
+        }
         (*address, *left) = (*address + self.beat_bytes, *left - 1);
         let is_last = *left == 0;
         assert_eq!(outputs.w_last == 1, is_last, "the last beat of a burst says so, and no other");
@@ -264,3 +302,6 @@ impl Memory {
 fn wide(words: [u32; 2]) -> u64 {
     u64::from(words[0]) | u64::from(words[1]) << 32
 }
+
+#[cfg(test)]
+mod tests;

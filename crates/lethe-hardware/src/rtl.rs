@@ -59,6 +59,7 @@ pub struct Outputs {
     pub w_last: u32,
     pub b_ready: u32,
     pub emergencies: u32,
+    pub aes_chunks: u32,
     pub key_reused: u32,
     pub memory_error: u32,
     pub tag_error: u32,

@@ -3,6 +3,7 @@
 
 mod cosimulation;
 mod faults;
+mod figures;
 mod front_end;
 mod mutants;
 mod oblivious;

@@ -1,0 +1,78 @@
+//! Runs of which means are taken: back to back, each request as soon as the controller takes it.
+
+use lethe_core::words::BlockId;
+use lethe_hardware::{Bench, Configuration, Dram, Faults, Golden, Operation, Pace, Run, Session, Workshop};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use std::error::Error;
+
+/// The key of all runs of a backend.
+pub(crate) const KEY: [u8; 16] = *b"a key of reports";
+
+/// Accesses of which means are taken, and those before them.
+#[derive(Clone, Copy)]
+pub(crate) struct Length {
+    pub(crate) before: usize,
+    pub(crate) measured: usize,
+}
+
+/// The length of runs of the paper's configurations.
+pub(crate) const LONG: Length = Length { before: 500, measured: 2000 };
+
+/// Means over an access.
+pub(crate) struct Means {
+    /// Cycles.
+    pub(crate) cycles: f64,
+    /// Beats that were read and written.
+    pub(crate) beats: f64,
+    /// Blocks of AES.
+    pub(crate) chunks: f64,
+}
+
+/// Reads of random blocks from a backend, with all that they must show.
+pub(crate) fn random_reads(configuration: &Configuration, length: Length) -> Session {
+    let mut golden = Golden::new(*configuration, &KEY, 1);
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    for _ in 0..length.before + length.measured {
+        golden.run(Operation::Read(BlockId(u64::from(random.next_u32() % configuration.blocks))));
+    }
+    golden.session()
+}
+
+/// Runs a session over the paper's ideal memory, or over DRAM, and compares all that it shows.
+pub(crate) fn run(
+    workshop: &Workshop,
+    configuration: &Configuration,
+    session: &Session,
+    dram: Option<Dram>,
+) -> Result<(Run, Bench), Box<dyn Error>> {
+    let library = workshop.library(configuration, None)?;
+    let mut bench = Bench::new(&library, *configuration, Pace::IDEAL, Faults::default(), 1)?;
+    if let Some(dram) = dram {
+        bench.put_behind(dram);
+    }
+    bench.load_key(&KEY);
+    let run = bench.run(session)?;
+    Ok((run, bench))
+}
+
+/// Means of a run in which each request has an answer.
+pub(crate) fn means(run: &Run, length: Length) -> Means {
+    let (before, last) = (length.before - 1, length.before + length.measured - 1);
+    let (begin, end) = (run.answers[before], run.answers[last]);
+    let passed = |cycles: &[u64]| cycles.iter().filter(|cycle| (begin..end).contains(cycle)).count();
+    let beats = passed(&run.traffic.read_beats) + passed(&run.traffic.write_beats);
+    let of_access = |total: f64| total / length.measured as f64;
+    Means {
+        cycles: of_access((end - begin) as f64),
+        beats: of_access(beats as f64),
+        chunks: of_access(f64::from(run.aes_chunks[last] - run.aes_chunks[before])),
+    }
+}
+
+/// The mean number of paths that were read for an access, evictions among them.
+pub(crate) fn root_reads(run: &Run, length: Length) -> f64 {
+    let (begin, end) = (run.answers[length.before - 1], run.answers[length.before + length.measured - 1]);
+    let of_root = run.traffic.reads.iter().filter(|read| read.address == 0);
+    of_root.filter(|read| (begin..end).contains(&read.cycle)).count() as f64 / length.measured as f64
+}
