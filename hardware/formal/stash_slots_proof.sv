@@ -39,8 +39,13 @@ module stash_slots_proof
     else holds_q <= holds_d;
   end
 
+  // A block that was taken leaves its slot once, even if no other slot is free.
+  logic returned_q;
+  always_ff @(posedge clk_i) returned_q <= rst_n && u_pair.u_stash.returns;
+
   always_comb begin
     if (rst_n) begin
+      assert (!(returned_q && u_pair.u_stash.returns));
       assert (!u_pair.u_stash.store || !holds_q[stored]);
       assert (!u_pair.u_stash.replaces || holds_q[u_pair.u_stash.served_slot] == (u_pair.u_stash.held_q && !Wrong));
       assert (!gives || holds_q[given]);
