@@ -58,11 +58,13 @@ PROOFS = [
     ("what the stash offers stays until it is taken", "stash_handshakes_proof", PAIR, by_reachability,
      [PATH | {"BlockBeats": 1}, PATH], 20, RAW),
     ("no write goes to a slot of the stash that holds a block", "stash_slots_proof", PAIR, within(24), [RAW, PATH], 20, PATH),
-    ("masks of evictions are taken in turn", "eviction_turns_proof", PAIR, by_reachability, [{}], 20, {}),
+    ("masks of evictions are taken in turn", "eviction_turns_proof", PAIR, by_reachability, [{}, {"BlockBeats": 2}], 20, {}),
 ]
 
 LONG = [
     ("no mask is used up twice", "backend_pads_proof", BACKEND, within(40), [RAW, PATH], 30, RAW),
+    ("what the stash offers stays until it is taken", "stash_handshakes_proof", PAIR, by_reachability,
+     [RAW | {"BlockBeats": 1}], 20, RAW),
     ("no write goes to a slot of the stash that holds a block", "stash_slots_proof", PAIR, within(26), [RAW, PATH], 20, PATH),
 ]
 
