@@ -24,12 +24,8 @@ def read(top, cells, configuration):
     cells = [cell if "/" in cell else f"{RTL}/lethe_{cell}.sv" for cell in cells]
     helpers = [f"{HERE}/{helper}.sv" for helper in ("proof_pkg", "first_cycle_reset", "stays_until_ready")]
     files = " ".join([f"{RTL}/lethe_pkg.sv", *helpers, *cells, f"{HERE}/{top}.sv"])
-    for step in (
-        f"read_slang --top {top} {given} {files}",
-        f"prep -flatten -top {top}",
-        "async2sync; chformal -lower; memory_map -formal; opt_clean",
-    ):
-        ys.run_pass(f"tee -q {step}" if ";" not in step else step, design)
+    ys.run_pass(f"read_slang --top {top} {given} {files}", design)
+    ys.run_pass(f"prep -flatten -top {top}; async2sync; chformal -lower; memory_map -formal; opt_clean", design)
     return design
 
 

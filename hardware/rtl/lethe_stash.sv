@@ -359,7 +359,8 @@ module lethe_stash
       Read:     if (reading) state_d = Serve;
       Serve:    if (serves) state_d = !last_beat ? Read : HasTags ? NewTag : Push;
       NewTag:   if (tag_valid_i) state_d = Push;
-      Push:     if (free_valid) state_d = Cfg.scheme == PathOram && job_q.more ? Join : Settle;
+      // A slot that is given back is given back once, and needs no other one.
+      Push:     if (free_valid || returns) state_d = Cfg.scheme == PathOram && job_q.more ? Join : Settle;
       Join:     if (valid_i) state_d = Read;
       Settle:   if (settling_q == '0) state_d = is_whole ? GoBack : Idle;
       GoBack:   if (back_ready_i) state_d = Idle;
