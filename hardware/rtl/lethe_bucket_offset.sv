@@ -1,6 +1,9 @@
 // The place of each bucket of a path in memory, in bytes from the first: buckets lie in the order of their numbers.
-// `start_i` goes to the root, `next_i` a level down. There is no multiplication: a level down is twice as far, and one or two
-// buckets on.
+//
+// Interface: `start_i` goes to the root, `next_i` a level down, where `right_i` says. There is no multiplication: a level down
+// is twice as far, and one or two buckets on.
+//
+// Timing: the place is there from the next cycle on. Keeps: the place.
 module lethe_bucket_offset #(
   parameter int unsigned BucketBytes = 384,
   parameter int unsigned OffsetBits = 40
