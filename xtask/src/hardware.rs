@@ -1,5 +1,7 @@
 //! The controller in `hardware/`: its lints, its simulation beside the core, its proofs, its area.
 
+mod cells;
+
 use crate::setup;
 use crate::steps::target_folder;
 use crate::tool::{cargo, command, output, run};
@@ -24,12 +26,18 @@ const LINTED: [&[&str]; 6] = [
     &["-GRaw=0", "-GLeafLevel=0", "-GBlocks=3"],
 ];
 
+/// Writes the pages of the cells anew.
+pub fn write_cells() -> Result<()> {
+    cells::write()
+}
+
 /// Runs lints, simulations and proofs.
 pub fn test() -> Result<()> {
+    cells::check()?;
     let verilator = verilator()?;
     lint(&verilator)?;
     run(command(python()).arg("hardware/formal/prove.py").stdout(std::process::Stdio::null()))?;
-    cells(&verilator)?;
+    bench_cells(&verilator)?;
     run(cargo()
         .args(["test", "--package", "lethe-hardware", "--test", "all", "--", "--ignored"])
         .env("LETHE_VERILATOR", &verilator.root))
@@ -94,7 +102,7 @@ fn lint(verilator: &Verilator) -> Result<()> {
 }
 
 /// Runs the benches that are programs of their own: each checks a cell, and ends with 0 if all is well.
-fn cells(verilator: &Verilator) -> Result<()> {
+fn bench_cells(verilator: &Verilator) -> Result<()> {
     let made = std::path::absolute(target_folder()?.join("hardware"))?;
     let mut found = 0;
     for bench in benches()? {
