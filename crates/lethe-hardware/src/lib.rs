@@ -14,6 +14,7 @@ mod mutant;
 mod pads;
 mod rtl;
 mod session;
+mod watch;
 
 pub use bench::{Bench, BenchError, Run};
 pub use configuration::{Configuration, FrontEnd, Scheme};
@@ -24,3 +25,4 @@ pub use memory::{Burst, Faults, Memory, Pace, Traffic};
 pub use mutant::Mutant;
 pub use rtl::{Inputs, Outputs, Rtl, RtlError};
 pub use session::{Operation, Request, Session};
+pub use watch::{Moment, Watch, states};
