@@ -51,7 +51,7 @@ pub struct Workshop {
     made: PathBuf,
     /// Level of the C++ compiler: 0 builds soonest, 2 runs fastest. 1 is good for a few thousand requests.
     pub optimisation: u32,
-    /// Whether libraries show the inside of a backend ([`Watch`](crate::Watch)), which makes them slower.
+    /// Libraries show the inside of a backend ([`Watch`](crate::Watch)), which makes them slower.
     pub watches: bool,
 }
 

@@ -80,7 +80,7 @@ pub struct Memory {
     faults: Faults,
     random: ChaCha8Rng,
     beats: HashMap<u64, Beat>,
-    /// What memory was, for a replay.
+    /// The contents of memory as they were, for a replay.
     old_beats: HashMap<u64, Beat>,
     reading: VecDeque<Reading>,
     /// The beat that is offered, and whether its read failed.

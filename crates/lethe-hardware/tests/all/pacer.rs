@@ -92,7 +92,7 @@ fn shown(configuration: &Configuration, run: &Run, until: u64) -> (Vec<u64>, Vec
     (before(&slots), before(&run.traffic.read_beats), before(&run.traffic.write_beats), depths)
 }
 
-/// Whether two very different users show the same: one that has all in the PLB, and one that never has.
+/// True if two very different users show the same: one that has all in the PLB, and one that never has.
 fn shows_the_same(configuration: Configuration, mutant: Option<&Mutant>) -> bool {
     let mut far = requests(&configuration, 150, 7);
     for (nth, (block, data)) in far.iter_mut().enumerate() {

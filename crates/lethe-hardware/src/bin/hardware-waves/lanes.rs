@@ -30,7 +30,7 @@ pub(crate) enum Shade {
 pub(crate) struct Lane {
     pub(crate) name: &'static str,
     pub(crate) spans: Vec<Span>,
-    /// Whether names of short spans are worth their height.
+    /// Names of short spans are worth their height.
     pub(crate) is_high: bool,
 }
 

@@ -93,7 +93,7 @@ impl<'a> Waves<'a> {
 /// The key of all pictures.
 const KEY: &[u8; 16] = b"a key of reports";
 
-/// Whether nothing moves: neither on the bus nor inside.
+/// True if nothing moves: neither on the bus nor inside.
 fn is_quiet(moment: &Moment) -> bool {
     let watch = Watch::of(moment);
     watch.stream.is_none() && watch.state == 1 && moment.inputs.b_valid == 0 && moment.outputs.w_valid == 0
