@@ -9,7 +9,7 @@
 // before. It asks the backend for slots: a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers
 // wait for the user here, so that whether they are taken does not show.
 //
-// Timing: PLB and table answer a cycle later, and both leaves together take what AES takes for one. How many paths a request
+// Timing: PLB and table answer a cycle later, and both leaves together take 23 cycles of AES, with a pacer more. How many paths a request
 // takes shows, if no pacer hides it. The next request begins when the last path of this one was asked for.
 //
 // Keeps: PLB, table, and the request under way.

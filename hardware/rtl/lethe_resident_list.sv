@@ -4,7 +4,7 @@
 // at the end of the list that grows meanwhile at its beginning. It never gets ahead of the scan. `overflow_o` says that a block
 // found no room.
 //
-// Timing: a scan takes as many cycles as there are places, however many blocks there are: a block a cycle comes out, from the
+// Timing: a scan takes a cycle more than there are places, however many blocks there are: a block a cycle comes out, from the
 // second cycle on.
 //
 // Keeps: the list, in block RAM, and its length.

@@ -11,8 +11,8 @@
 // Interface: a path begins with `start_i`, and moves while `go_i` is high; `done_o` says that all of it is in. Headers, beats and
 // masks pass with `valid` and `ready`. Rows go to the plan, beats to the stash, blocks to PushToLeaf.
 //
-// Timing: a header passes in the cycle in which the body before it ends. A bucket takes as many cycles as its body has beats, whatever
-// is in it.
+// Timing: a bucket takes as many cycles as its body has beats, whatever is in it. Its header passes beside the last beat of the body before
+// it; of Path ORAM, whose masks come in one stream, in a cycle of its own.
 //
 // Keeps: the walk down the path, the row of the bucket that comes, and where the block of interest was found.
 module lethe_unload
