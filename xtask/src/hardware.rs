@@ -19,7 +19,7 @@ const PACKAGES: [&str; 2] = ["rtl/lethe_aes_pkg.sv", "rtl/lethe_pkg.sv"];
 /// Configurations that are linted: each way that the RTL can be put together.
 const LINTED: [&[&str]; 6] = [
     &["-GRaw=1"],
-    &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4"],
+    &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4", "-GWatch=1"],
     &["-GRaw=1", "-GBusBits=128", "-GAesLanes=1"],
     &["-GRaw=0", "-GBusBits=256", "-GBlockBytes=4096", "-GLeafLevel=10"],
     &["-GRaw=1", "-GLeafLevel=0", "-GBlocks=3", "-GEvictionRate=1"],
