@@ -25,10 +25,12 @@ module lethe_aes_key
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,
+  // The key.
   input  logic        key_valid_i,
   output logic        key_ready_o,
   input  block_t      key_i,
   output logic        reused_o,
+  // The round keys.
   output logic        valid_o,
   output round_keys_t round_keys_o
 );

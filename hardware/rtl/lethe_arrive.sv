@@ -1,5 +1,13 @@
 // The answers of memory, taken apart: each header goes one way, with a request for its masks, and each beat of a body the
-// other. It counts beats only, and takes what comes as long as there is room.
+// other.
+//
+// Interface: a path passes in at `valid_i`, and then the beats of its buckets at `r`, in the order in which they were asked for. A
+// header goes out whole, without its IV, and a beat of a body as it is. Masks are asked for under the IV that came.
+//
+// Timing: each goes out in the cycle in which its last beat comes, and waits at the bus when there is no room. It counts beats
+// only, so that what is in them shows nowhere. Between two paths is a cycle without a beat.
+//
+// Keeps: the walk down the path, the beat within the bucket, beats of a header before its last, and four requests for masks.
 module lethe_arrive
   import lethe_pkg::*;
 #(
@@ -8,18 +16,22 @@ module lethe_arrive
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
+  // The path.
   input  logic                    valid_i,
   output logic                    ready_o,
   input  job_t                    job_i,
+  // Memory.
   input  logic                    r_valid_i,
   output logic                    r_ready_o,
   input  logic [Cfg.bus_bits-1:0] r_data_i,
+  // Headers and bodies.
   output logic                    header_valid_o,
   input  logic                    header_ready_i,
   output logic [CipherBits-1:0]   header_o,
   output logic                    body_valid_o,
   input  logic                    body_ready_i,
   output logic [Cfg.bus_bits-1:0] body_o,
+  // Requests for masks.
   output logic                    mask_valid_o,
   input  logic                    mask_ready_i,
   output logic                    mask_row_o,

@@ -1,12 +1,17 @@
 // The backend: a tree in untrusted memory, with Path ORAM or RAW ORAM. Whoever drives it knows the leaf of each block.
 //
-// Requests, data and answers each have `valid` and `ready`. A request names the block, the path that is read and the
+// Interface: requests, data and answers each have `valid` and `ready`. A request names the block, the path that is read and the
 // leaf of the block from then on; for a put only block and leaf, for a dummy only the path. Writes and puts
 // need the beats of a block at `data`; every request but puts and dummies gets the beats of one at `answer`: what the block was, or
 // zeros. The memory is a slave of AXI4. After a reset it needs a key that was never used.
 //
 // With tags (`tag_bits`), every path is answered, a dummy's with zeros, together with the tag of its block. Then each path needs
 // the tag that its block has from then on, and each put or skip that of its block (see lethe_pmmac). `stop_i` stops the controller.
+//
+// Timing: requests go ahead of the path before. An answer comes at a fixed time after its path has arrived, whatever was asked,
+// and wherever the block was. For the same paths at the same moments, every cycle of the memory bus is the same.
+//
+// Keeps: queues between its cells, and whether memory answered with an error: that stops it until it is reset.
 module lethe_backend
   import lethe_pkg::*;
 #(
@@ -18,10 +23,13 @@ module lethe_backend
   input  logic                      clk_i,
   input  logic                      rst_ni,
   input  logic                      stop_i,
+  // The key.
   input  logic                      key_valid_i,
   output logic                      key_ready_o,
   input  logic [127:0]              key_i,
+  // The first byte of the tree in memory, aligned to 4096 bytes.
   input  logic [AddressBits-1:0]    base_i,
+  // Requests.
   input  logic                      request_valid_i,
   output logic                      request_ready_o,
   input  op_e                       request_op_i,
@@ -36,6 +44,7 @@ module lethe_backend
   output logic                      leaf_valid_o,
   input  logic                      leaf_ready_i,
   output logic [127:0]              leaf_chunk_o,
+  // Data, and answers with tags.
   input  logic                      data_valid_i,
   output logic                      data_ready_o,
   input  logic [Cfg.bus_bits-1:0]   data_i,
@@ -47,9 +56,11 @@ module lethe_backend
   input  logic                      tag_valid_i,
   output logic                      tag_ready_o,
   input  logic [TagBits-1:0]        tag_i,
+  // Paths of Path ORAM's emergencies.
   output logic                      random_ready_o,
   input  logic                      random_valid_i,
   input  logic [31:0]               random_i,
+  // Memory: AXI4, one ID, bursts that increment, whole beats.
   output logic                      ar_valid_o,
   input  logic                      ar_ready_i,
   output logic [AddressBits-1:0]    ar_address_o,
@@ -69,6 +80,7 @@ module lethe_backend
   input  logic                      b_valid_i,
   output logic                      b_ready_o,
   input  logic [1:0]                b_response_i,
+  // State: a count, and errors that stop it.
   output logic [31:0]               emergencies_o,
   output logic                      key_reused_o,
   output logic                      memory_error_o,

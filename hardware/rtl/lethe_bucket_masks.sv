@@ -1,5 +1,9 @@
 // The requests for the masks of a bucket: its row, and then, where the whole bucket has one IV (Path ORAM), each beat
-// of its body. A bucket passes in when its last request passes out.
+// of its body.
+//
+// Interface: a bucket and its IV pass in when its last request passes out. `row_o` tells a row from a beat.
+//
+// Timing: a request a cycle, from the cycle on in which the bucket is offered. Keeps: how many of its requests are out.
 module lethe_bucket_masks
   import lethe_pkg::*;
 #(

@@ -1,7 +1,10 @@
 // The place of each bucket of a path in memory, in bytes from the first: buckets lie in the order of their numbers, from
-// the first level that memory holds. `start_i` goes there, `next_i` a level down. A level down is twice as far, and as many buckets
-// on as the first level has, or one more; only the place in the first level is a product. With subtrees of several levels it is
-// `lethe_subtree_offset` that counts.
+// the first level that memory holds. With subtrees of several levels it is `lethe_subtree_offset` that counts.
+//
+// Interface: `start_i` goes to that first level, `next_i` a level down, where `right_i` says. A level down is twice as far, and as many
+// buckets on as the first level has, or one more; only the place in the first level is a product.
+//
+// Timing: the place is there from the next cycle on. Keeps: the place.
 module lethe_bucket_offset #(
   parameter int unsigned BucketBytes = 384,
   parameter int unsigned OffsetBits = 40,

@@ -1,7 +1,11 @@
 // The tags of a bucket on their way into the stash: they come behind the blocks, whose slots are kept here until then.
 //
-// `place_i` says that a place has come, with or without a block in a slot. Then come the beats of tags, and each tag is stored, one a
-// cycle, for a place with a block: a beat passes when `busy_o` is low, and the places of the next bucket may come meanwhile.
+// Interface: `place_i` says that a place has come, with or without a block in a slot. Then come the beats of tags: a beat passes
+// when `busy_o` is low, and the places of the next bucket may come meanwhile.
+//
+// Timing: from the next cycle on each tag of the beat takes a cycle, in which it is stored for a place with a block.
+//
+// Keeps: the slots of two buckets, and the beat whose tags are being stored.
 module lethe_bucket_tags
   import lethe_pkg::*;
 #(
@@ -13,15 +17,18 @@ module lethe_bucket_tags
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
+  // Places.
   input  logic                    place_i,
   input  logic [PlaceBits-1:0]    place_nth_i,
   input  logic                    here_i,
   input  logic [SlotBits-1:0]     slot_i,
+  // Beats of tags.
   input  logic                    beat_i,
   input  logic [Cfg.bus_bits-1:0] data_i,
   output logic                    done_o,  // this beat is the last one
   output logic [PlaceBits-1:0]    nth_o,   // the beat, from 0
   output logic                    busy_o,
+  // Tags for the stash.
   output logic                    store_o,
   output logic [SlotBits-1:0]     slot_o,
   output logic [TagBits-1:0]      tag_o

@@ -1,5 +1,9 @@
 // Refuses choices that are not possible, when a design is put together, with a sentence: what is wrong, and what to do.
-// It becomes no hardware. The problem is that of `lethe_pkg`, which says what stands in for the choices then.
+// It becomes no hardware.
+//
+// Interface: the problem, which is that of `lethe_pkg`; there it stands what takes the place of the choices then.
+//
+// Timing: none. Keeps: nothing.
 module lethe_check
   import lethe_pkg::*;
 #(

@@ -2,10 +2,14 @@
 // the group an individual counter IC with, above it, the lowest bit of the group counter that it counts under.
 //
 // The counter of a block is GC · 2^(β-1) + IC, or with GC - 1 for a straggler, which counts under the group counter before;
-// 0 where IC is 0, for a block that was never mapped. `advanced` is the group with the next counter of one entry: a
+// 0 where IC is 0, for a block that was never mapped.
+//
+// Interface: `advanced_o` is the group with the next counter of one entry: a
 // straggler comes to IC = 1 under GC, as does any block when its IC is used up, which makes the others stragglers.
-// Combinational. `waits_o` says that a straggler stands in the way; it never does where each access moves one (see
+// `waits_o` says that a straggler stands in the way; it never does where each access moves one (see
 // `lethe_front_end`).
+//
+// Timing: combinational. Keeps: nothing.
 module lethe_counter_group #(
   parameter int unsigned Labels = 32,
   parameter int unsigned Bits = 14,

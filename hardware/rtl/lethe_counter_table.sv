@@ -1,5 +1,10 @@
-// The counters of the last PosMap level, on chip. What is read appears a cycle later. After a reset it clears itself, an
-// entry a cycle, and is `ready_o` then: a counter of 0 says that a block was never mapped.
+// The counters of the last PosMap level, on chip. A counter of 0 says that a block was never mapped.
+//
+// Interface: an entry is read or written, at one address for both.
+//
+// Timing: what is read appears a cycle later. After a reset it clears itself, an entry a cycle, and is `ready_o` then.
+//
+// Keeps: the counters, in block RAM.
 module lethe_counter_table #(
   parameter int unsigned Entries = 1024,
   parameter int unsigned Bits = 56,

@@ -1,5 +1,10 @@
-// A queue whose words are in block RAM: what was put in can be taken three cycles later. A word passes when `valid` and
-// `ready` of a side are both high. It keeps one word beyond its depth in a register at its end.
+// A queue whose words are in block RAM.
+//
+// Interface: a word passes when `valid` and `ready` of a side are both high.
+//
+// Timing: what was put in can be taken two cycles later. A word goes in and another out in every cycle.
+//
+// Keeps: `Depth` words, and one more in a register at its end.
 module lethe_deep_fifo #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 64

@@ -1,5 +1,8 @@
-// The deepest of some levels that has room: PushBack of Tiny ORAM (FCCM 2015), Algorithm 1, lines 16 to 20. Combinational.
-// Bit i stands for level i. Of the result at most one bit is set, and none for a block that is stuck in the stash.
+// The deepest of some levels that has room: PushBack of Tiny ORAM (FCCM 2015), Algorithm 1, lines 16 to 20.
+//
+// Interface: bit i stands for level i. Of the result at most one bit is set, and none for a block that is stuck in the stash.
+//
+// Timing: combinational. Keeps: nothing.
 module lethe_deepest_room #(
   parameter int unsigned LeafLevel = 20
 ) (

@@ -1,9 +1,12 @@
 // The requests for the masks of RAW ORAM's coming evictions (Tiny ORAM, section IV-D). The paths of evictions, and how
 // often each bucket was evicted to, follow from G alone, so these masks are made before the path is read.
 //
-// For each eviction it asks for the masks of all bodies that the path brings, under g, and then for those of all
-// bodies that the path takes back, under g + 1: in the order in which they are used, without an end. It keeps G of the
-// next eviction and the walk down its path.
+// Interface: for each eviction it asks for the masks of all bodies that the path brings, under g, and then for those of all
+// bodies that the path takes back, under g + 1: in the order in which they are used, without an end.
+//
+// Timing: a request a cycle as long as they are taken, and a cycle without one between two paths.
+//
+// Keeps: G of the next eviction and the walk down its path.
 module lethe_eviction_masks
   import lethe_pkg::*;
 #(

@@ -1,5 +1,10 @@
-// A queue whose words are in distributed RAM: what was put in can be taken a cycle later.
-// `valid` and `ready` of a side are both high in the cycle in which a word passes.
+// A queue whose words are in distributed RAM.
+//
+// Interface: `valid` and `ready` of a side are both high in the cycle in which a word passes.
+//
+// Timing: what was put in can be taken a cycle later. A word goes in and another out in every cycle, but none into a full queue.
+//
+// Keeps: `Depth` words.
 module lethe_fifo #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 4

@@ -1,6 +1,11 @@
 // The slots of the stash that hold nothing. Slots that were never used come first, in order; then those that were given
-// back, the longest free first. `take_i` is for a cycle in which `valid_o` is high. A slot that is given back can
-// be taken a cycle later, or, where there are many and they are in block RAM, three cycles later.
+// back, the longest free first.
+//
+// Interface: `take_i` is for a cycle in which `valid_o` is high; `give_i` gives a slot back.
+//
+// Timing: a slot that is given back can be taken a cycle later, or, where there are many and they are in block RAM, three cycles later.
+//
+// Keeps: how many slots were never used, and a queue of those that were given back.
 module lethe_free_list #(
   parameter int unsigned Slots = 16,
   localparam int unsigned SlotBits = $clog2(Slots)

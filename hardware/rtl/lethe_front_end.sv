@@ -3,12 +3,16 @@
 //
 // A request looks for the lowest PosMap block of its chain that is in the PLB, fetches those below it one after the other, and
 // then accesses its block: a path each. Before each of them one straggler of the group moves, if there is one, with a path of
-// its own. It asks for slots: a fetch is a take with the put of the block that leaves the PLB. A leaf is AES of block and counter;
-// the path of a block that was never mapped is drawn at random.
+// its own. A leaf is AES of block and counter; the path of a block that was never mapped is drawn at random.
 //
-// How many paths a request takes shows, if no pacer hides it. It keeps PLB, table, and the request under way; the next one
-// begins when the last path of this one was asked for. Answers to writes are what the block was before. With a pacer, answers
+// Interface: requests of the user and answers to them, each with `valid` and `ready`; an answer to a write is what the block was
+// before. It asks the backend for slots: a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers
 // wait for the user here, so that whether they are taken does not show.
+//
+// Timing: PLB and table answer a cycle later, and both leaves together take 23 cycles of AES, with a pacer more. How many paths a request
+// takes shows, if no pacer hides it. The next request begins when the last path of this one was asked for.
+//
+// Keeps: PLB, table, and the request under way.
 module lethe_front_end
   import lethe_pkg::*;
 #(

@@ -1,5 +1,12 @@
 // The PLB: PosMap blocks on chip, each of which is nowhere else, with their leaves and counters. Direct-mapped by the lowest bits of the
-// block. What is read appears a cycle later. After a reset it clears its lines, a line a cycle, and is `ready_o` then.
+// block.
+//
+// Interface: a line is read by a block's number, and `valid_o` says that it holds a block, not that it is this one. Tag and data are
+// written apart.
+//
+// Timing: what is read appears a cycle later. After a reset it clears its lines, a line a cycle, and is `ready_o` then.
+//
+// Keeps: the lines, in block RAM.
 module lethe_look_aside #(
   parameter int unsigned Lines = 128,
   parameter int unsigned BlockBits = 20,
@@ -11,6 +18,7 @@ module lethe_look_aside #(
   input  logic                   clk_i,
   input  logic                   rst_ni,
   output logic                   ready_o,
+  // Reading.
   input  logic                   read_i,
   input  logic [BlockBits-1:0]   read_block_i,
   output logic                   valid_o,   // the line holds a block
@@ -18,6 +26,7 @@ module lethe_look_aside #(
   output logic [LeafBits-1:0]    leaf_o,
   output logic [CounterBits-1:0] counter_o,
   output logic [DataBits-1:0]    data_o,
+  // Writing.
   input  logic                   write_tag_i,
   input  logic                   write_data_i,
   input  logic [BlockBits-1:0]   write_block_i,

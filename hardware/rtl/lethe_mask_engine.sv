@@ -6,10 +6,15 @@
 //   write     masks of what a path takes back
 //   ahead     masks of the bodies of coming evictions (RAW ORAM)
 //
-// A request is the first pad and whether it is for a row or a beat; the pads of further chunks follow from it. A
-// cycle begins as many chunks as there are lanes; a request that has begun is not interrupted. Order and time of the
-// masks depend on the times of the requests alone. When the front end asks for leaves is a secret, if it is paced: one cycle in 16
+// Interface: a request is the first pad and whether it is for a row or a beat; the pads of further chunks follow from it. It
+// stays at its port until its last chunks have begun. Masks come out in the order of requests, each purpose for itself.
+//
+// Timing: a cycle begins as many chunks as there are lanes; a request that has begun is not interrupted. A mask is there 22
+// cycles after its last chunks have begun, of `ahead` 23. Order and time of the masks depend on the times of the requests
+// alone. When the front end asks for leaves is a secret, if it is paced: one cycle in 16
 // is theirs then, whether they are asked for or not.
+//
+// Keeps: the chunks under way, and masks that wait.
 module lethe_mask_engine
   import lethe_pkg::*;
 #(
@@ -20,14 +25,17 @@ module lethe_mask_engine
 ) (
   input  logic                        clk_i,
   input  logic                        rst_ni,
+  // The key.
   input  logic [10:0][127:0]          round_keys_i,
   input  logic                        keyed_i,
+  // Leaves: requests and chunks.
   input  logic                        leaf_valid_i,
   output logic                        leaf_ready_o,
   input  logic [127:0]                leaf_input_i,
   output logic                        leaf_valid_o,
   input  logic                        leaf_ready_i,
   output logic [127:0]                leaf_chunk_o,
+  // Requests.
   input  logic                        read_valid_i,
   output logic                        read_ready_o,
   input  logic                        read_row_i,
@@ -42,6 +50,7 @@ module lethe_mask_engine
   input  logic                        ahead_valid_i,
   output logic                        ahead_ready_o,
   input  pad_t                        ahead_pad_i,
+  // Masks.
   output logic                        read_valid_o,
   input  logic                        read_ready_i,
   output logic [MixedChunks*128-1:0]  read_mask_o,

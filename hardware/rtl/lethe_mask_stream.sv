@@ -1,8 +1,12 @@
 // The masks of one purpose, in the order in which they were asked for, ahead of their use.
 //
-// A request goes on to the engine only when there is room for its mask, so that the engine never waits. Chunks come back
-// in groups of as many as there are lanes, the first lowest, and are put together here. `first_i` says that a request
-// passes on in this cycle.
+// Interface: a request goes on to the engine only when `has_room_o` says that there is room for its mask, so that the engine never
+// waits. Chunks come back in groups of as many as there are lanes, the first lowest, and are put together here. `first_i`
+// says that a request passes on in this cycle.
+//
+// Timing: a mask can be taken a cycle after its last group, two cycles if it waits in block RAM.
+//
+// Keeps: `Depth` masks, the parts of the next, and how many were asked for and are not taken.
 module lethe_mask_stream #(
   parameter int unsigned Chunks = 4,   // the most chunks of a mask
   parameter int unsigned Lanes = 2,

@@ -1,9 +1,14 @@
 // An ORAM controller: the front end of Freecursive ORAM over a tree with Path ORAM or RAW ORAM.
 //
-// A request is a block, and for a write its new contents; each is answered with what the block was before. The memory is a slave of
+// Interface: a request is a block, and for a write its new contents; each is answered with what the block was before. The memory is a slave of
 // AXI4. After a reset it needs a key that was never used; with tags, then a second one, for these. `random` gives the paths of blocks
 // that were never mapped, `spare` those for no block and of Path ORAM's emergencies: words of 32 bits that nobody else knows. With
 // a pacer `spare` must have a word at any time. `tag_error_o` says that memory gave a block that is not what was written last.
+//
+// Timing: a request takes as many paths as the PLB lacks PosMap blocks, one for each straggler that moves, and one for the block.
+// With a pacer paths begin at times that say nothing of requests (see lethe_pacer).
+//
+// Keeps: which key comes next; all else is kept by its parts.
 module lethe_oram
   import lethe_pkg::*;
 #(
@@ -14,10 +19,13 @@ module lethe_oram
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
+  // Keys.
   input  logic                   key_valid_i,
   output logic                   key_ready_o,
   input  logic [127:0]           key_i,
+  // The first byte of the tree in memory, aligned to 4096 bytes.
   input  logic [AddressBits-1:0] base_i,
+  // Requests and answers.
   input  logic                   request_valid_i,
   output logic                   request_ready_o,
   input  logic                   request_write_i,
@@ -26,12 +34,14 @@ module lethe_oram
   output logic                   answer_valid_o,
   input  logic                   answer_ready_i,
   output logic [Data-1:0]        answer_o,
+  // Random words: for blocks that were never mapped, and for no block and emergencies.
   output logic                   random_ready_o,
   input  logic                   random_valid_i,
   input  logic [31:0]            random_i,
   output logic                   spare_ready_o,
   input  logic                   spare_valid_i,
   input  logic [31:0]            spare_i,
+  // Memory: AXI4, one ID, bursts that increment, whole beats.
   output logic                   ar_valid_o,
   input  logic                   ar_ready_i,
   output logic [AddressBits-1:0] ar_address_o,
@@ -51,6 +61,7 @@ module lethe_oram
   input  logic                   b_valid_i,
   output logic                   b_ready_o,
   input  logic [1:0]             b_response_i,
+  // State: a count, and errors that stop it.
   output logic [31:0]            emergencies_o,
   output logic                   key_reused_o,
   output logic                   memory_error_o,

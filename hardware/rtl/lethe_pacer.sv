@@ -1,11 +1,13 @@
 // The moments of paths: each slot is an access and a put, at most one in `slot_cycles`, for a block or for none.
 //
-// When a slot is due, whatever the front end asks for then is done; if it asks for nothing, a path that `random_i` draws is read for
+// Interface: when a slot is due, whatever the front end asks for then is done; if it asks for nothing, a path that `random_i` draws is read for
 // no block, and no block is put in. What comes later waits for the next slot. So the backend is asked for the same
-// at the same moments whatever the front end does, and how many paths a request takes does not show. A slot is due `slot_cycles` after
-// the one before was taken; when that is, follows from the paths. Without slots (0), requests pass as they come.
+// at the same moments whatever the front end does, and how many paths a request takes does not show.
 //
-// It keeps the choice for the slot under way, and the cycles to the next.
+// Timing: a slot is due `slot_cycles` after the one before was taken; when that is, follows from the paths. It begins in the first
+// cycle in which `random_i` has a word, whether it needs it or not. Without slots (0), requests pass as they come.
+//
+// Keeps: the choice for the slot under way, and the cycles to the next.
 module lethe_pacer
   import lethe_pkg::*;
 #(

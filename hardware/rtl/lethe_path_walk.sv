@@ -1,8 +1,10 @@
 // A walk down a path: the bucket of each level, and how often RAW ORAM has evicted to it.
 //
-// `start_i` goes to the root, or to the first level that is wanted, `next_i` a level down. Buckets are numbered level by level, the root is 0. The count
-// follows from G, because evictions come in reverse lexicographic order: g(i+1) = (g(i) + not l_i) >> 1 (Tiny ORAM,
-// section IV-D); down several levels that is (g + the ways to the left, the highest's as the lowest bit) shifted. It keeps the rest of the leaf, the bucket, the level and the count.
+// Interface: `start_i` goes to the root, or to the first level that is wanted, `next_i` a level down. Buckets are numbered level by
+// level, the root is 0. The count follows from G, because evictions come in reverse lexicographic order: g(i+1) = (g(i) + not l_i) >> 1
+// (Tiny ORAM, section IV-D); down several levels that is (g + the ways to the left, the highest's as the lowest bit) shifted.
+//
+// Timing: each level is there from the next cycle on. Keeps: the rest of the leaf, the bucket, the level and the count.
 module lethe_path_walk #(
   parameter int unsigned LeafLevel = 20,
   parameter int unsigned FirstLevel = 0,

@@ -2,12 +2,15 @@
 // counter, 64 bits each, of which the first bits are kept. Because the counter on chip says which block was written last, a tag
 // tells a block that was changed, exchanged or replayed.
 //
-// For each slot, in order, it makes three tags, a block of AES after the other: of what is written or put, while the path is under
+// Interface: for each slot, in order, it makes three tags, a block of AES after the other: of what is written or put, while the path is under
 // way; then of the block that was answered, under its old counter, and, for a block that stays as it is, under the new one. An answer
 // goes on when its tag fits; a block that was never mapped must be zeros. If not, `error_o` rises and nothing moves until a reset.
-// Every slot takes the same cycles, whatever it is for, which is why a path for no block has tags, too.
+// It takes its own key, after that of `lethe_backend`.
 //
-// It takes its own key, after that of `lethe_backend`. It keeps the key, the tags of one slot, and the slots that follow.
+// Timing: a block of AES takes twelve cycles, and the contents and their counter are five blocks for 64 bytes. Every slot takes the
+// same cycles, whatever it is for, which is why a path for no block has tags, too.
+//
+// Keeps: the key, the tags of one slot, and the slots that follow.
 module lethe_pmmac
   import lethe_pkg::*;
 #(
@@ -17,6 +20,7 @@ module lethe_pmmac
 ) (
   input  logic               clk_i,
   input  logic               rst_ni,
+  // The key, and the error that stops all.
   input  logic               key_valid_i,
   output logic               key_ready_o,
   input  logic [127:0]       key_i,

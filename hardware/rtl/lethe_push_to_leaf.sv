@@ -1,8 +1,13 @@
 // PushToLeaf of Tiny ORAM (FCCM 2015), Algorithm 1: finds each block that passes a place on the path that is filled.
 //
-// A block a cycle goes in, and comes out three cycles later: with a level and a place of its bucket, or stuck. There
+// Interface: `clear_i` begins a new path, when no block is under way. A block goes in at `valid_i`, and comes out with a level and
+// a place of its bucket, or stuck.
+//
+// Timing: a block a cycle goes in, and comes out three cycles later. There
 // are registers after lines 14 and 15. Between reading Occupied and updating it there is none, so that blocks follow one
-// another without a gap. `clear_i` begins a new path, when no block is under way; it keeps Occupied, of as many levels.
+// another without a gap.
+//
+// Keeps: Occupied, the number of places that are taken, of as many levels as there are.
 module lethe_push_to_leaf #(
   parameter int unsigned LeafLevel = 20,
   parameter int unsigned BlocksPerBucket = 4,
@@ -15,12 +20,15 @@ module lethe_push_to_leaf #(
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
+  // The path.
   input  logic                             clear_i,
   input  logic [LeafBits-1:0]              path_i,
+  // Blocks on their way in.
   input  logic                             valid_i,
   input  logic                             keep_i,  // the block is to stay in the stash, wherever it may go
   input  logic [LeafBits-1:0]              leaf_i,
   input  logic [DataBits-1:0]              data_i,
+  // Blocks with their places.
   output logic                             valid_o,
   output logic                             stuck_o,
   output logic [LevelBits-1:0]             level_o,

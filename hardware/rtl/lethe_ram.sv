@@ -1,5 +1,8 @@
-// A memory of one write port and one read port, for block RAM. What is read appears a cycle later, and stays until the
-// next reading. A word that is read and written in the same cycle is read as it was. Nothing is reset.
+// A memory of one write port and one read port, for block RAM. Nothing is reset.
+//
+// Interface: a word is written, and another is read, in the same cycle. A word that is read and written in one cycle is read as it was.
+//
+// Timing: what is read appears a cycle later, and stays until the next reading. Keeps: the words, and the word that was read.
 module lethe_ram #(
   parameter int unsigned Width = 8,
   parameter int unsigned Depth = 16,

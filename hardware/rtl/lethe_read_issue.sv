@@ -2,8 +2,13 @@
 //
 // It goes ahead of the two paths before, and waits only where memory might answer with what they have not written yet:
 // for the writing of buckets that both paths share, and for all of the path before those. Where RAW ORAM has only replaced
-// headers on the path before it does not wait: the header is on chip (see lethe_unload). All follows from the paths alone. It keeps
-// the two paths before, the walk down the path and the count of paths.
+// headers on the path before it does not wait: the header is on chip (see lethe_unload). All follows from the paths alone.
+//
+// Interface: a job passes in, and on at once to the stash, and if it has a path, to what arrives and to the masks. Bursts go out at `ar`.
+//
+// Timing: the first bucket is asked for in the cycle after the job has passed, and then a burst a cycle.
+//
+// Keeps: the two paths before, the walk down the path and the count of paths.
 module lethe_read_issue
   import lethe_pkg::*;
 #(
@@ -12,6 +17,7 @@ module lethe_read_issue
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
+  // Jobs.
   input  logic                             valid_i,
   output logic                             ready_o,
   input  job_t                             job_i,
@@ -24,6 +30,7 @@ module lethe_read_issue
   // What was written: paths, modulo 4, and levels in memory of the path after those.
   input  logic [1:0]                       written_paths_i,
   input  logic [$clog2(levels(Cfg)+1)-1:0] written_levels_i,
+  // Memory.
   output logic                             ar_valid_o,
   input  logic                             ar_ready_i,
   output logic [AddressBits-1:0]           ar_address_o,

@@ -1,8 +1,13 @@
 // The blocks that wait in the stash, the longest waiting first: each with its leaf and its slot.
 //
-// `scan_i` begins a scan, which takes as many cycles as there are places, however many blocks there are: a block a
-// cycle comes out, from the second cycle on, and is no longer on the list. Whatever is to stay, or is new, is appended,
-// at the end of the list that grows meanwhile at its beginning. It never gets ahead of the scan.
+// Interface: `scan_i` begins a scan: each block comes out, and is no longer on the list. Whatever is to stay, or is new, is appended,
+// at the end of the list that grows meanwhile at its beginning. It never gets ahead of the scan. `overflow_o` says that a block
+// found no room.
+//
+// Timing: a scan takes a cycle more than there are places, however many blocks there are: a block a cycle comes out, from the
+// second cycle on.
+//
+// Keeps: the list, in block RAM, and its length.
 module lethe_resident_list
   import lethe_pkg::*;
 #(
@@ -13,10 +18,12 @@ module lethe_resident_list
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
+  // A scan.
   input  logic                 scan_i,
   output logic                 scanning_o,
   output logic                 valid_o,
   output logic [ItemBits-1:0]  item_o,
+  // Blocks that wait.
   input  logic                 append_i,
   input  logic [ItemBits-1:0]  append_item_i,
   output logic [CountBits-1:0] count_o,

@@ -2,8 +2,15 @@
 //
 // RAW ORAM evicts after each A accesses, the next path in reverse lexicographic order. Beyond that, a path is evicted while
 // a further block might not fit the stash, before the next request: an emergency, which shows. Its probability is
-// bounded by the choice of C. Requests go ahead of the work before them as long as they fit in any case; else they wait until
-// the number of blocks is known. It keeps the counts that no path may see twice: IVs and evictions.
+// bounded by the choice of C.
+//
+// Interface: requests pass in, and jobs pass out, in order. `done_i` says that the stash has ended a job, and how many blocks
+// wait then.
+//
+// Timing: a request becomes a job in the cycle in which it passes. Requests go ahead of the work before them as long as they fit
+// in any case; else they wait until the number of blocks is known.
+//
+// Keeps: the counts that no path may see twice: IVs and evictions.
 module lethe_schedule
   import lethe_pkg::*;
 #(
@@ -13,6 +20,7 @@ module lethe_schedule
   input  logic                   clk_i,
   input  logic                   rst_ni,
   input  logic                   stop_i,
+  // Requests.
   input  logic                   valid_i,
   output logic                   ready_o,
   input  op_e                    op_i,
@@ -27,6 +35,7 @@ module lethe_schedule
   // The stash: work that it has ended, and the blocks that wait then.
   input  logic                   done_i,
   input  logic [WaitingBits-1:0] waiting_i,
+  // Jobs.
   output logic                   valid_o,
   input  logic                   ready_i,
   output job_t                   job_o,

@@ -1,7 +1,9 @@
-// The levels that two paths share: PushBack of Tiny ORAM (FCCM 2015), Algorithm 1, lines 13 to 15. Combinational.
+// The levels that two paths share: PushBack of Tiny ORAM (FCCM 2015), Algorithm 1, lines 13 to 15.
 //
-// The paper reads leaves from right to left: bit i says which way the path goes below level i. Here the highest bit of
+// Interface: the paper reads leaves from right to left: bit i says which way the path goes below level i. Here the highest bit of
 // a leaf belongs to the root, so the words are mirrored, which costs nothing. In the result bit i stands for level i.
+//
+// Timing: combinational. Keeps: nothing.
 module lethe_shared_levels #(
   parameter int unsigned LeafLevel = 20,
   localparam int unsigned LeafBits = LeafLevel > 0 ? LeafLevel : 1

@@ -1,11 +1,16 @@
 // The stash: takes each path in, serves the block of interest, and plans what goes back.
 //
 // For a path, as in Tiny ORAM, section III-B: a scan of all places of the list of blocks that wait, hidden behind the arrival
-// of the path; then the blocks of the path, those of the tree top first; then the block of interest, with its new leaf. What PushToLeaf finds a place
-// for goes back, and the rest waits, in this order. An access of RAW ORAM sends no block back. Answers come at a fixed time
-// after the path has arrived, wherever the block was found. It keeps blocks, list, free list, plan and the spare slot.
+// of the path; then the blocks of the path, those of the tree top first; then the block of interest, with its new leaf. What
+// PushToLeaf finds a place for goes back, and the rest waits, in this order. An access of RAW ORAM sends no block back.
 //
-// With tags, every path is answered, and every access and put waits for the tag that its block has from then on.
+// Interface: jobs pass in, headers and beats with their masks, and the user's data; answers, and jobs whose path may go back, pass
+// out. Whoever writes a path back reads plan and blocks here. With tags, every path is answered, and every access and put
+// waits for the tag that its block has from then on.
+//
+// Timing: answers come at a fixed time after the path has arrived, wherever the block was found.
+//
+// Keeps: blocks, list, free list, plan and the spare slot.
 module lethe_stash
   import lethe_pkg::*;
 #(
@@ -28,6 +33,7 @@ module lethe_stash
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
+  // Jobs, and those that have ended.
   input  logic                             valid_i,
   output logic                             ready_o,
   input  job_t                             job_i,

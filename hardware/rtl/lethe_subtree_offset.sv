@@ -2,8 +2,11 @@
 // together, in the order of a heap: a path takes as many buckets from a row of DRAM as a subtree has levels (Ren et al., ISCA 2013).
 //
 // A subtree has a power of two of bytes, so that it lies across no boundary of rows as large, and there is no multiplication.
-// Subtrees lie layer by layer. The first layer has the levels that are left over, so that the leaves' is full. `start_i` goes to
-// the first level that memory holds, `next_i` a level down. It keeps the number of the subtree, and the place in it.
+// Subtrees lie layer by layer. The first layer has the levels that are left over, so that the leaves' is full.
+//
+// Interface: `start_i` goes to the first level that memory holds, `next_i` a level down.
+//
+// Timing: the place is there from the next cycle on. Keeps: the number of the subtree, and the place in it.
 module lethe_subtree_offset #(
   parameter int unsigned BucketBytes = 384,
   parameter int unsigned OffsetBits = 40,

@@ -1,13 +1,15 @@
 // The top of the tree, on chip: for each bucket of the levels that memory does not hold, a row of its blocks, their leaves
 // and their slots of the stash. The blocks stay in their slots; only rows move.
 //
-// A path begins with `begin_i`. If it is filled anew, its blocks of the top come out when `go_i` says that the resident ones are
+// Interface: a path begins with `begin_i`. If it is filled anew, its blocks of the top come out when `go_i` says that the resident ones are
 // through, the root's first, a place a cycle; what PushToLeaf finds for the top is kept as `keep_i` says, a row a cycle, from
 // the plan. If it is only searched (an access of RAW ORAM), a row a cycle is looked at, and the block of interest leaves its row.
-// The number of cycles does not depend on what is in it.
 //
-// A row that was never written counts as empty: RAW ORAM knows it by the count of evictions, Path ORAM by the row above. It keeps
-// the rows, and of the path which buckets below each row will have been written.
+// Timing: the number of cycles does not depend on what is in it.
+//
+// A row that was never written counts as empty: RAW ORAM knows it by the count of evictions, Path ORAM by the row above.
+//
+// Keeps: the rows, and of the path which buckets below each row will have been written.
 module lethe_tree_top
   import lethe_pkg::*;
 #(

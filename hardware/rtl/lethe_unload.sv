@@ -6,9 +6,15 @@
 //
 // A bucket that was never written counts as empty, whatever memory answers: RAW ORAM knows it by the count of evictions,
 // Path ORAM by the bucket above. A row that `on_chip_i` names comes from the plan of the path before, because memory may
-// not have it yet. A bucket takes as many cycles as its body has beats, whatever is in it.
+// not have it yet. Tags stand behind the blocks of a bucket (see lethe_bucket_tags). That of the block of interest is taken as it is as well.
 //
-// Tags stand behind the blocks of a bucket (see lethe_bucket_tags). That of the block of interest is taken as it is as well.
+// Interface: a path begins with `start_i`, and moves while `go_i` is high; `done_o` says that all of it is in. Headers, beats and
+// masks pass with `valid` and `ready`. Rows go to the plan, beats to the stash, blocks to PushToLeaf.
+//
+// Timing: a bucket takes as many cycles as its body has beats, whatever is in it. Its header passes beside the last beat of the body before
+// it; of Path ORAM, whose masks come in one stream, in a cycle of its own.
+//
+// Keeps: the walk down the path, the row of the bucket that comes, and where the block of interest was found.
 module lethe_unload
   import lethe_pkg::*;
 #(
@@ -27,6 +33,7 @@ module lethe_unload
 ) (
   input  logic                        clk_i,
   input  logic                        rst_ni,
+  // The path.
   input  logic                        start_i,
   input  logic                        go_i,
   input  job_t                        job_i,

@@ -1,8 +1,12 @@
 // A path as it goes back: row by row of the plan, and for a path that is filled anew each bucket's body, encrypted.
 //
-// Addresses, beats and the answers of memory go their own ways. It says how many paths memory has taken (modulo 4), and how
-// many levels of the next. A place without a block goes back as zeros, encrypted like the others; its cycle is the same. Tags
-// are gathered as their blocks pass, and follow them.
+// Interface: a job passes in with its bank of the plan. Addresses, beats and the answers of memory go their own ways. It says how many
+// paths memory has taken (modulo 4), and how many levels of the next. Tags are gathered as their blocks pass, and follow them.
+//
+// Timing: the first address goes out in the cycle after the job has passed, the first beat two cycles after it, if its mask is there;
+// then a beat a cycle. A place without a block goes back as zeros, encrypted like the others; its cycle is the same.
+//
+// Keeps: the walk down the path, the beat that waits for memory, the bursts under way, and the tags of a bucket.
 module lethe_write_back
   import lethe_pkg::*;
 #(
@@ -22,6 +26,7 @@ module lethe_write_back
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
+  // Jobs.
   input  logic                             valid_i,
   output logic                             ready_o,
   input  job_t                             job_i,

@@ -1,5 +1,11 @@
 // The requests for the masks of what a path will take back, made as soon as the path is known: those of each bucket,
-// the root's first. It keeps the walk down the path.
+// the root's first.
+//
+// Interface: a job passes in; its requests pass out.
+//
+// Timing: the first request is there in the cycle after the job has passed, and then a request a cycle as they are taken.
+//
+// Keeps: the walk down the path, and its IV.
 module lethe_write_masks
   import lethe_pkg::*;
 #(

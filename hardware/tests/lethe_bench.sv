@@ -21,7 +21,8 @@ module lethe_bench
   parameter int unsigned Trusted = 1024,
   parameter int unsigned LookAside = 128,
   parameter int unsigned TagBits = 0,
-  parameter int unsigned SlotCycles = 0
+  parameter int unsigned SlotCycles = 0,
+  parameter bit          Watch = 1'b0
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -74,6 +75,8 @@ module lethe_bench
   // Of the pacer: a slot begins, and whether it is for no block. No port of the controller says so.
   output logic         slot_o,
   output logic         slot_dummy_o,
+  // The inside of a backend alone, for pictures, with `Watch`.
+  output logic [31:0]  watch_o,
   output logic         overflow_o
 );
 
@@ -100,6 +103,25 @@ module lethe_bench
     slot_cycles: SlotCycles
   };
 
+  // The fields of `crates/lethe-hardware/src/watch.rs`, the first lowest.
+  typedef struct packed {
+    logic [7:0] unused;
+    logic [4:0] out_level;
+    logic       stuck;
+    logic       out;
+    logic       push;
+    logic       scanning;
+    logic [2:0] stream;
+    logic       chunks;
+    logic       interest;
+    logic       body;
+    logic       header;
+    logic [3:0] state;
+    logic [3:0] level;
+  } watch_t;
+  watch_t watch;
+  assign watch_o = watch;
+
   logic [BusBits-1:0] answer, w_data;
   assign answer_o = 512'(answer);
   assign w_data_o = 512'(w_data);
@@ -123,6 +145,7 @@ module lethe_bench
       .b_valid_i, .b_ready_o, .b_response_i,
       .emergencies_o, .key_reused_o, .memory_error_o, .tag_error_o, .overflow_o
     );
+    assign watch = '0;
     assign slot_o = u_oram.slot_taken;
     assign slot_dummy_o = u_oram.slot_dummy;
   end else begin : gen_backend
@@ -153,6 +176,25 @@ module lethe_bench
       else if (u_backend.u_masks.valid && u_backend.u_masks.last) begin
         aes_chunks_o <= aes_chunks_o + 32'(u_backend.u_masks.row ? row_chunks(Cfg) : beat_chunks(Cfg));
       end
+    end
+    if (Watch) begin : gen_watch
+      always_comb begin
+        watch = '0;
+        watch.level = 4'(u_backend.u_stash.u_unload.level_o);
+        watch.state = u_backend.u_stash.state_q;
+        watch.header = u_backend.u_stash.u_unload.take_header;
+        watch.body = u_backend.u_stash.u_unload.beat_passes;
+        watch.interest = u_backend.u_stash.store && u_backend.u_stash.to_spare;
+        watch.chunks = u_backend.u_masks.valid;
+        watch.stream = u_backend.u_masks.stream;
+        watch.scanning = u_backend.u_stash.scanning;
+        watch.push = u_backend.u_stash.pushing;
+        watch.out = u_backend.u_stash.out_valid;
+        watch.stuck = u_backend.u_stash.out_stuck;
+        watch.out_level = 5'(u_backend.u_stash.out_level);
+      end
+    end else begin : gen_no_watch
+      assign watch = '0;
     end
   end
 

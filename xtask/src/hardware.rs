@@ -1,5 +1,7 @@
 //! The controller in `hardware/`: its lints, its simulation beside the core, its proofs, its area.
 
+mod cells;
+
 use crate::setup;
 use crate::steps::target_folder;
 use crate::tool::{cargo, command, output, run};
@@ -17,7 +19,7 @@ const PACKAGES: [&str; 2] = ["rtl/lethe_aes_pkg.sv", "rtl/lethe_pkg.sv"];
 /// Configurations that are linted: each way that the RTL can be put together.
 const LINTED: [&[&str]; 12] = [
     &["-GRaw=1"],
-    &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4"],
+    &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4", "-GWatch=1"],
     &["-GRaw=1", "-GBusBits=128", "-GAesLanes=1"],
     &["-GRaw=0", "-GBusBits=256", "-GBlockBytes=4096", "-GLeafLevel=10", "-GBlocks=5000"],
     &["-GRaw=1", "-GLeafLevel=0", "-GBlocks=3", "-GEvictionRate=1"],
@@ -38,12 +40,18 @@ const LINTED: [&[&str]; 12] = [
     &["-GRaw=0", "-GFrontEnd=1", "-GTagBits=128", "-GBlocksPerBucket=4", "-GAesLanes=4"],
 ];
 
+/// Writes the pages of the cells anew.
+pub fn write_cells() -> Result<()> {
+    cells::write()
+}
+
 /// Runs lints, simulations and proofs.
 pub fn test() -> Result<()> {
+    cells::check()?;
     let verilator = verilator()?;
     lint(&verilator)?;
     run(command(python()).arg("hardware/formal/prove.py").stdout(std::process::Stdio::null()))?;
-    cells(&verilator)?;
+    bench_cells(&verilator)?;
     run(cargo()
         .args(["test", "--package", "lethe-hardware", "--test", "all", "--", "--ignored"])
         .env("LETHE_VERILATOR", &verilator.root))
@@ -56,6 +64,13 @@ pub fn report() -> Result<()> {
         .args(["run", "--package", "lethe-hardware", "--bin", "hardware-cycles"])
         .env("LETHE_VERILATOR", &verilator.root))?;
     run(command(python()).arg("hardware/synthesis/area.py"))
+}
+
+/// Draws the waveforms of the book.
+pub fn waves() -> Result<()> {
+    run(cargo()
+        .args(["run", "--package", "lethe-hardware", "--bin", "hardware-waves", "--", "docs/pictures"])
+        .env("LETHE_VERILATOR", verilator()?.root))
 }
 
 /// Verilator, as a Python package brings it.
@@ -108,7 +123,7 @@ fn lint(verilator: &Verilator) -> Result<()> {
 }
 
 /// Runs the benches that are programs of their own: each checks a cell, and ends with 0 if all is well.
-fn cells(verilator: &Verilator) -> Result<()> {
+fn bench_cells(verilator: &Verilator) -> Result<()> {
     let made = std::path::absolute(target_folder()?.join("hardware"))?;
     let mut found = 0;
     for bench in benches()? {

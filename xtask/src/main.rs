@@ -57,8 +57,12 @@ enum Chore {
 
 #[derive(Subcommand)]
 enum HardwareChore {
-    /// Lints, simulates beside the core
+    /// Lints, simulates beside the core, and checks that the pages of the cells are current
     Test,
+    /// Writes the page of each cell anew into hardware/cells, of its source
+    Cells,
+    /// Draws the waveforms in docs/pictures anew, and prints their cycles
+    Waves,
     /// Prints cycles and area of the configurations beside the paper's
     Report,
 }
@@ -153,6 +157,8 @@ fn main() -> Result<()> {
         Chore::Pictures => web::draw(&web::assemble(&steps::target_folder()?.join("no-std"))?),
         Chore::Traces(args) => traces::record(&args),
         Chore::Hardware { chore: HardwareChore::Test } => hardware::test(),
+        Chore::Hardware { chore: HardwareChore::Cells } => hardware::write_cells(),
+        Chore::Hardware { chore: HardwareChore::Waves } => hardware::waves(),
         Chore::Hardware { chore: HardwareChore::Report } => hardware::report(),
         Chore::Advisories => {
             missing::provide(&[Step::Deny], Consent::Asked)?;

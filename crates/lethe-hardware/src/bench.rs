@@ -5,6 +5,7 @@ use crate::dram::Dram;
 use crate::memory::{Burst, Faults, Memory, Pace, Traffic};
 use crate::rtl::{Inputs, Outputs, Rtl, RtlError};
 use crate::session::{Operation, Session};
+use crate::watch::Moment;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -69,6 +70,8 @@ pub struct Bench {
     inputs: Inputs,
     cycle: u64,
     answered: Vec<Vec<u8>>,
+    /// Cycles as they were recorded, if they are.
+    moments: Option<Vec<Moment>>,
 }
 
 /// Cycles without any movement after which a controller counts as stuck.
@@ -95,8 +98,15 @@ impl Bench {
     ) -> Result<Self, RtlError> {
         let memory = Memory::new(configuration.beat_bytes(), pace, faults, seed);
         let rtl = Rtl::load(library)?;
-        let mut bench =
-            Bench { configuration, rtl, memory, inputs: Inputs::default(), cycle: 0, answered: Vec::new() };
+        let mut bench = Bench {
+            configuration,
+            rtl,
+            memory,
+            inputs: Inputs::default(),
+            cycle: 0,
+            answered: Vec::new(),
+            moments: None,
+        };
         for _ in 0..4 {
             bench.rtl.step(&bench.inputs);
         }
@@ -123,6 +133,11 @@ impl Bench {
     /// The answers of the last run, which may have ended with an error.
     pub fn answered(&self) -> &[Vec<u8>] {
         &self.answered
+    }
+
+    /// Records every cycle from now on, and gives back those that were recorded so far.
+    pub fn record(&mut self) -> Vec<Moment> {
+        self.moments.replace(Vec::new()).unwrap_or_default()
     }
 
     /// Its memory.
@@ -165,6 +180,9 @@ impl Bench {
             user.offer(self.cycle, &mut self.inputs);
             self.memory.offer(self.cycle, &mut self.inputs);
             let outputs = self.rtl.step(&self.inputs);
+            if let Some(moments) = &mut self.moments {
+                moments.push(Moment { inputs: self.inputs.clone(), outputs: outputs.clone() });
+            }
             emergencies = outputs.emergencies;
             let before = (self.memory.traffic().write_beats.len(), self.memory.traffic().read_beats.len());
             for (error, what) in [
@@ -195,7 +213,7 @@ impl Bench {
         let User { requests, answers, answered, slots, aes_chunks, .. } = user;
         self.answered.clone_from(&answered);
         let traffic = self.memory.traffic().clone();
-        let last = traffic.write_beats.last().copied().unwrap_or(self.cycle);
+        let last = traffic.write_beats.last().copied().unwrap_or(self.cycle).max(start);
         let cycles = last - start;
         Ok(Run { cycles, requests, answers, answered, traffic, slots, aes_chunks, emergencies })
     }

@@ -20,6 +20,7 @@ mod rtl;
 mod session;
 mod shipped;
 mod stash_bound;
+mod watch;
 
 pub use bench::{Bench, BenchError, Run};
 pub use configuration::{Configuration, FrontEnd, Scheme};
@@ -35,3 +36,4 @@ pub use recursion::Recursion;
 pub use rtl::{Inputs, Outputs, Rtl, RtlError};
 pub use session::{Operation, Request, Session};
 pub use stash_bound::StashBound;
+pub use watch::{Moment, Watch, states};

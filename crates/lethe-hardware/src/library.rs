@@ -51,6 +51,8 @@ pub struct Workshop {
     made: PathBuf,
     /// Level of the C++ compiler: 0 builds soonest, 2 runs fastest. 1 is good for a few thousand requests.
     pub optimisation: u32,
+    /// Libraries show the inside of a backend ([`Watch`](crate::Watch)), which makes them slower.
+    pub watches: bool,
 }
 
 impl Workshop {
@@ -67,6 +69,7 @@ impl Workshop {
             hardware: root.join("hardware"),
             made: target.join("hardware"),
             optimisation: 1,
+            watches: false,
         })
     }
 
@@ -81,7 +84,7 @@ impl Workshop {
     ) -> Result<PathBuf, LibraryError> {
         let sources = self.sources(mutant)?;
         let mut hasher = DefaultHasher::new();
-        (&sources, configuration.generics(), self.optimisation).hash(&mut hasher);
+        (&sources, configuration.generics(), self.optimisation, self.watches).hash(&mut hasher);
         let name = format!("bench-{:016x}", hasher.finish());
         let library = self.made.join(&name).with_extension("so");
         if library.exists() {
@@ -127,6 +130,7 @@ impl Workshop {
         verilator.env("VERILATOR_ROOT", &self.verilator).current_dir(folder);
         verilator.args(["-Wno-fatal", "-Werror-USERERROR", "--top-module", "lethe_bench"]);
         verilator.args(configuration.generics().iter().map(|(name, value)| format!("-G{name}={value}")));
+        verilator.arg(format!("-GWatch={}", u32::from(self.watches)));
         verilator.args(sources.iter().map(|(name, _)| name).filter(|name| name.ends_with(".sv")));
         verilator
     }

@@ -165,8 +165,25 @@ impl Mutant {
         Mutant {
             fault: "a dummy that takes a cycle less",
             file: "lethe_stash.sv",
-            from: "state_d = last_beat ? Push : Read;",
+            from: "state_d = !last_beat ? Read : HasTags ? NewTag : Push;",
             to: "state_d = !last_beat ? Read : has_block ? Push : Settle;",
         },
     ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn each_mutant_changes_a_text_that_is_there() {
+        let rtl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hardware/rtl");
+        let of_pacer = [&Mutant::TELLING_PACER[..], &[Mutant::TRUSTING]].concat();
+        for mutant in [&Mutant::WRONG[..], &Mutant::FRONT_END, &Mutant::TELLING, &of_pacer].concat() {
+            let text = std::fs::read_to_string(rtl.join(mutant.file)).unwrap();
+            assert!(text.contains(mutant.from), "{}: {}", mutant.file, mutant.fault);
+            assert_ne!(mutant.from, mutant.to);
+        }
+    }
 }

@@ -66,6 +66,7 @@ pub struct Outputs {
     pub overflow: u32,
     pub slot: u32,
     pub slot_dummy: u32,
+    pub watch: u32,
     pub ar_address: [u32; 2],
     pub aw_address: [u32; 2],
     pub answer: [u32; 16],

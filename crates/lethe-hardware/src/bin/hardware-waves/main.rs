@@ -1,0 +1,100 @@
+//! Draws an access and an eviction of RAW ORAM as waveforms, of a real simulation, and prints the cycles of all that happens in
+//! them. With a folder as its argument it writes the pictures there.
+//!
+//! `cargo xtask hardware waves` runs it.
+
+#![allow(clippy::print_stdout, reason = "it is what it is for")]
+
+mod front_end;
+mod lanes;
+mod svg;
+
+use lanes::Names;
+use lethe_core::words::BlockId;
+use lethe_hardware::{Bench, Configuration, Faults, Golden, Moment, Operation, Pace, Run, Scheme, Workshop};
+use lethe_hardware::{Session, Watch};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use std::error::Error;
+use std::path::PathBuf;
+
+/// Accesses after which the tree is warm: a multiple of A, so that no eviction is due soon.
+const WARM: usize = 200;
+
+/// Five levels, so that a picture holds a path; all else is the paper's.
+const CONFIGURATION: Configuration =
+    Configuration { leaf_level: 4, blocks: 20, stash_blocks: 20, ..Configuration::paper(Scheme::Raw) };
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args_os().nth(1).map(PathBuf::from);
+    let mut workshop = Workshop::new()?;
+    workshop.watches = true;
+    let names = Names::read()?;
+    let waves = Waves::new(&workshop)?;
+    let last = CONFIGURATION.eviction_rate as usize;
+    for (name, title, nth, pixels) in [
+        ("hardware-access", "An access of RAW ORAM", 1, 7.0),
+        ("hardware-eviction", "The last access before an eviction, and the eviction", last, 5.0),
+    ] {
+        let moments = waves.after(nth)?;
+        let lanes = lanes::of(&moments, &CONFIGURATION, &names);
+        println!("{title}: cycles from its request on");
+        lanes.iter().for_each(|lane| println!("{lane}"));
+        if let Some(folder) = &folder {
+            let title = format!(
+                "{title}: L = 4, Z = A = 5, blocks of 64 bytes, two lanes of AES, 30 cycles to the first beat"
+            );
+            let path = folder.join(name).with_extension("svg");
+            std::fs::write(&path, svg::draw(&title, &lanes, pixels))?;
+            println!("{}", path.display());
+        }
+    }
+    front_end::print(&workshop)
+}
+
+/// A warm tree, and accesses that come to it one after the other, each when all is quiet.
+struct Waves<'a> {
+    workshop: &'a Workshop,
+    session: Session,
+}
+
+impl<'a> Waves<'a> {
+    fn new(workshop: &'a Workshop) -> Result<Self, Box<dyn Error>> {
+        let mut golden = Golden::new(CONFIGURATION, KEY, 1);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..WARM + CONFIGURATION.eviction_rate as usize {
+            golden.run(Operation::Read(BlockId(u64::from(random.next_u32() % CONFIGURATION.blocks))));
+        }
+        Ok(Waves { workshop, session: golden.session() })
+    }
+
+    /// The cycles of the nth access to the warm tree, and of all that it brings about.
+    fn after(&self, nth: usize) -> Result<Vec<Moment>, Box<dyn Error>> {
+        let library = self.workshop.library(&CONFIGURATION, None)?;
+        let mut bench = Bench::new(&library, CONFIGURATION, Pace::IDEAL, Faults::default(), 1)?;
+        bench.load_key(KEY);
+        let part = |from: usize, to: usize| Session {
+            requests: self.session.requests[from..to].to_vec(),
+            ..Session::default()
+        };
+        let before = bench.drive(&part(0, WARM + nth - 1))?;
+        bench.record();
+        let run = bench.drive(&part(WARM + nth - 1, WARM + nth))?;
+        let moments = bench.record();
+        let rest = bench.drive(&part(WARM + nth, self.session.requests.len()))?;
+        // What is drawn is what the core does, too.
+        let answered = [before.answered, run.answered, rest.answered].concat();
+        bench.check(&self.session, &Run { answered, ..rest })?;
+        let still = moments.iter().rposition(|moment| !is_quiet(moment)).unwrap_or_default();
+        Ok(moments[..(still + 2).min(moments.len())].to_vec())
+    }
+}
+
+/// The key of all pictures.
+const KEY: &[u8; 16] = b"a key of reports";
+
+/// True if nothing moves: neither on the bus nor inside.
+fn is_quiet(moment: &Moment) -> bool {
+    let watch = Watch::of(moment);
+    watch.stream.is_none() && watch.state == 1 && moment.inputs.b_valid == 0 && moment.outputs.w_valid == 0
+}
