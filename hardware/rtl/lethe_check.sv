@@ -59,6 +59,9 @@ module lethe_check
     SubtreeLevelsOver: begin : gen_subtree_levels_over
       $error("subtree_levels is over the levels that memory holds, or over 16. Choose those whose buckets fill a row of DRAM.");
     end
+    ScanLanesOther: begin : gen_scan_lanes_other
+      $error("scan_lanes is not 1 or 2: PushToLeaf takes a block a cycle, or two. Choose 2 where the scan is what takes longest.");
+    end
     BlocksNone: begin : gen_blocks_none
       $error("blocks is 0. Choose at least 1.");
     end

@@ -23,6 +23,7 @@ package lethe_pkg;
     int unsigned top_levels;         // levels on chip, from the root's: memory holds the others only
     logic [31:0][7:0] level_blocks;  // blocks of a bucket of each level; 0 stands for Z, which is the most
     int unsigned subtree_levels;     // levels whose buckets lie together in memory; 0 or 1 for the order of a heap
+    int unsigned scan_lanes;         // blocks of the stash and of the tree top that a cycle scans: 1 or 2
     // Of the front end; a backend alone has 0 here.
     int unsigned capacity;           // blocks of the user; `blocks` is `space_blocks` then
     int unsigned labels;             // X', counters in a PosMap block: a power of two
@@ -285,6 +286,7 @@ package lethe_pkg;
     LevelBlocksOver,
     LevelBlocksRaw,
     SubtreeLevelsOver,
+    ScanLanesOther,
     BlocksNone,
     BlocksOver,
     BlockBytesNoBeat,
@@ -315,6 +317,7 @@ package lethe_pkg;
     end
     if (c.scheme == RawOram && c.level_blocks != '0) return LevelBlocksRaw;
     if (c.subtree_levels > c.leaf_level + 1 - c.top_levels || c.subtree_levels > 16) return SubtreeLevelsOver;
+    if (c.scan_lanes != 1 && c.scan_lanes != 2) return ScanLanesOther;
     if (c.bus_bits != 128 && c.bus_bits != 256 && c.bus_bits != 512) return BusBitsOther;
     if (!is_power_of_two(c.block_bytes)) return BlockBytesPower;
     if (c.block_bytes > 4096) return BlockBytesOver;
@@ -346,7 +349,7 @@ package lethe_pkg;
   // The choices of the paper. They stand in for what is refused, so that its sentence is all that a tool says.
   localparam config_t Paper = '{
     scheme: RawOram, leaf_level: 20, blocks_per_bucket: 5, eviction_rate: 5, stash_blocks: 64, blocks: 1048576,
-    block_bytes: 64, bus_bits: 512, aes_lanes: 2, mask_beats: 256, top_levels: 0, level_blocks: '0, subtree_levels: 0,
+    block_bytes: 64, bus_bits: 512, aes_lanes: 2, mask_beats: 256, top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
     capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128, tag_bits: 0, slot_cycles: 0
   };
 

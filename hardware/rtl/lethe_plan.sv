@@ -18,9 +18,9 @@ module lethe_plan
   // Rows and places.
   input  logic [Z-1:0]                write_i,  // places
   input  logic                        write_bank_i,
-  input  logic [LevelBits-1:0]        write_level_i,
+  input  logic [Z-1:0][LevelBits-1:0] write_level_i,
   input  logic [Z-1:0][EntryBits-1:0] write_entries_i,
-  input  logic [SlotBits-1:0]         write_slot_i,
+  input  logic [Z-1:0][SlotBits-1:0]  write_slot_i,
   input  logic                        write_below_i,
   input  logic                        below_bank_i,
   input  logic [LevelBits-1:0]        below_level_i,
@@ -45,8 +45,8 @@ module lethe_plan
     logic [SlotBits-1:0] slot_rows [2*Rows];
     always_ff @(posedge clk_i) begin
       if (write_i[place]) begin
-        entries[{write_bank_i, write_level_i}] <= write_entries_i[place];
-        slot_rows[{write_bank_i, write_level_i}] <= write_slot_i;
+        entries[{write_bank_i, write_level_i[place]}] <= write_entries_i[place];
+        slot_rows[{write_bank_i, write_level_i[place]}] <= write_slot_i[place];
       end
     end
     assign header_entries_o[place] = entries[{header_bank_i, header_level_i}];

@@ -136,20 +136,37 @@ module lethe_stash
   logic [SlotBits-1:0] held_slot_q, spare_q, free_slot;
   logic free_valid, free_take, slot_take;
 
-  lethe_resident_list #(.Cfg(Cfg)) u_list (
-    .clk_i, .rst_ni,
-    .scan_i(begin_path), .scanning_o(scanning), .valid_o(listed), .item_o(listed_item),
-    .append_i(out_valid && out_stuck), .append_item_i(out_item), .count_o(waiting_o), .overflow_o
-  );
+  // Where two are scanned a cycle, each goes with a twin.
+  logic twin_listed, twin_listed_hit, twin_out_valid, twin_out_stuck;
+  item_t twin_listed_item, twin_out_item;
+  if (Cfg.scan_lanes == 2) begin : gen_pairs
+    lethe_resident_pairs #(.Cfg(Cfg)) u_list (
+      .clk_i, .rst_ni,
+      .scan_i(begin_path), .scanning_o(scanning),
+      .valid_o({twin_listed, listed}), .item_o({twin_listed_item, listed_item}),
+      .append_i({twin_out_valid && twin_out_stuck, out_valid && out_stuck}),
+      .append_item_i({twin_out_item, out_item}), .count_o(waiting_o), .overflow_o
+    );
+  end else begin : gen_list
+    lethe_resident_list #(.Cfg(Cfg)) u_list (
+      .clk_i, .rst_ni,
+      .scan_i(begin_path), .scanning_o(scanning), .valid_o(listed), .item_o(listed_item),
+      .append_i(out_valid && out_stuck), .append_item_i(out_item), .count_o(waiting_o), .overflow_o
+    );
+    assign {twin_listed, twin_listed_item} = '0;
+  end
+  assign twin_listed_hit = twin_listed && is_access && has_block && !held_q && !listed_hit
+      && twin_listed_item.block == job_q.block[BlockBits-1:0];
   // Memory that lies may bring a block twice: the first that is met is the one of interest, so that no slot is lost.
   assign listed_hit = listed && is_access && has_block && !held_q && listed_item.block == job_q.block[BlockBits-1:0];
 
   // The tree top, and the block of interest in it.
   logic top_busy, top_valid, top_hit, top_written, top_keeping, top_bank, top_keep, wanted;
-  item_t top_item;
+  logic twin_top_valid, twin_top_hit;
+  item_t top_item, twin_top_item;
   logic [LevelBits-1:0] top_level;
   logic [Z-1:0][SlotBits-1:0] planned_slots;
-  assign wanted = is_access && has_block && !held_q && !listed_hit;
+  assign wanted = is_access && has_block && !held_q && !listed_hit && !twin_listed_hit;
   assign top_keep = state_q == GoBack && back_ready_i;
 
   // The path.
@@ -196,7 +213,8 @@ module lethe_stash
       .clk_i, .rst_ni,
       .begin_i(begin_path), .job_i(job_q), .search_i(is_raw_access), .wanted_i(wanted),
       .go_i(state_q == Scan && !scanning),
-      .busy_o(top_busy), .valid_o(top_valid), .hit_o(top_hit), .item_o(top_item), .written_o(top_written),
+      .busy_o(top_busy), .valid_o(top_valid), .hit_o(top_hit), .item_o(top_item),
+      .twin_valid_o(twin_top_valid), .twin_hit_o(twin_top_hit), .twin_item_o(twin_top_item), .written_o(top_written),
       .keep_i(top_keep), .bank_i(bank_q), .occupied_i(back_occupied_o),
       .keeping_o(top_keeping), .bank_o(top_bank), .level_o(top_level),
       .entries_i(on_chip_entries), .slots_i(planned_slots)
@@ -205,7 +223,7 @@ module lethe_stash
     logic unused_top;
     assign unused_top = ^{top_keep, wanted, planned_slots};
     assign {top_busy, top_valid, top_hit, top_keeping, top_bank} = '0;
-    assign {top_item, top_level} = '0;
+    assign {top_item, top_level, twin_top_valid, twin_top_hit, twin_top_item} = '0;
     // The root is written once a path was.
     assign top_written = job_q.iv != '0;
   end
@@ -214,7 +232,9 @@ module lethe_stash
   logic pushing, takes_held, served, keep;
   item_t push_item;
   logic [LevelBits-1:0] out_level;
-  logic [CountBits-1:0] out_place;
+  logic [CountBits-1:0] out_place, twin_out_place;
+  logic [LevelBits-1:0] twin_out_level;
+  item_t twin_item;
   logic [SlotBits-1:0] served_slot;
 
   assign served_slot = held_q ? held_slot_q : spare_q;
@@ -226,6 +246,8 @@ module lethe_stash
   assign push_item = served ? held_item
       : listed ? listed_item : top_valid ? top_item : '{block: push_block, leaf: push_leaf, slot: free_slot};
 
+  assign twin_item = twin_listed ? twin_listed_item : twin_top_item;
+
   lethe_push_to_leaf #(
     .LeafLevel(Cfg.leaf_level), .BlocksPerBucket(Z), .LevelBlocks(Cfg.level_blocks), .DataBits($bits(item_t))
   ) u_push_to_leaf (
@@ -233,20 +255,52 @@ module lethe_stash
     .clear_i(begin_path), .path_i(job_q.path[LeafBits-1:0]),
     .valid_i(pushing), .keep_i(keep), .leaf_i(push_item.leaf), .data_i(push_item),
     .valid_o(out_valid), .stuck_o(out_stuck), .level_o(out_level), .place_o(out_place), .data_o(out_item),
+    .twin_valid_i((twin_listed && !twin_listed_hit) || (twin_top_valid && !twin_top_hit)),
+    .twin_leaf_i(twin_item.leaf), .twin_data_i(twin_item),
+    .twin_valid_o(twin_out_valid), .twin_stuck_o(twin_out_stuck), .twin_level_o(twin_out_level),
+    .twin_place_o(twin_out_place), .twin_data_o(twin_out_item),
     .occupied_o(back_occupied_o)
   );
 
-  logic [Z-1:0] plan_write;
+  typedef struct packed {
+    logic [LevelBits-1:0] level;
+    item_t                item;
+  } planned_t;
+
+  // Twins go into the plan behind the blocks that they came with.
+  logic [Z-1:0] plan_direct, plan_write, late;
+  planned_t [Z-1:0] late_item;
+  logic [Z-1:0][LevelBits-1:0] plan_levels;
+  logic [Z-1:0][EntryBits-1:0] plan_entries;
+  logic [Z-1:0][SlotBits-1:0] plan_slots;
   always_comb begin
     for (int unsigned place = 0; place < Z; place++) begin
-      plan_write[place] = row || (out_valid && !out_stuck && out_place == CountBits'(place));
+      plan_direct[place] = row || (out_valid && !out_stuck && out_place == CountBits'(place));
+      plan_levels[place] = late[place] ? late_item[place].level : row ? unload_level : out_level;
+      plan_entries[place] = late[place] ? {1'b1, late_item[place].item.block, late_item[place].item.leaf}
+          : row ? row_entries[place] : {1'b1, out_item.block, out_item.leaf};
+      plan_slots[place] = late[place] ? late_item[place].item.slot : out_item.slot;
     end
+  end
+  assign plan_write = plan_direct | late;
+  if (Cfg.scan_lanes == 2) begin : gen_late
+    lethe_plan_queue #(
+      .Places(Z), .Levels(Levels), .CountBits(CountBits), .DataBits($bits(planned_t))
+    ) u_late (
+      .clk_i, .rst_ni,
+      .valid_i(twin_out_valid && !twin_out_stuck), .place_i(twin_out_place),
+      .data_i({twin_out_level, twin_out_item}),
+      .busy_i(plan_direct), .valid_o(late), .data_o(late_item)
+    );
+  end else begin : gen_never_late
+    logic unused_twin;
+    assign unused_twin = ^{twin_out_valid, twin_out_stuck, twin_out_level, twin_out_place, twin_out_item};
+    assign {late, late_item} = '0;
   end
   lethe_plan #(.Cfg(Cfg)) u_plan (
     .clk_i,
-    .write_i(plan_write), .write_bank_i(bank_q), .write_level_i(row ? unload_level : out_level),
-    .write_entries_i(row ? row_entries : {Z{1'b1, out_item.block, out_item.leaf}}),
-    .write_slot_i(out_item.slot),
+    .write_i(plan_write), .write_bank_i(bank_q), .write_level_i(plan_levels),
+    .write_entries_i(plan_entries), .write_slot_i(plan_slots),
     .write_below_i(below), .below_bank_i(bank_q), .below_level_i(unload_level), .below_i(below_written),
     // The tree top keeps what is planned for it while no row of the path before is asked for: that one was filled anew.
     .header_bank_i(top_keeping ? top_bank : !bank_q), .header_level_i(top_keeping ? top_level : unload_level),
@@ -349,9 +403,14 @@ module lethe_stash
   assign back_job_o = job_q;
   assign back_bank_o = bank_q;
 
-  // PushToLeaf gets as long for its last blocks whether there are any or not.
-  logic [1:0] settling_q;
-  always_ff @(posedge clk_i) settling_q <= state_q == Settle ? settling_q - 1'b1 : 2'd3;
+  // PushToLeaf gets as long for its last blocks whether there are any or not. A late twin is in the plan as many cycles after
+  // the scan as there are levels, and the path's own blocks take their time, too.
+  localparam int unsigned Late = Cfg.scan_lanes == 2 ? Levels + 4 : 0;
+  localparam int unsigned PathCycles = path_places(Cfg) * Beats;
+  localparam int unsigned Settling = Late > PathCycles + 3 ? Late - PathCycles : 3;
+  localparam int unsigned SettlingBits = $clog2(Settling + 1);
+  logic [SettlingBits-1:0] settling_q;
+  always_ff @(posedge clk_i) settling_q <= state_q == Settle ? settling_q - 1'b1 : SettlingBits'(Settling);
 
   always_comb begin
     state_d = state_q;
@@ -392,7 +451,7 @@ module lethe_stash
       if (begin_job) joined_q <= 1'b0;
       else if (join_job) joined_q <= 1'b1;
       if (begin_job || join_job) held_q <= 1'b0;
-      else if (listed_hit || top_hit || takes_held) held_q <= 1'b1;
+      else if (listed_hit || twin_listed_hit || top_hit || twin_top_hit || takes_held) held_q <= 1'b1;
       if (begin_job) unloaded_q <= 1'b0;
       else if (unloaded) unloaded_q <= 1'b1;
       if (known && is_raw_access) asking_q <= 1'b1;
@@ -414,7 +473,9 @@ module lethe_stash
       job_q.leaf <= job_i.leaf;
     end
     if (listed_hit) held_slot_q <= listed_item.slot;
+    else if (twin_listed_hit) held_slot_q <= twin_listed_item.slot;
     else if (top_hit) held_slot_q <= top_item.slot;
+    else if (twin_top_hit) held_slot_q <= twin_top_item.slot;
     else if (takes_held) held_slot_q <= free_slot;
     if (spare_used || (state_q == First && free_valid)) spare_q <= free_slot;
   end

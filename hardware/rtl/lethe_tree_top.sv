@@ -36,6 +36,10 @@ module lethe_tree_top
   output logic                             valid_o,
   output logic                             hit_o,    // it is the block of interest
   output logic [ItemBits-1:0]              item_o,
+  // The place beside it, where two are scanned a cycle.
+  output logic                             twin_valid_o,
+  output logic                             twin_hit_o,
+  output logic [ItemBits-1:0]              twin_item_o,
   output logic                             written_o, // the path's first bucket in memory was ever written (Path ORAM)
   // The plan.
   input  logic                             keep_i,
@@ -49,6 +53,7 @@ module lethe_tree_top
 );
 
   localparam int unsigned PlaceBits = at_least_one($clog2(Z));
+  localparam int unsigned Lanes = Cfg.scan_lanes;
 
   typedef struct packed {
     logic                 valid;
@@ -94,7 +99,7 @@ module lethe_tree_top
   logic [1:0] below;
 
   assign read = (state_q == Search || state_q == Scan) && 32'(level) < Top && (!row_valid_q || row_done);
-  assign last_place = state_q == Search || place_q == PlaceBits'(places(Cfg, 32'(row_level_q)) - 1);
+  assign last_place = state_q == Search || 32'(place_q) + Lanes >= places(Cfg, 32'(row_level_q));
   assign row_done = row_valid_q && last_place;
   assign ends = row_done && row_last_q;
 
@@ -119,6 +124,18 @@ module lethe_tree_top
   assign hit_o = row_valid_q && hits[chosen];
   assign valid_o = row_valid_q && (state_q == Search ? hits[chosen] : !empty && row.places[chosen].valid);
   assign item_o = ItemBits'(row.places[chosen]);
+
+  if (Lanes == 2) begin : gen_twin
+    logic [PlaceBits-1:0] twin;
+    logic is_twin;
+    assign is_twin = row_valid_q && state_q == Scan && 32'(place_q) + 1 < places(Cfg, 32'(row_level_q));
+    assign twin = is_twin ? place_q + 1'b1 : '0;
+    assign twin_valid_o = is_twin && !empty && row.places[twin].valid;
+    assign twin_hit_o = is_twin && hits[twin] && !hit_o;
+    assign twin_item_o = ItemBits'(row.places[twin]);
+  end else begin : gen_no_twin
+    assign {twin_valid_o, twin_hit_o, twin_item_o} = '0;
+  end
 
   // What is kept.
   logic [Top-1:0][CountBits-1:0] occupied_q;
@@ -153,7 +170,7 @@ module lethe_tree_top
       else if (start) state_q <= search_i ? Search : Scan;
       else if (ends || (state_q == Keep && 32'(level) == Top - 1)) state_q <= Idle;
       row_valid_q <= read || (row_valid_q && !row_done);
-      if (row_valid_q && state_q == Scan) place_q <= last_place ? '0 : place_q + 1'b1;
+      if (row_valid_q && state_q == Scan) place_q <= last_place ? '0 : place_q + PlaceBits'(Lanes);
     end
   end
   always_ff @(posedge clk_i) begin

@@ -24,8 +24,15 @@ const LINTED: [&[&str]; 12] = [
     &["-GRaw=0", "-GBusBits=256", "-GBlockBytes=4096", "-GLeafLevel=10", "-GBlocks=5000"],
     &["-GRaw=1", "-GLeafLevel=0", "-GBlocks=3", "-GEvictionRate=1"],
     &["-GRaw=0", "-GLeafLevel=0", "-GBlocks=3"],
-    &["-GRaw=1", "-GTopLevels=8"],
-    &["-GRaw=0", "-GBlocksPerBucket=4", "-GTopLevels=1", "-GSubtreeLevels=3", "-GLevelBlocks=256'h02030201"],
+    &["-GRaw=1", "-GTopLevels=8", "-GScanLanes=2"],
+    &[
+        "-GRaw=0",
+        "-GBlocksPerBucket=4",
+        "-GTopLevels=1",
+        "-GScanLanes=2",
+        "-GSubtreeLevels=3",
+        "-GLevelBlocks=256'h02030201",
+    ],
     &["-GFrontEnd=1"],
     &[
         "-GRaw=0",

@@ -45,6 +45,8 @@ pub struct Configuration {
     pub level_blocks: [u8; 32],
     /// Levels whose buckets lie together in memory; 0 or 1 for the order of a heap.
     pub subtree_levels: u32,
+    /// Blocks of the stash and of the tree top that a cycle scans: 1 or 2.
+    pub scan_lanes: u32,
     /// The front end; none for a backend alone.
     pub front_end: Option<FrontEnd>,
 }
@@ -93,6 +95,7 @@ impl Configuration {
             top_levels: 0,
             level_blocks: [0; 32],
             subtree_levels: 0,
+            scan_lanes: 1,
             front_end: None,
         }
     }
@@ -175,6 +178,7 @@ impl Configuration {
             ("MaskBeats", self.mask_beats),
             ("TopLevels", self.top_levels),
             ("SubtreeLevels", self.subtree_levels),
+            ("ScanLanes", self.scan_lanes),
         ];
         if let Some(FrontEnd { labels, label_bits, trusted, look_aside, tag_bits, slot_cycles }) =
             self.front_end

@@ -124,8 +124,8 @@ impl Mutant {
         },
     ];
 
-    /// Faults of the tree top, of sizes by level and of subtrees: those that a comparison with the core must find.
-    pub const OPTIONS: [Mutant; 3] = [
+    /// Faults of the tree top, of its scan, of sizes by level and of subtrees: those that a comparison with the core must find.
+    pub const OPTIONS: [Mutant; 4] = [
         Mutant {
             fault: "a block of the tree top that is lost",
             file: "lethe_tree_top.sv",
@@ -137,6 +137,12 @@ impl Mutant {
             file: "lethe_push_to_leaf.sv",
             from: "LevelBlocks[level] == '0 ? BlocksPerBucket : 32'(LevelBlocks[level])",
             to: "BlocksPerBucket",
+        },
+        Mutant {
+            fault: "a twin that takes the place of the block beside it",
+            file: "lethe_push_to_leaf.sv",
+            from: "(nearest & filled) != '0 ? next : nearest",
+            to: "nearest",
         },
         Mutant {
             fault: "a subtree in the place of another",

@@ -70,7 +70,7 @@ fn raw_oram_shows_what_that_of_the_core_shows() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_tree_top_sizes_by_level_and_subtrees_show_what_the_golden_model_shows() {
-    assert_same(Configuration { top_levels: 8, ..Configuration::paper(Scheme::Raw) }, 200);
+    assert_same(Configuration { top_levels: 8, scan_lanes: 2, ..Configuration::paper(Scheme::Raw) }, 200);
     for scheme in [Scheme::Path, Scheme::Raw] {
         assert_same(with_options(scheme), 2000);
     }
@@ -78,7 +78,8 @@ fn a_tree_top_sizes_by_level_and_subtrees_show_what_the_golden_model_shows() {
     let low =
         Configuration { leaf_level: 3, blocks: 26, stash_blocks: 6, ..Configuration::paper(Scheme::Raw) };
     assert_same(Configuration { top_levels: 3, ..low }, 1000);
-    let path = Configuration { scheme: Scheme::Path, stash_blocks: 4, blocks_per_bucket: 3, ..low };
+    let path =
+        Configuration { scheme: Scheme::Path, stash_blocks: 4, blocks_per_bucket: 3, scan_lanes: 2, ..low };
     assert_same(Configuration { top_levels: 1, subtree_levels: 3, ..path }, 1000);
     let sized = Configuration { top_levels: 0, bus_bits: 256, ..with_options(Scheme::Path) };
     assert_same(sized, 1000);

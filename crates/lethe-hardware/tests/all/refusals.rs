@@ -26,6 +26,8 @@ const OF_TREES: Refusals<Configuration> = &[
     ("level_blocks is for Path ORAM", |c| c.level_blocks[7] = 4),
     ("top_levels is over leaf_level or over 16", |c| (c.leaf_level, c.blocks, c.top_levels) = (5, 60, 6)),
     ("top_levels is over leaf_level or over 16", |c| c.top_levels = 17),
+    ("scan_lanes is not 1 or 2", |c| c.scan_lanes = 0),
+    ("scan_lanes is not 1 or 2", |c| c.scan_lanes = 3),
     ("subtree_levels is over the levels that memory holds", |c| (c.top_levels, c.subtree_levels) = (14, 8)),
     ("blocks is 0", |c| c.blocks = 0),
     ("blocks, with those of the PosMaps, is more than the tree has room for", |c| {
