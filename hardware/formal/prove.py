@@ -1,32 +1,71 @@
-"""Proves properties of cells for every input, with the SAT solver of Yosys. Ends with 0 only if all of them hold.
+"""Proves properties of cells, each in a file of its own. Ends with 0 only if all of them hold.
 
-A proof whose property is broken on purpose must fail, and is tried first: a solver that proves everything proves nothing.
+A proof whose property or cell is broken on purpose must fail, and is tried first: a solver that proves everything proves
+nothing. See `solver.py` for what a proof is worth.
 """
 
 import os
 
-from pyosys import libyosys as ys
+from solver import HERE, by_induction, by_reachability, fails, within
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-RTL = os.path.join(HERE, "..", "rtl")
+STASH = [
+    *("stash", "unload", "plan", "free_list", "resident_list", "push_to_leaf", "shared_levels", "deepest_room"),
+    *("path_walk", "write_back", "burst", "bucket_offset", "fifo", "ram"),
+]
+PAIR = [*STASH, f"{HERE}/stash_and_way_back.sv"]
+RAW = {"Raw": "1'b1"}
+PATH = {"Raw": "1'b0"}
+DEEP = {"Deep": "1'b1"}
+LEVELS = [{"LeafLevel": level} for level in range(21)]
+
+# What a proof says, its file, the cells that it needs, what proves it, and the configurations in which it does. Then how many
+# cycles its broken twin needs to be found out, and in which configuration.
+PROOFS = [
+    ("PushBack is the deepest level of both paths that has room", "push_back_proof",
+     ["shared_levels", "deepest_room"], by_induction, LEVELS, 1, {"LeafLevel": 5}),
+    ("queues keep their words and the order of them", "fifo_proof", ["fifo", "deep_fifo", "ram"], by_induction,
+     [{"Depth": 1}, {"Depth": 4}, {"Depth": 5, "Width": 7}, {"Depth": 16}, {"Depth": 4} | DEEP, {"Depth": 6, "Width": 7} | DEEP],
+     8, DEEP),
+    ("a slot that is taken is not given out", "free_list_proof", ["free_list", "fifo"], by_induction,
+     [{"Slots": 4}, {"Slots": 5}, {"Slots": 6}], 8, {}),
+    ("no IV is given twice", "schedule_masks_proof", ["schedule"], by_induction, [RAW, PATH], 8, RAW),
+    ("no mask of a path that goes back is asked for twice", "write_masks_proof",
+     ["write_masks", "bucket_masks", "path_walk"], by_induction,
+     [RAW, PATH, PATH | {"LeafLevel": 0}, PATH | {"BusBits": 128}, RAW | {"BusBits": 128, "LeafLevel": 5}],
+     40, RAW | {"LeafLevel": 1}),
+    ("no mask of an eviction that goes back is asked for twice", "eviction_masks_proof", ["eviction_masks", "path_walk"],
+     by_induction, [{"LeafLevel": 0}, {"LeafLevel": 5}, {"LeafLevel": 20, "BlocksPerBucket": 1}], 60,
+     {"LeafLevel": 1, "BlocksPerBucket": 1}),
+    ("bursts stay, cross no page and cover their stretch", "burst_proof", ["burst"], by_induction,
+     [{}, {"BusBits": 128, "MostBeats": 40}], 10, {}),
+    ("what memory brings stays until it is taken", "arrive_handshakes_proof", ["arrive", "path_walk", "fifo", "bucket_masks"],
+     by_induction, [RAW, PATH, PATH | {"LeafLevel": 0}], 10, RAW),
+    ("a job stays until it is taken", "schedule_handshakes_proof", ["schedule"], by_induction, [RAW, PATH], 10, RAW),
+    ("addresses of reads stay until they are taken", "read_issue_handshakes_proof",
+     ["read_issue", "path_walk", "bucket_offset", "burst", "shared_levels"], by_induction,
+     [RAW, PATH, PATH | {"LeafLevel": 5}], 20, RAW),
+    ("addresses and beats of writes stay until they are taken", "write_back_handshakes_proof",
+     ["write_back", "path_walk", "bucket_offset", "burst", "fifo"], by_induction,
+     [RAW, PATH, RAW | {"BlockBeats": 2, "BlocksPerBucket": 2}], 20, RAW),
+    ("what the stash offers stays until it is taken", "stash_handshakes_proof", PAIR, by_reachability,
+     [PATH | {"BlockBeats": 1}, PATH], 20, RAW),
+    ("no write goes to a slot of the stash that holds a block", "stash_slots_proof", PAIR, within(18), [RAW, PATH], 24, PATH),
+    ("masks of evictions are taken in turn", "eviction_turns_proof", PAIR, by_reachability, [{}], 20, {}),
+]
 
 
-def prove(top, cells, parameters, how="-verify"):
-    """Proves all assertions of a top. Ends the program if they do not hold; with `-falsify`, if they do."""
-    design = ys.Design()
-    given = " ".join(f"-G {name}={value}" for name, value in parameters.items())
-    files = " ".join(f"{RTL}/{cell}.sv" for cell in cells) + f" {HERE}/{top}.sv"
-    ys.run_pass(f"read_slang --top {top} {given} {files}", design)
-    ys.run_pass(f"prep -flatten -top {top}; chformal -lower; opt", design)
-    ys.run_pass(f"sat {how} -prove-asserts {top}", design)
+def seconds():
+    """Seconds of the processor that this program and those it started have taken."""
+    return sum(os.times()[:4])
 
 
 def main():
-    push_back = ["lethe_shared_levels", "lethe_deepest_room"]
-    prove("push_back_proof", push_back, {"LeafLevel": 5, "Wrong": "1'b1"}, "-falsify")
-    for leaf_level in range(21):
-        prove("push_back_proof", push_back, {"LeafLevel": leaf_level})
-    print("PushBack is what it should be for every path, leaf and filling, L = 0 to 20")
+    for says, top, cells, how, configurations, depth, broken in PROOFS:
+        began = seconds()
+        fails(top, cells, broken, depth)
+        for configuration in configurations:
+            how(top, cells, configuration)
+        print(f"{says}: {how.__name__}, {len(configurations)} configurations, {seconds() - began:.1f} s")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,6 @@ module lethe_aes_key
 
   logic offered, same, take, expand;
   block_t previous, next;
-  logic [31:0] rotated, substituted;
 
   // The handshake and the comparison with the key taken last.
   assign key_ready_o = state_q == StIdle;
@@ -66,21 +65,13 @@ module lethe_aes_key
 
   // A step of the schedule. The registers of the round keys are a chain, whose head is the newest.
   assign previous = constant_q == FirstConstant ? key_q : expanded_q[Rounds];
-  assign rotated = {previous[103:96], previous[127:104]};
-
-  for (genvar k = 0; k < 4; k++) begin : g_sbox
-    lethe_sbox #(
-      .Composite(CompositeSbox)
-    ) u_sbox (
-      .data_i(rotated[8*k+:8]),
-      .data_o(substituted[8*k+:8])
-    );
-  end
-
-  assign next[31:0] = previous[31:0] ^ substituted ^ {24'h0, constant_q};
-  assign next[63:32] = previous[63:32] ^ next[31:0];
-  assign next[95:64] = previous[95:64] ^ next[63:32];
-  assign next[127:96] = previous[127:96] ^ next[95:64];
+  lethe_aes_next_key #(
+    .CompositeSbox(CompositeSbox)
+  ) u_next (
+    .constant_i(constant_q),
+    .key_i(previous),
+    .key_o(next)
+  );
 
   always_comb begin
     state_d = state_q;

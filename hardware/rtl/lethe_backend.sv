@@ -4,14 +4,19 @@
 // leaf of the block from then on; for a put only block and leaf, for a dummy only the path. Writes and puts
 // need the beats of a block at `data`; every request but puts and dummies gets the beats of one at `answer`: what the block was, or
 // zeros. The memory is a slave of AXI4. After a reset it needs a key that was never used.
+//
+// With tags (`tag_bits`), every path is answered, a dummy's with zeros, together with the tag of its block. Then each path needs
+// the tag that its block has from then on, and each put or skip that of its block (see lethe_pmmac). `stop_i` stops the controller.
 module lethe_backend
   import lethe_pkg::*;
 #(
   parameter config_t Cfg = '0,
-  parameter int unsigned AddressBits = 40
+  parameter int unsigned AddressBits = 40,
+  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
+  input  logic                      stop_i,
   input  logic                      key_valid_i,
   output logic                      key_ready_o,
   input  logic [127:0]              key_i,
@@ -37,6 +42,10 @@ module lethe_backend
   input  logic                      answer_ready_i,
   output logic [Cfg.bus_bits-1:0]   answer_o,
   output logic                      answer_last_o,
+  output logic [TagBits-1:0]        answer_tag_o,
+  input  logic                      tag_valid_i,
+  output logic                      tag_ready_o,
+  input  logic [TagBits-1:0]        tag_i,
   output logic                      random_ready_o,
   input  logic                      random_valid_i,
   input  logic [31:0]               random_i,
@@ -78,7 +87,7 @@ module lethe_backend
 
   // Errors stop the controller until it is reset.
   logic stop, memory_error_q;
-  assign stop = memory_error_q || overflow_o || key_reused_o;
+  assign stop = stop_i || memory_error_q || overflow_o || key_reused_o;
   assign memory_error_o = memory_error_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) memory_error_q <= 1'b0;
@@ -214,6 +223,7 @@ module lethe_backend
   logic [SlotBits-1:0] load_slot, give_slot;
   logic [BeatBits-1:0] load_beat;
   logic [Cfg.bus_bits-1:0] loaded, body_in_mask, body_back_mask;
+  logic [TagBits-1:0] loaded_tag;
   logic body_in_mask_valid, body_back_mask_valid;
   if (Cfg.scheme == RawOram) begin : gen_raw_masks
     assign read_ready = row_in_ready;
@@ -241,12 +251,13 @@ module lethe_backend
     .interest_mask_valid_i(interest_valid), .interest_mask_ready_o(interest_ready),
     .interest_mask_i(interest_mask),
     .data_valid_i, .data_ready_o, .data_i, .answer_valid_o, .answer_ready_i, .answer_o, .answer_last_o,
+    .answer_tag_o, .tag_valid_i, .tag_ready_o, .tag_i,
     .back_valid_o(back_valid), .back_ready_i(back_ready), .back_job_o(back_job), .back_bank_o(back_bank),
     .back_occupied_o(occupied), .back_busy_i(back_busy),
     .plan_bank_i(plan_bank), .plan_level_i(plan_level), .plan_entries_o(plan_entries),
     .plan_slots_o(plan_slots), .plan_below_o(plan_below),
     .load_i(load), .load_slot_i(load_slot), .load_beat_i(load_beat), .loaded_o(loaded),
-    .give_i(give), .give_slot_i(give_slot)
+    .loaded_tag_o(loaded_tag), .give_i(give), .give_slot_i(give_slot)
   );
 
   lethe_write_back #(.Cfg(Cfg), .AddressBits(AddressBits)) u_write_back (
@@ -255,7 +266,7 @@ module lethe_backend
     .base_i, .bank_o(plan_bank), .level_o(plan_level),
     .entries_i(plan_entries), .slots_i(plan_slots), .below_i(plan_below),
     .busy_o(back_busy), .load_o(load), .load_slot_o(load_slot), .load_beat_o(load_beat), .loaded_i(loaded),
-    .give_o(give), .give_slot_o(give_slot),
+    .loaded_tag_i(loaded_tag), .give_o(give), .give_slot_o(give_slot),
     .row_mask_valid_i(write_valid), .row_mask_ready_o(row_back_ready), .row_mask_i(write_mask[CipherBits-1:0]),
     .body_mask_valid_i(body_back_mask_valid), .body_mask_ready_o(body_back_ready), .body_mask_i(body_back_mask),
     .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,

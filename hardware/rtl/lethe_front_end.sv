@@ -3,11 +3,12 @@
 //
 // A request looks for the lowest PosMap block of its chain that is in the PLB, fetches those below it one after the other, and
 // then accesses its block: a path each. Before each of them one straggler of the group moves, if there is one, with a path of
-// its own. The backend gets a take for a fetch, followed by a put of the block that leaves the PLB. A leaf is AES of block and
-// counter; the path of a block that was never mapped is drawn at random.
+// its own. It asks for slots: a fetch is a take with the put of the block that leaves the PLB. A leaf is AES of block and counter;
+// the path of a block that was never mapped is drawn at random.
 //
-// How many paths a request takes shows, until a pacer hides it. It keeps PLB, table, and the request under way; the next one
-// begins when the last path of this one was asked for. Answers to writes are what the block was before.
+// How many paths a request takes shows, if no pacer hides it. It keeps PLB, table, and the request under way; the next one
+// begins when the last path of this one was asked for. Answers to writes are what the block was before. With a pacer, answers
+// wait for the user here, so that whether they are taken does not show.
 module lethe_front_end
   import lethe_pkg::*;
 #(
@@ -31,14 +32,12 @@ module lethe_front_end
   output logic            random_ready_o,
   input  logic            random_valid_i,
   input  logic [31:0]     random_i,
-  // The backend.
+  // Slots, and what their tags are made of.
   output logic            valid_o,
   input  logic            ready_i,
-  output op_e             op_o,
-  output logic [31:0]     block_o,
-  output logic [31:0]     path_o,
-  output logic [31:0]     leaf_o,
-  output logic            more_o,
+  output slot_t           slot_o,
+  output slot_tags_t      tags_o,
+  // Data on its way to the backend, and blocks from there.
   output logic            data_valid_o,
   input  logic            data_ready_i,
   output logic [Data-1:0] data_o,
@@ -57,6 +56,8 @@ module lethe_front_end
   localparam int unsigned LevelBits = $clog2(Maps + 2);
   localparam int unsigned LabelShift = $clog2(Cfg.labels);
   localparam int unsigned EntryBits = LabelShift;
+  // A block of the PLB gets its tag when it leaves.
+  localparam int unsigned CounterBits = Cfg.tag_bits != 0 ? 64 : 1;
   localparam int unsigned TableEntries = map_blocks(Cfg, Maps);
   localparam int unsigned TableBits = at_least_one($clog2(TableEntries));
 
@@ -72,10 +73,9 @@ module lethe_front_end
     Leaves,
     Straggler,   // is the straggler in the PLB?
     StragglerIs,
-    Send,        // the path goes to the backend
     Victim,      // what leaves the PLB
     VictimIs,
-    Put,
+    Send,        // the slot is asked for
     Fetched      // the PosMap block comes
   } state_e;
 
@@ -113,15 +113,17 @@ module lethe_front_end
   logic look_ready, look_read, look_valid, look_hit, tag_write, data_write;
   logic [BlockBits-1:0] look_block, found_block, write_block;
   logic [LeafBits-1:0] found_leaf, write_leaf;
+  logic [CounterBits-1:0] found_counter;
   logic [Data-1:0] found_data, write_data;
   lethe_look_aside #(
-    .Lines(Cfg.look_aside), .BlockBits(BlockBits), .LeafBits(LeafBits), .DataBits(Data)
+    .Lines(Cfg.look_aside), .BlockBits(BlockBits), .LeafBits(LeafBits), .CounterBits(CounterBits), .DataBits(Data)
   ) u_look_aside (
     .clk_i, .rst_ni, .ready_o(look_ready),
     .read_i(look_read), .read_block_i(look_block),
-    .valid_o(look_valid), .block_o(found_block), .leaf_o(found_leaf), .data_o(found_data),
+    .valid_o(look_valid), .block_o(found_block), .leaf_o(found_leaf), .counter_o(found_counter),
+    .data_o(found_data),
     .write_tag_i(tag_write), .write_data_i(data_write),
-    .write_block_i(write_block), .leaf_i(write_leaf), .data_i(write_data)
+    .write_block_i(write_block), .leaf_i(write_leaf), .counter_i(CounterBits'(new_q)), .data_i(write_data)
   );
 
   // The table.
@@ -169,40 +171,72 @@ module lethe_front_end
   );
   assign answer_taken = block_valid_i && block_ready_o;
   assign block_ready_o = answer_known
-      && (answer_kind == Discard || (answer_kind == ToUser ? answer_ready_i : state_q == Fetched));
-  assign answer_valid_o = block_valid_i && answer_known && answer_kind == ToUser;
-  assign answer_o = block_i;
+      && (answer_kind == Discard || (answer_kind == ToUser ? user_room : state_q == Fetched));
+
+  // The user's answers. Those that a pacer hides have their room here from the request on.
+  logic user_room, user_valid, user_free;
+  assign user_valid = block_valid_i && answer_known && answer_kind == ToUser;
+  if (Cfg.slot_cycles != 0) begin : gen_kept
+    localparam int unsigned Waiting = 4;
+    logic [$clog2(Waiting+1)-1:0] owed_q;
+    lethe_fifo #(.Width(Data), .Depth(Waiting)) u_kept (
+      .clk_i, .rst_ni,
+      .valid_i(user_valid), .ready_o(user_room), .data_i(block_i),
+      .valid_o(answer_valid_o), .ready_i(answer_ready_i), .data_o(answer_o)
+    );
+    assign user_free = owed_q != $bits(owed_q)'(Waiting);
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) owed_q <= '0;
+      else owed_q <= owed_q + $bits(owed_q)'(request_valid_i && request_ready_o) - $bits(owed_q)'(answer_valid_o && answer_ready_i);
+    end
+  end else begin : gen_passed
+    assign user_free = 1'b1;
+    assign user_room = answer_ready_i;
+    assign answer_valid_o = user_valid;
+    assign answer_o = block_i;
+  end
 
   // Data on its way to the backend.
   logic data_room, data_put;
   lethe_fifo #(.Width(Data), .Depth(4)) u_data (
     .clk_i, .rst_ni,
-    .valid_i(data_put), .ready_o(data_room), .data_i(state_q == Put ? group_q : data_q),
+    .valid_i(data_put), .ready_o(data_room), .data_i(is_write ? data_q : group_q),
     .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o
   );
 
-  // Requests of the backend.
-  logic is_fetch, is_write, sent;
+  // Slots.
+  logic is_fetch, is_write, puts, sent;
   logic victim_valid_q;
   logic [BlockBits-1:0] victim_q;
   logic [LeafBits-1:0] victim_leaf_q;
+  logic [CounterBits-1:0] victim_counter_q;
   assign is_fetch = level_q != '0 && !is_straggler_q;
   assign is_write = level_q == '0 && !is_straggler_q && write_q;
-  assign valid_o = (state_q == Send && answers_ready && data_room) || (state_q == Put && data_room);
+  assign puts = is_fetch && victim_valid_q;
+  assign valid_o = state_q == Send && answers_ready && data_room;
   assign sent = valid_o && ready_i;
-  always_comb begin
-    op_o = OpRead;
-    if (state_q == Put) op_o = OpPut;
-    else if (is_fetch) op_o = OpTake;
-    else if (is_write) op_o = OpWrite;
-  end
-  assign block_o = state_q == Put ? 32'(victim_q) : renewed_q;
-  assign path_o = 32'(path_q);
-  assign leaf_o = state_q == Put ? 32'(victim_leaf_q) : 32'(leaf_q);
-  assign more_o = state_q == Send && is_fetch && victim_valid_q;
-  assign answer_put = sent && state_q == Send;
+  assign slot_o = '{
+    op: is_fetch ? OpTake : is_write ? OpWrite : OpRead,
+    block: renewed_q,
+    path: 32'(path_q),
+    leaf: 32'(leaf_q),
+    put: puts,
+    put_block: 32'(victim_q),
+    put_leaf: 32'(victim_leaf_q)
+  };
+  assign tags_o = '{
+    dummy: 1'b0,
+    write: is_write,
+    put: puts,
+    block: renewed_q,
+    old_counter: old_q,
+    new_counter: new_q,
+    put_block: 32'(victim_q),
+    put_counter: 64'(victim_counter_q)
+  };
+  assign answer_put = sent;
   assign answer_in = is_straggler_q ? Discard : is_fetch ? ToLookAside : ToUser;
-  assign data_put = sent && (state_q == Put || is_write);
+  assign data_put = sent && (puts || is_write);
 
   // The line of the PLB that is read: of the chain, of a straggler, or the one that the fetched block will take.
   assign look_read = state_q == Probe || (state_q == Keeper && !by_table) || state_q == Straggler || state_q == Victim;
@@ -225,13 +259,13 @@ module lethe_front_end
   assign write_leaf = leaf_q;
   assign write_data = state_q == Renew ? advanced : block_i;
 
-  assign request_ready_o = state_q == Idle;
+  assign request_ready_o = state_q == Idle && user_free;
 
   always_comb begin
     state_d = state_q;
     unique case (state_q)
       Clear:       if (look_ready && table_ready) state_d = Idle;
-      Idle:        if (request_valid_i) state_d = Maps == 0 ? Keeper : Probe;
+      Idle:        if (request_valid_i && user_free) state_d = Maps == 0 ? Keeper : Probe;
       Probe:       state_d = Probed;
       Probed:      state_d = look_hit || probe_q == LevelBits'(Maps) ? Keeper : Probe;
       Keeper:      state_d = Kept;
@@ -243,8 +277,7 @@ module lethe_front_end
       StragglerIs: state_d = look_hit ? Keeper : Send;
       Victim:      state_d = VictimIs;
       VictimIs:    state_d = Send;
-      Send:        if (sent) state_d = is_straggler_q ? Keeper : !is_fetch ? Idle : victim_valid_q ? Put : Fetched;
-      Put:         if (sent) state_d = Fetched;
+      Send:        if (sent) state_d = is_straggler_q ? Keeper : is_fetch ? Fetched : Idle;
       Fetched:     if (fetched) state_d = Keeper;
       default:     state_d = Idle;
     endcase
@@ -295,6 +328,7 @@ module lethe_front_end
       victim_valid_q <= look_valid;
       victim_q <= found_block;
       victim_leaf_q <= found_leaf;
+      victim_counter_q <= found_counter;
       group_q <= found_data;
     end
     if (fetched) level_q <= level_q - 1'b1;

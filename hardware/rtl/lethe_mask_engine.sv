@@ -8,7 +8,8 @@
 //
 // A request is the first pad and whether it is for a row or a beat; the pads of further chunks follow from it. A
 // cycle begins as many chunks as there are lanes; a request that has begun is not interrupted. Order and time of the
-// masks depend on the times of the requests alone.
+// masks depend on the times of the requests alone. When the front end asks for leaves is a secret, if it is paced: one cycle in 16
+// is theirs then, whether they are asked for or not.
 module lethe_mask_engine
   import lethe_pkg::*;
 #(
@@ -75,13 +76,26 @@ module lethe_mask_engine
     logic [GroupBits-1:0] group;
   } tag_t;
 
-  logic [4:0] room, asked, begins, returns;
+  logic [4:0] room, turns, asked, begins, returns;
   stream_e chosen, stream, stream_q;
-  logic valid, busy_q, row, last;
+  logic valid, busy_q, goes_on, row, last;
   logic [GroupBits-1:0] group, group_q;
   pad_t pad;
 
-  assign asked = {ahead_valid_i, write_valid_i, interest_valid_i, read_valid_i, leaf_valid_i} & room & {5{keyed_i}};
+  logic for_leaves;
+  if (Cfg.slot_cycles != 0) begin : gen_turns
+    logic [3:0] turn_q;
+    assign for_leaves = turn_q == '0;
+    assign turns = for_leaves ? 5'b00001 : 5'b11110;
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) turn_q <= '0;
+      else turn_q <= turn_q + 1'b1;
+    end
+  end else begin : gen_no_turns
+    assign for_leaves = 1'b0;
+    assign turns = '1;
+  end
+  assign asked = {ahead_valid_i, write_valid_i, interest_valid_i, read_valid_i, leaf_valid_i} & room & turns & {5{keyed_i}};
 
   always_comb begin
     priority case (1'b1)
@@ -94,9 +108,10 @@ module lethe_mask_engine
   end
 
   // A request stays at its port until its last group has begun.
-  assign stream = busy_q ? stream_q : chosen;
-  assign valid = busy_q || asked != '0;
-  assign group = busy_q ? group_q : '0;
+  assign goes_on = busy_q && !for_leaves;
+  assign stream = goes_on ? stream_q : chosen;
+  assign valid = goes_on || asked != '0;
+  assign group = goes_on ? group_q : '0;
   always_comb begin
     unique case (stream)
       Leaf:     {row, pad} = {1'b0, leaf_input_i};
@@ -108,7 +123,7 @@ module lethe_mask_engine
   end
   assign last = stream == Leaf || group == (row ? GroupBits'(RowLast) : GroupBits'(BeatLast));
   for (genvar nth = 0; nth < 5; nth++) begin : gen_begins
-    assign begins[nth] = valid && !busy_q && stream == stream_e'(nth);
+    assign begins[nth] = valid && !goes_on && stream == stream_e'(nth);
   end
   assign leaf_ready_o = valid && stream == Leaf;
   assign read_ready_o = valid && last && stream == Read;
@@ -118,11 +133,13 @@ module lethe_mask_engine
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) busy_q <= 1'b0;
-    else busy_q <= valid && !last;
+    else if (!for_leaves) busy_q <= valid && !last;
   end
   always_ff @(posedge clk_i) begin
-    stream_q <= stream;
-    group_q <= group + 1'b1;
+    if (!for_leaves) begin
+      stream_q <= stream;
+      group_q <= group + 1'b1;
+    end
   end
 
   // The lanes, and beside them what each group is for.

@@ -1,8 +1,9 @@
 // An ORAM controller: the front end of Freecursive ORAM over a tree with Path ORAM or RAW ORAM.
 //
 // A request is a block, and for a write its new contents; each is answered with what the block was before. The memory is a slave of
-// AXI4. After a reset it needs a key that was never used. `random` gives the paths of blocks that were never mapped, `spare`
-// those of Path ORAM's emergencies: words of 32 bits that nobody else knows.
+// AXI4. After a reset it needs a key that was never used; with tags, then a second one, for these. `random` gives the paths of blocks
+// that were never mapped, `spare` those for no block and of Path ORAM's emergencies: words of 32 bits that nobody else knows. With
+// a pacer `spare` must have a word at any time. `tag_error_o` says that memory gave a block that is not what was written last.
 module lethe_oram
   import lethe_pkg::*;
 #(
@@ -52,6 +53,7 @@ module lethe_oram
   output logic [31:0]            emergencies_o,
   output logic                   key_reused_o,
   output logic                   memory_error_o,
+  output logic                   tag_error_o,
   output logic                   overflow_o
 );
 
@@ -63,34 +65,90 @@ module lethe_oram
   endfunction
   localparam config_t Cfg = with_space(Choices);
 
-  logic valid, ready, more, data_valid, data_ready, block_valid, block_ready, unused_last;
-  logic ask_valid, ask_ready, leaf_valid, leaf_ready;
+  localparam bit HasTags = Cfg.tag_bits != 0;
+  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits);
+
+  logic valid, ready, more, slot_valid, slot_ready, slot_taken, slot_dummy, data_valid, data_ready;
+  logic answer_valid, answer_ready, block_valid, block_ready, unused_last;
+  logic ask_valid, ask_ready, leaf_valid, leaf_ready, tag_valid, tag_ready, tags_ready;
   op_e op;
   logic [31:0] block, path, leaf;
   logic [Data-1:0] data, contents;
   logic [127:0] ask_input, leaf_chunk;
+  logic [TagBits-1:0] answer_tag, tag;
+  slot_t slot;
+  slot_tags_t slot_tags;
 
   lethe_front_end #(.Cfg(Cfg)) u_front_end (
     .clk_i, .rst_ni,
     .request_valid_i, .request_ready_o, .request_write_i, .request_block_i, .request_data_i,
     .answer_valid_o, .answer_ready_i, .answer_o,
     .random_ready_o, .random_valid_i, .random_i,
-    .valid_o(valid), .ready_i(ready), .op_o(op), .block_o(block), .path_o(path), .leaf_o(leaf), .more_o(more),
+    .valid_o(slot_valid), .ready_i(slot_ready), .slot_o(slot), .tags_o(slot_tags),
     .data_valid_o(data_valid), .data_ready_i(data_ready), .data_o(data),
     .block_valid_i(block_valid), .block_ready_o(block_ready), .block_i(contents),
     .leaf_valid_o(ask_valid), .leaf_ready_i(ask_ready), .leaf_input_o(ask_input),
     .leaf_valid_i(leaf_valid), .leaf_ready_o(leaf_ready), .leaf_chunk_i(leaf_chunk)
   );
 
+  // An emergency takes its word before a slot does: both are never in the same cycle, because the slot is not taken then.
+  logic emergency_ready, slot_random_ready;
+  assign spare_ready_o = emergency_ready || slot_random_ready;
+  lethe_pacer #(.Cfg(Cfg)) u_pacer (
+    .clk_i, .rst_ni,
+    .slot_valid_i(slot_valid), .slot_ready_o(slot_ready), .slot_i(slot),
+    .random_ready_o(slot_random_ready), .random_valid_i(spare_valid_i), .random_i(spare_i),
+    .taken_o(slot_taken), .dummy_o(slot_dummy), .tags_ready_i(tags_ready),
+    .valid_o(valid), .ready_i(ready), .op_o(op), .block_o(block), .path_o(path), .leaf_o(leaf), .more_o(more)
+  );
+
+  // Tags, and the key for them.
+  logic backend_key_valid, backend_key_ready;
+  if (HasTags) begin : gen_tags
+    logic key_ready, has_first_q, unused_keyed;
+    slot_tags_t tags;
+    always_comb begin
+      tags = slot_tags;
+      if (slot_dummy) {tags.dummy, tags.write, tags.put, tags.old_counter} = {1'b1, 1'b0, 1'b0, 64'b0};
+    end
+    lethe_pmmac #(.Cfg(Cfg)) u_pmmac (
+      .clk_i, .rst_ni,
+      .key_valid_i(key_valid_i && has_first_q), .key_ready_o(key_ready), .key_i, .keyed_o(unused_keyed),
+      .error_o(tag_error_o),
+      .slot_valid_i(slot_taken), .slot_ready_o(tags_ready), .slot_i(tags),
+      .data_valid_i(data_valid), .data_i(data),
+      .block_valid_i(answer_valid), .block_ready_o(answer_ready), .block_i(contents), .block_tag_i(answer_tag),
+      .answer_valid_o(block_valid), .answer_ready_i(block_ready),
+      .tag_valid_o(tag_valid), .tag_ready_i(tag_ready), .tag_o(tag)
+    );
+    assign backend_key_valid = key_valid_i && !has_first_q;
+    assign key_ready_o = has_first_q ? key_ready : backend_key_ready;
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) has_first_q <= 1'b0;
+      else if (backend_key_valid && backend_key_ready) has_first_q <= 1'b1;
+    end
+  end else begin : gen_no_tags
+    logic unused_dummy;
+    assign unused_dummy = slot_taken && slot_dummy;
+    assign {tag_error_o, tags_ready, tag_valid} = 3'b011;
+    assign tag = '0;
+    assign block_valid = answer_valid;
+    assign answer_ready = block_ready;
+    assign backend_key_valid = key_valid_i;
+    assign key_ready_o = backend_key_ready;
+  end
+
   lethe_backend #(.Cfg(Cfg), .AddressBits(AddressBits)) u_backend (
-    .clk_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i,
+    .clk_i, .rst_ni, .stop_i(tag_error_o),
+    .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .key_i, .base_i,
     .request_valid_i(valid), .request_ready_o(ready), .request_op_i(op), .request_block_i(block),
     .request_path_i(path), .request_leaf_i(leaf), .request_more_i(more),
     .leaf_valid_i(ask_valid), .leaf_ready_o(ask_ready), .leaf_input_i(ask_input),
     .leaf_valid_o(leaf_valid), .leaf_ready_i(leaf_ready), .leaf_chunk_o(leaf_chunk),
     .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
-    .answer_valid_o(block_valid), .answer_ready_i(block_ready), .answer_o(contents), .answer_last_o(unused_last),
-    .random_ready_o(spare_ready_o), .random_valid_i(spare_valid_i), .random_i(spare_i),
+    .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_o(contents), .answer_last_o(unused_last),
+    .answer_tag_o(answer_tag), .tag_valid_i(tag_valid), .tag_ready_o(tag_ready), .tag_i(tag),
+    .random_ready_o(emergency_ready), .random_valid_i(spare_valid_i), .random_i(spare_i),
     .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
     .r_valid_i, .r_ready_o, .r_data_i, .r_response_i,
     .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,

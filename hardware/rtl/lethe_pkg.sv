@@ -26,16 +26,42 @@ package lethe_pkg;
     int unsigned label_bits;         // β, bits of a counter in a PosMap block
     int unsigned trusted;            // the most counters in the table on chip
     int unsigned look_aside;         // lines of the PLB: a power of two
+    int unsigned tag_bits;           // bits of a block's tag (PMMAC), at most 128; 0 for none
+    int unsigned slot_cycles;        // the least cycles from path to path, with paths for no block in between; 0 for no pacer
   } config_t;
 
-  // The operations of a backend. A put has no path, and a dummy no block.
+  // The operations of a backend. A put has no path, a dummy no block, and a skip neither: it takes a put's time.
   typedef enum logic [2:0] {
     OpRead  = 3'd0,  // answers with the block, which stays
     OpWrite = 3'd1,  // replaces the block, and answers with what it was
     OpTake  = 3'd2,  // answers with the block, which leaves the tree
     OpPut   = 3'd3,  // puts a block in that is not in the tree
-    OpDummy = 3'd4   // reads a path for no block
+    OpDummy = 3'd4,  // reads a path for no block
+    OpSkip  = 3'd5   // puts no block in
   } op_e;
+
+  // What the front end asks of the backend at once: an access, and for the PosMap block that comes the put of the one that leaves.
+  typedef struct packed {
+    op_e         op;
+    logic [31:0] block;
+    logic [31:0] path;
+    logic [31:0] leaf;
+    logic        put;
+    logic [31:0] put_block;
+    logic [31:0] put_leaf;
+  } slot_t;
+
+  // What the tags of a slot are made of: the counters of its block, before and after, and that of the block which is put.
+  typedef struct packed {
+    logic        dummy;
+    logic        write;
+    logic        put;
+    logic [31:0] block;
+    logic [63:0] old_counter;
+    logic [63:0] new_counter;
+    logic [31:0] put_block;
+    logic [63:0] put_counter;
+  } slot_tags_t;
 
   // The work on one path, as it goes from cell to cell. Fields are as wide as any configuration needs.
   typedef struct packed {
@@ -64,6 +90,11 @@ package lethe_pkg;
 
   // Each of these looks at some of the choices only.
   /* verilator lint_off UNUSEDSIGNAL */
+
+  // Whether an operation reads a path.
+  function automatic logic has_path(op_e op);
+    return op != OpPut && op != OpSkip;
+  endfunction
 
   function automatic int unsigned at_least_one(int unsigned bits);
     return bits == 0 ? 1 : bits;
@@ -109,8 +140,17 @@ package lethe_pkg;
     return c.block_bytes * 8 / c.bus_bits;
   endfunction
 
+  // Tags stand behind the blocks of a bucket, each within a beat.
+  function automatic int unsigned tags_per_beat(config_t c);
+    return c.tag_bits == 0 ? 1 : c.bus_bits / c.tag_bits;
+  endfunction
+
+  function automatic int unsigned tag_beats(config_t c);
+    return c.tag_bits == 0 ? 0 : (c.blocks_per_bucket + tags_per_beat(c) - 1) / tags_per_beat(c);
+  endfunction
+
   function automatic int unsigned body_beats(config_t c);
-    return c.blocks_per_bucket * block_beats(c);
+    return c.blocks_per_bucket * block_beats(c) + tag_beats(c);
   endfunction
 
   function automatic int unsigned bucket_beats(config_t c);

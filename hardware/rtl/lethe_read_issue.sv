@@ -56,7 +56,7 @@ module lethe_read_issue
 
   // A path begins when at most the one before it is not all written.
   assign open = paths_q - written_paths_i;
-  assign is_put = !job_i.evict && job_i.op == OpPut;
+  assign is_put = !job_i.evict && !has_path(job_i.op);
   assign ready_o = !walking_q && begun_ready_i && arriving_ready_i && masks_ready_i && (is_put || open <= 2'd1);
   assign start = valid_i && ready_o && !is_put;
   assign begun_valid_o = valid_i && ready_o;

@@ -49,7 +49,7 @@ module lethe_schedule
   assign is_emergency = !is_due && !more_q && settled && !fits && (Cfg.scheme == RawOram || random_valid_i);
   // A put that belongs to a take has its room: the block that was taken left it.
   assign is_request = !is_due && (fits || more_q) && valid_i;
-  assign is_access = op_i != OpPut;
+  assign is_access = has_path(op_i);
 
   assign valid_o = !stop_i && ahead_q != 3'd7 && (is_due || is_emergency || is_request);
   assign takes = valid_o && ready_i;

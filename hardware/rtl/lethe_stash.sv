@@ -4,6 +4,8 @@
 // of the path; then the blocks of the path; then the block of interest, with its new leaf. What PushToLeaf finds a place
 // for goes back, and the rest waits, in this order. An access of RAW ORAM sends no block back. Answers come at a fixed time
 // after the path has arrived, wherever the block was found. It keeps blocks, list, free list, plan and the spare slot.
+//
+// With tags, every path is answered, and every access and put waits for the tag that its block has from then on.
 module lethe_stash
   import lethe_pkg::*;
 #(
@@ -19,7 +21,10 @@ module lethe_stash
   localparam int unsigned Beats = block_beats(Cfg),
   localparam int unsigned BeatBits = at_least_one($clog2(Beats)),
   localparam int unsigned CountBits = $clog2(Z + 1),
-  localparam int unsigned WaitingBits = $clog2(Cfg.stash_blocks + 2)
+  localparam int unsigned PlaceBits = at_least_one($clog2(Z)),
+  localparam int unsigned WaitingBits = $clog2(Cfg.stash_blocks + 2),
+  localparam bit          HasTags = Cfg.tag_bits != 0,
+  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
@@ -57,6 +62,10 @@ module lethe_stash
   input  logic                             answer_ready_i,
   output logic [Cfg.bus_bits-1:0]          answer_o,
   output logic                             answer_last_o,
+  output logic [TagBits-1:0]               answer_tag_o,
+  input  logic                             tag_valid_i,
+  output logic                             tag_ready_o,
+  input  logic [TagBits-1:0]               tag_i,
   // What goes back.
   output logic                             back_valid_o,
   input  logic                             back_ready_i,
@@ -73,6 +82,7 @@ module lethe_stash
   input  logic [SlotBits-1:0]              load_slot_i,
   input  logic [BeatBits-1:0]              load_beat_i,
   output logic [Cfg.bus_bits-1:0]          loaded_o,
+  output logic [TagBits-1:0]               loaded_tag_o,
   input  logic                             give_i,
   input  logic [SlotBits-1:0]              give_slot_i
 );
@@ -89,8 +99,10 @@ module lethe_stash
     Scan,
     Unload,
     HandOver,   // an access of RAW ORAM: its headers may go back
+    TagMask,    // an access of RAW ORAM: the mask of the tag comes
     Read,       // a beat of the block of interest is read
     Serve,      // it is answered and replaced
+    NewTag,     // it gets its tag
     Push,       // the block of interest goes on with its new leaf
     Join,       // the put that belongs to it, before the path goes back
     Settle,     // the last blocks find their places
@@ -104,13 +116,13 @@ module lethe_stash
   logic begin_job, begin_path, join_job, joined_q, is_raw_access, is_whole, is_access, has_block;
 
   assign begin_job = state_q == Idle && valid_i;
-  assign begin_path = begin_job && (job_i.evict || job_i.op != OpPut);
+  assign begin_path = begin_job && (job_i.evict || has_path(job_i.op));
   assign ready_o = state_q == Idle || state_q == Join;
   assign join_job = state_q == Join && valid_i;
-  assign is_access = !job_q.evict && job_q.op != OpPut;
+  assign is_access = !job_q.evict && has_path(job_q.op);
   assign is_raw_access = Cfg.scheme == RawOram && is_access;
   assign is_whole = job_q.evict || (Cfg.scheme == PathOram && (is_access || joined_q));
-  assign has_block = !job_q.evict && job_q.op != OpDummy;
+  assign has_block = !job_q.evict && job_q.op != OpDummy && job_q.op != OpSkip;
 
   // The list, and the block of interest on it.
   logic scanning, listed, listed_hit, held_q, out_valid, out_stuck;
@@ -135,7 +147,16 @@ module lethe_stash
   logic [Cfg.bus_bits-1:0] store_data;
   logic [BlockBits-1:0] push_block;
   logic [LeafBits-1:0] push_leaf;
-  pad_t found_pad;
+  pad_t found_pad, found_tag_pad;
+  logic tag_store;
+  logic [SlotBits-1:0] tag_slot;
+  logic [TagBits-1:0] arrived_tag;
+  logic [PlaceBits-1:0] found_place;
+  logic [Cfg.bus_bits-1:0] found_tag_beat;
+
+  // The masks of RAW ORAM's bodies are one stream: those of a path that goes back come before those of the next eviction.
+  logic body_mask_valid;
+  assign body_mask_valid = body_mask_valid_i && !(Cfg.scheme == RawOram && back_busy_i);
 
   lethe_unload #(.Cfg(Cfg)) u_unload (
     .clk_i, .rst_ni,
@@ -144,13 +165,15 @@ module lethe_stash
     .header_valid_i, .header_ready_o, .header_i,
     .row_mask_valid_i, .row_mask_ready_o, .row_mask_i,
     .body_valid_i, .body_ready_o, .body_i,
-    .body_mask_valid_i, .body_mask_ready_o, .body_mask_i,
+    .body_mask_valid_i(body_mask_valid), .body_mask_ready_o, .body_mask_i,
     .level_o(unload_level), .on_chip_entries_i(on_chip_entries),
     .row_o(row), .row_entries_o(row_entries), .below_o(below), .below_written_o(below_written),
     .slot_valid_i(free_valid), .slot_take_o(slot_take), .to_spare_o(to_spare),
     .store_o(store), .store_beat_o(store_beat), .store_data_o(store_data),
     .push_o(push), .held_o(push_held), .push_block_o(push_block), .push_leaf_o(push_leaf),
-    .found_o(found), .found_pad_o(found_pad)
+    .slot_i(free_slot), .tag_store_o(tag_store), .tag_slot_o(tag_slot), .tag_o(arrived_tag),
+    .found_o(found), .found_pad_o(found_pad), .found_tag_pad_o(found_tag_pad), .found_place_o(found_place),
+    .found_tag_beat_o(found_tag_beat)
   );
 
   // PushToLeaf takes from the list, then from the path, then the block of interest.
@@ -217,7 +240,7 @@ module lethe_stash
   assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign reading = state_q == Read && !back_busy_i;
   assign needs_data = job_q.op == OpWrite || job_q.op == OpPut;
-  assign answers = job_q.op == OpRead || job_q.op == OpWrite || job_q.op == OpTake;
+  assign answers = has_path(job_q.op) && (HasTags || job_q.op != OpDummy);
   assign can_serve = state_q == Serve && (!needs_data || data_valid_i) && (!is_raw_access || interest_mask_valid_i);
   assign serves = can_serve && (!answers || answer_ready_i);
   assign has_old = held_q || (is_raw_access && found);
@@ -228,7 +251,7 @@ module lethe_stash
   assign answer_valid_o = can_serve && answers;
   assign answer_o = old;
   assign answer_last_o = last_beat;
-  assign interest_mask_ready_o = serves && is_raw_access;
+  assign interest_mask_ready_o = (serves && is_raw_access) || state_q == TagMask;
 
   // A slot and a beat are an address: beats of a block are a power of two.
   localparam int unsigned AddressBits = SlotBits + $clog2(Beats);
@@ -246,13 +269,44 @@ module lethe_stash
     .read_data_o(loaded_o)
   );
 
-  // Masks of the block of interest are asked for when the path is in, as many wherever the block is.
+  // Tags, each beside its block: where a block of interest is decrypted, its tag is so before.
+  assign tag_ready_o = state_q == NewTag;
+  if (HasTags) begin : gen_tags
+    logic [TagBits-1:0] found_tag, found_tag_q;
+    logic renews;
+    assign renews = state_q == NewTag && tag_valid_i && has_block && job_q.op != OpTake;
+    lethe_ram #(.Width(TagBits), .Depth(slots(Cfg))) u_tags (
+      .clk_i,
+      .write_i(tag_store || renews), .write_address_i(tag_store ? tag_slot : served_slot),
+      .write_data_i(tag_store ? arrived_tag : tag_i),
+      .read_i(reading || load_i), .read_address_i(reading ? served_slot : load_slot_i), .read_data_o(loaded_tag_o)
+    );
+    always_comb begin
+      found_tag = '0;
+      for (int unsigned nth = 0; nth < tags_per_beat(Cfg); nth++) begin
+        if (32'(found_place) % tags_per_beat(Cfg) == nth) begin
+          found_tag = found_tag_beat[nth*TagBits+:TagBits] ^ interest_mask_i[nth*TagBits+:TagBits];
+        end
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (state_q == TagMask) found_tag_q <= found_tag;
+    end
+    assign answer_tag_o = held_q ? loaded_tag_o : is_raw_access && found ? found_tag_q : '0;
+  end else begin : gen_no_tags
+    assign {loaded_tag_o, answer_tag_o} = '0;
+  end
+
+  // Masks of the block of interest are asked for when the path is in, as many wherever the block is: its tag's comes first.
+  localparam int unsigned Asked = Beats + (HasTags ? 1 : 0);
+  localparam int unsigned AskBits = at_least_one($clog2(Asked));
   logic asking_q;
-  logic [BeatBits-1:0] ask_q;
+  logic [AskBits-1:0] ask_q;
   assign interest_valid_o = asking_q;
   always_comb begin
     interest_pad_o = found_pad;
-    interest_pad_o.chunk = found_pad.chunk + 30'(ask_q) * 30'(beat_chunks(Cfg));
+    interest_pad_o.chunk = found_pad.chunk + (30'(ask_q) - 30'(HasTags)) * 30'(beat_chunks(Cfg));
+    if (HasTags && ask_q == '0) interest_pad_o = found_tag_pad;
   end
 
   assign back_valid_o = state_q == HandOver || state_q == GoBack;
@@ -270,9 +324,11 @@ module lethe_stash
       Idle:     if (valid_i) state_d = begin_path ? Scan : Read;
       Scan:     if (!scanning) state_d = Unload;
       Unload:   if (unloaded_q) state_d = is_raw_access ? HandOver : job_q.evict ? Settle : Read;
-      HandOver: if (back_ready_i) state_d = Read;
+      HandOver: if (back_ready_i) state_d = HasTags ? TagMask : Read;
+      TagMask:  if (interest_mask_valid_i) state_d = Read;
       Read:     if (reading) state_d = Serve;
-      Serve:    if (serves) state_d = last_beat ? Push : Read;
+      Serve:    if (serves) state_d = !last_beat ? Read : HasTags ? NewTag : Push;
+      NewTag:   if (tag_valid_i) state_d = Push;
       Push:     if (free_valid) state_d = Cfg.scheme == PathOram && job_q.more ? Join : Settle;
       Join:     if (valid_i) state_d = Read;
       Settle:   if (settling_q == '0) state_d = is_whole ? GoBack : Idle;
@@ -303,7 +359,7 @@ module lethe_stash
       if (begin_job) unloaded_q <= 1'b0;
       else if (unloaded) unloaded_q <= 1'b1;
       if (unloaded && is_raw_access) asking_q <= 1'b1;
-      else if (asking_q && interest_ready_i && ask_q == BeatBits'(Beats - 1)) asking_q <= 1'b0;
+      else if (asking_q && interest_ready_i && ask_q == AskBits'(Asked - 1)) asking_q <= 1'b0;
       if (begin_job) ask_q <= '0;
       else if (asking_q && interest_ready_i) ask_q <= ask_q + 1'b1;
       if (serves) beat_q <= last_beat ? '0 : beat_q + 1'b1;

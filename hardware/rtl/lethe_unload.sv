@@ -7,6 +7,8 @@
 // A bucket that was never written counts as empty, whatever memory answers: RAW ORAM knows it by the count of evictions,
 // Path ORAM by the bucket above. A row that `on_chip_i` names comes from the plan of the path before, because memory may
 // not have it yet. A bucket takes as many cycles as its body has beats, whatever is in it.
+//
+// Tags stand behind the blocks of a bucket (see lethe_bucket_tags). That of the block of interest is taken as it is as well.
 module lethe_unload
   import lethe_pkg::*;
 #(
@@ -19,7 +21,8 @@ module lethe_unload
   localparam int unsigned CipherBits = row_chunks(Cfg) * 128,
   localparam int unsigned Beats = block_beats(Cfg),
   localparam int unsigned BeatBits = at_least_one($clog2(Beats)),
-  localparam int unsigned PlaceBits = at_least_one($clog2(Z))
+  localparam int unsigned PlaceBits = at_least_one($clog2(Z)),
+  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
 ) (
   input  logic                        clk_i,
   input  logic                        rst_ni,
@@ -59,9 +62,16 @@ module lethe_unload
   output logic                        held_o,
   output logic [BlockBits-1:0]        push_block_o,
   output logic [LeafBits-1:0]         push_leaf_o,
-  // The block of interest in the tree of RAW ORAM.
+  input  logic [slot_bits(Cfg)-1:0]   slot_i,
+  output logic                        tag_store_o,
+  output logic [slot_bits(Cfg)-1:0]   tag_slot_o,
+  output logic [TagBits-1:0]          tag_o,
+  // The block of interest in the tree of RAW ORAM; its tag and the tag's mask follow from the beat that has them.
   output logic                        found_o,
-  output pad_t                        found_pad_o
+  output pad_t                        found_pad_o,
+  output pad_t                        found_tag_pad_o,
+  output logic [PlaceBits-1:0]        found_place_o,
+  output logic [Cfg.bus_bits-1:0]     found_tag_beat_o
 );
 
   typedef struct packed {
@@ -123,18 +133,17 @@ module lethe_unload
   assign is_hit = hit_q[0];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign last_place = place_q == PlaceBits'(Z - 1);
-  assign beat_passes = busy_q && body_valid_i && (is_raw_access || body_mask_valid_i) && (!is_here || slot_valid_i);
+  assign beat_passes = busy_q && !in_tags && body_valid_i && (is_raw_access || body_mask_valid_i) && (!is_here || slot_valid_i);
   assign place_done = beat_passes && last_beat;
-  assign bucket_done = place_done && last_place;
-  assign body_ready_o = beat_passes;
-  assign body_mask_ready_o = beat_passes && !is_raw_access;
+  assign body_ready_o = beat_passes || tags_pass;
+  assign body_mask_ready_o = body_ready_o && !is_raw_access;
 
   // Masks of headers and of bodies come in one stream for Path ORAM, so that a header waits for the body before it.
   assign take_header = walking_q && go_i && !headers_done_q && header_valid_i && row_mask_valid_i
       && (!busy_q || (Cfg.scheme == RawOram && bucket_done));
   assign header_ready_o = take_header;
   assign row_mask_ready_o = take_header;
-  assign done_o = walking_q && headers_done_q && !busy_q;
+  assign done_o = walking_q && headers_done_q && !busy_q && !tags_busy;
 
   assign store_o = beat_passes && (is_raw_access ? is_hit : is_here);
   assign to_spare_o = is_raw_access;
@@ -145,6 +154,41 @@ module lethe_unload
   assign held_o = place_done && is_here && is_hit;
   assign push_block_o = entries_q[0].block;
   assign push_leaf_o = entries_q[0].leaf;
+
+  // Tags.
+  logic in_tags, tags_pass, tags_done, tags_busy;
+  if (Cfg.tag_bits != 0) begin : gen_tags
+    logic in_tags_q, here;
+    logic [PlaceBits-1:0] tag_beat;
+    assign in_tags = in_tags_q;
+    assign tags_pass = busy_q && in_tags_q && body_valid_i && (is_raw_access || body_mask_valid_i) && !tags_busy;
+    lethe_bucket_tags #(.Cfg(Cfg)) u_tags (
+      .clk_i, .rst_ni,
+      .place_i(place_done), .here_i(is_here), .slot_i,
+      .beat_i(tags_pass), .data_i(body_i ^ body_mask_i), .done_o(tags_done), .nth_o(tag_beat),
+      .busy_o(tags_busy), .store_o(here), .slot_o(tag_slot_o), .tag_o
+    );
+    assign tag_store_o = here;
+    assign bucket_done = tags_done;
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) in_tags_q <= 1'b0;
+      else in_tags_q <= (place_done && last_place) || (in_tags_q && !tags_done);
+    end
+    // The bucket whose header is taken begins when the one before has ended: it is that of the block of interest until then.
+    logic found_here_q;
+    always_ff @(posedge clk_i) begin
+      if (take_header) found_here_q <= hit != '0 && is_raw_access;
+      if (tags_pass && found_here_q && 32'(tag_beat) == 32'(found_place_o) / tags_per_beat(Cfg)) found_tag_beat_o <= body_i;
+    end
+    always_comb begin
+      found_tag_pad_o = found_pad_o;
+      found_tag_pad_o.chunk = 30'((Z * Beats + 32'(found_place_o) / tags_per_beat(Cfg)) * beat_chunks(Cfg));
+    end
+  end else begin : gen_no_tags
+    assign {in_tags, tags_pass, tags_done, tags_busy, tag_store_o, tag_slot_o, tag_o, found_tag_beat_o} = '0;
+    assign found_tag_pad_o = '0;
+    assign bucket_done = place_done && last_place;
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -182,7 +226,10 @@ module lethe_unload
       found_pad_o.bucket <= 32'(bucket);
       found_pad_o.iv <= count;
       for (int unsigned place = 0; place < Z; place++) begin
-        if (hit[place]) found_pad_o.chunk <= 30'(place * block_beats(Cfg) * beat_chunks(Cfg));
+        if (hit[place]) begin
+          found_pad_o.chunk <= 30'(place * block_beats(Cfg) * beat_chunks(Cfg));
+          found_place_o <= PlaceBits'(place);
+        end
       end
     end
   end

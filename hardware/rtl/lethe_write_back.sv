@@ -1,7 +1,8 @@
 // A path as it goes back: row by row of the plan, and for a path that is filled anew each bucket's body, encrypted.
 //
 // Addresses, beats and the answers of memory go their own ways. It says how many paths memory has taken (modulo 4), and how
-// many levels of the next. A place without a block goes back as zeros, encrypted like the others; its cycle is the same.
+// many levels of the next. A place without a block goes back as zeros, encrypted like the others; its cycle is the same. Tags
+// are gathered as their blocks pass, and follow them.
 module lethe_write_back
   import lethe_pkg::*;
 #(
@@ -16,7 +17,8 @@ module lethe_write_back
   localparam int unsigned Beats = block_beats(Cfg),
   localparam int unsigned BeatBits = at_least_one($clog2(Beats)),
   localparam int unsigned CountBits = $clog2(Z + 1),
-  localparam int unsigned LevelCountBits = $clog2(Levels + 1)
+  localparam int unsigned LevelCountBits = $clog2(Levels + 1),
+  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
 ) (
   input  logic                             clk_i,
   input  logic                             rst_ni,
@@ -38,6 +40,7 @@ module lethe_write_back
   output logic [SlotBits-1:0]              load_slot_o,
   output logic [BeatBits-1:0]              load_beat_o,
   input  logic [Cfg.bus_bits-1:0]          loaded_i,
+  input  logic [TagBits-1:0]               loaded_tag_i,
   output logic                             give_o,
   output logic [SlotBits-1:0]              give_slot_o,
   // Masks.
@@ -150,14 +153,15 @@ module lethe_write_back
   logic [StepBits-1:0] step_q;
   logic [PlaceBits-1:0] place_q;
   logic [BeatBits-1:0] beat_q;
-  logic is_header, is_block, ends_bucket, step_passes, second_ready, last_beat;
+  logic is_header, is_block, is_tags, ends_bucket, step_passes, second_ready, last_beat;
   logic [Z-1:0][EntryBits-1:0] entries;
   logic [HeaderBits-1:0] header;
 
   assign level_o = level_q;
   assign is_header = step_q < StepBits'(HeaderBeats);
   assign ends_bucket = step_q == (whole_q ? StepBits'(BucketBeats - 1) : StepBits'(HeaderBeats - 1));
-  assign is_block = !is_header && CountBits'(place_q) < occupied_q[level_q];
+  assign is_tags = Cfg.tag_bits != 0 && step_q >= StepBits'(HeaderBeats + Z * Beats);
+  assign is_block = !is_header && !is_tags && CountBits'(place_q) < occupied_q[level_q];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign load_o = beats_q && second_ready && is_block;
   assign load_slot_o = slots_i[place_q];
@@ -195,7 +199,7 @@ module lethe_write_back
       step_q <= ends_bucket ? '0 : step_q + 1'b1;
       if (ends_bucket) level_q <= level_q + 1'b1;
       if (plan_free) beats_q <= 1'b0;
-      if (!is_header) begin
+      if (!is_header && !is_tags) begin
         beat_q <= last_beat ? '0 : beat_q + 1'b1;
         if (last_beat) place_q <= place_q == PlaceBits'(Z - 1) ? '0 : place_q + 1'b1;
       end
@@ -203,15 +207,15 @@ module lethe_write_back
   end
 
   // Second stage: the plaintext of the beat, which waits for its mask and for memory.
-  logic second_header_q, second_block_q, second_first_q, second_row_done_q, mask_valid;
+  logic second_header_q, second_block_q, second_tags_q, second_first_q, second_row_done_q, mask_valid;
   logic [HeaderBits-1:0] header_q, row_mask;
-  logic [Cfg.bus_bits-1:0] plain, mask;
+  logic [Cfg.bus_bits-1:0] plain, mask, tags;
 
   assign busy_o = (beats_q || second_q) && whole_q;
   assign second_ready = !second_q || beat_passes;
   assign row_mask = HeaderBits'({row_mask_i, IvBits'(0)});
   assign mask_valid = second_header_q ? row_mask_valid_i : body_mask_valid_i;
-  assign plain = second_header_q ? header_q[Cfg.bus_bits-1:0] : second_block_q ? loaded_i : '0;
+  assign plain = second_header_q ? header_q[Cfg.bus_bits-1:0] : second_tags_q ? tags : second_block_q ? loaded_i : '0;
   assign w_valid_o = second_q && mask_valid && length_valid;
   assign beat_passes = w_valid_o && w_ready_i;
   assign beat_last = sent_q == length;
@@ -219,6 +223,24 @@ module lethe_write_back
   assign w_data_o = plain ^ mask;
   assign row_mask_ready_o = beat_passes && second_header_q && second_row_done_q;
   assign body_mask_ready_o = beat_passes && !second_header_q;
+
+  // The tags of a bucket, the first lowest.
+  if (Cfg.tag_bits != 0) begin : gen_tags
+    localparam int unsigned BeatTagBits = tags_per_beat(Cfg) * TagBits;
+    localparam int unsigned GatheredBits = Z * TagBits > BeatTagBits ? Z * TagBits : BeatTagBits;
+    logic [Z*TagBits-1:0] tags_q;
+    logic second_last_q;
+    assign tags = Cfg.bus_bits'(BeatTagBits'(GatheredBits'(tags_q)));
+    always_ff @(posedge clk_i) begin
+      if (step_passes) second_last_q <= last_beat;
+      if (beat_passes && !second_header_q) begin
+        if (second_tags_q) tags_q <= tags_q >> BeatTagBits;
+        else if (second_last_q) tags_q <= (Z * TagBits)'({second_block_q ? loaded_tag_i : '0, tags_q} >> TagBits);
+      end
+    end
+  end else begin : gen_no_tags
+    assign tags = '0;
+  end
 
   // The mask of a row may cover several beats.
   if (HeaderBeats > 1) begin : gen_row_mask
@@ -247,6 +269,7 @@ module lethe_write_back
     if (step_passes) begin
       second_header_q <= is_header;
       second_block_q <= is_block;
+      second_tags_q <= is_tags;
       second_first_q <= step_q == '0;
       second_row_done_q <= step_q == StepBits'(HeaderBeats - 1);
       header_q <= step_q == '0 ? header : header_q >> Cfg.bus_bits;

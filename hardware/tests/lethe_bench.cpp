@@ -7,15 +7,15 @@
 
 struct Inputs {
   uint32_t rst_n, key_valid, request_valid, request_op, request_block, request_path, request_leaf;
-  uint32_t data_valid, answer_ready, random_valid, random;
+  uint32_t data_valid, answer_ready, random_valid, random, spare_valid, spare;
   uint32_t ar_ready, r_valid, r_response, aw_ready, w_ready, b_valid, b_response;
   uint32_t key[4], data[16], r_data[16];
 };
 
 struct Outputs {
-  uint32_t key_ready, request_ready, data_ready, answer_valid, answer_last, random_ready;
+  uint32_t key_ready, request_ready, data_ready, answer_valid, answer_last, random_ready, spare_ready;
   uint32_t ar_valid, ar_length, r_ready, aw_valid, aw_length, w_valid, w_last, b_ready;
-  uint32_t emergencies, aes_chunks, key_reused, memory_error, overflow;
+  uint32_t emergencies, aes_chunks, key_reused, memory_error, tag_error, overflow, slot, slot_dummy;
   uint32_t ar_address[2], aw_address[2];
   uint32_t answer[16], w_data[16];
 };
@@ -51,6 +51,8 @@ extern "C" void lethe_step(Model *model, const Inputs *in, Outputs *out) {
   top.answer_ready_i = in->answer_ready;
   top.random_valid_i = in->random_valid;
   top.random_i = in->random;
+  top.spare_valid_i = in->spare_valid;
+  top.spare_i = in->spare;
   top.ar_ready_i = in->ar_ready;
   top.r_valid_i = in->r_valid;
   top.r_response_i = in->r_response;
@@ -69,6 +71,7 @@ extern "C" void lethe_step(Model *model, const Inputs *in, Outputs *out) {
   out->answer_valid = top.answer_valid_o;
   out->answer_last = top.answer_last_o;
   out->random_ready = top.random_ready_o;
+  out->spare_ready = top.spare_ready_o;
   out->ar_valid = top.ar_valid_o;
   out->ar_length = top.ar_length_o;
   out->r_ready = top.r_ready_o;
@@ -81,7 +84,10 @@ extern "C" void lethe_step(Model *model, const Inputs *in, Outputs *out) {
   out->aes_chunks = top.aes_chunks_o;
   out->key_reused = top.key_reused_o;
   out->memory_error = top.memory_error_o;
+  out->tag_error = top.tag_error_o;
   out->overflow = top.overflow_o;
+  out->slot = top.slot_o;
+  out->slot_dummy = top.slot_dummy_o;
   split(out->ar_address, top.ar_address_o);
   split(out->aw_address, top.aw_address_o);
   std::memcpy(out->answer, &top.answer_o[0], sizeof out->answer);

@@ -16,7 +16,9 @@ module lethe_bench
   parameter int unsigned Labels = 32,
   parameter int unsigned LabelBits = 14,
   parameter int unsigned Trusted = 1024,
-  parameter int unsigned LookAside = 128
+  parameter int unsigned LookAside = 128,
+  parameter int unsigned TagBits = 0,
+  parameter int unsigned SlotCycles = 0
 ) (
   input  logic         clk_i,
   input  logic         rst_ni,
@@ -39,6 +41,9 @@ module lethe_bench
   output logic         random_ready_o,
   input  logic         random_valid_i,
   input  logic [31:0]  random_i,
+  output logic         spare_ready_o,
+  input  logic         spare_valid_i,
+  input  logic [31:0]  spare_i,
   output logic         ar_valid_o,
   input  logic         ar_ready_i,
   output logic [39:0]  ar_address_o,
@@ -62,6 +67,10 @@ module lethe_bench
   output logic [31:0]  aes_chunks_o,  // blocks of AES begun; lanes that a mask leaves over, and front ends, do not count
   output logic         key_reused_o,
   output logic         memory_error_o,
+  output logic         tag_error_o,
+  // Of the pacer: a slot begins, and whether it is for no block. No port of the controller says so.
+  output logic         slot_o,
+  output logic         slot_dummy_o,
   output logic         overflow_o
 );
 
@@ -80,7 +89,9 @@ module lethe_bench
     labels: Labels,
     label_bits: LabelBits,
     trusted: Trusted,
-    look_aside: LookAside
+    look_aside: LookAside,
+    tag_bits: TagBits,
+    slot_cycles: SlotCycles
   };
 
   logic [BusBits-1:0] answer, w_data;
@@ -89,7 +100,6 @@ module lethe_bench
 
   if (FrontEnd) begin : gen_oram
     // A write passes with its data.
-    logic unused_spare;
     assign data_ready_o = request_ready_o && request_valid_i && request_op_i[0];
     assign aes_chunks_o = '0;
     assign answer_last_o = 1'b1;
@@ -99,25 +109,30 @@ module lethe_bench
       .request_data_i(data_i[BusBits-1:0]),
       .answer_valid_o, .answer_ready_i, .answer_o(answer),
       .random_ready_o, .random_valid_i, .random_i,
-      .spare_ready_o(unused_spare), .spare_valid_i(1'b0), .spare_i('0),
+      .spare_ready_o, .spare_valid_i, .spare_i,
       .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
       .r_valid_i, .r_ready_o, .r_data_i(r_data_i[BusBits-1:0]), .r_response_i,
       .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
       .w_valid_o, .w_ready_i, .w_data_o(w_data), .w_last_o,
       .b_valid_i, .b_ready_o, .b_response_i,
-      .emergencies_o, .key_reused_o, .memory_error_o, .overflow_o
+      .emergencies_o, .key_reused_o, .memory_error_o, .tag_error_o, .overflow_o
     );
+    assign slot_o = u_oram.slot_taken;
+    assign slot_dummy_o = u_oram.slot_dummy;
   end else begin : gen_backend
     logic unused_leaf_ready, unused_leaf_valid;
     logic [127:0] unused_leaf_chunk;
+    logic unused_tag, unused_tag_ready;
+    assign {spare_ready_o, tag_error_o, slot_o, slot_dummy_o} = '0;
     lethe_backend #(.Cfg(Cfg), .AddressBits(40)) u_backend (
-      .clk_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
+      .clk_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .key_i, .base_i('0),
       .request_valid_i, .request_ready_o, .request_op_i(op_e'(request_op_i)), .request_block_i, .request_path_i,
       .request_leaf_i, .request_more_i(1'b0),
       .leaf_valid_i(1'b0), .leaf_ready_o(unused_leaf_ready), .leaf_input_i('0),
       .leaf_valid_o(unused_leaf_valid), .leaf_ready_i(1'b0), .leaf_chunk_o(unused_leaf_chunk),
       .data_valid_i, .data_ready_o, .data_i(data_i[BusBits-1:0]),
       .answer_valid_o, .answer_ready_i, .answer_o(answer), .answer_last_o,
+      .answer_tag_o(unused_tag), .tag_valid_i(1'b0), .tag_ready_o(unused_tag_ready), .tag_i('0),
       .random_ready_o, .random_valid_i, .random_i,
       .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
       .r_valid_i, .r_ready_o, .r_data_i(r_data_i[BusBits-1:0]), .r_response_i,

@@ -15,13 +15,16 @@ const HARDWARE: &str = "hardware";
 const PACKAGES: [&str; 2] = ["rtl/lethe_aes_pkg.sv", "rtl/lethe_pkg.sv"];
 
 /// Configurations that are linted: each way that the RTL can be put together.
-const LINTED: [&[&str]; 6] = [
+const LINTED: [&[&str]; 9] = [
     &["-GRaw=1"],
     &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4"],
     &["-GRaw=1", "-GBusBits=128", "-GAesLanes=1"],
     &["-GRaw=0", "-GBusBits=256", "-GBlockBytes=4096", "-GLeafLevel=10"],
     &["-GRaw=1", "-GLeafLevel=0", "-GBlocks=3", "-GEvictionRate=1"],
     &["-GRaw=0", "-GLeafLevel=0", "-GBlocks=3"],
+    &["-GRaw=1", "-GFrontEnd=1"],
+    &["-GRaw=1", "-GFrontEnd=1", "-GTagBits=96", "-GSlotCycles=300"],
+    &["-GRaw=0", "-GFrontEnd=1", "-GTagBits=128", "-GBlocksPerBucket=4", "-GAesLanes=4", "-GBusBits=512"],
 ];
 
 /// Runs lints, simulations and proofs.

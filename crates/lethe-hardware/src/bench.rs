@@ -55,6 +55,8 @@ pub struct Run {
     pub traffic: Traffic,
     /// Blocks of AES that had begun when each answer ended.
     pub aes_chunks: Vec<u32>,
+    /// The cycle in which each slot of the front end began, and whether it was for no block.
+    pub slots: Vec<(u64, bool)>,
     /// Evictions outside of the schedule.
     pub emergencies: u32,
 }
@@ -66,6 +68,7 @@ pub struct Bench {
     memory: Memory,
     inputs: Inputs,
     cycle: u64,
+    answered: Vec<Vec<u8>>,
 }
 
 /// Cycles without any movement after which a controller counts as stuck.
@@ -92,7 +95,8 @@ impl Bench {
     ) -> Result<Self, RtlError> {
         let memory = Memory::new(configuration.beat_bytes(), pace, faults, seed);
         let rtl = Rtl::load(library)?;
-        let mut bench = Bench { configuration, rtl, memory, inputs: Inputs::default(), cycle: 0 };
+        let mut bench =
+            Bench { configuration, rtl, memory, inputs: Inputs::default(), cycle: 0, answered: Vec::new() };
         for _ in 0..4 {
             bench.rtl.step(&bench.inputs);
         }
@@ -108,12 +112,17 @@ impl Bench {
         self.memory.put_behind(dram);
     }
 
-    /// Gives the controller its key.
+    /// Gives the controller a key: that of leaves and masks, and after it that of tags, if it has any.
     pub fn load_key(&mut self, key: &[u8; 16]) {
         self.inputs.key = words(key);
         self.inputs.key_valid = 1;
         while self.rtl.step(&self.inputs).key_ready == 0 {}
         self.inputs.key_valid = 0;
+    }
+
+    /// The answers of the last run, which may have ended with an error.
+    pub fn answered(&self) -> &[Vec<u8>] {
+        &self.answered
     }
 
     /// Its memory.
@@ -127,13 +136,21 @@ impl Bench {
     /// [`BenchError`].
     pub fn run(&mut self, session: &Session) -> Result<Run, BenchError> {
         let run = self.drive(session)?;
+        self.check(session, &run)?;
+        Ok(run)
+    }
+
+    /// Checks all that a run has shown.
+    ///
+    /// # Errors
+    /// [`BenchError::Answer`], [`BenchError::Traffic`].
+    pub fn check(&self, session: &Session, run: &Run) -> Result<(), BenchError> {
         if let Some(nth) =
             (0..session.answers.len()).find(|nth| run.answered.get(*nth) != session.answers.get(*nth))
         {
             return Err(BenchError::Answer { nth });
         }
-        self.check_traffic(session, &run.traffic)?;
-        Ok(run)
+        self.check_traffic(session, &run.traffic)
     }
 
     /// Does all requests, each as soon as the controller takes it, whatever it answers, until nothing moves any more.
@@ -145,17 +162,19 @@ impl Bench {
         let (mut moved, start) = (self.cycle, self.cycle);
         let mut emergencies = 0;
         while !user.has_asked_all() || self.cycle - moved < QUIET {
-            user.offer(&mut self.inputs);
+            user.offer(self.cycle, &mut self.inputs);
             self.memory.offer(self.cycle, &mut self.inputs);
             let outputs = self.rtl.step(&self.inputs);
             emergencies = outputs.emergencies;
             let before = (self.memory.traffic().write_beats.len(), self.memory.traffic().read_beats.len());
             for (error, what) in [
                 (outputs.memory_error, "memory answered with an error"),
+                (outputs.tag_error, "memory gave a block that is not what was written last"),
                 (outputs.overflow, "the stash is too full"),
                 (outputs.key_reused, "the key was used before"),
             ] {
                 if error == 1 {
+                    self.answered = user.answered;
                     return Err(BenchError::Stopped(what));
                 }
             }
@@ -168,14 +187,16 @@ impl Bench {
             let most = most * (session.requests.len() as u64 + 10);
             if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > most {
                 let (request, answer) = (user.requests.len(), user.answers.len());
+                self.answered = user.answered;
                 return Err(BenchError::Stuck { cycles: self.cycle - start, request, answer });
             }
             self.cycle += 1;
         }
-        let User { requests, answers, answered, aes_chunks, .. } = user;
+        let User { requests, answers, answered, slots, aes_chunks, .. } = user;
+        self.answered.clone_from(&answered);
         let traffic = self.memory.traffic().clone();
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle);
-        Ok(Run { cycles: last - start, requests, answers, answered, traffic, aes_chunks, emergencies })
+        Ok(Run { cycles: last - start, requests, answers, answered, traffic, aes_chunks, slots, emergencies })
     }
 
     /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.
@@ -247,6 +268,8 @@ struct User<'a> {
     data: Vec<[u32; 16]>,
     sent: usize,
     drawn: usize,
+    spared: usize,
+    slots: Vec<(u64, bool)>,
 }
 
 impl<'a> User<'a> {
@@ -266,6 +289,8 @@ impl<'a> User<'a> {
             data: data.collect(),
             sent: 0,
             drawn: 0,
+            spared: 0,
+            slots: Vec::new(),
         }
     }
 
@@ -273,10 +298,12 @@ impl<'a> User<'a> {
         self.requests.len() == self.session.requests.len()
     }
 
-    fn offer(&self, inputs: &mut Inputs) {
-        let next = self.requests.len();
-        let is_first = self.session.chain < 2 || next.is_multiple_of(self.session.chain);
-        let may_ask = is_first || self.answers.len() == next;
+    fn offer(&self, cycle: u64, inputs: &mut Inputs) {
+        let (next, wait) = (self.requests.len(), self.session.wait);
+        let waits = wait > 0
+            && (self.answers.len() < next || self.answers.last().is_some_and(|answer| cycle < answer + wait));
+        let begins_chain = self.session.chain < 2 || next.is_multiple_of(self.session.chain);
+        let may_ask = !waits && (begins_chain || self.answers.len() == next);
         let request = self.session.requests.get(next).filter(|_| may_ask);
         inputs.request_valid = request.is_some().into();
         if let Some(request) = request {
@@ -290,6 +317,10 @@ impl<'a> User<'a> {
         inputs.answer_ready = 1;
         inputs.random_valid = u32::from(self.drawn < self.session.drawn.len());
         inputs.random = self.session.drawn.get(self.drawn).map_or(0, |leaf| leaf.0 as u32);
+        let has_all_answers = self.answers.len() == self.session.requests.len();
+        let spare = self.session.spare.get(self.spared).filter(|_| !has_all_answers);
+        inputs.spare_valid = spare.is_some().into();
+        inputs.spare = spare.map_or(0, |leaf| leaf.0 as u32);
     }
 
     /// Takes what passed in this cycle. Tells whether anything did.
@@ -300,6 +331,10 @@ impl<'a> User<'a> {
         }
         self.sent += (inputs.data_valid & outputs.data_ready) as usize;
         self.drawn += (inputs.random_valid & outputs.random_ready) as usize;
+        self.spared += (inputs.spare_valid & outputs.spare_ready) as usize;
+        if outputs.slot == 1 {
+            self.slots.push((cycle, outputs.slot_dummy == 1));
+        }
         if outputs.answer_valid == 1 {
             let bytes = outputs.answer.iter().flat_map(|word| word.to_le_bytes());
             self.answering.extend(bytes.take(self.configuration.beat_bytes()));

@@ -1,7 +1,7 @@
 //! The choices of a controller, and what follows from them for memory: the twin of `hardware/rtl/lethe_pkg.sv`.
 
 use lethe_core::schemes::freecursive::{
-    AddressSpace, BackendParameters, FreecursiveParameters, PositionsKept, TrustedHits,
+    AddressSpace, BackendParameters, FreecursiveParameters, PositionsKept, TAG_BYTES, TrustedHits,
 };
 use lethe_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use lethe_core::schemes::raw::RawParameters;
@@ -54,6 +54,10 @@ pub struct FrontEnd {
     pub trusted: u32,
     /// Lines of the PLB.
     pub look_aside: u32,
+    /// Bits of a tag; 0 for none.
+    pub tag_bits: u32,
+    /// The least cycles from path to path; 0 for no pacer.
+    pub slot_cycles: u32,
 }
 
 /// Bits of the IV at the beginning of a header.
@@ -86,8 +90,38 @@ impl Configuration {
 
     /// The same with the front end of the paper: two levels of PosMap blocks in the tree, and a table below 8 KB.
     pub const fn with_front_end(self) -> Self {
-        let front_end = FrontEnd { labels: 32, label_bits: 14, trusted: 1024, look_aside: 128 };
+        let front_end = FrontEnd {
+            labels: 32,
+            label_bits: 14,
+            trusted: 1024,
+            look_aside: 128,
+            tag_bits: 0,
+            slot_cycles: 0,
+        };
         Configuration { front_end: Some(front_end), ..self }
+    }
+
+    /// The same with tags of so many bits (PMMAC).
+    ///
+    /// # Panics
+    /// For a backend alone.
+    pub fn with_tags(self, tag_bits: u32) -> Self {
+        let front_end = self.front_end.expect("tags need counters, and so a front end");
+        Configuration { front_end: Some(FrontEnd { tag_bits, ..front_end }), ..self }
+    }
+
+    /// The same with a path each so many cycles, for a block or for none.
+    ///
+    /// # Panics
+    /// For a backend alone.
+    pub fn with_slots(self, slot_cycles: u32) -> Self {
+        let front_end = self.front_end.expect("a pacer stands behind a front end");
+        Configuration { front_end: Some(FrontEnd { slot_cycles, ..front_end }), ..self }
+    }
+
+    /// Bits of a tag; 0 for none.
+    pub fn tag_bits(&self) -> u32 {
+        self.front_end.map_or(0, |front_end| front_end.tag_bits)
     }
 
     /// Blocks of the tree: the user's, and those of the PosMaps.
@@ -102,7 +136,7 @@ impl Configuration {
     /// # Panics
     /// For a backend alone.
     pub fn front_end_parameters(&self) -> FreecursiveParameters {
-        let FrontEnd { labels, label_bits, trusted, look_aside } =
+        let FrontEnd { labels, label_bits, trusted, look_aside, tag_bits, .. } =
             self.front_end.expect("the configuration has a front end");
         FreecursiveParameters {
             capacity: self.blocks.into(),
@@ -110,7 +144,7 @@ impl Configuration {
             trusted_positions: trusted.into(),
             look_aside,
             look_aside_ways: 1,
-            positions: PositionsKept::Counters { bits: label_bits, tags: false },
+            positions: PositionsKept::Counters { bits: label_bits, tags: tag_bits > 0 },
             hits: TrustedHits::ReadThePath,
             max_batch: 1,
             tree: self.parameters(),
@@ -131,13 +165,17 @@ impl Configuration {
             ("AesLanes", self.aes_lanes),
             ("MaskBeats", self.mask_beats),
         ];
-        if let Some(FrontEnd { labels, label_bits, trusted, look_aside }) = self.front_end {
+        if let Some(FrontEnd { labels, label_bits, trusted, look_aside, tag_bits, slot_cycles }) =
+            self.front_end
+        {
             generics.extend([
                 ("FrontEnd", 1),
                 ("Labels", labels),
                 ("LabelBits", label_bits),
                 ("Trusted", trusted),
                 ("LookAside", look_aside),
+                ("TagBits", tag_bits),
+                ("SlotCycles", slot_cycles),
             ]);
         }
         generics
@@ -148,7 +186,7 @@ impl Configuration {
         match self.scheme {
             Scheme::Raw => BackendParameters::Raw(RawParameters {
                 capacity: self.tree_blocks(),
-                block_bytes: self.block_bytes,
+                block_bytes: self.tagged_bytes(),
                 leaf_level: Level(self.leaf_level),
                 top: Level(0),
                 blocks_per_bucket: self.blocks_per_bucket,
@@ -159,7 +197,7 @@ impl Configuration {
             Scheme::Path => BackendParameters::Path {
                 buckets: BucketsByLevel::uniform(PathParameters {
                     capacity: self.tree_blocks(),
-                    block_bytes: self.block_bytes,
+                    block_bytes: self.tagged_bytes(),
                     leaf_level: Level(self.leaf_level),
                     top: Level(0),
                     blocks_per_bucket: self.blocks_per_bucket,
@@ -209,9 +247,28 @@ impl Configuration {
         self.block_bytes as usize / self.beat_bytes()
     }
 
+    /// Tags in a beat.
+    pub(crate) fn tags_per_beat(&self) -> usize {
+        self.bus_bits.checked_div(self.tag_bits()).unwrap_or(1) as usize
+    }
+
+    /// Beats of a bucket's tags.
+    pub fn tag_beats(&self) -> usize {
+        if self.tag_bits() == 0 {
+            0
+        } else {
+            (self.blocks_per_bucket as usize).div_ceil(self.tags_per_beat())
+        }
+    }
+
     /// Beats of a bucket.
     pub fn bucket_beats(&self) -> usize {
-        self.header_beats() + self.blocks_per_bucket as usize * self.block_beats()
+        self.header_beats() + self.blocks_per_bucket as usize * self.block_beats() + self.tag_beats()
+    }
+
+    /// Bytes of a block in the core: with its tag, of which the controller keeps the first bits.
+    pub(crate) fn tagged_bytes(&self) -> u32 {
+        self.block_bytes + if self.tag_bits() == 0 { 0 } else { TAG_BYTES as u32 }
     }
 
     /// Beats that an access and its share of an eviction move: the floor of the bus.

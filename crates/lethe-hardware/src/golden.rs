@@ -88,8 +88,8 @@ impl State {
 
     /// Plaintext bytes of a bucket of the core.
     fn plain_bytes(&self, bucket: u64) -> usize {
-        let Configuration { scheme, blocks_per_bucket, block_bytes, .. } = self.configuration;
-        let (header, block) = (HEADER_BYTES, block_bytes as usize);
+        let Configuration { scheme, blocks_per_bucket, .. } = self.configuration;
+        let (header, block) = (HEADER_BYTES, self.configuration.tagged_bytes() as usize);
         let entry = match scheme {
             Scheme::Path => header + block,
             Scheme::Raw if bucket < self.configuration.buckets() => header,
@@ -113,7 +113,7 @@ impl State {
             }
             let is_body = bucket >= buckets;
             let bytes =
-                if is_body { self.configuration.block_bytes as usize } else { self.plain_bytes(bucket) };
+                if is_body { self.configuration.tagged_bytes() as usize } else { self.plain_bytes(bucket) };
             let (here, rest) = into.split_at_mut(bytes);
             here.copy_from_slice(&self.plaintext(bucket)[slot.index as usize * bytes..][..bytes]);
             into = rest;
@@ -178,10 +178,9 @@ impl State {
     }
 
     fn path_body(&mut self, bucket: u64, iv: u64) -> Vec<u8> {
-        let stride = HEADER_BYTES + self.configuration.block_bytes as usize;
+        let stride = HEADER_BYTES + self.configuration.tagged_bytes() as usize;
         let plain = self.plaintext(bucket).clone();
-        let mut body: Vec<u8> =
-            plain.chunks_exact(stride).flat_map(|entry| entry[HEADER_BYTES..].to_vec()).collect();
+        let mut body = self.body(plain.chunks_exact(stride).map(|entry| &entry[HEADER_BYTES..]));
         self.pads.apply(Part::Body, iv, bucket, &mut body);
         body
     }
@@ -191,9 +190,31 @@ impl State {
         let count = self.bodies.entry(bucket).or_default();
         *count += 1;
         let iv = *count;
-        let mut bytes = self.plaintext(body).clone();
+        let plain = self.plaintext(body).clone();
+        let mut bytes = self.body(plain.chunks_exact(self.configuration.tagged_bytes() as usize));
         self.pads.apply(Part::Body, iv, bucket, &mut bytes);
         bytes
+    }
+}
+
+impl State {
+    /// Blocks as they stand in a body, and behind them their tags, each within a beat.
+    fn body<'a>(&self, blocks: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+        let shape = self.configuration;
+        let tag_bytes = shape.tag_bits() as usize / 8;
+        let (mut body, mut tags) = (Vec::new(), Vec::new());
+        for (nth, block) in blocks.enumerate() {
+            let (block, tag) = block.split_at(shape.block_bytes as usize);
+            body.extend(block);
+            tags.resize(
+                nth / shape.tags_per_beat() * shape.beat_bytes() + nth % shape.tags_per_beat() * tag_bytes,
+                0,
+            );
+            tags.extend(&tag[..tag_bytes]);
+        }
+        tags.resize(shape.tag_beats() * shape.beat_bytes(), 0);
+        body.extend(tags);
+        body
     }
 }
 

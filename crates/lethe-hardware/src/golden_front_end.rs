@@ -9,15 +9,19 @@ use lethe_core::tree::placement::FillOrder;
 use lethe_core::words::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 /// A Freecursive ORAM of the core over the memory of the controller.
 pub struct GoldenFrontEnd {
     memory: GoldenMemory,
     oram: FreecursiveOram<GoldenMemory, ChaCha8Rng>,
-    key: [u8; 16],
+    keys: [[u8; 16]; 2],
     /// Blocks that have a counter.
     mapped: HashSet<BlockId>,
+    /// Requests that have begun or are to begin, each a block and for a write its contents.
+    pending: VecDeque<(BlockId, Option<Vec<u8>>)>,
+    /// The turn for a straggler was done, before the path that is next.
+    turn_done: bool,
     session: Session,
 }
 
@@ -27,12 +31,16 @@ impl GoldenFrontEnd {
     /// # Panics
     /// If the core refuses the configuration.
     pub fn new(configuration: Configuration, seed: u64) -> Self {
-        // The core draws the key of its leaves after the randomness of its tree; the controller has one key for leaves and masks.
+        // The core draws the key of its leaves after the randomness of its tree, and then that of tags; the controller has one key
+        // for leaves and masks.
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         ChaCha8Rng::from_rng(&mut random);
-        let mut key = [0; 16];
-        random.fill_bytes(&mut key);
-        let memory = GoldenMemory::new(configuration, &key);
+        let keys = [(); 2].map(|()| {
+            let mut key = [0; 16];
+            random.fill_bytes(&mut key);
+            key
+        });
+        let memory = GoldenMemory::new(configuration, &keys[0]);
         let oram = FreecursiveOram::with_any_bits(
             configuration.front_end_parameters(),
             Bucket(0),
@@ -41,49 +49,89 @@ impl GoldenFrontEnd {
         )
         .expect("a configuration of the bench is one of the core");
         oram.tree().set_fill_order(FillOrder::PushToLeaf);
-        GoldenFrontEnd { memory, oram, key, mapped: HashSet::new(), session: Session::default() }
+        GoldenFrontEnd {
+            memory,
+            oram,
+            keys,
+            mapped: HashSet::new(),
+            pending: VecDeque::new(),
+            turn_done: false,
+            session: Session::default(),
+        }
     }
 
-    /// The key of leaves and masks.
-    pub fn key(&self) -> [u8; 16] {
-        self.key
+    /// The key of leaves and masks, and that of tags.
+    pub fn keys(&self) -> [[u8; 16]; 2] {
+        self.keys
+    }
+
+    /// Asks for a block, or for a write of it.
+    pub fn ask(&mut self, block: BlockId, data: Option<Vec<u8>>) {
+        let operation = data.clone().map_or(Operation::Read(block), |data| Operation::Write(block, data));
+        self.session.requests.push(Request { operation, path: Leaf(0), leaf: Leaf(0) });
+        self.pending.push_back((block, data));
+    }
+
+    /// Does the next path of the first request that is pending, and all that is owed after it. Returns whether there was one.
+    ///
+    /// # Panics
+    /// If the core fails: its memory never does.
+    pub fn slot(&mut self) -> bool {
+        let Some((block, data)) = self.pending.front().cloned() else { return false };
+        let next = self.oram.next(block).expect("the block is one of the user's");
+        let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
+        if !self.turn_done {
+            self.turn_done = true;
+            if finish_now(self.oram.remap_turn(renewed)).expect("stragglers move") {
+                self.settle();
+                return true;
+            }
+        }
+        self.turn_done = false;
+        let before = self.memory.reads();
+        let mut answer = None;
+        match next {
+            Next::PosMap(lacking) => finish_now(self.oram.fetch(lacking)),
+            Next::Block => finish_now(self.oram.access_block(block, |payload| {
+                answer = Some(payload.to_vec());
+                if let Some(data) = &data {
+                    payload.copy_from_slice(data);
+                }
+            })),
+        }
+        .expect("the core serves every access");
+        if self.mapped.insert(renewed) {
+            self.session.drawn.push(self.memory.path_of(before));
+        }
+        self.settle();
+        if let Some(answer) = answer {
+            self.session.answers.push(answer);
+            self.pending.pop_front();
+        }
+        true
+    }
+
+    /// Reads a path for no block, and does all that is owed after it.
+    ///
+    /// # Panics
+    /// As [`slot`](Self::slot).
+    pub fn dummy(&mut self) {
+        let before = self.memory.reads();
+        finish_now(self.oram.tree().dummy()).expect("the core reads every path");
+        self.session.spare.push(self.memory.path_of(before));
+        self.settle();
     }
 
     /// Reads a block, or writes it. Returns the number of paths that it took, evictions apart.
     ///
     /// # Panics
-    /// If the core fails: its memory never does.
+    /// As [`slot`](Self::slot).
     pub fn run(&mut self, block: BlockId, data: Option<Vec<u8>>) -> u32 {
+        self.ask(block, data);
         let mut paths = 0;
-        loop {
-            let next = self.oram.next(block).expect("the block is one of the user's");
-            let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
-            paths += u32::from(finish_now(self.oram.remap_turn(renewed)).expect("stragglers move"));
-            self.settle();
-            let before = self.memory.reads();
-            let mut answer = None;
-            match next {
-                Next::PosMap(lacking) => finish_now(self.oram.fetch(lacking)),
-                Next::Block => finish_now(self.oram.access_block(block, |payload| {
-                    answer = Some(payload.to_vec());
-                    if let Some(data) = &data {
-                        payload.copy_from_slice(data);
-                    }
-                })),
-            }
-            .expect("the core serves every access");
+        while self.slot() {
             paths += 1;
-            if self.mapped.insert(renewed) {
-                self.session.drawn.push(self.memory.path_of(before));
-            }
-            self.settle();
-            if next == Next::Block {
-                self.session.answers.extend(answer);
-                break;
-            }
         }
-        let operation = data.map_or(Operation::Read(block), |data| Operation::Write(block, data));
-        self.session.requests.push(Request { operation, path: Leaf(0), leaf: Leaf(0) });
         paths
     }
 

@@ -33,8 +33,12 @@ pub struct Faults {
     pub stalls: u32,
     /// The beat, counted from the first that is read, of which a bit flips.
     pub flip: Option<u64>,
+    /// Of 1024 beats that are read, those of which a bit flips, by chance.
+    pub flips: u32,
     /// The read, counted from the first, that is answered with an error.
     pub error: Option<u64>,
+    /// Two reads, counted from the first: at the second all memory is again what it was at the first.
+    pub replay: Option<(usize, usize)>,
 }
 
 /// A burst as the bus shows it.
@@ -83,6 +87,8 @@ pub struct Memory {
     dram: Option<Dram>,
     random: ChaCha8Rng,
     beats: HashMap<u64, Beat>,
+    /// Memory as it was, for a replay.
+    old_beats: HashMap<u64, Beat>,
     reading: VecDeque<Reading>,
     /// The beat that is offered, and whether its read failed.
     offered: Option<(Beat, bool)>,
@@ -109,6 +115,7 @@ impl Memory {
             dram: None,
             random: ChaCha8Rng::seed_from_u64(seed),
             beats: HashMap::new(),
+            old_beats: HashMap::new(),
             reading: VecDeque::new(),
             offered: None,
             writing: VecDeque::new(),
@@ -201,7 +208,8 @@ impl Memory {
         if let Some(dram) = &mut self.dram {
             dram.give();
         }
-        if self.faults.flip == Some(self.read_beats) {
+        let by_chance = self.faults.flips > 0 && self.random.next_u32() % 1024 < self.faults.flips;
+        if by_chance || self.faults.flip == Some(self.read_beats) {
             beat[self.random.next_u32() as usize % (self.beat_bytes as usize / 4)] ^=
                 1 << (self.random.next_u32() % 32);
         }
@@ -219,6 +227,13 @@ impl Memory {
         if outputs.ar_valid & inputs.ar_ready == 1 {
             let (address, beats) = (wide(outputs.ar_address), outputs.ar_length + 1);
             self.check(address, beats);
+            if let Some((first, second)) = self.faults.replay {
+                if self.traffic.reads.len() == first {
+                    self.old_beats = self.beats.clone();
+                } else if self.traffic.reads.len() == second {
+                    self.beats = std::mem::take(&mut self.old_beats);
+                }
+            }
             self.traffic.reads.push(Burst { cycle, address, beats });
             let contents = (0..u64::from(beats)).map(|nth| self.contents(address + nth * self.beat_bytes));
             let beats = contents.collect();

@@ -89,8 +89,38 @@ impl Mutant {
         Mutant {
             fault: "a PosMap block that is lost when it leaves the PLB",
             file: "lethe_front_end.sv",
-            from: "victim_valid_q ? Put : Fetched",
-            to: "Fetched",
+            from: "assign puts = is_fetch && victim_valid_q;",
+            to: "assign puts = 1'b0;",
+        },
+    ];
+
+    /// A controller that goes on whatever the tags are.
+    pub const TRUSTING: Mutant = Mutant {
+        fault: "tags that are not compared",
+        file: "lethe_pmmac.sv",
+        from: "state_d = fits_q ? Give : Refuse;",
+        to: "state_d = Give;",
+    };
+
+    /// Faults that show through the pacer, only in cycles: those that the judge of the bus must find.
+    pub const TELLING_PACER: [Mutant; 3] = [
+        Mutant {
+            fault: "a slot for no block that has no put",
+            file: "lethe_pacer.sv",
+            from: "(Paced || slot_i.put)",
+            to: "is_real && slot_i.put",
+        },
+        Mutant {
+            fault: "leaves that delay masks",
+            file: "lethe_mask_engine.sv",
+            from: "assign for_leaves = turn_q == '0;\n    assign turns = for_leaves ? 5'b00001 : 5'b11110;",
+            to: "assign for_leaves = 1'b0;\n    assign turns = '1;",
+        },
+        Mutant {
+            fault: "a slot that a request opens early",
+            file: "lethe_pacer.sv",
+            from: "assign is_due = left_q == '0;",
+            to: "assign is_due = left_q == '0 || slot_valid_i && left_q < 20;",
         },
     ];
 

@@ -73,7 +73,14 @@ mod tests {
     fn each_access_of_the_recursion_is_a_path_for_each_level_from_the_last_one_down() {
         let configuration =
             Configuration { leaf_level: 10, blocks: 2048, ..Configuration::paper(Scheme::Path) };
-        let front_end = crate::FrontEnd { labels: 8, label_bits: 14, trusted: 32, look_aside: 4 };
+        let front_end = crate::FrontEnd {
+            labels: 8,
+            label_bits: 14,
+            trusted: 32,
+            look_aside: 4,
+            tag_bits: 0,
+            slot_cycles: 0,
+        };
         let configuration = Configuration { front_end: Some(front_end), ..configuration };
         let accesses =
             [(0, false), (2047, true)].map(|(block, writes)| ProgramAccess { block: BlockId(block), writes });

@@ -69,8 +69,12 @@ pub struct Session {
     pub reads: Vec<(u64, usize)>,
     /// The writes of headers and buckets, in order: an address each, and the bytes.
     pub writes: Vec<(u64, Vec<u8>)>,
-    /// The paths that were drawn for emergencies of Path ORAM.
+    /// The paths that were drawn for emergencies of Path ORAM, or for blocks that were never mapped.
     pub drawn: Vec<Leaf>,
     /// Requests in a chain: each but the first waits for the answer of the one before. Below 2, none waits.
     pub chain: usize,
+    /// Paths for no block, which a pacer takes in this order; it has no more slots when there are none.
+    pub spare: Vec<Leaf>,
+    /// Cycles for which the user waits after each answer. Without a wait it asks before it has the answer.
+    pub wait: u64,
 }

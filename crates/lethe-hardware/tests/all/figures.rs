@@ -26,7 +26,8 @@ fn over_dram_the_controller_shows_what_the_core_shows() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_path_of_a_recursion_waits_for_the_answer_of_the_one_before() {
-    let front_end = FrontEnd { labels: 4, label_bits: 14, trusted: 8, look_aside: 4 };
+    let front_end =
+        FrontEnd { labels: 4, label_bits: 14, trusted: 8, look_aside: 4, tag_bits: 0, slot_cycles: 0 };
     let of = Configuration { blocks: 100, front_end: Some(front_end), ..small(Scheme::Path) };
     let Recursion { configuration, session } = Recursion::new(&of, &rand(100, 200), &KEY);
     assert_eq!(session.chain, 3);
@@ -40,7 +41,8 @@ fn each_path_of_a_recursion_waits_for_the_answer_of_the_one_before() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_program_gets_back_what_it_wrote_last() {
-    let front_end = FrontEnd { labels: 4, label_bits: 4, trusted: 8, look_aside: 4 };
+    let front_end =
+        FrontEnd { labels: 4, label_bits: 4, trusted: 8, look_aside: 4, tag_bits: 0, slot_cycles: 0 };
     let configuration = Configuration {
         leaf_level: 6,
         blocks: 150,

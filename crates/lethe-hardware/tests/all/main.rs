@@ -7,4 +7,6 @@ mod figures;
 mod front_end;
 mod mutants;
 mod oblivious;
+mod pacer;
 mod setup;
+mod tags;

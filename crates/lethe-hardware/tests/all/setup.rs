@@ -1,7 +1,9 @@
 //! Benches, keys and histories that the tests share.
 
 use lethe_core::words::BlockId;
-use lethe_hardware::{Bench, Configuration, Faults, Golden, Mutant, Operation, Pace, Scheme, Workshop};
+use lethe_hardware::{
+    Bench, Configuration, Faults, FrontEnd, Golden, GoldenFrontEnd, Mutant, Operation, Pace, Scheme, Workshop,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
@@ -13,6 +15,40 @@ pub(crate) fn small(scheme: Scheme) -> Configuration {
     Configuration { leaf_level: 5, blocks: 60, stash_blocks: 20, ..Configuration::paper(scheme) }
 }
 
+/// A small tree with a front end. Counters of few bits are used up soon, so that stragglers move; with a small table and a small PLB,
+/// blocks come and go.
+pub(crate) fn small_front_end(scheme: Scheme) -> Configuration {
+    let front_end =
+        FrontEnd { labels: 4, label_bits: 4, trusted: 8, look_aside: 4, tag_bits: 0, slot_cycles: 0 };
+    Configuration { leaf_level: 6, blocks: 150, front_end: Some(front_end), ..Configuration::paper(scheme) }
+}
+
+/// The keys that a controller needs to show what the golden model shows.
+pub(crate) fn keys(configuration: &Configuration, golden: &GoldenFrontEnd) -> Vec<[u8; 16]> {
+    golden.keys()[..if configuration.tag_bits() > 0 { 2 } else { 1 }].to_vec()
+}
+
+/// Requests of the front end: reads, and writes with their contents, half of them of a few blocks again and again.
+pub(crate) fn requests(
+    configuration: &Configuration,
+    count: usize,
+    seed: u64,
+) -> Vec<(BlockId, Option<Vec<u8>>)> {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut requests = Vec::new();
+    for _ in 0..count {
+        let among = if random.next_u32().is_multiple_of(2) { configuration.blocks } else { 3 };
+        let block = BlockId(u64::from(random.next_u32() % among));
+        let data = random.next_u32().is_multiple_of(2).then(|| {
+            let mut data = vec![0; configuration.block_bytes as usize];
+            random.fill_bytes(&mut data);
+            data
+        });
+        requests.push((block, data));
+    }
+    requests
+}
+
 /// A bench with its key, whose RTL may be a mutant.
 pub(crate) fn bench(
     configuration: &Configuration,
@@ -20,21 +56,21 @@ pub(crate) fn bench(
     pace: Pace,
     faults: Faults,
 ) -> Bench {
-    bench_with_key(configuration, mutant, pace, faults, &KEY)
+    bench_with_keys(configuration, mutant, pace, faults, &[KEY])
 }
 
-/// The same with another key.
-pub(crate) fn bench_with_key(
+/// The same with other keys.
+pub(crate) fn bench_with_keys(
     configuration: &Configuration,
     mutant: Option<&Mutant>,
     pace: Pace,
     faults: Faults,
-    key: &[u8; 16],
+    keys: &[[u8; 16]],
 ) -> Bench {
     let library = Workshop::new().and_then(|workshop| workshop.library(configuration, mutant));
     let library = library.unwrap_or_else(|error| panic!("{error}"));
     let mut bench = Bench::new(&library, *configuration, pace, faults, 1).unwrap();
-    bench.load_key(key);
+    keys.iter().for_each(|key| bench.load_key(key));
     bench
 }
 

@@ -54,8 +54,8 @@
 //!
 //! ```text
 //! to access or to fetch block a, whose counter was c and is c' from now on:
-//! 15  (d, h) <- a by its path;  if c > 0 and h is not MAC_K(a || c || d):  refuse for good
-//! 16  serve d;  h <- MAC_K(a || c' || d);  a PosMap block gets its tag when it leaves the PLB
+//! 15  (d, h) <- a by its path;  if c > 0 and h is not MAC_K(d || a || c):  refuse for good
+//! 16  serve d;  h <- MAC_K(d || a || c');  a PosMap block gets its tag when it leaves the PLB
 //! ```
 //!
 //! The counters of the last level are on the trusted side, and a PosMap block is checked when it comes into the PLB. So each

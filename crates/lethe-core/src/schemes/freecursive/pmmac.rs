@@ -9,7 +9,8 @@ use cmac::{Cmac, KeyInit, Mac};
 /// Bytes of a tag. The paper's have 80 bits.
 pub const TAG_BYTES: usize = 16;
 
-/// Tags by CMAC with AES-128, of the block's number and its counter, 8 bytes each and the lowest first, and the payload.
+/// Tags by CMAC with AES-128, of the payload, the block's number and its counter, 8 bytes each and the lowest first. The payload comes
+/// first, so that the tags of one payload under two counters share all but the last block of AES.
 ///
 /// The key is overwritten when it is dropped.
 pub struct Tags {
@@ -42,7 +43,7 @@ impl Tags {
 
     fn mac(&self, block: BlockId, counter: u64, payload: &[u8]) -> Cmac<Aes128> {
         let mac = self.keyed.clone();
-        mac.chain_update(block.0.to_le_bytes()).chain_update(counter.to_le_bytes()).chain_update(payload)
+        mac.chain_update(payload).chain_update(block.0.to_le_bytes()).chain_update(counter.to_le_bytes())
     }
 }
 
@@ -61,7 +62,7 @@ mod tests {
 
     /// RFC 4493, section 4: the key and the message of example 4 (64 bytes).
     #[test]
-    fn a_tag_is_the_cmac_of_block_counter_and_payload() {
+    fn a_tag_is_the_cmac_of_payload_block_and_counter() {
         let key = 0x2b7e_1516_28ae_d2a6_abf7_1588_09cf_4f3c_u128.to_be_bytes();
         let message: [u128; 4] = [
             0x6bc1_bee2_2e40_9f96_e93d_7e11_7393_172a,
@@ -71,8 +72,8 @@ mod tests {
         ];
         let message: Vec<u8> = message.iter().flat_map(|words| words.to_be_bytes()).collect();
         let word = |at: usize| u64::from_le_bytes(message[at..at + 8].try_into().unwrap());
-        let (tags, block, counter) = (Tags::new(&key), BlockId(word(0)), word(8));
-        let mut tagged = Vec::from(&message[16..]);
+        let (tags, block, counter) = (Tags::new(&key), BlockId(word(48)), word(56));
+        let mut tagged = Vec::from(&message[..48]);
         tagged.resize(48 + TAG_BYTES, 0);
         tags.write(block, counter, &mut tagged);
         assert_eq!(tagged[48..], 0x51f0_bebf_7e3b_9d92_fc49_7417_7936_3cfe_u128.to_be_bytes());

@@ -1,0 +1,63 @@
+// What memory brings goes on and stays until it is taken: headers, beats of bodies, and requests for masks, none of which
+// depends on what stands in them. If memory's answers stay.
+module arrive_handshakes_proof #(
+  parameter bit Raw = 1'b1,
+  parameter int unsigned LeafLevel = 2,
+  parameter int unsigned BlocksPerBucket = 2,
+  parameter bit Wrong = 1'b0  // for a proof that must fail: answers need not stay
+) (
+  input logic             clk_i,
+  input logic             valid_i,
+  input lethe_pkg::job_t  job_i,
+  input logic             r_valid_i,
+  input logic [127:0]     r_data_i,
+  input logic             header_ready_i,
+  input logic             body_ready_i,
+  input logic             mask_ready_i
+);
+
+  import lethe_pkg::*;
+
+  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 4, 1);
+
+  logic rst_n, ready, r_ready, header_valid, body_valid, mask_valid, mask_row;
+  logic [row_chunks(Cfg)*128-1:0] header;
+  logic [127:0] body;
+  pad_t mask_pad;
+  first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
+  lethe_arrive #(.Cfg(Cfg)) u_arrive (
+    .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .r_valid_i, .r_ready_o(r_ready), .r_data_i,
+    .header_valid_o(header_valid), .header_ready_i, .header_o(header),
+    .body_valid_o(body_valid), .body_ready_i, .body_o(body),
+    .mask_valid_o(mask_valid), .mask_ready_i, .mask_row_o(mask_row), .mask_pad_o(mask_pad)
+  );
+
+  stays_until_ready #(.Width(128), .Assumed(1'b1)) u_answers (
+    .clk_i, .rst_ni(rst_n), .valid_i(r_valid_i && !Wrong), .ready_i(r_ready), .payload_i(r_data_i)
+  );
+  // A header that may pass is taken in the same cycle as its answer, and so is a beat.
+  stays_until_ready #(.Width($bits(header))) u_header (
+    .clk_i, .rst_ni(rst_n), .valid_i(header_valid), .ready_i(header_ready_i), .payload_i(header)
+  );
+  stays_until_ready #(.Width(128)) u_body (
+    .clk_i, .rst_ni(rst_n), .valid_i(body_valid), .ready_i(body_ready_i), .payload_i(body)
+  );
+  stays_until_ready #(.Width($bits(pad_t) + 1)) u_mask (
+    .clk_i, .rst_ni(rst_n), .valid_i(mask_valid), .ready_i(mask_ready_i), .payload_i({mask_row, mask_pad})
+  );
+  // Each beat goes one way, once.
+  logic passes, header_passes, body_passes;
+  assign passes = r_valid_i && r_ready;
+  assign header_passes = header_valid && header_ready_i;
+  assign body_passes = body_valid && body_ready_i;
+  always_comb begin
+    if (rst_n) begin
+      assert (!(header_passes && body_passes) && (passes || !(header_passes || body_passes)));
+      assert (!passes || header_passes || body_passes || !u_arrive.ends_header);
+      // By induction: no request is put upon another one.
+      assert (u_arrive.u_requests.count_q <= 3'd4);
+      assert (u_arrive.u_requests.in_q == 2'(u_arrive.u_requests.out_q + u_arrive.u_requests.count_q));
+    end
+  end
+
+endmodule

@@ -1,0 +1,41 @@
+// The masks of RAW ORAM's bodies, which are one stream, are taken in turn: all of a path that comes in, and then all of that path
+// as it goes back. So nothing goes back under a mask that was made for what comes in. For any jobs, headers and moments.
+module eviction_turns_proof #(
+  parameter int unsigned LeafLevel = 1,
+  parameter int unsigned BlocksPerBucket = 1,
+  parameter int unsigned StashBlocks = 1,
+  parameter int unsigned BlockBeats = 1,
+  parameter bit Wrong = 1'b0  // for a proof that must fail: a path in too few masks
+) (
+  input logic         clk_i,
+  input logic [511:0] any_i
+);
+
+  localparam lethe_pkg::config_t Cfg = proof_pkg::tiny(1'b1, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats);
+
+  logic rst_n, comes_in, goes_back;
+  stash_and_way_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
+  assign comes_in = u_pair.body_in_ready;
+  assign goes_back = u_pair.body_back_ready;
+
+  localparam int unsigned Turn = (LeafLevel + 1) * lethe_pkg::body_beats(Cfg) - 32'(Wrong);
+  logic [$clog2(2*Turn)-1:0] taken_q;
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) taken_q <= '0;
+    else if (comes_in || goes_back) taken_q <= 32'(taken_q) == 2 * Turn - 1 ? '0 : taken_q + 1'b1;
+  end
+
+  always_comb begin
+    if (rst_n) begin
+      assert (!(comes_in && goes_back));
+      assert (!comes_in || 32'(taken_q) < Turn);
+      assert (!goes_back || 32'(taken_q) >= Turn);
+      // Masks of what goes back are left as long as something goes back, and no longer.
+      assert (!u_pair.back_busy || 32'(taken_q) >= Turn);
+      assert (32'(taken_q) <= Turn || u_pair.back_busy);
+      // What is taken is used: it covers the beat that passes to memory.
+      assert (!goes_back || (u_pair.u_write_back.w_valid_o && u_pair.w_ready && !u_pair.u_write_back.second_header_q));
+    end
+  end
+
+endmodule

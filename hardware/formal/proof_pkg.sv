@@ -1,0 +1,28 @@
+// The small controllers whose cells are proven: the narrowest bus, and as few blocks and buckets as a proof names.
+package proof_pkg;
+
+  import lethe_pkg::*;
+
+  function automatic config_t tiny(
+    bit raw, int unsigned leaf_level, int unsigned blocks_per_bucket, int unsigned stash_blocks, int unsigned block_beats
+  );
+    return '{
+      scheme: raw ? RawOram : PathOram,
+      leaf_level: leaf_level,
+      blocks_per_bucket: blocks_per_bucket,
+      eviction_rate: 1,
+      stash_blocks: stash_blocks,
+      blocks: 1 << leaf_level,
+      block_bytes: 16 * block_beats,
+      bus_bits: 128,
+      aes_lanes: 1,
+      mask_beats: 4,
+      capacity: 0,
+      labels: 0,
+      label_bits: 0,
+      trusted: 0,
+      look_aside: 0
+    };
+  endfunction
+
+endpackage

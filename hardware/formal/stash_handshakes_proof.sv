@@ -1,0 +1,60 @@
+// What the stash offers stays until it is taken: answers, requests for masks, and paths that go back. If masks and the user's
+// data do. Of the payloads the lowest bits of each field are looked at.
+module stash_handshakes_proof #(
+  parameter bit Raw = 1'b1,
+  parameter int unsigned LeafLevel = 1,
+  parameter int unsigned BlocksPerBucket = 1,
+  parameter int unsigned StashBlocks = 1,
+  parameter int unsigned BlockBeats = 2,
+  parameter bit Wrong = 1'b0  // for a proof that must fail: data need not stay
+) (
+  input logic         clk_i,
+  input logic [511:0] any_i
+);
+
+  import lethe_pkg::*;
+
+  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats);
+
+  logic rst_n;
+  stash_and_way_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
+
+  stays_until_ready #(.Assumed(1'b1)) u_data (
+    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.data_valid && !Wrong), .ready_i(u_pair.data_ready), .payload_i(1'b0)
+  );
+  stays_until_ready #(.Assumed(1'b1)) u_interest_mask (
+    .clk_i, .rst_ni(rst_n),
+    .valid_i(u_pair.interest_mask_valid), .ready_i(u_pair.interest_mask_ready), .payload_i(1'b0)
+  );
+
+  // There is a mask of the block of interest for each request that was taken.
+  logic [2:0] owed_q;
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) owed_q <= '0;
+    else begin
+      owed_q <= owed_q + 3'(u_pair.interest_valid && u_pair.interest_ready)
+          - 3'(u_pair.interest_mask_valid && u_pair.interest_mask_ready);
+    end
+  end
+  always_comb assume (!u_pair.interest_mask_valid || owed_q != '0);
+
+  // An answer is a word of the RAM: nothing else is read while it waits.
+  logic waits_q;
+  always_ff @(posedge clk_i) waits_q <= rst_n && u_pair.answer_valid && !u_pair.answer_ready;
+  always_comb assert (!waits_q || !(u_pair.u_stash.reading || u_pair.load) || !u_pair.answer_valid);
+  stays_until_ready #(.Width(3)) u_answer (
+    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.answer_valid), .ready_i(u_pair.answer_ready),
+    .payload_i({u_pair.answer_last, u_pair.u_stash.held_q, u_pair.u_stash.has_old})
+  );
+  stays_until_ready #(.Width(6)) u_interest (
+    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.interest_valid), .ready_i(u_pair.interest_ready),
+    .payload_i({u_pair.interest_pad.chunk[2:0], u_pair.interest_pad.bucket[1:0], u_pair.interest_pad.iv[0]})
+  );
+  stays_until_ready #(.Width(7)) u_back (
+    .clk_i, .rst_ni(rst_n), .valid_i(u_pair.back_valid), .ready_i(u_pair.back_ready),
+    .payload_i({
+      u_pair.back_job.op, u_pair.back_job.evict, u_pair.back_job.path[0], u_pair.back_job.iv[0], u_pair.back_bank
+    })
+  );
+
+endmodule

@@ -1,0 +1,81 @@
+// Addresses and beats of writes stay until memory takes them. If masks stay, and the stash reads nothing else while a path goes
+// back.
+module write_back_handshakes_proof #(
+  parameter bit Raw = 1'b1,
+  parameter int unsigned LeafLevel = 1,
+  parameter int unsigned BlocksPerBucket = 1,
+  parameter int unsigned BlockBeats = 1,
+  parameter bit Wrong = 1'b0,  // for a proof that must fail: masks need not stay
+  localparam lethe_pkg::config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 2, BlockBeats)
+) (
+  input logic                                                                  clk_i,
+  input logic                                                                  valid_i,
+  input lethe_pkg::job_t                                                       job_i,
+  input logic                                                                  bank_i,
+  input logic [LeafLevel:0][$clog2(BlocksPerBucket+1)-1:0]                     occupied_i,
+  input logic [BlocksPerBucket-1:0][lethe_pkg::entry_bits(Cfg)-1:0]            entries_i,
+  input logic [BlocksPerBucket-1:0][lethe_pkg::slot_bits(Cfg)-1:0]             slots_i,
+  input logic [1:0]                                                            below_i,
+  input logic                                                                  other_load_i,
+  input logic [127:0]                                                          loaded_i,
+  input logic                                                                  row_mask_valid_i,
+  input logic [127:0]                                                          row_mask_i,
+  input logic                                                                  body_mask_valid_i,
+  input logic [127:0]                                                          body_mask_i,
+  input logic                                                                  aw_ready_i,
+  input logic                                                                  w_ready_i,
+  input logic                                                                  b_valid_i
+);
+
+  logic rst_n, ready, busy, load, row_mask_ready, body_mask_ready, aw_valid, w_valid, w_last;
+  logic [15:0] aw_address;
+  logic [7:0] aw_length;
+  logic [127:0] w_data;
+  first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
+  lethe_write_back #(.Cfg(Cfg), .AddressBits(16)) u_write_back (
+    .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .bank_i, .occupied_i, .base_i('0),
+    .bank_o(), .level_o(), .entries_i, .slots_i, .below_i,
+    .busy_o(busy), .load_o(load), .load_slot_o(), .load_beat_o(), .loaded_i, .give_o(), .give_slot_o(),
+    .row_mask_valid_i, .row_mask_ready_o(row_mask_ready), .row_mask_i,
+    .body_mask_valid_i, .body_mask_ready_o(body_mask_ready), .body_mask_i,
+    .aw_valid_o(aw_valid), .aw_ready_i, .aw_address_o(aw_address), .aw_length_o(aw_length),
+    .w_valid_o(w_valid), .w_ready_i, .w_data_o(w_data), .w_last_o(w_last), .b_valid_i, .b_ready_o(),
+    .written_paths_o(), .written_levels_o()
+  );
+
+  stays_until_ready #(.Width(128), .Assumed(1'b1)) u_row_mask (
+    .clk_i, .rst_ni(rst_n), .valid_i(row_mask_valid_i && !Wrong), .ready_i(row_mask_ready), .payload_i(row_mask_i)
+  );
+  stays_until_ready #(.Width(128), .Assumed(1'b1)) u_body_mask (
+    .clk_i, .rst_ni(rst_n), .valid_i(body_mask_valid_i), .ready_i(body_mask_ready), .payload_i(body_mask_i)
+  );
+  // The RAM of the stash: a word stays until another one is read.
+  logic loads_q;
+  logic [127:0] loaded_q;
+  always_ff @(posedge clk_i) begin
+    loads_q <= load || other_load_i;
+    loaded_q <= loaded_i;
+  end
+  always_comb assume (!other_load_i || !busy);
+  always_comb assume (!rst_n || loads_q || loaded_i == loaded_q);
+
+  stays_until_ready #(.Width(24)) u_address (
+    .clk_i, .rst_ni(rst_n), .valid_i(aw_valid), .ready_i(aw_ready_i), .payload_i({aw_address, aw_length})
+  );
+  stays_until_ready #(.Width(129)) u_beat (
+    .clk_i, .rst_ni(rst_n), .valid_i(w_valid), .ready_i(w_ready_i), .payload_i({w_last, w_data})
+  );
+
+  // By induction.
+  always_comb begin
+    if (rst_n) begin
+      assert (u_write_back.whole_q || !u_write_back.beats_q || u_write_back.is_header);
+      assert (u_write_back.whole_q || !u_write_back.second_q || u_write_back.second_header_q);
+      assert (!u_write_back.second_header_q || !u_write_back.second_block_q || !u_write_back.second_q);
+      assert (u_write_back.beats_q || u_write_back.step_q == '0);
+      assert (u_write_back.u_ends.count_q <= 5'd16 && u_write_back.u_lengths.count_q <= 3'd4);
+      assert (u_write_back.u_lengths.in_q == 2'(u_write_back.u_lengths.out_q + u_write_back.u_lengths.count_q));
+    end
+  end
+
+endmodule

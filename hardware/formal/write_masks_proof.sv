@@ -1,0 +1,87 @@
+// No mask of a path that goes back is asked for twice: the pads rise, in the order of IV, bucket, header before body,
+// and chunk, and a pad begins beyond the last chunk of the one before. For paths whose IVs rise.
+module write_masks_proof
+  import lethe_pkg::*;
+#(
+  parameter bit Raw = 1'b1,
+  parameter int unsigned LeafLevel = 20,
+  parameter int unsigned BlocksPerBucket = 4,
+  parameter int unsigned BlockBytes = 64,
+  parameter int unsigned BusBits = 512,
+  parameter bit Wrong = 1'b0,  // for a proof that must fail: IVs may repeat
+  localparam config_t Cfg = '{
+    scheme: Raw ? RawOram : PathOram, leaf_level: LeafLevel, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
+    stash_blocks: 8, blocks: 1 << LeafLevel, block_bytes: BlockBytes, bus_bits: BusBits, aes_lanes: 1, mask_beats: 4,
+    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0
+  }
+) (
+  input logic clk_i,
+  input logic valid_i,
+  input job_t job_i,
+  input logic ready_i
+);
+
+  logic rst_n, ready, valid, row;
+  pad_t pad;
+  first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
+  lethe_write_masks #(.Cfg(Cfg)) u_write_masks (
+    .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .valid_o(valid), .ready_i, .row_o(row), .pad_o(pad)
+  );
+
+  // IVs rise.
+  logic any_job_q, any_pad_q;
+  logic [63:0] iv_q;
+  pad_t pad_q;
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) {any_job_q, any_pad_q} <= '0;
+    else begin
+      if (valid_i && ready) any_job_q <= 1'b1;
+      if (valid && ready_i) any_pad_q <= 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (valid_i && ready) iv_q <= job_i.iv;
+    if (valid && ready_i) pad_q <= pad;
+  end
+  always_comb assume (!(valid_i && any_job_q) || job_i.iv > iv_q || Wrong);
+
+  // The first chunk beyond those of a pad.
+  logic [30:0] end_chunk;
+  assign end_chunk = 31'(pad_q.chunk) + (pad_q.body ? 31'(beat_chunks(Cfg)) : 31'(row_chunks(Cfg)));
+  logic [97:0] place, place_q;
+  assign place = {pad.iv, pad.bucket, pad.body};
+  assign place_q = {pad_q.iv, pad_q.bucket, pad_q.body};
+  always_comb begin
+    if (rst_n && valid) begin
+      assert (pad.mask && pad.body != row);
+      assert (!any_pad_q || place > place_q || (place == place_q && 31'(pad.chunk) >= end_chunk));
+    end
+  end
+
+  stays_until_ready #(.Width($bits(pad_t) + 1)) u_stays (
+    .clk_i, .rst_ni(rst_n), .valid_i(valid), .ready_i, .payload_i({row, pad})
+  );
+
+  // By induction: where the walk is, and what was asked for last.
+  logic [LeafLevel:0] first;
+  assign first = ((LeafLevel + 1)'(1) << u_write_masks.u_walk.level_q) - 1'b1;
+  always_comb begin
+    if (rst_n && valid) begin
+      assert (32'(u_write_masks.u_walk.level_q) <= LeafLevel && any_job_q);
+      assert (u_write_masks.bucket >= first && u_write_masks.bucket - first <= first);
+      assert (u_write_masks.iv_q == iv_q && pad.iv == iv_q);
+      assert (32'(u_write_masks.u_masks.step_q) <= (Raw ? 0 : body_beats(Cfg)));
+      assert (row || (any_pad_q && pad_q.iv == iv_q && pad_q.bucket == pad.bucket));
+      assert (row || 32'(pad.chunk) == (32'(u_write_masks.u_masks.step_q) - 32'd1) * beat_chunks(Cfg));
+      assert (!row || !any_pad_q || pad_q.iv < iv_q || u_write_masks.u_walk.level_q != '0);
+      assert (!row || !any_pad_q || pad_q.iv < iv_q || pad_q.bucket < pad.bucket);
+    end
+    if (rst_n) begin
+      assert (valid || u_write_masks.u_masks.step_q == '0);
+      assert (!any_pad_q || (any_job_q && pad_q.iv <= iv_q));
+      assert (u_write_masks.u_masks.step_q == '0 || !(pad_q.body && 32'(pad_q.chunk) + beat_chunks(Cfg)
+          != 32'(pad.chunk)));
+    end
+  end
+
+endmodule
