@@ -1,8 +1,11 @@
 // Blocks that PushToLeaf has found places for beside another one, on their way into the plan, a queue for each place of a row.
 //
-// The other one goes into the plan at once; a block from here goes in when no other goes to the same place of a row. On a
-// path no place of a bucket is given twice, so no queue has more than a block of each level, and each is empty as many cycles
-// after the last pair as a path has levels.
+// Interface: a block goes in with its place. The other one goes into the plan at once; a block from here goes in when no other goes
+// to the same place of a row.
+//
+// Timing: each queue is empty as many cycles after the last pair as a path has levels.
+//
+// Keeps: the queues. On a path no place of a bucket is given twice, so none has more than a block of each level.
 module lethe_plan_queue #(
   parameter int unsigned Places = 4,
   parameter int unsigned Levels = 21,

@@ -1,5 +1,10 @@
-// The blocks that wait in the stash, as in `lethe_resident_list`, two a cycle: a scan takes half as many cycles, and up to two
-// blocks are appended at once, in their order. It keeps two memories, for places of even and of odd number.
+// The blocks that wait in the stash, as in `lethe_resident_list`, two a cycle.
+//
+// Interface: that of the list; up to two blocks are appended at once, in their order.
+//
+// Timing: a scan takes half as many cycles as there are places.
+//
+// Keeps: two memories, for places of even and of odd number.
 module lethe_resident_pairs
   import lethe_pkg::*;
 #(

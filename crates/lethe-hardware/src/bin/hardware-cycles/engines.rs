@@ -6,7 +6,7 @@ use lethe_hardware::{BucketCost, Configuration, Scheme, Workshop};
 use std::error::Error;
 
 /// Z, and the largest A for which the core's tail tool says that a stash of 64 blocks is enough but for a probability of 2^-80, with
-/// three quarters of Z a leaf.
+/// four fifths of Z a leaf, rounded down.
 const PAIRS: [(u32, u32); 7] = [(2, 1), (3, 3), (4, 4), (5, 5), (6, 7), (7, 8), (8, 10)];
 
 /// Prints them relative to Path ORAM with Z = 4.
