@@ -11,6 +11,7 @@ module lethe_oram
   localparam int unsigned Data = Choices.bus_bits
 ) (
   input  logic                   clk_i,
+  input  logic                   clk2_i,
   input  logic                   rst_ni,
   input  logic                   key_valid_i,
   output logic                   key_ready_o,
@@ -83,7 +84,7 @@ module lethe_oram
   );
 
   lethe_backend #(.Cfg(Cfg), .AddressBits(AddressBits)) u_backend (
-    .clk_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i,
+    .clk_i, .clk2_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i,
     .request_valid_i(valid), .request_ready_o(ready), .request_op_i(op), .request_block_i(block),
     .request_path_i(path), .request_leaf_i(leaf), .request_more_i(more),
     .leaf_valid_i(ask_valid), .leaf_ready_o(ask_ready), .leaf_input_i(ask_input),

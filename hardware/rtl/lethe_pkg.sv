@@ -19,6 +19,8 @@ package lethe_pkg;
     int unsigned block_bytes;        // bytes of a block
     int unsigned bus_bits;           // bits of a beat on the memory bus
     int unsigned aes_lanes;          // blocks of AES that a cycle begins
+    logic        aes_double;         // each two lanes are one pipeline at clk2_i, twice as fast as clk_i
+    int unsigned aes_rom_rounds;     // rounds of AES whose S-boxes are in block RAM
     int unsigned mask_beats;         // masks of RAW ORAM's evictions that are made ahead of time
     // Of the front end; a backend alone has 0 here.
     int unsigned capacity;           // blocks of the user; `blocks` is `space_blocks` then

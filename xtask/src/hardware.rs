@@ -15,13 +15,15 @@ const HARDWARE: &str = "hardware";
 const PACKAGES: [&str; 2] = ["rtl/lethe_aes_pkg.sv", "rtl/lethe_pkg.sv"];
 
 /// Configurations that are linted: each way that the RTL can be put together.
-const LINTED: [&[&str]; 6] = [
+const LINTED: [&[&str]; 8] = [
     &["-GRaw=1"],
     &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4"],
     &["-GRaw=1", "-GBusBits=128", "-GAesLanes=1"],
     &["-GRaw=0", "-GBusBits=256", "-GBlockBytes=4096", "-GLeafLevel=10"],
     &["-GRaw=1", "-GLeafLevel=0", "-GBlocks=3", "-GEvictionRate=1"],
     &["-GRaw=0", "-GLeafLevel=0", "-GBlocks=3"],
+    &["-GRaw=1", "-GFrontEnd=1", "-GAesDouble=1", "-GAesRomRounds=2"],
+    &["-GRaw=0", "-GAesLanes=4", "-GAesDouble=1"],
 ];
 
 /// Runs lints, simulations and proofs.

@@ -37,6 +37,8 @@ pub struct Configuration {
     pub bus_bits: u32,
     /// Blocks of AES that a cycle begins.
     pub aes_lanes: u32,
+    /// Whether a pipeline at twice the clock stands for each two lanes.
+    pub aes_double: bool,
     /// Masks that are made ahead of time.
     pub mask_beats: u32,
     /// The front end; none for a backend alone.
@@ -79,6 +81,7 @@ impl Configuration {
             block_bytes: 64,
             bus_bits: 512,
             aes_lanes,
+            aes_double: false,
             mask_beats: 256,
             front_end: None,
         }
@@ -129,6 +132,7 @@ impl Configuration {
             ("BlockBytes", self.block_bytes),
             ("BusBits", self.bus_bits),
             ("AesLanes", self.aes_lanes),
+            ("AesDouble", u32::from(self.aes_double)),
             ("MaskBeats", self.mask_beats),
         ];
         if let Some(FrontEnd { labels, label_bits, trusted, look_aside }) = self.front_end {
