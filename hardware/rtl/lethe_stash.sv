@@ -127,12 +127,11 @@ module lethe_stash
   assign listed_hit = listed && is_access && has_block && !held_q && listed_item.block == job_q.block[BlockBits-1:0];
 
   // The path.
-  logic unloaded, unloaded_q, row, below, store, to_spare, push, push_held, found;
+  logic unloaded, unloaded_q, row, below, store, store_plain, to_spare, push, push_held, found;
   logic [LevelBits-1:0] unload_level;
   logic [Z-1:0][EntryBits-1:0] on_chip_entries, row_entries;
   logic [1:0] below_written;
   logic [BeatBits-1:0] store_beat;
-  logic [Cfg.bus_bits-1:0] store_data;
   logic [BlockBits-1:0] push_block;
   logic [LeafBits-1:0] push_leaf;
   pad_t found_pad;
@@ -143,12 +142,11 @@ module lethe_stash
     .job_i(begin_path ? job_i : job_q), .on_chip_i(on_chip_q), .done_o(unloaded),
     .header_valid_i, .header_ready_o, .header_i,
     .row_mask_valid_i, .row_mask_ready_o, .row_mask_i,
-    .body_valid_i, .body_ready_o, .body_i,
-    .body_mask_valid_i, .body_mask_ready_o, .body_mask_i,
+    .body_valid_i, .body_ready_o, .body_mask_valid_i, .body_mask_ready_o,
     .level_o(unload_level), .on_chip_entries_i(on_chip_entries),
     .row_o(row), .row_entries_o(row_entries), .below_o(below), .below_written_o(below_written),
     .slot_valid_i(free_valid), .slot_take_o(slot_take), .to_spare_o(to_spare),
-    .store_o(store), .store_beat_o(store_beat), .store_data_o(store_data),
+    .store_o(store), .store_beat_o(store_beat), .store_plain_o(store_plain),
     .push_o(push), .held_o(push_held), .push_block_o(push_block), .push_leaf_o(push_leaf),
     .found_o(found), .found_pad_o(found_pad)
   );
@@ -211,7 +209,8 @@ module lethe_stash
   // Blocks.
   logic reading, replaces;
   logic [BeatBits-1:0] beat_q;
-  logic [Cfg.bus_bits-1:0] old, fresh;
+  logic [Cfg.bus_bits-1:0] old, written;
+  logic is_second;
   logic last_beat, can_serve, serves, has_old, answers, needs_data;
 
   assign last_beat = beat_q == BeatBits'(Beats - 1);
@@ -222,7 +221,10 @@ module lethe_stash
   assign serves = can_serve && (!answers || answer_ready_i);
   assign has_old = held_q || (is_raw_access && found);
   assign old = !has_old ? '0 : is_raw_access && !held_q ? loaded_o ^ interest_mask_i : loaded_o;
-  assign fresh = needs_data ? data_i : old;
+  // A beat that arrived, plain or masked; or else what is given, or what was there. Chosen by two bits among four, each bit
+  // is one look-up table of six inputs, with its mask.
+  assign is_second = store ? !store_plain : !needs_data;
+  assign written = store ? body_i ^ (body_mask_i & {Cfg.bus_bits{is_second}}) : is_second ? old : data_i;
   assign replaces = serves && has_block && job_q.op != OpTake;
   assign data_ready_o = serves && needs_data;
   assign answer_valid_o = can_serve && answers;
@@ -240,7 +242,7 @@ module lethe_stash
     .clk_i,
     .write_i(store || replaces),
     .write_address_i(store ? address(to_spare ? spare_q : free_slot, store_beat) : address(served_slot, beat_q)),
-    .write_data_i(store ? store_data : fresh),
+    .write_data_i(written),
     .read_i(reading || load_i),
     .read_address_i(reading ? address(served_slot, beat_q) : address(load_slot_i, load_beat_i)),
     .read_data_o(loaded_o)
