@@ -5,15 +5,17 @@
 // keys of `lethe_aes_key`, which must not change while blocks are on their way. Bytes lie as `lethe_aes_pkg` says.
 //
 // Timing: a ciphertext is out `lethe_aes_pkg::lethe_aes_latency(StagesPerRound)` cycles after its block was in, which
-// is 11 or 21. `StagesPerRound` 2 has a register between SubBytes and MixColumns, for a faster clock. On a 7-series
-// FPGA it is smaller too, by yosys 0.70: 7,162 look-up tables and 2,709 registers, where 1 makes 9,691 and 1,419. With
-// no register between them, the mapper opens the S-boxes to make the whole round less deep.
+// is 11, 21 or 30. `StagesPerRound` 2 has a register between SubBytes and MixColumns, and 3 another within MixColumns, for a
+// faster clock. On a 7-series FPGA 2 is smaller than 1, too, by yosys 0.70: with no register between them, the mapper opens the
+// S-boxes to make the whole round less deep. `hardware/README.md` has figures. `RomRounds` puts the S-boxes of so many rounds
+// into block RAM, eight RAMB18 a round.
 //
 // Keeps: the blocks on their way. Reset clears their valid bits alone; the data behind them is never looked at.
 module lethe_aes
   import lethe_aes_pkg::*;
 #(
   parameter int unsigned StagesPerRound = 1,
+  parameter int unsigned RomRounds = 0,
   parameter bit CompositeSbox = 1'b0
 ) (
   input  logic        clk_i,
@@ -40,6 +42,7 @@ module lethe_aes
     lethe_aes_round #(
       .Stages(StagesPerRound),
       .Last(r == Rounds),
+      .Rom(r <= RomRounds),
       .CompositeSbox(CompositeSbox)
     ) u_round (
       .clk_i,

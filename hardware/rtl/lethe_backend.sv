@@ -21,6 +21,7 @@ module lethe_backend
   localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
 ) (
   input  logic                      clk_i,
+  input  logic                      clk2_i,
   input  logic                      rst_ni,
   input  logic                      stop_i,
   // The key.
@@ -199,7 +200,7 @@ module lethe_backend
     assign {ahead_request, ahead_pad} = '0;
   end
   lethe_mask_engine #(.Cfg(Cfg)) u_masks (
-    .clk_i, .rst_ni, .round_keys_i(round_keys), .keyed_i(keyed),
+    .clk_i, .clk2_i, .rst_ni, .round_keys_i(round_keys), .keyed_i(keyed),
     .leaf_valid_i, .leaf_ready_o, .leaf_input_i, .leaf_valid_o, .leaf_ready_i, .leaf_chunk_o,
     .read_valid_i(read_request), .read_ready_o(read_request_ready), .read_row_i(read_row), .read_pad_i(read_pad),
     .interest_valid_i(interest_request), .interest_ready_o(interest_request_ready), .interest_pad_i(interest_pad),

@@ -27,6 +27,7 @@ module lethe_counter_group #(
 );
 
   localparam int unsigned IcBits = Bits - 1;
+  localparam int unsigned GcBits = 64 - IcBits;
   localparam logic [IcBits-1:0] Last = '1;
 
   typedef struct packed {
@@ -38,14 +39,18 @@ module lethe_counter_group #(
   label_t [Labels-1:0] labels, next_labels;
   label_t label;
   logic [Labels-1:0] behind;
-  logic is_current, is_used_up;
+  logic is_current, is_used_up, was_mapped, goes_on;
+  logic [GcBits-1:0] label_gc;
   logic [IcBits-1:0] next_ic;
 
   assign gc = group_i[63:0];
   assign labels = group_i[64+:Labels*Bits];
   assign label = labels[entry_i];
   assign is_current = label.under == gc[0];
-  assign is_used_up = label.ic != '0 && is_current && label.ic == Last;
+  assign is_used_up = is_current && label.ic == Last;
+  assign was_mapped = label.ic != '0;
+  assign goes_on = was_mapped && is_current && label.ic != Last;
+  assign label_gc = gc[GcBits-1:0] - GcBits'(!is_current);
 
   for (genvar nth = 0; nth < Labels; nth++) begin : gen_behind
     assign behind[nth] = labels[nth].ic != '0 && labels[nth].under != gc[0];
@@ -59,12 +64,11 @@ module lethe_counter_group #(
     end
   end
 
-  // A counter that goes on under GC adds one; any other begins at 1.
-  assign next_gc = is_used_up ? gc + 1'b1 : gc;
-  assign next_ic = label.ic != '0 && is_current && !is_used_up ? label.ic + 1'b1 : IcBits'(1);
-  assign counter_o = label.ic == '0 ? '0
-      : ((is_current ? gc : gc - 1'b1) << IcBits) + 64'(label.ic);
-  assign next_counter_o = (next_gc << IcBits) + 64'(next_ic);
+  // A counter that goes on under GC adds one; any other begins at 1. GC and IC stand side by side: nothing is added up.
+  assign next_gc = gc + 64'(is_used_up);
+  assign next_ic = goes_on ? label.ic + 1'b1 : IcBits'(1);
+  assign counter_o = was_mapped ? {label_gc, label.ic} : '0;
+  assign next_counter_o = {next_gc[GcBits-1:0], next_ic};
 
   always_comb begin
     next_labels = labels;

@@ -11,8 +11,8 @@
 //
 // Timing: a cycle begins as many chunks as there are lanes; a request that has begun is not interrupted. A mask is there 22
 // cycles after its last chunks have begun, of `ahead` 23. Order and time of the masks depend on the times of the requests
-// alone. When the front end asks for leaves is a secret, if it is paced: one cycle in 16
-// is theirs then, whether they are asked for or not.
+// alone. When the front end asks for leaves is a secret, if it is paced: one cycle in 16 is theirs then, whether they are asked
+// for or not. With `aes_double` a pipeline at `clk2_i` stands for two lanes.
 //
 // Keeps: the chunks under way, and masks that wait.
 module lethe_mask_engine
@@ -24,6 +24,7 @@ module lethe_mask_engine
   localparam int unsigned MixedChunks = Cfg.scheme == PathOram ? mask_chunks(Cfg) : RowChunks
 ) (
   input  logic                        clk_i,
+  input  logic                        clk2_i,
   input  logic                        rst_ni,
   // The key.
   input  logic [10:0][127:0]          round_keys_i,
@@ -71,9 +72,9 @@ module lethe_mask_engine
   localparam int unsigned GroupBits = Groups > 1 ? $clog2(Groups) : 1;
   localparam int unsigned RowLast = (RowChunks + Lanes - 1) / Lanes - 1;
   localparam int unsigned BeatLast = (BeatChunks + Lanes - 1) / Lanes - 1;
-  localparam int unsigned MixedGroups = (MixedChunks + Lanes - 1) / Lanes;
-  localparam int unsigned MixedGroupBits = MixedGroups > 1 ? $clog2(MixedGroups) : 1;
-  localparam int unsigned BeatGroupBits = BeatLast > 0 ? $clog2(BeatLast + 1) : 1;
+  localparam int unsigned LaneStages = 2;
+  localparam int unsigned Latency =
+      Cfg.aes_double ? lethe_aes_pkg::lethe_aes_double_latency() : lethe_aes_pkg::lethe_aes_latency(LaneStages);
   // Masks in a stream that is used at once: those that AES has under way, and some more.
   localparam int unsigned NearDepth = 32;
 
@@ -157,60 +158,86 @@ module lethe_mask_engine
   tag_t tag_in, tag_out;
   assign tag_in = '{stream: stream, last: last, group: group};
 
-  for (genvar lane = 0; lane < Lanes; lane++) begin : gen_lane
-    pad_t lane_pad;
-    always_comb begin
-      lane_pad = pad;
-      lane_pad.chunk = pad.chunk + 30'(group) * 30'(Lanes) + 30'(lane);
+  // The first chunk of a beat is a multiple of its chunks, a power of two; that of a row is 0.
+  pad_t [Lanes-1:0] lane_pads;
+  always_comb begin
+    for (int unsigned lane = 0; lane < Lanes; lane++) begin
+      lane_pads[lane] = pad;
+      lane_pads[lane].chunk = pad.chunk | (30'(group) * 30'(Lanes) + 30'(lane));
     end
-    lethe_aes #(.StagesPerRound(2)) u_aes (
-      .clk_i, .rst_ni, .round_keys_i,
-      .valid_i(valid), .block_i(lane_pad), .valid_o(out_valid[lane]), .block_o(chunks[lane])
-    );
   end
 
-  localparam int unsigned Latency = lethe_aes_pkg::lethe_aes_latency(2);
+  if (Cfg.aes_double) begin : gen_double
+    if (Lanes % 2 != 0) begin : gen_bad_lanes
+      $error("lethe_mask_engine: aes_double makes one pipeline of two lanes, so aes_lanes must be even");
+    end
+    for (genvar pair = 0; pair < Lanes / 2; pair++) begin : gen_pair
+      lethe_aes_double #(.RomRounds(Cfg.aes_rom_rounds)) u_aes (
+        .clk_i, .clk2_i, .rst_ni, .round_keys_i,
+        .valid_i(valid), .block_i(lane_pads[2*pair+:2]), .valid_o(out_valid[2*pair]), .block_o(chunks[2*pair+:2])
+      );
+      assign out_valid[2*pair+1] = out_valid[2*pair];
+    end
+  end else begin : gen_single
+    for (genvar lane = 0; lane < Lanes; lane++) begin : gen_lane
+      lethe_aes #(.StagesPerRound(LaneStages), .RomRounds(Cfg.aes_rom_rounds)) u_aes (
+        .clk_i, .rst_ni, .round_keys_i,
+        .valid_i(valid), .block_i(lane_pads[lane]), .valid_o(out_valid[lane]), .block_o(chunks[lane])
+      );
+    end
+  end
+
   tag_t [Latency-1:0] tags_q;
   always_ff @(posedge clk_i) tags_q <= {tags_q[Latency-2:0], tag_in};
   assign tag_out = tags_q[Latency-1];
   for (genvar nth = 0; nth < 5; nth++) begin : gen_returns
-    assign returns[nth] = out_valid[0] && tag_out.stream == stream_e'(nth);
+    assign returns[nth] = out_valid[0] && tag_out.last && tag_out.stream == stream_e'(nth);
   end
 
-  lethe_mask_stream #(.Chunks(1), .Lanes(1), .Depth(4)) u_leaf (
+  // A mask is whole with its last group; those before it wait here. Groups of two masks never mix, but a leaf may come between.
+  logic [Groups-1:0][Lanes*128-1:0] parts_q, beat, mixed;
+  for (genvar nth = 0; nth < Groups; nth++) begin : gen_parts
+    always_ff @(posedge clk_i) begin
+      if (out_valid[0] && tag_out.stream != Leaf && tag_out.group == GroupBits'(nth)) parts_q[nth] <= chunks;
+    end
+    assign beat[nth] = nth == BeatLast ? chunks : parts_q[nth];
+    if (Cfg.scheme == RawOram) begin : gen_rows_only
+      assign mixed[nth] = nth == RowLast ? chunks : parts_q[nth];
+    end else begin : gen_mixed
+      assign mixed[nth] = tag_out.group == GroupBits'(nth) ? chunks : parts_q[nth];
+    end
+  end
+
+  lethe_mask_stream #(.Width(128), .Depth(4)) u_leaf (
     .clk_i, .rst_ni,
-    .has_room_o(room[Leaf]), .first_i(begins[Leaf]),
-    .group_valid_i(returns[Leaf]), .group_last_i(1'b1), .group_i(1'b0),
-    .chunks_i(chunks[0]), .valid_o(leaf_valid_o), .ready_i(leaf_ready_i), .mask_o(leaf_chunk_o)
+    .has_room_o(room[Leaf]), .first_i(begins[Leaf]), .put_i(returns[Leaf]), .mask_i(chunks[0]),
+    .valid_o(leaf_valid_o), .ready_i(leaf_ready_i), .mask_o(leaf_chunk_o)
   );
 
-  lethe_mask_stream #(.Chunks(MixedChunks), .Lanes(Lanes), .Depth(NearDepth)) u_read (
+  lethe_mask_stream #(.Width(MixedChunks * 128), .Depth(NearDepth)) u_read (
     .clk_i, .rst_ni,
-    .has_room_o(room[Read]), .first_i(begins[Read]),
-    .group_valid_i(returns[Read]), .group_last_i(tag_out.last), .group_i(MixedGroupBits'(tag_out.group)),
-    .chunks_i(chunks), .valid_o(read_valid_o), .ready_i(read_ready_i), .mask_o(read_mask_o)
+    .has_room_o(room[Read]), .first_i(begins[Read]), .put_i(returns[Read]), .mask_i((MixedChunks * 128)'(mixed)),
+    .valid_o(read_valid_o), .ready_i(read_ready_i), .mask_o(read_mask_o)
   );
 
-  lethe_mask_stream #(.Chunks(MixedChunks), .Lanes(Lanes), .Depth(NearDepth)) u_write (
+  lethe_mask_stream #(.Width(MixedChunks * 128), .Depth(NearDepth)) u_write (
     .clk_i, .rst_ni,
-    .has_room_o(room[Write]), .first_i(begins[Write]),
-    .group_valid_i(returns[Write]), .group_last_i(tag_out.last), .group_i(MixedGroupBits'(tag_out.group)),
-    .chunks_i(chunks), .valid_o(write_valid_o), .ready_i(write_ready_i), .mask_o(write_mask_o)
+    .has_room_o(room[Write]), .first_i(begins[Write]), .put_i(returns[Write]), .mask_i((MixedChunks * 128)'(mixed)),
+    .valid_o(write_valid_o), .ready_i(write_ready_i), .mask_o(write_mask_o)
   );
 
   if (Cfg.scheme == RawOram) begin : gen_raw
-    lethe_mask_stream #(.Chunks(BeatChunks), .Lanes(Lanes), .Depth(4)) u_interest (
+    lethe_mask_stream #(.Width(BeatChunks * 128), .Depth(4)) u_interest (
       .clk_i, .rst_ni,
       .has_room_o(room[Interest]), .first_i(begins[Interest]),
-      .group_valid_i(returns[Interest]), .group_last_i(tag_out.last), .group_i(BeatGroupBits'(tag_out.group)),
-      .chunks_i(chunks), .valid_o(interest_valid_o), .ready_i(interest_ready_i), .mask_o(interest_mask_o)
+      .put_i(returns[Interest]), .mask_i((BeatChunks * 128)'(beat)),
+      .valid_o(interest_valid_o), .ready_i(interest_ready_i), .mask_o(interest_mask_o)
     );
 
-    lethe_mask_stream #(.Chunks(BeatChunks), .Lanes(Lanes), .Depth(Cfg.mask_beats), .Deep(1'b1)) u_ahead (
+    lethe_mask_stream #(.Width(BeatChunks * 128), .Depth(Cfg.mask_beats), .Deep(1'b1)) u_ahead (
       .clk_i, .rst_ni,
-      .has_room_o(room[Ahead]), .first_i(begins[Ahead]),
-      .group_valid_i(returns[Ahead]), .group_last_i(tag_out.last), .group_i(BeatGroupBits'(tag_out.group)),
-      .chunks_i(chunks), .valid_o(ahead_valid_o), .ready_i(ahead_ready_i), .mask_o(ahead_mask_o)
+      .has_room_o(room[Ahead]), .first_i(begins[Ahead]), .put_i(returns[Ahead]), .mask_i((BeatChunks * 128)'(beat)),
+      .valid_o(ahead_valid_o), .ready_i(ahead_ready_i), .mask_o(ahead_mask_o)
     );
   end else begin : gen_path
     assign {room[Interest], room[Ahead]} = '0;

@@ -18,6 +18,7 @@ module lethe_oram
   localparam int unsigned Data = Cfg.bus_bits
 ) (
   input  logic                   clk_i,
+  input  logic                   clk2_i,
   input  logic                   rst_ni,
   // Keys.
   input  logic                   key_valid_i,
@@ -145,7 +146,7 @@ module lethe_oram
   end
 
   lethe_backend #(.Choices(Cfg), .AddressBits(AddressBits)) u_backend (
-    .clk_i, .rst_ni, .stop_i(tag_error_o),
+    .clk_i, .clk2_i, .rst_ni, .stop_i(tag_error_o),
     .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .key_i, .base_i,
     .request_valid_i(valid), .request_ready_o(ready), .request_op_i(op), .request_block_i(block),
     .request_path_i(path), .request_leaf_i(leaf), .request_more_i(more),

@@ -19,6 +19,8 @@ package lethe_pkg;
     int unsigned block_bytes;        // bytes of a block
     int unsigned bus_bits;           // bits of a beat on the memory bus
     int unsigned aes_lanes;          // blocks of AES that a cycle begins
+    logic        aes_double;         // each two lanes are one pipeline at clk2_i, twice as fast as clk_i
+    int unsigned aes_rom_rounds;     // rounds of AES whose S-boxes are in block RAM
     int unsigned mask_beats;         // masks of RAW ORAM's evictions that are made ahead of time
     int unsigned top_levels;         // levels on chip, from the root's: memory holds the others only
     logic [31:0][7:0] level_blocks;  // blocks of a bucket of each level; 0 stands for Z, which is the most
@@ -349,7 +351,7 @@ package lethe_pkg;
   // The choices of the paper. They stand in for what is refused, so that its sentence is all that a tool says.
   localparam config_t Paper = '{
     scheme: RawOram, leaf_level: 20, blocks_per_bucket: 5, eviction_rate: 5, stash_blocks: 64, blocks: 1048576,
-    block_bytes: 64, bus_bits: 512, aes_lanes: 2, mask_beats: 256, top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
+    block_bytes: 64, bus_bits: 512, aes_lanes: 2, aes_double: 1'b0, aes_rom_rounds: 0, mask_beats: 256, top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
     capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128, tag_bits: 0, slot_cycles: 0
   };
 

@@ -13,7 +13,7 @@ module lethe_shared_levels #(
   output logic [LeafLevel:0] shared_o
 );
 
-  logic [LeafLevel:0] t1, t2;
+  logic [LeafLevel:0] t1;
 
   always_comb begin
     t1 = '0;
@@ -22,7 +22,7 @@ module lethe_shared_levels #(
     end
   end
 
-  assign t2 = t1 & (~t1 + 1'b1);
-  assign shared_o = t2 - 1'b1;
+  // Below the lowest bit of t1: line 15's (t1 & -t1) - 1, with one subtraction.
+  assign shared_o = ~t1 & (t1 - 1'b1);
 
 endmodule

@@ -170,12 +170,11 @@ module lethe_stash
   assign top_keep = state_q == GoBack && back_ready_i;
 
   // The path.
-  logic known, unloaded, unloaded_q, row, below, store, to_spare, push, push_held, found;
+  logic known, unloaded, unloaded_q, row, below, store, store_plain, to_spare, push, push_held, found;
   logic [LevelBits-1:0] unload_level;
   logic [Z-1:0][EntryBits-1:0] on_chip_entries, row_entries;
   logic [1:0] below_written;
   logic [BeatBits-1:0] store_beat;
-  logic [Cfg.bus_bits-1:0] store_data;
   logic [BlockBits-1:0] push_block;
   logic [LeafBits-1:0] push_leaf;
   pad_t found_pad, found_tag_pad;
@@ -201,7 +200,7 @@ module lethe_stash
     .level_o(unload_level), .on_chip_entries_i(on_chip_entries),
     .row_o(row), .row_entries_o(row_entries), .below_o(below), .below_written_o(below_written),
     .slot_valid_i(free_valid), .slot_take_o(slot_take), .to_spare_o(to_spare),
-    .store_o(store), .store_beat_o(store_beat), .store_data_o(store_data),
+    .store_o(store), .store_beat_o(store_beat), .store_plain_o(store_plain),
     .push_o(push), .held_o(push_held), .push_block_o(push_block), .push_leaf_o(push_leaf),
     .slot_i(free_slot), .tag_store_o(tag_store), .tag_slot_o(tag_slot), .tag_o(arrived_tag),
     .known_o(known), .found_o(found), .found_pad_o(found_pad), .found_tag_pad_o(found_tag_pad),
@@ -324,7 +323,8 @@ module lethe_stash
   // Blocks.
   logic reading, replaces;
   logic [BeatBits-1:0] beat_q;
-  logic [Cfg.bus_bits-1:0] old, fresh;
+  logic [Cfg.bus_bits-1:0] old, written;
+  logic is_second;
   logic last_beat, can_serve, serves, has_old, answers, needs_data;
 
   assign last_beat = beat_q == BeatBits'(Beats - 1);
@@ -335,7 +335,10 @@ module lethe_stash
   assign serves = can_serve && (!answers || answer_ready_i);
   assign has_old = held_q || (is_raw_access && found);
   assign old = !has_old ? '0 : is_raw_access && !held_q ? loaded_o ^ interest_mask_i : loaded_o;
-  assign fresh = needs_data ? data_i : old;
+  // A beat that arrived, plain or masked; or else what is given, or what was there. Chosen by two bits among four, each bit
+  // is one look-up table of six inputs, with its mask.
+  assign is_second = store ? !store_plain : !needs_data;
+  assign written = store ? body_i ^ (body_mask_i & {Cfg.bus_bits{is_second}}) : is_second ? old : data_i;
   assign replaces = serves && has_block && job_q.op != OpTake;
   assign data_ready_o = serves && needs_data;
   assign answer_valid_o = can_serve && answers;
@@ -353,7 +356,7 @@ module lethe_stash
     .clk_i,
     .write_i(store || replaces),
     .write_address_i(store ? address(to_spare ? spare_q : free_slot, store_beat) : address(served_slot, beat_q)),
-    .write_data_i(store ? store_data : fresh),
+    .write_data_i(written),
     .read_i(reading || load_i),
     .read_address_i(reading ? address(served_slot, beat_q) : address(load_slot_i, load_beat_i)),
     .read_data_o(loaded_o)

@@ -40,7 +40,7 @@ module lethe_unload
   input  logic [levels(Cfg)-1:0]      on_chip_i,
   output logic                        done_o,
   input  logic                        written_i,  // the first bucket was ever written (Path ORAM), when `go_i` is set
-  // Headers with their masks, and beats with theirs.
+  // Headers with their masks, and beats with theirs: the contents of blocks go past, to the stash.
   input  logic                        header_valid_i,
   output logic                        header_ready_o,
   input  logic [CipherBits-1:0]       header_i,
@@ -66,7 +66,7 @@ module lethe_unload
   output logic                        to_spare_o,
   output logic                        store_o,
   output logic [BeatBits-1:0]         store_beat_o,
-  output logic [Cfg.bus_bits-1:0]     store_data_o,
+  output logic                        store_plain_o,  // the beat as it came, without its mask
   output logic                        push_o,
   output logic                        held_o,
   output logic [BlockBits-1:0]        push_block_o,
@@ -115,13 +115,14 @@ module lethe_unload
   assign empty = Cfg.scheme == RawOram ? count == '0 : !(first_q ? written_i : below_q);
   assign plain = RowBits'(header_i ^ row_mask_i);
 
+  // Of an entry that is not valid nobody looks at the rest: it goes back as zeros.
   always_comb begin
     row = on_chip_i[level_o] ? on_chip_entries_i : plain[Z*EntryBits-1:0];
-    if (empty) row = '0;
+    kept = row;
     for (int unsigned place = 0; place < Z; place++) begin
-      if (place >= places(Cfg, 32'(level_o))) row[place] = '0;
+      row[place].valid &= !empty && place < places(Cfg, 32'(level_o));
       hit[place] = is_access && row[place].valid && row[place].block == job_i.block[BlockBits-1:0];
-      kept[place] = hit[place] ? '0 : row[place];
+      kept[place].valid = row[place].valid && !hit[place];
     end
   end
   if (Cfg.scheme == PathOram) begin : gen_below
@@ -139,14 +140,16 @@ module lethe_unload
   logic [level_bits(Cfg)-1:0] body_level_q, found_level_q;
   logic busy, is_found_level, place_done, bucket_done, beat_passes, is_here, is_hit, last_beat, last_place;
   entry_t [Z-1:0] entries_q;
+  entry_t entry;
   logic [Z-1:0] hit_q;
   logic [PlaceBits-1:0] place_q;
   logic [BeatBits-1:0] beat_q;
 
-  assign is_here = entries_q[0].valid && !is_raw_access;
+  assign entry = entries_q[place_q];
+  assign is_here = entry.valid && !is_raw_access;
   assign busy = open_q != '0;
   assign is_found_level = found_o && found_level_q == body_level_q;
-  assign is_hit = is_raw_access ? is_found_level && found_place_o == place_q : hit_q[0];
+  assign is_hit = is_raw_access ? is_found_level && found_place_o == place_q : hit_q[place_q];
   assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign last_place = place_q == PlaceBits'(places(Cfg, 32'(body_level_q)) - 1);
   assign beat_passes = busy && !in_tags && body_valid_i && (is_raw_access || body_mask_valid_i) && (!is_here || slot_valid_i);
@@ -165,12 +168,12 @@ module lethe_unload
   assign store_o = beat_passes && (is_raw_access ? is_hit : is_here);
   assign to_spare_o = is_raw_access;
   assign store_beat_o = beat_q;
-  assign store_data_o = is_raw_access ? body_i : body_i ^ body_mask_i;
+  assign store_plain_o = is_raw_access;
   assign slot_take_o = place_done && is_here;
   assign push_o = place_done && is_here && !is_hit;
   assign held_o = place_done && is_here && is_hit;
-  assign push_block_o = entries_q[0].block;
-  assign push_leaf_o = entries_q[0].leaf;
+  assign push_block_o = entry.block;
+  assign push_leaf_o = entry.leaf;
 
   // Tags.
   logic in_tags, tags_pass, tags_done, tags_busy;
@@ -231,9 +234,6 @@ module lethe_unload
     if (take_header) begin
       entries_q <= row;
       hit_q <= hit;
-    end else if (place_done) begin
-      entries_q <= entries_q >> EntryBits;
-      hit_q <= hit_q >> 1;
     end
     if (start_i) body_level_q <= level_bits(Cfg)'(Cfg.top_levels);
     else if (bucket_done) body_level_q <= body_level_q + 1'b1;

@@ -181,8 +181,10 @@ module lethe_write_back
 
   always_comb begin
     for (int unsigned place = 0; place < Z; place++) begin
-      // What stands in a place beyond those that this path has filled is left from another one.
-      entries[place] = !whole_q || CountBits'(place) < occupied_q[level_q] ? entries_i[place] : '0;
+      // What stands in a place beyond those that this path has filled is left from another one. A row that is only
+      // rewritten may have entries that are not valid, whose first bit says so.
+      entries[place] = (whole_q ? CountBits'(place) < occupied_q[level_q] : entries_i[place][EntryBits-1])
+          ? entries_i[place] : '0;
     end
   end
   if (Cfg.scheme == PathOram) begin : gen_below

@@ -1,18 +1,20 @@
 // Checks the AES-128 cells against published vectors and against arithmetic of its own.
 //
-// Two ciphers, of one and two stages a round, get the same blocks; two key schedules, of both S-boxes, get the same
+// Six ciphers get the same blocks: of one, two and three stages a round, one with S-boxes in block RAM, and both lanes
+// of pipelines at twice the clock, whose other lane gets other blocks. Two key schedules, of both S-boxes, get the same
 // keys. Both S-boxes are checked for all inputs. Each cipher's `valid_o` is checked in every cycle.
 // The program ends with 0 if all is well. From `hardware/`:
 //
 //   $ verilator --binary -Wall --Mdir obj_dir --top-module lethe_aes_tb rtl/lethe_aes_pkg.sv rtl/lethe_sbox*.sv
-//       rtl/lethe_aes{_round,,_key}.sv tests/lethe_aes_tb.sv
+//       rtl/lethe_aes{_round,,_double,_key}.sv tests/lethe_aes_tb.sv
 //   $ obj_dir/Vlethe_aes_tb
 
 module lethe_aes_tb
   import lethe_aes_pkg::*;
 ;
 
-  localparam int unsigned Ciphers = 2;
+  localparam int unsigned Singles = 4;
+  localparam int unsigned Ciphers = Singles + 2;
   localparam int unsigned Schedules = 2;
   localparam int unsigned MaxCycles = 200_000;
 
@@ -48,7 +50,7 @@ module lethe_aes_tb
   localparam block_t ChainEnd = 128'hb7449c8da15defeb78dbc57ea81db8ee;
 
   // Variables of two states begin as zeros.
-  bit clk, rst_n;
+  bit clk, clk2, rst_n;
   int unsigned cycle, failures, ciphertexts;
 
   // What the keys and blocks are driven with, on falling edges.
@@ -66,7 +68,13 @@ module lethe_aes_tb
   logic [7:0] sbox_in = '0;
   logic [1:0][7:0] sbox_out;
 
-  always #5 clk = ~clk;
+  // The faster clock rises with the slower one, and amid its cycle.
+  always begin
+    #5 {clk, clk2} = 2'b11;
+    #5 clk2 = 1'b0;
+    #5 {clk, clk2} = 2'b01;
+    #5 clk2 = 1'b0;
+  end
 
   always @(posedge clk) begin
     cycle <= cycle + 1;
@@ -114,8 +122,8 @@ module lethe_aes_tb
   end
 
   for (genvar v = 0; v < Ciphers; v++) begin : g_cipher
-    localparam int unsigned Stages = 1 + v;
-    localparam int unsigned Latency = lethe_aes_latency(Stages);
+    localparam int unsigned Stages = v < 3 ? 1 + v : 2;
+    localparam int unsigned Latency = v < Singles ? lethe_aes_latency(Stages) : lethe_aes_double_latency();
 
     // What is to come out, in the cycles that the blocks take.
     typedef struct packed {
@@ -125,17 +133,38 @@ module lethe_aes_tb
     } expectation_t;
     expectation_t [Latency-1:0] expected;
 
-    lethe_aes #(
-      .StagesPerRound(Stages)
-    ) u_aes (
-      .clk_i(clk),
-      .rst_ni(rst_n),
-      .round_keys_i(round_keys[v]),
-      .valid_i(block_valid),
-      .block_i(block),
-      .valid_o(out_valid[v]),
-      .block_o(out_block[v])
-    );
+    if (v < Singles) begin : g_single
+      lethe_aes #(
+        .StagesPerRound(Stages),
+        .RomRounds(v == 3 ? Rounds : 0)
+      ) u_aes (
+        .clk_i(clk),
+        .rst_ni(rst_n),
+        .round_keys_i(round_keys[v%2]),
+        .valid_i(block_valid),
+        .block_i(block),
+        .valid_o(out_valid[v]),
+        .block_o(out_block[v])
+      );
+    end else begin : g_double
+      localparam int unsigned Lane = v - Singles;
+      block_t [1:0] blocks, ciphertexts_both;
+      assign blocks[Lane] = block;
+      assign blocks[1-Lane] = ~block;
+      assign out_block[v] = ciphertexts_both[Lane];
+      lethe_aes_double #(
+        .RomRounds(3)
+      ) u_aes (
+        .clk_i(clk),
+        .clk2_i(clk2),
+        .rst_ni(rst_n),
+        .round_keys_i(round_keys[v%2]),
+        .valid_i(block_valid),
+        .block_i(blocks),
+        .valid_o(out_valid[v]),
+        .block_o(ciphertexts_both)
+      );
+    end
 
     always @(posedge clk or negedge rst_n) begin
       if (!rst_n) expected <= '0;
@@ -177,7 +206,7 @@ module lethe_aes_tb
   endtask
 
   task automatic drain();
-    idle(lethe_aes_latency(2) + 1);
+    idle(lethe_aes_latency(3) + 1);
   endtask
 
   // Offers a published key for a cycle in which it must be taken, and checks when the round keys are there.

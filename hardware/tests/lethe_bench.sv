@@ -11,6 +11,8 @@ module lethe_bench
   parameter int unsigned BlockBytes = 64,
   parameter int unsigned BusBits = 512,
   parameter int unsigned AesLanes = 2,
+  parameter bit          AesDouble = 1'b0,
+  parameter int unsigned AesRomRounds = 0,
   parameter int unsigned MaskBeats = 256,
   parameter int unsigned TopLevels = 0,
   parameter logic [255:0] LevelBlocks = '0,
@@ -26,6 +28,7 @@ module lethe_bench
   parameter bit          Watch = 1'b0
 ) (
   input  logic         clk_i,
+  input  logic         clk2_i,
   input  logic         rst_ni,
   input  logic         key_valid_i,
   output logic         key_ready_o,
@@ -91,6 +94,8 @@ module lethe_bench
     block_bytes: BlockBytes,
     bus_bits: BusBits,
     aes_lanes: AesLanes,
+    aes_double: AesDouble,
+    aes_rom_rounds: AesRomRounds,
     mask_beats: MaskBeats,
     top_levels: TopLevels,
     level_blocks: LevelBlocks,
@@ -134,7 +139,7 @@ module lethe_bench
     assign aes_chunks_o = '0;
     assign answer_last_o = 1'b1;
     lethe_oram #(.Choices(Cfg), .AddressBits(40)) u_oram (
-      .clk_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
+      .clk_i, .clk2_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
       .request_valid_i, .request_ready_o, .request_write_i(request_op_i[0]), .request_block_i,
       .request_data_i(data_i[BusBits-1:0]),
       .answer_valid_o, .answer_ready_i, .answer_o(answer),
@@ -156,7 +161,7 @@ module lethe_bench
     logic unused_tag, unused_tag_ready;
     assign {spare_ready_o, tag_error_o, slot_o, slot_dummy_o} = '0;
     lethe_backend #(.Choices(Cfg), .AddressBits(40)) u_backend (
-      .clk_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .key_i, .base_i('0),
+      .clk_i, .clk2_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .key_i, .base_i('0),
       .request_valid_i, .request_ready_o, .request_op_i(op_e'(request_op_i)), .request_block_i, .request_path_i,
       .request_leaf_i, .request_more_i(1'b0),
       .leaf_valid_i(1'b0), .leaf_ready_o(unused_leaf_ready), .leaf_input_i('0),

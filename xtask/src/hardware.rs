@@ -17,7 +17,7 @@ const HARDWARE: &str = "hardware";
 const PACKAGES: [&str; 2] = ["rtl/lethe_aes_pkg.sv", "rtl/lethe_pkg.sv"];
 
 /// Configurations that are linted: each way that the RTL can be put together.
-const LINTED: [&[&str]; 12] = [
+const LINTED: [&[&str]; 14] = [
     &["-GRaw=1"],
     &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4", "-GWatch=1"],
     &["-GRaw=1", "-GBusBits=128", "-GAesLanes=1"],
@@ -45,6 +45,8 @@ const LINTED: [&[&str]; 12] = [
     ],
     &["-GFrontEnd=1", "-GTagBits=96", "-GSlotCycles=300"],
     &["-GRaw=0", "-GFrontEnd=1", "-GTagBits=128", "-GBlocksPerBucket=4", "-GAesLanes=4"],
+    &["-GRaw=1", "-GFrontEnd=1", "-GAesDouble=1", "-GAesRomRounds=2"],
+    &["-GRaw=0", "-GAesLanes=4", "-GAesDouble=1"],
 ];
 
 /// Writes the pages of the cells anew.

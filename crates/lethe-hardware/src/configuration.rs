@@ -37,6 +37,8 @@ pub struct Configuration {
     pub bus_bits: u32,
     /// Blocks of AES that a cycle begins.
     pub aes_lanes: u32,
+    /// Whether a pipeline at twice the clock stands for each two lanes.
+    pub aes_double: bool,
     /// Masks that are made ahead of time.
     pub mask_beats: u32,
     /// Levels on chip, from the root's.
@@ -91,6 +93,7 @@ impl Configuration {
             block_bytes: 64,
             bus_bits: 512,
             aes_lanes,
+            aes_double: false,
             mask_beats: 256,
             top_levels: 0,
             level_blocks: [0; 32],
@@ -175,6 +178,7 @@ impl Configuration {
             ("BlockBytes", self.block_bytes),
             ("BusBits", self.bus_bits),
             ("AesLanes", self.aes_lanes),
+            ("AesDouble", u32::from(self.aes_double)),
             ("MaskBeats", self.mask_beats),
             ("TopLevels", self.top_levels),
             ("SubtreeLevels", self.subtree_levels),

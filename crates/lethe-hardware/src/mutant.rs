@@ -55,14 +55,14 @@ impl Mutant {
         Mutant {
             fault: "a block that goes below its leaf's path",
             file: "lethe_shared_levels.sv",
-            from: "assign shared_o = t2 - 1'b1;",
-            to: "assign shared_o = t2 | (t2 - 1'b1);",
+            from: "assign shared_o = ~t1 & (t1 - 1'b1);",
+            to: "assign shared_o = t1 ^ (t1 - 1'b1);",
         },
         Mutant {
             fault: "a block of interest that stays in its header",
             file: "lethe_unload.sv",
-            from: "kept[place] = hit[place] ? '0 : row[place];",
-            to: "kept[place] = row[place];",
+            from: "kept[place].valid = row[place].valid && !hit[place];",
+            to: "kept[place].valid = row[place].valid;",
         },
         Mutant {
             fault: "a header that is read before it was written",

@@ -21,6 +21,7 @@ fn path_oram_shows_what_that_of_the_core_shows() {
     let path = Configuration::paper(Scheme::Path);
     assert_same(path, 200);
     assert_same(small(Scheme::Path), 3000);
+    assert_same(Configuration { aes_double: true, ..small(Scheme::Path) }, 1000);
     assert_same(
         Configuration { leaf_level: 7, block_bytes: 256, blocks_per_bucket: 3, blocks: 130, ..path },
         300,
@@ -38,6 +39,7 @@ fn path_oram_shows_what_that_of_the_core_shows() {
 fn raw_oram_shows_what_that_of_the_core_shows() {
     let raw = Configuration::paper(Scheme::Raw);
     assert_same(raw, 300);
+    assert_same(Configuration { aes_double: true, ..raw }, 300);
     assert_same(small(Scheme::Raw), 3000);
     assert_same(Configuration { leaf_level: 4, block_bytes: 4096, blocks: 40, ..raw }, 60);
     assert_same(Configuration { leaf_level: 8, bus_bits: 128, blocks: 500, aes_lanes: 1, ..raw }, 300);
