@@ -1,6 +1,7 @@
 """Prints the area of the controller in an open tool: Yosys for Xilinx' 7 series, as `cargo xtask hardware report` does.
 
-Each line is a configuration, synthesised flat. The last lines are the paper's controller, TinyORAMCore, in the same tool.
+Each line is a configuration or a cell of it alone, synthesised flat. The last line is the paper's controller, TinyORAMCore, in the
+same tool. Names of lines as arguments choose some.
 """
 
 import collections
@@ -14,16 +15,40 @@ from pyosys import libyosys as ys
 
 HARDWARE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
+# The choices of the paper, which are those of the bench, for cells that take them whole.
+CHOICES = {
+    "scheme": "lethe_pkg::RawOram", "leaf_level": 20, "blocks_per_bucket": 5, "eviction_rate": 5, "stash_blocks": 64,
+    "blocks": (1 << 20) + (1 << 15) + (1 << 10), "block_bytes": 64, "bus_bits": 512, "aes_lanes": 2, "aes_double": 1,
+    "aes_rom_rounds": 0, "mask_beats": 256, "capacity": 1 << 20, "labels": 32, "label_bits": 14, "trusted": 1024,
+    "look_aside": 128,
+}
+PAPER = "lethe_pkg::config_t'{" + ",".join(f"{name}:{value}" for name, value in CHOICES.items()) + "}"
+
+WHOLE = "RAW ORAM with front end, one pipeline of AES at twice the clock"
+PARTS = {
+    "  of which AES": ("lethe_aes_double", {}),
+    "  the key schedule": ("lethe_aes_key", {}),
+    "  the front end": ("lethe_front_end", {"Cfg": PAPER}),
+}
+REST = "  the backend without AES, by difference"
 CONFIGURATIONS = {
+    WHOLE: ("lethe_bench", {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1"}),
+    **PARTS,
+    "the same, S-boxes of two rounds in block RAM": (
+        "lethe_bench",
+        {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1", "AesRomRounds": "2"},
+    ),
     "RAW ORAM with front end, two lanes of AES": ("lethe_bench", {"Raw": "1'b1", "FrontEnd": "1'b1"}),
-    "the same, eight levels on chip": ("lethe_bench", {"Raw": "1'b1", "FrontEnd": "1'b1", "TopLevels": "8"}),
-    "RAW ORAM, backend alone": ("lethe_bench", {"Raw": "1'b1"}),
+    "  of which a lane, twice": ("lethe_aes", {"StagesPerRound": "2"}),
+    "RAW ORAM with front end, two lanes, eight levels on chip": (
+        "lethe_bench",
+        {"Raw": "1'b1", "FrontEnd": "1'b1", "TopLevels": "8"},
+    ),
+    "RAW ORAM, backend alone, two lanes": ("lethe_bench", {"Raw": "1'b1"}),
     "Path ORAM, backend alone, four lanes": (
         "lethe_bench",
         {"Raw": "1'b0", "BlocksPerBucket": "4", "StashBlocks": "78", "AesLanes": "4"},
     ),
-    "one lane of AES": ("lethe_aes", {"StagesPerRound": "2"}),
-    "the key schedule": ("lethe_aes_key", {}),
 }
 
 # Yosys without synthesis scripts of a vendor, the whole core with tiny_aes (docs/how-to/hardware.md).
@@ -40,6 +65,7 @@ def sources(top):
 def synthesise(top, parameters):
     """Returns how many cells of each kind a configuration takes."""
     design = ys.Design()
+    # A value has no space, so that it is one word to Yosys.
     given = " ".join(f"-G {name}={value}" for name, value in parameters.items())
     with tempfile.TemporaryDirectory() as folder:
         table = f"{folder}/stat.txt"
@@ -54,18 +80,22 @@ def synthesise(top, parameters):
     return counts
 
 
+def figures(cells):
+    """Returns look-up tables, those that are memory, registers, block RAMs of both sizes and logic cells."""
+    of = lambda *begin: sum(count for cell, count in cells.items() if cell.startswith(begin))
+    # A RAM32M or RAM64M takes the place of four LUTs.
+    return [of("LUT"), 4 * of("RAM32", "RAM64") + of("SRL"), of("FD"), of("RAMB18"), of("RAMB36"), cells["LC"]]
+
+
 def main():
     wanted = sys.argv[1:] or list(CONFIGURATIONS)
-    rows = []
-    for name in wanted:
-        cells = synthesise(*CONFIGURATIONS[name])
-        of = lambda *begin: sum(count for cell, count in cells.items() if cell.startswith(begin))
-        # A RAM32M or RAM64M takes the place of four LUTs.
-        rows.append((name, of("LUT"), 4 * of("RAM32", "RAM64") + of("SRL"), of("FD"), of("RAMB18"), of("RAMB36"), cells["LC"]))
-    rows.append((PEER[0], PEER[1], "", PEER[2], PEER[3], PEER[4], 29978))
+    rows = {name: figures(synthesise(*CONFIGURATIONS[name])) for name in wanted}
+    if all(name in rows for name in (WHOLE, *PARTS)):
+        rows[REST] = [whole - sum(parts) for whole, *parts in zip(rows[WHOLE], *(rows[name] for name in PARTS))]
+    rows[PEER[0]] = [PEER[1], "", *PEER[2:], 29978]
     print(f"\n{'':<66} {'LUT':>7} {'as RAM':>7} {'FF':>7} {'RAMB18':>7} {'RAMB36':>7} {'LC':>7}")
-    for name, *figures in rows:
-        print(f"{name:<66} " + " ".join(f"{figure:>7}" for figure in figures))
+    for name, row in rows.items():
+        print(f"{name:<66} " + " ".join(f"{figure:>7}" for figure in row))
 
 
 if __name__ == "__main__":

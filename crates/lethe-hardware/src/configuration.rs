@@ -37,7 +37,7 @@ pub struct Configuration {
     pub bus_bits: u32,
     /// Blocks of AES that a cycle begins.
     pub aes_lanes: u32,
-    /// Whether a pipeline at twice the clock stands for each two lanes.
+    /// The choice of one pipeline at twice the clock for each two lanes.
     pub aes_double: bool,
     /// Masks that are made ahead of time.
     pub mask_beats: u32,
