@@ -19,21 +19,35 @@ HARDWARE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CHOICES = {
     "scheme": "lethe_pkg::RawOram", "leaf_level": 20, "blocks_per_bucket": 5, "eviction_rate": 5, "stash_blocks": 64,
     "blocks": (1 << 20) + (1 << 15) + (1 << 10), "block_bytes": 64, "bus_bits": 512, "aes_lanes": 2, "aes_double": 1,
-    "aes_rom_rounds": 0, "mask_beats": 256, "capacity": 1 << 20, "labels": 32, "label_bits": 14, "trusted": 1024,
-    "look_aside": 128,
+    "aes_rom_rounds": 0, "mask_beats": 256, "top_levels": 0, "level_blocks": "'0", "subtree_levels": 0, "scan_lanes": 1,
+    "capacity": 1 << 20, "labels": 32, "label_bits": 14, "trusted": 1024, "look_aside": 128, "tag_bits": 0, "slot_cycles": 0,
 }
-PAPER = "lethe_pkg::config_t'{" + ",".join(f"{name}:{value}" for name, value in CHOICES.items()) + "}"
+
+
+def choices(**changes):
+    given = {**CHOICES, **changes}
+    return "lethe_pkg::config_t'{" + ",".join(f"{name}:{value}" for name, value in given.items()) + "}"
+
 
 WHOLE = "RAW ORAM with front end, one pipeline of AES at twice the clock"
 PARTS = {
     "  of which AES": ("lethe_aes_double", {}),
     "  the key schedule": ("lethe_aes_key", {}),
-    "  the front end": ("lethe_front_end", {"Cfg": PAPER}),
+    "  the front end": ("lethe_front_end", {"Cfg": choices()}),
 }
 REST = "  the backend without AES, by difference"
 CONFIGURATIONS = {
     WHOLE: ("lethe_bench", {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1"}),
     **PARTS,
+    "the same with tags of 96 bits (PMMAC)": (
+        "lethe_bench",
+        {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1", "TagBits": "96"},
+    ),
+    "  of which the tags' own cell": ("lethe_pmmac", {"Cfg": choices(tag_bits=96)}),
+    "the same with tags and a pacer": (
+        "lethe_bench",
+        {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1", "TagBits": "96", "SlotCycles": "340"},
+    ),
     "the same, S-boxes of two rounds in block RAM": (
         "lethe_bench",
         {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1", "AesRomRounds": "2"},
