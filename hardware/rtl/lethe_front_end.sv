@@ -118,6 +118,7 @@ module lethe_front_end
   logic [BlockBits-1:0] look_block, found_block, write_block;
   logic [LeafBits-1:0] found_leaf, write_leaf;
   logic [CounterBits-1:0] found_counter;
+  logic [63:0] old_q, new_q;
   logic [Data-1:0] found_data, write_data;
   lethe_look_aside #(
     .Lines(Cfg.look_aside), .BlockBits(BlockBits), .LeafBits(LeafBits), .CounterBits(CounterBits), .DataBits(Data)
@@ -142,7 +143,7 @@ module lethe_front_end
   // The counter of the block, or of a straggler.
   logic straggler_valid, is_turn, turn_done_q, is_straggler_q, waits;
   logic [EntryBits-1:0] straggler, entry;
-  logic [63:0] group_counter, group_next, old_q, new_q;
+  logic [63:0] group_counter, group_next;
   logic [Data-1:0] advanced;
   logic [31:0] renewed_q, renewed;
   // A turn for one straggler comes before each path of the chain.
@@ -166,7 +167,7 @@ module lethe_front_end
   assign leaves_done = leaf_valid_i && leaf_ready_o && got_old_q;
 
   // Answers of the backend, in the order of its requests.
-  logic answers_ready, answer_put, answer_known, answer_taken;
+  logic answers_ready, answer_put, answer_known, answer_taken, user_room, user_valid, user_free;
   answer_e answer_in, answer_kind;
   lethe_fifo #(.Width(2), .Depth(4)) u_answers (
     .clk_i, .rst_ni,
@@ -178,7 +179,6 @@ module lethe_front_end
       && (answer_kind == Discard || (answer_kind == ToUser ? user_room : state_q == Fetched));
 
   // The user's answers. Those that a pacer hides have their room here from the request on.
-  logic user_room, user_valid, user_free;
   assign user_valid = block_valid_i && answer_known && answer_kind == ToUser;
   if (Cfg.slot_cycles != 0) begin : gen_kept
     localparam int unsigned Waiting = 4;
@@ -201,7 +201,7 @@ module lethe_front_end
   end
 
   // Data on its way to the backend.
-  logic data_room, data_put;
+  logic data_room, data_put, is_fetch, is_write, puts, sent;
   lethe_fifo #(.Width(Data), .Depth(4)) u_data (
     .clk_i, .rst_ni,
     .valid_i(data_put), .ready_o(data_room), .data_i(is_write ? data_q : group_q),
@@ -209,7 +209,6 @@ module lethe_front_end
   );
 
   // Slots.
-  logic is_fetch, is_write, puts, sent;
   logic victim_valid_q;
   logic [BlockBits-1:0] victim_q;
   logic [LeafBits-1:0] victim_leaf_q;

@@ -1,7 +1,8 @@
 """Prints the area of the controller in an open tool: Yosys for Xilinx' 7 series, as `cargo xtask hardware report` does.
 
 Each line is a configuration or a cell of it alone, synthesised flat. The last line is the paper's controller, TinyORAMCore, in the
-same tool. Names of lines as arguments choose some.
+same tool. Names of lines as arguments choose some. With `--read` Yosys reads the sources of each configuration, and that is all: it finds
+what Verilator lets pass.
 """
 
 import collections
@@ -76,14 +77,20 @@ def sources(top):
     return packages + cells + bench
 
 
-def synthesise(top, parameters):
-    """Returns how many cells of each kind a configuration takes."""
+def read(top, parameters):
+    """Returns a configuration as Yosys reads it."""
     design = ys.Design()
     # A value has no space, so that it is one word to Yosys.
     given = " ".join(f"-G {name}={value}" for name, value in parameters.items())
+    ys.run_pass(f"read_slang --top {top} {given} {' '.join(sources(top))}", design)
+    return design
+
+
+def synthesise(top, parameters):
+    """Returns how many cells of each kind a configuration takes."""
+    design = read(top, parameters)
     with tempfile.TemporaryDirectory() as folder:
         table = f"{folder}/stat.txt"
-        ys.run_pass(f"read_slang --top {top} {given} {' '.join(sources(top))}", design)
         ys.run_pass(f"synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}", design)
         ys.run_pass(f"tee -q -o {table} stat -tech xilinx", design)
         text = open(table, encoding="utf-8").read()
@@ -102,6 +109,10 @@ def figures(cells):
 
 
 def main():
+    if sys.argv[1:] == ["--read"]:
+        for top, parameters in CONFIGURATIONS.values():
+            read(top, parameters)
+        return
     wanted = sys.argv[1:] or list(CONFIGURATIONS)
     rows = {name: figures(synthesise(*CONFIGURATIONS[name])) for name in wanted}
     if all(name in rows for name in (WHOLE, *PARTS)):

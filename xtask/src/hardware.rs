@@ -59,7 +59,9 @@ pub fn test() -> Result<()> {
     cells::check()?;
     let verilator = verilator()?;
     lint(&verilator)?;
-    run(command(python()).arg("hardware/formal/prove.py").stdout(std::process::Stdio::null()))?;
+    let silent = || std::process::Stdio::null();
+    run(command(python()).args(["hardware/synthesis/area.py", "--read"]).stdout(silent()))?;
+    run(command(python()).arg("hardware/formal/prove.py").stdout(silent()))?;
     bench_cells(&verilator)?;
     run(cargo()
         .args(["test", "--package", "lethe-hardware", "--test", "all", "--", "--ignored"])
