@@ -11,7 +11,11 @@ from solver import HERE, by_induction, by_reachability, fails, within
 
 STASH = [
     *("stash", "unload", "plan", "free_list", "resident_list", "push_to_leaf", "shared_levels", "deepest_room"),
-    *("path_walk", "write_back", "burst", "bucket_offset", "fifo", "ram"),
+    *("path_walk", "write_back", "burst", "bucket_offset", "fifo", "deep_fifo", "ram"),
+]
+READS = [
+    f"{HERE}/read_issue_among_writes.sv",
+    *("read_issue", "path_walk", "bucket_offset", "burst", "shared_levels"),
 ]
 PAIR = [*STASH, f"{HERE}/stash_and_way_back.sv"]
 BACKEND = [
@@ -21,6 +25,7 @@ BACKEND = [
 ]
 RAW = {"Raw": "1'b1"}
 PATH = {"Raw": "1'b0"}
+TOP = {"TopLevels": 1}
 DEEP = {"Deep": "1'b1"}
 LEVELS = [{"LeafLevel": level} for level in range(21)]
 
@@ -50,8 +55,9 @@ PROOFS = [
      by_induction, [RAW, PATH, PATH | {"LeafLevel": 0}], 10, RAW),
     ("a job stays until it is taken", "schedule_handshakes_proof", ["schedule"], by_induction, [RAW, PATH], 10, RAW),
     ("addresses of reads stay until they are taken", "read_issue_handshakes_proof",
-     ["read_issue", "path_walk", "bucket_offset", "burst", "shared_levels"], by_induction,
-     [RAW, PATH, PATH | {"LeafLevel": 5}], 20, RAW),
+     READS, by_induction, [RAW, PATH, PATH | {"LeafLevel": 5}, RAW | TOP], 20, RAW),
+    ("no bucket is read before its newest contents are written or on chip", "read_issue_newest_proof", READS, by_induction,
+     [*({**scheme, "LeafLevel": level} for scheme in (RAW, PATH) for level in (0, 1, 2, 5, 20)), RAW | TOP, PATH | TOP], 30, PATH),
     ("addresses and beats of writes stay until they are taken", "write_back_handshakes_proof",
      ["write_back", "path_walk", "bucket_offset", "burst", "fifo"], by_induction,
      [RAW, PATH, RAW | {"BlockBeats": 2, "BlocksPerBucket": 2}], 20, RAW),

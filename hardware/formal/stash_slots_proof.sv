@@ -8,13 +8,15 @@ module stash_slots_proof
   parameter int unsigned BlocksPerBucket = 1,
   parameter int unsigned StashBlocks = 1,
   parameter int unsigned BlockBeats = 1,
+  parameter int unsigned TopLevels = 0,
+  parameter int unsigned ScanLanes = 1,
   parameter bit Wrong = 1'b0  // for a proof that must fail: the block of interest is like any
 ) (
   input logic         clk_i,
   input logic [511:0] any_i
 );
 
-  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats);
+  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, ScanLanes);
   localparam int unsigned SlotBits = slot_bits(Cfg);
 
   logic rst_n;

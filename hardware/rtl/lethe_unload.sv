@@ -144,6 +144,7 @@ module lethe_unload
   logic [Z-1:0] hit_q;
   logic [PlaceBits-1:0] place_q;
   logic [BeatBits-1:0] beat_q;
+  logic in_tags, tags_pass, tags_done, tags_busy;
 
   assign entry = entries_q[place_q];
   assign is_here = entry.valid && !is_raw_access;
@@ -176,7 +177,6 @@ module lethe_unload
   assign push_leaf_o = entry.leaf;
 
   // Tags.
-  logic in_tags, tags_pass, tags_done, tags_busy;
   if (Cfg.tag_bits != 0) begin : gen_tags
     logic in_tags_q, here;
     logic [PlaceBits-1:0] tag_beat;
