@@ -31,6 +31,24 @@ module stash_and_way_back
   assign joins = u_stash.state_q == 4'd10;
   always_comb assume (!valid || (job.op <= OpSkip && (!joins || ((job.op == OpPut || job.op == OpSkip) && !job.evict))));
 
+  // The tree top tells a row that was never written by the counts of paths and evictions, so these are as lethe_schedule has them.
+  if (Cfg.top_levels > 0) begin : gen_counted
+    logic [63:0] paths_q, evictions_q;
+    logic takes;
+    assign takes = valid && ready && (job.evict || has_path(job.op));
+    always_comb begin
+      assume (!takes || (job.iv == paths_q && job.evictions == evictions_q));
+      assume (!(takes && job.evict && Cfg.scheme == RawOram) || job.path == eviction_path(Cfg, evictions_q));
+    end
+    always_ff @(posedge clk_i or negedge rst_no) begin
+      if (!rst_no) {paths_q, evictions_q} <= '0;
+      else begin
+        paths_q <= paths_q + 64'(takes);
+        evictions_q <= evictions_q + 64'(takes && job.evict);
+      end
+    end
+  end
+
   logic back_valid, back_ready, back_bank, back_busy, plan_bank, load, give;
   job_t back_job;
   logic [Levels-1:0][$clog2(Z+1)-1:0] occupied;
