@@ -29,13 +29,14 @@ module backend_pads_proof
   logic [7:0] ar_length, aw_length;
   logic [127:0] answer, w_data;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_backend #(.Cfg(Cfg), .AddressBits(16)) u_backend (
-    .clk_i, .rst_ni(rst_n), .key_valid_i(1'b1), .key_ready_o(), .key_i('0), .base_i('0),
+  lethe_backend #(.Choices(Cfg), .AddressBits(16)) u_backend (
+    .clk_i, .clk2_i(1'b0), .rst_ni(rst_n), .stop_i(1'b0), .key_valid_i(1'b1), .key_ready_o(), .key_i('0), .base_i('0),
     .request_valid_i, .request_ready_o(request_ready), .request_op_i, .request_block_i, .request_path_i,
     .request_leaf_i('0), .request_more_i(1'b0),
     .leaf_valid_i(1'b0), .leaf_ready_o(), .leaf_input_i('0), .leaf_valid_o(), .leaf_ready_i(1'b1), .leaf_chunk_o(),
     .data_valid_i, .data_ready_o(data_ready), .data_i('0),
     .answer_valid_o(answer_valid), .answer_ready_i, .answer_o(answer), .answer_last_o(),
+    .answer_tag_o(), .tag_valid_i(1'b0), .tag_ready_o(), .tag_i('0),
     .random_ready_o(), .random_valid_i(1'b1), .random_i('0),
     .ar_valid_o(ar_valid), .ar_ready_i, .ar_address_o(ar_address), .ar_length_o(ar_length),
     .r_valid_i, .r_ready_o(r_ready), .r_data_i, .r_response_i('0),
@@ -44,7 +45,7 @@ module backend_pads_proof
     .b_valid_i, .b_ready_o(b_ready), .b_response_i('0),
     .emergencies_o(), .key_reused_o(), .memory_error_o(), .overflow_o()
   );
-  always_comb assume (!request_valid_i || request_op_i <= OpDummy);
+  always_comb assume (!request_valid_i || request_op_i <= OpSkip);
   logic row_used, body_used, row_read, seen_q, uses;
   assign row_used = u_backend.u_write_back.row_mask_ready_o && u_backend.u_write_back.row_mask_i[0];
   assign body_used = u_backend.u_write_back.body_mask_ready_o && u_backend.u_write_back.body_mask_i[0];

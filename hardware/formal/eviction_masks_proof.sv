@@ -9,11 +9,13 @@ module eviction_masks_proof
   parameter int unsigned BlocksPerBucket = 5,
   parameter int unsigned BlockBytes = 64,
   parameter int unsigned BusBits = 512,
+  parameter int unsigned TopLevels = 0,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: evictions are told to go back twice
   localparam config_t Cfg = '{
     scheme: RawOram, leaf_level: LeafLevel, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
     stash_blocks: 8, blocks: 1 << LeafLevel, block_bytes: BlockBytes, bus_bits: BusBits, aes_lanes: 1, mask_beats: 4,
-    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0
+    aes_double: 1'b0, aes_rom_rounds: 0, top_levels: TopLevels, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
+    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0, tag_bits: 0, slot_cycles: 0
   }
 ) (
   input logic clk_i,
@@ -28,7 +30,7 @@ module eviction_masks_proof
   );
 
   // The count of evictions, and whether the masks are those of what goes back, by counting requests alone.
-  localparam int unsigned Turn = (LeafLevel + 1) * body_beats(Cfg);
+  localparam int unsigned Turn = (LeafLevel + 1 - TopLevels) * body_beats(Cfg, 0);
   logic [63:0] evictions_q;
   logic [$clog2(Turn)-1:0] request_q;
   logic back_q, any_q, passes, turn_done;
@@ -77,13 +79,13 @@ module eviction_masks_proof
       assert (u_eviction_masks.evictions_q == evictions_q && u_eviction_masks.writing_q == back_q);
       assert (any_q == (request_q != '0));
       assert (valid || (request_q == '0 && u_eviction_masks.beat_q == '0));
-      assert (32'(u_eviction_masks.beat_q) < body_beats(Cfg));
+      assert (32'(u_eviction_masks.beat_q) < body_beats(Cfg, 0));
       assert (32'(u_eviction_masks.chunk_q) == 32'(u_eviction_masks.beat_q) * beat_chunks(Cfg));
     end
     if (rst_n && valid) begin
       assert (number >> u_eviction_masks.u_walk.level_q == (LeafLevel + 2)'(1));
-      assert (32'(level) <= LeafLevel && level == (LeafLevel + 1)'(u_eviction_masks.u_walk.level_q));
-      assert (32'(request_q) == 32'(level) * body_beats(Cfg) + 32'(u_eviction_masks.beat_q));
+      assert (32'(level) <= LeafLevel && 32'(level) >= TopLevels && level == (LeafLevel + 1)'(u_eviction_masks.u_walk.level_q));
+      assert (32'(request_q) == (32'(level) - TopLevels) * body_beats(Cfg, 0) + 32'(u_eviction_masks.beat_q));
       assert (u_eviction_masks.u_walk.rest_q == u_eviction_masks.path << level);
     end
   end

@@ -5,20 +5,21 @@ module eviction_turns_proof #(
   parameter int unsigned BlocksPerBucket = 1,
   parameter int unsigned StashBlocks = 1,
   parameter int unsigned BlockBeats = 1,
+  parameter int unsigned TopLevels = 0,
   parameter bit Wrong = 1'b0  // for a proof that must fail: a path in too few masks
 ) (
   input logic         clk_i,
   input logic [511:0] any_i
 );
 
-  localparam lethe_pkg::config_t Cfg = proof_pkg::tiny(1'b1, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats);
+  localparam lethe_pkg::config_t Cfg = proof_pkg::tiny(1'b1, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels);
 
   logic rst_n, comes_in, goes_back;
   stash_and_way_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));
   assign comes_in = u_pair.body_in_ready;
   assign goes_back = u_pair.body_back_ready;
 
-  localparam int unsigned Turn = (LeafLevel + 1) * lethe_pkg::body_beats(Cfg) - 32'(Wrong);
+  localparam int unsigned Turn = (LeafLevel + 1 - TopLevels) * lethe_pkg::body_beats(Cfg, 0) - 32'(Wrong);
   logic [$clog2(2*Turn)-1:0] taken_q;
   always_ff @(posedge clk_i or negedge rst_n) begin
     if (!rst_n) taken_q <= '0;

@@ -4,7 +4,8 @@ package proof_pkg;
   import lethe_pkg::*;
 
   function automatic config_t tiny(
-    bit raw, int unsigned leaf_level, int unsigned blocks_per_bucket, int unsigned stash_blocks, int unsigned block_beats
+    bit raw, int unsigned leaf_level, int unsigned blocks_per_bucket, int unsigned stash_blocks, int unsigned block_beats,
+    int unsigned top_levels = 0, int unsigned scan_lanes = 1, int unsigned tag_bits = 0
   );
     return '{
       scheme: raw ? RawOram : PathOram,
@@ -16,12 +17,20 @@ package proof_pkg;
       block_bytes: 16 * block_beats,
       bus_bits: 128,
       aes_lanes: 1,
+      aes_double: 1'b0,
+      aes_rom_rounds: 0,
       mask_beats: 4,
+      top_levels: top_levels,
+      level_blocks: '0,
+      subtree_levels: 0,
+      scan_lanes: scan_lanes,
       capacity: 0,
       labels: 0,
       label_bits: 0,
       trusted: 0,
-      look_aside: 0
+      look_aside: 0,
+      tag_bits: tag_bits,
+      slot_cycles: 0
     };
   endfunction
 

@@ -11,16 +11,22 @@ from solver import HERE, by_induction, by_reachability, fails, within
 
 STASH = [
     *("stash", "unload", "plan", "free_list", "resident_list", "push_to_leaf", "shared_levels", "deepest_room"),
-    *("path_walk", "write_back", "burst", "bucket_offset", "fifo", "ram"),
+    *("path_walk", "write_back", "burst", "bucket_offset", "fifo", "deep_fifo", "ram", "tree_top", "resident_pairs",
+    "plan_queue", "bucket_tags"),
+]
+READS = [
+    f"{HERE}/read_issue_among_writes.sv",
+    *("read_issue", "path_walk", "bucket_offset", "burst", "shared_levels"),
 ]
 PAIR = [*STASH, f"{HERE}/stash_and_way_back.sv"]
 BACKEND = [
     f"{HERE}/watching_aes.sv",
-    *("backend", "schedule", "read_issue", "write_masks", "bucket_masks", "eviction_masks", "mask_engine", "mask_stream"),
+    *("backend", "check", "schedule", "read_issue", "write_masks", "bucket_masks", "eviction_masks", "mask_engine", "mask_stream"),
     *("deep_fifo", "arrive", *STASH),
 ]
 RAW = {"Raw": "1'b1"}
 PATH = {"Raw": "1'b0"}
+TOP = {"TopLevels": 1}
 DEEP = {"Deep": "1'b1"}
 LEVELS = [{"LeafLevel": level} for level in range(21)]
 
@@ -37,10 +43,11 @@ PROOFS = [
     ("no IV is given twice", "schedule_masks_proof", ["schedule"], by_induction, [RAW, PATH], 8, RAW),
     ("no mask of a path that goes back is asked for twice", "write_masks_proof",
      ["write_masks", "bucket_masks", "path_walk"], by_induction,
-     [RAW, PATH, PATH | {"LeafLevel": 0}, PATH | {"BusBits": 128}, RAW | {"BusBits": 128, "LeafLevel": 5}],
-     40, RAW | {"LeafLevel": 1}),
+     [RAW, PATH, PATH | {"LeafLevel": 0}, PATH | {"BusBits": 128}, RAW | {"BusBits": 128, "LeafLevel": 5},
+      PATH | TOP, RAW | {"TopLevels": 4}], 40, RAW | {"LeafLevel": 1}),
     ("no mask of an eviction that goes back is asked for twice", "eviction_masks_proof", ["eviction_masks", "path_walk"],
-     by_induction, [{"LeafLevel": 0}, {"LeafLevel": 5}, {"LeafLevel": 20, "BlocksPerBucket": 1}], 60,
+     by_induction, [{"LeafLevel": 0}, {"LeafLevel": 5}, {"LeafLevel": 20, "BlocksPerBucket": 1},
+      {"LeafLevel": 5, "TopLevels": 2}], 60,
      {"LeafLevel": 1, "BlocksPerBucket": 1}),
     ("no mask is lost", "mask_stream_proof", ["mask_stream", "fifo", "deep_fifo", "ram"], by_induction,
      [{}, DEEP], 20, {}),
@@ -50,8 +57,9 @@ PROOFS = [
      by_induction, [RAW, PATH, PATH | {"LeafLevel": 0}], 10, RAW),
     ("a job stays until it is taken", "schedule_handshakes_proof", ["schedule"], by_induction, [RAW, PATH], 10, RAW),
     ("addresses of reads stay until they are taken", "read_issue_handshakes_proof",
-     ["read_issue", "path_walk", "bucket_offset", "burst", "shared_levels"], by_induction,
-     [RAW, PATH, PATH | {"LeafLevel": 5}], 20, RAW),
+     READS, by_induction, [RAW, PATH, PATH | {"LeafLevel": 5}, RAW | TOP], 20, RAW),
+    ("no bucket is read before its newest contents are written or on chip", "read_issue_newest_proof", READS, by_induction,
+     [*({**scheme, "LeafLevel": level} for scheme in (RAW, PATH) for level in (0, 1, 2, 5, 20)), RAW | TOP, PATH | TOP], 30, PATH),
     ("addresses and beats of writes stay until they are taken", "write_back_handshakes_proof",
      ["write_back", "path_walk", "bucket_offset", "burst", "fifo"], by_induction,
      [RAW, PATH, RAW | {"BlockBeats": 2, "BlocksPerBucket": 2}], 20, RAW),

@@ -8,7 +8,8 @@ module schedule_masks_proof
   localparam config_t Cfg = '{
     scheme: Raw ? RawOram : PathOram, leaf_level: 3, blocks_per_bucket: 2, eviction_rate: 3,
     stash_blocks: 5, blocks: 8, block_bytes: 16, bus_bits: 128, aes_lanes: 1, mask_beats: 4,
-    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0
+    aes_double: 1'b0, aes_rom_rounds: 0, top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
+    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0, tag_bits: 0, slot_cycles: 0
   }
 ) (
   input logic        clk_i,
@@ -38,7 +39,7 @@ module schedule_masks_proof
   logic passes, is_path;
   logic [63:0] paths_q, evictions_q;
   assign passes = valid && ready_i;
-  assign is_path = job.evict || job.op != OpPut || Wrong;
+  assign is_path = job.evict || has_path(job.op) || Wrong;
   always_ff @(posedge clk_i or negedge rst_n) begin
     if (!rst_n) {paths_q, evictions_q} <= '0;
     else if (passes) begin

@@ -8,13 +8,16 @@ module stash_slots_proof
   parameter int unsigned BlocksPerBucket = 1,
   parameter int unsigned StashBlocks = 1,
   parameter int unsigned BlockBeats = 1,
+  parameter int unsigned TopLevels = 0,
+  parameter int unsigned ScanLanes = 1,
+  parameter int unsigned TagBits = 0,
   parameter bit Wrong = 1'b0  // for a proof that must fail: the block of interest is like any
 ) (
   input logic         clk_i,
   input logic [511:0] any_i
 );
 
-  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats);
+  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, ScanLanes, TagBits);
   localparam int unsigned SlotBits = slot_bits(Cfg);
 
   logic rst_n;
@@ -48,6 +51,7 @@ module stash_slots_proof
       assert (!(returned_q && u_pair.u_stash.returns));
       assert (!u_pair.u_stash.store || !holds_q[stored]);
       assert (!u_pair.u_stash.replaces || holds_q[u_pair.u_stash.served_slot] == (u_pair.u_stash.held_q && !Wrong));
+      assert (!u_pair.u_stash.tag_store || holds_q[u_pair.u_stash.tag_slot]);
       assert (!gives || holds_q[given]);
       assert (!(u_pair.give && u_pair.u_stash.returns));
       assert (!u_pair.u_stash.slot_take || u_pair.u_stash.free_valid);

@@ -6,10 +6,15 @@ package lethe_aes_pkg;
     return stages == 0 ? 1 : 2;
   endfunction
 
+  function automatic int unsigned lethe_aes_double_latency();
+    return 2;
+  endfunction
+
 endpackage
 
 module lethe_aes #(
-  parameter int unsigned StagesPerRound = 1
+  parameter int unsigned StagesPerRound = 1,
+  parameter int unsigned RomRounds = 0
 ) (
   input  logic               clk_i,
   input  logic               rst_ni,
@@ -22,7 +27,7 @@ module lethe_aes #(
 
   logic first_q, hit_q, unused_keys;
   logic [127:0] any, watched_q;  // nothing drives `any`
-  assign unused_keys = ^{round_keys_i, StagesPerRound};
+  assign unused_keys = ^{round_keys_i, StagesPerRound, RomRounds};
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) {valid_o, first_q} <= '0;
     else {valid_o, first_q} <= {first_q, valid_i};

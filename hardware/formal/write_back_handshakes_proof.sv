@@ -18,6 +18,7 @@ module write_back_handshakes_proof #(
   input logic [1:0]                                                            below_i,
   input logic                                                                  other_load_i,
   input logic [127:0]                                                          loaded_i,
+  input logic [lethe_pkg::at_least_one(Cfg.tag_bits)-1:0]                      loaded_tag_i,
   input logic                                                                  row_mask_valid_i,
   input logic [127:0]                                                          row_mask_i,
   input logic                                                                  body_mask_valid_i,
@@ -35,7 +36,7 @@ module write_back_handshakes_proof #(
   lethe_write_back #(.Cfg(Cfg), .AddressBits(16)) u_write_back (
     .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .bank_i, .occupied_i, .base_i('0),
     .bank_o(), .level_o(), .entries_i, .slots_i, .below_i,
-    .busy_o(busy), .load_o(load), .load_slot_o(), .load_beat_o(), .loaded_i, .give_o(), .give_slot_o(),
+    .busy_o(busy), .load_o(load), .load_slot_o(), .load_beat_o(), .loaded_i, .loaded_tag_i, .give_o(), .give_slot_o(),
     .row_mask_valid_i, .row_mask_ready_o(row_mask_ready), .row_mask_i,
     .body_mask_valid_i, .body_mask_ready_o(body_mask_ready), .body_mask_i,
     .aw_valid_o(aw_valid), .aw_ready_i, .aw_address_o(aw_address), .aw_length_o(aw_length),

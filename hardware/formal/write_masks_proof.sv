@@ -8,11 +8,13 @@ module write_masks_proof
   parameter int unsigned BlocksPerBucket = 4,
   parameter int unsigned BlockBytes = 64,
   parameter int unsigned BusBits = 512,
+  parameter int unsigned TopLevels = 0,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: IVs may repeat
   localparam config_t Cfg = '{
     scheme: Raw ? RawOram : PathOram, leaf_level: LeafLevel, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
     stash_blocks: 8, blocks: 1 << LeafLevel, block_bytes: BlockBytes, bus_bits: BusBits, aes_lanes: 1, mask_beats: 4,
-    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0
+    aes_double: 1'b0, aes_rom_rounds: 0, top_levels: TopLevels, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
+    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0, tag_bits: 0, slot_cycles: 0
   }
 ) (
   input logic clk_i,
@@ -67,13 +69,13 @@ module write_masks_proof
   assign first = ((LeafLevel + 1)'(1) << u_write_masks.u_walk.level_q) - 1'b1;
   always_comb begin
     if (rst_n && valid) begin
-      assert (32'(u_write_masks.u_walk.level_q) <= LeafLevel && any_job_q);
+      assert (32'(u_write_masks.u_walk.level_q) <= LeafLevel && 32'(u_write_masks.u_walk.level_q) >= TopLevels && any_job_q);
       assert (u_write_masks.bucket >= first && u_write_masks.bucket - first <= first);
       assert (u_write_masks.iv_q == iv_q && pad.iv == iv_q);
-      assert (32'(u_write_masks.u_masks.step_q) <= (Raw ? 0 : body_beats(Cfg)));
+      assert (32'(u_write_masks.u_masks.step_q) <= (Raw ? 0 : body_beats(Cfg, 0)));
       assert (row || (any_pad_q && pad_q.iv == iv_q && pad_q.bucket == pad.bucket));
       assert (row || 32'(pad.chunk) == (32'(u_write_masks.u_masks.step_q) - 32'd1) * beat_chunks(Cfg));
-      assert (!row || !any_pad_q || pad_q.iv < iv_q || u_write_masks.u_walk.level_q != '0);
+      assert (!row || !any_pad_q || pad_q.iv < iv_q || 32'(u_write_masks.u_walk.level_q) != TopLevels);
       assert (!row || !any_pad_q || pad_q.iv < iv_q || pad_q.bucket < pad.bucket);
     end
     if (rst_n) begin

@@ -145,6 +145,7 @@ module lethe_unload
   logic [Z-1:0] hit_q;
   logic [PlaceBits-1:0] place_q;
   logic [BeatBits-1:0] beat_q;
+  logic in_tags, tags_pass, tags_done, tags_busy;
 
   assign entry = entries_q[place_q];
   assign is_here = entry.valid && !is_raw_access;
