@@ -138,7 +138,6 @@ module lethe_unload
   // Bodies. Those whose headers are through, and of an access of RAW ORAM the place of the block of interest.
   logic [LevelCountBits-1:0] open_q;
   logic [level_bits(Cfg)-1:0] body_level_q, found_level_q;
-  logic in_tags, tags_pass, tags_done, tags_busy;
   logic busy, is_found_level, place_done, bucket_done, beat_passes, is_here, is_hit, last_beat, last_place;
   entry_t [Z-1:0] entries_q;
   entry_t entry;
