@@ -78,7 +78,11 @@ pub(crate) fn bench_with_keys(
     faults: Faults,
     keys: &[[u8; 16]],
 ) -> Bench {
-    let library = Workshop::new().and_then(|workshop| workshop.library(configuration, mutant));
+    let library = Workshop::new().and_then(|mut workshop| {
+        // A mutant runs for moments: what builds soonest is best.
+        workshop.optimisation = u32::from(mutant.is_none());
+        workshop.library(configuration, mutant)
+    });
     let library = library.unwrap_or_else(|error| panic!("{error}"));
     let mut bench = Bench::new(&library, *configuration, pace, faults, 1).unwrap();
     keys.iter().for_each(|key| bench.load_key(key));
