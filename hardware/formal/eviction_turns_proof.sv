@@ -13,7 +13,8 @@ module eviction_turns_proof #(
   input logic [511:0] any_i
 );
 
-  localparam lethe_pkg::config_t Cfg = proof_pkg::tiny(1'b1, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
+  localparam lethe_pkg::config_t Cfg =
+      proof_pkg::tiny(1'b1, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
 
   logic rst_n, comes_in, goes_back;
   stash_and_way_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));

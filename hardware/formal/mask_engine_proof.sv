@@ -134,8 +134,8 @@ module mask_engine_proof
       assert (!due_begins.valid || (waits_q[due_begins.request.port]
           && due_begins.request == before_q[due_begins.request.port]));
       assert (!due_q.valid || (due_q.group != '0 && in_range(due_q)));
-      assert (!first_q.valid || tag_is(32'(u_engine.tags_q[0].group), u_engine.tags_q[0].last, u_engine.tags_q[0].stream, first_q));
-      assert (!second_q.valid || tag_is(32'(u_engine.tags_q[1].group), u_engine.tags_q[1].last, u_engine.tags_q[1].stream, second_q));
+      assert (!first_q.valid || is_tag(u_engine.tags_q[0], first_q));
+      assert (!second_q.valid || is_tag(u_engine.tags_q[1], second_q));
     end
   end
   // Whether a group is of those that its request has; and the next of the request that is due, or the first if none is.
@@ -147,8 +147,12 @@ module mask_engine_proof
   function automatic logic follows(group_t one, group_t due);
     return !one.valid || (in_range(one) && (due.valid ? one == due : one.group == '0));
   endfunction
-  function automatic logic tag_is(int unsigned group, logic last, logic [2:0] stream, group_t one);
-    return group == 32'(one.group) && last == is_last(one) && 32'(stream) == 32'(one.request.port) + 1;
+  function automatic logic is_tag(logic [3+$clog2(Groups):0] tag, group_t one);
+    logic [2:0] stream;
+    logic last;
+    logic [$clog2(Groups)-1:0] group;
+    {stream, last, group} = tag;
+    return 32'(group) == 32'(one.group) && last == is_last(one) && 32'(stream) == 32'(one.request.port) + 1;
   endfunction
   for (genvar lane = 0; lane < Lanes; lane++) begin : gen_lanes
     always_comb begin
@@ -179,9 +183,11 @@ module mask_engine_proof
   // Of each purpose as many masks are owed as wait or are on their way. So none comes that is not owed, and each finds room.
   logic [4:0][7:0] owed, kept, coming;
   logic [4:0] room;
+  logic begun_last;
+  assign begun_last = u_engine.gen_single.gen_lane[0].u_aes.valid_q && u_engine.tags_q[0].last;
   always_comb begin
     for (int unsigned nth = 0; nth < 5; nth++) begin
-      coming[nth] = 8'(u_engine.gen_single.gen_lane[0].u_aes.valid_q && is_of(u_engine.tags_q[0].stream, nth) && u_engine.tags_q[0].last)
+      coming[nth] = 8'(begun_last && is_of(u_engine.tags_q[0].stream, nth))
           + 8'(u_engine.out_valid[0] && is_of(u_engine.tags_q[1].stream, nth) && u_engine.tags_q[1].last)
           + 8'(u_engine.busy_q && is_of(u_engine.stream_q, nth));
       if (rst_n) assert (owed[nth] == 8'(coming[nth] + kept[nth]) && (!u_engine.returns[nth] || room[nth]));
