@@ -27,6 +27,7 @@ module mask_engine_proof
   input logic [4:0]   taken_i
 );
 
+  localparam int unsigned Most = mask_chunks(Cfg);
   localparam int unsigned Groups = (mask_chunks(Cfg) + Lanes - 1) / Lanes;
   localparam int unsigned RowGroups = (row_chunks(Cfg) + Lanes - 1) / Lanes;
   localparam int unsigned BeatGroups = (beat_chunks(Cfg) + Lanes - 1) / Lanes;
@@ -48,30 +49,177 @@ module mask_engine_proof
   );
 
   // Of RAW ORAM reads and writes ask for rows only. The first chunk of a beat is a multiple of its chunks, that of a row is 0.
-  for (genvar nth = 0; nth < 4; nth++) begin : gen_requests
-    assign rows[nth] = (nth == 0 || nth == 2) && (Raw || rows_i[nth]);
-    stays_until_ready #(.Width($bits(pad_t) + 1), .Assumed(1'b1)) u_request (
-      .clk_i, .rst_ni(rst_n), .valid_i(valid_i[nth] && !Wrong), .ready_i(ready[nth]), .payload_i({rows[nth], pads_i[nth]})
-    );
-    always_comb begin
-      assume (pads_i[nth].chunk % 30'(beat_chunks(Cfg)) == '0 && (!rows[nth] || pads_i[nth].chunk == '0));
-    end
-  end
-
-  // A request beside each of its groups on its way, a leaf as well: told by what the ports show, not by what the engine keeps.
   typedef struct packed {
-    logic       valid;
-    logic       leaf;
     logic [1:0] port;
     logic       row;
     pad_t       pad;
   } request_t;
+  request_t [3:0] requests, before_q;
+  logic [3:0] waits_q;
+  always_ff @(posedge clk_i) begin
+    waits_q <= rst_n ? valid_i & ~ready : '0;
+    before_q <= requests;
+  end
+  for (genvar nth = 0; nth < 4; nth++) begin : gen_requests
+    assign rows[nth] = (nth == 0 || nth == 2) && (Raw || rows_i[nth]);
+    assign requests[nth] = '{port: 2'(nth), row: rows[nth], pad: pads_i[nth]};
+    always_comb begin
+      assume (!waits_q[nth] || Wrong || (valid_i[nth] && requests[nth] == before_q[nth]));
+      assume ((pads_i[nth].chunk & 30'(beat_chunks(Cfg) - 1)) == '0 && (!rows[nth] || pads_i[nth].chunk == '0));
+      assume (Raw || nth == 0 || nth == 2 || !valid_i[nth]);
+    end
+  end
 
-  request_t asked, first_q, second_q;
+  // A group of chunks on its way, and of which request it is. Those of leaves are passed over.
+  typedef struct packed {
+    logic       valid;
+    logic [7:0] group;
+    request_t   request;
+  } group_t;
+  function automatic logic is_last(group_t one);
+    return 32'(one.group) + 1 == (one.request.row ? RowGroups : BeatGroups);
+  endfunction
+  function automatic logic [127:0] chunk(request_t request, int unsigned nth);
+    pad_t pad = request.pad;
+    pad.chunk = pad.chunk + 30'(nth);
+    return pad;
+  endfunction
+  // What has to come after it of the same request, or after `one` if it is of a leaf or nothing.
+  function automatic group_t next(group_t one, group_t old);
+    group_t after = one;
+    after.valid = !is_last(one);
+    after.group = one.group + 1'b1;
+    return one.valid ? after : old;
+  endfunction
+
+  // What begins, by the ports alone.
+  group_t begins, first_q, second_q, due_q, due_first, due_begins;
   logic [1:0] port;
-  logic begins_q;
-  assign port = u_engine.stream == u_engine.Read ? 2'd0 : u_engine.stream == u_engine.Interest ? 2'd1
-      : u_engine.stream == u_engine.Write ? 2'd2 : 2'd3;
-  assign asked = '{valid: u_engine.valid, leaf: leaf_ready, port: port, row: rows[port], pad: pads_i[port]};
+  assign port = 2'(u_engine.stream - 3'd1);
+  assign begins = '{
+    valid: u_engine.valid && !leaf_ready, group: due_begins.valid ? due_begins.group : '0, request: requests[port]
+  };
+  assign due_first = next(second_q, due_q);
+  assign due_begins = next(first_q, due_first);
+  always_ff @(posedge clk_i or negedge rst_n) begin
+    if (!rst_n) {first_q, second_q, due_q} <= '0;
+    else begin
+      first_q <= begins;
+      second_q <= first_q;
+      due_q <= due_first;
+    end
+  end
+
+  // Masks as they go into the queues: whole, and of one request.
+  function automatic logic whole(request_t request, logic [Most*128-1:0] mask);
+    logic is_whole = 1'b1;
+    for (int unsigned nth = 0; nth < Most; nth++) begin
+      if (nth < (request.row ? row_chunks(Cfg) : beat_chunks(Cfg))) is_whole &= mask[nth*128+:128] == chunk(request, nth);
+    end
+    return is_whole;
+  endfunction
+  logic [3:0] puts;
+  logic [Most*128-1:0] mask;
+  assign puts = u_engine.returns[4:1];
+  assign mask = (Most * 128)'(Raw && !second_q.request.row ? u_engine.beat : u_engine.mixed);
+  always_comb begin
+    if (rst_n) begin
+      assert (puts == (second_q.valid && is_last(second_q) ? 4'd1 << second_q.request.port : 4'd0));
+      assert (puts == '0 || whole(second_q.request, mask));
+      // By induction: groups come one after the other, and what the engine keeps is of them.
+      assert (follows(second_q, due_q) && follows(first_q, due_first));
+      assert (u_engine.busy_q == due_begins.valid);
+      assert (!due_begins.valid || (32'(u_engine.group_q) == 32'(due_begins.group)
+          && 32'(u_engine.stream_q) == 32'(due_begins.request.port) + 1));
+      assert (!due_begins.valid || (waits_q[due_begins.request.port]
+          && due_begins.request == before_q[due_begins.request.port]));
+      assert (!due_q.valid || (due_q.group != '0 && in_range(due_q)));
+      assert (!first_q.valid || is_tag(u_engine.tags_q[0], first_q));
+      assert (!second_q.valid || is_tag(u_engine.tags_q[1], second_q));
+    end
+  end
+  // Whether a group is of those that its request has; and the next of the request that is due, or the first if none is.
+  function automatic logic in_range(group_t one);
+    return 32'(one.group) < (one.request.row ? RowGroups : BeatGroups) && (!one.request.row || one.request.pad.chunk == '0)
+        && (one.request.pad.chunk & 30'(beat_chunks(Cfg) - 1)) == '0
+        && (Raw ? one.request.row == !one.request.port[0] || one.request.port == 2'd3 : !one.request.port[0]);
+  endfunction
+  function automatic logic follows(group_t one, group_t due);
+    return !one.valid || (in_range(one) && (due.valid ? one == due : one.group == '0));
+  endfunction
+  function automatic logic is_tag(logic [3+$clog2(Groups):0] tag, group_t one);
+    logic [2:0] stream;
+    logic last;
+    logic [$clog2(Groups)-1:0] group;
+    {stream, last, group} = tag;
+    return 32'(group) == 32'(one.group) && last == is_last(one) && 32'(stream) == 32'(one.request.port) + 1;
+  endfunction
+  for (genvar lane = 0; lane < Lanes; lane++) begin : gen_lanes
+    always_comb begin
+      if (rst_n && first_q.valid) begin
+        assert (u_engine.gen_single.gen_lane[lane].u_aes.block_q == chunk(first_q.request, 32'(first_q.group) * Lanes + lane));
+      end
+      if (rst_n && second_q.valid) begin
+        assert (u_engine.chunks[lane] == chunk(second_q.request, 32'(second_q.group) * Lanes + lane));
+      end
+    end
+    for (genvar nth = 0; nth < Groups; nth++) begin : gen_parts
+      always_comb begin
+        if (rst_n && due_q.valid && nth < 32'(due_q.group)) begin
+          assert (u_engine.parts_q[nth][lane*128+:128] == chunk(due_q.request, nth * Lanes + lane));
+        end
+      end
+    end
+  end
+  always_comb begin
+    if (rst_n) begin
+      assert (u_engine.out_valid[0] || !second_q.valid);
+      assert (u_engine.gen_single.gen_lane[0].u_aes.valid_q || !first_q.valid);
+      assert (!u_engine.out_valid[0] || second_q.valid || u_engine.tags_q[1].stream == '0);
+      assert (!u_engine.gen_single.gen_lane[0].u_aes.valid_q || first_q.valid || u_engine.tags_q[0].stream == '0);
+    end
+  end
+
+  // Of each purpose as many masks are owed as wait or are on their way. So none comes that is not owed, and each finds room.
+  logic [4:0][7:0] owed, kept, coming;
+  logic [4:0] room;
+  logic begun_last;
+  assign begun_last = u_engine.gen_single.gen_lane[0].u_aes.valid_q && u_engine.tags_q[0].last;
+  always_comb begin
+    for (int unsigned nth = 0; nth < 5; nth++) begin
+      coming[nth] = 8'(begun_last && is_of(u_engine.tags_q[0].stream, nth))
+          + 8'(u_engine.out_valid[0] && is_of(u_engine.tags_q[1].stream, nth) && u_engine.tags_q[1].last)
+          + 8'(u_engine.busy_q && is_of(u_engine.stream_q, nth));
+      if (rst_n) assert (owed[nth] == 8'(coming[nth] + kept[nth]) && (!u_engine.returns[nth] || room[nth]));
+    end
+  end
+  function automatic logic is_of(logic [2:0] stream, int unsigned nth);
+    return 32'(stream) == nth;
+  endfunction
+  assign {owed[0], kept[0], room[0]} = {
+    8'(u_engine.u_leaf.owed_q), 8'(u_engine.u_leaf.gen_shallow.u_masks.count_q), u_engine.u_leaf.unused_ready
+  };
+  assign {owed[1], kept[1], room[1]} = {
+    8'(u_engine.u_read.owed_q), 8'(u_engine.u_read.gen_shallow.u_masks.count_q), u_engine.u_read.unused_ready
+  };
+  assign {owed[3], kept[3], room[3]} = {
+    8'(u_engine.u_write.owed_q), 8'(u_engine.u_write.gen_shallow.u_masks.count_q), u_engine.u_write.unused_ready
+  };
+  if (Raw) begin : gen_owed
+    assign {owed[2], kept[2], room[2]} = {
+      8'(u_engine.gen_raw.u_interest.owed_q), 8'(u_engine.gen_raw.u_interest.gen_shallow.u_masks.count_q),
+      u_engine.gen_raw.u_interest.unused_ready
+    };
+    assign {owed[4], kept[4], room[4]} = {
+      8'(u_engine.gen_raw.u_ahead.owed_q),
+      8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.count_q) + 8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.valid_q),
+      u_engine.gen_raw.u_ahead.unused_ready
+    };
+  end else begin : gen_not_owed
+    assign {owed[2], kept[2], room[2], owed[4], kept[4], room[4]} = '0;
+  end
+  always_comb begin
+    if (rst_n) assert (owed[0] <= 8'd4 && owed[1] <= 8'd32 && owed[2] <= 8'd4 && owed[3] <= 8'd32 && owed[4] <= 8'd4);
+  end
 
 endmodule

@@ -11,8 +11,8 @@ from solver import HERE, by_induction, by_reachability, fails, within
 
 STASH = [
     *("stash", "unload", "plan", "free_list", "resident_list", "push_to_leaf", "shared_levels", "deepest_room"),
-    *("path_walk", "write_back", "burst", "bucket_offset", "fifo", "deep_fifo", "ram", "tree_top", "resident_pairs",
-    "plan_queue", "bucket_tags"),
+    *("path_walk", "write_back", "burst", "bucket_offset", "fifo", "deep_fifo", "ram"),
+    *("tree_top", "resident_pairs", "plan_queue", "bucket_tags"),
 ]
 READS = [
     f"{HERE}/read_issue_among_writes.sv",
@@ -21,12 +21,15 @@ READS = [
 PAIR = [*STASH, f"{HERE}/stash_and_way_back.sv"]
 BACKEND = [
     f"{HERE}/watching_aes.sv",
-    *("backend", "check", "schedule", "read_issue", "write_masks", "bucket_masks", "eviction_masks", "mask_engine", "mask_stream"),
+    *("backend", "check"),
+    *("schedule", "read_issue", "write_masks", "bucket_masks", "eviction_masks", "mask_engine", "mask_stream"),
     *("deep_fifo", "arrive", *STASH),
 ]
 RAW = {"Raw": "1'b1"}
 PATH = {"Raw": "1'b0"}
 TOP = {"TopLevels": 1}
+TAGS = {"TagBits": 128}
+TWO_LANES = {"ScanLanes": 2}
 DEEP = {"Deep": "1'b1"}
 LEVELS = [{"LeafLevel": level} for level in range(21)]
 
@@ -35,6 +38,10 @@ LEVELS = [{"LeafLevel": level} for level in range(21)]
 PROOFS = [
     ("PushBack is the deepest level of both paths that has room", "push_back_proof",
      ["shared_levels", "deepest_room"], by_induction, LEVELS, 1, {"LeafLevel": 5}),
+    ("a twin gets the place that it would get a cycle later", "push_twin_proof",
+     ["push_to_leaf", "shared_levels", "deepest_room"], by_induction,
+     [{"LeafLevel": 0, "BlocksPerBucket": 1}, {"LeafLevel": 5}, {"LeafLevel": 5, "LevelBlocks": "256'h0202010203"},
+      {"LeafLevel": 20}], 10, {"LeafLevel": 1, "BlocksPerBucket": 1}),
     ("queues keep their words and the order of them", "fifo_proof", ["fifo", "deep_fifo", "ram"], by_induction,
      [{"Depth": 1}, {"Depth": 4}, {"Depth": 5, "Width": 7}, {"Depth": 16}, {"Depth": 4} | DEEP, {"Depth": 6, "Width": 7} | DEEP],
      8, DEEP),
@@ -51,6 +58,9 @@ PROOFS = [
      {"LeafLevel": 1, "BlocksPerBucket": 1}),
     ("no mask is lost", "mask_stream_proof", ["mask_stream", "fifo", "deep_fifo", "ram"], by_induction,
      [{}, DEEP], 20, {}),
+    ("each mask is made of its own request, in order", "mask_engine_proof",
+     [f"{HERE}/copying_aes.sv", "mask_engine", "mask_stream", "fifo", "deep_fifo", "ram"], by_induction,
+     [RAW, PATH, PATH | {"Paced": "1'b0", "Lanes": 2}], 10, PATH),
     ("bursts stay, cross no page and cover their stretch", "burst_proof", ["burst"], by_induction,
      [{}, {"BusBits": 128, "MostBeats": 40}], 10, {}),
     ("what memory brings stays until it is taken", "arrive_handshakes_proof", ["arrive", "path_walk", "fifo", "bucket_masks"],
@@ -59,10 +69,12 @@ PROOFS = [
     ("addresses of reads stay until they are taken", "read_issue_handshakes_proof",
      READS, by_induction, [RAW, PATH, PATH | {"LeafLevel": 5}, RAW | TOP], 20, RAW),
     ("no bucket is read before its newest contents are written or on chip", "read_issue_newest_proof", READS, by_induction,
-     [*({**scheme, "LeafLevel": level} for scheme in (RAW, PATH) for level in (0, 1, 2, 5, 20)), RAW | TOP, PATH | TOP], 30, PATH),
+     [*(scheme | {"LeafLevel": level} for scheme in (RAW, PATH) for level in (0, 1, 2, 5, 20)), RAW | TOP, PATH | TOP],
+     30, PATH),
     ("addresses and beats of writes stay until they are taken", "write_back_handshakes_proof",
      ["write_back", "path_walk", "bucket_offset", "burst", "fifo"], by_induction,
-     [RAW, PATH, RAW | {"BlockBeats": 2, "BlocksPerBucket": 2}], 20, RAW),
+     [RAW, PATH, RAW | {"BlockBeats": 2, "BlocksPerBucket": 2},
+      RAW | TAGS, PATH | TAGS | {"BlocksPerBucket": 2}], 20, RAW),
     ("what the stash offers stays until it is taken", "stash_handshakes_proof", PAIR, by_reachability,
      [PATH | {"BlockBeats": 1}, PATH], 20, RAW),
     ("no write goes to a slot of the stash that holds a block", "stash_slots_proof", PAIR, within(24), [RAW, PATH], 20, PATH),
@@ -70,10 +82,12 @@ PROOFS = [
 ]
 
 LONG = [
+    ("masks of evictions are taken in turn", "eviction_turns_proof", PAIR, by_reachability, [TOP, TAGS], 20, {}),
     ("no mask is used up twice", "backend_pads_proof", BACKEND, within(40), [RAW, PATH], 30, RAW),
     ("what the stash offers stays until it is taken", "stash_handshakes_proof", PAIR, by_reachability,
-     [RAW | {"BlockBeats": 1}], 20, RAW),
-    ("no write goes to a slot of the stash that holds a block", "stash_slots_proof", PAIR, within(26), [RAW, PATH], 20, PATH),
+     [config | {"BlockBeats": 1} for config in (RAW, PATH | TOP, PATH | TAGS)], 20, RAW),
+    ("no write goes to a slot of the stash that holds a block", "stash_slots_proof", PAIR, within(26),
+     [scheme | more for scheme in (RAW, PATH) for more in ({}, TOP | TWO_LANES, TAGS, TAGS | TOP | TWO_LANES)], 20, PATH),
 ]
 
 

@@ -31,7 +31,7 @@ module stash_and_way_back
   assign joins = u_stash.state_q == 4'd10;
   always_comb assume (!valid || (job.op <= OpSkip && (!joins || ((job.op == OpPut || job.op == OpSkip) && !job.evict))));
 
-  // The tree top tells a row that was never written by the counts of paths and evictions, so these are as lethe_schedule has them.
+  // The tree top tells by the counts of paths and evictions which rows were never written: they are as lethe_schedule has them.
   if (Cfg.top_levels > 0) begin : gen_counted
     logic [63:0] paths_q, evictions_q;
     logic takes;

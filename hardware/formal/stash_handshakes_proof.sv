@@ -7,6 +7,7 @@ module stash_handshakes_proof #(
   parameter int unsigned StashBlocks = 1,
   parameter int unsigned BlockBeats = 2,
   parameter int unsigned TopLevels = 0,
+  parameter int unsigned TagBits = 0,
   parameter bit Wrong = 1'b0  // for a proof that must fail: data need not stay
 ) (
   input logic         clk_i,
@@ -15,7 +16,7 @@ module stash_handshakes_proof #(
 
   import lethe_pkg::*;
 
-  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels);
+  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
 
   logic rst_n;
   stash_and_way_back #(.Cfg(Cfg)) u_pair (.clk_i, .any_i, .rst_no(rst_n));

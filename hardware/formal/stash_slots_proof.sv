@@ -17,7 +17,8 @@ module stash_slots_proof
   input logic [511:0] any_i
 );
 
-  localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, ScanLanes, TagBits);
+  localparam config_t Cfg =
+      proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, ScanLanes, TagBits);
   localparam int unsigned SlotBits = slot_bits(Cfg);
 
   logic rst_n;

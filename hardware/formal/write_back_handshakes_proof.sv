@@ -5,8 +5,9 @@ module write_back_handshakes_proof #(
   parameter int unsigned LeafLevel = 1,
   parameter int unsigned BlocksPerBucket = 1,
   parameter int unsigned BlockBeats = 1,
+  parameter int unsigned TagBits = 0,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: masks need not stay
-  localparam lethe_pkg::config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 2, BlockBeats)
+  localparam lethe_pkg::config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 2, BlockBeats, 0, 1, TagBits)
 ) (
   input logic                                                                  clk_i,
   input logic                                                                  valid_i,
