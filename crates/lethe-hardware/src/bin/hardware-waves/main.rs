@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let last = CONFIGURATION.eviction_rate as usize;
     for (name, title, nth, pixels) in [
         ("hardware-access", "An access of RAW ORAM", 1, 7.0),
-        ("hardware-eviction", "The last access before an eviction, and the eviction", last, 5.0),
+        ("hardware-eviction", "The last access before an eviction, and the eviction", last, 6.0),
     ] {
         let moments = waves.after(nth)?;
         let lanes = lanes::of(&moments, &CONFIGURATION, &names);
