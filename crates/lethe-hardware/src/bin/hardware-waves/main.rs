@@ -25,16 +25,19 @@ const WARM: usize = 200;
 const CONFIGURATION: Configuration =
     Configuration { leaf_level: 4, blocks: 20, stash_blocks: 20, ..Configuration::paper(Scheme::Raw) };
 
+/// The lanes of a long path that tell what its scan is hidden behind.
+const LONG_LANES: [&str; 4] = ["R", "stash", "list scanned", "W"];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1).map(PathBuf::from);
     let mut workshop = Workshop::new()?;
     workshop.watches = true;
     let names = Names::read()?;
-    let waves = Waves::new(&workshop)?;
+    let waves = Waves::new(&workshop, CONFIGURATION)?;
     let last = CONFIGURATION.eviction_rate as usize;
     for (name, title, nth, pixels) in [
         ("hardware-access", "An access of RAW ORAM", 1, 7.0),
-        ("hardware-eviction", "The last access before an eviction, and the eviction", last, 5.0),
+        ("hardware-eviction", "The last access before an eviction, and the eviction", last, 6.0),
     ] {
         let moments = waves.after(nth)?;
         let lanes = lanes::of(&moments, &CONFIGURATION, &names);
@@ -49,29 +52,41 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("{}", path.display());
         }
     }
+    print_long(&workshop, &names)?;
     front_end::print(&workshop)
+}
+
+/// Prints when the list is scanned in the paper's tree: no picture holds its path.
+fn print_long(workshop: &Workshop, names: &Names) -> Result<(), Box<dyn Error>> {
+    let configuration = Configuration::paper(Scheme::Raw);
+    let moments = Waves::new(workshop, configuration)?.after(configuration.eviction_rate as usize)?;
+    println!("At L = {}: the last access before an eviction, and the eviction", configuration.leaf_level);
+    let lanes = lanes::of(&moments, &configuration, names);
+    lanes.iter().filter(|lane| LONG_LANES.contains(&lane.name)).for_each(|lane| println!("{lane}"));
+    Ok(())
 }
 
 /// A warm tree, and accesses that come to it one after the other, each when all is quiet.
 struct Waves<'a> {
     workshop: &'a Workshop,
+    configuration: Configuration,
     session: Session,
 }
 
 impl<'a> Waves<'a> {
-    fn new(workshop: &'a Workshop) -> Result<Self, Box<dyn Error>> {
-        let mut golden = Golden::new(CONFIGURATION, KEY, 1);
+    fn new(workshop: &'a Workshop, configuration: Configuration) -> Result<Self, Box<dyn Error>> {
+        let mut golden = Golden::new(configuration, KEY, 1);
         let mut random = ChaCha8Rng::seed_from_u64(1);
-        for _ in 0..WARM + CONFIGURATION.eviction_rate as usize {
-            golden.run(Operation::Read(BlockId(u64::from(random.next_u32() % CONFIGURATION.blocks))));
+        for _ in 0..WARM + configuration.eviction_rate as usize {
+            golden.run(Operation::Read(BlockId(u64::from(random.next_u32() % configuration.blocks))));
         }
-        Ok(Waves { workshop, session: golden.session() })
+        Ok(Waves { workshop, configuration, session: golden.session() })
     }
 
     /// The cycles of the nth access to the warm tree, and of all that it brings about.
     fn after(&self, nth: usize) -> Result<Vec<Moment>, Box<dyn Error>> {
-        let library = self.workshop.library(&CONFIGURATION, None)?;
-        let mut bench = Bench::new(&library, CONFIGURATION, Pace::IDEAL, Faults::default(), 1)?;
+        let library = self.workshop.library(&self.configuration, None)?;
+        let mut bench = Bench::new(&library, self.configuration, Pace::IDEAL, Faults::default(), 1)?;
         bench.load_key(KEY);
         let part = |from: usize, to: usize| Session {
             requests: self.session.requests[from..to].to_vec(),
