@@ -19,6 +19,7 @@ pub enum Scheme {
 /// The choices. Letters are those of the papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Configuration {
+    // Wide: the twin of `config_t`, one for one.
     /// The scheme.
     pub scheme: Scheme,
     /// L.
