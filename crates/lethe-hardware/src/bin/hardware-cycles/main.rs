@@ -1,7 +1,9 @@
 //! Prints what the controller takes in simulation, beside the paper's figures and the floors of its bus. `cargo xtask hardware
 //! report` runs it.
 //!
-//!     hardware-cycles [part …]     # all parts, or those that are named
+//! ```text
+//! hardware-cycles [part …]     # all parts, or those that are named
+//! ```
 
 #![allow(clippy::print_stdout, reason = "it is what it is for")]
 
