@@ -27,6 +27,7 @@ module lethe_backend
   // The key.
   input  logic                      key_valid_i,
   output logic                      key_ready_o,
+  output logic                      keyed_o,  // a key was taken, and its round keys are there
   input  logic [127:0]              key_i,
   // The first byte of the tree in memory, aligned to 4096 bytes.
   input  logic [AddressBits-1:0]    base_i,
@@ -105,9 +106,10 @@ module lethe_backend
   end
 
   // Errors stop the controller until it is reset.
-  logic stop, memory_error_q;
+  logic stop, memory_error_q, keyed;
   assign stop = stop_i || memory_error_q || overflow_o || key_reused_o;
   assign memory_error_o = memory_error_q;
+  assign keyed_o = keyed;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) memory_error_q <= 1'b0;
     else if ((r_valid_i && r_ready_o && r_response_i[1]) || (b_valid_i && b_ready_o && b_response_i[1])) begin
@@ -116,7 +118,6 @@ module lethe_backend
   end
 
   // Keys.
-  logic keyed;
   logic [10:0][127:0] round_keys;
   lethe_aes_key u_key (
     .clk_i, .rst_ni,

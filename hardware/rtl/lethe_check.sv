@@ -95,6 +95,18 @@ module lethe_check
     TagBitsOther: begin : gen_tag_bits_other
       $error("tag_bits is neither 0 nor a number of whole bytes from 64 to 128. The tags of five blocks fit 512 bits with 96.");
     end
+    LabelBitsUnder: begin : gen_label_bits_under
+      $error("label_bits is too few: 2^(label_bits - 1) is below labels, so that counters are lost. Take more bits, or fewer labels.");
+    end
+    AesLanesOdd: begin : gen_aes_lanes_odd
+      $error("aes_lanes is odd, and aes_double makes a pipeline of each two. Choose an even number, or no aes_double.");
+    end
+    AesRomRoundsOver: begin : gen_aes_rom_rounds_over
+      $error("aes_rom_rounds is over 10: AES-128 has ten rounds.");
+    end
+    SlotCyclesOver: begin : gen_slot_cycles_over
+      $error("slot_cycles is 2^31 or more. Choose about as many cycles as a path takes.");
+    end
     default: begin : gen_possible
     end
   endcase

@@ -83,10 +83,10 @@ module lethe_front_end
     Fetched      // the PosMap block comes
   } state_e;
 
-  typedef enum logic [1:0] {Discard, ToLookAside, ToUser} answer_e;
+  typedef enum logic [1:0] {Discard, ToLookAside, ToUser, Beyond} answer_e;
 
   state_e state_q, state_d;
-  logic write_q;
+  logic write_q, beyond_q;
   logic [31:0] block_q;
   logic [Data-1:0] data_q, group_q;
 
@@ -167,6 +167,7 @@ module lethe_front_end
   assign leaves_done = leaf_valid_i && leaf_ready_o && got_old_q;
 
   // Answers of the backend, in the order of its requests.
+  logic [Data-1:0] user_data;
   logic answers_ready, answer_put, answer_known, answer_taken, user_room, user_valid, user_free;
   answer_e answer_in, answer_kind;
   lethe_fifo #(.Width(2), .Depth(4)) u_answers (
@@ -176,16 +177,17 @@ module lethe_front_end
   );
   assign answer_taken = block_valid_i && block_ready_o;
   assign block_ready_o = answer_known
-      && (answer_kind == Discard || (answer_kind == ToUser ? user_room : state_q == Fetched));
+      && (answer_kind == Discard || (answer_kind == ToLookAside ? state_q == Fetched : user_room));
 
   // The user's answers. Those that a pacer hides have their room here from the request on.
-  assign user_valid = block_valid_i && answer_known && answer_kind == ToUser;
+  assign user_valid = block_valid_i && answer_known && (answer_kind == ToUser || answer_kind == Beyond);
+  assign user_data = answer_kind == Beyond ? '0 : block_i;
   if (Cfg.slot_cycles != 0) begin : gen_kept
     localparam int unsigned Waiting = 4;
     logic [$clog2(Waiting+1)-1:0] owed_q;
     lethe_fifo #(.Width(Data), .Depth(Waiting)) u_kept (
       .clk_i, .rst_ni,
-      .valid_i(user_valid), .ready_o(user_room), .data_i(block_i),
+      .valid_i(user_valid), .ready_o(user_room), .data_i(user_data),
       .valid_o(answer_valid_o), .ready_i(answer_ready_i), .data_o(answer_o)
     );
     assign user_free = owed_q != $bits(owed_q)'(Waiting);
@@ -197,7 +199,7 @@ module lethe_front_end
     assign user_free = 1'b1;
     assign user_room = answer_ready_i;
     assign answer_valid_o = user_valid;
-    assign answer_o = block_i;
+    assign answer_o = user_data;
   end
 
   // Data on its way to the backend.
@@ -238,7 +240,7 @@ module lethe_front_end
     put_counter: 64'(victim_counter_q)
   };
   assign answer_put = sent;
-  assign answer_in = is_straggler_q ? Discard : is_fetch ? ToLookAside : ToUser;
+  assign answer_in = is_straggler_q ? Discard : is_fetch ? ToLookAside : beyond_q ? Beyond : ToUser;
   assign data_put = sent && (puts || is_write);
 
   // The line of the PLB that is read: of the chain, of a straggler, or the one that the fetched block will take.
@@ -305,8 +307,10 @@ module lethe_front_end
   end
   always_ff @(posedge clk_i) begin
     if (state_q == Idle) begin
-      write_q <= request_write_i;
-      block_q <= request_block_i;
+      // A block that is none of the user's is read as zeros, with the path of another one.
+      beyond_q <= request_block_i >= Cfg.capacity;
+      write_q <= request_write_i && request_block_i < Cfg.capacity;
+      block_q <= request_block_i < Cfg.capacity ? request_block_i : '0;
       data_q <= request_data_i;
       probe_q <= LevelBits'(1);
       level_q <= LevelBits'(Maps);

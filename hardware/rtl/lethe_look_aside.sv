@@ -39,8 +39,8 @@ module lethe_look_aside #(
   logic [LineBits-1:0] cleared_q, write_line, read_line;
 
   assign ready_o = !clearing_q;
-  assign read_line = Lines > 1 ? read_block_i[LineBits-1:0] : '0;
-  assign write_line = clearing_q ? cleared_q : Lines > 1 ? write_block_i[LineBits-1:0] : '0;
+  assign read_line = Lines > 1 ? LineBits'(read_block_i) : '0;
+  assign write_line = clearing_q ? cleared_q : Lines > 1 ? LineBits'(write_block_i) : '0;
 
   lethe_ram #(.Width(1 + BlockBits + LeafBits + CounterBits), .Depth(Lines)) u_tags (
     .clk_i,

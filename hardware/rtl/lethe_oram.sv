@@ -110,9 +110,9 @@ module lethe_oram
   );
 
   // Tags, and the key for them.
-  logic backend_key_valid, backend_key_ready;
+  logic backend_key_valid, backend_key_ready, backend_keyed;
   if (HasTags) begin : gen_tags
-    logic key_ready, has_first_q, unused_keyed;
+    logic key_ready, keyed, slots_ready;
     slot_tags_t tags;
     always_comb begin
       tags = slot_tags;
@@ -120,23 +120,22 @@ module lethe_oram
     end
     lethe_pmmac #(.Cfg(Cfg)) u_pmmac (
       .clk_i, .rst_ni,
-      .key_valid_i(key_valid_i && has_first_q), .key_ready_o(key_ready), .key_i, .keyed_o(unused_keyed),
+      .key_valid_i(key_valid_i && backend_keyed), .key_ready_o(key_ready), .key_i, .keyed_o(keyed),
       .error_o(tag_error_o),
-      .slot_valid_i(slot_taken), .slot_ready_o(tags_ready), .slot_i(tags),
+      .slot_valid_i(slot_taken), .slot_ready_o(slots_ready), .slot_i(tags),
       .data_valid_i(data_valid), .data_i(data),
       .block_valid_i(answer_valid), .block_ready_o(answer_ready), .block_i(contents), .block_tag_i(answer_tag),
       .answer_valid_o(block_valid), .answer_ready_i(block_ready),
       .tag_valid_o(tag_valid), .tag_ready_i(tag_ready), .tag_o(tag)
     );
-    assign backend_key_valid = key_valid_i && !has_first_q;
-    assign key_ready_o = has_first_q ? key_ready : backend_key_ready;
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) has_first_q <= 1'b0;
-      else if (backend_key_valid && backend_key_ready) has_first_q <= 1'b1;
-    end
+    // The second key comes when the backend has taken the first, and no path before the second.
+    assign tags_ready = slots_ready && keyed;
+    assign backend_key_valid = key_valid_i && !backend_keyed;
+    assign key_ready_o = backend_keyed ? key_ready : backend_key_ready;
   end else begin : gen_no_tags
-    logic unused_dummy;
+    logic unused_dummy, unused_keyed;
     assign unused_dummy = slot_taken && slot_dummy;
+    assign unused_keyed = backend_keyed;
     assign {tag_error_o, tags_ready, tag_valid} = 3'b011;
     assign tag = '0;
     assign block_valid = answer_valid;
@@ -147,7 +146,7 @@ module lethe_oram
 
   lethe_backend #(.Choices(Cfg), .AddressBits(AddressBits)) u_backend (
     .clk_i, .clk2_i, .rst_ni, .stop_i(tag_error_o),
-    .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .key_i, .base_i,
+    .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .keyed_o(backend_keyed), .key_i, .base_i,
     .request_valid_i(valid), .request_ready_o(ready), .request_op_i(op), .request_block_i(block),
     .request_path_i(path), .request_leaf_i(leaf), .request_more_i(more),
     .leaf_valid_i(ask_valid), .leaf_ready_o(ask_ready), .leaf_input_i(ask_input),

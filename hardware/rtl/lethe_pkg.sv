@@ -299,7 +299,11 @@ package lethe_pkg;
     GroupOver,
     TrustedNone,
     LookAsidePower,
-    TagBitsOther
+    TagBitsOther,
+    LabelBitsUnder,
+    AesLanesOdd,
+    AesRomRoundsOver,
+    SlotCyclesOver
   } problem_e;
 
   function automatic bit is_power_of_two(int unsigned value);
@@ -328,6 +332,9 @@ package lethe_pkg;
     if (64'(c.blocks) > most_blocks(c)) return BlocksOver;
     if (c.aes_lanes == 0) return AesLanesNone;
     if (c.aes_lanes > mask_chunks(c)) return AesLanesOver;
+    if (c.aes_double && c.aes_lanes % 2 != 0) return AesLanesOdd;
+    if (c.aes_rom_rounds > 10) return AesRomRoundsOver;
+    if (c.tag_bits != 0 && (c.tag_bits < 64 || c.tag_bits > 128 || c.tag_bits % 8 != 0)) return TagBitsOther;
     if (c.scheme == RawOram && c.mask_beats < 2) return MaskBeatsUnder;
     return NoProblem;
   endfunction
@@ -343,7 +350,9 @@ package lethe_pkg;
     if (64 + 64'(c.labels) * 64'(c.label_bits) > 64'(c.block_bytes) * 8) return GroupOver;
     if (c.trusted == 0) return TrustedNone;
     if (!is_power_of_two(c.look_aside)) return LookAsidePower;
-    if (c.tag_bits != 0 && (c.tag_bits < 64 || c.tag_bits > 128 || c.tag_bits % 8 != 0)) return TagBitsOther;
+    // Else a group counts on while a straggler is two of its rounds behind, and nobody knows its counter.
+    if (maps(c) > 0 && (64'd1 << (c.label_bits - 1)) < 64'(c.labels)) return LabelBitsUnder;
+    if (c.slot_cycles[31]) return SlotCyclesOver;
     whole.blocks = space_blocks(c);
     return tree_problem(whole);
   endfunction

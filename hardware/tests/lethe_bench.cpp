@@ -1,5 +1,5 @@
 // The bench as a library: a cycle a call, all ports in two structs of 32-bit words.
-// The structs are those of `crates/lethe-hardware/src/verilated.rs`.
+// The structs are those of `crates/lethe-hardware/src/rtl.rs`.
 #include "Vbench.h"
 #include "verilated.h"
 #include <cstdint>

@@ -1,7 +1,10 @@
 //! The front end beside that of the core: PLB, PosMaps, counters and their remaps, tags.
 
 use super::setup::*;
-use lethe_hardware::{BenchError, Configuration, Faults, GoldenFrontEnd, Mutant, Pace, Run, Scheme};
+use lethe_core::words::{BlockId, Leaf};
+use lethe_hardware::{
+    BenchError, Configuration, Faults, GoldenFrontEnd, Mutant, Operation, Pace, Run, Scheme, Session,
+};
 
 /// Does requests, half of them of a few blocks again and again.
 fn run(configuration: Configuration, mutant: Option<&Mutant>, operations: usize) -> Result<Run, BenchError> {
@@ -47,6 +50,40 @@ fn the_front_end_with_tags_shows_what_that_of_the_core_shows() {
         let configuration = configuration.with_tags(tag_bits);
         run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }
+}
+
+/// On the bus it is a read of block 0.
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn a_block_beyond_the_capacity_is_zeros_and_changes_nothing() {
+    let configuration = small_front_end(Scheme::Raw).with_tags(96);
+    let mut golden = GoldenFrontEnd::new(configuration, 1);
+    golden.run(BlockId(0), Some(vec![7; 64]));
+    for _ in 0..3 {
+        golden.run(BlockId(0), None);
+    }
+    let mut session = golden.session();
+    let beyond = BlockId(u64::from(configuration.blocks));
+    session.requests[1].operation = Operation::Read(beyond);
+    session.requests[2].operation = Operation::Write(BlockId(u32::MAX.into()), vec![9; 64]);
+    session.answers[1..3].fill(vec![0; 64]);
+    let keys = keys(&configuration, &golden);
+    bench_with_keys(&configuration, None, Pace::IDEAL, Faults::default(), &keys).run(&session).unwrap();
+}
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn no_path_is_read_before_both_keys_are_there() {
+    let configuration = small_front_end(Scheme::Raw).with_tags(96).with_slots(100);
+    let golden = GoldenFrontEnd::new(configuration, 1);
+    let mut bench =
+        bench_with_keys(&configuration, None, Pace::IDEAL, Faults::default(), &golden.keys()[..1]);
+    let mut golden = golden;
+    golden.run(BlockId(0), None);
+    let session = Session { spare: vec![Leaf(0); 500], ..golden.session() };
+    let stuck = bench.drive(&session).unwrap_err();
+    assert!(matches!(stuck, BenchError::Stuck { answer: 0, .. }), "{stuck}");
+    assert_eq!(bench.memory().traffic().reads, []);
 }
 
 #[test]
