@@ -86,7 +86,7 @@ module lethe_front_end
   typedef enum logic [1:0] {Discard, ToLookAside, ToUser, Beyond} answer_e;
 
   state_e state_q, state_d;
-  logic write_q, beyond_q;
+  logic is_beyond, write_q, beyond_q;
   logic [31:0] block_q;
   logic [Data-1:0] data_q, group_q;
 
@@ -265,6 +265,7 @@ module lethe_front_end
   assign write_data = state_q == Renew ? advanced : block_i;
 
   assign request_ready_o = state_q == Idle && user_free;
+  assign is_beyond = request_block_i >= Cfg.capacity;
 
   always_comb begin
     state_d = state_q;
@@ -308,9 +309,9 @@ module lethe_front_end
   always_ff @(posedge clk_i) begin
     if (state_q == Idle) begin
       // A block that is none of the user's is read as zeros, with the path of another one.
-      beyond_q <= request_block_i >= Cfg.capacity;
-      write_q <= request_write_i && request_block_i < Cfg.capacity;
-      block_q <= request_block_i < Cfg.capacity ? request_block_i : '0;
+      beyond_q <= is_beyond;
+      write_q <= request_write_i && !is_beyond;
+      block_q <= is_beyond ? '0 : request_block_i;
       data_q <= request_data_i;
       probe_q <= LevelBits'(1);
       level_q <= LevelBits'(Maps);

@@ -8,7 +8,7 @@
 // Timing: a request takes as many paths as the PLB lacks PosMap blocks, one for each straggler that moves, and one for the block.
 // With a pacer paths begin at times that say nothing of requests (see lethe_pacer).
 //
-// Keeps: which key comes next; all else is kept by its parts.
+// Keeps: nothing but what its parts keep.
 module lethe_oram
   import lethe_pkg::*;
 #(

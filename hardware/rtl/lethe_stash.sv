@@ -170,7 +170,7 @@ module lethe_stash
   assign top_keep = state_q == GoBack && back_ready_i;
 
   // The path.
-  logic known, unloaded, unloaded_q, row, below, store, store_plain, to_spare, push, push_held, found;
+  logic known, unloaded, unloaded_q, row, below, store, to_spare, push, push_held, found;
   logic [LevelBits-1:0] unload_level;
   logic [Z-1:0][EntryBits-1:0] on_chip_entries, row_entries;
   logic [1:0] below_written;
@@ -200,7 +200,7 @@ module lethe_stash
     .level_o(unload_level), .on_chip_entries_i(on_chip_entries),
     .row_o(row), .row_entries_o(row_entries), .below_o(below), .below_written_o(below_written),
     .slot_valid_i(free_valid), .slot_take_o(slot_take), .to_spare_o(to_spare),
-    .store_o(store), .store_beat_o(store_beat), .store_plain_o(store_plain),
+    .store_o(store), .store_beat_o(store_beat),
     .push_o(push), .held_o(push_held), .push_block_o(push_block), .push_leaf_o(push_leaf),
     .slot_i(free_slot), .tag_store_o(tag_store), .tag_slot_o(tag_slot), .tag_o(arrived_tag),
     .known_o(known), .found_o(found), .found_pad_o(found_pad), .found_tag_pad_o(found_tag_pad),
@@ -337,7 +337,7 @@ module lethe_stash
   assign old = !has_old ? '0 : is_raw_access && !held_q ? loaded_o ^ interest_mask_i : loaded_o;
   // A beat that arrived, plain or masked; or else what is given, or what was there. Chosen by two bits among four, each bit
   // is one look-up table of six inputs, with its mask.
-  assign is_second = store ? !store_plain : !needs_data;
+  assign is_second = store ? !to_spare : !needs_data;
   assign written = store ? body_i ^ (body_mask_i & {Cfg.bus_bits{is_second}}) : is_second ? old : data_i;
   assign replaces = serves && has_block && job_q.op != OpTake;
   assign data_ready_o = serves && needs_data;

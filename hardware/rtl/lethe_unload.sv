@@ -63,10 +63,9 @@ module lethe_unload
   // The stash.
   input  logic                        slot_valid_i,
   output logic                        slot_take_o,
-  output logic                        to_spare_o,
+  output logic                        to_spare_o,  // the beat as it came, without its mask, into the spare slot
   output logic                        store_o,
   output logic [BeatBits-1:0]         store_beat_o,
-  output logic                        store_plain_o,  // the beat as it came, without its mask
   output logic                        push_o,
   output logic                        held_o,
   output logic [BlockBits-1:0]        push_block_o,
@@ -169,7 +168,6 @@ module lethe_unload
   assign store_o = beat_passes && (is_raw_access ? is_hit : is_here);
   assign to_spare_o = is_raw_access;
   assign store_beat_o = beat_q;
-  assign store_plain_o = is_raw_access;
   assign slot_take_o = place_done && is_here;
   assign push_o = place_done && is_here && !is_hit;
   assign held_o = place_done && is_here && is_hit;

@@ -208,9 +208,7 @@ impl State {
         self.pads.apply(Part::Body, iv, bucket, &mut bytes);
         bytes
     }
-}
 
-impl State {
     /// Blocks as they stand in a body, and behind them their tags, each within a beat.
     fn body<'a>(&self, blocks: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
         let shape = self.configuration;

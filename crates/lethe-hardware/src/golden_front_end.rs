@@ -15,7 +15,7 @@ use std::collections::{HashSet, VecDeque};
 pub struct GoldenFrontEnd {
     memory: GoldenMemory,
     oram: FreecursiveOram<GoldenMemory, ChaCha8Rng>,
-    keys: [[u8; 16]; 2],
+    keys: Vec<[u8; 16]>,
     /// Blocks that have a counter.
     mapped: HashSet<BlockId>,
     /// Requests that have begun or are to begin, each a block and for a write its contents.
@@ -35,11 +35,13 @@ impl GoldenFrontEnd {
         // for leaves and masks.
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         ChaCha8Rng::from_rng(&mut random);
-        let keys = [(); 2].map(|()| {
+        let mut draw = || {
             let mut key = [0; 16];
             random.fill_bytes(&mut key);
             key
-        });
+        };
+        let mut keys = vec![draw()];
+        keys.extend((configuration.tag_bits() > 0).then(draw));
         let memory = GoldenMemory::new(configuration, &keys[0]);
         let oram = FreecursiveOram::with_any_bits(
             configuration.front_end_parameters(),
@@ -60,9 +62,9 @@ impl GoldenFrontEnd {
         }
     }
 
-    /// The key of leaves and masks, and that of tags.
-    pub fn keys(&self) -> [[u8; 16]; 2] {
-        self.keys
+    /// The keys that the controller takes: that of leaves and masks, and that of tags, if it has any.
+    pub fn keys(&self) -> &[[u8; 16]] {
+        &self.keys
     }
 
     /// Asks for a block, or for a write of it.

@@ -107,10 +107,7 @@ impl Workshop {
         let folder = self.made.join(format!("lint-{}", unique()));
         let file = |source| LibraryError::File { path: folder.clone(), source };
         let sources = self.sources(None)?;
-        fs::create_dir_all(&folder).map_err(file)?;
-        for (name, text) in &sources {
-            fs::write(folder.join(name), text).map_err(file)?;
-        }
+        lay_out(&sources, &folder)?;
         let mut verilator = self.verilator(configuration, &sources, &folder);
         // What is refused need not fit in width to what stands in for it.
         let output = verilator.args(["--lint-only", "-Wno-WIDTH"]).output().map_err(file)?;
@@ -168,14 +165,7 @@ impl Workshop {
         configuration: &Configuration,
         folder: &Path,
     ) -> Result<(), LibraryError> {
-        let file = |path: &Path| {
-            let path = path.to_path_buf();
-            |source| LibraryError::File { path, source }
-        };
-        fs::create_dir_all(folder).map_err(file(folder))?;
-        for (name, text) in sources {
-            fs::write(folder.join(name), text).map_err(file(folder))?;
-        }
+        lay_out(sources, folder)?;
         let mut verilator = self.verilator(configuration, sources, folder);
         verilator.args(["--cc", "-O3", "--output-split", "0", "--prefix", "Vbench", "--Mdir", "made"]);
         tool("Verilator", &mut verilator)?;
@@ -184,7 +174,7 @@ impl Workshop {
         compiler.arg(format!("-O{}", self.optimisation)).args(["-shared", "-Imade", "-o", "bench.so"]);
         compiler.arg("lethe_bench.cpp").args(self.runtime()?);
         let made = folder.join("made");
-        let generated = fs::read_dir(&made).map_err(file(&made))?;
+        let generated = fs::read_dir(&made).map_err(|source| LibraryError::File { path: made, source })?;
         let generated = generated.filter_map(|entry| Some(entry.ok()?.path()));
         compiler.args(generated.filter(|path| path.extension().is_some_and(|end| end == "cpp")));
         compiler.arg("-lpthread");
@@ -218,6 +208,13 @@ impl Workshop {
         compiler.arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
         compiler
     }
+}
+
+/// Writes sources into a folder, which is made.
+fn lay_out(sources: &[(String, String)], folder: &Path) -> Result<(), LibraryError> {
+    let file = |source| LibraryError::File { path: folder.to_path_buf(), source };
+    fs::create_dir_all(folder).map_err(file)?;
+    sources.iter().try_for_each(|(name, text)| fs::write(folder.join(name), text)).map_err(file)
 }
 
 /// A name that no other thread of any process has.

@@ -28,8 +28,8 @@ pub fn programs() -> impl Iterator<Item = &'static str> {
 
 /// The accesses of a real program in a memory of so many lines, whose pages lie anywhere; at most `most` of them.
 ///
-/// What misses the last-level cache is read, and then the dirty line that had to leave is written. The warm-up of the trace fills the
-/// cache and counts as nothing else. `None` if no program has that name.
+/// A miss of the last-level cache is a read, and a dirty line that has to leave for it is written after. The warm-up of the trace fills
+/// the cache and counts as nothing else. `None` if no program has that name.
 pub fn accesses_of(name: &str, lines: u64, most: usize) -> Option<Result<Vec<ProgramAccess>, TraceError>> {
     Some(short::open(name)?.and_then(|trace| {
         let warm_up = trace.warm_up() as usize;

@@ -2,8 +2,8 @@
 
 use super::setup::*;
 use lethe_hardware::{
-    BucketCost, Configuration, Dram, Faults, FrontEnd, Operation, Pace, Recursion, Request, Scheme,
-    of_the_board, rand, session_of,
+    BucketCost, Configuration, Dram, Faults, Operation, Pace, Recursion, Request, Scheme, of_the_board, rand,
+    session_of,
 };
 
 #[test]
@@ -26,9 +26,8 @@ fn over_dram_the_controller_shows_what_the_core_shows() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_path_of_a_recursion_waits_for_the_answer_of_the_one_before() {
-    let front_end =
-        FrontEnd { labels: 4, label_bits: 14, trusted: 8, look_aside: 4, tag_bits: 0, slot_cycles: 0 };
-    let of = Configuration { blocks: 100, front_end: Some(front_end), ..small(Scheme::Path) };
+    let front_end = small_front_end(Scheme::Path).front_end;
+    let of = Configuration { blocks: 100, front_end, ..small(Scheme::Path) };
     let Recursion { configuration, session } = Recursion::new(&of, &rand(100, 200), &KEY);
     assert_eq!(session.chain, 3);
     let run = bench(&configuration, None, Pace::IDEAL, Faults::default()).run(&session).unwrap();
@@ -41,14 +40,7 @@ fn each_path_of_a_recursion_waits_for_the_answer_of_the_one_before() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_program_gets_back_what_it_wrote_last() {
-    let front_end =
-        FrontEnd { labels: 4, label_bits: 4, trusted: 8, look_aside: 4, tag_bits: 0, slot_cycles: 0 };
-    let configuration = Configuration {
-        leaf_level: 6,
-        blocks: 150,
-        front_end: Some(front_end),
-        ..Configuration::paper(Scheme::Raw)
-    };
+    let configuration = small_front_end(Scheme::Raw);
     let mut accesses = rand(150, 1500);
     accesses.iter_mut().step_by(2).for_each(|access| access.writes = true);
     let session = session_of(&configuration, &accesses);

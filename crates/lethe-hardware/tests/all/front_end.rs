@@ -14,7 +14,7 @@ fn run(configuration: Configuration, mutant: Option<&Mutant>, operations: usize)
         paths += golden.run(block, data);
     }
     assert!(paths as usize > operations, "PosMap blocks were fetched");
-    bench_with_keys(&configuration, mutant, Pace::IDEAL, Faults::default(), &keys(&configuration, &golden))
+    bench_with_keys(&configuration, mutant, Pace::IDEAL, Faults::default(), golden.keys())
         .run(&golden.session())
 }
 
@@ -67,8 +67,9 @@ fn a_block_beyond_the_capacity_is_zeros_and_changes_nothing() {
     session.requests[1].operation = Operation::Read(beyond);
     session.requests[2].operation = Operation::Write(BlockId(u32::MAX.into()), vec![9; 64]);
     session.answers[1..3].fill(vec![0; 64]);
-    let keys = keys(&configuration, &golden);
-    bench_with_keys(&configuration, None, Pace::IDEAL, Faults::default(), &keys).run(&session).unwrap();
+    bench_with_keys(&configuration, None, Pace::IDEAL, Faults::default(), golden.keys())
+        .run(&session)
+        .unwrap();
 }
 
 #[test]

@@ -4,27 +4,24 @@ use super::oblivious::assert_nothing_shows;
 use super::setup::*;
 use lethe_hardware::{Configuration, Faults, Mutant, Pace, Scheme};
 
+fn assert_comparison_finds(mutant: &Mutant, configuration: Configuration) {
+    let golden = mix(&configuration, 400, 1);
+    let run = bench(&configuration, Some(mutant), Pace::IDEAL, Faults::default()).run(&golden.session());
+    assert!(run.is_err(), "{} was not found", mutant.fault);
+}
+
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_wrong_controller_is_found_by_comparison() {
-    for mutant in &Mutant::WRONG {
-        // Small buckets, so that some are full.
-        let configuration = Configuration { blocks_per_bucket: 3, ..small(Scheme::Raw) };
-        let golden = mix(&configuration, 400, 1);
-        let run = bench(&configuration, Some(mutant), Pace::IDEAL, Faults::default()).run(&golden.session());
-        assert!(run.is_err(), "{} was not found", mutant.fault);
-    }
+    // Small buckets, so that some are full.
+    let configuration = Configuration { blocks_per_bucket: 3, ..small(Scheme::Raw) };
+    Mutant::WRONG.iter().for_each(|mutant| assert_comparison_finds(mutant, configuration));
 }
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_wrong_option_is_found_by_comparison() {
-    for mutant in &Mutant::OPTIONS {
-        let configuration = with_options(Scheme::Path);
-        let golden = mix(&configuration, 400, 1);
-        let run = bench(&configuration, Some(mutant), Pace::IDEAL, Faults::default()).run(&golden.session());
-        assert!(run.is_err(), "{} was not found", mutant.fault);
-    }
+    Mutant::OPTIONS.iter().for_each(|mutant| assert_comparison_finds(mutant, with_options(Scheme::Path)));
 }
 
 #[test]

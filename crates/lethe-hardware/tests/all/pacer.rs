@@ -30,12 +30,12 @@ fn drive(
     requests: &Requests,
     words: &Session,
 ) -> (Bench, Run) {
-    let mut asked = golden(configuration, requests, &[]).session();
+    let golden = golden(configuration, requests, &[]);
+    let mut asked = golden.session();
     asked.drawn.extend(&words.drawn);
     asked.spare.extend(&words.spare);
     asked.wait = words.wait;
-    let keys = keys(configuration, &GoldenFrontEnd::new(*configuration, 1));
-    let mut bench = bench_with_keys(configuration, mutant, Pace::IDEAL, Faults::default(), &keys);
+    let mut bench = bench_with_keys(configuration, mutant, Pace::IDEAL, Faults::default(), golden.keys());
     let run = bench.drive(&asked).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     (bench, run)
 }

@@ -2,7 +2,7 @@
 
 use lethe_core::words::BlockId;
 use lethe_hardware::{
-    Bench, Configuration, Faults, FrontEnd, Golden, GoldenFrontEnd, Mutant, Operation, Pace, Scheme, Workshop,
+    Bench, Configuration, Faults, FrontEnd, Golden, Mutant, Operation, Pace, Scheme, Workshop,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -21,11 +21,6 @@ pub(crate) fn small_front_end(scheme: Scheme) -> Configuration {
     let front_end =
         FrontEnd { labels: 4, label_bits: 4, trusted: 8, look_aside: 4, tag_bits: 0, slot_cycles: 0 };
     Configuration { leaf_level: 6, blocks: 150, front_end: Some(front_end), ..Configuration::paper(scheme) }
-}
-
-/// The keys that a controller needs to show what the golden model shows.
-pub(crate) fn keys(configuration: &Configuration, golden: &GoldenFrontEnd) -> Vec<[u8; 16]> {
-    golden.keys()[..if configuration.tag_bits() > 0 { 2 } else { 1 }].to_vec()
 }
 
 /// Requests of the front end: reads, and writes with their contents, half of them of a few blocks again and again.

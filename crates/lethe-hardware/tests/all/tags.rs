@@ -27,8 +27,7 @@ fn lie(configuration: Configuration, mutant: Option<&Mutant>, faults: &[Faults])
     }
     let session = golden.session();
     let outcome = |faults: &Faults| {
-        let mut bench =
-            bench_with_keys(&configuration, mutant, Pace::IDEAL, *faults, &keys(&configuration, &golden));
+        let mut bench = bench_with_keys(&configuration, mutant, Pace::IDEAL, *faults, golden.keys());
         let stopped = bench.drive(&session);
         let is_right = session.answers.starts_with(bench.answered());
         match stopped {

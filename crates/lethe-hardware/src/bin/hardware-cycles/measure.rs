@@ -1,10 +1,13 @@
 //! Runs of which means are taken: back to back, each request as soon as the controller takes it.
 
 use lethe_core::words::BlockId;
-use lethe_hardware::{Bench, Configuration, Dram, Faults, Golden, Operation, Pace, Run, Session, Workshop};
+use lethe_hardware::{
+    Bench, Configuration, Dram, Faults, Golden, Operation, Pace, Run, Scheme, Session, Workshop,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::error::Error;
+use std::path::Path;
 
 /// The key of all runs of a backend.
 pub(crate) const KEY: [u8; 16] = *b"a key of reports";
@@ -70,9 +73,30 @@ pub(crate) fn means(run: &Run, length: Length) -> Means {
     }
 }
 
-/// The mean number of paths that were read for an access, evictions among them.
-pub(crate) fn root_reads(run: &Run, length: Length) -> f64 {
+/// Runs a session of a whole controller over the paper's ideal memory, and compares its answers.
+pub(crate) fn drive(
+    library: &Path,
+    configuration: Configuration,
+    session: &Session,
+) -> Result<Run, Box<dyn Error>> {
+    let mut bench = Bench::new(library, configuration, Pace::IDEAL, Faults::default(), 1)?;
+    bench.load_key(&KEY);
+    if configuration.tag_bits() > 0 {
+        bench.load_key(b"a key of tags...");
+    }
+    let run = bench.drive(session)?;
+    if run.answered != session.answers {
+        return Err("an answer is wrong".into());
+    }
+    Ok(run)
+}
+
+/// The mean number of paths of an access, evictions apart: after A paths of accesses RAW ORAM has one of an eviction.
+pub(crate) fn paths(configuration: &Configuration, run: &Run, length: Length) -> f64 {
     let (begin, end) = (run.answers[length.before - 1], run.answers[length.before + length.measured - 1]);
     let of_root = run.traffic.reads.iter().filter(|read| read.address == 0);
-    of_root.filter(|read| (begin..end).contains(&read.cycle)).count() as f64 / length.measured as f64
+    let read = of_root.filter(|read| (begin..end).contains(&read.cycle)).count() as f64;
+    let rate = f64::from(configuration.eviction_rate);
+    let of_accesses = if configuration.scheme == Scheme::Raw { rate / (rate + 1.0) } else { 1.0 };
+    read * of_accesses / length.measured as f64
 }

@@ -1,9 +1,8 @@
 //! Figure 7: the cycles of an access of the whole controller, for traces of programs, beside the recursion without a PLB.
 
-use super::measure::{KEY, Length, means, root_reads, run};
+use super::measure::{KEY, Length, drive, means, paths, run};
 use lethe_hardware::{
-    Bench, Configuration, Faults, Pace, ProgramAccess, Recursion, Scheme, Workshop, accesses_of, programs,
-    rand, scan, session_of,
+    Configuration, ProgramAccess, Recursion, Scheme, Workshop, accesses_of, programs, rand, scan, session_of,
 };
 use std::error::Error;
 use std::path::Path;
@@ -53,17 +52,10 @@ fn print_row(
     accesses: &[ProgramAccess],
 ) -> Result<(), Box<dyn Error>> {
     let session = session_of(&configuration, accesses);
-    let mut bench = Bench::new(library, configuration, Pace::IDEAL, Faults::default(), 1)?;
-    bench.load_key(&KEY);
-    let run = bench.drive(&session)?;
-    if run.answered != session.answers {
-        return Err(format!("{name}: an answer is wrong").into());
-    }
+    let run = drive(library, configuration, &session)?;
     let measured = &accesses[RUN.before..];
     let writes = 100.0 * measured.iter().filter(|access| access.writes).count() as f64 / RUN.measured as f64;
-    // After A paths of accesses there is one of an eviction.
-    let rate = f64::from(configuration.eviction_rate);
-    let paths = root_reads(&run, RUN) * rate / (rate + 1.0);
+    let paths = paths(&configuration, &run, RUN);
     let waits = (RUN.before..RUN.before + RUN.measured).map(|nth| run.answers[nth] - run.requests[nth]);
     let answered = waits.sum::<u64>() as f64 / RUN.measured as f64;
     println!("{name:<16} {writes:>5.1}% {paths:>7.2} {:>7.1} {answered:>9.1}", means(&run, RUN).cycles);

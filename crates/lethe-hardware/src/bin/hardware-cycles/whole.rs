@@ -1,10 +1,8 @@
 //! The cycles of the whole controller with tags, and with a pacer: what integrity costs, and what it costs that nothing shows.
 
-use super::measure::{KEY, Length, means, root_reads};
+use super::measure::{Length, drive, means, paths};
 use lethe_core::words::Leaf;
-use lethe_hardware::{
-    Bench, Configuration, Faults, Pace, ProgramAccess, Scheme, Session, Workshop, rand, scan, session_of,
-};
+use lethe_hardware::{Configuration, ProgramAccess, Scheme, Session, Workshop, rand, scan, session_of};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::error::Error;
@@ -15,9 +13,6 @@ const RUN: Length = Length { before: 500, measured: 2000 };
 /// The bits of tags of which five fit a beat.
 const TAG_BITS: u32 = 96;
 
-/// Cycles from path to path with a pacer: as soon as the next path of a request may be known.
-const SLOTS: [(Scheme, u32); 2] = [(Scheme::Path, 460), (Scheme::Raw, 340)];
-
 /// Prints them beside the floor of the bus.
 pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
     println!(
@@ -26,9 +21,10 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
     );
     println!("The floor is that of a path with its share of an eviction, and tags of {TAG_BITS} bits");
     println!("{:<40} {:<6} {:>7} {:>7} {:>9} {:>7}", "", "trace", "cycles", "paths", "of a path", "floor");
+    // Slots of as many cycles as it takes until the next path of a request may be known.
     for (name, scheme, slots) in [
-        ("Path ORAM Z = 4, four lanes", Scheme::Path, SLOTS[0].1),
-        ("RAW ORAM Z = A = 5, two lanes", Scheme::Raw, SLOTS[1].1),
+        ("Path ORAM Z = 4, four lanes", Scheme::Path, 460),
+        ("RAW ORAM Z = A = 5, two lanes", Scheme::Raw, 340),
     ] {
         let plain = Configuration::paper(scheme).with_front_end();
         let tagged = plain.with_tags(TAG_BITS);
@@ -54,23 +50,13 @@ fn print_row(
     accesses: &[ProgramAccess],
 ) -> Result<(), Box<dyn Error>> {
     let library = workshop.library(&configuration, None)?;
-    let mut bench = Bench::new(&library, configuration, Pace::IDEAL, Faults::default(), 1)?;
-    bench.load_key(&KEY);
-    if configuration.tag_bits() > 0 {
-        bench.load_key(b"a key of tags...");
-    }
     let mut random = ChaCha8Rng::seed_from_u64(2);
     let mut leaf = || Leaf(u64::from(random.next_u32()) & ((1 << configuration.leaf_level) - 1));
     let is_paced = configuration.front_end.is_some_and(|front_end| front_end.slot_cycles > 0);
     let spare = (0..if is_paced { 10 * accesses.len() } else { 0 }).map(|_| leaf()).collect();
     let session = Session { spare, ..session_of(&configuration, accesses) };
-    let run = bench.drive(&session)?;
-    if run.answered != session.answers {
-        return Err(format!("{name}: an answer is wrong").into());
-    }
-    let rate = f64::from(configuration.eviction_rate);
-    let evictions = if configuration.scheme == Scheme::Raw { (rate + 1.0) / rate } else { 1.0 };
-    let (cycles, paths) = (means(&run, RUN).cycles, root_reads(&run, RUN) / evictions);
+    let run = drive(&library, configuration, &session)?;
+    let (cycles, paths) = (means(&run, RUN).cycles, paths(&configuration, &run, RUN));
     let floor = configuration.beats_of_access();
     println!("{name} {cycles:>7.1} {paths:>7.2} {:>9.1} {floor:>7.1}", cycles / paths);
     Ok(())

@@ -37,7 +37,7 @@ fn last(workshop: &Workshop, configuration: Configuration) -> Result<Run, Box<dy
         golden.run(BlockId(nth * 7 % u64::from(configuration.blocks)), None);
     }
     let session = golden.session();
-    let FrontEnd { tag_bits, slot_cycles, .. } = configuration.front_end.unwrap_or(ON_CHIP);
+    let FrontEnd { slot_cycles, .. } = configuration.front_end.unwrap_or(ON_CHIP);
     let words = if slot_cycles > 0 { vec![Leaf(0); 1000] } else { Vec::new() };
     let part = |from: usize, to: usize| Session {
         requests: session.requests[from..to].to_vec(),
@@ -47,7 +47,7 @@ fn last(workshop: &Workshop, configuration: Configuration) -> Result<Run, Box<dy
     };
     let library = workshop.library(&configuration, None)?;
     let mut bench = Bench::new(&library, configuration, Pace::IDEAL, Faults::default(), 1)?;
-    golden.keys()[..if tag_bits > 0 { 2 } else { 1 }].iter().for_each(|key| bench.load_key(key));
+    golden.keys().iter().for_each(|key| bench.load_key(key));
     bench.drive(&part(0, BEFORE))?;
     let mut run = bench.drive(&part(BEFORE, BEFORE + 1))?;
     let first = run.requests[0];
