@@ -1,6 +1,9 @@
 // The bench as a library: a cycle a call, all ports in two structs of 32-bit words.
 // The structs are those of `crates/lethe-hardware/src/rtl.rs`.
 #include "Vbench.h"
+#ifdef LETHE_FAULTS
+#include "Vbench_lethe_fault_pkg.h"
+#endif
 #include "verilated.h"
 #include <cstdint>
 #include <cstring>
@@ -25,7 +28,14 @@ struct Model {
   Vbench top{&context};
 };
 
-extern "C" Model *lethe_new() { return new Model; }
+// A library of mutants has the fault of a number; no other knows any.
+extern "C" Model *lethe_new([[maybe_unused]] uint32_t fault) {
+  Model *model = new Model;
+#ifdef LETHE_FAULTS
+  model->top.__PVT__lethe_fault_pkg->chosen = fault;
+#endif
+  return model;
+}
 
 extern "C" void lethe_free(Model *model) {
   model->top.final();

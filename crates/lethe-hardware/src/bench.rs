@@ -2,12 +2,12 @@
 
 use crate::configuration::Configuration;
 use crate::dram::Dram;
+use crate::library::Design;
 use crate::memory::{Burst, Faults, Memory, Pace, Traffic};
 use crate::rtl::{Inputs, Outputs, Rtl, RtlError};
 use crate::session::{Operation, Session};
 use crate::watch::Moment;
 use std::collections::HashMap;
-use std::path::Path;
 
 /// The reason why a controller did not show what it should.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -85,19 +85,19 @@ const MOST: u64 = 5_000;
 const QUIET: u64 = 2_000;
 
 impl Bench {
-    /// Loads the library of a configuration, and resets the controller.
+    /// Loads the design of a configuration, and resets the controller.
     ///
     /// # Errors
     /// [`RtlError`].
     pub fn new(
-        library: &Path,
+        design: &Design,
         configuration: Configuration,
         pace: Pace,
         faults: Faults,
         seed: u64,
     ) -> Result<Self, RtlError> {
         let memory = Memory::new(configuration.beat_bytes(), pace, faults, seed);
-        let rtl = Rtl::load(library)?;
+        let rtl = Rtl::load(design)?;
         let mut bench = Bench {
             configuration,
             rtl,

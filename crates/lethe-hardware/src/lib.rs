@@ -27,7 +27,7 @@ pub use configuration::{Configuration, FrontEnd, Scheme};
 pub use dram::{Dram, of_the_board};
 pub use golden::{Golden, GoldenMemory};
 pub use golden_front_end::GoldenFrontEnd;
-pub use library::{LibraryError, Workshop};
+pub use library::{Design, LibraryError, Workshop};
 pub use memory::{Burst, Faults, Memory, Pace, Traffic};
 pub use model::BucketCost;
 pub use mutant::Mutant;

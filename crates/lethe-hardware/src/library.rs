@@ -4,7 +4,7 @@
 use crate::configuration::Configuration;
 use crate::mutant::Mutant;
 use std::collections::hash_map::DefaultHasher;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -44,13 +44,27 @@ pub enum LibraryError {
     },
 }
 
+/// A controller as a library, and the fault that a run of it has.
+#[derive(Clone, Debug)]
+pub struct Design {
+    pub(crate) library: PathBuf,
+    /// The number of the mutant; 0 for none.
+    pub(crate) fault: u32,
+}
+
+/// The package with the choice among mutants, which only libraries of mutants have.
+const FAULTS: (&str, &str) = (
+    "lethe_fault_pkg.sv",
+    "package lethe_fault_pkg;\n  int unsigned chosen /*verilator public_flat_rw*/;\nendpackage\n",
+);
+
 /// The place of tools, sources and libraries.
 pub struct Workshop {
     verilator: PathBuf,
     hardware: PathBuf,
     made: PathBuf,
-    /// Level of the C++ compiler: 0 builds soonest, 2 runs fastest. 1 is good for a few thousand requests.
-    pub optimisation: u32,
+    /// Libraries are for long runs: the C++ compiler takes its time, and they are faster.
+    pub for_long_runs: bool,
     /// Libraries show the inside of a backend ([`Watch`](crate::Watch)), which makes them slower.
     pub watches: bool,
 }
@@ -68,34 +82,57 @@ impl Workshop {
             verilator: verilator.into(),
             hardware: root.join("hardware"),
             made: target.join("hardware"),
-            optimisation: 1,
+            for_long_runs: false,
             watches: false,
         })
     }
 
-    /// The library of a configuration, built if it is not there yet.
+    /// The design of a configuration, whose library is built if it is not there yet. All mutants share one.
     ///
     /// # Errors
     /// [`LibraryError`].
-    pub fn library(
+    pub fn design(
         &self,
         configuration: &Configuration,
         mutant: Option<&Mutant>,
+    ) -> Result<Design, LibraryError> {
+        let sources = self.sources()?;
+        let sources = if mutant.is_some() { with_all_mutants(sources)? } else { sources };
+        Ok(Design {
+            library: self.library(&sources, configuration)?,
+            fault: mutant.map_or(0, Mutant::number),
+        })
+    }
+
+    /// The library of a configuration, built if it is not there yet.
+    fn library(
+        &self,
+        sources: &[(String, String)],
+        configuration: &Configuration,
     ) -> Result<PathBuf, LibraryError> {
-        let sources = self.sources(mutant)?;
         let mut hasher = DefaultHasher::new();
-        (&sources, configuration.generics(), self.optimisation, self.watches).hash(&mut hasher);
+        (&sources, configuration.generics(), self.for_long_runs, self.watches).hash(&mut hasher);
         let name = format!("bench-{:016x}", hasher.finish());
-        let library = self.made.join(&name).with_extension("so");
-        if library.exists() {
-            return Ok(library);
+        let file = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| LibraryError::File { path, source }
+        };
+        fs::create_dir_all(&self.made).map_err(file(&self.made))?;
+        let folder = self.made.join(&name);
+        let (library, busy) = (folder.with_extension("so"), folder.with_extension("lock"));
+        // Another test that wants the same waits for it.
+        let lock = File::create(&busy).map_err(file(&busy))?;
+        lock.lock().map_err(file(&busy))?;
+        if !library.exists() {
+            // What is there is of a build that was stopped.
+            if folder.exists() {
+                fs::remove_dir_all(&folder).map_err(file(&folder))?;
+            }
+            self.build(sources, configuration, &folder)?;
+            let built = folder.join("bench.so");
+            fs::rename(&built, &library).map_err(file(&built))?;
+            fs::remove_dir_all(&folder).map_err(file(&folder))?;
         }
-        // Side by side, another test may be building the same.
-        let folder = self.made.join(format!("{name}-{}", unique()));
-        self.build(&sources, configuration, &folder)?;
-        let built = folder.join("bench.so");
-        fs::rename(&built, &library).map_err(|source| LibraryError::File { path: built, source })?;
-        fs::remove_dir_all(&folder).map_err(|source| LibraryError::File { path: folder, source })?;
         Ok(library)
     }
 
@@ -106,7 +143,7 @@ impl Workshop {
     pub fn errors(&self, configuration: &Configuration) -> Result<Vec<String>, LibraryError> {
         let folder = self.made.join(format!("lint-{}", unique()));
         let file = |source| LibraryError::File { path: folder.clone(), source };
-        let sources = self.sources(None)?;
+        let sources = self.sources()?;
         lay_out(&sources, &folder)?;
         let mut verilator = self.verilator(configuration, &sources, &folder);
         // What is refused need not fit in width to what stands in for it.
@@ -132,8 +169,8 @@ impl Workshop {
         verilator
     }
 
-    /// All sources with their names, packages first, with the change of a mutant.
-    fn sources(&self, mutant: Option<&Mutant>) -> Result<Vec<(String, String)>, LibraryError> {
+    /// All sources with their names, packages first.
+    fn sources(&self) -> Result<Vec<(String, String)>, LibraryError> {
         let mut sources = Vec::new();
         for folder in ["rtl", "tests"] {
             let path = self.hardware.join(folder);
@@ -149,13 +186,6 @@ impl Workshop {
             }
         }
         sources.sort_by_key(|(name, _)| (!name.ends_with("_pkg.sv"), name.clone()));
-        if let Some(mutant) = mutant {
-            let changed = sources.iter_mut().find(|(name, _)| name == mutant.file);
-            let (_, text) = changed
-                .filter(|(_, text)| text.contains(mutant.from))
-                .ok_or(LibraryError::Mutant { file: mutant.file, text: mutant.from })?;
-            *text = text.replacen(mutant.from, mutant.to, 1);
-        }
         Ok(sources)
     }
 
@@ -170,14 +200,22 @@ impl Workshop {
         verilator.args(["--cc", "-O3", "--output-split", "0", "--prefix", "Vbench", "--Mdir", "made"]);
         tool("Verilator", &mut verilator)?;
 
-        let mut compiler = self.compiler(folder);
-        compiler.arg(format!("-O{}", self.optimisation)).args(["-shared", "-Imade", "-o", "bench.so"]);
-        compiler.arg("lethe_bench.cpp").args(self.runtime()?);
+        let file = |path: PathBuf| move |source| LibraryError::File { path, source };
         let made = folder.join("made");
-        let generated = fs::read_dir(&made).map_err(|source| LibraryError::File { path: made, source })?;
-        let generated = generated.filter_map(|entry| Some(entry.ok()?.path()));
-        compiler.args(generated.filter(|path| path.extension().is_some_and(|end| end == "cpp")));
-        compiler.arg("-lpthread");
+        let entries = fs::read_dir(&made).map_err(file(made))?;
+        let generated = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let generated: Vec<String> = generated.filter(|name| name.ends_with(".cpp")).collect();
+        let whole = folder.join("whole.cpp");
+        fs::write(&whole, in_one(&generated)).map_err(file(whole))?;
+
+        let mut compiler = self.compiler(folder);
+        compiler
+            .arg(if self.for_long_runs { "-O2" } else { "-Og" })
+            .args(["-shared", "-Imade", "-o", "bench.so"]);
+        if sources.iter().any(|(name, _)| name == FAULTS.0) {
+            compiler.arg("-DLETHE_FAULTS");
+        }
+        compiler.arg("whole.cpp").args(self.runtime()?).arg("-lpthread");
         tool("the C++ compiler", &mut compiler)
     }
 
@@ -208,6 +246,30 @@ impl Workshop {
         compiler.arg("-I").arg(&include).arg("-I").arg(include.join("vltstd"));
         compiler
     }
+}
+
+/// Sources in which each mutant's expression is there beside the right one, and a run chooses.
+fn with_all_mutants(mut sources: Vec<(String, String)>) -> Result<Vec<(String, String)>, LibraryError> {
+    for mutant in Mutant::ALL.concat() {
+        let changed = sources.iter_mut().find(|(name, _)| name == mutant.file);
+        let (_, text) = changed
+            .filter(|(_, text)| text.contains(mutant.from))
+            .ok_or(LibraryError::Mutant { file: mutant.file, text: mutant.from })?;
+        let (number, from, to) = (mutant.number(), mutant.from, mutant.to);
+        let choice = format!("(lethe_fault_pkg::chosen == {number} ? ({to}) : ({from}))");
+        *text = text.replacen(from, &choice, 1);
+    }
+    sources.insert(0, (FAULTS.0.to_owned(), FAULTS.1.to_owned()));
+    Ok(sources)
+}
+
+/// A single source for the C++ compiler, which then reads Verilator's headers once. What runs only when a model is made is not optimised.
+fn in_one(generated: &[String]) -> String {
+    let include = |name: &String| format!("#include \"{name}\"\n");
+    let is_slow = |name: &&String| name.ends_with("Slow.cpp");
+    let fast: String = generated.iter().filter(|name| !is_slow(name)).map(include).collect();
+    let slow: String = generated.iter().filter(is_slow).map(include).collect();
+    format!("#include \"lethe_bench.cpp\"\n{fast}#pragma GCC optimize(\"O0\")\n{slow}")
 }
 
 /// Writes sources into a folder, which is made.

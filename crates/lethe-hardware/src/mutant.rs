@@ -1,19 +1,39 @@
 //! Controllers that are broken on purpose, each in one place: the tests must find every one.
 
-/// A change of the RTL.
+/// A change of the RTL: an expression with another in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutant {
     /// The fault.
     pub fault: &'static str,
     /// The file that is changed.
     pub file: &'static str,
-    /// The text that is replaced where it comes first.
+    /// The expression that is replaced where it comes first.
     pub from: &'static str,
-    /// The text in its place.
+    /// The expression in its place.
     pub to: &'static str,
 }
 
 impl Mutant {
+    /// All of them. A library of mutants has every one in it, and a run chooses.
+    pub const ALL: [&[Mutant]; 7] = [
+        &Mutant::WRONG,
+        &Mutant::FRONT_END,
+        &[Mutant::TRUSTING],
+        &Mutant::TELLING_PACER,
+        &Mutant::OPTIONS,
+        &Mutant::TELLING_OPTIONS,
+        &Mutant::TELLING,
+    ];
+
+    /// The number by which a run chooses it: its place among all, counted from 1.
+    ///
+    /// # Panics
+    /// If it is none of [`Mutant::ALL`].
+    pub fn number(&self) -> u32 {
+        let place = Mutant::ALL.concat().iter().position(|mutant| mutant == self);
+        place.expect("it is one of all") as u32 + 1
+    }
+
     /// Faults that show in addresses, ciphertexts or answers: those that a comparison with the core must find.
     pub const WRONG: [Mutant; 9] = [
         Mutant {
@@ -25,14 +45,14 @@ impl Mutant {
         Mutant {
             fault: "an IV that is given twice",
             file: "lethe_schedule.sv",
-            from: "iv_q <= iv_q + 1'b1;",
-            to: "iv_q <= iv_q + 64'(evictions_q[0]);",
+            from: "iv_q + 1'b1",
+            to: "iv_q + 64'(evictions_q[0])",
         },
         Mutant {
             fault: "a pad of a body that is used for a second writing",
             file: "lethe_eviction_masks.sv",
-            from: "iv: count + 64'(writing_q)",
-            to: "iv: count",
+            from: "count + 64'(writing_q)",
+            to: "count",
         },
         Mutant {
             fault: "an eviction count that rounds the other way",
@@ -43,8 +63,8 @@ impl Mutant {
         Mutant {
             fault: "evictions from left to right",
             file: "lethe_pkg.sv",
-            from: "path[c.leaf_level-1-nth] = evictions[nth];",
-            to: "path[nth] = evictions[nth];",
+            from: "evictions[nth]",
+            to: "evictions[c.leaf_level-1-nth]",
         },
         Mutant {
             fault: "a full bucket that takes one more",
@@ -55,14 +75,14 @@ impl Mutant {
         Mutant {
             fault: "a block that goes below its leaf's path",
             file: "lethe_shared_levels.sv",
-            from: "assign shared_o = ~t1 & (t1 - 1'b1);",
-            to: "assign shared_o = t1 ^ (t1 - 1'b1);",
+            from: "~t1 & (t1 - 1'b1)",
+            to: "t1 ^ (t1 - 1'b1)",
         },
         Mutant {
             fault: "a block of interest that stays in its header",
             file: "lethe_unload.sv",
-            from: "kept[place].valid = row[place].valid && !hit[place];",
-            to: "kept[place].valid = row[place].valid;",
+            from: "row[place].valid && !hit[place]",
+            to: "row[place].valid",
         },
         Mutant {
             fault: "a header that is read before it was written",
@@ -83,14 +103,14 @@ impl Mutant {
         Mutant {
             fault: "a straggler that is left behind",
             file: "lethe_front_end.sv",
-            from: "assign is_turn = !by_table && straggler_valid && !turn_done_q;",
-            to: "assign is_turn = 1'b0;",
+            from: "!by_table && straggler_valid && !turn_done_q",
+            to: "1'b0",
         },
         Mutant {
             fault: "a PosMap block that is lost when it leaves the PLB",
             file: "lethe_front_end.sv",
-            from: "assign puts = is_fetch && victim_valid_q;",
-            to: "assign puts = 1'b0;",
+            from: "is_fetch && victim_valid_q",
+            to: "1'b0",
         },
     ];
 
@@ -98,8 +118,8 @@ impl Mutant {
     pub const TRUSTING: Mutant = Mutant {
         fault: "tags that are not compared",
         file: "lethe_pmmac.sv",
-        from: "state_d = fits_q ? Give : Refuse;",
-        to: "state_d = Give;",
+        from: "fits_q ? Give : Refuse",
+        to: "Give",
     };
 
     /// Faults that show through the pacer, only in cycles: those that the judge of the bus must find.
@@ -113,14 +133,14 @@ impl Mutant {
         Mutant {
             fault: "leaves that delay masks",
             file: "lethe_mask_engine.sv",
-            from: "assign for_leaves = turn_q == '0;\n    assign turns = for_leaves ? 5'b00001 : 5'b11110;",
-            to: "assign for_leaves = 1'b0;\n    assign turns = '1;",
+            from: "turn_q == '0",
+            to: "turn_q == '0 || leaf_valid_i",
         },
         Mutant {
             fault: "a slot that a request opens early",
             file: "lethe_pacer.sv",
-            from: "assign is_due = left_q == '0;",
-            to: "assign is_due = left_q == '0 || slot_valid_i && left_q < 20;",
+            from: "left_q == '0",
+            to: "left_q == '0 || slot_valid_i && left_q < 20",
         },
     ];
 
@@ -135,8 +155,8 @@ impl Mutant {
         Mutant {
             fault: "a small bucket that takes as many blocks as the others",
             file: "lethe_push_to_leaf.sv",
-            from: "LevelBlocks[level] == '0 ? BlocksPerBucket : 32'(LevelBlocks[level])",
-            to: "BlocksPerBucket",
+            from: "CountBits'(Places)",
+            to: "CountBits'(BlocksPerBucket)",
         },
         Mutant {
             fault: "a twin that takes the place of the block beside it",
@@ -156,8 +176,8 @@ impl Mutant {
     pub const TELLING_OPTIONS: [Mutant; 1] = [Mutant {
         fault: "a scan of the tree top that leaves empty places out",
         file: "lethe_tree_top.sv",
-        from: "assign last_place = state_q == Search ||",
-        to: "assign last_place = state_q == Search || !row.places[place_q].valid ||",
+        from: "32'(place_q) + Lanes >= places(Cfg, 32'(row_level_q))",
+        to: "!row.places[place_q].valid || 32'(place_q) + Lanes >= places(Cfg, 32'(row_level_q))",
     }];
 
     /// Faults that show only in cycles: those that the judge of the bus must find.
@@ -165,14 +185,14 @@ impl Mutant {
         Mutant {
             fault: "a scan that ends with the last block",
             file: "lethe_resident_list.sv",
-            from: "reading_q <= scanned_q != CountBits'(Places - 1);",
-            to: "reading_q <= scanned_q + 1'b1 < before_q;",
+            from: "scanned_q != CountBits'(Places - 1)",
+            to: "scanned_q + 1'b1 < before_q",
         },
         Mutant {
             fault: "a dummy that takes a cycle less",
             file: "lethe_stash.sv",
-            from: "state_d = !last_beat ? Read : HasTags ? NewTag : Push;",
-            to: "state_d = !last_beat ? Read : has_block ? Push : Settle;",
+            from: "!last_beat ? Read : HasTags ? NewTag : Push",
+            to: "!last_beat ? Read : has_block ? Push : Settle",
         },
     ];
 }
@@ -185,11 +205,16 @@ mod tests {
     #[test]
     fn each_mutant_changes_a_text_that_is_there() {
         let rtl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hardware/rtl");
-        let of_pacer = [&Mutant::TELLING_PACER[..], &[Mutant::TRUSTING]].concat();
-        for mutant in [&Mutant::WRONG[..], &Mutant::FRONT_END, &Mutant::TELLING, &of_pacer].concat() {
+        for mutant in Mutant::ALL.concat() {
             let text = std::fs::read_to_string(rtl.join(mutant.file)).unwrap();
             assert!(text.contains(mutant.from), "{}: {}", mutant.file, mutant.fault);
             assert_ne!(mutant.from, mutant.to);
         }
+    }
+
+    #[test]
+    fn a_mutant_is_told_by_its_number() {
+        let numbers: Vec<u32> = Mutant::ALL.concat().iter().map(Mutant::number).collect();
+        assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
     }
 }

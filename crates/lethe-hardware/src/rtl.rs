@@ -2,9 +2,9 @@
 //!
 //! This is the only place that calls foreign code. The structs are those of `hardware/tests/lethe_bench.cpp`.
 
+use crate::library::Design;
 use libloading::{Library, Symbol};
 use std::ffi::c_void;
-use std::path::Path;
 
 /// The inputs of a cycle.
 #[repr(C)]
@@ -92,24 +92,24 @@ pub struct Rtl {
 }
 
 impl Rtl {
-    /// Loads a library that was built for a configuration.
+    /// Loads a design.
     ///
     /// # Errors
     /// [`RtlError`].
-    pub fn load(path: &Path) -> Result<Self, RtlError> {
+    pub fn load(design: &Design) -> Result<Self, RtlError> {
         // SAFETY: the libraries are built by `cargo xtask hardware` from this repository; their initialisers do nothing, and the
         // functions have these types there.
         let loaded = unsafe {
-            Library::new(path).and_then(|library| {
-                let new: Symbol<unsafe extern "C" fn() -> *mut c_void> = library.get(b"lethe_new\0")?;
+            Library::new(&design.library).and_then(|library| {
+                let new: Symbol<unsafe extern "C" fn(u32) -> *mut c_void> = library.get(b"lethe_new\0")?;
                 let step: Symbol<unsafe extern "C" fn(*mut c_void, *const Inputs, *mut Outputs)> =
                     library.get(b"lethe_step\0")?;
                 let free: Symbol<unsafe extern "C" fn(*mut c_void)> = library.get(b"lethe_free\0")?;
-                let (model, step, free) = (new(), *step, *free);
+                let (model, step, free) = (new(design.fault), *step, *free);
                 Ok(Rtl { model, step, free, outputs: Outputs::default(), _library: library })
             })
         };
-        loaded.map_err(|source| RtlError { path: path.display().to_string(), source })
+        loaded.map_err(|source| RtlError { path: design.library.display().to_string(), source })
     }
 
     /// Does a cycle.

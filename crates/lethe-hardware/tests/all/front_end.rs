@@ -32,22 +32,21 @@ fn the_front_end_shows_what_that_of_the_core_shows() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn the_front_end_with_tags_shows_what_that_of_the_core_shows() {
-    let of_paper = Configuration::paper(Scheme::Raw).with_front_end();
-    let small = [Scheme::Raw, Scheme::Path].map(small_front_end);
-    let with_options = [small[0], small[1]].map(|small| Configuration {
+    let of_paper = Configuration::paper(Scheme::Raw).with_front_end().with_tags(96);
+    let small = [Scheme::Raw, Scheme::Path].map(small_with_tags);
+    let with_options = small.map(|small| Configuration {
         leaf_level: 6,
         blocks: 150,
         front_end: small.front_end,
         ..with_options(small.scheme)
     });
-    for (configuration, tag_bits, operations) in [
-        (small[0], 96, 2000),
-        (small[1], 128, 2000),
-        (of_paper, 96, 300),
-        (with_options[0], 96, 1000),
-        (with_options[1], 96, 1000),
+    for (configuration, operations) in [
+        (small[0], 2000),
+        (small[1], 2000),
+        (of_paper, 300),
+        (with_options[0], 1000),
+        (with_options[1], 1000),
     ] {
-        let configuration = configuration.with_tags(tag_bits);
         run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }
 }
@@ -56,7 +55,7 @@ fn the_front_end_with_tags_shows_what_that_of_the_core_shows() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_block_beyond_the_capacity_is_zeros_and_changes_nothing() {
-    let configuration = small_front_end(Scheme::Raw).with_tags(96);
+    let configuration = small_with_tags(Scheme::Raw);
     let mut golden = GoldenFrontEnd::new(configuration, 1);
     golden.run(BlockId(0), Some(vec![7; 64]));
     for _ in 0..3 {
@@ -75,7 +74,7 @@ fn a_block_beyond_the_capacity_is_zeros_and_changes_nothing() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_path_is_read_before_both_keys_are_there() {
-    let configuration = small_front_end(Scheme::Raw).with_tags(96).with_slots(100);
+    let configuration = small_with_tags(Scheme::Raw).with_slots(100);
     let golden = GoldenFrontEnd::new(configuration, 1);
     let mut bench =
         bench_with_keys(&configuration, None, Pace::IDEAL, Faults::default(), &golden.keys()[..1]);
@@ -91,7 +90,7 @@ fn no_path_is_read_before_both_keys_are_there() {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_wrong_front_end_is_found_by_comparison() {
     for mutant in &Mutant::FRONT_END {
-        let run = run(small_front_end(Scheme::Raw).with_tags(96), Some(mutant), 400);
+        let run = run(small_with_tags(Scheme::Raw), Some(mutant), 400);
         assert!(run.is_err(), "{} was not found", mutant.fault);
     }
 }

@@ -10,12 +10,15 @@ fn assert_comparison_finds(mutant: &Mutant, configuration: Configuration) {
     assert!(run.is_err(), "{} was not found", mutant.fault);
 }
 
+/// A small tree of small buckets, so that some are full.
+fn full_buckets() -> Configuration {
+    Configuration { blocks_per_bucket: 3, ..small(Scheme::Raw) }
+}
+
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_wrong_controller_is_found_by_comparison() {
-    // Small buckets, so that some are full.
-    let configuration = Configuration { blocks_per_bucket: 3, ..small(Scheme::Raw) };
-    Mutant::WRONG.iter().for_each(|mutant| assert_comparison_finds(mutant, configuration));
+    Mutant::WRONG.iter().for_each(|mutant| assert_comparison_finds(mutant, full_buckets()));
 }
 
 #[test]
@@ -27,7 +30,7 @@ fn each_wrong_option_is_found_by_comparison() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_telling_controller_is_found_by_the_judge_and_by_it_alone() {
-    let of_trees = Mutant::TELLING.iter().map(|mutant| (mutant, small(Scheme::Raw)));
+    let of_trees = Mutant::TELLING.iter().map(|mutant| (mutant, full_buckets()));
     let of_tops = Mutant::TELLING_OPTIONS.iter().map(|mutant| (mutant, with_options(Scheme::Path)));
     for (mutant, configuration) in of_trees.chain(of_tops) {
         let golden = mix(&configuration, 400, 1);

@@ -23,6 +23,12 @@ pub(crate) fn small_front_end(scheme: Scheme) -> Configuration {
     Configuration { leaf_level: 6, blocks: 150, front_end: Some(front_end), ..Configuration::paper(scheme) }
 }
 
+/// The same with tags.
+pub(crate) fn small_with_tags(scheme: Scheme) -> Configuration {
+    let tag_bits = if scheme == Scheme::Raw { 96 } else { 128 };
+    small_front_end(scheme).with_tags(tag_bits)
+}
+
 /// Requests of the front end: reads, and writes with their contents, half of them of a few blocks again and again.
 pub(crate) fn requests(
     configuration: &Configuration,
@@ -73,13 +79,9 @@ pub(crate) fn bench_with_keys(
     faults: Faults,
     keys: &[[u8; 16]],
 ) -> Bench {
-    let library = Workshop::new().and_then(|mut workshop| {
-        // A mutant runs for moments: what builds soonest is best.
-        workshop.optimisation = u32::from(mutant.is_none());
-        workshop.library(configuration, mutant)
-    });
-    let library = library.unwrap_or_else(|error| panic!("{error}"));
-    let mut bench = Bench::new(&library, *configuration, pace, faults, 1).unwrap();
+    let design = Workshop::new().and_then(|workshop| workshop.design(configuration, mutant));
+    let design = design.unwrap_or_else(|error| panic!("{error}"));
+    let mut bench = Bench::new(&design, *configuration, pace, faults, 1).unwrap();
     keys.iter().for_each(|key| bench.load_key(key));
     bench
 }

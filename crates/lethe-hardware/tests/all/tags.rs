@@ -63,7 +63,7 @@ fn replays() -> Vec<Faults> {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn no_answer_is_wrong_when_bits_were_flipped() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let outcomes = lie(small_front_end(scheme).with_tags(96), None, &flips());
+        let outcomes = lie(small_with_tags(scheme), None, &flips());
         assert_eq!(
             count(&outcomes, Outcome::Wrong) + count(&outcomes, Outcome::Stuck),
             0,
@@ -77,7 +77,7 @@ fn no_answer_is_wrong_when_bits_were_flipped() {
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn all_memory_of_an_earlier_moment_is_found_out() {
     for scheme in [Scheme::Raw, Scheme::Path] {
-        let outcomes = lie(small_front_end(scheme).with_tags(96), None, &replays());
+        let outcomes = lie(small_with_tags(scheme), None, &replays());
         assert_eq!(count(&outcomes, Outcome::FoundOut), outcomes.len(), "{scheme:?}: {outcomes:?}");
     }
 }
@@ -85,6 +85,6 @@ fn all_memory_of_an_earlier_moment_is_found_out() {
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn a_controller_that_compares_no_tags_gives_wrong_answers() {
-    let outcomes = lie(small_front_end(Scheme::Raw).with_tags(96), Some(&Mutant::TRUSTING), &flips());
+    let outcomes = lie(small_with_tags(Scheme::Raw), Some(&Mutant::TRUSTING), &flips());
     assert!(count(&outcomes, Outcome::Wrong) > 0, "{outcomes:?}");
 }

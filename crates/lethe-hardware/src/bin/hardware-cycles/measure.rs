@@ -2,12 +2,11 @@
 
 use lethe_core::words::BlockId;
 use lethe_hardware::{
-    Bench, Configuration, Dram, Faults, Golden, Operation, Pace, Run, Scheme, Session, Workshop,
+    Bench, Configuration, Design, Dram, Faults, Golden, Operation, Pace, Run, Scheme, Session, Workshop,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::error::Error;
-use std::path::Path;
 
 /// The key of all runs of a backend.
 pub(crate) const KEY: [u8; 16] = *b"a key of reports";
@@ -49,8 +48,8 @@ pub(crate) fn run(
     session: &Session,
     dram: Option<Dram>,
 ) -> Result<(Run, Bench), Box<dyn Error>> {
-    let library = workshop.library(configuration, None)?;
-    let mut bench = Bench::new(&library, *configuration, Pace::IDEAL, Faults::default(), 1)?;
+    let design = workshop.design(configuration, None)?;
+    let mut bench = Bench::new(&design, *configuration, Pace::IDEAL, Faults::default(), 1)?;
     if let Some(dram) = dram {
         bench.put_behind(dram);
     }
@@ -75,11 +74,11 @@ pub(crate) fn means(run: &Run, length: Length) -> Means {
 
 /// Runs a session of a whole controller over the paper's ideal memory, and compares its answers.
 pub(crate) fn drive(
-    library: &Path,
+    design: &Design,
     configuration: Configuration,
     session: &Session,
 ) -> Result<Run, Box<dyn Error>> {
-    let mut bench = Bench::new(library, configuration, Pace::IDEAL, Faults::default(), 1)?;
+    let mut bench = Bench::new(design, configuration, Pace::IDEAL, Faults::default(), 1)?;
     bench.load_key(&KEY);
     if configuration.tag_bits() > 0 {
         bench.load_key(b"a key of tags...");

@@ -2,10 +2,10 @@
 
 use super::measure::{KEY, Length, drive, means, paths, run};
 use lethe_hardware::{
-    Configuration, ProgramAccess, Recursion, Scheme, Workshop, accesses_of, programs, rand, scan, session_of,
+    Configuration, Design, ProgramAccess, Recursion, Scheme, Workshop, accesses_of, programs, rand, scan,
+    session_of,
 };
 use std::error::Error;
-use std::path::Path;
 
 /// The length of each run. All that a warm-up changes is the PLB, of 128 lines.
 const RUN: Length = Length { before: 2000, measured: 6000 };
@@ -27,8 +27,8 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
     println!("{:<16} {:>6} {:>7} {:>7} {:>9}", "", "writes", "paths", "cycles", "to answer");
     // All runs are of one library: it pays to make a fast one.
     let mut thorough = Workshop::new()?;
-    thorough.optimisation = 2;
-    let library = thorough.library(&configuration, None)?;
+    thorough.for_long_runs = true;
+    let design = thorough.design(&configuration, None)?;
     let most = RUN.before + RUN.measured;
     let synthetic =
         [("scan", scan(most)), ("rand", rand(lines, most))].map(|(name, trace)| (name, Ok(trace)));
@@ -39,7 +39,7 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
             println!("{name:<16} has {} accesses only", accesses.len());
             continue;
         }
-        print_row(name, &library, configuration, &accesses)?;
+        print_row(name, &design, configuration, &accesses)?;
     }
     println!("The paper: libq 490, sjeng 950\n");
     print_recursion(workshop, lines)
@@ -47,12 +47,12 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
 
 fn print_row(
     name: &str,
-    library: &Path,
+    design: &Design,
     configuration: Configuration,
     accesses: &[ProgramAccess],
 ) -> Result<(), Box<dyn Error>> {
     let session = session_of(&configuration, accesses);
-    let run = drive(library, configuration, &session)?;
+    let run = drive(design, configuration, &session)?;
     let measured = &accesses[RUN.before..];
     let writes = 100.0 * measured.iter().filter(|access| access.writes).count() as f64 / RUN.measured as f64;
     let paths = paths(&configuration, &run, RUN);

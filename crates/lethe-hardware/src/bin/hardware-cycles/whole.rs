@@ -49,13 +49,13 @@ fn print_row(
     configuration: Configuration,
     accesses: &[ProgramAccess],
 ) -> Result<(), Box<dyn Error>> {
-    let library = workshop.library(&configuration, None)?;
+    let design = workshop.design(&configuration, None)?;
     let mut random = ChaCha8Rng::seed_from_u64(2);
     let mut leaf = || Leaf(u64::from(random.next_u32()) & ((1 << configuration.leaf_level) - 1));
     let is_paced = configuration.front_end.is_some_and(|front_end| front_end.slot_cycles > 0);
     let spare = (0..if is_paced { 10 * accesses.len() } else { 0 }).map(|_| leaf()).collect();
     let session = Session { spare, ..session_of(&configuration, accesses) };
-    let run = drive(&library, configuration, &session)?;
+    let run = drive(&design, configuration, &session)?;
     let (cycles, paths) = (means(&run, RUN).cycles, paths(&configuration, &run, RUN));
     let floor = configuration.beats_of_access();
     println!("{name} {cycles:>7.1} {paths:>7.2} {:>9.1} {floor:>7.1}", cycles / paths);

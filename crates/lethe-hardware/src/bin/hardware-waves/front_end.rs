@@ -45,8 +45,8 @@ fn last(workshop: &Workshop, configuration: Configuration) -> Result<Run, Box<dy
         spare: words.clone(),
         ..Session::default()
     };
-    let library = workshop.library(&configuration, None)?;
-    let mut bench = Bench::new(&library, configuration, Pace::IDEAL, Faults::default(), 1)?;
+    let design = workshop.design(&configuration, None)?;
+    let mut bench = Bench::new(&design, configuration, Pace::IDEAL, Faults::default(), 1)?;
     golden.keys().iter().for_each(|key| bench.load_key(key));
     bench.drive(&part(0, BEFORE))?;
     let mut run = bench.drive(&part(BEFORE, BEFORE + 1))?;

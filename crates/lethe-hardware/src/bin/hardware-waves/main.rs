@@ -85,8 +85,8 @@ impl<'a> Waves<'a> {
 
     /// The cycles of the nth access to the warm tree, and of all that it brings about.
     fn after(&self, nth: usize) -> Result<Vec<Moment>, Box<dyn Error>> {
-        let library = self.workshop.library(&self.configuration, None)?;
-        let mut bench = Bench::new(&library, self.configuration, Pace::IDEAL, Faults::default(), 1)?;
+        let design = self.workshop.design(&self.configuration, None)?;
+        let mut bench = Bench::new(&design, self.configuration, Pace::IDEAL, Faults::default(), 1)?;
         bench.load_key(KEY);
         let part = |from: usize, to: usize| Session {
             requests: self.session.requests[from..to].to_vec(),
