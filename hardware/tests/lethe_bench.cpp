@@ -73,6 +73,7 @@ extern "C" void lethe_step(Model *model, const Inputs *in, Outputs *out) {
   std::memcpy(&top.key_i[0], in->key, sizeof in->key);
   std::memcpy(&top.data_i[0], in->data, sizeof in->data);
   std::memcpy(&top.r_data_i[0], in->r_data, sizeof in->r_data);
+#ifdef LETHE_TWO_CLOCKS
   // The faster clock rises amid the cycle, and again with the slower one.
   top.clk2_i = 0;
   top.eval();
@@ -80,6 +81,9 @@ extern "C" void lethe_step(Model *model, const Inputs *in, Outputs *out) {
   top.clk2_i = 1;
   top.eval();
   top.clk2_i = 0;
+#else
+  top.clk_i = 0;
+#endif
   top.eval();
   out->key_ready = top.key_ready_o;
   out->request_ready = top.request_ready_o;
@@ -110,6 +114,8 @@ extern "C" void lethe_step(Model *model, const Inputs *in, Outputs *out) {
   std::memcpy(out->answer, &top.answer_o[0], sizeof out->answer);
   std::memcpy(out->w_data, &top.w_data_o[0], sizeof out->w_data);
   top.clk_i = 1;
+#ifdef LETHE_TWO_CLOCKS
   top.clk2_i = 1;
+#endif
   top.eval();
 }

@@ -52,7 +52,7 @@ pub struct Run {
     pub answers: Vec<u64>,
     /// The answers.
     pub answered: Vec<Vec<u8>>,
-    /// All that the bus has shown.
+    /// All that the bus has shown in this run.
     pub traffic: Traffic,
     /// The cycle in which each slot of the front end began, and whether it was for no block.
     pub slots: Vec<(u64, bool)>,
@@ -168,11 +168,13 @@ impl Bench {
         self.check_traffic(session, &run.traffic)
     }
 
-    /// Does all requests, each as soon as the controller takes it, whatever it answers, until nothing moves any more.
+    /// Does all requests, each as soon as the controller takes it, whatever it answers, until nothing moves any more. A run goes on
+    /// where the last one ended.
     ///
     /// # Errors
     /// [`BenchError::Stuck`], [`BenchError::Stopped`].
     pub fn drive(&mut self, session: &Session) -> Result<Run, BenchError> {
+        self.memory.forget_traffic();
         let mut user = User::new(session, self.configuration);
         let (mut moved, start) = (self.cycle, self.cycle);
         let mut emergencies = 0;

@@ -73,6 +73,14 @@ impl GoldenMemory {
         Leaf(bucket - ((1 << leaf_level) - 1))
     }
 
+    /// Forgets what the bus had to show so far.
+    pub(crate) fn forget_traffic(&self) {
+        let mut state = self.0.borrow_mut();
+        state.reads.clear();
+        state.buckets.clear();
+        state.writes.clear();
+    }
+
     /// Adds what the bus must show to a session.
     pub(crate) fn complete(&self, session: &Session) -> Session {
         let state = self.0.borrow();
@@ -332,6 +340,13 @@ impl Golden {
     /// All that was shown so far.
     pub fn session(&self) -> Session {
         self.memory.complete(&self.session)
+    }
+
+    /// All that was shown since the last time that this was called.
+    pub fn take_session(&mut self) -> Session {
+        let session = self.memory.complete(&std::mem::take(&mut self.session));
+        self.memory.forget_traffic();
+        session
     }
 
     /// Evictions outside of the schedule so far.

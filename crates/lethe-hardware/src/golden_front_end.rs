@@ -142,6 +142,13 @@ impl GoldenFrontEnd {
         self.memory.complete(&self.session)
     }
 
+    /// All that was shown since the last time that this was called.
+    pub fn take_session(&mut self) -> Session {
+        let session = self.memory.complete(&std::mem::take(&mut self.session));
+        self.memory.forget_traffic();
+        session
+    }
+
     fn settle(&self) {
         while self.oram.tree().owed() > 0 {
             finish_now(self.oram.tree().idle()).expect("the core does all that it owes");

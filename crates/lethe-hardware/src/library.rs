@@ -215,6 +215,9 @@ impl Workshop {
         if sources.iter().any(|(name, _)| name == FAULTS.0) {
             compiler.arg("-DLETHE_FAULTS");
         }
+        if configuration.aes_double {
+            compiler.arg("-DLETHE_TWO_CLOCKS");
+        }
         compiler.arg("whole.cpp").args(self.runtime()?).arg("-lpthread");
         tool("the C++ compiler", &mut compiler)
     }

@@ -144,12 +144,18 @@ impl Memory {
         self.dram.as_ref()
     }
 
-    /// The address and the first 64 bits of each burst that was written: of a header its IV.
+    /// The address and the first 64 bits of each burst that was written in the last run: of a header its IV.
     pub fn first_words(&self) -> &[(u64, u64)] {
         &self.first_words
     }
 
-    /// All that the bus has shown.
+    /// Forgets what the bus has shown, and nothing that was written.
+    pub(crate) fn forget_traffic(&mut self) {
+        self.traffic = Traffic::default();
+        self.first_words.clear();
+    }
+
+    /// All that the bus has shown in the last run.
     pub fn traffic(&self) -> &Traffic {
         &self.traffic
     }

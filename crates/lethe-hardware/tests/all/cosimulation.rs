@@ -1,18 +1,21 @@
 //! The RTL and the core side by side: the same addresses in the same order, the same ciphertext, the same answers.
 
 use super::setup::*;
-use lethe_hardware::{Configuration, Faults, Pace, Scheme};
-
-/// The times as many operations that `LETHE_HARDWARE_OPERATIONS` asks for.
-fn factor() -> usize {
-    std::env::var("LETHE_HARDWARE_OPERATIONS").map_or(1, |given| given.parse().expect("it is a number"))
-}
+use lethe_hardware::{Configuration, Faults, Golden, Pace, Scheme};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
 
 fn assert_same(configuration: Configuration, operations: usize) {
-    let golden = mix(&configuration, operations * factor(), 1);
-    let run = bench(&configuration, None, Pace::IDEAL, Faults::default()).run(&golden.session());
-    let run = run.unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
-    assert_eq!(u64::from(run.emergencies), golden.emergencies(), "{configuration:?}");
+    let mut golden = Golden::new(configuration, &KEY, 1);
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut bench = bench(&configuration, None, Pace::IDEAL, Faults::default());
+    let mut emergencies = 0;
+    for portion in portions(operations) {
+        mix_more(&configuration, portion, &mut golden, &mut random);
+        let run = bench.run(&golden.take_session());
+        emergencies = run.unwrap_or_else(|error| panic!("{configuration:?}: {error}")).emergencies;
+    }
+    assert_eq!(u64::from(emergencies), golden.emergencies(), "{configuration:?}");
 }
 
 #[test]

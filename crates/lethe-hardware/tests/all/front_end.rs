@@ -3,19 +3,22 @@
 use super::setup::*;
 use lethe_core::words::{BlockId, Leaf};
 use lethe_hardware::{
-    BenchError, Configuration, Faults, GoldenFrontEnd, Mutant, Operation, Pace, Run, Scheme, Session,
+    BenchError, Configuration, Faults, GoldenFrontEnd, Mutant, Operation, Pace, Scheme, Session,
 };
 
 /// Does requests, half of them of a few blocks again and again.
-fn run(configuration: Configuration, mutant: Option<&Mutant>, operations: usize) -> Result<Run, BenchError> {
+fn run(configuration: Configuration, mutant: Option<&Mutant>, operations: usize) -> Result<(), BenchError> {
     let mut golden = GoldenFrontEnd::new(configuration, 1);
-    let mut paths = 0;
-    for (block, data) in requests(&configuration, operations, 2) {
-        paths += golden.run(block, data);
+    let mut bench = bench_with_keys(&configuration, mutant, Pace::IDEAL, Faults::default(), golden.keys());
+    for (nth, portion) in portions(operations).enumerate() {
+        let mut paths = 0;
+        for (block, data) in requests(&configuration, portion, 2 + nth as u64) {
+            paths += golden.run(block, data);
+        }
+        assert!(paths as usize > portion, "PosMap blocks were fetched");
+        bench.run(&golden.take_session())?;
     }
-    assert!(paths as usize > operations, "PosMap blocks were fetched");
-    bench_with_keys(&configuration, mutant, Pace::IDEAL, Faults::default(), golden.keys())
-        .run(&golden.session())
+    Ok(())
 }
 
 #[test]

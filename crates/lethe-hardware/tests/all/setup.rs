@@ -79,18 +79,44 @@ pub(crate) fn bench_with_keys(
     faults: Faults,
     keys: &[[u8; 16]],
 ) -> Bench {
-    let design = Workshop::new().and_then(|workshop| workshop.design(configuration, mutant));
+    let design = Workshop::new().and_then(|mut workshop| {
+        workshop.for_long_runs = asked_operations().is_some();
+        workshop.design(configuration, mutant)
+    });
     let design = design.unwrap_or_else(|error| panic!("{error}"));
     let mut bench = Bench::new(&design, *configuration, pace, faults, 1).unwrap();
     keys.iter().for_each(|key| bench.load_key(key));
     bench
 }
 
-/// Operations of all kinds on random blocks: a block that is in is read, written or taken; one that is not is put in, or
-/// comes into being by an access.
+/// The operations for each configuration that `LETHE_HARDWARE_OPERATIONS` asks for, instead of the few of a usual run.
+fn asked_operations() -> Option<usize> {
+    let given = std::env::var("LETHE_HARDWARE_OPERATIONS").ok()?;
+    Some(given.parse().expect("LETHE_HARDWARE_OPERATIONS is a number"))
+}
+
+/// The operations of a run, in portions that fit into this machine's memory. The controller goes on from one to the next.
+pub(crate) fn portions(usual: usize) -> impl Iterator<Item = usize> {
+    const PORTION: usize = 1000;
+    let all = asked_operations().unwrap_or(usual);
+    (0..all).step_by(PORTION).map(move |done| PORTION.min(all - done))
+}
+
+/// A golden model after operations of a mix.
 pub(crate) fn mix(configuration: &Configuration, operations: usize, seed: u64) -> Golden {
     let mut golden = Golden::new(*configuration, &KEY, seed);
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    mix_more(configuration, operations, &mut golden, &mut ChaCha8Rng::seed_from_u64(seed));
+    golden
+}
+
+/// Operations of all kinds on random blocks: a block that is in is read, written or taken; one that is not is put in, or
+/// comes into being by an access.
+pub(crate) fn mix_more(
+    configuration: &Configuration,
+    operations: usize,
+    golden: &mut Golden,
+    random: &mut ChaCha8Rng,
+) {
     for _ in 0..operations {
         let block = BlockId(u64::from(random.next_u32() % configuration.blocks));
         let mut data = vec![0; configuration.block_bytes as usize];
@@ -105,5 +131,4 @@ pub(crate) fn mix(configuration: &Configuration, operations: usize, seed: u64) -
         };
         golden.run(operation);
     }
-    golden
 }
