@@ -242,6 +242,15 @@ fn docs() -> Result<()> {
     run(cargo().args(["test", "--workspace", "--doc"]))
 }
 
+/// Examples that draw as much as the book says, unless they are told to draw less.
+const SHORT: [(&str, &[&str]); 5] = [
+    ("settling", &["20", "3", "2000"]),
+    ("steady_state", &["16", "1"]),
+    ("path_tail", &["4", "100000"]),
+    ("raw_tail", &["5", "5", "100000"]),
+    ("stash_sweep", &["2000"]),
+];
+
 fn examples() -> Result<()> {
     let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: serde_json::Value =
@@ -254,7 +263,8 @@ fn examples() -> Result<()> {
                 continue;
             }
             let example = target["name"].as_str().context("cargo metadata does not name an example")?;
-            run(&mut command(built.join(example)))?;
+            let short = SHORT.iter().find(|(name, _)| *name == example).map_or(&[][..], |(_, short)| short);
+            run(command(built.join(example)).args(short))?;
             found += 1;
         }
     }
