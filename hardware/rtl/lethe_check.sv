@@ -68,9 +68,6 @@ module lethe_check
     BlocksOver: begin : gen_blocks_over
       $error("blocks, with those of the PosMaps, is more than the tree has room for. Raise leaf_level or blocks_per_bucket.");
     end
-    BlockBytesNoBeat: begin : gen_block_bytes_no_beat
-      $error("block_bytes is not a beat, as the front end has it. Choose bus_bits of 8 block_bytes, or lethe_backend alone.");
-    end
     CapacityNone: begin : gen_capacity_none
       $error("capacity is 0: the user has no block. Choose at least 1.");
     end

@@ -5,8 +5,8 @@
 // then accesses its block: a path each. Before each of them one straggler of the group moves, if there is one, with a path of
 // its own. A leaf is AES of block and counter; the path of a block that was never mapped is drawn at random.
 //
-// Interface: requests of the user and answers to them, each with `valid` and `ready`; an answer to a write is what the block was
-// before. It asks the backend for slots: a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers
+// Interface: requests of the user, the beats of what is written, and those of answers, each with `valid` and `ready`; an answer to a write
+// is what the block was before. A write waits until all its beats are there. It asks the backend for slots: a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers
 // wait for the user here, so that whether they are taken does not show.
 //
 // Timing: PLB and table answer a cycle later, and both leaves together take 23 cycles of AES, with a pacer more. How many paths a request
@@ -18,6 +18,7 @@ module lethe_front_end
 #(
   parameter config_t Cfg = '0,
   localparam int unsigned Data = Cfg.bus_bits,
+  localparam int unsigned Group = group_beats(Cfg) * Cfg.bus_bits,
   localparam int unsigned BlockBits = block_bits(Cfg),
   localparam int unsigned LeafBits = leaf_bits(Cfg)
 ) (
@@ -28,10 +29,13 @@ module lethe_front_end
   output logic            request_ready_o,
   input  logic            request_write_i,
   input  logic [31:0]     request_block_i,
-  input  logic [Data-1:0] request_data_i,
+  input  logic            data_valid_i,
+  output logic            data_ready_o,
+  input  logic [Data-1:0] data_i,
   output logic            answer_valid_o,
   input  logic            answer_ready_i,
   output logic [Data-1:0] answer_o,
+  output logic            answer_last_o,
   // Paths for blocks that were never mapped.
   output logic            random_ready_o,
   input  logic            random_valid_i,
@@ -56,6 +60,9 @@ module lethe_front_end
   input  logic [127:0]    leaf_chunk_i
 );
 
+  localparam int unsigned Beats = block_beats(Cfg);
+  localparam int unsigned BeatBits = at_least_one($clog2(Beats));
+  localparam int unsigned GroupBeats = group_beats(Cfg);
   localparam int unsigned Maps = maps(Cfg);
   localparam int unsigned LevelBits = $clog2(Maps + 2);
   localparam int unsigned LabelShift = $clog2(Cfg.labels);
@@ -88,7 +95,7 @@ module lethe_front_end
   state_e state_q, state_d;
   logic is_beyond, write_q, beyond_q;
   logic [31:0] block_q;
-  logic [Data-1:0] data_q, group_q;
+  logic [Group-1:0] group_q;
 
   // The chain of a block: its number on each level, and there the number of the block in the tree.
   logic [LevelBits-1:0] level_q, probe_q;
@@ -119,9 +126,9 @@ module lethe_front_end
   logic [LeafBits-1:0] found_leaf, write_leaf;
   logic [CounterBits-1:0] found_counter;
   logic [63:0] old_q, new_q;
-  logic [Data-1:0] found_data, write_data;
+  logic [Group-1:0] found_data, write_data;
   lethe_look_aside #(
-    .Lines(Cfg.look_aside), .BlockBits(BlockBits), .LeafBits(LeafBits), .CounterBits(CounterBits), .DataBits(Data)
+    .Lines(Cfg.look_aside), .BlockBits(BlockBits), .LeafBits(LeafBits), .CounterBits(CounterBits), .DataBits(Group)
   ) u_look_aside (
     .clk_i, .rst_ni, .ready_o(look_ready),
     .read_i(look_read), .read_block_i(look_block),
@@ -144,12 +151,12 @@ module lethe_front_end
   logic straggler_valid, is_turn, turn_done_q, is_straggler_q, waits;
   logic [EntryBits-1:0] straggler, entry;
   logic [63:0] group_counter, group_next;
-  logic [Data-1:0] advanced;
+  logic [Group-1:0] advanced;
   logic [31:0] renewed_q, renewed;
   // A turn for one straggler comes before each path of the chain.
   assign is_turn = !by_table && straggler_valid && !turn_done_q;
   assign entry = is_turn ? straggler : own_number[EntryBits-1:0];
-  lethe_counter_group #(.Labels(Cfg.labels), .Bits(Cfg.label_bits), .GroupBits(Data)) u_group (
+  lethe_counter_group #(.Labels(Cfg.labels), .Bits(Cfg.label_bits), .GroupBits(Group)) u_group (
     .group_i(group_q), .entry_i(entry), .counter_o(group_counter), .next_counter_o(group_next),
     .advanced_o(advanced), .waits_o(waits),
     .straggler_valid_o(straggler_valid), .straggler_o(straggler)
@@ -166,15 +173,18 @@ module lethe_front_end
   assign leaf_ready_o = state_q == Leaves && (got_old_q || old_q != '0 || random_valid_i);
   assign leaves_done = leaf_valid_i && leaf_ready_o && got_old_q;
 
-  // Answers of the backend, in the order of its requests.
+  // Answers of the backend, in the order of its requests, beat by beat.
   logic [Data-1:0] user_data;
+  logic [BeatBits-1:0] beat_q;
+  logic last_beat;
   logic answers_ready, answer_put, answer_known, answer_taken, user_room, user_valid, user_free;
   answer_e answer_in, answer_kind;
   lethe_fifo #(.Width(2), .Depth(4)) u_answers (
     .clk_i, .rst_ni,
     .valid_i(answer_put), .ready_o(answers_ready), .data_i(answer_in),
-    .valid_o(answer_known), .ready_i(answer_taken), .data_o({answer_kind})
+    .valid_o(answer_known), .ready_i(answer_taken && last_beat), .data_o({answer_kind})
   );
+  assign last_beat = beat_q == BeatBits'(Beats - 1);
   assign answer_taken = block_valid_i && block_ready_o;
   assign block_ready_o = answer_known
       && (answer_kind == Discard || (answer_kind == ToLookAside ? state_q == Fetched : user_room));
@@ -182,10 +192,19 @@ module lethe_front_end
   // The user's answers. Those that a pacer hides have their room here from the request on.
   assign user_valid = block_valid_i && answer_known && (answer_kind == ToUser || answer_kind == Beyond);
   assign user_data = answer_kind == Beyond ? '0 : block_i;
+  logic answer_passes, answer_ends;
+  logic [BeatBits-1:0] answer_beat_q;
+  assign answer_passes = answer_valid_o && answer_ready_i;
+  assign answer_last_o = answer_beat_q == BeatBits'(Beats - 1);
+  assign answer_ends = answer_passes && answer_last_o;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) answer_beat_q <= '0;
+    else if (answer_passes) answer_beat_q <= answer_last_o ? '0 : answer_beat_q + 1'b1;
+  end
   if (Cfg.slot_cycles != 0) begin : gen_kept
-    localparam int unsigned Waiting = 4;
+    localparam int unsigned Waiting = waiting_blocks(Cfg);
     logic [$clog2(Waiting+1)-1:0] owed_q;
-    lethe_fifo #(.Width(Data), .Depth(Waiting)) u_kept (
+    lethe_beat_queue #(.Width(Data), .Beats(Waiting * Beats)) u_kept (
       .clk_i, .rst_ni,
       .valid_i(user_valid), .ready_o(user_room), .data_i(user_data),
       .valid_o(answer_valid_o), .ready_i(answer_ready_i), .data_o(answer_o)
@@ -193,7 +212,7 @@ module lethe_front_end
     assign user_free = owed_q != $bits(owed_q)'(Waiting);
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) owed_q <= '0;
-      else owed_q <= owed_q + $bits(owed_q)'(request_valid_i && request_ready_o) - $bits(owed_q)'(answer_valid_o && answer_ready_i);
+      else owed_q <= owed_q + $bits(owed_q)'(request_valid_i && request_ready_o) - $bits(owed_q)'(answer_ends);
     end
   end else begin : gen_passed
     assign user_free = 1'b1;
@@ -202,11 +221,13 @@ module lethe_front_end
     assign answer_o = user_data;
   end
 
-  // Data on its way to the backend.
-  logic data_room, data_put, is_fetch, is_write, puts, sent;
-  lethe_fifo #(.Width(Data), .Depth(4)) u_data (
+  // Data on its way to the backend. A write that is beyond the user's blocks has beats, too.
+  logic has_data, source_ready, whole, is_fetch, is_last, is_write, puts, sent;
+  source_e source;
+  lethe_front_data #(.Cfg(Cfg)) u_data (
     .clk_i, .rst_ni,
-    .valid_i(data_put), .ready_o(data_room), .data_i(is_write ? data_q : group_q),
+    .data_valid_i, .data_ready_o, .data_i, .whole_o(whole),
+    .order_valid_i(sent && has_data), .order_ready_o(source_ready), .order_i(source), .group_i(group_q),
     .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o
   );
 
@@ -216,9 +237,12 @@ module lethe_front_end
   logic [LeafBits-1:0] victim_leaf_q;
   logic [CounterBits-1:0] victim_counter_q;
   assign is_fetch = level_q != '0 && !is_straggler_q;
-  assign is_write = level_q == '0 && !is_straggler_q && write_q;
+  assign is_last = level_q == '0 && !is_straggler_q;
+  assign is_write = is_last && write_q && !beyond_q;
   assign puts = is_fetch && victim_valid_q;
-  assign valid_o = state_q == Send && answers_ready && data_room;
+  assign source = is_fetch ? FromLookAside : beyond_q ? Dropped : FromUser;
+  assign has_data = puts || (is_last && write_q);
+  assign valid_o = state_q == Send && answers_ready && source_ready && (whole || !(is_last && write_q));
   assign sent = valid_o && ready_i;
   assign slot_o = '{
     op: is_fetch ? OpTake : is_write ? OpWrite : OpRead,
@@ -241,7 +265,6 @@ module lethe_front_end
   };
   assign answer_put = sent;
   assign answer_in = is_straggler_q ? Discard : is_fetch ? ToLookAside : beyond_q ? Beyond : ToUser;
-  assign data_put = sent && (puts || is_write);
 
   // The line of the PLB that is read: of the chain, of a straggler, or the one that the fetched block will take.
   assign look_read = state_q == Probe || (state_q == Keeper && !by_table) || state_q == Straggler || state_q == Victim;
@@ -256,13 +279,24 @@ module lethe_front_end
       state_q == Probed ? BlockBits'(first(probe_q) + number(block_q, probe_q)) : BlockBits'(renewed_q));
 
   // A group that has counted goes back; a straggler in the PLB has a new leaf; a block that was fetched takes its line.
-  logic fetched;
-  assign fetched = state_q == Fetched && block_valid_i && answer_known && answer_kind == ToLookAside;
-  assign data_write = (state_q == Renew && !by_table) || fetched;
+  logic fetching, fetched;
+  logic [Group-1:0] collected;
+  if (GroupBeats > 1) begin : gen_collected
+    logic [Group-Data-1:0] before_q;
+    assign collected = {block_i, before_q};
+    always_ff @(posedge clk_i) begin
+      if (answer_taken) before_q <= (Group - Data)'(collected >> Data);
+    end
+  end else begin : gen_whole
+    assign collected = block_i;
+  end
+  assign fetching = state_q == Fetched && block_valid_i && answer_known && answer_kind == ToLookAside;
+  assign fetched = fetching && last_beat;
+  assign data_write = (state_q == Renew && !by_table) || (fetching && 32'(beat_q) == GroupBeats - 1);
   assign tag_write = fetched || (state_q == StragglerIs && look_hit);
   assign write_block = state_q == Renew ? BlockBits'(first(level_q + 1'b1) + above_number) : BlockBits'(renewed_q);
   assign write_leaf = leaf_q;
-  assign write_data = state_q == Renew ? advanced : block_i;
+  assign write_data = state_q == Renew ? advanced : collected;
 
   assign request_ready_o = state_q == Idle && user_free;
   assign is_beyond = request_block_i >= Cfg.capacity;
@@ -296,7 +330,9 @@ module lethe_front_end
       got_old_q <= 1'b0;
       is_straggler_q <= 1'b0;
       turn_done_q <= 1'b0;
+      beat_q <= '0;
     end else begin
+      if (answer_taken) beat_q <= last_beat ? '0 : beat_q + 1'b1;
       state_q <= state_d;
       if (state_q == Ask && leaf_ready_i) asked_new_q <= !asked_new_q;
       if (state_q == Leaves && leaf_valid_i && leaf_ready_o) got_old_q <= !got_old_q;
@@ -310,9 +346,8 @@ module lethe_front_end
     if (state_q == Idle) begin
       // A block that is none of the user's is read as zeros, with the path of another one.
       beyond_q <= is_beyond;
-      write_q <= request_write_i && !is_beyond;
+      write_q <= request_write_i;
       block_q <= is_beyond ? '0 : request_block_i;
-      data_q <= request_data_i;
       probe_q <= LevelBits'(1);
       level_q <= LevelBits'(Maps);
     end

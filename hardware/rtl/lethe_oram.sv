@@ -1,6 +1,7 @@
 // An ORAM controller: the front end of Freecursive ORAM over a tree with Path ORAM or RAW ORAM.
 //
-// Interface: a request is a block, and for a write its new contents; each is answered with what the block was before. The memory is a slave of
+// Interface: a request is a block, and for a write its beats come at `data`, before or after it; each is answered with the beats of what the
+// block was before. The memory is a slave of
 // AXI4. After a reset it needs a key that was never used; with tags, then a second one, for these. `random` gives the paths of blocks
 // that were never mapped, `spare` those for no block and of Path ORAM's emergencies: words of 32 bits that nobody else knows. With
 // a pacer `spare` must have a word at any time. `tag_error_o` says that memory gave a block that is not what was written last.
@@ -31,10 +32,13 @@ module lethe_oram
   output logic                   request_ready_o,
   input  logic                   request_write_i,
   input  logic [31:0]            request_block_i,
-  input  logic [Data-1:0]        request_data_i,
+  input  logic                   data_valid_i,
+  output logic                   data_ready_o,
+  input  logic [Data-1:0]        data_i,
   output logic                   answer_valid_o,
   input  logic                   answer_ready_i,
   output logic [Data-1:0]        answer_o,
+  output logic                   answer_last_o,
   // Random words: for blocks that were never mapped, and for no block and emergencies.
   output logic                   random_ready_o,
   input  logic                   random_valid_i,
@@ -75,12 +79,13 @@ module lethe_oram
   localparam bit HasTags = Cfg.tag_bits != 0;
   localparam int unsigned TagBits = at_least_one(Cfg.tag_bits);
 
-  logic valid, ready, more, slot_valid, slot_ready, slot_taken, slot_dummy, data_valid, data_ready;
+  logic valid, ready, more, slot_valid, slot_ready, slot_taken, slot_dummy;
+  logic data_valid, data_ready, store_valid, store_ready;
   logic answer_valid, answer_ready, block_valid, block_ready, unused_last;
   logic ask_valid, ask_ready, leaf_valid, leaf_ready, tag_valid, tag_ready, tags_ready;
   op_e op;
   logic [31:0] block, path, leaf;
-  logic [Data-1:0] data, contents;
+  logic [Data-1:0] data, store, contents, block_data;
   logic [127:0] ask_input, leaf_chunk;
   logic [TagBits-1:0] answer_tag, tag;
   slot_t slot;
@@ -88,12 +93,13 @@ module lethe_oram
 
   lethe_front_end #(.Cfg(Cfg)) u_front_end (
     .clk_i, .rst_ni,
-    .request_valid_i, .request_ready_o, .request_write_i, .request_block_i, .request_data_i,
-    .answer_valid_o, .answer_ready_i, .answer_o,
+    .request_valid_i, .request_ready_o, .request_write_i, .request_block_i,
+    .data_valid_i, .data_ready_o, .data_i,
+    .answer_valid_o, .answer_ready_i, .answer_o, .answer_last_o,
     .random_ready_o, .random_valid_i, .random_i,
     .valid_o(slot_valid), .ready_i(slot_ready), .slot_o(slot), .tags_o(slot_tags),
     .data_valid_o(data_valid), .data_ready_i(data_ready), .data_o(data),
-    .block_valid_i(block_valid), .block_ready_o(block_ready), .block_i(contents),
+    .block_valid_i(block_valid), .block_ready_o(block_ready), .block_i(block_data),
     .leaf_valid_o(ask_valid), .leaf_ready_i(ask_ready), .leaf_input_o(ask_input),
     .leaf_valid_i(leaf_valid), .leaf_ready_o(leaf_ready), .leaf_chunk_i(leaf_chunk)
   );
@@ -123,9 +129,10 @@ module lethe_oram
       .key_valid_i(key_valid_i && backend_keyed), .key_ready_o(key_ready), .key_i, .keyed_o(keyed),
       .error_o(tag_error_o),
       .slot_valid_i(slot_taken), .slot_ready_o(slots_ready), .slot_i(tags),
-      .data_valid_i(data_valid), .data_i(data),
+      .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
+      .data_valid_o(store_valid), .data_ready_i(store_ready), .data_o(store),
       .block_valid_i(answer_valid), .block_ready_o(answer_ready), .block_i(contents), .block_tag_i(answer_tag),
-      .answer_valid_o(block_valid), .answer_ready_i(block_ready),
+      .answer_valid_o(block_valid), .answer_ready_i(block_ready), .answer_o(block_data),
       .tag_valid_o(tag_valid), .tag_ready_i(tag_ready), .tag_o(tag)
     );
     // The second key comes when the backend has taken the first, and no path before the second.
@@ -138,8 +145,10 @@ module lethe_oram
     assign unused_keyed = backend_keyed;
     assign {tag_error_o, tags_ready, tag_valid} = 3'b011;
     assign tag = '0;
-    assign block_valid = answer_valid;
+    assign {block_valid, block_data} = {answer_valid, contents};
     assign answer_ready = block_ready;
+    assign {store_valid, store} = {data_valid, data};
+    assign data_ready = store_ready;
     assign backend_key_valid = key_valid_i;
     assign key_ready_o = backend_key_ready;
   end
@@ -151,7 +160,7 @@ module lethe_oram
     .request_path_i(path), .request_leaf_i(leaf), .request_more_i(more),
     .leaf_valid_i(ask_valid), .leaf_ready_o(ask_ready), .leaf_input_i(ask_input),
     .leaf_valid_o(leaf_valid), .leaf_ready_i(leaf_ready), .leaf_chunk_o(leaf_chunk),
-    .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
+    .data_valid_i(store_valid), .data_ready_o(store_ready), .data_i(store),
     .answer_valid_o(answer_valid), .answer_ready_i(answer_ready), .answer_o(contents), .answer_last_o(unused_last),
     .answer_tag_o(answer_tag), .tag_valid_i(tag_valid), .tag_ready_o(tag_ready), .tag_i(tag),
     .random_ready_o(emergency_ready), .random_valid_i(spare_valid_i), .random_i(spare_i),

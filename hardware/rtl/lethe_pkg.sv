@@ -46,6 +46,13 @@ package lethe_pkg;
     OpSkip  = 3'd5   // puts no block in
   } op_e;
 
+  // The block of a slot: one of the user, or one of the user that goes nowhere, or one that leaves the PLB.
+  typedef enum logic [1:0] {
+    FromUser,
+    Dropped,
+    FromLookAside
+  } source_e;
+
   // What the front end asks of the backend at once: an access, and for the PosMap block that comes the put of the one that leaves.
   typedef struct packed {
     op_e         op;
@@ -144,6 +151,16 @@ package lethe_pkg;
 
   function automatic int unsigned block_beats(config_t c);
     return c.block_bytes * 8 / c.bus_bits;
+  endfunction
+
+  // Beats of the counters of a PosMap block, from its first on. Those behind them are zeros.
+  function automatic int unsigned group_beats(config_t c);
+    return (64 + c.labels * c.label_bits + c.bus_bits - 1) / c.bus_bits;
+  endfunction
+
+  // Blocks of the user that wait in the front end, on the way in, and with a pacer on the way out.
+  function automatic int unsigned waiting_blocks(config_t c);
+    return block_beats(c) <= 8 ? 4 : 2;
   endfunction
 
   // Blocks of a bucket of a level.
@@ -291,7 +308,6 @@ package lethe_pkg;
     ScanLanesOther,
     BlocksNone,
     BlocksOver,
-    BlockBytesNoBeat,
     CapacityNone,
     CapacityOver,
     LabelsPower,
@@ -342,7 +358,6 @@ package lethe_pkg;
   // The first problem of a front end, and then of its tree.
   function automatic problem_e problem(config_t c);
     config_t whole = c;
-    if (c.block_bytes * 8 != c.bus_bits) return BlockBytesNoBeat;
     if (c.capacity == 0) return CapacityNone;
     if (c.capacity > 32'h4000_0000) return CapacityOver;
     if (c.labels < 2 || !is_power_of_two(c.labels)) return LabelsPower;

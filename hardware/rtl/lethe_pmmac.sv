@@ -3,14 +3,15 @@
 // tells a block that was changed, exchanged or replayed.
 //
 // Interface: for each slot, in order, it makes three tags, a block of AES after the other: of what is written or put, while the path is under
-// way; then of the block that was answered, under its old counter, and, for a block that stays as it is, under the new one. An answer
-// goes on when its tag fits; a block that was never mapped must be zeros. If not, `error_o` rises and nothing moves until a reset.
+// way; then of the block that was answered, under its old counter, and, for a block that stays as it is, under the new one. Beats pass
+// through it, those of an answer when all are there and their tag fits; a block that was never mapped must be zeros. If not, `error_o`
+// rises and nothing moves until a reset.
 // It takes its own key, after that of `lethe_backend`.
 //
 // Timing: a block of AES takes twelve cycles, and the contents and their counter are five blocks for 64 bytes. Every slot takes the
 // same cycles, whatever it is for, which is why a path for no block has tags, too.
 //
-// Keeps: the key, the tags of one slot, and the slots that follow.
+// Keeps: the key, the tags of one slot, a block on its way in and one on its way out, and the slots that follow.
 module lethe_pmmac
   import lethe_pkg::*;
 #(
@@ -30,9 +31,13 @@ module lethe_pmmac
   input  logic               slot_valid_i,
   output logic               slot_ready_o,
   input  slot_tags_t         slot_i,
-  // The data that the backend will take next, looked at.
+  // Data on its way to the backend.
   input  logic               data_valid_i,
+  output logic               data_ready_o,
   input  logic [Data-1:0]    data_i,
+  output logic               data_valid_o,
+  input  logic               data_ready_i,
+  output logic [Data-1:0]    data_o,
   // Blocks from the backend with their tags, and on to the front end.
   input  logic               block_valid_i,
   output logic               block_ready_o,
@@ -40,13 +45,17 @@ module lethe_pmmac
   input  logic [TagBits-1:0] block_tag_i,
   output logic               answer_valid_o,
   input  logic               answer_ready_i,
+  output logic [Data-1:0]    answer_o,
   // New tags, for the access and then for the put.
   output logic               tag_valid_o,
   input  logic               tag_ready_i,
   output logic [TagBits-1:0] tag_o
 );
 
-  localparam int unsigned Chunks = Cfg.block_bytes / 16;
+  localparam int unsigned Beats = block_beats(Cfg);
+  localparam int unsigned BeatBits = at_least_one($clog2(Beats));
+  localparam int unsigned BeatChunks = beat_chunks(Cfg);
+  localparam int unsigned Chunks = Beats * BeatChunks;
   localparam int unsigned StepBits = $clog2(Chunks + 1);
 
   typedef enum logic [3:0] {
@@ -54,7 +63,6 @@ module lethe_pmmac
     Subkey,   // AES of zeros, from which the subkey of CMAC follows
     Idle,
     Stored,   // the tag of what is written or put
-    Answer,
     Old,      // the tag that the answer should have
     New,      // its tag from now on
     Give,
@@ -67,7 +75,7 @@ module lethe_pmmac
   logic [127:0] key_q, subkey_q, chain_q;
   logic [StepBits-1:0] step_q;
   logic started_q, is_zero_q;
-  logic [TagBits-1:0] stored_q, new_q;
+  logic [TagBits-1:0] stored_q, new_q, block_tag_q;
   logic fits_q;
 
   // Slots that were asked for.
@@ -80,12 +88,22 @@ module lethe_pmmac
   );
 
   // CMAC: each chunk is added to what came before, and the last one to the subkey.
-  logic begins, aes_ready, done, is_last, works;
+  logic begins, aes_ready, done, is_last, works, has_data, is_there, takes_beat;
   logic [127:0] chunk, last_chunk, sum, cipher;
   logic [Data-1:0] contents;
   assign works = state_q == Subkey || state_q == Stored || state_q == Old || state_q == New;
   assign is_last = state_q == New || (state_q != Subkey && step_q == StepBits'(Chunks));
   assign contents = state_q == Stored ? data_i : block_i;
+  // A beat is there with its first chunk, and passes with its last one. Without data the cycles pass as with it.
+  assign has_data = slot.write || slot.put;
+  always_comb begin
+    unique case (state_q)
+      Stored:  is_there = is_last || !has_data || data_valid_i;
+      Old:     is_there = is_last || block_valid_i;
+      default: is_there = 1'b1;
+    endcase
+  end
+  assign takes_beat = begins && !is_last && 32'(step_q) % BeatChunks == BeatChunks - 1;
   always_comb begin
     unique case (state_q)
       Stored:  last_chunk = slot.put ? {slot.put_counter, 64'(slot.put_block)} : {slot.new_counter, 64'(slot.block)};
@@ -96,18 +114,38 @@ module lethe_pmmac
   assign sum = state_q == New ? chain_q : step_q == '0 ? '0 : cipher;
   always_comb begin
     chunk = '0;
-    for (int unsigned nth = 0; nth < Chunks; nth++) begin
-      if (step_q == StepBits'(nth)) chunk = contents[128*nth+:128];
+    for (int unsigned nth = 0; nth < BeatChunks; nth++) begin
+      if (32'(step_q) % BeatChunks == nth) chunk = contents[128*nth+:128];
     end
     if (is_last) chunk = last_chunk ^ subkey_q;
     if (state_q == Subkey) chunk = '0;
   end
-  assign begins = works && !started_q && aes_ready;
+  assign begins = works && !started_q && aes_ready && is_there;
 
   lethe_aes_serial u_aes (
     .clk_i, .rst_ni, .key_i(key_q),
     .valid_i(begins), .ready_o(aes_ready), .block_i(sum ^ chunk), .done_o(done), .block_o(cipher)
   );
+
+  // Blocks that pass: each slot has at most one on its way in and one on its way out.
+  logic kept_valid, gives, last_given, unused_data_room, unused_block_room;
+  logic [BeatBits-1:0] given_q;
+  assign data_ready_o = takes_beat && state_q == Stored && has_data;
+  assign block_ready_o = takes_beat && state_q == Old;
+  lethe_beat_queue #(.Width(Data), .Beats(Beats)) u_data (
+    .clk_i, .rst_ni,
+    .valid_i(data_ready_o), .ready_o(unused_data_room), .data_i,
+    .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o
+  );
+  lethe_beat_queue #(.Width(Data), .Beats(Beats)) u_block (
+    .clk_i, .rst_ni,
+    .valid_i(block_ready_o), .ready_o(unused_block_room), .data_i(block_i),
+    .valid_o(kept_valid), .ready_i(gives), .data_o(answer_o)
+  );
+  // The block of a path for no block takes its cycles, and goes nowhere.
+  assign answer_valid_o = state_q == Give && kept_valid && !slot.dummy;
+  assign gives = state_q == Give && kept_valid && (slot.dummy || answer_ready_i);
+  assign last_given = gives && given_q == BeatBits'(Beats - 1);
 
   // Twice the value, in the field of CMAC: its first byte is the highest.
   function automatic logic [127:0] doubled(logic [127:0] value);
@@ -119,13 +157,11 @@ module lethe_pmmac
 
   logic ends, old_fits;
   assign ends = works && started_q && done;
-  assign old_fits = slot.old_counter == '0 ? is_zero_q : cipher[TagBits-1:0] == block_tag_i;
+  assign old_fits = slot.old_counter == '0 ? is_zero_q : cipher[TagBits-1:0] == block_tag_q;
 
   assign key_ready_o = state_q == Key;
   assign keyed_o = state_q != Key && state_q != Subkey;
   assign error_o = state_q == Refuse;
-  assign answer_valid_o = state_q == Give && !slot.dummy;
-  assign block_ready_o = state_q == Give && (slot.dummy || answer_ready_i);
   assign tag_valid_o = state_q == GiveTag || state_q == GivePut;
   assign tag_o = state_q == GivePut || slot.write ? stored_q : new_q;
   assign slot_taken = tag_valid_o && tag_ready_i && state_d == Idle;
@@ -135,12 +171,11 @@ module lethe_pmmac
     unique case (state_q)
       Key:     if (key_valid_i) state_d = Subkey;
       Subkey:  if (ends) state_d = Idle;
-      Idle:    if (slot_valid && (data_valid_i || !(slot.write || slot.put))) state_d = Stored;
-      Stored:  if (ends && is_last) state_d = Answer;
-      Answer:  if (block_valid_i) state_d = Old;
+      Idle:    if (slot_valid) state_d = Stored;
+      Stored:  if (ends && is_last) state_d = Old;
       Old:     if (ends && is_last) state_d = New;
       New:     if (ends) state_d = fits_q ? Give : Refuse;
-      Give:    if (block_ready_o) state_d = GiveTag;
+      Give:    if (last_given) state_d = GiveTag;
       GiveTag: if (tag_ready_i) state_d = slot.put || Cfg.slot_cycles != 0 ? GivePut : Idle;
       GivePut: if (tag_ready_i) state_d = Idle;
       default: state_d = state_q;
@@ -152,10 +187,12 @@ module lethe_pmmac
       state_q <= Key;
       started_q <= 1'b0;
       step_q <= '0;
+      given_q <= '0;
     end else begin
       state_q <= state_d;
       started_q <= begins || (started_q && !done);
       if (ends) step_q <= state_d == state_q ? step_q + 1'b1 : '0;
+      if (gives) given_q <= last_given ? '0 : given_q + 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -165,6 +202,7 @@ module lethe_pmmac
       if (is_last) chain_q <= cipher;
       else is_zero_q <= (step_q == '0 || is_zero_q) && chunk == '0;
     end
+    if (block_ready_o) block_tag_q <= block_tag_i;
     if (ends && state_q == Stored) stored_q <= cipher[TagBits-1:0];
     if (ends && state_q == Old) fits_q <= old_fits;
     if (ends && state_q == New) new_q <= cipher[TagBits-1:0];

@@ -134,15 +134,12 @@ module lethe_bench
   assign w_data_o = 512'(w_data);
 
   if (FrontEnd) begin : gen_oram
-    // A write passes with its data.
-    assign data_ready_o = request_ready_o && request_valid_i && request_op_i[0];
     assign aes_chunks_o = '0;
-    assign answer_last_o = 1'b1;
     lethe_oram #(.Choices(Cfg), .AddressBits(40)) u_oram (
       .clk_i, .clk2_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
       .request_valid_i, .request_ready_o, .request_write_i(request_op_i[0]), .request_block_i,
-      .request_data_i(data_i[BusBits-1:0]),
-      .answer_valid_o, .answer_ready_i, .answer_o(answer),
+      .data_valid_i, .data_ready_o, .data_i(data_i[BusBits-1:0]),
+      .answer_valid_o, .answer_ready_i, .answer_o(answer), .answer_last_o,
       .random_ready_o, .random_valid_i, .random_i,
       .spare_ready_o, .spare_valid_i, .spare_i,
       .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,

@@ -17,7 +17,7 @@ const HARDWARE: &str = "hardware";
 const PACKAGES: [&str; 2] = ["rtl/lethe_aes_pkg.sv", "rtl/lethe_pkg.sv"];
 
 /// Configurations that are linted: each way that the RTL can be put together.
-const LINTED: [&[&str]; 14] = [
+const LINTED: [&[&str]; 16] = [
     &["-GRaw=1"],
     &["-GRaw=0", "-GBlocksPerBucket=4", "-GAesLanes=4", "-GWatch=1"],
     &["-GRaw=1", "-GBusBits=128", "-GAesLanes=1"],
@@ -45,6 +45,15 @@ const LINTED: [&[&str]; 14] = [
     ],
     &["-GFrontEnd=1", "-GTagBits=96", "-GSlotCycles=300"],
     &["-GRaw=0", "-GFrontEnd=1", "-GTagBits=128", "-GBlocksPerBucket=4", "-GAesLanes=4"],
+    &["-GFrontEnd=1", "-GTagBits=96", "-GBusBits=128", "-GAesLanes=1"],
+    &[
+        "-GFrontEnd=1",
+        "-GTagBits=64",
+        "-GBlockBytes=4096",
+        "-GLeafLevel=14",
+        "-GBlocks=16384",
+        "-GSlotCycles=9000",
+    ],
     &["-GRaw=1", "-GFrontEnd=1", "-GAesDouble=1", "-GAesRomRounds=2"],
     &["-GRaw=0", "-GAesLanes=4", "-GAesDouble=1"],
 ];

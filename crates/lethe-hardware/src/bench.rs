@@ -77,11 +77,11 @@ pub struct Bench {
 /// Cycles without any movement after which a controller counts as stuck.
 const PATIENCE: u64 = 20_000;
 
-/// Cycles for each request, beside four times those of its beats, after which a controller counts as stuck, though beats may move
+/// Cycles for each request, beside four times those of its beats and ten slots of a pacer, after which a controller counts as stuck, though beats may move
 /// without an end.
 const MOST: u64 = 5_000;
 
-/// Cycles without any movement, once all was asked for, after which a run has ended.
+/// Cycles without any movement, once all was asked for, after which a run has ended, beside those of the tags: two for each byte of a block.
 const QUIET: u64 = 2_000;
 
 impl Bench {
@@ -178,7 +178,8 @@ impl Bench {
         let mut user = User::new(session, self.configuration);
         let (mut moved, start) = (self.cycle, self.cycle);
         let mut emergencies = 0;
-        while !user.has_asked_all() || self.cycle - moved < QUIET {
+        let quiet = QUIET + 2 * u64::from(self.configuration.block_bytes);
+        while !user.has_asked_all() || self.cycle - moved < quiet {
             user.offer(self.cycle, &mut self.inputs);
             self.memory.offer(self.cycle, &mut self.inputs);
             let outputs = self.rtl.step(&self.inputs);
@@ -203,8 +204,7 @@ impl Bench {
             if user.take(self.cycle, &self.inputs, outputs) || before != after {
                 moved = self.cycle;
             }
-            let most = MOST + 4 * self.configuration.beats_of_access() as u64;
-            let most = most * (session.requests.len() as u64 + 10);
+            let most = self.most_cycles() * (session.requests.len() as u64 + 10);
             if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > most {
                 let (request, answer) = (user.requests.len(), user.answers.len());
                 self.answered = user.answered;
@@ -218,6 +218,12 @@ impl Bench {
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle).max(start);
         let cycles = last - start;
         Ok(Run { cycles, requests, answers, answered, traffic, slots, aes_chunks, emergencies })
+    }
+
+    /// Cycles for each request after which a run counts as one without an end.
+    fn most_cycles(&self) -> u64 {
+        let slot_cycles = self.configuration.front_end.map_or(0, |front_end| front_end.slot_cycles);
+        MOST + 4 * self.configuration.beats_of_access() as u64 + 10 * u64::from(slot_cycles)
     }
 
     /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.
@@ -288,6 +294,8 @@ struct User<'a> {
     /// Beats that the user sends, of all requests one after the other.
     data: Vec<[u32; 16]>,
     sent: usize,
+    /// The first cycle in which the next of them may be sent.
+    may_send: u64,
     drawn: usize,
     spared: usize,
     slots: Vec<(u64, bool)>,
@@ -309,6 +317,7 @@ impl<'a> User<'a> {
             answering: Vec::new(),
             data: data.collect(),
             sent: 0,
+            may_send: 0,
             drawn: 0,
             spared: 0,
             slots: Vec::new(),
@@ -334,7 +343,7 @@ impl<'a> User<'a> {
             inputs.request_path = request.path.0 as u32;
             inputs.request_leaf = request.leaf.0 as u32;
         }
-        inputs.data_valid = u32::from(self.sent < self.data.len());
+        inputs.data_valid = u32::from(self.sent < self.data.len() && cycle >= self.may_send);
         inputs.data = self.data.get(self.sent).copied().unwrap_or_default();
         inputs.answer_ready = 1;
         inputs.random_valid = u32::from(self.drawn < self.session.drawn.len());
@@ -351,7 +360,10 @@ impl<'a> User<'a> {
         if is_request {
             self.requests.push(cycle);
         }
-        self.sent += (inputs.data_valid & outputs.data_ready) as usize;
+        if inputs.data_valid & outputs.data_ready == 1 {
+            self.sent += 1;
+            self.may_send = cycle + 1 + self.session.beat_wait;
+        }
         self.drawn += (inputs.random_valid & outputs.random_ready) as usize;
         self.spared += (inputs.spare_valid & outputs.spare_ready) as usize;
         if outputs.slot == 1 {

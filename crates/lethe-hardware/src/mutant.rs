@@ -123,7 +123,13 @@ impl Mutant {
     };
 
     /// Faults that show through the pacer, only in cycles: those that the judge of the bus must find.
-    pub const TELLING_PACER: [Mutant; 3] = [
+    pub const TELLING_PACER: [Mutant; 4] = [
+        Mutant {
+            fault: "a write that has its path before its data",
+            file: "lethe_front_end.sv",
+            from: "(whole || !(is_last && write_q))",
+            to: "1'b1",
+        },
         Mutant {
             fault: "a slot for no block that has no put",
             file: "lethe_pacer.sv",

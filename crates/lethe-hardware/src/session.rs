@@ -75,6 +75,8 @@ pub struct Session {
     pub spare: Vec<Leaf>,
     /// Cycles for which the user waits after each answer. Without a wait it asks before it has the answer.
     pub wait: u64,
+    /// Cycles for which the user waits after each beat of data that it sends.
+    pub beat_wait: u64,
     /// Requests in a chain: each but the first waits for the answer of the one before. Below 2, none waits.
     pub chain: usize,
 }

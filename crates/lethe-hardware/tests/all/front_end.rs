@@ -3,7 +3,7 @@
 use super::setup::*;
 use lethe_core::words::{BlockId, Leaf};
 use lethe_hardware::{
-    BenchError, Configuration, Faults, GoldenFrontEnd, Mutant, Operation, Pace, Scheme, Session,
+    BenchError, Configuration, Faults, FrontEnd, GoldenFrontEnd, Mutant, Operation, Pace, Scheme, Session,
 };
 
 /// Does requests, half of them of a few blocks again and again.
@@ -28,6 +28,26 @@ fn the_front_end_shows_what_that_of_the_core_shows() {
     let mut small = [Scheme::Raw, Scheme::Path].map(small_front_end);
     small[1].top_levels = 2;
     for (configuration, operations) in [(small[0], 2000), (small[1], 2000), (of_paper, 300)] {
+        run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
+    }
+}
+
+/// The counters of a PosMap block take two beats of four, or a part of the first of 64.
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn blocks_of_many_beats_show_what_the_core_shows() {
+    let small = small_front_end(Scheme::Raw);
+    let wide = small.front_end.map(|front_end| FrontEnd { labels: 16, label_bits: 6, ..front_end });
+    let narrow_bus = Configuration { bus_bits: 128, aes_lanes: 1, front_end: wide, ..small };
+    let large_blocks = Configuration { block_bytes: 4096, leaf_level: 4, blocks: 60, ..small };
+    let path = Configuration { block_bytes: 128, top_levels: 2, ..small_front_end(Scheme::Path) };
+    for (configuration, operations) in [
+        (narrow_bus, 500),
+        (narrow_bus.with_tags(96), 500),
+        (large_blocks.with_tags(64), 60),
+        (path, 500),
+        (path.with_tags(128), 500),
+    ] {
         run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }
 }

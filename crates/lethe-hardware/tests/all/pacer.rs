@@ -34,7 +34,7 @@ fn drive(
     let mut asked = golden.session();
     asked.drawn.extend(&words.drawn);
     asked.spare.extend(&words.spare);
-    asked.wait = words.wait;
+    (asked.wait, asked.beat_wait) = (words.wait, words.beat_wait);
     let mut bench = bench_with_keys(configuration, mutant, Pace::IDEAL, Faults::default(), golden.keys());
     let run = bench.drive(&asked).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     (bench, run)
@@ -102,7 +102,8 @@ fn shown(configuration: &Configuration, run: &Run, until: u64) -> (Vec<u64>, Vec
     (before(&slots), before(&run.traffic.read_beats), before(&run.traffic.write_beats), depths)
 }
 
-/// Tells whether two very different users show the same: one that never has anything in the PLB, and one that has all and is mostly idle.
+/// Tells whether two very different users show the same: one that never has anything in the PLB, and writes blocks whose data come late,
+/// and one that has all and is mostly idle.
 fn shows_the_same(configuration: Configuration, mutant: Option<&Mutant>) -> bool {
     let mut far = requests(&configuration, 150, 7);
     for (nth, (block, data)) in far.iter_mut().enumerate() {
@@ -111,11 +112,13 @@ fn shows_the_same(configuration: Configuration, mutant: Option<&Mutant>) -> bool
     }
     // In between it is idle for longer than some slots, so that it asks at other moments of a slot each time.
     let near = vec![(BlockId(0), None); 120];
+    let slot_cycles = u64::from(configuration.front_end.expect("it is paced").slot_cycles);
     let words = words(&configuration, 4000);
-    let (_, far) = drive(&configuration, mutant, &far, &words);
-    let words = Session { wait: 2 * u64::from(SLACK) + 37, ..words };
+    let beat_wait = 5 * slot_cycles / configuration.block_beats() as u64;
+    let (_, far) = drive(&configuration, mutant, &far, &Session { beat_wait, ..words.clone() });
+    let words = Session { wait: 2 * slot_cycles + 37, ..words };
     let (_, near) = drive(&configuration, mutant, &near, &words);
-    let until = far.cycles.min(near.cycles) - u64::from(10 * SLACK);
+    let until = far.cycles.min(near.cycles) - 10 * slot_cycles;
     let (far, near) = (shown(&configuration, &far, until), shown(&configuration, &near, until));
     assert!(far.0.len() > 250 && far.1.len() > 10_000, "the runs are long enough: {} slots", far.0.len());
     far == near
@@ -130,6 +133,10 @@ fn the_bus_shows_the_same_cycles_for_users_that_differ_in_all() {
             assert!(shows_the_same(configuration, None), "{configuration:?}");
         }
     }
+    // Blocks of four beats.
+    let narrow = Configuration { bus_bits: 128, ..short_of_masks(Scheme::Raw) };
+    let narrow = narrow.with_tags(96).with_slots(3 * SLACK);
+    assert!(shows_the_same(narrow, None), "{narrow:?}");
 }
 
 #[test]
