@@ -73,8 +73,8 @@ PEER = ("TinyORAMCore, the authors' RAW ORAM with front end and tiny_aes", 35123
 def sources(top):
     packages = [f"{HARDWARE}/rtl/lethe_aes_pkg.sv", f"{HARDWARE}/rtl/lethe_pkg.sv"]
     cells = [path for path in sorted(glob.glob(f"{HARDWARE}/rtl/*.sv")) if path not in packages]
-    bench = [f"{HARDWARE}/tests/lethe_bench.sv"] if top == "lethe_bench" else []
-    return packages + cells + bench
+    own = {"lethe_bench": "tests/lethe_bench.sv", "lethe_axi": "examples/lethe_axi.sv"}
+    return packages + cells + [f"{HARDWARE}/{path}" for name, path in own.items() if name == top]
 
 
 def read(top, parameters):
@@ -110,7 +110,7 @@ def figures(cells):
 
 def main():
     if sys.argv[1:] == ["--read"]:
-        for top, parameters in CONFIGURATIONS.values():
+        for top, parameters in [*CONFIGURATIONS.values(), ("lethe_axi", {})]:
             read(top, parameters)
         return
     wanted = sys.argv[1:] or list(CONFIGURATIONS)

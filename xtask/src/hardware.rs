@@ -133,13 +133,13 @@ fn verilator() -> Result<Verilator> {
 }
 
 fn lint(verilator: &Verilator) -> Result<()> {
-    for configuration in LINTED {
+    let read = |top: &str, configuration: &[&str], file: &str| {
         let mut lint = verilator.command();
-        lint.args(["--lint-only", "-Wall", "--top-module", "lethe_bench", "lint.vlt"]);
-        lint.args(PACKAGES).args(["-y", "rtl"]).args(configuration).arg("tests/lethe_bench.sv");
-        run(&mut lint)?;
-    }
-    Ok(())
+        lint.args(["--lint-only", "-Wall", "--top-module", top, "lint.vlt"]);
+        run(lint.args(PACKAGES).args(["-y", "rtl"]).args(configuration).arg(file))
+    };
+    read("lethe_axi", &[], "examples/lethe_axi.sv")?;
+    LINTED.iter().try_for_each(|configuration| read("lethe_bench", configuration, "tests/lethe_bench.sv"))
 }
 
 /// Runs the benches that are programs of their own: each checks a cell, and ends with 0 if all is well.
