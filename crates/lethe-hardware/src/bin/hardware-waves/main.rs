@@ -11,8 +11,9 @@ mod svg;
 
 use lanes::Names;
 use lethe_core::words::BlockId;
-use lethe_hardware::{Bench, Configuration, Faults, Golden, Moment, Operation, Pace, Run, Scheme, Workshop};
-use lethe_hardware::{Session, Watch};
+use lethe_hardware::{
+    Bench, Configuration, Faults, Golden, Moment, Operation, Pace, Scheme, Watch, Workshop,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::error::Error;
@@ -33,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut workshop = Workshop::new()?;
     workshop.watches = true;
     let names = Names::read()?;
-    let waves = Waves::new(&workshop, CONFIGURATION)?;
+    let waves = Waves { workshop: &workshop, configuration: CONFIGURATION };
     let last = CONFIGURATION.eviction_rate as usize;
     for (name, title, nth, pixels) in [
         ("hardware-access", "An access of RAW ORAM", 1, 7.0),
@@ -59,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Prints when the list is scanned in the paper's tree: no picture holds its path.
 fn print_long(workshop: &Workshop, names: &Names) -> Result<(), Box<dyn Error>> {
     let configuration = Configuration::paper(Scheme::Raw);
-    let moments = Waves::new(workshop, configuration)?.after(configuration.eviction_rate as usize)?;
+    let moments = Waves { workshop, configuration }.after(configuration.eviction_rate as usize)?;
     println!("At L = {}: the last access before an eviction, and the eviction", configuration.leaf_level);
     let lanes = lanes::of(&moments, &configuration, names);
     lanes.iter().filter(|lane| LONG_LANES.contains(&lane.name)).for_each(|lane| println!("{lane}"));
@@ -70,36 +71,28 @@ fn print_long(workshop: &Workshop, names: &Names) -> Result<(), Box<dyn Error>> 
 struct Waves<'a> {
     workshop: &'a Workshop,
     configuration: Configuration,
-    session: Session,
 }
 
-impl<'a> Waves<'a> {
-    fn new(workshop: &'a Workshop, configuration: Configuration) -> Result<Self, Box<dyn Error>> {
-        let mut golden = Golden::new(configuration, KEY, 1);
-        let mut random = ChaCha8Rng::seed_from_u64(1);
-        for _ in 0..WARM + configuration.eviction_rate as usize {
-            golden.run(Operation::Read(BlockId(u64::from(random.next_u32() % configuration.blocks))));
-        }
-        Ok(Waves { workshop, configuration, session: golden.session() })
-    }
-
+impl Waves<'_> {
     /// The cycles of the nth access to the warm tree, and of all that it brings about.
     fn after(&self, nth: usize) -> Result<Vec<Moment>, Box<dyn Error>> {
         let design = self.workshop.design(&self.configuration, None)?;
         let mut bench = Bench::new(&design, self.configuration, Pace::IDEAL, Faults::default(), 1)?;
         bench.load_key(KEY);
-        let part = |from: usize, to: usize| Session {
-            requests: self.session.requests[from..to].to_vec(),
-            ..Session::default()
+        let mut golden = Golden::new(self.configuration, KEY, 1);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut reads = |count: usize| {
+            for _ in 0..count {
+                golden
+                    .run(Operation::Read(BlockId(u64::from(random.next_u32() % self.configuration.blocks))));
+            }
+            golden.take_session()
         };
-        let before = bench.drive(&part(0, WARM + nth - 1))?;
-        bench.record();
-        let run = bench.drive(&part(WARM + nth - 1, WARM + nth))?;
-        let moments = bench.record();
-        let rest = bench.drive(&part(WARM + nth, self.session.requests.len()))?;
         // What is drawn is what the core does, too.
-        let answered = [before.answered, run.answered, rest.answered].concat();
-        bench.check(&self.session, &Run { answered, ..rest })?;
+        bench.run(&reads(WARM + nth - 1))?;
+        bench.record();
+        bench.run(&reads(1))?;
+        let moments = bench.record();
         let still = moments.iter().rposition(|moment| !is_quiet(moment)).unwrap_or_default();
         Ok(moments[..(still + 2).min(moments.len())].to_vec())
     }
