@@ -267,11 +267,12 @@ package lethe_pkg;
     return first_block(c, maps(c) + 1);
   endfunction
 
-  // Blocks that a tree is allowed: of RAW ORAM as many as its leaves have places for, of Path ORAM three quarters of all.
+  // Blocks that a tree is allowed: of RAW ORAM four fifths of what its leaves have places for, of Path ORAM three quarters of all places.
+  // With more of them, the stash of a usual C overflows (hardware/README.md).
   function automatic longint unsigned most_blocks(config_t c);
     longint unsigned all = 0;
     for (int unsigned level = 0; level <= c.leaf_level; level++) all += 64'(places(c, level)) << level;
-    return c.scheme == RawOram ? 64'(places(c, c.leaf_level)) << c.leaf_level : all - all / 4;
+    return c.scheme == RawOram ? 64'(at_least_one(4 * places(c, c.leaf_level) / 5)) << c.leaf_level : all - all / 4;
   endfunction
 
   // Bytes of the tree in memory.

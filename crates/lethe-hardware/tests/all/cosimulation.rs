@@ -62,7 +62,7 @@ fn raw_oram_shows_what_that_of_the_core_shows() {
     assert_same(
         Configuration {
             leaf_level: 0,
-            blocks: 3,
+            blocks: 2,
             blocks_per_bucket: 3,
             eviction_rate: 1,
             mask_beats: 16,

@@ -31,13 +31,12 @@ const OF_TREES: Refusals<Configuration> = &[
     ("subtree_levels is over the levels that memory holds", |c| (c.top_levels, c.subtree_levels) = (14, 8)),
     ("blocks is 0", |c| c.blocks = 0),
     ("blocks, with those of the PosMaps, is more than the tree has room for", |c| {
-        c.blocks = 5 * (1 << 20) + 1
+        c.blocks = 4 * (1 << 20) + 1
     }),
     ("AddressBits does not reach the end of the tree", |c| (c.leaf_level, c.block_bytes) = (31, 4096)),
 ];
 
 const OF_FRONT_ENDS: Refusals<(Configuration, FrontEnd)> = &[
-    ("block_bytes is less than a beat", |(c, _)| c.block_bytes = 32),
     ("capacity is 0", |(c, _)| c.blocks = 0),
     ("capacity is over 2^30", |(c, _)| c.blocks = (1 << 30) + 1),
     ("labels is not a power of two", |(_, f)| f.labels = 0),
@@ -56,7 +55,7 @@ const OF_FRONT_ENDS: Refusals<(Configuration, FrontEnd)> = &[
     ("tag_bits is neither 0 nor", |(_, f)| f.tag_bits = 100),
     ("tag_bits is neither 0 nor", |(_, f)| f.tag_bits = 136),
     ("blocks, with those of the PosMaps, is more than the tree has room for", |(c, _)| {
-        c.blocks = 5 * (1 << 20)
+        c.blocks = 4 * (1 << 20)
     }),
     ("mask_beats is below 2", |(c, _)| c.mask_beats = 0),
 ];
