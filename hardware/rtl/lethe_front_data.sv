@@ -88,7 +88,7 @@ module lethe_front_data
   end
   always_ff @(posedge clk_i) begin
     if (order_valid_i && order_ready_o && order_i == FromLookAside) group_q <= group_i;
-    else if (passes && source == FromLookAside) group_q <= group_q >> Data;
+    else if (Beats > 1 && passes && source == FromLookAside) group_q <= group_q >> Data;
   end
 
 endmodule
