@@ -27,7 +27,7 @@ module lethe_axi
     trusted: 1024,
     look_aside: 128,
     tag_bits: 96,
-    slot_cycles: 340
+    slot_cycles: 380
   },
   parameter int unsigned AddressBits = 32,
   parameter logic [AddressBits-1:0] Base = '0,
@@ -100,6 +100,11 @@ module lethe_axi
   input  logic                   m_axi_bvalid,
   output logic                   m_axi_bready
 );
+
+  localparam config_t Cfg = choices(Choices);
+  if (Base % 4096 != 0 || 64'(Base) + tree_bytes(Cfg) > (64'd1 << AddressBits)) begin : gen_base
+    $error("Base is not a multiple of 4096, or the tree does not end below 2^AddressBits. Lower Base, or raise AddressBits.");
+  end
 
   localparam logic [2:0] Size = 3'($clog2(Data / 8));
   localparam logic [1:0] Incrementing = 2'b01;

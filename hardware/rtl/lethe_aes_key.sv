@@ -1,8 +1,8 @@
 // The key schedule of AES-128: takes one key after each reset, expands it, and holds its eleven round keys.
 //
 // Interface: a key is taken in a cycle in which `key_valid_i` and `key_ready_o` are both high. If it is the key taken
-// last, it is refused: `reused_o` rises in the next cycle and stays until another key is taken. If it is another key,
-// `valid_o` rises when `round_keys_o` are all there, and stays until reset. No second key is taken before that reset.
+// last, it is refused: `reused_o` rises in the next cycle. If it is another key, `valid_o` rises when `round_keys_o` are
+// all there. Either stays until reset, and no second key is taken before: what is meant for tags never takes a refused key's place.
 // Bytes lie as `lethe_aes_pkg` says.
 //
 // Timing: `key_ready_o` is low in reset and in the first cycle after it, so that no key is taken and then refused. Four
@@ -59,7 +59,7 @@ module lethe_aes_key
   block_t previous, next;
 
   // The handshake and the comparison with the key taken last.
-  assign key_ready_o = state_q == StIdle;
+  assign key_ready_o = state_q == StIdle && !reused_q;
   assign offered = key_valid_i & key_ready_o;
   assign same = taken_q & (key_i == key_q);
   assign take = offered & ~same;

@@ -28,8 +28,9 @@ module lethe_backend
   input  logic                      key_valid_i,
   output logic                      key_ready_o,
   output logic                      keyed_o,  // a key was taken, and its round keys are there
+  output logic                      key_known_o,  // what is at `key_i` is that key
   input  logic [127:0]              key_i,
-  // The first byte of the tree in memory, aligned to 4096 bytes.
+  // The first byte of the tree in memory: its lowest 12 bits count as zeros.
   input  logic [AddressBits-1:0]    base_i,
   // Requests.
   input  logic                      request_valid_i,
@@ -106,7 +107,8 @@ module lethe_backend
   end
 
   // Errors stop the controller until it is reset.
-  logic stop, memory_error_q, keyed;
+  logic stop, memory_error_q, keyed, stash_overflow, schedule_overflow;
+  assign overflow_o = stash_overflow || schedule_overflow;
   assign stop = stop_i || memory_error_q || overflow_o || key_reused_o;
   assign memory_error_o = memory_error_q;
   assign keyed_o = keyed;
@@ -117,8 +119,12 @@ module lethe_backend
     end
   end
 
+  logic [AddressBits-1:0] base;
+  assign base = {base_i[AddressBits-1:12], 12'b0};
+
   // Keys.
   logic [10:0][127:0] round_keys;
+  assign key_known_o = key_i == round_keys[0];
   lethe_aes_key u_key (
     .clk_i, .rst_ni,
     .key_valid_i, .key_ready_o, .key_i,
@@ -136,7 +142,7 @@ module lethe_backend
     .more_i(request_more_i),
     .random_ready_o, .random_valid_i, .random_i,
     .done_i(done), .waiting_i(waiting),
-    .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o
+    .valid_o(job_valid), .ready_i(job_ready), .job_o(job), .emergencies_o, .overflow_o(schedule_overflow)
   );
 
   // The way back, which the reads make room for.
@@ -151,7 +157,7 @@ module lethe_backend
   logic [$clog2(Levels+1)-1:0] written_levels;
   lethe_read_issue #(.Cfg(Cfg), .AddressBits(AddressBits)) u_read_issue (
     .clk_i, .rst_ni,
-    .valid_i(job_valid), .ready_o(job_ready), .job_i(job), .base_i,
+    .valid_i(job_valid), .ready_o(job_ready), .job_i(job), .base_i(base),
     .read_beat_i(r_valid_i && r_ready_o), .write_beat_i(w_valid_o && w_ready_i),
     .write_begins_i(back_valid && back_ready), .write_whole_i(Cfg.scheme == PathOram || back_job.evict),
     .written_paths_i(written_paths), .written_levels_i(written_levels),
@@ -267,7 +273,7 @@ module lethe_backend
   lethe_stash #(.Cfg(Cfg)) u_stash (
     .clk_i, .rst_ni,
     .valid_i(stash_valid), .ready_o(stash_ready), .job_i(stash_job), .on_chip_i(stash_on_chip),
-    .done_o(done), .waiting_o(waiting), .overflow_o,
+    .done_o(done), .waiting_o(waiting), .overflow_o(stash_overflow),
     .header_valid_i(header_valid), .header_ready_o(header_ready), .header_i(header),
     .row_mask_valid_i(read_valid), .row_mask_ready_o(row_in_ready), .row_mask_i(read_mask[CipherBits-1:0]),
     .body_valid_i(body_valid), .body_ready_o(body_ready), .body_i(body),
@@ -288,7 +294,7 @@ module lethe_backend
   lethe_write_back #(.Cfg(Cfg), .AddressBits(AddressBits)) u_write_back (
     .clk_i, .rst_ni,
     .valid_i(back_valid), .ready_o(back_ready), .job_i(back_job), .bank_i(back_bank), .occupied_i(occupied),
-    .base_i, .bank_o(plan_bank), .level_o(plan_level),
+    .base_i(base), .bank_o(plan_bank), .level_o(plan_level),
     .entries_i(plan_entries), .slots_i(plan_slots), .below_i(plan_below),
     .busy_o(back_busy), .load_o(load), .load_slot_o(load_slot), .load_beat_o(load_beat), .loaded_i(loaded),
     .loaded_tag_i(loaded_tag), .give_o(give), .give_slot_o(give_slot),

@@ -2,7 +2,8 @@
 //
 // Interface: a request is a block, and for a write its beats come at `data`, before or after it; each is answered with the beats of what the
 // block was before. The memory is a slave of
-// AXI4. After a reset it needs a key that was never used; with tags, then a second one, for these. `random` gives the paths of blocks
+// AXI4. After a reset it needs a key that was never used; with tags, then a second one, for these. A key that is refused
+// (`key_reused_o`) stops it until the next reset. `random` gives the paths of blocks
 // that were never mapped, `spare` those for no block and of Path ORAM's emergencies: words of 32 bits that nobody else knows. With
 // a pacer `spare` must have a word at any time. `tag_error_o` says that memory gave a block that is not what was written last.
 //
@@ -25,7 +26,7 @@ module lethe_oram
   input  logic                   key_valid_i,
   output logic                   key_ready_o,
   input  logic [127:0]           key_i,
-  // The first byte of the tree in memory, aligned to 4096 bytes.
+  // The first byte of the tree in memory: its lowest 12 bits count as zeros.
   input  logic [AddressBits-1:0] base_i,
   // Requests and answers.
   input  logic                   request_valid_i,
@@ -116,9 +117,9 @@ module lethe_oram
   );
 
   // Tags, and the key for them.
-  logic backend_key_valid, backend_key_ready, backend_keyed;
+  logic backend_key_valid, backend_key_ready, backend_keyed, backend_key_reused, key_known;
   if (HasTags) begin : gen_tags
-    logic key_ready, keyed, slots_ready;
+    logic key_ready, keyed, slots_ready, tag_key_refused_q;
     slot_tags_t tags;
     always_comb begin
       tags = slot_tags;
@@ -126,7 +127,8 @@ module lethe_oram
     end
     lethe_pmmac #(.Cfg(Cfg)) u_pmmac (
       .clk_i, .rst_ni,
-      .key_valid_i(key_valid_i && backend_keyed), .key_ready_o(key_ready), .key_i, .keyed_o(keyed),
+      .key_valid_i(key_valid_i && backend_keyed && !key_known && !tag_key_refused_q), .key_ready_o(key_ready), .key_i,
+      .keyed_o(keyed),
       .error_o(tag_error_o),
       .slot_valid_i(slot_taken), .slot_ready_o(slots_ready), .slot_i(tags),
       .data_valid_i(data_valid), .data_ready_o(data_ready), .data_i(data),
@@ -138,11 +140,17 @@ module lethe_oram
     // The second key comes when the backend has taken the first, and no path before the second.
     assign tags_ready = slots_ready && keyed;
     assign backend_key_valid = key_valid_i && !backend_keyed;
-    assign key_ready_o = backend_keyed ? key_ready : backend_key_ready;
+    assign key_ready_o = backend_keyed ? key_ready && !tag_key_refused_q : backend_key_ready;
+    // The key of tags is not that of masks.
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) tag_key_refused_q <= 1'b0;
+      else if (key_valid_i && key_ready_o && backend_keyed && key_known) tag_key_refused_q <= 1'b1;
+    end
+    assign key_reused_o = backend_key_reused || tag_key_refused_q;
   end else begin : gen_no_tags
-    logic unused_dummy, unused_keyed;
-    assign unused_dummy = slot_taken && slot_dummy;
-    assign unused_keyed = backend_keyed;
+    logic unused;
+    assign unused = slot_taken && slot_dummy && backend_keyed && key_known;
+    assign key_reused_o = backend_key_reused;
     assign {tag_error_o, tags_ready, tag_valid} = 3'b011;
     assign tag = '0;
     assign {block_valid, block_data} = {answer_valid, contents};
@@ -155,7 +163,8 @@ module lethe_oram
 
   lethe_backend #(.Choices(Cfg), .AddressBits(AddressBits)) u_backend (
     .clk_i, .clk2_i, .rst_ni, .stop_i(tag_error_o),
-    .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .keyed_o(backend_keyed), .key_i, .base_i,
+    .key_valid_i(backend_key_valid), .key_ready_o(backend_key_ready), .keyed_o(backend_keyed), .key_known_o(key_known), .key_i,
+    .base_i,
     .request_valid_i(valid), .request_ready_o(ready), .request_op_i(op), .request_block_i(block),
     .request_path_i(path), .request_leaf_i(leaf), .request_more_i(more),
     .leaf_valid_i(ask_valid), .leaf_ready_o(ask_ready), .leaf_input_i(ask_input),
@@ -169,7 +178,7 @@ module lethe_oram
     .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
     .w_valid_o, .w_ready_i, .w_data_o, .w_last_o,
     .b_valid_i, .b_ready_o, .b_response_i,
-    .emergencies_o, .key_reused_o, .memory_error_o, .overflow_o
+    .emergencies_o, .key_reused_o(backend_key_reused), .memory_error_o, .overflow_o
   );
 
 endmodule

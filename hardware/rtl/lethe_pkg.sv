@@ -363,6 +363,8 @@ package lethe_pkg;
     if (c.capacity > 32'h4000_0000) return CapacityOver;
     if (c.labels < 2 || !is_power_of_two(c.labels)) return LabelsPower;
     if (c.label_bits < 2 || c.label_bits > 63) return LabelBitsRange;
+    if (!is_power_of_two(c.block_bytes)) return BlockBytesPower;
+    if (c.block_bytes * 8 < c.bus_bits) return BlockBytesUnder;
     if (64 + 64'(c.labels) * 64'(c.label_bits) > 64'(c.block_bytes) * 8) return GroupOver;
     if (c.trusted == 0) return TrustedNone;
     if (!is_power_of_two(c.look_aside)) return LookAsidePower;

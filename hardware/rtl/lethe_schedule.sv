@@ -2,7 +2,7 @@
 //
 // RAW ORAM evicts after each A accesses, the next path in reverse lexicographic order. Beyond that, a path is evicted while
 // a further block might not fit the stash, before the next request: an emergency, which shows. Its probability is
-// bounded by the choice of C.
+// bounded by the choice of C. After 1,023 in a row the stash counts as too full: memory gives junk faster than paths take it back.
 //
 // Interface: requests pass in, and jobs pass out, in order. `done_i` says that the stash has ended a job, and how many blocks
 // wait then.
@@ -39,7 +39,8 @@ module lethe_schedule
   output logic                   valid_o,
   input  logic                   ready_i,
   output job_t                   job_o,
-  output logic [31:0]            emergencies_o
+  output logic [31:0]            emergencies_o,
+  output logic                   overflow_o
 );
 
   localparam int unsigned AccessBits = $clog2(Cfg.eviction_rate + 2);
@@ -49,6 +50,7 @@ module lethe_schedule
   logic [WaitingBits-1:0] waiting_q;
   logic [2:0] ahead_q;
   logic more_q;
+  logic [9:0] in_a_row_q;
   logic [31:0] path;
   logic is_due, fits, settled, is_emergency, is_request, takes, is_access;
 
@@ -65,6 +67,7 @@ module lethe_schedule
   assign ready_o = takes && is_request;
   assign random_ready_o = takes && is_emergency && Cfg.scheme == PathOram;
 
+  assign overflow_o = in_a_row_q == '1;
   assign path = Cfg.scheme == PathOram ? random_i : eviction_path(Cfg, evictions_q);
 
   always_comb begin
@@ -89,6 +92,7 @@ module lethe_schedule
       ahead_q <= '0;
       emergencies_o <= '0;
       more_q <= 1'b0;
+      in_a_row_q <= '0;
     end else begin
       ahead_q <= ahead_q + 3'(takes) - 3'(done_i);
       if (done_i) waiting_q <= waiting_i;
@@ -98,7 +102,10 @@ module lethe_schedule
         if (is_due) accesses_q <= '0;
         else if (is_request && is_access && Cfg.scheme == RawOram) accesses_q <= accesses_q + 1'b1;
         if (is_request) more_q <= more_i;
-        if (is_emergency) emergencies_o <= emergencies_o + 1'b1;
+        if (is_emergency) begin
+          emergencies_o <= emergencies_o + 1'b1;
+          in_a_row_q <= in_a_row_q + 10'(!overflow_o);
+        end else in_a_row_q <= '0;
       end
     end
   end

@@ -233,8 +233,11 @@ module lethe_aes_tb
     idle(1);
     key_valid = 1'b0;
     check(reused == '1, {name, " is refused"});
+    key = swapped(KeyC);
+    key_valid = 1'b1;
     idle(12);
-    check(reused == '1 && expanded == '0 && key_ready == '1, {name, " stays refused, and leaves room for another"});
+    key_valid = 1'b0;
+    check(reused == '1 && expanded == '0 && key_ready == '0, {name, " stays refused, and no other takes its place"});
   endtask
 
   function automatic logic [7:0] times(logic [7:0] a, logic [7:0] b);
@@ -289,6 +292,7 @@ module lethe_aes_tb
     reset();
     check(reused == '0, "a reset clears the refusal");
     refuse('0, "the key from before two resets");
+    reset();
     load(KeyA, "another key after a refused one");
   endtask
 

@@ -155,10 +155,10 @@ module lethe_bench
   end else begin : gen_backend
     logic unused_leaf_ready, unused_leaf_valid;
     logic [127:0] unused_leaf_chunk;
-    logic unused_tag, unused_tag_ready, unused_keyed;
+    logic unused_tag, unused_tag_ready, unused_keyed, unused_known;
     assign {spare_ready_o, tag_error_o, slot_o, slot_dummy_o} = '0;
     lethe_backend #(.Choices(Cfg), .AddressBits(40)) u_backend (
-      .clk_i, .clk2_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .keyed_o(unused_keyed), .key_i, .base_i('0),
+      .clk_i, .clk2_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .keyed_o(unused_keyed), .key_known_o(unused_known), .key_i, .base_i('0),
       .request_valid_i, .request_ready_o, .request_op_i(op_e'(request_op_i)), .request_block_i, .request_path_i,
       .request_leaf_i, .request_more_i(1'b0),
       .leaf_valid_i(1'b0), .leaf_ready_o(unused_leaf_ready), .leaf_input_i('0),

@@ -35,6 +35,8 @@ pub struct Faults {
     pub flip: Option<u64>,
     /// Of 1024 beats that are read, those of which a bit flips, by chance.
     pub flips: u32,
+    /// Of 1024 beats that are asked for, those that come as they were before they were written last, by chance.
+    pub stale: u32,
     /// The read, counted from the first, that is answered with an error.
     pub error: Option<u64>,
     /// Two reads, counted from the first: at the second all memory is again what it was at the first.
@@ -87,7 +89,7 @@ pub struct Memory {
     dram: Option<Dram>,
     random: ChaCha8Rng,
     beats: HashMap<u64, Beat>,
-    /// Memory as it was, for a replay.
+    /// Memory as it was, for a replay; each beat before its last writing, if some are stale.
     old_beats: HashMap<u64, Beat>,
     reading: VecDeque<Reading>,
     /// The beat that is offered, and whether its read failed.
@@ -264,7 +266,12 @@ impl Memory {
         if outputs.b_ready & inputs.b_valid == 1 {
             self.is_answering = false;
             let answer = self.answers.pop_front().expect("it was offered");
-            self.beats.extend(answer.writes);
+            for (address, beat) in answer.writes {
+                let old = self.beats.insert(address, beat);
+                if let Some(old) = old.filter(|_| self.faults.stale > 0) {
+                    self.old_beats.insert(address, old);
+                }
+            }
         }
     }
 
@@ -293,6 +300,10 @@ impl Memory {
     /// The contents of a beat; junk, if it was never written.
     fn contents(&mut self, address: u64) -> Beat {
         let random = &mut self.random;
+        let is_stale = self.faults.stale > 0 && random.next_u32() % 1024 < self.faults.stale;
+        if let Some(old) = self.old_beats.get(&address).filter(|_| is_stale) {
+            return *old;
+        }
         *self.beats.entry(address).or_insert_with(|| std::array::from_fn(|_| random.next_u32()))
     }
 

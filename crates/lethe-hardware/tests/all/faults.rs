@@ -1,7 +1,8 @@
 //! Memory that is slow, stalls, fails or lies.
 
 use super::setup::*;
-use lethe_hardware::{BenchError, Faults, Pace, Scheme};
+use lethe_core::words::Leaf;
+use lethe_hardware::{BenchError, Configuration, Faults, Pace, Scheme};
 use std::collections::HashSet;
 
 #[test]
@@ -27,6 +28,20 @@ fn a_read_that_fails_stops_the_controller() {
     let faults = Faults { error: Some(90), ..Faults::default() };
     let stopped = bench(&configuration, None, Pace::IDEAL, faults).run(&session).unwrap_err();
     assert_eq!(stopped, BenchError::Stopped("memory answered with an error"));
+}
+
+/// Without tags, headers of an earlier moment bring blocks that are there already, more than paths take back.
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn a_stash_that_stale_memory_fills_stops_the_controller() {
+    let configuration = Configuration { leaf_level: 4, blocks: 40, stash_blocks: 10, ..small(Scheme::Path) };
+    let mut session = mix(&configuration, 500, 8).session();
+    session.drawn.extend((0..3000).map(|nth| Leaf(7 * nth % 16)));
+    for stale in [300, 500, 700] {
+        let faults = Faults { stale, ..Faults::default() };
+        let stopped = bench(&configuration, None, Pace::IDEAL, faults).drive(&session);
+        assert_eq!(stopped.unwrap_err(), BenchError::Stopped("the stash is too full"), "{stale}");
+    }
 }
 
 /// Every path is written under an IV of its own, which stands before each header, whatever memory answers.

@@ -109,6 +109,33 @@ fn no_path_is_read_before_both_keys_are_there() {
     assert_eq!(bench.memory().traffic().reads, []);
 }
 
+/// The key of tags must not come to the place of the other one, which would be new again after the next reset.
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn keys_that_were_used_are_refused_after_every_reset_and_none_takes_their_place() {
+    let configuration = small_with_tags(Scheme::Raw);
+    let mut golden = GoldenFrontEnd::new(configuration, 1);
+    golden.run(BlockId(0), None);
+    let session = golden.session();
+    let mut bench = bench_with_keys(&configuration, None, Pace::IDEAL, Faults::default(), golden.keys());
+    bench.run(&session).unwrap();
+    for _ in 0..3 {
+        bench.reset();
+        assert_eq!([0, 1].map(|nth| bench.offer_key(&golden.keys()[nth])), [true, false]);
+        assert_eq!(bench.drive(&session).unwrap_err(), BenchError::Stopped("the key was used before"));
+    }
+}
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn a_key_for_both_masks_and_tags_is_refused() {
+    let configuration = small_with_tags(Scheme::Raw);
+    let session = GoldenFrontEnd::new(configuration, 1).session();
+    let mut bench = bench_with_keys(&configuration, None, Pace::IDEAL, Faults::default(), &[KEY, KEY]);
+    assert!(!bench.offer_key(b"some other key.."));
+    assert_eq!(bench.drive(&session).unwrap_err(), BenchError::Stopped("the key was used before"));
+}
+
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
 fn each_wrong_front_end_is_found_by_comparison() {

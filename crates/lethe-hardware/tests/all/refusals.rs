@@ -37,6 +37,8 @@ const OF_TREES: Refusals<Configuration> = &[
 ];
 
 const OF_FRONT_ENDS: Refusals<(Configuration, FrontEnd)> = &[
+    ("block_bytes is less than a beat", |(c, _)| c.block_bytes = 32),
+    ("block_bytes is not a power of two", |(c, _)| c.block_bytes = 0),
     ("capacity is 0", |(c, _)| c.blocks = 0),
     ("capacity is over 2^30", |(c, _)| c.blocks = (1 << 30) + 1),
     ("labels is not a power of two", |(_, f)| f.labels = 0),

@@ -13,6 +13,7 @@ mod engines;
 mod measure;
 mod programs;
 mod schemes;
+mod slots;
 mod stash;
 mod whole;
 
@@ -28,6 +29,7 @@ const PARTS: &[(&str, Part)] = &[
     ("dram", dram::print),
     ("engines", engines::print),
     ("whole", whole::print),
+    ("slots", slots::print),
     ("programs", programs::print),
     ("blocks", blocks::print),
     ("stash", stash::print),

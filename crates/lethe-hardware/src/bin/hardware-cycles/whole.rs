@@ -8,10 +8,10 @@ use rand_core::{RngCore, SeedableRng};
 use std::error::Error;
 
 /// The length of each run: the PLB has 128 lines.
-const RUN: Length = Length { before: 500, measured: 2000 };
+pub(crate) const RUN: Length = Length { before: 500, measured: 2000 };
 
 /// The bits of tags of which five fit a beat.
-const TAG_BITS: u32 = 96;
+pub(crate) const TAG_BITS: u32 = 96;
 
 /// Prints them beside the floor of the bus.
 pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
@@ -21,10 +21,10 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
     );
     println!("The floor is that of a path with its share of an eviction, and tags of {TAG_BITS} bits");
     println!("{:<40} {:<6} {:>7} {:>7} {:>9} {:>7}", "", "trace", "cycles", "paths", "of a path", "floor");
-    // Slots of as many cycles as it takes until the next path of a request may be known.
+    // Of the lengths in the part `slots`, those with the fewest cycles.
     for (name, scheme, slots) in [
-        ("Path ORAM Z = 4, four lanes", Scheme::Path, 460),
-        ("RAW ORAM Z = A = 5, two lanes", Scheme::Raw, 340),
+        ("Path ORAM Z = 4, four lanes", Scheme::Path, 380),
+        ("RAW ORAM Z = A = 5, two lanes", Scheme::Raw, 380),
     ] {
         let plain = Configuration::paper(scheme).with_front_end();
         let tagged = plain.with_tags(TAG_BITS);
@@ -43,7 +43,8 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn print_row(
+/// Prints what a trace takes.
+pub(crate) fn print_row(
     workshop: &Workshop,
     name: &str,
     configuration: Configuration,
