@@ -361,6 +361,7 @@ module lethe_aes_tb
     idle(4);
     reset();
     refuse(KeyA, "a key whose expansion a reset broke off");
+    reset();
     load(KeyC, "a key older than the last");
   endtask
 

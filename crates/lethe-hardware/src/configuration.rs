@@ -225,8 +225,8 @@ impl Configuration {
                     top: Level(0),
                     blocks_per_bucket: self.blocks_per_bucket,
                     max_batch: 1,
-                    // The core counts a path that comes in: an emergency is due where C blocks wait.
-                    stash_bound: self.stash_blocks - 1 + (self.leaf_level + 1) * self.blocks_per_bucket,
+                    // The core counts a path that comes in, and a new block: an emergency is due where C blocks wait.
+                    stash_bound: self.stash_blocks + (self.leaf_level + 1) * self.blocks_per_bucket,
                 })
                 .and_then(|buckets| buckets.with(&self.ranges()))
                 .expect("a configuration of the bench is one of the core"),
