@@ -39,7 +39,7 @@ fn blocks_of_many_beats_show_what_the_core_shows() {
     let small = small_front_end(Scheme::Raw);
     let wide = small.front_end.map(|front_end| FrontEnd { labels: 16, label_bits: 6, ..front_end });
     let narrow_bus = Configuration { bus_bits: 128, aes_lanes: 1, front_end: wide, ..small };
-    let large_blocks = Configuration { block_bytes: 4096, leaf_level: 4, blocks: 60, ..small };
+    let large_blocks = Configuration { block_bytes: 4096, leaf_level: 4, blocks: 40, ..small };
     let path = Configuration { block_bytes: 128, top_levels: 2, ..small_front_end(Scheme::Path) };
     for (configuration, operations) in [
         (narrow_bus, 500),
