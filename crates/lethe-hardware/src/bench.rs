@@ -191,6 +191,7 @@ impl Bench {
         let (mut moved, start) = (self.cycle, self.cycle);
         let mut emergencies = 0;
         let quiet = QUIET + 2 * u64::from(self.configuration.block_bytes);
+        let most = self.most_cycles() * (session.requests.len() as u64 + 10);
         while !user.has_asked_all() || self.cycle - moved < quiet {
             user.offer(self.cycle, &mut self.inputs);
             self.memory.offer(self.cycle, &mut self.inputs);
@@ -216,7 +217,6 @@ impl Bench {
             if user.take(self.cycle, &self.inputs, outputs) || before != after {
                 moved = self.cycle;
             }
-            let most = self.most_cycles() * (session.requests.len() as u64 + 10);
             if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > most {
                 let (request, answer) = (user.requests.len(), user.answers.len());
                 self.answered = user.answered;

@@ -73,12 +73,12 @@ impl GoldenMemory {
         Leaf(bucket - ((1 << leaf_level) - 1))
     }
 
-    /// Forgets what the bus had to show so far.
-    pub(crate) fn forget_traffic(&self) {
+    /// Adds what the bus must show to a session, and forgets it.
+    pub(crate) fn complete_and_forget(&self, session: Session) -> Session {
         let mut state = self.0.borrow_mut();
-        state.reads.clear();
         state.buckets.clear();
-        state.writes.clear();
+        let (reads, writes) = (std::mem::take(&mut state.reads), std::mem::take(&mut state.writes));
+        Session { reads, writes, ..session }
     }
 
     /// Adds what the bus must show to a session.
@@ -344,9 +344,7 @@ impl Golden {
 
     /// All that was shown since the last time that this was called.
     pub fn take_session(&mut self) -> Session {
-        let session = self.memory.complete(&std::mem::take(&mut self.session));
-        self.memory.forget_traffic();
-        session
+        self.memory.complete_and_forget(std::mem::take(&mut self.session))
     }
 
     /// Evictions outside of the schedule so far.

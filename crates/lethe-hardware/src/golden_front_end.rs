@@ -144,9 +144,7 @@ impl GoldenFrontEnd {
 
     /// All that was shown since the last time that this was called.
     pub fn take_session(&mut self) -> Session {
-        let session = self.memory.complete(&std::mem::take(&mut self.session));
-        self.memory.forget_traffic();
-        session
+        self.memory.complete_and_forget(std::mem::take(&mut self.session))
     }
 
     fn settle(&self) {

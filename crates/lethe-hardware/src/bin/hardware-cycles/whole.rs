@@ -8,7 +8,7 @@ use rand_core::{RngCore, SeedableRng};
 use std::error::Error;
 
 /// The length of each run: the PLB has 128 lines.
-pub(crate) const RUN: Length = Length { before: 500, measured: 2000 };
+const RUN: Length = Length { before: 500, measured: 2000 };
 
 /// The bits of tags of which five fit a beat.
 pub(crate) const TAG_BITS: u32 = 96;
@@ -20,7 +20,7 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
         RUN.measured, RUN.before
     );
     println!("The floor is that of a path with its share of an eviction, and tags of {TAG_BITS} bits");
-    println!("{:<40} {:<6} {:>7} {:>7} {:>9} {:>7}", "", "trace", "cycles", "paths", "of a path", "floor");
+    print_head();
     // Of the lengths in the part `slots`, those with the fewest cycles.
     for (name, scheme, slots) in [
         ("Path ORAM Z = 4, four lanes", Scheme::Path, 380),
@@ -34,17 +34,31 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
             (format!("{name}, tags, slots of {slots}"), tagged.with_slots(slots)),
         ];
         for (name, configuration) in rows {
-            let count = RUN.before + RUN.measured;
-            for (trace, accesses) in [("scan", scan(count)), ("rand", rand(configuration.blocks, count))] {
-                print_row(workshop, &format!("{name:<40} {trace:<6}"), configuration, &accesses)?;
-            }
+            print_traces(workshop, &name, configuration)?;
         }
     }
     Ok(())
 }
 
-/// Prints what a trace takes.
-pub(crate) fn print_row(
+/// Prints the names of the columns.
+pub(crate) fn print_head() {
+    println!("{:<40} {:<6} {:>7} {:>7} {:>9} {:>7}", "", "trace", "cycles", "paths", "of a path", "floor");
+}
+
+/// Prints what both traces take.
+pub(crate) fn print_traces(
+    workshop: &Workshop,
+    name: &str,
+    configuration: Configuration,
+) -> Result<(), Box<dyn Error>> {
+    let count = RUN.before + RUN.measured;
+    for (trace, accesses) in [("scan", scan(count)), ("rand", rand(configuration.blocks, count))] {
+        print_row(workshop, &format!("{name:<40} {trace:<6}"), configuration, &accesses)?;
+    }
+    Ok(())
+}
+
+fn print_row(
     workshop: &Workshop,
     name: &str,
     configuration: Configuration,
