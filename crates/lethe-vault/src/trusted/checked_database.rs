@@ -5,17 +5,24 @@
 //! could also be one that power loss cut off, and the database would go back to the commit before, which loses what was
 //! acknowledged. What it costs is a second sync for each commit.
 
-use crate::trusted::unmade::Unmade;
-use redb::{Database, DatabaseError, StorageBackend, WriteTransaction};
+use crate::error::VaultError;
+use crate::trusted::database_file::DatabaseFile;
+use crate::trusted::failure::{FirstFailure, failure};
+use redb::{Database, StorageBackend, WriteTransaction};
 
-/// Opens or makes a database that is checked, with a cache of so many bytes.
+/// Opens or makes a database that is checked, with a cache of so many bytes, and whose first failure is noted.
 ///
 /// # Errors
-/// redb's.
-pub(super) fn open(backend: impl StorageBackend, cache: usize) -> Result<Database, DatabaseError> {
+/// [`VaultError::Locked`], [`VaultError::Damaged`], [`VaultError::Disk`], [`VaultError::DiskFull`].
+pub(super) fn open(
+    backend: impl StorageBackend,
+    cache: usize,
+) -> Result<(Database, FirstFailure), VaultError> {
+    let first_failure = FirstFailure::default();
     let mut builder = Database::builder();
     builder.set_cache_size(cache).set_check_integrity_on_open(true);
-    builder.create_with_backend(Unmade::of(backend))
+    let database = builder.create_with_backend(DatabaseFile::over(backend, first_failure.clone()));
+    Ok((database.map_err(failure)?, first_failure))
 }
 
 /// Begins a transaction whose commit has two phases.

@@ -15,6 +15,7 @@
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::checked_database;
+use crate::trusted::failure::{FirstFailure, failure};
 use crate::trusted::group::{Change, Entered, Group};
 use crate::trusted::kept;
 use crate::trusted::names::{make_durable, sync_folder};
@@ -29,9 +30,9 @@ use redb::{
     WriteTransaction,
 };
 use std::fs::OpenOptions;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
@@ -47,8 +48,7 @@ pub struct TrustedDisk {
     database: Arc<Database>,
     pub(super) places: Arc<PlacesFile>,
     group: Arc<Group>,
-    /// Its first failure: after it the database refuses everything, and does not say why any more.
-    failure: Arc<OnceLock<VaultError>>,
+    first_failure: FirstFailure,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
     has_own_thread: bool,
 }
@@ -66,8 +66,7 @@ impl TrustedDisk {
     fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file);
         let backend = opened.map_err(redb::Error::Io).and_then(|file| Ok(FileBackend::new(file)?));
-        let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize);
-        let database = database.map_err(failure)?;
+        let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize)?;
         // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
         // folder, and have been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
@@ -79,8 +78,8 @@ impl TrustedDisk {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn over(backend: impl StorageBackend, places: impl StorageBackend) -> Result<Self, VaultError> {
-        let database = checked_database::open(backend, DATABASE_CACHE as usize);
-        Self::with(database.map_err(failure)?, PlacesFile::given(places), false)
+        let database = checked_database::open(backend, DATABASE_CACHE as usize)?;
+        Self::with(database, PlacesFile::given(places), false)
     }
 
     /// A disk over backends of the caller's own that any thread may use: long work is done beside the thread that asks.
@@ -94,14 +93,17 @@ impl TrustedDisk {
         cache: Bytes,
     ) -> Result<Self, VaultError> {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
-        let database = checked_database::open(backend, bytes);
-        Self::with(database.map_err(failure)?, PlacesFile::given(places), true)
+        let database = checked_database::open(backend, bytes)?;
+        Self::with(database, PlacesFile::given(places), true)
     }
 
-    fn with(database: Database, places: PlacesFile, has_own_thread: bool) -> Result<Self, VaultError> {
+    fn with(
+        (database, first_failure): (Database, FirstFailure),
+        places: PlacesFile,
+        has_own_thread: bool,
+    ) -> Result<Self, VaultError> {
         let (database, places) = (Arc::new(database), Arc::new(places));
-        let (group, failure) = (Arc::default(), Arc::default());
-        let disk = TrustedDisk { database, places, group, failure, has_own_thread };
+        let disk = TrustedDisk { database, places, group: Arc::default(), first_failure, has_own_thread };
         disk.has_its_tables()?;
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
@@ -169,12 +171,7 @@ impl TrustedDisk {
     }
 
     pub(super) fn failed(&self, error: redb::Error) -> VaultError {
-        match failure(error) {
-            first @ (VaultError::DiskFull | VaultError::Disk(_)) => {
-                self.failure.get_or_init(|| first).clone()
-            }
-            other => other,
-        }
+        self.first_failure.behind(error)
     }
 
     pub(crate) fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
@@ -327,25 +324,13 @@ pub(super) fn forget_an_earlier_kind(transaction: &WriteTransaction) -> Result<(
     Ok(())
 }
 
-pub(super) fn failure(error: impl Into<redb::Error>) -> VaultError {
-    match error.into() {
-        redb::Error::DatabaseAlreadyOpen => VaultError::Locked,
-        redb::Error::Io(io) if matches!(io.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
-            VaultError::DiskFull
-        }
-        redb::Error::Io(io) if matches!(io.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
-            VaultError::Damaged(Reason::of(io))
-        }
-        redb::Error::Corrupted(what) => VaultError::Damaged(what.into()),
-        upgrade @ redb::Error::UpgradeRequired(_) => VaultError::Damaged(Reason::of(upgrade)),
-        other => VaultError::Disk(Reason::of(other)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trusted::names::tests::FragileFolder;
+    use redb::backends::InMemoryBackend;
+    use std::io::ErrorKind;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// The syncs of folders that an opening makes.
     fn syncs_of_an_opening() -> u64 {
@@ -389,5 +374,48 @@ mod tests {
             let noted = open(&folder).unwrap().meta("note").unwrap();
             assert_eq!(noted.as_deref(), Some(&b"acknowledged"[..]), "cut off after {cut_off_after} syncs");
         }
+    }
+
+    /// A disk that can be full.
+    #[derive(Debug)]
+    struct Fillable(InMemoryBackend, Arc<AtomicBool>);
+
+    impl StorageBackend for Fillable {
+        fn len(&self) -> io::Result<u64> {
+            self.0.len()
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.0.read(offset, out)
+        }
+
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.0.set_len(len)
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            self.0.sync_data()
+        }
+
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            if self.1.load(Ordering::Relaxed) {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            self.0.write(offset, data)
+        }
+    }
+
+    #[test]
+    fn a_caller_is_told_why_the_disk_failed_even_before_the_caller_for_whom_it_failed() {
+        let is_full = Arc::new(AtomicBool::new(false));
+        let backend = Fillable(InMemoryBackend::new(), is_full.clone());
+        let disk = TrustedDisk::over(backend, InMemoryBackend::new()).unwrap();
+        is_full.store(true, Ordering::Relaxed);
+        let transaction = checked_database::begin_write(&disk.database).unwrap();
+        transaction.open_table(META).unwrap().insert("note", &b"first"[..]).unwrap();
+        let not_told_yet = transaction.commit().unwrap_err();
+        let told = disk.set_meta("note", b"second").unwrap_err();
+        assert!(matches!(told, VaultError::DiskFull), "{told:?}");
+        assert!(matches!(disk.failed(not_told_yet.into()), VaultError::DiskFull));
     }
 }

@@ -2,9 +2,11 @@
 
 mod checked_database;
 pub(crate) mod checkpoint;
+mod database_file;
 pub(crate) mod delta;
 pub(crate) mod directory;
 pub(crate) mod disk;
+mod failure;
 pub(crate) mod freight;
 pub(crate) mod group;
 pub(crate) mod header;
@@ -26,5 +28,4 @@ pub(crate) mod state;
 pub(crate) mod summary;
 pub(crate) mod tables;
 pub(crate) mod unlogged;
-mod unmade;
 pub(crate) mod written;

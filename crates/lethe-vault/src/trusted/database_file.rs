@@ -1,9 +1,10 @@
-//! A database whose making was cut off counts as none.
+//! The file below the database: one whose making was cut off counts as none, and the first failure is remembered.
 //!
 //! redb gives a new file its length, then a header, and what it knows its files by comes last. A process that dies before that
 //! leaves a file that redb refuses for good. Such a file has zeros where redb's mark would be, and nothing but zeros behind
 //! its header: nothing was ever put into it.
 
+use crate::trusted::failure::FirstFailure;
 use redb::{BackendError, StorageBackend};
 use std::io;
 use std::ops::Bound;
@@ -16,14 +17,15 @@ const HEADER: u64 = 4096;
 
 /// A backend that is emptied before it is opened, if no database in it was ever complete.
 #[derive(Debug)]
-pub(super) struct Unmade<B> {
+pub(super) struct DatabaseFile<B> {
     backend: B,
     was_looked_at: AtomicBool,
+    first_failure: FirstFailure,
 }
 
-impl<B: StorageBackend> Unmade<B> {
-    pub(super) fn of(backend: B) -> Self {
-        Unmade { backend, was_looked_at: AtomicBool::new(false) }
+impl<B: StorageBackend> DatabaseFile<B> {
+    pub(super) fn over(backend: B, first_failure: FirstFailure) -> Self {
+        DatabaseFile { backend, was_looked_at: AtomicBool::new(false), first_failure }
     }
 
     /// Tells whether there are zeros in place of a mark and behind the header.
@@ -50,29 +52,29 @@ impl<B: StorageBackend> Unmade<B> {
     }
 }
 
-impl<B: StorageBackend> StorageBackend for Unmade<B> {
+impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
     /// The first time, redb has locked the file: no other process is making it.
     fn len(&self) -> io::Result<u64> {
         if !self.was_looked_at.swap(true, Ordering::Relaxed) && self.was_never_made()? {
             self.backend.set_len(0)?;
         }
-        self.backend.len()
+        self.first_failure.note(self.backend.len())
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.backend.read(offset, out)
+        self.first_failure.note(self.backend.read(offset, out))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.backend.set_len(len)
+        self.first_failure.note(self.backend.set_len(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.backend.sync_data()
+        self.first_failure.note(self.backend.sync_data())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.backend.write(offset, data)
+        self.first_failure.note(self.backend.write(offset, data))
     }
 
     fn close(&self) -> io::Result<()> {

@@ -1,0 +1,53 @@
+//! The failures of the database, and the first of them.
+//!
+//! After one failure of the file redb refuses everything, and does not say why any more. Of two callers at once, the one that
+//! is refused can come before the one that was told why. So the reason is noted below redb, before anybody is refused.
+
+use crate::error::VaultError;
+use crate::reason::Reason;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, OnceLock};
+
+/// The first failure of the database's file. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FirstFailure(Arc<OnceLock<VaultError>>);
+
+impl FirstFailure {
+    /// Notes a failure, if it is the first, and hands the result on.
+    pub(super) fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        done.inspect_err(|error| {
+            self.0.get_or_init(|| failure(redb::Error::Io(copy(error))));
+        })
+    }
+
+    /// Tells what is behind an error of the database.
+    pub(super) fn behind(&self, error: redb::Error) -> VaultError {
+        match (error, self.0.get()) {
+            (redb::Error::PreviousIo, Some(first)) => first.clone(),
+            (error, _) => failure(error),
+        }
+    }
+}
+
+fn copy(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(number) => io::Error::from_raw_os_error(number),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+/// The vault's error for one of the database.
+pub(super) fn failure(error: impl Into<redb::Error>) -> VaultError {
+    match error.into() {
+        redb::Error::DatabaseAlreadyOpen => VaultError::Locked,
+        redb::Error::Io(io) if matches!(io.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            VaultError::DiskFull
+        }
+        redb::Error::Io(io) if matches!(io.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
+            VaultError::Damaged(Reason::of(io))
+        }
+        redb::Error::Corrupted(what) => VaultError::Damaged(what.into()),
+        upgrade @ redb::Error::UpgradeRequired(_) => VaultError::Damaged(Reason::of(upgrade)),
+        other => VaultError::Disk(Reason::of(other)),
+    }
+}
