@@ -26,6 +26,20 @@ package lethe_aes_pkg;
     return {a[6:0], 1'b0} ^ (8'h1b & {8{a[7]}});
   endfunction
 
+  typedef logic [3:0][7:0] column_t;
+
+  // Returns a row of MixColumns: 2a + 3b + c + d, where each bit is the sum of at most five. Only the bits to which a
+  // carry comes take the sum of all four rows and that carry; the others are as short without.
+  function automatic logic [7:0] mixed_row(column_t column, logic [1:0] row, logic carry, logic [7:0] sum);
+    logic [7:0] a, b, rest;
+    a = column[row];
+    b = column[row+2'd1];
+    rest = b ^ column[row+2'd2] ^ column[row+2'd3];
+    rest[4:3] = a[4:3] ^ sum[4:3];
+    rest[1] = a[1] ^ sum[1];
+    return {a[6:0], a[7]} ^ {b[6:0], b[7]} ^ {3'b000, carry, carry, 1'b0, carry, 1'b0} ^ rest;
+  endfunction
+
   // The S-box, which FIPS 197 lists in its table 4. The last entry is written first, as in every packed array.
   localparam logic [255:0][7:0] SboxTable = {
     8'h16, 8'hbb, 8'h54, 8'hb0, 8'h0f, 8'h2d, 8'h99, 8'h41, 8'h68, 8'h42, 8'he6, 8'hbf, 8'h0d, 8'h89, 8'ha1, 8'h8c,

@@ -28,20 +28,6 @@ module lethe_aes_round
     $error("lethe_aes_round: Stages must be 1, 2 or 3");
   end
 
-  typedef logic [3:0][7:0] column_t;
-
-  // Returns a row of MixColumns: 2a + 3b + c + d, where each bit is the sum of at most five. Only the bits to which a
-  // carry comes take the sum of all four rows and that carry; the others are as short without.
-  function automatic logic [7:0] mixed_row(column_t column, logic [1:0] row, logic carry, logic [7:0] sum);
-    logic [7:0] a, b, rest;
-    a = column[row];
-    b = column[row+2'd1];
-    rest = b ^ column[row+2'd2] ^ column[row+2'd3];
-    rest[4:3] = a[4:3] ^ sum[4:3];
-    rest[1] = a[1] ^ sum[1];
-    return {a[6:0], a[7]} ^ {b[6:0], b[7]} ^ {3'b000, carry, carry, 1'b0, carry, 1'b0} ^ rest;
-  endfunction
-
   block_t middle, mixed;
   block_t block_d, block_q;
 

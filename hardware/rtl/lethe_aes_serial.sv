@@ -51,12 +51,13 @@ module lethe_aes_serial
     );
   end
   for (genvar c = 0; c < 4; c++) begin : g_column
-    logic [3:0][7:0] column;
+    column_t column;
+    logic [7:0] sum;
+    assign sum = column[0] ^ column[1] ^ column[2] ^ column[3];
     for (genvar r = 0; r < 4; r++) begin : g_row
       assign column[r] = substituted[8*(r+4*((c+r)%4))+:8];
       assign shifted[8*(r+4*c)+:8] = column[r];
-      assign mixed[8*(r+4*c)+:8] = times_x(column[r]) ^ times_x(column[(r+1)%4]) ^ column[(r+1)%4]
-                                 ^ column[(r+2)%4] ^ column[(r+3)%4];
+      assign mixed[8*(r+4*c)+:8] = mixed_row(column, 2'(r), column[r][7] ^ column[(r+1)%4][7], sum);
     end
   end
 

@@ -114,7 +114,7 @@ module lethe_backend
   assign keyed_o = keyed;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) memory_error_q <= 1'b0;
-    else if ((r_valid_i && r_ready_o && r_response_i[1]) || (b_valid_i && b_ready_o && b_response_i[1])) begin
+    else if ((r_valid_i && r_ready_o && r_response_i != '0) || (b_valid_i && b_ready_o && b_response_i != '0)) begin
       memory_error_q <= 1'b1;
     end
   end

@@ -5,9 +5,8 @@
 // 0 where IC is 0, for a block that was never mapped.
 //
 // Interface: `advanced_o` is the group with the next counter of one entry: a
-// straggler comes to IC = 1 under GC, as does any block when its IC is used up, which makes the others stragglers.
-// `waits_o` says that a straggler stands in the way; it never does where each access moves one (see
-// `lethe_front_end`).
+// straggler comes to IC = 1 under GC, as does any block when its IC is used up, which makes the others stragglers. There must
+// be none then: there is none where each access moves one (see `lethe_front_end`).
 //
 // Timing: combinational. Keeps: nothing.
 module lethe_counter_group #(
@@ -21,7 +20,6 @@ module lethe_counter_group #(
   output logic [63:0]          counter_o,
   output logic [63:0]          next_counter_o,
   output logic [GroupBits-1:0] advanced_o,
-  output logic                 waits_o,
   output logic                 straggler_valid_o,
   output logic [EntryBits-1:0] straggler_o
 );
@@ -56,7 +54,6 @@ module lethe_counter_group #(
     assign behind[nth] = labels[nth].ic != '0 && labels[nth].under != gc[0];
   end
   assign straggler_valid_o = behind != '0;
-  assign waits_o = is_used_up && straggler_valid_o;
   always_comb begin
     straggler_o = '0;
     for (int unsigned nth = Labels; nth > 0; nth--) begin

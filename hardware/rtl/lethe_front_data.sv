@@ -39,7 +39,7 @@ module lethe_front_data
   localparam int unsigned BlocksBits = $clog2(Blocks + 1);
 
   // Beats of the user, and how many whole blocks of them no slot has yet.
-  logic user_valid, user_taken, came, last_came, given;
+  logic user_valid, user_taken, came, last_came, ordered, given, grouped;
   logic [Data-1:0] user_data;
   logic [BeatBits-1:0] came_q;
   logic [BlocksBits-1:0] whole_q;
@@ -50,7 +50,9 @@ module lethe_front_data
   );
   assign came = data_valid_i && data_ready_o;
   assign last_came = came && came_q == BeatBits'(Beats - 1);
-  assign given = order_valid_i && order_ready_o && order_i != FromLookAside;
+  assign ordered = order_valid_i && order_ready_o;
+  assign given = ordered && order_i != FromLookAside;
+  assign grouped = ordered && order_i == FromLookAside;
   assign whole_o = whole_q != '0;
 
   // The order of slots, and the PosMap block, whose slot is done before there is another.
@@ -58,7 +60,7 @@ module lethe_front_data
   source_e source;
   lethe_fifo #(.Width($bits(source_e)), .Depth(4)) u_orders (
     .clk_i, .rst_ni,
-    .valid_i(order_valid_i && order_ready_o), .ready_o(orders_ready), .data_i(order_i),
+    .valid_i(ordered), .ready_o(orders_ready), .data_i(order_i),
     .valid_o(known), .ready_i(passes && last), .data_o({source})
   );
   assign order_ready_o = orders_ready && (order_i != FromLookAside || !grouped_q);
@@ -82,12 +84,12 @@ module lethe_front_data
       if (came) came_q <= last_came ? '0 : came_q + 1'b1;
       whole_q <= whole_q + BlocksBits'(last_came) - BlocksBits'(given);
       if (passes) beat_q <= last ? '0 : beat_q + 1'b1;
-      if (order_valid_i && order_ready_o && order_i == FromLookAside) grouped_q <= 1'b1;
+      if (grouped) grouped_q <= 1'b1;
       else if (passes && last && source == FromLookAside) grouped_q <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (order_valid_i && order_ready_o && order_i == FromLookAside) group_q <= group_i;
+    if (grouped) group_q <= group_i;
     else if (Beats > 1 && passes && source == FromLookAside) group_q <= group_q >> Data;
   end
 

@@ -148,7 +148,7 @@ module lethe_front_end
   );
 
   // The counter of the block, or of a straggler.
-  logic straggler_valid, is_turn, turn_done_q, is_straggler_q, waits;
+  logic straggler_valid, is_turn, turn_done_q, is_straggler_q;
   logic [EntryBits-1:0] straggler, entry;
   logic [63:0] group_counter, group_next;
   logic [Group-1:0] advanced;
@@ -158,7 +158,7 @@ module lethe_front_end
   assign entry = is_turn ? straggler : own_number[EntryBits-1:0];
   lethe_counter_group #(.Labels(Cfg.labels), .Bits(Cfg.label_bits), .GroupBits(Group)) u_group (
     .group_i(group_q), .entry_i(entry), .counter_o(group_counter), .next_counter_o(group_next),
-    .advanced_o(advanced), .waits_o(waits),
+    .advanced_o(advanced),
     .straggler_valid_o(straggler_valid), .straggler_o(straggler)
   );
   assign renewed = first(level_q)

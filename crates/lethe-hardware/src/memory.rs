@@ -37,10 +37,27 @@ pub struct Faults {
     pub flips: u32,
     /// Of 1024 beats that are asked for, those that come as they were before they were written last, by chance.
     pub stale: u32,
-    /// The read, counted from the first, that is answered with an error.
-    pub error: Option<u64>,
+    /// The read that is not answered with OK.
+    pub read_error: Option<Refusal>,
+    /// The write that is not.
+    pub write_error: Option<Refusal>,
     /// Two reads, counted from the first: at the second all memory is again what it was at the first.
     pub replay: Option<(usize, usize)>,
+}
+
+/// An answer of memory that is not OK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The burst of its direction, counted from the first.
+    pub nth: u64,
+    /// AXI's code, from 1: EXOKAY, SLVERR, DECERR.
+    pub response: u32,
+}
+
+impl Refusal {
+    fn response_to(refusal: Option<Self>, burst: u64) -> u32 {
+        refusal.filter(|refusal| refusal.nth == burst).map_or(0, |refusal| refusal.response)
+    }
 }
 
 /// A burst as the bus shows it.
@@ -92,8 +109,8 @@ pub struct Memory {
     /// Memory as it was, for a replay; each beat before its last writing, if some are stale.
     old_beats: HashMap<u64, Beat>,
     reading: VecDeque<Reading>,
-    /// The beat that is offered, and whether its read failed.
-    offered: Option<(Beat, bool)>,
+    /// The beat that is offered, and the answer to its read.
+    offered: Option<(Beat, u32)>,
     /// Bursts whose beats have not all come.
     writing: VecDeque<(u64, u32)>,
     written: Vec<(u64, Beat)>,
@@ -101,6 +118,8 @@ pub struct Memory {
     is_answering: bool,
     read_beats: u64,
     reads: u64,
+    /// Writes that were answered.
+    answered: u64,
     traffic: Traffic,
     /// The first word of each burst that was written, of 64 bits: the IV of a header.
     first_words: Vec<(u64, u64)>,
@@ -126,6 +145,7 @@ impl Memory {
             is_answering: false,
             read_beats: 0,
             reads: 0,
+            answered: 0,
             traffic: Traffic::default(),
             first_words: Vec::new(),
             is_first: true,
@@ -199,14 +219,14 @@ impl Memory {
         inputs.w_ready = u32::from(!self.stalls() && !is_busy && takes_write);
         let is_offered = self.offered.is_some();
         inputs.r_valid = is_offered.into();
-        if let Some((beat, failed)) = &self.offered {
+        if let Some((beat, response)) = &self.offered {
             inputs.r_data = *beat;
-            inputs.r_response = if *failed { 2 } else { 0 };
+            inputs.r_response = *response;
         }
         let is_due = self.answers.front().is_some_and(|answer| answer.due <= cycle);
         self.is_answering = self.is_answering || is_due && !self.stalls();
         inputs.b_valid = self.is_answering.into();
-        inputs.b_response = 0;
+        inputs.b_response = Refusal::response_to(self.faults.write_error, self.answered);
     }
 
     fn take_beat(&mut self) {
@@ -221,13 +241,13 @@ impl Memory {
             beat[self.random.next_u32() as usize % (self.beat_bytes as usize / 4)] ^=
                 1 << (self.random.next_u32() % 32);
         }
-        let failed = self.faults.error == Some(self.reads);
+        let response = Refusal::response_to(self.faults.read_error, self.reads);
         self.read_beats += 1;
         if is_last {
             self.reading.pop_front();
             self.reads += 1;
         }
-        self.offered = Some((beat, failed));
+        self.offered = Some((beat, response));
     }
 
     /// Takes what passed in this cycle.
@@ -265,6 +285,7 @@ impl Memory {
         }
         if outputs.b_ready & inputs.b_valid == 1 {
             self.is_answering = false;
+            self.answered += 1;
             let answer = self.answers.pop_front().expect("it was offered");
             for (address, beat) in answer.writes {
                 let old = self.beats.insert(address, beat);

@@ -2,7 +2,7 @@
 
 use super::setup::*;
 use lethe_core::words::Leaf;
-use lethe_hardware::{BenchError, Configuration, Faults, Pace, Scheme};
+use lethe_hardware::{BenchError, Configuration, Faults, Pace, Refusal, Scheme};
 use std::collections::HashSet;
 
 #[test]
@@ -22,12 +22,19 @@ fn memory_that_stalls_and_is_late_changes_no_answer_and_no_ciphertext() {
 
 #[test]
 #[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
-fn a_read_that_fails_stops_the_controller() {
+fn a_read_or_a_write_whose_answer_is_not_ok_stops_the_controller() {
     let configuration = small(Scheme::Raw);
     let session = mix(&configuration, 100, 6).session();
-    let faults = Faults { error: Some(90), ..Faults::default() };
-    let stopped = bench(&configuration, None, Pace::IDEAL, faults).run(&session).unwrap_err();
-    assert_eq!(stopped, BenchError::Stopped("memory answered with an error"));
+    for response in 1..=3 {
+        let refusal = Some(Refusal { nth: 90, response });
+        for faults in [
+            Faults { read_error: refusal, ..Faults::default() },
+            Faults { write_error: refusal, ..Faults::default() },
+        ] {
+            let stopped = bench(&configuration, None, Pace::IDEAL, faults).run(&session).unwrap_err();
+            assert_eq!(stopped, BenchError::Stopped("memory answered with an error"), "{faults:?}");
+        }
+    }
 }
 
 /// Without tags, headers of an earlier moment bring blocks that are there already, more than paths take back.
