@@ -31,7 +31,8 @@ module lethe_axi
   },
   parameter int unsigned AddressBits = 32,
   parameter logic [AddressBits-1:0] Base = '0,
-  localparam int unsigned Data = Choices.bus_bits
+  localparam config_t Cfg = choices(Choices),
+  localparam int unsigned Data = Cfg.bus_bits
 ) (
   input  logic                   clk_i,
   input  logic                   clk2_i,
@@ -59,8 +60,12 @@ module lethe_axi
   output logic                   spare_ready_o,
   input  logic                   spare_valid_i,
   input  logic [31:0]            spare_i,
-  // Any error stops the controller until its reset.
-  output logic                   stopped_o,
+  // Evictions for lack of room, and errors: any stops the controller until its reset.
+  output logic [31:0]            emergencies_o,
+  output logic                   key_reused_o,
+  output logic                   memory_error_o,
+  output logic                   tag_error_o,
+  output logic                   overflow_o,
   // AXI4.
   output logic [0:0]             m_axi_arid,
   output logic [AddressBits-1:0] m_axi_araddr,
@@ -101,9 +106,11 @@ module lethe_axi
   output logic                   m_axi_bready
 );
 
-  localparam config_t Cfg = choices(Choices);
-  if (Base % 4096 != 0 || 64'(Base) + tree_bytes(Cfg) > (64'd1 << AddressBits)) begin : gen_base
-    $error("Base is not a multiple of 4096, or the tree does not end below 2^AddressBits. Lower Base, or raise AddressBits.");
+  if (Base % 4096 != 0) begin : gen_base
+    $error("Base is not a multiple of 4096. Bursts would cross one.");
+  end
+  if ((64'(Base) + tree_bytes(Cfg) - 1) >> AddressBits != 0) begin : gen_address_bits
+    $error("The tree does not end below 2^AddressBits. Lower Base, or raise AddressBits.");
   end
 
   localparam logic [2:0] Size = 3'($clog2(Data / 8));
@@ -119,10 +126,6 @@ module lethe_axi
   // One ID, and lengths that the controller counts itself.
   logic unused;
   assign unused = ^{m_axi_rid, m_axi_rlast, m_axi_bid};
-
-  logic [31:0] unused_emergencies;
-  logic key_reused, memory_error, tag_error, overflow;
-  assign stopped_o = key_reused || memory_error || tag_error || overflow;
 
   lethe_oram #(
     .Choices(Choices),
@@ -171,11 +174,11 @@ module lethe_axi
     .b_valid_i(m_axi_bvalid),
     .b_ready_o(m_axi_bready),
     .b_response_i(m_axi_bresp),
-    .emergencies_o(unused_emergencies),
-    .key_reused_o(key_reused),
-    .memory_error_o(memory_error),
-    .tag_error_o(tag_error),
-    .overflow_o(overflow)
+    .emergencies_o,
+    .key_reused_o,
+    .memory_error_o,
+    .tag_error_o,
+    .overflow_o
   );
 
 endmodule

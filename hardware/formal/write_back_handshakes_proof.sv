@@ -75,6 +75,7 @@ module write_back_handshakes_proof #(
       assert (u_write_back.whole_q || !u_write_back.second_q || u_write_back.second_header_q);
       assert (!u_write_back.second_header_q || !u_write_back.second_block_q || !u_write_back.second_q);
       assert (u_write_back.beats_q || u_write_back.step_q == '0);
+      assert (!u_write_back.told_q || u_write_back.burst_valid);
       assert (u_write_back.u_ends.count_q <= 5'd16 && u_write_back.u_lengths.count_q <= 3'd4);
       assert (u_write_back.u_lengths.in_q == 2'(u_write_back.u_lengths.out_q + u_write_back.u_lengths.count_q));
     end

@@ -102,7 +102,7 @@ module lethe_backend
   localparam int unsigned ArrivalDepth = 64;
 
   lethe_check #(.Problem(tree_problem(Choices))) u_check ();
-  if (64'(AddressBits) < 12 + 1 || tree_bytes(Cfg) >> AddressBits != 0) begin : gen_address_bits
+  if (64'(AddressBits) < 12 + 1 || (tree_bytes(Cfg) - 1) >> AddressBits != 0) begin : gen_address_bits
     $error("AddressBits does not reach the end of the tree. Raise it, or lower leaf_level.");
   end
 
@@ -224,10 +224,13 @@ module lethe_backend
   logic header_put, header_room, header_valid, header_ready, body_put, body_room, body_valid, body_ready;
   logic [CipherBits-1:0] header_in, header;
   logic [Cfg.bus_bits-1:0] body_in, body;
+  // Bursts come to their end after an error, so that memory is free for others.
+  logic arrive_ready;
+  assign r_ready_o = arrive_ready || stop;
   lethe_arrive #(.Cfg(Cfg)) u_arrive (
     .clk_i, .rst_ni,
     .valid_i(arriving_valid), .ready_o(arriving_taken), .job_i(arriving_job),
-    .r_valid_i, .r_ready_o, .r_data_i,
+    .r_valid_i, .r_ready_o(arrive_ready), .r_data_i,
     .header_valid_o(header_put), .header_ready_i(header_room), .header_o(header_in),
     .body_valid_o(body_put), .body_ready_i(body_room), .body_o(body_in),
     .mask_valid_o(read_request), .mask_ready_i(read_request_ready), .mask_row_o(read_row), .mask_pad_o(read_pad)

@@ -44,6 +44,12 @@ module lethe_check
     AesLanesOver: begin : gen_aes_lanes_over
       $error("aes_lanes is more than the widest mask has chunks, so that some would never work. Choose fewer.");
     end
+    StashBlocksOver: begin : gen_stash_blocks_over
+      $error("stash_blocks is above 4096: the scan of the stash would take longer than a path. Choose it by the bound of the scheme.");
+    end
+    MaskBeatsOver: begin : gen_mask_beats_over
+      $error("mask_beats is above 65536. Choose those of two paths at most.");
+    end
     MaskBeatsUnder: begin : gen_mask_beats_under
       $error("mask_beats is below 2: no eviction of RAW ORAM has its masks in time. Choose those of a path at least.");
     end

@@ -5,9 +5,10 @@
 // then accesses its block: a path each. Before each of them one straggler of the group moves, if there is one, with a path of
 // its own. A leaf is AES of block and counter; the path of a block that was never mapped is drawn at random.
 //
-// Interface: requests of the user, the beats of what is written, and those of answers, each with `valid` and `ready`; an answer to a write
-// is what the block was before. A write waits until all its beats are there. It asks the backend for slots: a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers
-// wait for the user here, so that whether they are taken does not show.
+// Interface: requests of the user, the beats of what is written, and those of answers, each with `valid` and `ready`; an
+// answer to a write is what the block was before. A write waits until all its beats are there. It asks the backend for slots:
+// a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers wait for the user here, so that
+// whether they are taken does not show.
 //
 // Timing: PLB and table answer a cycle later, and both leaves together take 23 cycles of AES, with a pacer more. How many paths a request
 // takes shows, if no pacer hides it. The next request begins when the last path of this one was asked for.

@@ -92,11 +92,16 @@ module lethe_oram
   slot_t slot;
   slot_tags_t slot_tags;
 
+  // A controller that has stopped takes nothing and answers nothing: what failed may be among the answers.
+  logic stopped, front_ready, front_answers;
+  assign stopped = key_reused_o || memory_error_o || tag_error_o || overflow_o;
+  assign request_ready_o = front_ready && !stopped;
+  assign answer_valid_o = front_answers && !stopped;
   lethe_front_end #(.Cfg(Cfg)) u_front_end (
     .clk_i, .rst_ni,
-    .request_valid_i, .request_ready_o, .request_write_i, .request_block_i,
+    .request_valid_i(request_valid_i && !stopped), .request_ready_o(front_ready), .request_write_i, .request_block_i,
     .data_valid_i, .data_ready_o, .data_i,
-    .answer_valid_o, .answer_ready_i, .answer_o, .answer_last_o,
+    .answer_valid_o(front_answers), .answer_ready_i(answer_ready_i && !stopped), .answer_o, .answer_last_o,
     .random_ready_o, .random_valid_i, .random_i,
     .valid_o(slot_valid), .ready_i(slot_ready), .slot_o(slot), .tags_o(slot_tags),
     .data_valid_o(data_valid), .data_ready_i(data_ready), .data_o(data),

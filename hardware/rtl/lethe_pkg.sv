@@ -295,6 +295,7 @@ package lethe_pkg;
     EvictionRateNone,
     EvictionRateOver,
     StashBlocksNone,
+    StashBlocksOver,
     BusBitsOther,
     BlockBytesPower,
     BlockBytesOver,
@@ -302,6 +303,7 @@ package lethe_pkg;
     AesLanesNone,
     AesLanesOver,
     MaskBeatsUnder,
+    MaskBeatsOver,
     TopLevelsOver,
     LevelBlocksOver,
     LevelBlocksRaw,
@@ -334,6 +336,7 @@ package lethe_pkg;
     if (c.scheme == RawOram && c.eviction_rate == 0) return EvictionRateNone;
     if (c.scheme == RawOram && c.eviction_rate >= 2 * c.blocks_per_bucket) return EvictionRateOver;
     if (c.stash_blocks == 0) return StashBlocksNone;
+    if (c.stash_blocks > 4096) return StashBlocksOver;
     if (c.top_levels > c.leaf_level || c.top_levels > 16) return TopLevelsOver;
     for (int unsigned level = 0; level < 32; level++) begin
       if (places(c, level) > c.blocks_per_bucket) return LevelBlocksOver;
@@ -353,6 +356,7 @@ package lethe_pkg;
     if (c.aes_rom_rounds > 10) return AesRomRoundsOver;
     if (c.tag_bits != 0 && (c.tag_bits < 64 || c.tag_bits > 128 || c.tag_bits % 8 != 0)) return TagBitsOther;
     if (c.scheme == RawOram && c.mask_beats < 2) return MaskBeatsUnder;
+    if (c.scheme == RawOram && c.mask_beats > 65536) return MaskBeatsOver;
     return NoProblem;
   endfunction
 
@@ -378,7 +382,8 @@ package lethe_pkg;
   // The choices of the paper. They stand in for what is refused, so that its sentence is all that a tool says.
   localparam config_t Paper = '{
     scheme: RawOram, leaf_level: 20, blocks_per_bucket: 5, eviction_rate: 5, stash_blocks: 64, blocks: 1048576,
-    block_bytes: 64, bus_bits: 512, aes_lanes: 2, aes_double: 1'b0, aes_rom_rounds: 0, mask_beats: 256, top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
+    block_bytes: 64, bus_bits: 512, aes_lanes: 2, aes_double: 1'b0, aes_rom_rounds: 0, mask_beats: 256,
+    top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
     capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128, tag_bits: 0, slot_cycles: 0
   };
 

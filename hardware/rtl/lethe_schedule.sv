@@ -43,7 +43,7 @@ module lethe_schedule
   output logic                   overflow_o
 );
 
-  localparam int unsigned AccessBits = $clog2(Cfg.eviction_rate + 2);
+  localparam int unsigned AccessBits = Cfg.scheme == RawOram ? $clog2(Cfg.eviction_rate + 2) : 1;
 
   logic [AccessBits-1:0] accesses_q;
   logic [63:0] iv_q, evictions_q;

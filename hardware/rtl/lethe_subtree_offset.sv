@@ -28,8 +28,9 @@ module lethe_subtree_offset #(
   localparam int unsigned Layers = (Levels - 1) / SubtreeLevels + 1;
   localparam int unsigned LayerBits = $clog2(Layers + 1);
   localparam int unsigned DepthBits = $clog2(SubtreeLevels + 1);
-  localparam int unsigned PlaceBits = $clog2(((1 << SubtreeLevels) - 1) * BucketBytes);
-  localparam int unsigned SubtreeBits = OffsetBits - PlaceBits;
+  localparam int unsigned PlaceBits = $clog2(((64'd1 << SubtreeLevels) - 1) * 64'(BucketBytes));
+  // Not even a bit where the tree does not fit the address, which is refused elsewhere.
+  localparam int unsigned SubtreeBits = OffsetBits > PlaceBits ? OffsetBits - PlaceBits : 1;
 
   // The first subtree of each layer.
   function automatic logic [Layers:0][SubtreeBits-1:0] firsts();
@@ -59,7 +60,7 @@ module lethe_subtree_offset #(
 
   assign below = (index_q << 1) | (LeafLevel + 1)'(right_i);
   assign is_lowest = depth_q == DepthBits'(SubtreeLevels - 1);
-  assign offset_o = {subtree_q, place_q};
+  assign offset_o = OffsetBits'({subtree_q, place_q});
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin

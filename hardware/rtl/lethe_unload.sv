@@ -1,8 +1,9 @@
 // A path as it is taken in: each header is decrypted, and each beat of a body goes where the header says.
 //
 // An access of RAW ORAM takes the block of interest only: its beats go into the spare slot of the stash as they are, and the
-// header without it is planned to go back; headers go ahead of bodies there, so that the pad of the block is known early. A path that is filled anew (an eviction, or any of Path ORAM) is decrypted, and
-// all its blocks go into slots and on to PushToLeaf, but for the block of interest, which is held.
+// header without it is planned to go back; headers go ahead of bodies there, so that the pad of the block is known early. A
+// path that is filled anew (an eviction, or any of Path ORAM) is decrypted, and all its blocks go into slots and on to
+// PushToLeaf, but for the block of interest, which is held.
 //
 // A bucket that was never written counts as empty, whatever memory answers: RAW ORAM knows it by the count of evictions,
 // Path ORAM by the bucket above. A row that `on_chip_i` names comes from the plan of the path before, because memory may

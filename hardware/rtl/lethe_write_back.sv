@@ -110,24 +110,29 @@ module lethe_write_back
     .offset_o(offset), .length_o(burst_length), .last_o(burst_last)
   );
 
-  // Each burst goes to memory, to the beats, and to the answers.
-  logic lengths_ready, ends_ready, length_valid, end_valid, end_last, beat_last, beat_passes;
+  // Each burst goes to memory, to the beats, and to the answers. These two are told when it is offered: AXI lets memory wait
+  // for the beats before it takes the address.
+  logic told_q, lengths_ready, ends_ready, length_valid, end_valid, end_last, beat_last, beat_passes;
   logic [7:0] length, sent_q;
-  assign burst_taken = aw_ready_i && lengths_ready && ends_ready;
-  assign aw_valid_o = burst_valid && lengths_ready && ends_ready;
+  assign aw_valid_o = burst_valid && (told_q || (lengths_ready && ends_ready));
+  assign burst_taken = aw_valid_o && aw_ready_i;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) told_q <= 1'b0;
+    else told_q <= aw_valid_o && !aw_ready_i;
+  end
   assign aw_address_o = base_i + offset;
   assign aw_length_o = burst_length;
 
   lethe_fifo #(.Width(8), .Depth(4)) u_lengths (
     .clk_i, .rst_ni,
-    .valid_i(burst_valid && aw_ready_i && ends_ready), .ready_o(lengths_ready), .data_i(burst_length),
+    .valid_i(burst_valid && !told_q && ends_ready), .ready_o(lengths_ready), .data_i(burst_length),
     .valid_o(length_valid), .ready_i(beat_passes && beat_last), .data_o(length)
   );
   // What an answer ends: a level, a path.
   logic end_level, end_path;
   lethe_fifo #(.Width(2), .Depth(16)) u_ends (
     .clk_i, .rst_ni,
-    .valid_i(burst_valid && aw_ready_i && lengths_ready), .ready_o(ends_ready),
+    .valid_i(burst_valid && !told_q && lengths_ready), .ready_o(ends_ready),
     .data_i({burst_last, burst_last && address_last}),
     .valid_o(end_valid), .ready_i(b_valid_i), .data_o({end_level, end_path})
   );

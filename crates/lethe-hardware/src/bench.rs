@@ -201,6 +201,7 @@ impl Bench {
             }
             emergencies = outputs.emergencies;
             let before = (self.memory.traffic().write_beats.len(), self.memory.traffic().read_beats.len());
+            self.memory.take(self.cycle, &self.inputs, outputs);
             for (error, what) in [
                 (outputs.memory_error, "memory answered with an error"),
                 (outputs.tag_error, "memory gave a block that is not what was written last"),
@@ -209,10 +210,10 @@ impl Bench {
             ] {
                 if error == 1 {
                     self.answered = user.answered;
+                    self.cycle += 1;
                     return Err(BenchError::Stopped(what));
                 }
             }
-            self.memory.take(self.cycle, &self.inputs, outputs);
             let after = (self.memory.traffic().write_beats.len(), self.memory.traffic().read_beats.len());
             if user.take(self.cycle, &self.inputs, outputs) || before != after {
                 moved = self.cycle;
@@ -230,6 +231,25 @@ impl Bench {
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle).max(start);
         let cycles = last - start;
         Ok(Run { cycles, requests, answers, answered, traffic, slots, aes_chunks, emergencies })
+    }
+
+    /// Lets memory go on behind a controller that has stopped, with a user that asks and takes answers. Returns whether every
+    /// burst has come to its end.
+    ///
+    /// # Panics
+    /// If a whole controller takes a request or answers.
+    pub fn wind_down(&mut self, cycles: u64) -> bool {
+        (self.inputs.request_valid, self.inputs.answer_ready) = (1, 1);
+        for _ in 0..cycles {
+            self.memory.offer(self.cycle, &mut self.inputs);
+            let outputs = self.rtl.step(&self.inputs);
+            let is_whole = self.configuration.front_end.is_some();
+            assert!(!is_whole || (outputs.request_ready, outputs.answer_valid) == (0, 0), "it has stopped");
+            self.memory.take(self.cycle, &self.inputs, outputs);
+            self.cycle += 1;
+        }
+        (self.inputs.request_valid, self.inputs.answer_ready) = (0, 0);
+        self.memory.is_at_rest()
     }
 
     /// Cycles for each request after which a run counts as one without an end.

@@ -41,6 +41,8 @@ pub struct Faults {
     pub read_error: Option<Refusal>,
     /// The write that is not.
     pub write_error: Option<Refusal>,
+    /// True if an address of a write is taken only when all beats of it have come.
+    pub beats_first: bool,
     /// Two reads, counted from the first: at the second all memory is again what it was at the first.
     pub replay: Option<(usize, usize)>,
 }
@@ -113,6 +115,8 @@ pub struct Memory {
     offered: Option<(Beat, u32)>,
     /// Bursts whose beats have not all come.
     writing: VecDeque<(u64, u32)>,
+    /// Beats whose burst has not come, and whether each says that it is the last.
+    arrived: VecDeque<(Beat, bool)>,
     written: Vec<(u64, Beat)>,
     answers: VecDeque<Answer>,
     is_answering: bool,
@@ -140,6 +144,7 @@ impl Memory {
             reading: VecDeque::new(),
             offered: None,
             writing: VecDeque::new(),
+            arrived: VecDeque::new(),
             written: Vec::new(),
             answers: VecDeque::new(),
             is_answering: false,
@@ -192,6 +197,12 @@ impl Memory {
         beats.flat_map(of_beat).collect()
     }
 
+    /// Tells whether no burst is under way.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let reads = self.reading.len() + usize::from(self.offered.is_some());
+        reads + self.writing.len() + self.arrived.len() + self.answers.len() == 0
+    }
+
     fn stalls(&mut self) -> bool {
         self.faults.stalls > 0 && self.random.next_u32() % 256 < self.faults.stalls
     }
@@ -204,7 +215,8 @@ impl Memory {
         let (takes_reads, takes_write) =
             self.dram.as_ref().map_or((true, true), |dram| (dram.takes_reads(), dram.takes_write()));
         inputs.ar_ready = u32::from(!self.stalls() && takes_reads);
-        inputs.aw_ready = u32::from(!self.stalls());
+        let has_beats = !self.faults.beats_first || self.arrived.iter().any(|(_, is_last)| *is_last);
+        inputs.aw_ready = u32::from(!self.stalls() && has_beats);
         // One beat a cycle passes, in whichever direction: what is read comes first. It waits at the port, off the bus, until
         // the controller takes it. Over DRAM each direction has a bus, and they meet behind it.
         let is_there = match &self.dram {
@@ -281,8 +293,10 @@ impl Memory {
             self.offered = None;
         }
         if outputs.w_valid & inputs.w_ready == 1 {
-            self.write_beat(cycle, outputs);
+            self.traffic.write_beats.push(cycle);
+            self.arrived.push_back((outputs.w_data, outputs.w_last == 1));
         }
+        self.write_arrived(cycle);
         if outputs.b_ready & inputs.b_valid == 1 {
             self.is_answering = false;
             self.answered += 1;
@@ -296,25 +310,26 @@ impl Memory {
         }
     }
 
-    fn write_beat(&mut self, cycle: u64, outputs: &Outputs) {
-        self.traffic.write_beats.push(cycle);
-        let (address, left) =
-            self.writing.front_mut().expect("the address of a burst comes before its beats here");
-        if self.is_first {
-            self.first_words.push((*address, wide([outputs.w_data[0], outputs.w_data[1]])));
-        }
-        self.written.push((*address, outputs.w_data));
-        if let Some(dram) = &mut self.dram {
-            dram.write(*address);
-        }
-        (*address, *left) = (*address + self.beat_bytes, *left - 1);
-        let is_last = *left == 0;
-        assert_eq!(outputs.w_last == 1, is_last, "the last beat of a burst says so, and no other");
-        self.is_first = is_last;
-        if is_last {
-            self.writing.pop_front();
-            let writes = std::mem::take(&mut self.written);
-            self.answers.push_back(Answer { due: cycle + self.pace.write_latency, writes });
+    /// Writes the beats whose burst is known.
+    fn write_arrived(&mut self, cycle: u64) {
+        while let Some((address, left)) = self.writing.front_mut() {
+            let Some((beat, says_last)) = self.arrived.pop_front() else { return };
+            if self.is_first {
+                self.first_words.push((*address, wide([beat[0], beat[1]])));
+            }
+            self.written.push((*address, beat));
+            if let Some(dram) = &mut self.dram {
+                dram.write(*address);
+            }
+            (*address, *left) = (*address + self.beat_bytes, *left - 1);
+            let is_last = *left == 0;
+            assert_eq!(says_last, is_last, "the last beat of a burst says so, and no other");
+            self.is_first = is_last;
+            if is_last {
+                self.writing.pop_front();
+                let writes = std::mem::take(&mut self.written);
+                self.answers.push_back(Answer { due: cycle + self.pace.write_latency, writes });
+            }
         }
     }
 

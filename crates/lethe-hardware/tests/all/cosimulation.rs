@@ -97,6 +97,20 @@ fn a_tree_top_sizes_by_level_and_subtrees_show_what_the_golden_model_shows() {
         ..low
     };
     assert_same_with_emergencies(Configuration { top_levels: 1, subtree_levels: 3, ..path }, 1000);
+    // A subtree of more than 2^32 bytes.
+    assert_same(
+        Configuration {
+            leaf_level: 15,
+            subtree_levels: 16,
+            blocks_per_bucket: 16,
+            eviction_rate: 16,
+            block_bytes: 4096,
+            aes_lanes: 4,
+            blocks: 1000,
+            ..Configuration::paper(Scheme::Raw)
+        },
+        40,
+    );
     let sized = Configuration { top_levels: 0, bus_bits: 256, aes_lanes: 2, ..with_options(Scheme::Path) };
     assert_same(sized, 1000);
 }

@@ -2,7 +2,7 @@
 
 use super::setup::*;
 use lethe_core::words::Leaf;
-use lethe_hardware::{BenchError, Configuration, Faults, Pace, Refusal, Scheme};
+use lethe_hardware::{BenchError, Configuration, Faults, GoldenFrontEnd, Pace, Refusal, Scheme};
 use std::collections::HashSet;
 
 #[test]
@@ -31,9 +31,47 @@ fn a_read_or_a_write_whose_answer_is_not_ok_stops_the_controller() {
             Faults { read_error: refusal, ..Faults::default() },
             Faults { write_error: refusal, ..Faults::default() },
         ] {
-            let stopped = bench(&configuration, None, Pace::IDEAL, faults).run(&session).unwrap_err();
+            let mut bench = bench(&configuration, None, Pace::IDEAL, faults);
+            let stopped = bench.run(&session).unwrap_err();
             assert_eq!(stopped, BenchError::Stopped("memory answered with an error"), "{faults:?}");
+            assert!(bench.wind_down(2000), "{faults:?}: a burst has no end");
         }
+    }
+}
+
+/// AXI lets memory wait for the beats of a write before it takes the address.
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn memory_that_takes_the_beats_of_a_write_before_its_address_changes_no_ciphertext() {
+    for scheme in [Scheme::Raw, Scheme::Path] {
+        let configuration = small(scheme);
+        let session = mix(&configuration, 500, 9).session();
+        for stalls in [0, 128] {
+            let faults = Faults { beats_first: true, stalls, ..Faults::default() };
+            let run = bench(&configuration, None, Pace::IDEAL, faults).run(&session);
+            run.unwrap_or_else(|error| panic!("{scheme:?} {stalls}: {error}"));
+        }
+    }
+}
+
+/// An answer to a beat that failed is no answer: the error is told before it could come.
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn no_answer_comes_after_an_error_and_every_burst_ends() {
+    let configuration = small_front_end(Scheme::Raw);
+    let mut golden = GoldenFrontEnd::new(configuration, 3);
+    for (block, data) in requests(&configuration, 300, 3) {
+        golden.run(block, data);
+    }
+    let session = golden.session();
+    for nth in (300..1500).step_by(30) {
+        let faults = Faults { read_error: Some(Refusal { nth, response: 2 }), ..Faults::default() };
+        let mut bench = bench_with_keys(&configuration, None, Pace::IDEAL, faults, golden.keys());
+        let stopped = bench.drive(&session).err();
+        assert_eq!(stopped, Some(BenchError::Stopped("memory answered with an error")), "{nth}");
+        assert!(bench.wind_down(2000), "{nth}: a burst has no end");
+        let answered = bench.answered();
+        assert_eq!(answered, &session.answers[..answered.len()], "{nth}");
     }
 }
 
@@ -46,8 +84,10 @@ fn a_stash_that_stale_memory_fills_stops_the_controller() {
     session.drawn.extend((0..3000).map(|nth| Leaf(7 * nth % 16)));
     for stale in [300, 500, 700] {
         let faults = Faults { stale, ..Faults::default() };
-        let stopped = bench(&configuration, None, Pace::IDEAL, faults).drive(&session);
+        let mut bench = bench(&configuration, None, Pace::IDEAL, faults);
+        let stopped = bench.drive(&session);
         assert_eq!(stopped.unwrap_err(), BenchError::Stopped("the stash is too full"), "{stale}");
+        assert!(bench.wind_down(3000), "{stale}: a burst has no end");
     }
 }
 

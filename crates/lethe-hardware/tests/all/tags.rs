@@ -30,6 +30,9 @@ fn lie(configuration: Configuration, mutant: Option<&Mutant>, faults: &[Faults])
         let mut bench = bench_with_keys(&configuration, mutant, Pace::IDEAL, *faults, golden.keys());
         let stopped = bench.drive(&session);
         let is_right = session.answers.starts_with(bench.answered());
+        if let Err(BenchError::Stopped(_)) = stopped {
+            assert!(bench.wind_down(3000), "{faults:?}: a burst has no end");
+        }
         match stopped {
             _ if !is_right => Outcome::Wrong,
             Ok(_) => Outcome::Unharmed,
