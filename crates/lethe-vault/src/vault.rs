@@ -169,7 +169,7 @@ impl Vault {
     /// [`VaultError::Disk`], [`VaultError::Damaged`].
     pub async fn load_rows(&self) -> Result<Vec<Row>, VaultError> {
         let rows = self.shared.rows.clone();
-        rows.carry_out(Rows::load).await
+        blocking(move || rows.load()).await
     }
 
     /// Changes rows, all or none, durable when this returns. Shows the store nothing, but in a vault with its journal in
@@ -181,7 +181,7 @@ impl Vault {
     pub async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), VaultError> {
         self.refuse_unless_leased()?;
         let rows = self.shared.rows.clone();
-        let kept = rows.carry_out(|rows| {
+        let kept = blocking(move || {
             let mut entropy = Entropy::system();
             rows.commit(changes, || entropy.salt())
         });
@@ -196,7 +196,7 @@ impl Vault {
     pub(crate) async fn ship_rows(&self, changes: Vec<RowChange>) -> Result<Receipt, VaultError> {
         self.refuse_unless_leased()?;
         let rows = self.shared.rows.clone();
-        let committing = rows.carry_out(|rows| {
+        let committing = blocking(move || {
             let mut entropy = Entropy::system();
             rows.commit_beside_log(changes, || entropy.salt())
         });
@@ -267,4 +267,10 @@ impl Vault {
         }
         Ok(())
     }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, VaultError> + Send + 'static,
+) -> Result<T, VaultError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(VaultError::Closed))
 }

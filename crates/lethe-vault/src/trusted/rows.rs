@@ -75,15 +75,6 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Carries out work on them that takes a while and keeps no other task waiting.
-    pub(crate) async fn carry_out<T: Send + 'static>(
-        self: Arc<Self>,
-        work: impl FnOnce(&Rows) -> Result<T, VaultError> + Send + 'static,
-    ) -> Result<T, VaultError> {
-        let disk = self.disk.clone();
-        disk.carry_out(move |_| work(&self)).await
-    }
-
     /// Keeps what is committed from now on, and what an earlier opening has kept, until the journal in the store holds it.
     pub(crate) fn keep_for_log(mut self) -> Result<Self, VaultError> {
         self.unlogged = Some(Mutex::new(Unlogged::of(self.kept()?)));

@@ -108,23 +108,6 @@ fn no_seed_breaks_a_promise_within_a_providers_limits() {
     assert!(summary.unavailable > seeds / 100 && summary.acknowledged > seeds, "{summary:?}");
 }
 
-/// All that a seed does, with its times.
-fn diary_of(seed: u64) -> String {
-    diary::keep();
-    run(seed, World::Sound);
-    diary::close()
-}
-
-#[test]
-fn a_seed_does_the_same_each_time() {
-    for seed in 0..50 {
-        let [first, second] = [seed, seed].map(diary_of);
-        let differs = first.lines().zip(second.lines()).find(|(first, second)| first != second);
-        assert!(first == second, "seed {seed}: {differs:#?}");
-        assert!(first.lines().count() > 10, "seed {seed} does too little to tell");
-    }
-}
-
 /// Seeds within which a world that breaks its promise must be seen to.
 const BROKEN_SEEDS: u64 = 10_000;
 
