@@ -60,7 +60,7 @@ module lethe_axi
   output logic                   spare_ready_o,
   input  logic                   spare_valid_i,
   input  logic [31:0]            spare_i,
-  // Evictions for lack of room, and errors: any stops the controller until its reset.
+  // State: a count of evictions for lack of room, and errors, of which any stops the controller until its reset.
   output logic [31:0]            emergencies_o,
   output logic                   key_reused_o,
   output logic                   memory_error_o,

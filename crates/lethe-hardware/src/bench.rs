@@ -240,10 +240,10 @@ impl Bench {
     /// If a whole controller takes a request or answers.
     pub fn wind_down(&mut self, cycles: u64) -> bool {
         (self.inputs.request_valid, self.inputs.answer_ready) = (1, 1);
+        let is_whole = self.configuration.front_end.is_some();
         for _ in 0..cycles {
             self.memory.offer(self.cycle, &mut self.inputs);
             let outputs = self.rtl.step(&self.inputs);
-            let is_whole = self.configuration.front_end.is_some();
             assert!(!is_whole || (outputs.request_ready, outputs.answer_valid) == (0, 0), "it has stopped");
             self.memory.take(self.cycle, &self.inputs, outputs);
             self.cycle += 1;
