@@ -3,7 +3,7 @@
 pub mod commands;
 pub mod config;
 pub mod demonstration;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "full", target_os = "linux"))]
 pub mod enclave;
 pub mod migration;
 pub mod report;

@@ -1,30 +1,34 @@
 //! The command line: one file a command.
 
 mod backup;
+#[cfg(feature = "full")]
 mod bench;
 mod check;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "full", target_os = "linux"))]
 mod enclave;
 mod init;
+#[cfg(feature = "full")]
 mod lab;
 mod migrate;
-#[cfg(target_os = "linux")]
 mod misused;
+#[cfg(not(feature = "full"))]
+mod not_built;
 mod orphans;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "full", target_os = "linux"))]
 mod page;
+#[cfg(feature = "full")]
 mod plan;
 mod rekey;
 mod restore;
 mod serve;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "full", target_os = "linux"))]
 mod signals;
 mod status;
 mod upgrade;
 mod user;
 mod vault_flags;
 mod visualize;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "full", target_os = "linux"))]
 mod watched;
 
 use crate::config::{Config, Settings};
@@ -34,6 +38,16 @@ use crate::runtime::logging;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use lethe_vault::VaultError;
+#[cfg(not(feature = "full"))]
+use not_built as bench;
+#[cfg(all(not(feature = "full"), target_os = "linux"))]
+use not_built as enclave;
+#[cfg(not(feature = "full"))]
+use not_built as lab;
+#[cfg(all(not(feature = "full"), target_os = "linux"))]
+use not_built as page;
+#[cfg(not(feature = "full"))]
+use not_built as plan;
 use std::cell::OnceCell;
 use std::path::PathBuf;
 use vault_flags::Found;
@@ -147,10 +161,10 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::User(arguments) => user::run(&settle(config)?, arguments),
         Command::Bench(arguments) => {
             settle(bench::quiet(config))?;
-            bench::run(arguments)
+            bench::run(arguments).map_err(ended_if_misused)
         }
         Command::Lab(arguments) => lab::run(arguments).map_err(ended_if_misused),
-        Command::Plan(arguments) => plan::run(&arguments).map_err(ended_if_misused),
+        Command::Plan(arguments) => plan::run(arguments).map_err(ended_if_misused),
         Command::Visualize(arguments) => runtime.block_on(visualize::run(arguments)),
         #[cfg(target_os = "linux")]
         Command::Page(arguments) => page::run(arguments).map_err(ended_if_misused),

@@ -189,7 +189,7 @@ fn in_a_shell(word: &str) -> String {
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Exit> {
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let order = match arguments.by {
         By::Bill => Order::Bill,
         By::Time => Order::Time,

@@ -1,6 +1,7 @@
 //! The folder of a report, which a flag names.
 
-use crate::commands::misused::{blames_the_path, misused};
+use super::blame::blames_the_path;
+use crate::commands::misused::misused;
 use anyhow::{Context, Result};
 use lethe_lab::report::{Folder, WriteError};
 use std::path::Path;

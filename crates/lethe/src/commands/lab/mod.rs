@@ -1,5 +1,6 @@
 //! `lethe lab`: experiments of the literature, done again.
 
+mod blame;
 mod command_line;
 mod folder;
 mod held;

@@ -1,6 +1,7 @@
 //! A file of figures: the one that was there stays as it was until the new one is whole.
 
-use crate::commands::misused::{blames_the_path, misused};
+use super::blame::blames_the_path;
+use crate::commands::misused::misused;
 use anyhow::{Context, Result};
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
