@@ -12,6 +12,8 @@ use tokio::runtime::{Builder, Runtime};
 /// The amount of what is done.
 #[derive(Clone, Copy)]
 pub struct Effort {
+    /// Of so many steps in a row, one is looked at.
+    pub stride: usize,
     /// Of so many crashes the recovery of one crashes again, at each of its steps.
     one_of: usize,
     /// Power losses at one step, each of which leaves other sectors.
@@ -19,8 +21,17 @@ pub struct Effort {
 }
 
 impl Effort {
-    pub const USUAL: Effort = Effort { one_of: 200, power_losses: 1 };
-    pub const ALL: Effort = Effort { one_of: 1, power_losses: 1 };
+    /// Every fourth step of a life, and second crashes in some recoveries.
+    pub const USUAL: Effort = Effort { stride: 4, one_of: 50, power_losses: 1 };
+    /// Every step of a life, and second crashes in some recoveries.
+    pub const EVERY_STEP: Effort = Effort { stride: 1, one_of: 200, power_losses: 1 };
+    /// Every step of a life, and second crashes at every step of every recovery.
+    pub const ALL: Effort = Effort { stride: 1, one_of: 1, power_losses: 1 };
+
+    /// Tells whether a step of so many is looked at. Lives of other lengths begin at another step.
+    pub fn looks_at(self, at: usize, of: usize) -> bool {
+        at % self.stride == of % self.stride
+    }
 }
 
 /// The counts of what was done.
@@ -69,7 +80,7 @@ impl Walk<'_> {
     fn along(&mut self, world: World, effects: &[Effect], entries: &Entries, new: &dyn Fn() -> Account) {
         let mut at = 0;
         loop {
-            if is_news(at, effects, entries) {
+            if is_news(at, effects, entries) && self.effort.looks_at(at, effects.len()) {
                 for (world, how) in self.crashes(&world) {
                     let account = || new().at(at, entries);
                     let when = format!("seed {}, {how:?} after {at} of {} effects", self.seed, effects.len());
@@ -122,7 +133,7 @@ impl Walk<'_> {
         }
         let mut at = 0;
         loop {
-            if is_news(at, &effects, &entries) {
+            if is_news(at, &effects, &entries) && self.effort.looks_at(at, effects.len()) {
                 for (world, how) in self.crashes(&before) {
                     let account = account().at(at, &entries);
                     let machine = Machine::new(self.header, world, account, self.chance.seed());

@@ -4,8 +4,7 @@
 //! A tape begins while the vault is served with the old key, and ends when it was served with the new one for a while after
 //! the change. Blocks are written all the time, each time with something new.
 //!
-//! Where a life has more than a thousand effects, as under Trivial ORAM, which writes much of its store at each of them, every
-//! third one, or so, stands for its neighbours; the seed draws which. `LETHE_SIM_SEEDS` above the usual number has all of them.
+//! Where a life has more than 250 effects, every third one, or so, stands for its neighbours; the seed draws which. `LETHE_SIM_SEEDS` above the usual number has all of them.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 use super::ends::{assert_nothing_is_left_of, sealed_on};
@@ -28,7 +27,7 @@ use tokio::runtime::Builder;
 
 const SECRET: u8 = 150;
 /// The effects of a life up to which each of them is looked at.
-const MOST_EFFECTS: usize = 1000;
+const MOST_EFFECTS: usize = 250;
 
 /// A block that was written, and the effects before it set out and before it was acknowledged.
 struct Written {
