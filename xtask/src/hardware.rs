@@ -3,7 +3,7 @@
 mod cells;
 
 use crate::setup;
-use crate::steps::target_folder;
+use crate::steps::{nextest, target_folder};
 use crate::tool::{cargo, command, output, run};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -72,8 +72,8 @@ pub fn test() -> Result<()> {
     run(command(python()).args(["hardware/synthesis/area.py", "--read"]).stdout(silent()))?;
     run(command(python()).arg("hardware/formal/prove.py").stdout(silent()))?;
     bench_cells(&verilator)?;
-    run(cargo()
-        .args(["test", "--package", "lethe-hardware", "--test", "all", "--", "--ignored"])
+    run(nextest("package(lethe-hardware)")?
+        .args(["--run-ignored", "only"])
         .env("LETHE_VERILATOR", &verilator.root))
 }
 

@@ -1,13 +1,20 @@
 //! The chores of the repository: `cargo xtask test` runs every check there is, and sets up what they need.
 
+mod budget;
 mod enclave;
 mod freestanding;
 mod hardware;
 mod house;
 mod imports;
+mod lint;
+mod measure;
 mod missing;
 mod pages;
+mod record;
+mod schedule;
+mod served;
 mod setup;
+mod step;
 mod steps;
 mod tool;
 mod traces;
@@ -16,7 +23,10 @@ mod web;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use missing::Consent;
-use steps::{Effort, Step};
+use schedule::Run;
+use std::path::PathBuf;
+use step::Step;
+use steps::Effort;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The chores of the repository")]
@@ -30,7 +40,7 @@ enum Chore {
     /// Runs every check: style, lints, licences, tests, examples, fuzz targets, real clients
     #[command(after_help = "Examples:\n  \
         cargo xtask test\n  \
-        cargo xtask test --only clippy --only unit\n  \
+        cargo xtask test --only build --only unit\n  \
         cargo xtask test --yes\n  \
         cargo xtask test --thorough\n  \
         cargo xtask test --skip clients\n  \
@@ -51,6 +61,23 @@ enum Chore {
         #[command(subcommand)]
         chore: HardwareChore,
     },
+    /// Writes the lines of the step `budget` anew: medians of three whole runs
+    Budget {
+        /// The records of three whole runs: target/xtask/record.tsv of each
+        #[arg(required = true, value_name = "RECORD")]
+        records: Vec<PathBuf>,
+    },
+    /// Runs a step in this process
+    #[command(hide = true)]
+    Step {
+        #[arg(value_enum)]
+        step: Step,
+        #[command(flatten)]
+        effort: EffortArgs,
+    },
+    /// Works for half a second, to tell how fast this machine is
+    #[command(hide = true)]
+    Calibrate,
     /// Asks the RustSec database for known faults in the dependencies (needs to reach that database)
     Advisories,
 }
@@ -78,17 +105,23 @@ struct TestArgs {
     /// Print the steps in their order, and run nothing
     #[arg(long)]
     list: bool,
-    /// Seconds that each fuzz target runs [default: 5, or 60 with --thorough]
+    #[command(flatten)]
+    effort: EffortArgs,
+    #[command(flatten)]
+    setup: SetupArgs,
+}
+
+#[derive(Args)]
+struct EffortArgs {
+    /// Seconds that each fuzz target runs [default: 3, or 60 with --thorough]
     #[arg(long, value_name = "SECONDS")]
     fuzz_seconds: Option<u64>,
     /// Draw ten times as much at random: seeds of simulations, cases of properties, faults under stress
     #[arg(long)]
     thorough: bool,
-    #[command(flatten)]
-    setup: SetupArgs,
 }
 
-impl TestArgs {
+impl EffortArgs {
     fn effort(&self) -> Effort {
         let effort = if self.thorough { Effort::THOROUGH } else { Effort::USUAL };
         Effort { fuzz_seconds: self.fuzz_seconds.unwrap_or(effort.fuzz_seconds), ..effort }
@@ -116,32 +149,31 @@ struct LoadArgs {
 }
 
 fn main() -> Result<()> {
+    if measure::is_asked() {
+        std::process::exit(measure::run()?);
+    }
+    if lint::is_asked() {
+        std::process::exit(lint::run()?);
+    }
     let root = tool::workspace_root()?;
     std::env::set_current_dir(&root)?;
     match Cli::parse().command {
         Chore::Test(args) if args.list => {
             for step in Step::ALL {
-                println!("{:<9} {}", step.name(), step.promise());
+                println!("{:<13} {}", step.name(), step.promise());
             }
             Ok(())
         }
-        Chore::Test(args) => {
-            let chosen: Vec<Step> = Step::ALL
-                .into_iter()
-                .filter(|step| args.only.is_empty() || args.only.contains(step))
-                .filter(|step| !args.skip.contains(step))
-                .collect();
-            missing::provide(&chosen, args.setup.consent())?;
-            steps::run_all(&chosen, args.effort())
-        }
+        Chore::Test(args) => test(&args),
         Chore::Setup(args) => {
             missing::provide(&Step::ALL, args.consent())?;
-            setup::python()?;
-            setup::tempest()?;
-            setup::hardware()?;
-            setup::versitygw()?;
-            setup::rclone()?;
-            enclave::distribution().map(drop)
+            steps::set_up()
+        }
+        Chore::Budget { records } => budget::write(&records),
+        Chore::Step { step, effort } => steps::run_step(step, effort.effort()),
+        Chore::Calibrate => {
+            println!("{}", budget::work());
+            Ok(())
         }
         Chore::Load(args) => tool::run(
             tool::cargo()
@@ -170,4 +202,28 @@ fn main() -> Result<()> {
             ]))
         }
     }
+}
+
+/// Runs one step here, or several side by side.
+fn test(args: &TestArgs) -> Result<()> {
+    let effort = args.effort.effort();
+    if let [step] = *args.only {
+        missing::provide(&[step], args.setup.consent())?;
+        return steps::run_step(step, effort);
+    }
+    let is_whole = args.only.is_empty() && args.skip.is_empty();
+    let is_chosen = |step: &Step| match step {
+        // Only a whole run has what they are about.
+        Step::Setup => is_whole,
+        Step::Budget => is_whole && !effort.is_thorough,
+        step => (args.only.is_empty() || args.only.contains(step)) && !args.skip.contains(step),
+    };
+    let chosen: Vec<Step> = Step::ALL.into_iter().filter(is_chosen).collect();
+    if is_whole && args.setup.yes {
+        // What can be built without them is built while they are installed.
+        missing::refuse_what_cannot_be_installed(&chosen)?;
+    } else {
+        missing::provide(&chosen, args.setup.consent())?;
+    }
+    Run::new(steps::target_folder()?.join("xtask"), effort)?.all(&chosen)
 }

@@ -3,7 +3,7 @@
 use crate::enclave;
 use crate::freestanding::{Toolchain, pinned_has};
 use crate::setup::{fetched_rclone, versitygw_path};
-use crate::steps::Step;
+use crate::step::Step;
 use crate::tool::{command, output, run, succeeds};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -74,6 +74,14 @@ pub fn provide(steps: &[Step], consent: Consent) -> Result<()> {
     }
     install(&packages)?;
     refuse(&find(steps), steps)
+}
+
+/// Fails at once if a step lacks what no package has, so that all else can be installed while others run.
+pub fn refuse_what_cannot_be_installed(steps: &[Step]) -> Result<()> {
+    let has_packages = succeeds(command("apt-get").arg("--version"));
+    let is_beyond_reach =
+        |missing: &Missing| !has_packages || (missing.packages.is_empty() && missing.targets.is_empty());
+    refuse(&find(steps).into_iter().filter(is_beyond_reach).collect::<Vec<_>>(), steps)
 }
 
 /// All that is named, each once.
@@ -174,6 +182,9 @@ fn python_is_missing() -> Option<Missing> {
         what: "Python 3.9 or newer with its venv module is missing".into(),
         steps: &[
             Step::Deny,
+            Step::NoStd,
+            Step::Unit,
+            Step::Fuzz,
             Step::Web,
             Step::Clients,
             Step::Compatibility,

@@ -2,7 +2,8 @@
 
 use crate::tool::{command, run, succeeds};
 use anyhow::{Context, Result};
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -31,6 +32,10 @@ pub fn hardware() -> Result<()> {
 }
 
 fn environment(name: &str, requirements: &[&str]) -> Result<()> {
+    fs::create_dir_all(TEST_ENV)?;
+    // Another step that wants the same waits for it.
+    let busy = File::create(Path::new(TEST_ENV).join(name).with_extension("lock"))?;
+    busy.lock()?;
     let mut wanted = String::new();
     for file in requirements {
         wanted += &fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?;
@@ -42,7 +47,16 @@ fn environment(name: &str, requirements: &[&str]) -> Result<()> {
     }
     run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
     let mut pip = command(home.join("bin/python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
+    // Most of what is installed is never imported: it is compiled when it is.
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-input",
+        "--no-compile",
+        "--disable-pip-version-check",
+    ]);
     for file in requirements {
         pip.args(["--requirement", file]);
     }
@@ -54,6 +68,14 @@ fn environment(name: &str, requirements: &[&str]) -> Result<()> {
 /// A program of the Python environment.
 pub fn in_python(program: &str) -> PathBuf {
     Path::new(TEST_ENV).join("python/bin").join(program)
+}
+
+/// The path of programs, with those of the Python environment.
+pub fn path_with_python() -> Result<OsString> {
+    let own = std::env::current_dir()?.join(in_python(""));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // Last, so that its Python is not taken for the machine's.
+    Ok(std::env::join_paths(std::env::split_paths(&path).chain([own]))?)
 }
 
 /// A program of Tempest's environment.

@@ -1,0 +1,197 @@
+//! The step `budget`: no step and no test binary takes much more processor time than it did when its line was written.
+
+use crate::measure::{processor, used_by};
+use crate::record::{self, Kind, Line, Record};
+use crate::tool::command;
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+/// The file of the lines.
+const FILE: &str = "xtask/budget.toml";
+/// A line may be exceeded by half of it.
+const FACTOR: f64 = 1.5;
+/// Seconds within which all times count as equal: small ones vary by more than half.
+const GRAIN: f64 = 3.0;
+/// The runs whose medians become lines.
+const RUNS: usize = 3;
+/// Measurements on each processor, of which the median counts.
+const CALIBRATIONS: usize = 5;
+/// The slowest of each kind that are shown.
+const SHOWN: usize = 20;
+
+const HEADER: &str =
+    "# Processor time in seconds: medians of three whole runs. `cargo xtask budget` writes them.
+# The step `budget` fails where a run takes half as much again, scaled by the calibration of both.\n\n";
+
+/// The lines of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Budget {
+    /// The work of [`work`] when the lines were written.
+    calibration: f64,
+    steps: BTreeMap<String, f64>,
+    /// By test binary.
+    tests: BTreeMap<String, f64>,
+}
+
+impl Budget {
+    fn of(record: &Record) -> Result<Self> {
+        let (_, calibration) =
+            record.of(Kind::Calibration).next().context("the record has no calibration")?;
+        let steps = record.by(Kind::Step, |name| name);
+        let tests = record.by(Kind::Test, |name| name.split(' ').next().unwrap_or(name));
+        Ok(Budget { calibration, steps, tests })
+    }
+
+    /// The steps and binaries that take more than their line, or more than the grain and have none.
+    fn exceeded_by(&self, now: &Budget) -> Vec<String> {
+        let scale = now.calibration / self.calibration;
+        let mut faults = Vec::new();
+        let kinds = [("step", &self.steps, &now.steps), ("test binary", &self.tests, &now.tests)];
+        for (kind, lines, taken) in kinds {
+            for (name, seconds) in taken {
+                let line = lines.get(name).copied();
+                let allowed = GRAIN.max(line.unwrap_or_default() * FACTOR) * scale;
+                if *seconds > allowed {
+                    let line = line.map_or("no line".into(), |line| format!("a line of {line:.1} s"));
+                    faults
+                        .push(format!("{kind} {name} took {seconds:.1} s: at most {allowed:.1} s by {line}"));
+                }
+            }
+        }
+        faults
+    }
+}
+
+/// Measures how fast this machine is while both processors work, and adds the median of some measurements to a record.
+pub fn calibrate(path: &Path) -> Result<()> {
+    let program = std::env::current_exe()?;
+    let once = || -> Result<f64> {
+        let used = used_by(command(&program).arg("calibrate").stdout(Stdio::null()))?;
+        ensure!(used.status.success(), "the calibration ended with {}", used.status);
+        Ok(processor(&used).as_secs_f64())
+    };
+    let several = || (0..CALIBRATIONS).map(|_| once()).collect::<Result<Vec<_>>>();
+    let times = thread::scope(|scope| {
+        let running: Vec<_> = (0..2).map(|_| scope.spawn(several)).collect();
+        running.into_iter().map(|run| run.join().expect("no panic")).collect::<Result<Vec<_>>>()
+    })?;
+    let processor = Duration::from_secs_f64(middle(times.concat()));
+    record::add(path, &Line { kind: Kind::Calibration, name: "work".into(), processor })
+}
+
+/// Works for half a second as compilers do: hashes, trees and memory.
+pub fn work() -> u64 {
+    let (mut state, mut sum) = (1_u64, 0_u64);
+    let (mut seen, mut ordered) = (HashMap::new(), BTreeMap::new());
+    for _ in 0..300_000 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let text = format!("{:x}", state % 100_000);
+        *seen.entry(text).or_insert(0_u64) += 1;
+        ordered.insert(state, sum);
+        sum = sum.wrapping_add(ordered.range(state / 2..).next().map_or(0, |(key, _)| *key));
+    }
+    sum.wrapping_add(seen.len() as u64)
+}
+
+/// Prints what was slowest, and fails if the run exceeds the budget.
+pub fn check(path: &Path) -> Result<()> {
+    let record = Record::read(path)?;
+    for (what, kind) in [("tests", Kind::Test), ("steps", Kind::Step), ("crates", Kind::Crate)] {
+        println!("The slowest {what}, in seconds of processor time:");
+        let mut slowest: Vec<(&str, f64)> = record.of(kind).collect();
+        slowest.sort_by(|a, b| b.1.total_cmp(&a.1));
+        slowest.iter().take(SHOWN).for_each(|(name, seconds)| println!("{seconds:>9.1}  {name}"));
+    }
+    let text = fs::read_to_string(FILE).with_context(|| format!("reading {FILE}"))?;
+    let budget: Budget = toml::from_str(&text).with_context(|| format!("reading {FILE}"))?;
+    let faults = budget.exceeded_by(&Budget::of(&record)?);
+    ensure!(
+        faults.is_empty(),
+        "{}\nMake it faster; or, where it is worth its time, `cargo xtask budget` after three whole runs writes new lines",
+        faults.join("\n")
+    );
+    Ok(())
+}
+
+/// Writes the medians of runs into the file.
+pub fn write(records: &[PathBuf]) -> Result<()> {
+    if records.len() < RUNS {
+        bail!("{} whole runs are on record, and a line is the median of {RUNS}", records.len());
+    }
+    let runs: Vec<Budget> = records
+        .iter()
+        .map(|path| Budget::of(&Record::read(path)?).with_context(|| path.display().to_string()))
+        .collect::<Result<_>>()?;
+    let of_all = |named: fn(&Budget) -> &BTreeMap<String, f64>| {
+        let names = runs.iter().flat_map(|run| named(run).keys());
+        let line =
+            |name: &String| median(runs.iter().filter_map(|run| named(run).get(name).copied()).collect());
+        names.map(|name| (name.clone(), line(name))).filter(|(_, line)| *line >= 1.0).collect()
+    };
+    let budget = Budget {
+        calibration: middle(runs.iter().map(|run| run.calibration).collect()),
+        steps: of_all(|run| &run.steps),
+        tests: of_all(|run| &run.tests),
+    };
+    fs::write(FILE, HEADER.to_owned() + &toml::to_string(&budget)?)
+        .with_context(|| format!("writing {FILE}"))?;
+    println!("    {FILE} has the medians of {} runs", runs.len());
+    Ok(())
+}
+
+/// The median, to a tenth of a second.
+fn median(seconds: Vec<f64>) -> f64 {
+    (middle(seconds) * 10.0).round() / 10.0
+}
+
+fn middle(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds.get(seconds.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(calibration: f64, unit: f64, vault: f64) -> Budget {
+        let map = |name: &str, seconds| BTreeMap::from([(name.to_owned(), seconds)]);
+        Budget { calibration, steps: map("unit", unit), tests: map("lethe-vault::all", vault) }
+    }
+
+    #[test]
+    fn a_step_and_a_test_binary_that_take_half_as_much_again_are_named() {
+        let lines = budget(1.0, 100.0, 40.0);
+        assert!(lines.exceeded_by(&budget(1.0, 149.0, 59.0)).is_empty());
+        let faults = lines.exceeded_by(&budget(1.0, 151.0, 61.0));
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults[0].contains("step unit took 151.0 s: at most 150.0 s"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_slower_machine_may_take_longer() {
+        let lines = budget(1.0, 100.0, 40.0);
+        assert!(lines.exceeded_by(&budget(2.0, 299.0, 119.0)).is_empty());
+        assert_eq!(lines.exceeded_by(&budget(0.5, 99.0, 39.0)).len(), 2);
+    }
+
+    #[test]
+    fn what_is_new_needs_a_line_once_it_takes_long() {
+        let lines = Budget { calibration: 1.0, steps: BTreeMap::new(), tests: BTreeMap::new() };
+        assert!(lines.exceeded_by(&budget(1.0, 2.9, 0.1)).is_empty());
+        assert_eq!(lines.exceeded_by(&budget(1.0, 3.1, 0.1)).len(), 1);
+    }
+
+    #[test]
+    fn a_line_is_the_middle_one_of_three_runs() {
+        assert!((median(vec![9.04, 1.0, 5.06]) - 5.1).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,117 @@
+//! Lints of code and documentation, with each compilation of a crate of this workspace.
+//!
+//! Clippy as a command of its own needs every dependency checked once more, and so does rustdoc. A copy of this program,
+//! named [`NAME`], is what cargo starts in the compiler's place. It runs the compiler; then clippy's, and rustdoc, over the
+//! same source with the same dependencies, which are there.
+
+use crate::measure;
+use crate::tool::{cargo, command, output};
+use anyhow::{Context, Result};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The name under which this program lints.
+const NAME: &str = "lint";
+/// The variable that names the folder of clippy's compiler and of rustdoc.
+const TOOLS: &str = "XTASK_LINT_TOOLS";
+/// The arguments of `cargo clippy -- --deny warnings`, as clippy's compiler is given them.
+const DENY: &str = "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
+
+/// Tells whether this program was started in the compiler's place.
+pub fn is_asked() -> bool {
+    measure::is_called(NAME)
+}
+
+/// Cargo, with this program in the compiler's place for crates of the workspace. Steps that share what is built use it, all of
+/// them: what the compiler alone has built is another thing to cargo.
+pub fn linting_cargo(folder: &Path) -> Result<Command> {
+    fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    let root = output(command("rustc").args(["--print", "sysroot"]))?;
+    let mut cargo = cargo();
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", measure::copy(folder, NAME)?);
+    cargo.env(TOOLS, Path::new(root.trim()).join("bin"));
+    Ok(cargo)
+}
+
+/// Compiles what the arguments say, and lints it. Returns the exit code to end with.
+pub fn run() -> Result<i32> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (compiler, arguments) = words.split_first().context("no compiler is named")?;
+    let status = Command::new(compiler).args(arguments).status()?;
+    // Without a source it was asked about itself.
+    let Some(unit) = Unit::of(arguments).filter(|_| status.success()) else {
+        return Ok(status.code().unwrap_or(1));
+    };
+    let tools = PathBuf::from(std::env::var_os(TOOLS).with_context(|| format!("{TOOLS} is not set"))?);
+    let scratch = tempfile::tempdir()?;
+    let mut clippy = Command::new(tools.join("clippy-driver"));
+    clippy.arg(compiler).args(&unit.shared).args(["--emit", "metadata", "--out-dir"]).arg(scratch.path());
+    if !clippy.env("CLIPPY_ARGS", DENY).status()?.success() {
+        return Ok(1);
+    }
+    if !unit.is_test {
+        let mut rustdoc = Command::new(tools.join("rustdoc"));
+        rustdoc.args(&unit.shared).args(["--deny", "warnings", "--out-dir"]).arg(scratch.path());
+        // It looks at everything and writes nothing: a flag of the compiler's own developers.
+        rustdoc.args(["-Zunstable-options", "--check"]).env("RUSTC_BOOTSTRAP", "1");
+        return Ok(i32::from(!rustdoc.status()?.success()));
+    }
+    Ok(0)
+}
+
+/// A compilation.
+struct Unit {
+    /// The arguments that say what is compiled, and nothing of what comes out.
+    shared: Vec<OsString>,
+    is_test: bool,
+}
+
+impl Unit {
+    fn of(arguments: &[OsString]) -> Option<Self> {
+        let is = |word: &OsStr, name: &str| word == name;
+        arguments.iter().find(|word| word.to_string_lossy().ends_with(".rs"))?;
+        let mut shared = Vec::new();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy();
+            match &*text {
+                // What is built for a library of C is a library of Rust to the lints.
+                "-C" | "--out-dir" | "-o" => drop(words.next()),
+                "-L" | "--cfg" | "--check-cfg" | "--extern" | "--crate-name" | "--crate-type"
+                | "--cap-lints" | "--target" | "--sysroot" => {
+                    shared.push(word.clone());
+                    shared.extend(words.next().cloned());
+                }
+                // Cargo waits for one notice of each artifact, and has the compiler's.
+                _ if text.starts_with("--json=") => shared.push("--json=diagnostic-rendered-ansi".into()),
+                _ if text.starts_with("--emit") || text.starts_with("-C") => {}
+                _ => shared.push(word.clone()),
+            }
+        }
+        Some(Unit { shared, is_test: arguments.iter().any(|word| is(word, "--test")) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lints_are_given_what_is_compiled_and_nothing_of_what_comes_out() {
+        let line = "--crate-name a --edition=2024 src/lib.rs --json=artifacts --emit=link --out-dir out -C opt-level=1 \
+                    -Copt-level=1 --extern b=libb.rlib -L dependency=deps --cfg test --test";
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let unit = Unit::of(&words).unwrap();
+        let shared = unit.shared.join(OsStr::new(" "));
+        let kept = "--crate-name a --edition=2024 src/lib.rs --json=diagnostic-rendered-ansi --extern b=libb.rlib \
+                    -L dependency=deps --cfg test --test";
+        assert_eq!((shared.to_str(), unit.is_test), (Some(kept), true));
+    }
+
+    #[test]
+    fn a_compiler_that_is_asked_about_itself_compiles_nothing() {
+        assert!(Unit::of(&["-vV".into()]).is_none());
+    }
+}
