@@ -30,7 +30,7 @@ fn assert_same(configuration: Configuration, operations: usize) -> u64 {
 fn path_oram_shows_what_that_of_the_core_shows() {
     let path = Configuration::paper(Scheme::Path);
     assert_same(path, 200);
-    assert_same(small(Scheme::Path), 3000);
+    assert_same(small(Scheme::Path), 1500);
     assert_same(Configuration { aes_double: true, ..small(Scheme::Path) }, 1000);
     assert_same(
         Configuration { leaf_level: 7, block_bytes: 256, blocks_per_bucket: 3, blocks: 130, ..path },
@@ -49,7 +49,7 @@ fn raw_oram_shows_what_that_of_the_core_shows() {
     let raw = Configuration::paper(Scheme::Raw);
     assert_same(raw, 300);
     assert_same(Configuration { aes_double: true, ..raw }, 300);
-    assert_same(small(Scheme::Raw), 3000);
+    assert_same(small(Scheme::Raw), 1500);
     assert_same(Configuration { leaf_level: 4, block_bytes: 4096, blocks: 40, ..raw }, 60);
     assert_same(Configuration { leaf_level: 8, bus_bits: 128, blocks: 500, aes_lanes: 1, ..raw }, 300);
     assert_same(
@@ -82,7 +82,7 @@ fn raw_oram_shows_what_that_of_the_core_shows() {
 fn a_tree_top_sizes_by_level_and_subtrees_show_what_the_golden_model_shows() {
     assert_same(Configuration { top_levels: 8, scan_lanes: 2, ..Configuration::paper(Scheme::Raw) }, 200);
     for scheme in [Scheme::Path, Scheme::Raw] {
-        assert_same(with_options(scheme), 2000);
+        assert_same(with_options(scheme), 1000);
     }
     // Nothing but leaves in memory, or nothing but the root on chip, and few places in the stash.
     let low =

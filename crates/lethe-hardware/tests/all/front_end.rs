@@ -27,7 +27,7 @@ fn the_front_end_shows_what_that_of_the_core_shows() {
     let of_paper = Configuration::paper(Scheme::Raw).with_front_end();
     let mut small = [Scheme::Raw, Scheme::Path].map(small_front_end);
     small[1].top_levels = 2;
-    for (configuration, operations) in [(small[0], 2000), (small[1], 2000), (of_paper, 300)] {
+    for (configuration, operations) in [(small[0], 1000), (small[1], 1000), (of_paper, 300)] {
         run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }
 }
