@@ -58,21 +58,23 @@ impl Run {
     pub fn all(self, steps: &[Step]) -> Result<()> {
         let (sender, receiver) = channel();
         let run = Arc::new(self);
-        let (mut waiting, mut ended, mut running) = (steps.to_vec(), Vec::<Ended>::new(), 0);
-        while running > 0 || !waiting.is_empty() {
+        let (mut waiting, mut ended, mut running) = (steps.to_vec(), Vec::<Ended>::new(), Vec::new());
+        loop {
             let has_failed = ended.iter().any(|end| end.failure.is_some());
-            while running < LANES && !has_failed {
-                let Some(nth) = waiting.iter().position(|step| is_ready(*step, steps, &ended)) else { break };
+            let may_begin =
+                |step: &Step| !has_failed && is_ready(*step, steps, &ended) && has_room(*step, &running);
+            if let Some(nth) = waiting.iter().position(may_begin) {
                 let step = waiting.remove(nth);
                 println!("==> {} begins: {}", step.name(), step.promise());
                 run.clone().begin(step, sender.clone());
-                running += 1;
+                running.push(step);
+                continue;
             }
-            if running == 0 {
+            if running.is_empty() {
                 break;
             }
             let end: Ended = receiver.recv()?;
-            running -= 1;
+            running.retain(|step| *step != end.step);
             run.show(&end, ended.len() + 1, steps.len())?;
             let line = Line { kind: Kind::Step, name: end.step.name().into(), processor: end.processor };
             record::add(&run.record, &line)?;
@@ -126,6 +128,12 @@ impl Run {
 fn is_ready(step: Step, chosen: &[Step], ended: &[Ended]) -> bool {
     let has_ended = |before: &Step| ended.iter().any(|end| end.step == *before);
     step.after().iter().filter(|before| chosen.contains(before)).all(has_ended)
+}
+
+/// Tells whether a step may run beside those that do.
+fn has_room(step: Step, running: &[Step]) -> bool {
+    running.is_empty()
+        || (running.len() < LANES && !step.is_alone() && !running.iter().any(|beside| beside.is_alone()))
 }
 
 fn summary(ended: &[Ended]) -> Result<()> {

@@ -154,6 +154,12 @@ impl Step {
         }
     }
 
+    /// Tells whether nothing may run beside it. A copy that takes more than a second is answered before its version is
+    /// known, and some of its tests ask for the version.
+    pub fn is_alone(self) -> bool {
+        self == Step::Compatibility
+    }
+
     /// The steps that the budget looks at.
     const MEASURED: [Step; 18] = {
         let mut measured = [Step::Setup; 18];
