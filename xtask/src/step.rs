@@ -55,6 +55,7 @@ impl Step {
         Step::Deny,
         Step::NoStd,
         Step::Unit,
+        Step::Serve,
         Step::Hardware,
         Step::Enclave,
         Step::Clients,
@@ -65,7 +66,6 @@ impl Step {
         Step::Docs,
         Step::Examples,
         Step::Fuzz,
-        Step::Serve,
         Step::Budget,
     ];
 
@@ -138,18 +138,13 @@ impl Step {
         match self {
             Step::Setup | Step::Fmt | Step::House | Step::Build => &[],
             Step::Deny | Step::NoStd => &[Step::Setup],
-            Step::Docs | Step::Examples => &[Step::Build],
-            Step::Unit
-            | Step::Hardware
-            | Step::Clients
-            | Step::Pager
-            | Step::Compatibility
-            | Step::Tempest
-            | Step::Fuzz => &[Step::Setup, Step::Build],
+            Step::Docs | Step::Examples | Step::Serve => &[Step::Build],
+            Step::Unit | Step::Hardware | Step::Pager | Step::Fuzz => &[Step::Setup, Step::Build],
+            // They ask the program that it builds.
+            Step::Clients | Step::Compatibility | Step::Tempest => &[Step::Setup, Step::Serve],
             // They build for the same targets into the same folder.
-            Step::Enclave | Step::Web => &[Step::Setup, Step::Build, Step::NoStd],
-            // It compiles much, and what waits can wait beside it.
-            Step::Serve => &[Step::Build],
+            Step::Enclave => &[Step::Setup, Step::Build, Step::NoStd],
+            Step::Web => &[Step::Setup, Step::Serve, Step::NoStd],
             Step::Budget => &Step::MEASURED,
         }
     }
