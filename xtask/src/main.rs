@@ -116,7 +116,7 @@ struct EffortArgs {
     /// Seconds that each fuzz target runs [default: 3, or 60 with --thorough]
     #[arg(long, value_name = "SECONDS")]
     fuzz_seconds: Option<u64>,
-    /// Draw ten times as much at random: seeds of simulations, cases of properties, faults under stress
+    /// Draw ten times as much at random (seeds, cases, faults), and crash at every step
     #[arg(long)]
     thorough: bool,
 }
