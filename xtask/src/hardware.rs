@@ -63,8 +63,8 @@ pub fn write_cells() -> Result<()> {
     cells::write()
 }
 
-/// Runs lints, simulations and proofs.
-pub fn test() -> Result<()> {
+/// Runs lints, proofs and simulations, which take their numbers from variables.
+pub fn test(numbers: &[(&str, &str)]) -> Result<()> {
     cells::check()?;
     let verilator = verilator()?;
     lint(&verilator)?;
@@ -74,6 +74,7 @@ pub fn test() -> Result<()> {
     bench_cells(&verilator)?;
     run(nextest("package(lethe-hardware)")?
         .args(["--run-ignored", "only"])
+        .envs(numbers.iter().copied())
         .env("LETHE_VERILATOR", &verilator.root))
 }
 

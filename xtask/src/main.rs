@@ -188,7 +188,7 @@ fn main() -> Result<()> {
         }
         Chore::Pictures => web::draw(&web::assemble(&steps::target_folder()?.join("no-std"))?),
         Chore::Traces(args) => traces::record(&args),
-        Chore::Hardware { chore: HardwareChore::Test } => hardware::test(),
+        Chore::Hardware { chore: HardwareChore::Test } => hardware::test(&[]),
         Chore::Hardware { chore: HardwareChore::Cells } => hardware::write_cells(),
         Chore::Hardware { chore: HardwareChore::Waves } => hardware::waves(),
         Chore::Hardware { chore: HardwareChore::Report } => hardware::report(),

@@ -41,8 +41,12 @@ impl Effort {
 
     /// Variables that the tests take their numbers from; without them, they have their own.
     fn numbers(self) -> &'static [(&'static str, &'static str)] {
-        let thorough =
-            &[("LETHE_SIM_SEEDS", "20000"), ("LETHE_STRESS_FAULTS", "1500"), ("PROPTEST_CASES", "2560")];
+        let thorough = &[
+            ("LETHE_HARDWARE_OPERATIONS", "3000"),
+            ("LETHE_SIM_SEEDS", "20000"),
+            ("LETHE_STRESS_FAULTS", "1500"),
+            ("PROPTEST_CASES", "2560"),
+        ];
         if self.is_thorough { thorough } else { &[] }
     }
 }
@@ -57,7 +61,7 @@ pub fn run_step(step: Step, effort: Effort) -> Result<()> {
         Step::Deny => deny(),
         Step::NoStd => no_std(),
         Step::Unit => unit(effort),
-        Step::Hardware => hardware::test(),
+        Step::Hardware => hardware::test(effort.numbers()),
         Step::Enclave => in_enclave(),
         Step::Clients => clients(),
         Step::Pager => pager(),
