@@ -7,7 +7,7 @@
 use crate::measure;
 use crate::tool::{cargo, command, output};
 use anyhow::{Context, Result};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -70,33 +70,30 @@ struct Unit {
 
 impl Unit {
     fn of(arguments: &[OsString]) -> Option<Self> {
-        let is = |word: &OsStr, name: &str| word == name;
-        arguments.iter().find(|word| word.to_string_lossy().ends_with(".rs"))?;
+        if !arguments.iter().any(|word| word.to_string_lossy().ends_with(".rs")) {
+            return None;
+        }
         let mut shared = Vec::new();
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             let text = word.to_string_lossy();
             match &*text {
-                // What is built for a library of C is a library of Rust to the lints.
+                // They have a value, which goes with them.
                 "-C" | "--out-dir" | "-o" => drop(words.next()),
-                "-L" | "--cfg" | "--check-cfg" | "--extern" | "--crate-name" | "--crate-type"
-                | "--cap-lints" | "--target" | "--sysroot" => {
-                    shared.push(word.clone());
-                    shared.extend(words.next().cloned());
-                }
                 // Cargo waits for one notice of each artifact, and has the compiler's.
                 _ if text.starts_with("--json=") => shared.push("--json=diagnostic-rendered-ansi".into()),
                 _ if text.starts_with("--emit") || text.starts_with("-C") => {}
                 _ => shared.push(word.clone()),
             }
         }
-        Some(Unit { shared, is_test: arguments.iter().any(|word| is(word, "--test")) })
+        Some(Unit { shared, is_test: arguments.iter().any(|word| word == "--test") })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
 
     #[test]
     fn lints_are_given_what_is_compiled_and_nothing_of_what_comes_out() {

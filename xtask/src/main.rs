@@ -165,10 +165,7 @@ fn main() -> Result<()> {
             Ok(())
         }
         Chore::Test(args) => test(&args),
-        Chore::Setup(args) => {
-            missing::provide(&Step::ALL, args.consent())?;
-            steps::set_up()
-        }
+        Chore::Setup(args) => steps::set_up(args.consent()),
         Chore::Budget { records } => budget::write(&records),
         Chore::Step { step, effort } => steps::run_step(step, effort.effort()),
         Chore::Calibrate => {

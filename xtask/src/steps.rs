@@ -23,7 +23,7 @@ use std::process::Command;
 pub struct Effort {
     /// Seconds that each fuzz target runs.
     pub fuzz_seconds: u64,
-    /// Ten times the seeds, cases and faults, and the tests that take minutes each.
+    /// Ten times the seeds, cases and faults, and crashes at every step.
     pub is_thorough: bool,
 }
 
@@ -54,7 +54,7 @@ impl Effort {
 /// Runs a step in this process.
 pub fn run_step(step: Step, effort: Effort) -> Result<()> {
     match step {
-        Step::Setup => set_up(),
+        Step::Setup => set_up(Consent::Given),
         Step::Fmt => run(cargo().args(["fmt", "--all", "--check"])),
         Step::House => house::check(),
         Step::Build => build_all(),
@@ -77,8 +77,8 @@ pub fn run_step(step: Step, effort: Effort) -> Result<()> {
 }
 
 /// Installs all that the tests need.
-pub fn set_up() -> Result<()> {
-    missing::provide(&Step::ALL, Consent::Given)?;
+pub fn set_up(consent: Consent) -> Result<()> {
+    missing::provide(&Step::ALL, consent)?;
     setup::python()?;
     setup::tempest()?;
     setup::hardware()?;
@@ -190,8 +190,8 @@ fn no_std() -> Result<()> {
 /// nextest, with an expression that chooses among the tests of all targets but documentation.
 pub fn nextest(tests: &str) -> Result<Command> {
     setup::python()?;
-    // Cargo finds its subcommand by the path.
     let mut nextest = ours()?;
+    // Cargo finds its subcommand by the path.
     nextest.env("PATH", setup::path_with_python()?);
     nextest.args(["nextest", "run"]).args(TESTS).args(["--filterset", tests]);
     if let Some(runner) = measure::runner()? {

@@ -4,14 +4,14 @@
 //! A tape begins while the vault is served with the old key, and ends when it was served with the new one for a while after
 //! the change. Blocks are written all the time, each time with something new.
 //!
-//! Where a life has more than 250 effects, every third one, or so, stands for its neighbours; the seed draws which. `LETHE_SIM_SEEDS` above the usual number has all of them.
+//! Where a life has more than 250 effects, one of several in a row stands for its neighbours; the seed draws which.
+//! `LETHE_SIM_SEEDS` above the usual number has all of them.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 use super::ends::{assert_nothing_is_left_of, sealed_on};
 use super::opened::opened_by;
 use super::owner::{Owner, check, compare_blocks, new_key, old_key, touch, wait};
-use crate::every_step::{USUAL, path, ring};
-use crate::simulation::number;
+use crate::every_step::{is_thorough, path, ring};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::Crash;
 use crate::support::tape::{Effect, Tape, Taped, World};
@@ -201,8 +201,7 @@ fn cut_off_everywhere(parameters: VaultParameters, seed: u64) {
     let name = parameters.scheme.name();
     let life = runtime.block_on(live(parameters, &mut chance));
     let (world, effects) = (life.begin.fork(), &life.effects);
-    let is_thorough = number("LETHE_SIM_SEEDS").is_some_and(|asked| asked > USUAL);
-    let every = if is_thorough { 1 } else { effects.len().div_ceil(MOST_EFFECTS) };
+    let every = if is_thorough() { 1 } else { effects.len().div_ceil(MOST_EFFECTS) };
     let offset = chance.below(every as u64) as usize;
     let (mut crashes, mut restores) = (0, 0);
     for at in 0..=effects.len() {
