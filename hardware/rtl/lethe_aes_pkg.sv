@@ -31,6 +31,7 @@ package lethe_aes_pkg;
   // Returns a row of MixColumns: 2a + 3b + c + d, where each bit is the sum of at most five. Only the bits to which a
   // carry comes take the sum of all four rows and that carry; the others are as short without.
   function automatic logic [7:0] mixed_row(column_t column, logic [1:0] row, logic carry, logic [7:0] sum);
+    /* verilator no_inline_task */
     logic [7:0] a, b, rest;
     a = column[row];
     b = column[row+2'd1];

@@ -99,7 +99,7 @@ pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, 
         apart,
         job: UnsafeCell::new(None),
         taken: AtomicBool::new(false),
-        first: Waiting::default(),
+        first: if apart { Waiting::counted() } else { Waiting::default() },
         others: (1..harts).map(|_| Station::default()).collect(),
     }));
     for (hart, place) in PLACES.iter().enumerate().take(harts).skip(1) {
@@ -186,7 +186,7 @@ extern "C" fn serve(hart: usize, beginning: &Beginning) -> ! {
     let crew = beginning.crew;
     let station = &crew.others[hart - 1];
     loop {
-        station.waiting.until(|| !station.is_done(), !crew.apart);
+        crew.wait(&station.waiting, || !station.is_done());
         // SAFETY: a share was offered and is not done: the first hart leaves the job as it is.
         let job = unsafe { *crew.job.get() };
         station.took.store(job.map_or(0, |job| crew.do_share(&job, hart)), Ordering::Relaxed);
@@ -207,6 +207,10 @@ impl EnclaveHarts {
         Hart::retired() - begin
     }
 
+    fn wait(&self, waiting: &Waiting, is_true: impl Fn() -> bool) {
+        if self.apart { waiting.until_interrupted(is_true) } else { waiting.until(is_true) }
+    }
+
     /// Tells the others with the given numbers that there is a share for them.
     fn offer(&self, stations: &[Station], from: usize) {
         let mut asleep = 0;
@@ -220,7 +224,7 @@ impl EnclaveHarts {
     }
 
     fn join(&self, stations: &[Station]) {
-        self.first.until(|| stations.iter().all(Station::is_done), !self.apart);
+        self.wait(&self.first, || stations.iter().all(Station::is_done));
     }
 
     /// Does all shares side by side.

@@ -1,4 +1,7 @@
 //! A hart that waits for another: it looks out for a while, then sleeps until it is interrupted.
+//!
+//! Where instructions are counted, harts take turns, and real time may end a turn anywhere. So that the counts are the
+//! same in every run, a hart then sleeps each time, and is interrupted each time, whoever is first.
 
 use core::arch::asm;
 use core::hint::spin_loop;
@@ -17,11 +20,16 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
+    /// A hart that is interrupted each time, also before it waits.
+    pub(super) const fn counted() -> Self {
+        Waiting { asleep: AtomicBool::new(true) }
+    }
+
     /// Waits for something that another hart makes true before it looks whether this one [sleeps](Self::sleeps).
     ///
-    /// It sleeps at once unless it `looks_out`: where harts take turns, one that looks holds the others up.
-    pub(super) fn until(&self, is_true: impl Fn() -> bool, looks_out: bool) {
-        if looks_out && (0..LOOKS).any(|_| look(&is_true)) {
+    /// It looks out first.
+    pub(super) fn until(&self, is_true: impl Fn() -> bool) {
+        if (0..LOOKS).any(|_| look(&is_true)) {
             return;
         }
         // A software interrupt that waits ends `wfi` if it is enabled here. It traps nobody: sstatus.SIE is off, and the
@@ -41,6 +49,29 @@ impl Waiting {
         }
         self.asleep.store(false, Ordering::SeqCst);
         // SAFETY: as above; none waits for the program's hart then.
+        unsafe { asm!("csrc sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
+    }
+
+    /// Waits as [`until`](Self::until) does, by the same instructions whenever the interrupt comes.
+    pub(super) fn until_interrupted(&self, is_true: impl Fn() -> bool) {
+        // The first time, it may have become true when nobody knew that this hart waits. From then on it always sleeps.
+        if !self.asleep.swap(true, Ordering::SeqCst) && is_true() {
+            return;
+        }
+        // SAFETY: as above.
+        unsafe { asm!("csrs sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
+        loop {
+            let pending: usize;
+            // With an interrupt that is here already, `wfi` ends at once.
+            // SAFETY: it waits, and takes back an interrupt that nobody else goes by.
+            unsafe {
+                asm!("wfi", "csrrc {}, sip, {}", lateout(reg) pending, in(reg) SOFTWARE, options(nomem, nostack));
+            };
+            if pending & SOFTWARE != 0 && is_true() {
+                break;
+            }
+        }
+        // SAFETY: as above.
         unsafe { asm!("csrc sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
     }
 
