@@ -43,18 +43,18 @@ def test_a_shell_with_subshells_and_pipelines_answers_as_it_does_unpaged(page_ru
 
 LISTS = """
 import os
-kept = [str(i) for i in range(20000)]
-for round in range(4):
+kept = [str(i) for i in range(8000)]
+for round in range(2):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        assert kept[:3] == ["0", "1", "2"] and all(kept[i] == str(i) for i in range(0, 20000, 7))
+        assert kept[:3] == ["0", "1", "2"] and all(kept[i] == str(i) for i in range(0, 8000, 7))
         kept = [k + "!" for k in kept]
         os.write(writer, kept[-1 - round].encode())
         os._exit(round)
     os.close(writer)
     print(os.read(reader, 100).decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    assert all(kept[i] == str(i) for i in range(0, 20000, 3))
+    assert all(kept[i] == str(i) for i in range(0, 8000, 3))
 """
 
 
@@ -62,10 +62,10 @@ for round in range(4):
     "flags", [["--scheme", scheme] for scheme in SCHEMES] + [["--scheme", s, "--beside", b] for s, b in BESIDE]
 )
 def test_python_forks_under_every_scheme(page_run, flags):
-    paged = page_run(["--resident", "200", "--untrusted", "48MiB", *flags], python(), "-c", LISTS)
-    assert paged.stdout == "".join(f"{19999 - n}! {n}\n" for n in range(4)), paged.stderr
+    paged = page_run(["--resident", "600", "--untrusted", "48MiB", *flags], python(), "-c", LISTS)
+    assert paged.stdout == "".join(f"{7999 - n}! {n}\n" for n in range(2)), paged.stderr
     children, in_children = forks(paged.stderr)
-    assert children == 4 and in_children > 1000, paged.stderr
+    assert children == 2 and in_children > 500, paged.stderr
 
 
 def test_a_pool_of_processes_computes_what_one_process_does(page_run, tmp_path):

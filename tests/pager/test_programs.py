@@ -46,7 +46,7 @@ def test_picosat_solves_the_paper_size_instances(page_run, programs, tool, tmp_p
     subprocess.run([programs, "dimacs", instance, formula], check=True)
     words = [tool("picosat"), formula]
     unpaged = subprocess.run(words, capture_output=True, text=True, check=False)
-    paged = page_run(["--resident", "256", "--scheme", "eager", "--k", "7"], *words)
+    paged = page_run(["--resident", "512", "--scheme", "eager", "--k", "7"], *words)
     assert (paged.stdout, paged.returncode) == (unpaged.stdout, unpaged.returncode), paged.stderr
     assert paged.returncode == {"satisfiable": 10, "unsatisfiable": 20}[instance]
     assert faults(paged.stderr)[1] > 0

@@ -32,7 +32,7 @@ def ran(page_run, tmp_path):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_what_lies_on_stacks_is_nowhere_in_the_clear(ran, scheme):
-    report = ran("stacks", "--resident", "24", "--scheme", scheme, "--untrusted", "128MiB", words=["0"])
+    report = ran("stacks", "--resident", "24", "--scheme", scheme, "--untrusted", "32MiB", words=["0"])
     # Three threads go down a MiB, four times.
     assert faults(report)[1] > 3 * 4 * 200, report
 

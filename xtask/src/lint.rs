@@ -39,17 +39,24 @@ pub fn linting_cargo(folder: &Path) -> Result<Command> {
 pub fn run() -> Result<i32> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let (compiler, arguments) = words.split_first().context("no compiler is named")?;
-    let status = Command::new(compiler).args(arguments).status()?;
-    // Without a source it was asked about itself.
-    let Some(unit) = Unit::of(arguments).filter(|_| status.success()) else {
-        return Ok(status.code().unwrap_or(1));
+    let mut compile = Command::new(compiler);
+    compile.args(arguments);
+    let Some(unit) = Unit::of(arguments) else {
+        // It was asked about itself.
+        return Ok(compile.status()?.code().unwrap_or(1));
     };
+    let status = compile.args(["-D", "warnings"]).status()?;
+    if !status.success() {
+        return Ok(status.code().unwrap_or(1));
+    }
     let tools = PathBuf::from(std::env::var_os(TOOLS).with_context(|| format!("{TOOLS} is not set"))?);
     let scratch = tempfile::tempdir()?;
-    let mut clippy = Command::new(tools.join("clippy-driver"));
-    clippy.arg(compiler).args(&unit.shared).args(["--emit", "metadata", "--out-dir"]).arg(scratch.path());
-    if !clippy.env("CLIPPY_ARGS", DENY).status()?.success() {
-        return Ok(1);
+    if !unit.comes_with_tests {
+        let mut clippy = Command::new(tools.join("clippy-driver"));
+        clippy.arg(compiler).args(&unit.shared).args(["--emit", "metadata", "--out-dir"]).arg(scratch.path());
+        if !clippy.env("CLIPPY_ARGS", DENY).status()?.success() {
+            return Ok(1);
+        }
     }
     if !unit.is_test {
         let mut rustdoc = Command::new(tools.join("rustdoc"));
@@ -66,13 +73,14 @@ struct Unit {
     /// The arguments that say what is compiled, and nothing of what comes out.
     shared: Vec<OsString>,
     is_test: bool,
+    /// It is a library or a program, which cargo compiles once more with its tests in it: all of it is linted there.
+    comes_with_tests: bool,
 }
 
 impl Unit {
     fn of(arguments: &[OsString]) -> Option<Self> {
-        if !arguments.iter().any(|word| word.to_string_lossy().ends_with(".rs")) {
-            return None;
-        }
+        let source =
+            arguments.iter().map(|word| word.to_string_lossy()).find(|word| word.ends_with(".rs"))?;
         let mut shared = Vec::new();
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
@@ -86,7 +94,12 @@ impl Unit {
                 _ => shared.push(word.clone()),
             }
         }
-        Some(Unit { shared, is_test: arguments.iter().any(|word| word == "--test") })
+        let has = |wanted: &[&str]| arguments.windows(wanted.len()).any(|words| words == wanted);
+        let is_test = has(&["--test"]);
+        // Of a `cdylib` there may be none with tests.
+        let is_usual = has(&["--crate-type", "lib"]) || has(&["--crate-type", "bin"]);
+        let comes_with_tests = !is_test && is_usual && source.contains("src/");
+        Some(Unit { shared, is_test, comes_with_tests })
     }
 }
 
@@ -105,6 +118,20 @@ mod tests {
         let kept = "--crate-name a --edition=2024 src/lib.rs --json=diagnostic-rendered-ansi --extern b=libb.rlib \
                     -L dependency=deps --cfg test --test";
         assert_eq!((shared.to_str(), unit.is_test), (Some(kept), true));
+    }
+
+    #[test]
+    fn what_is_compiled_with_its_tests_too_is_linted_there_and_all_else_where_it_is_compiled() {
+        let comes_with_tests = |line: &str| {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            Unit::of(&words).unwrap().comes_with_tests
+        };
+        assert!(comes_with_tests("--crate-name a src/lib.rs --crate-type lib"));
+        assert!(comes_with_tests("--crate-name a crates/a/src/bin/b.rs --crate-type bin"));
+        assert!(!comes_with_tests("--crate-name a src/lib.rs --test"));
+        assert!(!comes_with_tests("--crate-name a examples/b.rs --crate-type bin"));
+        assert!(!comes_with_tests("--crate-name build_script_build build.rs --crate-type bin"));
+        assert!(!comes_with_tests("--crate-name a src/lib.rs --crate-type cdylib"));
     }
 
     #[test]

@@ -45,6 +45,7 @@ impl Effort {
             ("LETHE_HARDWARE_OPERATIONS", "3000"),
             ("LETHE_SIM_SEEDS", "20000"),
             ("LETHE_STRESS_FAULTS", "1500"),
+            ("LETHE_TAMPERINGS", "100"),
             ("PROPTEST_CASES", "2560"),
         ];
         if self.is_thorough { thorough } else { &[] }
@@ -62,7 +63,7 @@ pub fn run_step(step: Step, effort: Effort) -> Result<()> {
         Step::NoStd => no_std(),
         Step::Unit => unit(effort),
         Step::Hardware => hardware::test(effort.numbers()),
-        Step::Enclave => in_enclave(),
+        Step::Enclave => in_enclave(effort),
         Step::Clients => clients(),
         Step::Pager => pager(),
         Step::Web => in_browser(),
@@ -225,7 +226,7 @@ fn pager() -> Result<()> {
         .env("LETHE_PROGRAMS_BIN", built.join("lethe-programs")))
 }
 
-fn in_enclave() -> Result<()> {
+fn in_enclave(effort: Effort) -> Result<()> {
     let debug = build()?;
     let built = enclave::build(debug.parent().context("the built programs lie in no folder")?)?;
     let (toolchain, into) = freestanding()?;
@@ -233,6 +234,7 @@ fn in_enclave() -> Result<()> {
     // Each machine is a test's own, so tests of one file need not wait for each other.
     run(pytest("tests/enclave")?
         .args(["--dist", "worksteal"])
+        .envs(effort.numbers().iter().copied())
         .env("LETHE_BIN", debug.join("lethe"))
         .env("LETHE_PROGRAMS_BIN", debug.join("lethe-programs"))
         .env("LETHE_TEST_RUNTIME", built.runtime)

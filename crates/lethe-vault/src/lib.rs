@@ -25,6 +25,7 @@
 //! A room uses those above it in this table, and none below.
 #![forbid(unsafe_code)]
 
+mod any_store;
 mod claims;
 mod engine;
 mod entropy;
@@ -41,6 +42,7 @@ mod store;
 mod trusted;
 mod vault;
 
+pub use any_store::AnyStore;
 pub use engine::record::Call;
 pub use engine::scheme::SchemeParameters;
 pub use entropy::Entropy;

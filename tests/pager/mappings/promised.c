@@ -55,7 +55,7 @@ int main(void) {
     CHECK(mremap(grown, 2 * PROMISED * PAGE, PROMISED * PAGE, 0) == grown && is_scattered(grown, 150, 9));
     CHECK(faults(grown + PROMISED * PAGE + 7 * PAGE, 0));
     // Far more in the course of time than at a time.
-    for (unsigned round = 0; round < 20; round++) {
+    for (unsigned round = 0; round < 6; round++) {
         char *more = promised();
         mark(more + round * PAGE, 3000, round);
         CHECK(is_marked(more + round * PAGE, 3000, round));

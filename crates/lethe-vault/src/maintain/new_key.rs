@@ -4,6 +4,7 @@
 //! on the trusted disk is sealed with the new key, in one step, and the header in the store is exchanged for one that
 //! holds the old key, sealed with the new one. The [session](crate::session) does the rest, in service.
 
+use crate::any_store::AnyStore;
 use crate::claims::Claims;
 use crate::engine::gate::Gate;
 use crate::entropy::Entropy;
@@ -22,6 +23,7 @@ use crate::trusted::keeper::PlaceKeeper;
 use crate::trusted::ledger::{Facts, Moment, SealWith};
 use crate::trusted::rows::{Rows, sealed_row};
 use crate::trusted::state::SealedAnew;
+use futures::future::LocalBoxFuture;
 use lethe_seal::epoch::Epoch;
 use lethe_seal::key_ring::{EarlierKey, KeyRing};
 use lethe_seal::master_key::MasterKey;
@@ -47,6 +49,15 @@ pub struct NewKey {
 /// [`VaultError::KeyChanging`] while an earlier change is not complete, [`VaultError::Parameters`] if it is the same key,
 /// and those of an opening.
 pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(), VaultError> {
+    change(setup.of_any(), new).await
+}
+
+/// Changes it. Its future is in a box, or else each crate that polls it would compile it.
+fn change(setup: Setup<AnyStore>, new: NewKey) -> LocalBoxFuture<'static, Result<(), VaultError>> {
+    Box::pin(change_unboxed(setup, new))
+}
+
+async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), VaultError> {
     let Setup { disk, store, master, mut entropy, host, .. } = setup;
     if new.master == master {
         return Err(VaultError::Parameters("the new key is the one that the vault has".into()));

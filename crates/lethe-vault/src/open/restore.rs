@@ -16,6 +16,7 @@ use super::refill::refill;
 use super::setup::Setup;
 use super::shipped::{Found, before_the_first, fetch_checkpoint};
 use super::{recovery, restoring};
+use crate::any_store::AnyStore;
 use crate::claims::Claims;
 use crate::engine::record::Call;
 use crate::engine::scheme::SchemeParameters;
@@ -33,6 +34,7 @@ use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
 use crate::vault::Vault;
+use futures::future::LocalBoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use lethe_core::store::{BucketVersion, Place, Untrusted};
 use lethe_core::words::{BlockId, Slot};
@@ -70,9 +72,26 @@ pub struct Restore<L> {
 /// # Errors
 /// [`VaultError::AlreadyThere`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],
 /// [`VaultError::Receipt`], [`VaultError::WrongKey`], [`VaultError::LocalCopy`], tampering, and those of disk and store.
-pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
-    mut setup: Setup<U>,
+pub async fn restore<U: VaultStore, L: VaultStore>(
+    setup: Setup<U>,
     options: Restore<L>,
+) -> Result<Receipt, VaultError> {
+    let Restore { copy, scratch, expect, takeover, progress } = options;
+    let copy = AnyStore::new(copy);
+    bring_back(setup.of_any(), Restore { copy, scratch, expect, takeover, progress }).await
+}
+
+/// Does it. Its future is in a box, or else each crate that polls it would compile it.
+fn bring_back(
+    setup: Setup<AnyStore>,
+    options: Restore<AnyStore>,
+) -> LocalBoxFuture<'static, Result<Receipt, VaultError>> {
+    Box::pin(bring_back_unboxed(setup, options))
+}
+
+async fn bring_back_unboxed(
+    mut setup: Setup<AnyStore>,
+    options: Restore<AnyStore>,
 ) -> Result<Receipt, VaultError> {
     if raw_header(&setup.disk).is_ok() && !restoring::is_unfinished(&setup.disk)? {
         return Err(VaultError::AlreadyThere(HeldBy::TrustedFolder));

@@ -2,11 +2,13 @@
 
 use super::setup::Setup;
 use super::{create, recovery};
+use crate::any_store::AnyStore;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::store::VaultStore;
 use crate::trusted::header::VaultHeader;
 use crate::vault::Vault;
+use futures::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 
 impl Vault {
@@ -55,7 +57,16 @@ impl Vault {
     pub async fn start<U: VaultStore>(
         setup: Setup<U>,
     ) -> Result<(Vault, impl Future<Output = ()>), VaultError> {
-        let session = recovery::open(setup).await?;
-        Ok(Self::over(session))
+        start(setup.of_any()).await
     }
+}
+
+type Running = LocalBoxFuture<'static, ()>;
+
+/// Opens a vault. Its futures are in boxes, or else each crate that polls them would compile them.
+fn start(setup: Setup<AnyStore>) -> LocalBoxFuture<'static, Result<(Vault, Running), VaultError>> {
+    Box::pin(async move {
+        let (vault, running) = Vault::over(recovery::open(setup).await?);
+        Ok((vault, Box::pin(running) as Running))
+    })
 }

@@ -1,8 +1,10 @@
 //! The parts of which a vault is made or opened.
 
+use crate::any_store::AnyStore;
 use crate::entropy::Entropy;
 use crate::lease::Host;
 use crate::session::pace::Pace;
+use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
@@ -25,4 +27,12 @@ pub struct Setup<U> {
     pub pace: Option<Pace>,
     /// The machine, for the lease.
     pub host: Host,
+}
+
+impl<U: VaultStore> Setup<U> {
+    /// The same with the store under the type for which a vault is compiled.
+    pub(crate) fn of_any(self) -> Setup<AnyStore> {
+        let Setup { disk, store, master, entropy, workers, pace, host } = self;
+        Setup { disk, store: AnyStore::new(store), master, entropy, workers, pace, host }
+    }
 }

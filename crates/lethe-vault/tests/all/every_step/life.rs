@@ -1,7 +1,6 @@
 //! The life of a small vault: some tens of calls through which every mechanism comes, and what follows a crash.
 
 use super::account::{Account, Entries, Entry, Keeper};
-use crate::support::any_store::AnyStore;
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::tape::{Effect, Tape, Taped, World};
@@ -9,6 +8,7 @@ use crate::support::{master, setup};
 use futures::future::{Either, join_all, select};
 use lethe_core::words::BlockId;
 use lethe_store::{Blobs, VersionedMemory};
+use lethe_vault::AnyStore;
 use lethe_vault::{
     Call, JournalPlace, Restore, RowChange, Setup, TrustedDisk, Vault, VaultError, VaultHeader, find_orphans,
     read_header, restore,

@@ -8,7 +8,7 @@ mod unreachable;
 mod waits;
 
 use crate::promises::desk::Desk;
-use crate::support::any_store::AnyStore;
+use lethe_vault::AnyStore;
 use lethe_vault::{Host, Setup, VaultStore};
 use std::cell::Cell;
 use std::rc::Rc;

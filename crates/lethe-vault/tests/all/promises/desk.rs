@@ -1,10 +1,10 @@
 //! A small vault to work at: a trusted disk, a store that keeps everything, and the bytes that the blocks should hold.
 
-use crate::support::any_store::AnyStore;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{header, often_evicted, setup, work_and_close};
 use lethe_core::words::BlockId;
 use lethe_store::{Snapshot, VersionedMemory};
+use lethe_vault::AnyStore;
 use lethe_vault::{Call, Receipt, Report, Setup, TrustedDisk, Vault, VaultError, VaultHeader, VaultStore};
 use std::cell::Cell;
 

@@ -1,12 +1,12 @@
 //! The owner of a small vault, with the two keys, and the contents that never change.
 
-use crate::support::any_store::AnyStore;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{header, master, setup, work_and_close};
 use futures::future::{Either, select};
 use lethe_core::words::BlockId;
 use lethe_seal::master_key::MasterKey;
 use lethe_store::VersionedMemory;
+use lethe_vault::AnyStore;
 use lethe_vault::{
     Call, NewKey, Receipt, Restore, Row, RowChange, Setup, Vault, VaultError, VaultHeader, VaultParameters,
     VaultStore, change_key, find_orphans, restore,

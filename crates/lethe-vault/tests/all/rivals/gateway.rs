@@ -3,12 +3,12 @@
 use super::store::{Flaw, Shared, Turned};
 use super::turns::{Turns, Who};
 use crate::simulation::registers::{Moment, Registers};
-use crate::support::any_store::AnyStore;
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{host_named, setup};
 use lethe_core::words::BlockId;
 use lethe_store::VersionedMemory;
+use lethe_vault::AnyStore;
 use lethe_vault::{Call, Restore, Setup, TrustedDisk, Vault, VaultError, VaultHeader, restore};
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,13 +1,13 @@
 //! A machine with the trusted disks of a vault and its successor, each with a store at the end of a network; and how it
 //! dies: both vaults at once.
 
-use crate::support::any_store::AnyStore;
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::network::{Network, Wire};
 use crate::support::{header, setup};
 use lethe_seal::master_key::MasterKey;
 use lethe_store::VersionedMemory;
+use lethe_vault::AnyStore;
 use lethe_vault::{Setup, TrustedDisk, Vault, VaultHeader, VaultParameters};
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -3,7 +3,6 @@
 //! for the judge of the schemes' own tests. Ways to serve that are broken on purpose must be caught.
 
 use super::doors::{Door, Serving};
-use crate::support::any_store::AnyStore;
 use crate::support::recorder::{Moment, Recorder};
 use crate::support::shape::{Shape, shape};
 use crate::support::{header, setup};
@@ -11,6 +10,7 @@ use lethe_core::schemes::ring::RingParameters;
 use lethe_core::testing::small_ring;
 use lethe_core::words::{BlockId, Level};
 use lethe_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use lethe_vault::AnyStore;
 use lethe_vault::{Call, Copier, SchemeParameters, Setup, Succession, TrustedDisk, Vault, VaultParameters};
 use redb::backends::InMemoryBackend;
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! The parts that the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
-pub mod any_store;
 pub mod chance;
 pub mod fragile_disk;
 pub mod gated_disk;
@@ -12,7 +11,6 @@ pub mod shipped;
 pub mod stepped;
 pub mod tape;
 
-use any_store::AnyStore;
 use fragile_disk::FragileDisk;
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
@@ -20,6 +18,7 @@ use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_core::words::Level;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
+use lethe_vault::AnyStore;
 use lethe_vault::{
     Entropy, Host, Receipt, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
     VaultHeader, VaultParameters, VaultStore, draw_header,

@@ -1,18 +1,19 @@
-//! A store of whatever kind under one type: the vault is compiled once for all tests, and not once for each kind.
+//! A store of whatever kind under one type, so that a vault is compiled once, here, and not in each crate that opens one.
 
+use crate::store::VaultStore;
 use futures::future::LocalBoxFuture;
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use lethe_core::words::Bytes;
 use lethe_store::{Blob, BlobError, Blobs, Inventory};
-use lethe_vault::VaultStore;
 use std::rc::Rc;
 
-/// See the module.
+/// A store whose kind is known only when it runs. Clones are the same store. Each call costs a future in a box more.
 #[derive(Clone)]
 pub struct AnyStore(Rc<dyn Erased>);
 
 impl AnyStore {
+    /// Takes a store of any kind.
     pub fn new(store: impl VaultStore) -> Self {
         AnyStore(Rc::new(store))
     }
