@@ -36,9 +36,9 @@ use tokio::task::{JoinHandle, LocalSet};
 use turns::{Habits, Turns, Who};
 
 /// Seeds of one run of the test.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 75;
 /// Seeds of the simulation for so many.
-const USUAL: u64 = 2000;
+const USUAL: u64 = 1000;
 /// Seeds within which a flaw must be seen.
 const FLAWED_SEEDS: u64 = 300;
 

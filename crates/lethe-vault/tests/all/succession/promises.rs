@@ -13,7 +13,7 @@ use std::panic::catch_unwind;
 use tokio::task::LocalSet;
 
 /// Lives of one run of the test.
-const LIVES: u64 = 150;
+const LIVES: u64 = 75;
 
 #[test]
 fn nothing_acknowledged_is_lost_whenever_the_process_dies() {
