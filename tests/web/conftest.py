@@ -56,16 +56,27 @@ def browser():
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def context_of(browser):
+    """A context for each kind of window: the page keeps nothing in it, and a browser begins a process for each."""
+
+    @functools.cache
+    def context_of(width: int, height: int, scheme: str, motion: str):
+        return browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion=motion)
+
+    return context_of
+
+
 @pytest.fixture
-def opened(browser, site):
+def opened(context_of, site):
     """Opens the page; what goes wrong in it, and what it loads from elsewhere, fails the test."""
-    contexts = []
+    pages = []
     problems = []
 
     def open_page(setting: str = "", viewport=WIDE, scheme="light", motion="no-preference", address: str = site) -> Page:
-        context = browser.new_context(viewport=viewport, color_scheme=scheme, reduced_motion=motion)
-        contexts.append(context)
-        page = context.new_page()
+        width, height = viewport["width"], viewport["height"]
+        page = context_of(width, height, scheme, motion).new_page()
+        pages.append(page)
         page.set_default_timeout(60_000)
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
@@ -75,8 +86,8 @@ def opened(browser, site):
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert problems == []
 
 

@@ -58,6 +58,9 @@ const FAULTS: (&str, &str) = (
     "package lethe_fault_pkg;\n  int unsigned chosen /*verilator public_flat_rw*/;\nendpackage\n",
 );
 
+/// Tells Verilator how a library for a short run is made, beside the bench.
+const SHORT_RUNS: &str = "short_runs.vlt";
+
 /// The place of tools, sources and libraries.
 pub struct Workshop {
     verilator: PathBuf,
@@ -177,7 +180,9 @@ impl Workshop {
             let entries = fs::read_dir(&path).map_err(|source| LibraryError::File { path, source })?;
             for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                let is_wanted = folder == "rtl" && name.ends_with(".sv") || name.starts_with("lethe_bench.");
+                let is_wanted = folder == "rtl" && name.ends_with(".sv")
+                    || name.starts_with("lethe_bench.")
+                    || name == SHORT_RUNS;
                 if is_wanted {
                     let text =
                         fs::read_to_string(&path).map_err(|source| LibraryError::File { path, source })?;
@@ -201,7 +206,7 @@ impl Workshop {
         verilator.args(["--cc", "-O3", "--output-split", "0", "--prefix", "Vbench", "--Mdir", "made"]);
         if !self.for_long_runs {
             // Without these two, rounds of AES share one function, which compiles in half the time.
-            verilator.args(["-fno-table", "-fno-dfg"]).arg(self.hardware.join("short_runs.vlt"));
+            verilator.args(["-fno-table", "-fno-dfg", SHORT_RUNS]);
         }
         tool("Verilator", &mut verilator)?;
 
@@ -210,9 +215,9 @@ impl Workshop {
         let entries = fs::read_dir(&made).map_err(file(made))?;
         let generated = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let generated: Vec<String> = generated.filter(|name| name.ends_with(".cpp")).collect();
-        let sources = in_two(&generated);
-        let rest_level = if self.for_long_runs { "-O2" } else { "-Og" };
-        for (name, level, source) in [("aes", "-O2", &sources[0]), ("rest", rest_level, &sources[1])] {
+        let [aes, rest] = in_two(&generated);
+        let level_of_rest = if self.for_long_runs { "-O2" } else { "-Og" };
+        for (name, level, source) in [("aes", "-O2", aes), ("rest", level_of_rest, rest)] {
             let path = folder.join(name).with_extension("cpp");
             fs::write(&path, source).map_err(file(path.clone()))?;
             let mut compiler = self.compiler(folder);
