@@ -17,7 +17,7 @@ const FILE: &str = "xtask/budget.toml";
 /// A line may be exceeded by half of it.
 const FACTOR: f64 = 1.5;
 /// Seconds within which all times count as equal: small ones vary by more than half.
-const GRAIN: f64 = 3.0;
+const GRAIN: f64 = 10.0;
 /// The runs whose medians become lines.
 const RUNS: usize = 3;
 /// Measurements on each processor, of which the median counts.
