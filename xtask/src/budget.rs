@@ -186,8 +186,8 @@ mod tests {
     #[test]
     fn what_is_new_needs_a_line_once_it_takes_long() {
         let lines = Budget { calibration: 1.0, steps: BTreeMap::new(), tests: BTreeMap::new() };
-        assert!(lines.exceeded_by(&budget(1.0, 2.9, 0.1)).is_empty());
-        assert_eq!(lines.exceeded_by(&budget(1.0, 3.1, 0.1)).len(), 1);
+        assert!(lines.exceeded_by(&budget(1.0, 9.9, 0.1)).is_empty());
+        assert_eq!(lines.exceeded_by(&budget(1.0, 10.1, 0.1)).len(), 1);
     }
 
     #[test]
