@@ -2,7 +2,7 @@
 //!
 //! Clippy as a command of its own needs every dependency checked once more, and so does rustdoc. A copy of this program,
 //! named [`NAME`], is what cargo starts in the compiler's place. It runs the compiler; then clippy's, and rustdoc, over the
-//! same source with the same dependencies, which are there.
+//! same source with the same dependencies, which are there. What is compiled with its tests as well is linted with them.
 
 use crate::measure;
 use crate::tool::{cargo, command, output};

@@ -81,7 +81,7 @@ pub async fn restore<U: VaultStore, L: VaultStore>(
     bring_back(setup.of_any(), Restore { copy, scratch, expect, takeover, progress }).await
 }
 
-/// Does it. Its future is in a box, or else each crate that polls it would compile it.
+/// Brings it back. Its future is in a box, or else each crate that polls it would compile it.
 fn bring_back(
     setup: Setup<AnyStore>,
     options: Restore<AnyStore>,

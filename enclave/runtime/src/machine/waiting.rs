@@ -32,24 +32,20 @@ impl Waiting {
         if (0..LOOKS).any(|_| look(&is_true)) {
             return;
         }
-        // A software interrupt that waits ends `wfi` if it is enabled here. It traps nobody: sstatus.SIE is off, and the
-        // program does not run meanwhile.
-        // SAFETY: see above.
-        unsafe { asm!("csrs sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
-        loop {
-            // An interrupt that comes after this is not lost, and one before it made true what is looked at now.
-            // SAFETY: nobody else goes by it.
-            unsafe { asm!("csrc sip, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
-            self.asleep.store(true, Ordering::SeqCst);
-            if is_true() {
-                break;
+        while_interruptible(|| {
+            loop {
+                // An interrupt that comes after this is not lost, and one before it made true what is looked at now.
+                // SAFETY: nobody else goes by it.
+                unsafe { asm!("csrc sip, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
+                self.asleep.store(true, Ordering::SeqCst);
+                if is_true() {
+                    break;
+                }
+                // SAFETY: it waits, and changes nothing.
+                unsafe { asm!("wfi", options(nomem, nostack)) };
             }
-            // SAFETY: it waits, and changes nothing.
-            unsafe { asm!("wfi", options(nomem, nostack)) };
-        }
-        self.asleep.store(false, Ordering::SeqCst);
-        // SAFETY: as above; none waits for the program's hart then.
-        unsafe { asm!("csrc sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
+            self.asleep.store(false, Ordering::SeqCst);
+        });
     }
 
     /// Waits as [`until`](Self::until) does, by the same instructions whenever the interrupt comes.
@@ -58,27 +54,34 @@ impl Waiting {
         if !self.asleep.swap(true, Ordering::SeqCst) && is_true() {
             return;
         }
-        // SAFETY: as above.
-        unsafe { asm!("csrs sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
-        loop {
-            let pending: usize;
-            // With an interrupt that is here already, `wfi` ends at once.
-            // SAFETY: it waits, and takes back an interrupt that nobody else goes by.
-            unsafe {
-                asm!("wfi", "csrrc {}, sip, {}", lateout(reg) pending, in(reg) SOFTWARE, options(nomem, nostack));
-            };
-            if pending & SOFTWARE != 0 && is_true() {
-                break;
+        while_interruptible(|| {
+            loop {
+                let pending: usize;
+                // With an interrupt that is here already, `wfi` ends at once.
+                // SAFETY: it waits, and takes back an interrupt that nobody else goes by.
+                unsafe {
+                    asm!("wfi", "csrrc {}, sip, {}", lateout(reg) pending, in(reg) SOFTWARE, options(nomem, nostack));
+                };
+                if pending & SOFTWARE != 0 && is_true() {
+                    break;
+                }
             }
-        }
-        // SAFETY: as above.
-        unsafe { asm!("csrc sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
+        });
     }
 
     /// Tells whether the hart is to be interrupted, so that it looks.
     pub(super) fn sleeps(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }
+}
+
+/// Waits while a software interrupt ends `wfi`. It traps nobody: sstatus.SIE is off, and the program does not run meanwhile.
+fn while_interruptible(wait: impl FnOnce()) {
+    // SAFETY: see above.
+    unsafe { asm!("csrs sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
+    wait();
+    // SAFETY: as above; none waits for the program's hart then.
+    unsafe { asm!("csrc sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
 }
 
 fn look(is_true: &impl Fn() -> bool) -> bool {

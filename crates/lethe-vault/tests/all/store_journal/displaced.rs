@@ -1,8 +1,8 @@
 //! Two live gateways: one is displaced in the midst of its work, and what it has acknowledged is its successor's.
 
 use super::{kept_in_the_store, new_disk, restore_from};
+use crate::every_step::is_thorough;
 use crate::promises::desk::{CAPACITY, Desk};
-use crate::simulation::number as asked;
 use crate::support::chance::Chance;
 use crate::support::network::{Network, Wire};
 use crate::support::{header, host_named, setup};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep};
 
-/// Seeds of a usual run; with `LETHE_SIM_SEEDS`, ten times as many.
+/// Seeds of a usual run; a thorough one has ten times as many.
 const SEEDS: u64 = 30;
 /// The number in a block before the first write.
 const NEVER: u64 = 0;
@@ -110,7 +110,7 @@ fn play(seed: u64) -> u64 {
 
 #[test]
 fn a_displaced_gateway_acknowledges_nothing_that_its_successor_lacks() {
-    let seeds = SEEDS * asked("LETHE_SIM_SEEDS").map_or(1, |_| 10);
+    let seeds = if is_thorough() { 10 * SEEDS } else { SEEDS };
     let late = (0..seeds).filter(|seed| play(*seed) > 0).count();
     // Without those there would be nothing to see.
     assert!(late as u64 > seeds / 2, "{late} gateways acknowledged something beside their successor");
