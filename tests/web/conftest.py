@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import itertools
 import os
 import threading
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from playwright.sync_api import Page, expect
 expect.set_options(timeout=60_000)
 
 WIDE = {"width": 1440, "height": 1000}
+LOADS = itertools.count()
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -41,9 +43,9 @@ def site() -> Iterator[str]:
     server.shutdown()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser():
-    """Debian's Chromium, driven by Playwright."""
+    """Debian's Chromium, driven by Playwright: one for all tests of a worker, as it takes two seconds of a processor to begin."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -56,38 +58,41 @@ def browser():
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def context_of(browser):
-    """A context for each kind of window: the page keeps nothing in it, and a browser begins a process for each."""
-
-    @functools.cache
-    def context_of(width: int, height: int, scheme: str, motion: str):
-        return browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion=motion)
-
-    return context_of
+@pytest.fixture(scope="session")
+def idle_tabs(browser) -> list[Page]:
+    """Tabs that no test uses. The page keeps nothing in the browser, and a tab's process costs more than a test in it."""
+    return []
 
 
 @pytest.fixture
-def opened(context_of, site):
+def opened(browser, idle_tabs, site):
     """Opens the page; what goes wrong in it, and what it loads from elsewhere, fails the test."""
-    pages = []
+    taken = []
     problems = []
 
     def open_page(setting: str = "", viewport=WIDE, scheme="light", motion="no-preference", address: str = site) -> Page:
-        width, height = viewport["width"], viewport["height"]
-        page = context_of(width, height, scheme, motion).new_page()
-        pages.append(page)
+        page = idle_tabs.pop() if idle_tabs else browser.new_page()
+        heard = {
+            "console": lambda message: problems.append(message.text) if message.type == "error" else None,
+            "pageerror": lambda error: problems.append(str(error)),
+            "request": lambda request: problems.append(request.url) if not _own(request.url, address) else None,
+        }
+        taken.append((page, heard))
         page.set_default_timeout(60_000)
-        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: problems.append(request.url) if not _own(request.url, address) else None)
-        page.goto(f"{address}#{setting}")
+        page.set_viewport_size(viewport)
+        page.emulate_media(color_scheme=scheme, reduced_motion=motion)
+        for event, hear in heard.items():
+            page.on(event, hear)
+        # A tab that shows the page already would not load it for a setting alone: a query that is new makes it.
+        page.goto(f"{address}?{next(LOADS)}#{setting}")
         expect(page.locator("html")).to_have_attribute("data-ready", "true")
         return page
 
     yield open_page
-    for page in pages:
-        page.close()
+    for page, heard in taken:
+        for event, hear in heard.items():
+            page.remove_listener(event, hear)
+    idle_tabs.extend(page for page, _ in taken)
     assert problems == []
 
 
