@@ -23,6 +23,21 @@ from playwright.sync_api import Page, expect
 expect.set_options(timeout=60_000)
 
 WIDE = {"width": 1440, "height": 1000}
+PHONE = {"width": 390, "height": 844}
+
+SCHEMES = [
+    "path", "ring", "circuit", "square-root", "practical-os", "hierarchical", "curious", "oblivistore", "parallel", "trivial",
+    "root", "detworam", "eager", "opam", "plain", "own",
+]  # fmt: skip
+
+PIXELS = """canvas => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let sum = 0;
+    for (let at = 0; at < data.length; at += 1) sum = (sum * 31 + data[at]) % 1000000007;
+    return sum;
+}"""
+"""A number that changes with the pixels of a canvas."""
+
 LOADS = itertools.count()
 
 
@@ -98,3 +113,27 @@ def opened(browser, idle_tabs, site):
 
 def _own(url: str, address: str) -> bool:
     return url.startswith((address, "data:"))
+
+
+def picture(page: Page, tmp_path, name: str) -> None:
+    """Keeps a picture of the whole page."""
+    page.screenshot(path=f"{os.environ.get('LETHE_TEST_SCREENSHOTS') or tmp_path}/{name}.png", full_page=True)
+
+
+def fits(page: Page) -> None:
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0, "the page is wider than the screen"
+
+
+def step_of(page: Page) -> int:
+    return int(re.search(r"\d+", page.locator("#at").inner_text()).group())
+
+
+def to_the_end_of_a_sort(page: Page) -> None:
+    # Four numbers are written, and then at most six times compared and exchanged.
+    for _ in range(4 + 6 * 4 + 1):
+        page.keyboard.press("ArrowDown")
+        if "end" in page.locator("#at").inner_text():
+            break
+    expect(page.locator("#at")).to_contain_text("the end")
+    expect(page.locator("#problem")).to_be_hidden()

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import PHONE, SCHEMES, fits, picture
 from playwright.sync_api import expect
-from test_page import PHONE, SCHEMES, fits, picture
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "visualize.md"
 CHANCE = (0.12, 0.38)

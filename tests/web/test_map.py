@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import WIDE
+from conftest import PHONE, PIXELS, WIDE, fits, picture, to_the_end_of_a_sort
 from playwright.sync_api import expect
-from test_page import PHONE, PIXELS, fits, picture, to_the_end_of_a_sort
 
 SCHEMES = ["path", "ring", "circuit"]
 

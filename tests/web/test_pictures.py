@@ -8,8 +8,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from conftest import SCHEMES
 from pictures import FOLDER, MOMENTS, WINDOW, drawn
-from test_page import SCHEMES
 
 BOOK = Path(__file__).parents[2] / "docs" / "how-it-works"
 

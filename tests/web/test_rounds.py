@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from conftest import PHONE, PIXELS, SCHEMES, fits, picture, to_the_end_of_a_sort
 from playwright.sync_api import Page, expect
-from test_page import PHONE, PIXELS, SCHEMES, fits, picture, to_the_end_of_a_sort
 
 
 def said(page: Page) -> str:
