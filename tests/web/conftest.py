@@ -13,6 +13,7 @@ import functools
 import http.server
 import itertools
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,10 +34,27 @@ SCHEMES = [
 PIXELS = """canvas => {
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     let sum = 0;
-    for (let at = 0; at < data.length; at += 1) sum = (sum * 31 + data[at]) % 1000000007;
+    for (const pixel of new Uint32Array(data.buffer)) sum = (Math.imul(sum, 31) + pixel) | 0;
     return sum;
 }"""
 """A number that changes with the pixels of a canvas."""
+
+NOTHING = "() => null"
+"""Looks at nothing."""
+
+SAID_AND_LIT = """() => {
+    const lines = document.querySelectorAll("#code li.now");
+    return [document.getElementById("said").innerText, Array.from(lines, (line) => line.innerText)];
+}"""
+"""What the page says of a step, and the lines of the scheme that it highlights."""
+
+READ_BY_HAND = """blocks => {
+    const element = (id) => document.getElementById(id);
+    element("hand-block").value = blocks;
+    element("hand-read").click();
+    element("finish").click();
+    return element("answer").innerText;
+}"""
 
 LOADS = itertools.count()
 
@@ -115,9 +133,11 @@ def _own(url: str, address: str) -> bool:
     return url.startswith((address, "data:"))
 
 
-def picture(page: Page, tmp_path, name: str) -> None:
-    """Keeps a picture of the whole page."""
-    page.screenshot(path=f"{os.environ.get('LETHE_TEST_SCREENSHOTS') or tmp_path}/{name}.png", full_page=True)
+def picture(page: Page, name: str) -> None:
+    """Keeps a picture of the whole page, if there is a folder for it."""
+    folder = os.environ.get("LETHE_TEST_SCREENSHOTS")
+    if folder:
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
 
 def fits(page: Page) -> None:
@@ -129,11 +149,27 @@ def step_of(page: Page) -> int:
     return int(re.search(r"\d+", page.locator("#at").inner_text()).group())
 
 
+def press(page: Page, key: str, times: int = 1, look: str = NOTHING) -> list:
+    """Presses a key so often, and gives what a function of the page sees after each.
+
+    The page hears of it from a script, as a press by the browser takes as long as ten of them: to go far, not to test keys.
+    """
+    return page.evaluate(
+        f"""([key, times]) => Array.from({{ length: times }}, () => {{
+            document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {{ key, bubbles: true, cancelable: true }}));
+            return ({look})();
+        }})""",
+        [key, times],
+    )
+
+
+def read_by_hand(page: Page, blocks: str) -> str:
+    """Reads blocks by hand, at the first go and without a mouse, and gives what the page answers."""
+    return page.evaluate(READ_BY_HAND, blocks)
+
+
 def to_the_end_of_a_sort(page: Page) -> None:
     # Four numbers are written, and then at most six times compared and exchanged.
-    for _ in range(4 + 6 * 4 + 1):
-        page.keyboard.press("ArrowDown")
-        if "end" in page.locator("#at").inner_text():
-            break
+    press(page, "ArrowDown", 4 + 6 * 4 + 1)
     expect(page.locator("#at")).to_contain_text("the end")
     expect(page.locator("#problem")).to_be_hidden()

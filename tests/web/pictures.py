@@ -64,11 +64,14 @@ STEP_TO = """([moment, held, most]) => {
 }"""
 
 
-def drawn(page: Page, address: str, scheme: str) -> tuple[str, str]:
-    """The picture of a scheme at its moment, and what the page says of that."""
-    setting, moment, held = MOMENTS[scheme]
-    page.goto(f"{address}#scheme={scheme}&workload=random&{setting}")
-    page.wait_for_selector("html[data-ready=true]")
+def setting_of(scheme: str) -> str:
+    """The setting at which the page is opened for the picture of a scheme."""
+    return f"scheme={scheme}&workload=random&{MOMENTS[scheme][0]}"
+
+
+def drawn(page: Page, scheme: str) -> tuple[str, str]:
+    """The picture of a scheme at its moment, from the page opened at its setting, and what the page says of that."""
+    _, moment, held = MOMENTS[scheme]
     if not page.evaluate(STEP_TO, [moment, held, MOST_STEPS]):
         raise RuntimeError(f"{scheme}: no step says {moment}")
     with page.expect_download() as download:
@@ -87,7 +90,9 @@ def main() -> None:
         )
         for scheme in MOMENTS:
             page = browser.new_context(viewport=WINDOW, color_scheme="light").new_page()
-            picture, said = drawn(page, f"http://127.0.0.1:{server.server_port}/", scheme)
+            page.goto(f"http://127.0.0.1:{server.server_port}/#{setting_of(scheme)}")
+            page.wait_for_selector("html[data-ready=true]")
+            picture, said = drawn(page, scheme)
             (FOLDER / f"scheme-{scheme}.svg").write_text(picture)
             print(f"{scheme}: {said}")
             page.context.close()

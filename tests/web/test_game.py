@@ -38,7 +38,7 @@ def test_the_table_of_the_book_has_a_row_for_each_scheme_and_no_other():
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_machine_wins_where_a_scheme_leaks_and_guesses_where_it_does_not_as_often_as_the_book_says(opened, scheme, tmp_path):
+def test_a_machine_wins_where_a_scheme_leaks_and_guesses_where_it_does_not_as_often_as_the_book_says(opened, scheme):
     page = opened(f"scheme={scheme}&tab=game")
     page.locator("#machine").click()
     said = page.locator("#verdict").inner_text()
@@ -51,7 +51,7 @@ def test_a_machine_wins_where_a_scheme_leaks_and_guesses_where_it_does_not_as_of
     expect(page.locator("#scores tr")).to_have_count(1)
     expect(page.locator("#scores")).to_contain_text("25 %")
     fits(page)
-    picture(page, tmp_path, f"game-{scheme}")
+    picture(page, f"game-{scheme}")
 
 
 # The pixels of the middle column that are drawn above the trees: two arcs cross it.
@@ -70,9 +70,9 @@ def test_the_provider_sees_the_messages_between_processors_of_each_access(opened
     fits(page)
 
 
-def test_the_game_fits_a_phone(opened, tmp_path):
+def test_the_game_fits_a_phone(opened):
     page = opened("scheme=detworam&tab=game", PHONE, "dark")
     fits(page)
     page.keyboard.press("d")
     expect(page.locator("#verdict")).to_contain_text("it was")
-    picture(page, tmp_path, "game-phone-dark")
+    picture(page, "game-phone-dark")

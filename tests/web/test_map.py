@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import PHONE, PIXELS, WIDE, fits, picture, to_the_end_of_a_sort
+from conftest import PHONE, PIXELS, SAID_AND_LIT, WIDE, fits, picture, press, to_the_end_of_a_sort
 from playwright.sync_api import expect
 
 SCHEMES = ["path", "ring", "circuit"]
@@ -65,14 +65,12 @@ def test_a_sort_over_a_recursive_map_sorts_and_goes_back_to_the_very_picture(ope
 def test_a_path_of_each_map_is_touched_one_after_the_other_the_smallest_first(opened, scheme, side):
     # By then each bucket of the scheme's tree was written: Ring ORAM reads nothing of one that was not.
     page = opened(f"scheme={scheme}&map=recursive&workload=random&step=1200&side={side}")
-    page.keyboard.press("ArrowDown")
+    press(page, "ArrowDown")
     read, lit = [], []
-    for _ in range(4):
-        page.keyboard.press("ArrowRight")
-        said = page.locator("#said").inner_text()
+    for said, lines in press(page, "ArrowRight", 4, SAID_AND_LIT):
         assert "read" in said and "written" not in said.split("Step")[-1]
         read.append(list(dict.fromkeys(re.findall(r"position map (\d), level", said))) or ["blocks"])
-        lit.append(page.locator("#code li.now").all_inner_texts())
+        lit.append(lines)
     assert read == [["3"], ["2"], ["1"], ["blocks"]]
     assert all(any("of the tree of map i" in line for line in lines) for lines in lit[:3]) and lit[3]
     assert not any("of the tree of map i" in line for line in lit[3])
@@ -92,9 +90,9 @@ def test_a_posmap_block_under_the_pointer_tells_its_leaves_and_whose_they_are(op
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_trees_of_the_map_fit_in_both_themes_and_at_both_widths(opened, viewport, theme, tmp_path):
+def test_the_trees_of_the_map_fit_in_both_themes_and_at_both_widths(opened, viewport, theme):
     width = "phone" if viewport is PHONE else "wide"
     for scheme, capacity, side in [("path", 32, "owner"), ("ring", 32, "provider"), ("circuit", 1024, "owner")]:
         page = opened(f"scheme={scheme}&capacity={capacity}&map=recursive&workload=random&step=131&side={side}", viewport, theme)
         fits(page)
-        picture(page, tmp_path, f"map-{scheme}-{side}-{width}-{theme}")
+        picture(page, f"map-{scheme}-{side}-{width}-{theme}")

@@ -15,60 +15,52 @@ def test_the_list_of_schemes_is_the_one_that_is_tested(opened):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_sort_over_every_scheme_sorts_and_answers_as_an_array_does(opened, scheme, tmp_path):
+def test_a_sort_over_every_scheme_sorts_and_answers_as_an_array_does(opened, scheme):
     page = opened(f"scheme={scheme}&capacity=8&workload=bubble&label=number")
     to_the_end_of_a_sort(page)
     found = []
     for block in range(4):
-        page.locator("#hand-block").fill(str(block))
-        page.locator("#hand-read").click()
-        page.locator("#finish").click()
-        said = re.search(r"Block (\d+) held (\d+)", page.locator("#answer").inner_text())
+        said = re.search(r"Block (\d+) held (\d+)", read_by_hand(page, str(block)))
         assert int(said.group(1)) == block
         found.append(int(said.group(2)))
     assert found == sorted(found) and found[0] > 0
-    picture(page, tmp_path, f"sorted-{scheme}")
+    picture(page, f"sorted-{scheme}")
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_going_back_shows_the_very_picture_that_was_there(opened, scheme, tmp_path):
+def test_going_back_shows_the_very_picture_that_was_there(opened, scheme):
     # A search asks for what its numbers say: a program that was not brought back would ask for something else.
     page = opened(f"scheme={scheme}&capacity=8&workload=search&step=50")
 
     def moment(page: Page) -> tuple:
-        pixels = [page.locator(canvas).evaluate(PIXELS) for canvas in ("#memory", "#asked", "#seen")]
+        pixels = page.locator("#memory, #asked, #seen").evaluate_all(f"canvases => canvases.map({PIXELS})")
         return step_of(page), page.locator("#said").inner_text(), page.locator("#note").inner_text(), pixels
 
     there = moment(page)
     assert there[0] == 50
-    for _ in range(2):
-        page.keyboard.press("ArrowRight")
+    press(page, "ArrowRight", 2)
     assert moment(page) != there
-    for _ in range(2):
-        page.keyboard.press("ArrowLeft")
+    press(page, "ArrowLeft", 2)
     assert moment(page) == there
-    lit = 0
-    for _ in range(14):
-        page.keyboard.press("ArrowRight")
-        lit += page.locator("#code li.now").count()
-    assert lit > 0, "no line was highlighted as it ran"
+    lit = press(page, "ArrowRight", 14, "() => document.querySelectorAll('#code li.now').length")
+    assert sum(lit) > 0, "no line was highlighted as it ran"
     # A link opens the same moment, by way of none but steps forward.
     again = opened(page.evaluate("location.hash.slice(1)"))
     assert moment(again) == moment(page)
-    picture(page, tmp_path, f"step-{scheme}")
+    picture(page, f"step-{scheme}")
 
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("side", ["owner", "provider"])
-def test_it_fits_in_both_themes_and_at_both_widths(opened, viewport, theme, side, tmp_path):
+def test_it_fits_in_both_themes_and_at_both_widths(opened, viewport, theme, side):
     width = "phone" if viewport is PHONE else "wide"
     for scheme in ["path", "hierarchical", "curious", "oblivistore", "parallel"]:
         page = opened(f"scheme={scheme}&workload=merge&side={side}&step=61", viewport, theme)
         fits(page)
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (sum(int(part) for part in re.findall(r"\d+", ground)[:3]) > 382) == (theme == "light")
-        picture(page, tmp_path, f"{scheme}-{side}-{width}-{theme}")
+        picture(page, f"{scheme}-{side}-{width}-{theme}")
 
 
 def test_the_provider_is_told_nothing_that_only_the_owner_knows(opened):
@@ -132,13 +124,13 @@ def test_who_wants_less_motion_gets_one_step_a_second(opened):
     expect(page.locator("#speed-text")).to_have_text("1 /s")
 
 
-def test_the_memory_takes_the_whole_width_for_a_wall(opened, tmp_path):
+def test_the_memory_takes_the_whole_width_for_a_wall(opened):
     page = opened("scheme=ring&capacity=128&workload=random&step=300&heat=true")
     before = page.locator("#memory").bounding_box()["width"]
     page.keyboard.press("l")
     assert page.locator("#memory").bounding_box()["width"] > 1.3 * before
     fits(page)
-    picture(page, tmp_path, "large")
+    picture(page, "large")
 
 
 def test_a_recorded_trace_is_stepped_and_a_broken_one_is_refused_by_its_line(opened, tmp_path):

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from conftest import SCHEMES
-from pictures import FOLDER, MOMENTS, WINDOW, drawn
+from pictures import FOLDER, MOMENTS, WINDOW, drawn, setting_of
 
 BOOK = Path(__file__).parents[2] / "docs" / "how-it-works"
 
@@ -33,10 +33,8 @@ def test_all_of_them_together_are_small():
 
 
 @pytest.mark.parametrize("scheme", MOMENTS)
-def test_it_is_the_picture_that_the_page_draws_today(browser, site, scheme):
-    context = browser.new_context(viewport=WINDOW, color_scheme="light")
-    picture, _ = drawn(context.new_page(), site, scheme)
-    context.close()
+def test_it_is_the_picture_that_the_page_draws_today(opened, scheme):
+    picture, _ = drawn(opened(setting_of(scheme), WINDOW), scheme)
     committed = (FOLDER / f"scheme-{scheme}.svg").read_text()
     assert committed.splitlines() == picture.splitlines(), "`cargo xtask pictures` draws the pictures anew"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import PHONE, PIXELS, SCHEMES, fits, picture, to_the_end_of_a_sort
+from conftest import PHONE, PIXELS, SAID_AND_LIT, SCHEMES, fits, picture, press, read_by_hand, to_the_end_of_a_sort
 from playwright.sync_api import Page, expect
 
 
@@ -17,12 +17,9 @@ def said(page: Page) -> str:
 def test_copies_of_a_sort_sort_their_own_parts_in_batches(opened, scheme):
     page = opened(f"scheme={scheme}&capacity=16&batch=4&workload=bubble&label=number")
     to_the_end_of_a_sort(page)
-    page.locator("#hand-block").fill("0, 1, 2, 3")
     for part in range(4):
-        page.locator("#hand-block").fill(", ".join(str(4 * part + nth) for nth in range(4)))
-        page.locator("#hand-read").click()
-        page.locator("#finish").click()
-        held = re.findall(r"lock (\d+) held (\d+)", page.locator("#answer").inner_text())
+        answer = read_by_hand(page, ", ".join(str(4 * part + nth) for nth in range(4)))
+        held = re.findall(r"lock (\d+) held (\d+)", answer)
         assert [int(block) for block, _ in held] == [4 * part + nth for nth in range(4)]
         numbers = [int(number) for _, number in held]
         assert numbers == sorted(numbers) and numbers[0] > 0
@@ -39,18 +36,15 @@ def test_all_that_ask_for_one_block_get_the_last_number_written(opened):
     expect(page.locator("#answer")).to_have_text(re.compile(r"^(block 5 held 99(, )?){4} when they", re.IGNORECASE))
 
 
-def test_the_parts_of_a_round_are_named_as_their_messages_go_and_their_lines_light_up(opened, tmp_path):
+def test_the_parts_of_a_round_are_named_as_their_messages_go_and_their_lines_light_up(opened):
     page = opened("scheme=parallel&workload=random")
-    seen = []
-    for _ in range(27):
-        page.keyboard.press("ArrowRight")
-        if "messages of" in said(page):
-            line = page.locator("#code li.now").first.inner_text().strip()
-            seen.append((re.search(r"(Processors sort|Neighbours|All learn|Contents|Blocks are|Answers)", said(page)), line))
-    named = [match.group() for match, _ in seen if match]
-    assert list(dict.fromkeys(named)) == ["Processors sort", "Neighbours", "All learn", "Contents", "Blocks are", "Answers"]
-    assert all(line for _, line in seen)
-    picture(page, tmp_path, "round")
+    seen = press(page, "ArrowRight", 27, SAID_AND_LIT)
+    rounds = [(text, lit) for text, lit in seen if "messages of" in text]
+    named = [re.search(r"(Processors sort|Neighbours|All learn|Contents|Blocks are|Answers)", text) for text, _ in rounds]
+    told = [match.group() for match in named if match]
+    assert list(dict.fromkeys(told)) == ["Processors sort", "Neighbours", "All learn", "Contents", "Blocks are", "Answers"]
+    assert all(lit and lit[0].strip() for _, lit in rounds)
+    picture(page, "round")
 
 
 def test_the_provider_sees_the_ends_and_lengths_of_messages_and_no_requests(opened):
@@ -63,7 +57,7 @@ def test_the_provider_sees_the_ends_and_lengths_of_messages_and_no_requests(open
     assert page.locator("#memory").evaluate(PIXELS) != owners
 
 
-def test_the_number_of_processors_is_chosen_and_the_picture_fits_a_phone(opened, tmp_path):
+def test_the_number_of_processors_is_chosen_and_the_picture_fits_a_phone(opened):
     page = opened("scheme=path")
     expect(page.locator("#batch")).to_have_value("1")
     page.locator("#scheme").select_option("parallel")
@@ -78,26 +72,19 @@ def test_the_number_of_processors_is_chosen_and_the_picture_fits_a_phone(opened,
         page = opened(f"scheme=parallel&capacity=64&batch={batch}&workload=random&step=60&heat=true", PHONE, "dark")
         fits(page)
         expect(page.locator("#problem")).to_be_hidden()
-        picture(page, tmp_path, f"parallel-{batch}-phone-dark")
+        picture(page, f"parallel-{batch}-phone-dark")
 
 
 def test_what_is_asked_by_hand_does_not_answer_for_the_program(opened):
     page = opened("scheme=path&capacity=16&workload=bubble")
     for nth in range(29):
-        page.keyboard.press("ArrowDown")
+        press(page, "ArrowDown")
         if nth % 3 == 0:
-            page.locator("#hand-block").fill("15")
-            page.locator("#hand-read").click()
-            page.locator("#finish").click()
-            page.locator("#finish").focus()
-    for _ in range(60):
-        page.keyboard.press("ArrowDown")
+            read_by_hand(page, "15")
+    press(page, "ArrowDown", 60)
     expect(page.locator("#at")).to_contain_text("the end")
     expect(page.locator("#problem")).to_be_hidden()
     found = []
     for block in range(8):
-        page.locator("#hand-block").fill(str(block))
-        page.locator("#hand-read").click()
-        page.locator("#finish").click()
-        found.append(int(re.search(r"held (\d+)", page.locator("#answer").inner_text()).group(1)))
+        found.append(int(re.search(r"held (\d+)", read_by_hand(page, str(block))).group(1)))
     assert found == sorted(found) and found[0] > 0
