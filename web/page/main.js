@@ -32,6 +32,8 @@ let state;
 let cells = [];
 let game;
 let playing = null;
+/** The address that is to be told when the script that runs has ended. */
+let address = null;
 
 function complain(error) {
   element("problem").textContent = error.message;
@@ -132,7 +134,18 @@ function show() {
   press("owner", knows);
   press("provider", !knows);
   view.step = run.at;
-  if (!playing && !isRecorded) history.replaceState(null, "", hashOf(view));
+  if (!playing && !isRecorded) tell(hashOf(view));
+}
+
+/** Tells the browser the address, once for all that one script shows: it takes as long over it as the page over a step. */
+function tell(hash) {
+  if (address === null) {
+    queueMicrotask(() => {
+      if (address !== location.hash) history.replaceState(null, "", address);
+      address = null;
+    });
+  }
+  address = hash;
 }
 
 const notesOf = (accesses) => accesses.map((access, nth) => `${nth}: ${access?.note ?? "nothing"}`).join("\n");
