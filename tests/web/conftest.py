@@ -4,7 +4,7 @@ LETHE_TEST_PAGE         the folder of the page with its module, as `cargo xtask 
 LETHE_TEST_PAGE_MODULE  the module alone
 LETHE_BIN               the program whose `visualize` is tested
 LETHE_TEST_CHROMIUM     Chromium; Debian's if not given
-LETHE_TEST_SCREENSHOTS  a folder in which the pictures stay
+LETHE_TEST_SCREENSHOTS  a folder for pictures of the whole page, of which there are none without it
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ SAID_AND_LIT = """() => {
 }"""
 """What the page says of a step, and the lines of the scheme that it highlights."""
 
+# Reads blocks by hand, and gives what the page answers.
 READ_BY_HAND = """blocks => {
     const element = (id) => document.getElementById(id);
     element("hand-block").value = blocks;
@@ -57,6 +58,7 @@ READ_BY_HAND = """blocks => {
 }"""
 
 LOADS = itertools.count()
+"""Numbers for the addresses of a tab, none of them twice."""
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -98,8 +100,9 @@ def idle_tabs(browser) -> list[Page]:
 
 
 @pytest.fixture
-def opened(browser, idle_tabs, site):
+def opened(request, browser, idle_tabs, site):
     """Opens the page; what goes wrong in it, and what it loads from elsewhere, fails the test."""
+    failed_before = request.session.testsfailed
     taken = []
     problems = []
 
@@ -125,7 +128,11 @@ def opened(browser, idle_tabs, site):
     for page, heard in taken:
         for event, hear in heard.items():
             page.remove_listener(event, hear)
-    idle_tabs.extend(page for page, _ in taken)
+        # What has failed may hang or run on.
+        if problems or request.session.testsfailed > failed_before:
+            page.close()
+        else:
+            idle_tabs.append(page)
     assert problems == []
 
 
@@ -152,7 +159,7 @@ def step_of(page: Page) -> int:
 def press(page: Page, key: str, times: int = 1, look: str = NOTHING) -> list:
     """Presses a key so often, and gives what a function of the page sees after each.
 
-    The page hears of it from a script, as a press by the browser takes as long as ten of them: to go far, not to test keys.
+    A script presses it, for tests that go far and are not about keys: a press by way of the browser takes as long as ten.
     """
     return page.evaluate(
         f"""([key, times]) => Array.from({{ length: times }}, () => {{
@@ -164,7 +171,7 @@ def press(page: Page, key: str, times: int = 1, look: str = NOTHING) -> list:
 
 
 def read_by_hand(page: Page, blocks: str) -> str:
-    """Reads blocks by hand, at the first go and without a mouse, and gives what the page answers."""
+    """Reads blocks by hand, from a script as `press` does, and gives what the page answers."""
     return page.evaluate(READ_BY_HAND, blocks)
 
 

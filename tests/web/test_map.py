@@ -65,7 +65,7 @@ def test_a_sort_over_a_recursive_map_sorts_and_goes_back_to_the_very_picture(ope
 def test_a_path_of_each_map_is_touched_one_after_the_other_the_smallest_first(opened, scheme, side):
     # By then each bucket of the scheme's tree was written: Ring ORAM reads nothing of one that was not.
     page = opened(f"scheme={scheme}&map=recursive&workload=random&step=1200&side={side}")
-    press(page, "ArrowDown")
+    page.keyboard.press("ArrowDown")
     read, lit = [], []
     for said, lines in press(page, "ArrowRight", 4, SAID_AND_LIT):
         assert "read" in said and "written" not in said.split("Step")[-1]
