@@ -161,7 +161,7 @@ def minio_go(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Ca
 
 
 @pytest.fixture(scope="module")
-def browser():
+def chromium():
     """Debian's Chromium, driven by Playwright."""
     from playwright.sync_api import sync_playwright
 
@@ -173,6 +173,14 @@ def browser():
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def browser(chromium):
+    """Chromium for one test: its pages are closed afterwards, since a page that is left open goes on drawing."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 def _beside_python(program: str) -> str:
