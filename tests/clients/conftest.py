@@ -64,11 +64,23 @@ def rclone_program() -> Path:
 @pytest.fixture
 def new_gateway(lethe: Path, versitygw: Path, tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
     """Makes gateways that are a test's own, over one untrusted side that is the test's own; none runs yet."""
-    untrusted = UntrustedSide(versitygw, tmp_path)
+    yield from _new_gateways(lethe, versitygw, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def new_gateway_of_module(
+    lethe: Path, versitygw: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Gateway]]:
+    """Makes gateways that all tests of a module share, over one untrusted side; none runs yet."""
+    yield from _new_gateways(lethe, versitygw, tmp_path_factory.mktemp("module"))
+
+
+def _new_gateways(lethe: Path, versitygw: Path, within: Path) -> Iterator[Callable[..., Gateway]]:
+    untrusted = UntrustedSide(versitygw, within)
     gateways: list[Gateway] = []
 
     def make(name: str = "gateway", vault: str = "vault") -> Gateway:
-        folder = tmp_path / name
+        folder = within / name
         folder.mkdir()
         gateways.append(Gateway(lethe, folder, untrusted, vault))
         return gateways[-1]

@@ -75,7 +75,7 @@ def metrics(gateway: Gateway) -> dict[str, float]:
     return {name: float(value) for name, value in (line.split() for line in lines if not line.startswith("#"))}
 
 
-def flip(files: list[Path], _: Path) -> None:
+def flip(files: list[Path]) -> None:
     """One bit of every slot, so that no read of any of them can miss it.
 
     A gateway that runs removes what it has replaced: a file that is gone by now is read by nobody.
@@ -90,18 +90,18 @@ def flip(files: list[Path], _: Path) -> None:
         path.write_bytes(data)
 
 
-def truncate(files: list[Path], _: Path) -> None:
+def truncate(files: list[Path]) -> None:
     for path in files:
         data = path.read_bytes()
         path.write_bytes(data[: len(data) // 2])
 
 
-def delete(files: list[Path], _: Path) -> None:
+def delete(files: list[Path]) -> None:
     for path in files:
         path.unlink()
 
 
-def swap(files: list[Path], _: Path) -> None:
+def swap(files: list[Path]) -> None:
     """The contents of neighbours of one length."""
     lengths: dict[int, list[Path]] = {}
     for path in files:
@@ -112,43 +112,53 @@ def swap(files: list[Path], _: Path) -> None:
             path.write_bytes(data)
 
 
-def roll_back(_: list[Path], earlier: Path) -> None:
-    """Everything as it was some writes ago."""
-    now = earlier.parent / "provider" / UntrustedSide.BUCKET
-    for child in now.iterdir():
-        shutil.rmtree(child)
-    shutil.copytree(earlier / UntrustedSide.BUCKET, now, dirs_exist_ok=True)
+def put_back(copy: Path, folder: Path) -> None:
+    """Makes a folder's content what it was when the copy was made."""
+    for child in folder.iterdir():
+        shutil.rmtree(child) if child.is_dir() else child.unlink()
+    shutil.copytree(copy, folder, dirs_exist_ok=True)
 
 
-@pytest.fixture
-def stopped(new_gateway) -> tuple[Gateway, Path]:
-    """A vault that nobody serves, and what its provider held some writes ago."""
-    gateway: Gateway = new_gateway()
+@pytest.fixture(scope="module")
+def copies(new_gateway_of_module) -> tuple[Gateway, Path]:
+    """A vault that nobody serves, and a folder with copies: `earlier` and `now` of its provider, and `data`."""
+    gateway: Gateway = new_gateway_of_module()
+    held, copies = gateway.untrusted.folder / UntrustedSide.BUCKET, gateway.untrusted.folder.parent / "copies"
     gateway.start()
     fill(gateway)
     gateway.stop()
-    earlier = gateway.untrusted.folder.parent / "earlier"
-    shutil.copytree(gateway.untrusted.folder, earlier)
+    shutil.copytree(held, copies / "earlier")
     gateway.start()
     s3 = gateway.endpoint.client()
     for number in range(24):
         s3.put_object(Bucket=BUCKET, Key=f"{NAME}-{number}", Body=content(65536, number))
     gateway.stop()
-    return gateway, earlier
+    shutil.copytree(held, copies / "now")
+    shutil.copytree(gateway.data, copies / "data")
+    return gateway, copies
+
+
+@pytest.fixture
+def stopped(copies) -> tuple[Gateway, Path]:
+    """The vault, untouched, and what its provider held some writes ago. It is written once, since no test serves it."""
+    gateway, folder = copies
+    put_back(folder / "now", gateway.untrusted.folder / UntrustedSide.BUCKET)
+    put_back(folder / "data", gateway.data)
+    return gateway, folder / "earlier"
 
 
 @pytest.mark.parametrize("tamper", [flip, truncate, delete, swap])
-def test_tampering_with_buckets_is_found_by_check(stopped, tamper: Callable[[list[Path], Path], None]):
-    gateway, earlier = stopped
+def test_tampering_with_buckets_is_found_by_check(stopped, tamper: Callable[[list[Path]], None]):
+    gateway, _ = stopped
     untouched = gateway.run("check")
     assert untouched.returncode == 0, untouched.stdout + untouched.stderr
-    tamper([path for path in gateway.untrusted.files() if "buckets" in path.parts], earlier)
+    tamper([path for path in gateway.untrusted.files() if "buckets" in path.parts])
     tampering_is_found(gateway)
 
 
 def test_a_store_that_was_rolled_back_whole_is_found_by_check(stopped):
     gateway, earlier = stopped
-    roll_back(gateway.untrusted.files(), earlier)
+    put_back(earlier, gateway.untrusted.folder / UntrustedSide.BUCKET)
     tampering_is_found(gateway)
 
 
@@ -161,8 +171,8 @@ def tampering_is_found(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize("tamper", [flip, truncate, delete])
 def test_a_header_that_was_tampered_with_keeps_the_vault_closed(stopped, tamper):
-    gateway, earlier = stopped
-    tamper([path for path in gateway.untrusted.files() if path.name == "vault"], earlier)
+    gateway, _ = stopped
+    tamper([path for path in gateway.untrusted.files() if path.name == "vault"])
     checked = gateway.run("check")
     assert checked.returncode not in (0, 2), checked.stdout + checked.stderr
     assert checked.stderr.count("error: ") == 1, checked.stderr
@@ -173,10 +183,10 @@ def test_tampering_under_a_running_gateway_is_an_error_and_never_an_answer(new_g
     gateway.start()
     s3 = gateway.endpoint.client(read_timeout=60)
     s3.create_bucket(Bucket=BUCKET)
-    objects = {str(number): content(1 << 20, number) for number in range(16)}
+    objects = {str(number): content(1 << 20, number) for number in range(8)}
     for key, data in objects.items():
         s3.put_object(Bucket=BUCKET, Key=key, Body=data)
-    flip([path for path in gateway.untrusted.files() if "buckets" in path.parts], Path())
+    flip([path for path in gateway.untrusted.files() if "buckets" in path.parts])
     failed = 0
     for key, data in objects.items():
         try:
