@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sys
@@ -67,19 +68,20 @@ class GitServer:
         return f"git://127.0.0.1:{self.port}/{name}"
 
 
-@pytest.fixture
-def server(shared_gateway: Gateway, tmp_path: Path) -> Iterator[GitServer]:
+@pytest.fixture(scope="module")
+def server(shared_gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
     """A Git server over the gateway."""
-    server = GitServer(shared_gateway, tmp_path)
+    server = GitServer(shared_gateway, tmp_path_factory.mktemp("server"))
     yield server
     server.stop()
 
 
-@pytest.fixture
-def git(tmp_path: Path) -> Callable[..., str]:
+@pytest.fixture(scope="module")
+def git(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """Runs git in a folder, and returns what it printed."""
     person = {f"GIT_{role}_{what}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    settings = environment(HOME=str(tmp_path), GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0", **person)
+    home = tmp_path_factory.mktemp("home")
+    settings = environment(HOME=str(home), GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0", **person)
 
     def run(folder: Path, *arguments: str) -> str:
         command = ["git", *arguments]
@@ -90,11 +92,10 @@ def git(tmp_path: Path) -> Callable[..., str]:
     return run
 
 
-@pytest.fixture
-def project(git, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def history(git, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with some history: texts that grow, a few larger files, names in folders."""
-    folder = tmp_path / "project"
-    folder.mkdir()
+    folder = tmp_path_factory.mktemp("history")
     git(folder, "init", "--quiet", "--initial-branch=master")
     for commit in range(12):
         for number in range(10):
@@ -107,6 +108,12 @@ def project(git, tmp_path: Path) -> Path:
         git(folder, "commit", "--quiet", "--message", f"Commit {commit}")
     git(folder, "tag", "first-release")
     return folder
+
+
+@pytest.fixture
+def project(history: Path, tmp_path: Path) -> Path:
+    """A copy of that repository for one test."""
+    return shutil.copytree(history, tmp_path / "project")
 
 
 def test_a_repository_is_pushed_cloned_changed_and_pulled(server: GitServer, git, project: Path, tmp_path: Path):
