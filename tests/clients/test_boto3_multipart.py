@@ -48,10 +48,10 @@ def test_parts_become_one_object_in_the_order_of_their_numbers(s3, bucket, uploa
 
 
 def test_a_part_that_is_sent_again_replaces_the_first(s3, bucket, upload):
-    put_part(s3, bucket, upload, 1, content(PART, 1))
-    part = put_part(s3, bucket, upload, 1, content(PART, 2))
+    put_part(s3, bucket, upload, 1, content(200_000, 1))
+    part = put_part(s3, bucket, upload, 1, content(200_000, 2))
     complete(s3, bucket, upload, [part])
-    assert get(s3, bucket, "k") == content(PART, 2)
+    assert get(s3, bucket, "k") == content(200_000, 2)
 
 
 def test_parts_and_uploads_are_listed_until_the_upload_ends(s3, bucket, upload):
@@ -65,7 +65,7 @@ def test_parts_and_uploads_are_listed_until_the_upload_ends(s3, bucket, upload):
 
 
 def test_an_aborted_upload_leaves_nothing(s3, bucket, upload):
-    part = put_part(s3, bucket, upload, 1, content(PART))
+    part = put_part(s3, bucket, upload, 1, content(200_000))
     s3.abort_multipart_upload(Bucket=bucket, Key="k", UploadId=upload)
     with pytest.raises(ClientError, match="NoSuchUpload"):
         complete(s3, bucket, upload, [part])
@@ -73,7 +73,7 @@ def test_an_aborted_upload_leaves_nothing(s3, bucket, upload):
 
 
 def test_an_upload_with_a_wrong_part_is_refused(s3, bucket, upload):
-    part = put_part(s3, bucket, upload, 1, content(PART))
+    part = put_part(s3, bucket, upload, 1, content(200_000))
     wrong = part | {"ETag": '"00000000000000000000000000000000"'}
     assert refusal(complete, s3, bucket, upload, [wrong]) == (400, "InvalidPart")
     missing = {"PartNumber": 2, "ETag": part["ETag"]}
@@ -81,14 +81,14 @@ def test_an_upload_with_a_wrong_part_is_refused(s3, bucket, upload):
 
 
 def test_a_part_that_is_too_small_is_refused_unless_it_is_the_last(s3, bucket, upload):
-    small, large = (put_part(s3, bucket, upload, number, content(size)) for number, size in ((1, PART - 1), (2, PART)))
+    small, large = (put_part(s3, bucket, upload, number, content(size)) for number, size in ((1, PART - 1), (2, 1000)))
     assert refusal(complete, s3, bucket, upload, [small, large]) == (400, "EntityTooSmall")
     complete(s3, bucket, upload, [small])
     assert get(s3, bucket, "k") == content(PART - 1)
 
 
 def test_parts_out_of_order_and_beyond_the_last_number_are_refused(s3, bucket, upload):
-    first, second = (put_part(s3, bucket, upload, number, content(PART)) for number in (1, 2))
+    first, second = (put_part(s3, bucket, upload, number, content(1000)) for number in (1, 2))
     assert refusal(complete, s3, bucket, upload, [second, first]) == (400, "InvalidPartOrder")
     assert refusal(put_part, s3, bucket, upload, 10_001, b"data") == (400, "InvalidArgument")
     beyond = first | {"PartNumber": 10_001}
