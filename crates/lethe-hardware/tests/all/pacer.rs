@@ -60,8 +60,8 @@ fn a_paced_front_end_shows_what_the_core_shows_for_the_same_slots() {
         small[1].with_tags(96).with_slots(200),
     ];
     for configuration in configurations {
-        let requests = requests(&configuration, 400, 5);
-        let mut words = words(&configuration, 4000);
+        let requests = requests(&configuration, 200, 5);
+        let mut words = words(&configuration, 2000);
         let mut slots = Vec::new();
         let (bench, run) = loop {
             let (bench, run) = drive(&configuration, None, &requests, &words);
@@ -76,7 +76,7 @@ fn a_paced_front_end_shows_what_the_core_shows_for_the_same_slots() {
         };
         let dummies = run.slots.iter().filter(|(_, is_dummy)| *is_dummy).count();
         assert!(
-            dummies > 20 && run.slots.len() - dummies > 400,
+            dummies > 20 && run.slots.len() - dummies > 200,
             "both kinds of slots came: {dummies} of {}",
             run.slots.len()
         );
