@@ -63,7 +63,7 @@ fn the_files_bench_counts_everything() {
 #[test]
 fn the_files_bench_counts_local_reads_of_a_tree_top_on_disk() {
     let vault = often(VaultOptions { on_disk: true, ..small() });
-    let options = FilesOptions { vault, together: 3, most_windows: 2, ..FilesOptions::on_disk() };
+    let options = FilesOptions { vault, together: 3, most_windows: 1, ..FilesOptions::on_disk() };
     let report = files::run(&options, &Silent).unwrap();
     let read = report.rows.iter().find(|row| row.figure.trim() == "trusted disk, read").unwrap();
     assert!(read.sample.median > 1.0, "each access reads a place: {}", read.sample.median);

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 64;
 /// The requests of each of them, unless `LETHE_LOAD_SECONDS` has them ask for so long.
-const REQUESTS: u64 = 40;
+const REQUESTS: u64 = 25;
 /// The memory that a connection may hold beside the blocks of its transfer.
 const CONNECTION: u64 = 256 << 10;
 

@@ -21,6 +21,7 @@ mod life;
 mod one_draw;
 mod transcript;
 
+use crate::every_step::is_thorough;
 use crate::support::chance::Chance;
 use crate::support::recorder::{Moment, Request};
 use crate::support::shape::{Shape, shape};
@@ -37,10 +38,10 @@ use std::time::Duration;
 use transcript::{Transcript, transcribe};
 
 const MAX_BATCH: u32 = 4;
-/// Lives under each workload that are compared shape by shape.
-const SHAPED: u64 = 24;
-/// Lives under each workload that are judged.
-const JUDGED: u64 = 48;
+/// Lives under each workload that are compared shape by shape; a thorough run has four times as many.
+const SHAPED: u64 = 12;
+/// Lives under each workload that are judged; a thorough run has four times as many.
+const JUDGED: u64 = 24;
 /// Lives of a vault whose flaw shows in every one.
 const FLAWED: u64 = 6;
 /// Batches that write every block, and by then every bucket: sixteen leaves, and an eviction for three accesses.
@@ -137,6 +138,11 @@ fn shape_with(
     (shape(&parameters, &life.trace), life.deaths, life.early_deaths)
 }
 
+/// So many lives, or four times as many in a thorough run.
+fn lives(usual: u64) -> u64 {
+    if is_thorough() { 4 * usual } else { usual }
+}
+
 /// Tells where two shapes part.
 fn parting(one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
     let at = (0..one.len().max(other.len())).find(|at| one.get(*at) != other.get(*at))?;
@@ -146,21 +152,21 @@ fn parting(one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<Str
 #[test]
 fn the_shape_of_a_trace_with_crashes_does_not_depend_on_what_is_asked() {
     let (mut all_deaths, mut all_early) = (0, 0);
-    for nth in 0..SHAPED {
+    for nth in 0..lives(SHAPED) {
         let (one, deaths, early) = shape_of(nth, hammer, 2 * nth, None);
         let (other, ..) = shape_of(nth, scan, 2 * nth + 1, None);
         assert_eq!(parting(&one, &other), None, "life {nth}");
         all_deaths += deaths;
         all_early += early;
     }
-    assert!(all_deaths as u64 >= 6 * SHAPED, "{all_deaths} deaths");
-    assert!(all_early as u64 >= SHAPED, "{all_early} deaths before the vault was open");
+    assert!(all_deaths as u64 >= 6 * lives(SHAPED), "{all_deaths} deaths");
+    assert!(all_early as u64 >= lives(SHAPED), "{all_early} deaths before the vault was open");
 }
 
 #[test]
 fn a_journal_in_the_store_shows_nothing_of_what_is_asked_across_crashes() {
     let mut objects = 0;
-    for nth in 0..SHAPED {
+    for nth in 0..lives(SHAPED) {
         let (one, ..) = shape_with(JournalPlace::Store, nth, hammer, 2 * nth, None);
         let (other, ..) = shape_with(JournalPlace::Store, nth, scan, 2 * nth + 1, None);
         assert_eq!(parting(&one, &other), None, "life {nth}");
@@ -170,7 +176,7 @@ fn a_journal_in_the_store_shows_nothing_of_what_is_asked_across_crashes() {
         };
         objects += one.iter().filter(|(_, shape)| is_object(shape)).count();
     }
-    assert!(objects as u64 > BATCHES as u64 * SHAPED, "{objects} objects");
+    assert!(objects as u64 > BATCHES as u64 * lives(SHAPED), "{objects} objects");
 }
 
 #[test]
@@ -239,10 +245,10 @@ fn judged(lives: u64, quiet: usize, flaw: Option<Flaw>, strict: bool) -> (Judgem
 fn what_shows_across_crashes_is_uniform_and_independent_of_what_is_asked() {
     let mut tests = 0;
     for quiet in [ALWAYS_QUIET, WARM_UP] {
-        let (judgement, again) = judged(JUDGED, quiet, None, true);
+        let (judgement, again) = judged(lives(JUDGED), quiet, None, true);
         assert!(judgement.passes(), "{judgement}");
         tests += judgement.findings.len();
-        let lives = 2 * JUDGED as usize;
+        let lives = 2 * lives(JUDGED) as usize;
         assert!(again.deaths >= 6 * lives && again.repeated >= 6 * lives, "{again:?}");
         assert!(again.redone >= lives / 2 && again.belated >= lives / 4, "{again:?}");
         assert_eq!(again.beside > 0, quiet == WARM_UP, "{again:?}");
@@ -267,14 +273,14 @@ fn a_path_that_is_read_again_after_a_crash_is_caught_by_the_judge_of_schemes_as_
 
 #[test]
 fn randomness_that_comes_back_with_each_opening_is_caught() {
-    let (judgement, _) = judged(JUDGED, WARM_UP, Some(Flaw::SameRandomness), true);
+    let (judgement, _) = judged(lives(JUDGED), WARM_UP, Some(Flaw::SameRandomness), true);
     assert!(judgement.alarmed("leaves"), "{judgement}");
 }
 
 #[test]
 fn one_draw_for_all_the_dummies_of_a_batch_is_caught_across_crashes() {
     for quiet in [ALWAYS_QUIET, WARM_UP] {
-        let (judgement, _) = judged(JUDGED, quiet, Some(Flaw::OneDraw), true);
+        let (judgement, _) = judged(lives(JUDGED), quiet, Some(Flaw::OneDraw), true);
         for side in ["one", "other"] {
             let finding = format!("{side}: steps between slots of one access");
             assert!(judgement.alarmed(&finding), "no alarm of {finding}: {judgement}");

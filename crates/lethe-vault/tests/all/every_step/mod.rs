@@ -1,6 +1,6 @@
 //! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk and each request
 //! to its store, and again at every step of the recovery. Nothing here knows what the vault keeps where: the steps are
-//! counted at the disk and at the store. A usual run looks at every fourth step of a life, and the lives begin at different
+//! counted at the disk and at the store. A usual run looks at every eighth step of a life, and the lives begin at different
 //! ones; a thorough run looks at all.
 //!
 //! One life is put on a tape, and the tape brings the world back as it was between any two steps. From each of these

@@ -21,8 +21,8 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Every fourth step of a life, and second crashes in some recoveries.
-    pub const USUAL: Effort = Effort { stride: 4, one_of: 50, power_losses: 1 };
+    /// Every eighth step of a life, and second crashes in some recoveries.
+    pub const USUAL: Effort = Effort { stride: 8, one_of: 50, power_losses: 1 };
     /// Every step of a life, and second crashes in some recoveries.
     pub const EVERY_STEP: Effort = Effort { stride: 1, one_of: 200, power_losses: 1 };
     /// Every step of a life, and second crashes at every step of every recovery.

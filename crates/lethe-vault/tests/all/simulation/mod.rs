@@ -24,7 +24,7 @@ use summary::Summary;
 use world::{World, run};
 
 /// Seeds of one run of the test.
-const SEEDS: u64 = 600;
+const SEEDS: u64 = 400;
 
 pub fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;

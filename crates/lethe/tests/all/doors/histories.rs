@@ -184,7 +184,7 @@ async fn history(openings: Vec<Opening>, seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn a_history_through_both_doors_is_a_history_of_a_map_whenever_the_gateway_dies(
