@@ -16,8 +16,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use wait4::ResUse;
 
-/// Steps that run at a time.
-const LANES: usize = 2;
+/// Steps that run at a time, on two processors: some of them wait, for a server, a browser or one long compilation.
+const LANES: usize = 3;
 
 /// A step that has ended.
 struct Ended {

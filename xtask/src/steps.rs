@@ -29,7 +29,7 @@ pub struct Effort {
 
 impl Effort {
     /// The effort of every change.
-    pub const USUAL: Effort = Effort { fuzz_seconds: 3, is_thorough: false };
+    pub const USUAL: Effort = Effort { fuzz_seconds: 2, is_thorough: false };
     /// The effort of a night.
     pub const THOROUGH: Effort = Effort { fuzz_seconds: 60, is_thorough: true };
 
