@@ -31,6 +31,7 @@ from pathlib import Path
 import pytest
 from guesser import Sight
 from host import Running
+from once import common_folder, once
 
 PROGRAMS = Path(__file__).parent / "programs"
 SCHEMES = [
@@ -113,17 +114,10 @@ def compiler() -> Path:
 
 
 @pytest.fixture(scope="session")
-def built(compiler, tmp_path_factory) -> Callable[..., Path]:
-    """Builds a program of `programs/` statically, once; flags that are given come last."""
-    folder = tmp_path_factory.mktemp("built")
-
-    def build(name: str, *flags: str) -> Path:
-        program = folder / name
-        if not program.exists():
-            compile_to(program, compiler, name, *flags)
-        return program
-
-    return build
+def built(compiler, tmp_path_factory) -> Callable[[str], Path]:
+    """Builds a program of `programs/` statically, once."""
+    folder = common_folder(tmp_path_factory, "built")
+    return lambda name: once(folder / name, lambda program: compile_to(program, compiler, name))
 
 
 def compile_to(program: Path, compiler: Path, name: str, *flags: str | Path) -> None:
@@ -134,18 +128,23 @@ def compile_to(program: Path, compiler: Path, name: str, *flags: str | Path) -> 
 
 @pytest.fixture(scope="session")
 def built_with(tmp_path_factory) -> Callable[[str, str], Path]:
-    """Builds a program of `programs/` statically with another C library."""
-    folder = tmp_path_factory.mktemp("built-with")
+    """Builds a program of `programs/` statically with another C library, once."""
+    folder = common_folder(tmp_path_factory, "built-with")
     freestanding = ["--specs=picolibc.specs", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-nostartfiles"]
     beneath = [PROGRAMS / "picolibc.c", "-T", PROGRAMS / "picolibc.ld"]
 
     def build(library: str, name: str) -> Path:
-        program = folder / f"{name}-{library}"
         flags = {"musl": [], "picolibc": [*freestanding, *beneath]}[library]
-        compile_to(program, _file(f"LETHE_TEST_COMPILER_{library.upper()}"), name, *flags)
-        return program
+        compiler = _file(f"LETHE_TEST_COMPILER_{library.upper()}")
+        return once(folder / f"{name}-{library}", lambda program: compile_to(program, compiler, name, *flags))
 
     return build
+
+
+@pytest.fixture(scope="session")
+def small(built_with) -> Callable[[str], Path]:
+    """Builds a program of `programs/` that is loaded by 5 faults; with the compiler's own C library it takes 105."""
+    return lambda name: built_with("musl", name)
 
 
 @pytest.fixture(scope="session")
