@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-SMALL = ["--untrusted", "4MiB"]
+SMALL = ["--untrusted", "1MiB"]
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,15 @@ SMALL = ["--untrusted", "4MiB"]
     ],
     ids=lambda value: "-".join(value[1::2]) if isinstance(value, list) else "",
 )
-def test_a_watcher_sees_what_the_scheme_shows_and_no_more(watch, built, flags, verdict):
-    seen, told = watch([*SMALL, *flags], built("steps"), "40", "3")
+def test_a_watcher_sees_what_the_scheme_shows_and_no_more(watch, small, flags, verdict):
+    seen, told = watch([*SMALL, *flags], small("steps"), "40", "3")
     assert verdict in told, told
     assert len(seen) > 120 and any(seen)
 
 
-def test_faults_that_were_asked_for_end_the_machine_and_are_drawn(lethe, runtime, built, tmp_path):
+def test_faults_that_were_asked_for_end_the_machine_and_are_drawn(lethe, runtime, small, tmp_path):
     picture = tmp_path / "seen.svg"
     words = [lethe, "enclave", "watch", "--runtime", runtime, *SMALL, "--faults", "130", "--end", "--svg", picture]
-    ended = subprocess.run([*words, "--", built("steps"), "40", "0"], capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run([*words, "--", small("steps"), "40", "0"], capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and "watched 130" in ended.stderr, ended.stderr
     assert ElementTree.parse(picture).getroot().tag.endswith("svg")
