@@ -14,7 +14,7 @@ LETHE_TEST_DASH_RISCV        the shell dash for RISC-V
 LETHE_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
 LETHE_TEST_COMPILER_MUSL     the same with musl
 LETHE_TEST_COMPILER_PICOLIBC a C compiler for RISC-V without an operating system, with picolibc
-LETHE_TAMPERINGS             random moments at which untrusted memory is changed (40)
+LETHE_TAMPERINGS             random moments at which untrusted memory is changed (24)
 """
 
 from __future__ import annotations
