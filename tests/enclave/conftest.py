@@ -15,6 +15,7 @@ LETHE_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be link
 LETHE_TEST_COMPILER_MUSL     the same with musl
 LETHE_TEST_COMPILER_PICOLIBC a C compiler for RISC-V without an operating system, with picolibc
 LETHE_TAMPERINGS             random moments at which untrusted memory is changed (24)
+LETHE_SECRETS                secrets that are guessed under OPAM (80)
 """
 
 from __future__ import annotations

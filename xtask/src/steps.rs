@@ -43,6 +43,7 @@ impl Effort {
     fn numbers(self) -> &'static [(&'static str, &'static str)] {
         let thorough = &[
             ("LETHE_HARDWARE_OPERATIONS", "3000"),
+            ("LETHE_SECRETS", "128"),
             ("LETHE_SIM_SEEDS", "20000"),
             ("LETHE_STRESS_FAULTS", "1500"),
             ("LETHE_TAMPERINGS", "100"),
