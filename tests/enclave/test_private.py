@@ -42,7 +42,7 @@ def test_no_two_runs_seal_a_page_alike(start, built, scheme):
 @pytest.mark.parametrize("flags", [["--scheme", "detworam"], ["--scheme", "parallel", "--harts", "3"]], ids=["detworam", "parallel"])
 def test_nothing_is_written_into_untrusted_memory_but_what_has_its_place_there(start, built, flags):
     program = built("steps")
-    running = start([*flags, "--untrusted", "4MiB"], program, "40", "3")
+    running = start([*flags, "--untrusted", "1MiB"], program, "40", "3")
     code, output, errors = running.ended()
     assert (code, output) == (0, "begun\nright\n"), errors
     before = bytearray(running.memory[:PAGES_AT])
