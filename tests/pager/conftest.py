@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from once import common_folder, once
 
 SCHEMES = ["plain", "detworam", "eager", "parallel", "eager-parallel", "path", "opam"]
 
@@ -56,6 +57,20 @@ def tool() -> Callable[[str], str]:
         return found
 
     return find
+
+
+@pytest.fixture(scope="session")
+def content(tmp_path_factory) -> Callable[[Path], Path]:
+    """Builds a program from its source, once, and sees that it is content unpaged."""
+    folder = common_folder(tmp_path_factory, "content")
+
+    def make(source: Path, program: Path) -> None:
+        words = ["cc", "-O1", "-Wall", "-Werror", "-pthread", "-o", program, source]
+        subprocess.run(words, check=True)
+        unpaged = subprocess.run([program], capture_output=True, text=True, check=False)
+        assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
+
+    return lambda source: once(folder / source.stem, lambda program: make(source, program))
 
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -15,16 +15,11 @@ FOLDER = Path(__file__).parent / "mappings"
 
 
 @pytest.fixture
-def ran(page_run, tmp_path):
-    """Runs one of the C programs of `mappings/`, unpaged and then paged; both must be content."""
+def ran(page_run, content):
+    """Runs one of the C programs of `mappings/` paged; it must be content, as it is unpaged."""
 
     def run(name: str, *flags: str) -> str:
-        program = tmp_path / name
-        words = ["cc", "-O1", "-Wall", "-Werror", "-pthread", "-o", program, FOLDER / f"{name}.c"]
-        subprocess.run(words, check=True)
-        unpaged = subprocess.run([program], capture_output=True, text=True, check=False)
-        assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
-        paged = page_run(["--resident", "16", *flags], program)
+        paged = page_run(["--resident", "16", *flags], content(FOLDER / f"{name}.c"))
         assert (paged.stdout, paged.returncode) == ("content\n", 0), paged.stderr
         return paged.stderr
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,11 @@ FOLDER = Path(__file__).parent / "threads"
 
 
 @pytest.fixture
-def ran(page_run, tmp_path):
-    """Builds a program and runs it unpaged and then paged; it must be content both times."""
+def ran(page_run, content):
+    """Runs one of the C programs of `threads/` paged; it must be content, as it is unpaged."""
 
     def run(name: str, *flags: str, words: list[str]) -> str:
-        program = tmp_path / name
-        source = FOLDER / f"{name}.c"
-        subprocess.run(["cc", "-O1", "-Wall", "-Werror", "-pthread", "-o", program, source], check=True)
-        unpaged = subprocess.run([program], capture_output=True, text=True, check=False)
-        assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
-        paged = page_run(flags, program, *words)
+        paged = page_run(flags, content(FOLDER / f"{name}.c"), *words)
         assert (paged.stdout, paged.returncode) == ("content\n", 0), paged.stderr
         return paged.stderr
 
@@ -47,7 +41,7 @@ def test_stacks_that_do_not_fit_are_told_and_lie_in_the_clear_from_there_on(ran)
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_thousand_threads_end_in_every_way(ran, scheme):
-    report = ran("endings", "--resident", "32", "--scheme", scheme, "--untrusted", "128MiB", words=["1000"])
+    report = ran("endings", "--resident", "32", "--scheme", scheme, "--untrusted", "32MiB", words=["1000"])
     assert faults(report)[1] > 1000, report
 
 
