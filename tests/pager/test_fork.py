@@ -62,7 +62,7 @@ for round in range(2):
     "flags", [["--scheme", scheme] for scheme in SCHEMES] + [["--scheme", s, "--beside", b] for s, b in BESIDE]
 )
 def test_python_forks_under_every_scheme(page_run, flags):
-    paged = page_run(["--resident", "600", "--untrusted", "48MiB", *flags], python(), "-c", LISTS)
+    paged = page_run(["--resident", "250", "--untrusted", "48MiB", *flags], *python(), "-c", LISTS)
     assert paged.stdout == "".join(f"{7999 - n}! {n}\n" for n in range(2)), paged.stderr
     children, in_children = forks(paged.stderr)
     assert children == 2 and in_children > 500, paged.stderr
@@ -86,7 +86,7 @@ if __name__ == "__main__":
     child.join()
     print(child.exitcode)
 """)
-    paged = page_run(["--resident", "256"], python(), program)
+    paged = page_run(["--resident", "400"], *python(), program)
     assert paged.stdout == "True\n603729\n0\n", paged.stderr
     assert forks(paged.stderr)[0] == 4
 
@@ -111,7 +111,7 @@ if child == 0:
     os._exit(6)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    paged = page_run(["--resident", "300"], python(), "-c", script)
+    paged = page_run(["--resident", "400"], *python(), "-c", script)
     assert paged.stdout == "38\n6\n", paged.stderr
     assert "fork is refused: the program has threads" in paged.stderr
 
@@ -234,7 +234,7 @@ os.close(writer)
 print(os.read(reader, 100).decode())
 """
     for more in [["--scheme", "detworam"], ["--scheme", "eager-parallel", "--beside", "process"]]:
-        paged = page_run(["--resident", "256", *more], python(), "-c", script)
+        paged = page_run(["--resident", "400", *more], *python(), "-c", script)
         assert paged.stdout == "held 40\n", paged.stderr
 
 
@@ -266,7 +266,7 @@ for round in range(3):
         pass
 print("gone")
 """
-    paged = page_run(["--resident", "256", "--scheme", "eager-parallel", "--beside", "process"], python(), "-c", script)
+    paged = page_run(["--resident", "400", "--scheme", "eager-parallel", "--beside", "process"], *python(), "-c", script)
     assert paged.stdout == "1\n1\n1\ngone\n", paged.stderr
 
 
@@ -286,6 +286,6 @@ if child == 0:
     os._exit(int(all(kept[i] == str(i) for i in range(9000))))
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    paged = page_run(["--resident", "256"], python(), "-c", script)
+    paged = page_run(["--resident", "400"], *python(), "-c", script)
     assert paged.stdout == "12\n1\n", paged.stderr
     assert "fork is refused" in paged.stderr

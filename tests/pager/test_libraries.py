@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SCHEMES
+from once import common_folder, once
 from test_programs import faults, python
 
 FOLDER = Path(__file__).parent / "libraries"
@@ -16,19 +17,24 @@ FLAGS = ["-O1", "-Wall", "-Werror", "-pthread"]
 
 
 @pytest.fixture
-def ran(page_run, tmp_path):
-    """Builds libraries and a program that uses them, and runs it unpaged and then paged; it must be content both times."""
+def ran(page_run, tmp_path_factory):
+    """Builds libraries and a program that uses them, once, and runs it paged; it must be content, as it is unpaged."""
+    folder = common_folder(tmp_path_factory, "libraries")
+
+    def build(library: str) -> Path:
+        words = ["cc", *FLAGS, "-fno-builtin", "-shared", "-fPIC", FOLDER / f"{library}.c", "-o"]
+        return once(folder / f"lib{library}.so", lambda built: subprocess.run([*words, built], check=True))
 
     def run(name: str, *flags: str, libraries: list[str], cc: list[str], words: list[str], preloaded: str = "") -> str:
-        for library in [*libraries, *filter(None, [preloaded])]:
-            to = tmp_path / f"lib{library}.so"
-            subprocess.run(["cc", *FLAGS, "-fno-builtin", "-shared", "-fPIC", "-o", to, FOLDER / f"{library}.c"], check=True)
-        program = tmp_path / name
-        linked = [f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", *(f"-l{library}" for library in libraries)]
-        subprocess.run(["cc", *FLAGS, *cc, "-o", program, FOLDER / f"{name}.c", *linked], check=True)
-        environment = {**os.environ, **({"LD_PRELOAD": str(tmp_path / f"lib{preloaded}.so")} if preloaded else {})}
-        unpaged = subprocess.run([program], capture_output=True, text=True, check=False, env=environment)
-        assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
+        environment = {**os.environ, **({"LD_PRELOAD": str(build(preloaded))} if preloaded else {})}
+
+        def make(program: Path) -> None:
+            linked = [f"-Wl,-rpath,{folder}", *map(build, libraries)]
+            subprocess.run(["cc", *FLAGS, *cc, "-o", program, FOLDER / f"{name}.c", *linked], check=True)
+            unpaged = subprocess.run([program], capture_output=True, text=True, check=False, env=environment)
+            assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
+
+        program = once(folder / "".join([name, preloaded, *cc]).replace(",", ""), make)
         paged = page_run(["--resident", "16", *flags], program, *words, env=environment)
         assert (paged.stdout, paged.returncode) == ("content\n", 0), paged.stderr
         return paged.stderr
@@ -81,9 +87,9 @@ def variables(smaps: str, library: str) -> list[str]:
 
 
 def test_python_and_its_library_are_paged_with_all_their_variables(page_run):
-    unpaged = subprocess.run([python(), "-c", SQLITE], capture_output=True, text=True, check=True)
-    needed = subprocess.run(["ldd", python()], capture_output=True, text=True, check=True).stdout
-    paged = page_run(["--resident", "256"], python(), "-c", SQLITE)
+    unpaged = subprocess.run([*python(), "-c", SQLITE], capture_output=True, text=True, check=True)
+    needed = subprocess.run(["ldd", python()[0]], capture_output=True, text=True, check=True).stdout
+    paged = page_run(["--resident", "400"], *python(), "-c", SQLITE)
     assert paged.returncode == 0, paged.stderr
     assert paged.stdout.split("\n")[0] == unpaged.stdout.split("\n")[0] == f"(3000, {sum(range(3000))}, 3000)"
     for library in ["libpython", "libsqlite3", "libz"]:

@@ -16,7 +16,7 @@ import os, subprocess
 print(subprocess.run(["echo", "child"], capture_output=True, text=True).stdout, end="")
 print(os.system("exit 3") >> 8)
 """
-    paged = page_run(["--resident", "256"], python(), "-c", script)
+    paged = page_run(["--resident", "400"], *python(), "-c", script)
     assert paged.stdout == "child\n3\n", paged.stderr
     assert "by fork" not in paged.stderr
 
@@ -31,14 +31,14 @@ except MemoryError:
 assert kept == bytes(range(256)) * 1000
 print("goes on")
 """
-    paged = page_run(["--resident", "256", "--untrusted", "32MiB"], python(), "-c", script)
+    paged = page_run(["--resident", "400", "--untrusted", "32MiB"], *python(), "-c", script)
     assert paged.stdout == "refused\ngoes on\n", paged.stderr
     assert "32 MiB of untrusted memory" in paged.stderr and "--untrusted" in paged.stderr
 
 
 def test_the_exit_code_is_the_programs_own(page_run):
-    assert page_run(["--resident", "256"], python(), "-c", "raise SystemExit(7)").returncode == 7
-    crashed = page_run(["--resident", "256"], python(), "-c", "import os; os.kill(os.getpid(), 11)")
+    assert page_run(["--resident", "400"], *python(), "-c", "raise SystemExit(7)").returncode == 7
+    crashed = page_run(["--resident", "400"], *python(), "-c", "import os; os.kill(os.getpid(), 11)")
     assert crashed.returncode == 128 + signal.SIGSEGV
     assert "ended by signal 11" in crashed.stderr
 
@@ -58,7 +58,7 @@ for _ in range(20):
 signal.setitimer(signal.ITIMER_REAL, 0)
 print(count > 0)
 """
-    paged = page_run(["--resident", "200"], python(), "-c", script)
+    paged = page_run(["--resident", "200"], *python(), "-c", script)
     assert paged.stdout == "True\n", paged.stderr
 
 
@@ -78,13 +78,13 @@ def test_what_cannot_work_is_refused_before_the_program_begins(page_run):
 
 
 def test_too_little_untrusted_memory_is_refused_with_how_much_is_needed(page_run):
-    small = page_run(["--untrusted", "4KiB"], python(), "-c", "print('began')")
+    small = page_run(["--untrusted", "4KiB"], *python(), "-c", "print('began')")
     assert small.returncode == 2 and small.stdout == "", small
     assert small.stderr.count("\n") == 1 and "give --untrusted at least 9 KiB" in small.stderr, small.stderr
 
 
 def test_more_resident_pages_than_there_are_count_as_all_of_them(page_run):
-    all_of_them = page_run(["--resident", str(2**64 - 1), "--untrusted", "64MiB"], python(), "-c", "print('began')")
+    all_of_them = page_run(["--resident", str(2**64 - 1), "--untrusted", "64MiB"], *python(), "-c", "print('began')")
     assert all_of_them.stdout == "began\n", all_of_them.stderr
     trusted = float(all_of_them.stderr.split(" MiB trusted")[0].rsplit(" ", 1)[1])
     assert 47 < trusted < 64, all_of_them.stderr
@@ -101,7 +101,7 @@ print("began", flush=True)
 while True:
     time.sleep(0.1)
 """
-    words = [str(lethe), "page", "run", "--resident", "256", "--", python(), "-c", script]
+    words = [str(lethe), "page", "run", "--resident", "400", "--", *python(), "-c", script]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout.readline() == "began\n"
         running.send_signal(how)

@@ -34,7 +34,7 @@ def test_the_pagers_own_memory_is_in_no_core_dump_and_in_no_swap(page_run):
     # Without an ORAM the pager keeps a version of 8 bytes for each page: 4 MiB, more than the stack of its thread.
     pages = 2048 * MIB // (4096 + 64)
     flags = ["--resident", "256", "--scheme", "plain", "--untrusted", "2GiB"]
-    paged = page_run(flags, python(), "-c", MAPPINGS)
+    paged = page_run(flags, *python(), "-c", MAPPINGS)
     mappings = [(int(size), kernel) for size, *kernel in map(str.split, paged.stdout.splitlines())]
     region = [kernel for size, kernel in mappings if size >= 4096 * pages]
     own = [kernel for size, kernel in mappings if 8 * pages <= size < 4096 * pages]

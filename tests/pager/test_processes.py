@@ -48,7 +48,7 @@ while counted < 3:
 print("so far", counted, flush=True)  # a key may come after the line above and before the condition
 raise SystemExit(5)
 """
-    words = [str(lethe), "page", "run", "--resident", "256", "--", python(), "-c", script]
+    words = [str(lethe), "page", "run", "--resident", "400", "--", *python(), "-c", script]
     process, terminal = in_a_terminal(words)
     read_until(terminal, b"began")
     for key, so_far in [(b"\x03", b"so far 1"), (b"\x1c", b"so far 2"), (b"\x03", b"so far 3")]:
@@ -68,7 +68,7 @@ print("began", flush=True)
 while True:
     time.sleep(0.1)
 """
-    words = [str(lethe), "page", "run", "--resident", "256", "--", python(), "-c", script]
+    words = [str(lethe), "page", "run", "--resident", "400", "--", *python(), "-c", script]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout.readline() == "began\n"
         running.send_signal(how)
@@ -89,10 +89,10 @@ def test_what_was_ignored_from_the_beginning_stays_ignored(page_run):
                 signal.signal(kind, handler)
 
     def paged() -> str:
-        return page_run(["--resident", "256"], python(), "-c", script).stdout
+        return page_run(["--resident", "400"], *python(), "-c", script).stdout
 
     def unpaged() -> str:
-        return subprocess.run([python(), "-c", script], capture_output=True, text=True, check=True).stdout
+        return subprocess.run([*python(), "-c", script], capture_output=True, text=True, check=True).stdout
 
     bits = 1 << signal.SIGINT - 1 | 1 << signal.SIGHUP - 1
     assert ignored(paged) & bits == ignored(unpaged) & bits == bits
@@ -123,7 +123,7 @@ fault()
 print(found, flush=True)
 os.execv(sys.executable, child)
 """
-    paged = page_run(["--resident", "200"], python(), "-c", script)
+    paged = page_run(["--resident", "200"], *python(), "-c", script)
     processors = len(os.sched_getaffinity(0))
     assert paged.stdout == f"{[processors] * 12}\n{processors}\n", paged.stderr
 
@@ -132,7 +132,7 @@ def test_figures_are_there_where_few_descriptors_are_allowed(page_run):
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
 
-    paged = page_run(["--resident", "256"], python(), "-c", "print('began')", preexec_fn=few)
+    paged = page_run(["--resident", "400"], *python(), "-c", "print('began')", preexec_fn=few)
     assert (paged.returncode, paged.stdout) == (0, "began\n"), paged.stderr
     assert faults(paged.stderr)[0] > 100
 

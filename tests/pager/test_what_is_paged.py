@@ -55,8 +55,8 @@ def test_a_script_is_judged_by_its_interpreter(page_run, tmp_path):
         script.write_text(f"#!{first}\nprint('began')\n")
         script.chmod(0o755)
         refused(page_run, script, *words)
-    script.write_text(f"#!{python()}\nprint('runs')\n")
-    runs = page_run(["--resident", "256"], script)
+    script.write_text(f"#!{' '.join(python())}\nprint('runs')\n")
+    runs = page_run(["--resident", "400"], script)
     assert runs.stdout == "runs\n", runs.stderr
     assert faults(runs.stderr)[0] > 100
 
@@ -69,7 +69,7 @@ maps = open("/proc/self/maps").read()
 print("libBrokenLocale" in maps, "liblethe_preload" in maps)
 """
     theirs = {**os.environ, "LD_PRELOAD": "libBrokenLocale.so.1"}
-    paged = page_run(["--resident", "256"], python(), "-c", script, env=theirs)
+    paged = page_run(["--resident", "400"], *python(), "-c", script, env=theirs)
     assert paged.stdout == "libBrokenLocale.so.1\nTrue True\n", paged.stderr
 
 
@@ -92,7 +92,7 @@ except FileNotFoundError:
 kept = [bytes([i % 251]) * 4096 for i in range(2000)]
 print(sum(page[7] for page in kept) > 0)
 """
-    paged = page_run(["--resident", "256"], python(), "-c", script)
+    paged = page_run(["--resident", "400"], *python(), "-c", script)
     assert paged.stdout == "not found\nTrue\n", paged.stderr
     assert faults(paged.stderr)[1] > 1700, paged.stderr
 
@@ -105,7 +105,7 @@ with os.popen("tr a-z A-Z", "w") as pipe:
     sys.stdout.flush()
     pipe.write("through a pipe\\n")
 """
-    paged = page_run(["--resident", "256"], python(), "-c", script, input="x" * 100_000)
+    paged = page_run(["--resident", "400"], *python(), "-c", script, input="x" * 100_000)
     assert paged.stdout == "100000\nTHROUGH A PIPE\n", paged.stderr
 
 
@@ -125,7 +125,7 @@ def test_a_library_that_is_not_lethes_is_refused(page_run, tmp_path):
     text = tmp_path / "library.so"
     text.write_text("no library\n")
     for other in [text, Path("/lib/x86_64-linux-gnu/libm.so.6")]:
-        answer = page_run(["--library", str(other)], python(), "-c", "print('began')")
+        answer = page_run(["--library", str(other)], *python(), "-c", "print('began')")
         assert answer.returncode == 1 and answer.stdout == "", answer
         assert "is not Lethe's library" in answer.stderr, answer.stderr
 
@@ -174,7 +174,7 @@ def test_programs_that_are_started_are_told_of(page_run, tool, tmp_path):
     assert compiler.returncode == 0, compiler.stderr
     assert re.search(r"warning: [12] programs? that it started ran unpaged \(first: cc1\)", compiler.stderr)
     script = "import os, subprocess; subprocess.run(['true']); os.system('true'); os.popen('true').close()"
-    children = page_run(["--resident", "256"], python(), "-c", script)
+    children = page_run(["--resident", "400"], *python(), "-c", script)
     assert re.search(r"warning: 3 programs that it started ran unpaged \(first: true\)", children.stderr), children
-    alone = page_run(["--resident", "256"], python(), "-c", "pass")
+    alone = page_run(["--resident", "400"], *python(), "-c", "pass")
     assert "that it started" not in alone.stderr, alone.stderr
