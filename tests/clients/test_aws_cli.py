@@ -10,7 +10,9 @@ from datetime import datetime
 import pytest
 from content import content, make_tree, tree
 
-FILES = {"readme.txt": 11, "empty": 0, "deep/er/block": 65536, "deep/large file.bin": 9 << 20}
+FILES = {"readme.txt": 11, "empty": 0, "deep/er/block": 65536, "deep/large file.bin": 200_001}
+PARTS = (8 << 20) + 1
+"""The least length that the command line sends in more than one part."""
 
 
 @pytest.fixture
@@ -27,11 +29,13 @@ def test_a_bucket_is_made_and_removed(aws, s3):
     assert "by-command-line" not in aws("s3", "ls")
 
 
-def test_a_file_is_copied_up_and_down(aws, bucket, folder, tmp_path):
-    for name in FILES:
+def test_a_file_is_copied_up_and_down(aws, bucket, folder, s3, tmp_path):
+    make_tree(folder, {"in parts": PARTS})
+    for name in [*FILES, "in parts"]:
         aws("s3", "cp", str(folder / name), f"s3://{bucket}/{name}")
         aws("s3", "cp", f"s3://{bucket}/{name}", str(tmp_path / "back"))
         assert (tmp_path / "back").read_bytes() == (folder / name).read_bytes(), name
+    assert s3.head_object(Bucket=bucket, Key="in parts")["ETag"].endswith('-2"')
 
 
 def test_a_folder_is_synchronised_both_ways(aws, bucket, folder, tmp_path):

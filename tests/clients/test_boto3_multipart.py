@@ -98,7 +98,7 @@ def test_parts_out_of_order_and_beyond_the_last_number_are_refused(s3, bucket, u
 def test_a_large_file_goes_up_and_down_with_parts_side_by_side(s3, bucket, tmp_path):
     config = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, max_concurrency=4)
     up, down = tmp_path / "up", tmp_path / "down"
-    up.write_bytes(content(3 * PART + 77))
+    up.write_bytes(content(2 * PART + 77))
     s3.upload_file(str(up), bucket, "k", Config=config)
     s3.download_file(bucket, "k", str(down), Config=config)
     assert down.read_bytes() == up.read_bytes()

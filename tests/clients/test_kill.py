@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from content import content
 from programs import Endpoint, Gateway
 
-KILLS = 6
+KILLS = 3
 WRITERS = 4
 KEYS_OF_A_WRITER = 8
 BUCKET = "survivors"
@@ -128,7 +128,7 @@ def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway, tree_top_o
     ledgers, dice = start_for_writers(gateway)
     for turn in range(kills):
         endpoint = gateway.endpoint
-        kill_under_load(gateway, ledgers, turn, dice.randrange(10, 120))
+        kill_under_load(gateway, ledgers, turn, dice.randrange(10, 80))
         gateway.start()
         assert gateway.endpoint == endpoint, "the credentials changed"
         compare_all(gateway, ledgers)
@@ -141,7 +141,7 @@ def test_what_was_acknowledged_survives_the_machine_if_the_journal_is_in_the_sto
     gateway.capacity = "32MiB"
     gateway.serve_flags = ["--journal", "store"]
     ledgers, dice = start_for_writers(gateway)
-    kill_under_load(gateway, ledgers, 0, dice.randrange(60, 240))
+    kill_under_load(gateway, ledgers, 0, dice.randrange(60, 120))
     gateway.lose_the_machine()
     restored = gateway.run("restore", "--takeover")
     assert restored.returncode == 0, restored.stderr

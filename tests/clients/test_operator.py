@@ -116,20 +116,20 @@ def successor_has(gateway: Gateway, wanted: int) -> None:
 @pytest.mark.timeout(900)
 def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway, tmp_path):
     gateway: Gateway = new_gateway()
-    gateway.capacity = "32MiB"
-    blocks = (32 << 20) // gateway.BLOCK
+    gateway.capacity = "16MiB"
+    blocks = (16 << 20) // gateway.BLOCK
     gateway.start()
     s3 = gateway.endpoint.client()
     s3.create_bucket(Bucket=BUCKET)
     # Nobody writes these again: the copier alone brings them over.
     for number in range(6):
-        s3.put_object(Bucket=BUCKET, Key=f"kept/{number}", Body=content(1 << 20, number))
+        s3.put_object(Bucket=BUCKET, Key=f"kept/{number}", Body=content(1 << 19, number))
     gateway.stop()
     key, provider = tmp_path / "new.key", gateway.untrusted.endpoint
     options = [f"access_key_id={provider.access_key}", f"secret_access_key={provider.secret_key}"]
     options += [f"region={provider.region}", "allow_http=true"]
     prepared = gateway.run(
-        *["migrate", "--prepare", "--capacity", "48MiB", "--new-key-file", str(key)],
+        *["migrate", "--prepare", "--capacity", "24MiB", "--new-key-file", str(key)],
         *["--to", f"s3://{gateway.untrusted.BUCKET}/after", "--to-endpoint", provider.url],
         *[word for option in options for word in ("--to-option", option)],
     )
@@ -161,19 +161,19 @@ def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway,
     # From then on they are refused, with those that are right now.
     refused = gateway.run("check")
     assert refused.returncode == 2 and f"--key-file {key}" in refused.stderr, refused.stderr
-    gateway.vault, gateway.capacity, gateway.serve_flags = "after", "48MiB", ["--key-file", str(key)]
+    gateway.vault, gateway.capacity, gateway.serve_flags = "after", "24MiB", ["--key-file", str(key)]
     gateway.start()
     for writer, ledger in enumerate(ledgers):
         compare(gateway.endpoint, ledger, writer)
     s3 = gateway.endpoint.client()
     for number in range(6):
-        assert s3.get_object(Bucket=BUCKET, Key=f"kept/{number}")["Body"].read() == content(1 << 20, number)
+        assert s3.get_object(Bucket=BUCKET, Key=f"kept/{number}")["Body"].read() == content(1 << 19, number)
     # More than fitted before.
     for number in range(4):
-        s3.put_object(Bucket=BUCKET, Key=f"large/{number}", Body=content(8 << 20, number))
+        s3.put_object(Bucket=BUCKET, Key=f"large/{number}", Body=content(4 << 20, number))
     for number in range(4):
         got = s3.get_object(Bucket=BUCKET, Key=f"large/{number}")["Body"].read()
-        assert got == content(8 << 20, number)
+        assert got == content(4 << 20, number)
     gateway.stop()
     checked = gateway.run("check", "--key-file", str(key))
     assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -65,7 +65,7 @@ def test_sync_removes_what_is_gone(rclone, bucket, folder):
 
 
 def test_a_large_file_goes_in_parts(rclone, bucket, tmp_path):
-    (tmp_path / "large").write_bytes(content(12 << 20))
+    (tmp_path / "large").write_bytes(content(6 << 20))
     parts = ("--s3-upload-cutoff=5M", "--s3-chunk-size=5M")
     rclone("copy", *parts, str(tmp_path / "large"), f"lethe:{bucket}")
     rclone("check", "--download", str(tmp_path / "large"), f"lethe:{bucket}")

@@ -26,7 +26,7 @@ for (const number of Array(PAGES).keys()) {
 document.querySelector("h1").textContent = "The script has run";
 """
 
-PAGES = 60
+PAGES = 24
 
 TYPES = {
     "index.html": "text/html",
@@ -86,8 +86,8 @@ def check_that_it_works(browser, base: str) -> Page:
     expect(page.locator("h1")).to_have_css("color", "rgb(11, 107, 93)")
     page.wait_for_function("() => document.querySelector('img').naturalWidth === 24")
     expect(page.locator("#pages a")).to_have_count(PAGES)
-    page.get_by_text("Page 41", exact=True).click()
-    expect(page.locator("h1")).to_have_text("41")
+    page.get_by_text("Page 17", exact=True).click()
+    expect(page.locator("h1")).to_have_text("17")
     page.go_back()
     expect(page.locator("h1")).to_have_text("The script has run")
     assert page.problems == []
