@@ -1,6 +1,5 @@
-//! Serving a gateway by its doors. They are compiled here and once, for a device of any kind.
+//! Serving a gateway by its doors. Their futures are boxed here, so that they are compiled in this crate and once.
 
-use crate::any_device::AnyDevice;
 use crate::auth::identity::Users;
 use crate::http::server::{Options, Serving, serve};
 use crate::objects::gateway::Gateway;
@@ -12,7 +11,7 @@ use tokio::net::TcpListener;
 /// Serves S3 as [`serve`] does, until `shutdown` is ready.
 pub fn serve_s3(
     listener: TcpListener,
-    gateway: Gateway<AnyDevice>,
+    gateway: Gateway,
     users: Arc<Users>,
     options: Options,
     shutdown: Serving,
@@ -23,7 +22,7 @@ pub fn serve_s3(
 /// Serves Swift as [`serve`] does, at an address as its catalogues name it, until `shutdown` is ready.
 pub fn serve_swift(
     listener: TcpListener,
-    gateway: Gateway<AnyDevice>,
+    gateway: Gateway,
     users: Arc<Users>,
     address: Address,
     options: Options,

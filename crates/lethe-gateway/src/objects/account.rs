@@ -3,7 +3,6 @@
 use crate::catalogue::{
     AccountEntry, AccountSettings, AccountView, Change, ContainerSettings, ContainerView, ObjectName, Totals,
 };
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::gateway::Gateway;
 use crate::objects::listing::{self, ListRequest, Listing};
@@ -14,31 +13,26 @@ pub const FIRST_ACCOUNT: &str = "lethe";
 
 /// An account of a gateway: the verbs of every face come down to its methods. Nothing of another account can be
 /// reached through it. Clones are the same account.
-pub struct Account<D> {
-    pub(crate) gateway: Gateway<D>,
+#[derive(Clone)]
+pub struct Account {
+    pub(crate) gateway: Gateway,
     pub(crate) name: Arc<str>,
 }
 
-impl<D: Device> Gateway<D> {
+impl Gateway {
     /// The gateway as one account sees it. An account need not be made: an account that was never used is empty.
-    pub fn account(&self, name: &str) -> Account<D> {
+    pub fn account(&self, name: &str) -> Account {
         Account { gateway: self.clone(), name: name.into() }
     }
 }
 
-impl<D> Clone for Account<D> {
-    fn clone(&self) -> Self {
-        Account { gateway: self.gateway.clone(), name: Arc::clone(&self.name) }
-    }
-}
-
-impl<D> std::fmt::Debug for Account<D> {
+impl std::fmt::Debug for Account {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Account(..)")
     }
 }
 
-impl<D: Device> Account<D> {
+impl Account {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -46,7 +40,7 @@ impl<D: Device> Account<D> {
 
     /// The gateway that it belongs to, for the work that is the same for all accounts, such as reading and writing
     /// blocks.
-    pub fn gateway(&self) -> &Gateway<D> {
+    pub fn gateway(&self) -> &Gateway {
         &self.gateway
     }
 

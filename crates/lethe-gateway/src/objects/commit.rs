@@ -17,7 +17,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-impl<D: Device> Inner<D> {
+impl Inner {
     /// Changes the catalogue. `plan` sees it as it stands and returns the changes, or the reason against them; nothing
     /// comes between `plan` and the change. What it sees may not be durable yet: the answer waits until it is. Runs to
     /// its end even if the caller drops the future.

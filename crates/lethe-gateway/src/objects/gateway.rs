@@ -1,5 +1,6 @@
 //! The gateway itself: the state that all its parts share.
 
+use crate::any_device::AnyDevice;
 use crate::catalogue::rows;
 use crate::catalogue::{Catalogue, Clock, Moment, Upload};
 use crate::device::{Device, DeviceError, Flow};
@@ -51,18 +52,13 @@ impl Default for Options {
 /// Objects and names over an oblivious block device. Clones are the same gateway.
 ///
 /// A change runs to its end once begun, also when the caller goes away; [`Gateway::settle`] waits for that.
-pub struct Gateway<D> {
-    pub(crate) inner: Arc<Inner<D>>,
+#[derive(Clone)]
+pub struct Gateway {
+    pub(crate) inner: Arc<Inner>,
 }
 
-impl<D> Clone for Gateway<D> {
-    fn clone(&self) -> Self {
-        Gateway { inner: Arc::clone(&self.inner) }
-    }
-}
-
-pub(crate) struct Inner<D> {
-    pub(crate) device: D,
+pub(crate) struct Inner {
+    pub(crate) device: AnyDevice,
     pub(crate) options: Options,
     pub(crate) allocator: Arc<Allocator>,
     pub(crate) catalogue: RwLock<Catalogue>,
@@ -98,12 +94,16 @@ pub struct Usage {
     pub packed: PackedUsage,
 }
 
-impl<D: Device> Gateway<D> {
+impl Gateway {
     /// Loads the catalogue of a device, or begins one on a device that has no rows.
     ///
     /// # Errors
     /// [`OpenError`] if the catalogue cannot be right or the device fails; nothing is changed then.
-    pub async fn open(device: D, options: Options) -> Result<Self, OpenError> {
+    pub async fn open(device: impl Device, options: Options) -> Result<Self, OpenError> {
+        Box::pin(Self::open_any(AnyDevice::new(device), options)).await
+    }
+
+    async fn open_any(device: AnyDevice, options: Options) -> Result<Self, OpenError> {
         let (block_bytes, max_batch) = (device.block_bytes(), device.max_batch());
         if block_bytes == 0 || max_batch == 0 {
             return Err(OpenError::Shape { block_bytes, max_batch });
@@ -147,7 +147,7 @@ impl<D: Device> Gateway<D> {
     /// # Errors
     /// [`OpenError::Device`]: nothing is changed if the table of rows is too small for it. A row that cannot be read is
     /// left as it is, and opening reports its fault.
-    pub async fn upgrade(device: &D, account: &str) -> Result<bool, OpenError> {
+    pub async fn upgrade(device: &impl Device, account: &str) -> Result<bool, OpenError> {
         let Some(changes) = rows::upgrade(&device.load_rows().await?, account) else {
             return Ok(false);
         };
@@ -156,7 +156,7 @@ impl<D: Device> Gateway<D> {
     }
 
     /// The device below.
-    pub fn device(&self) -> &D {
+    pub fn device(&self) -> &AnyDevice {
         &self.inner.device
     }
 
@@ -191,7 +191,7 @@ impl<D: Device> Gateway<D> {
     }
 }
 
-impl<D: Device> Inner<D> {
+impl Inner {
     pub(crate) fn now(&self) -> Moment {
         self.options.clock.now()
     }

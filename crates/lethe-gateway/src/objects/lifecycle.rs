@@ -7,7 +7,6 @@
 use crate::catalogue::{
     Catalogue, Change, Container, ContainerSettings, DAY, LifecycleRule, Moment, Object, ObjectName, UploadId,
 };
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
@@ -34,7 +33,7 @@ impl Lifecycle {
     /// # Errors
     /// The first one, [`Error::Device`]. Other containers are gone through all the same; the failed work is tried next
     /// time.
-    pub async fn carry_out<D: Device>(&mut self, gateway: &Gateway<D>, most: usize) -> Result<usize, Error> {
+    pub async fn carry_out(&mut self, gateway: &Gateway, most: usize) -> Result<usize, Error> {
         let (mut count, mut outcome) = (0, Ok(()));
         for ((account, container), day, settings) in self.pending(gateway) {
             let walk = Walk { gateway, account: &account, container: &container, most: most.max(1) };
@@ -49,10 +48,7 @@ impl Lifecycle {
         outcome.map(|()| count)
     }
 
-    fn pending<D: Device>(
-        &mut self,
-        gateway: &Gateway<D>,
-    ) -> Vec<((String, String), u64, Arc<ContainerSettings>)> {
+    fn pending(&mut self, gateway: &Gateway) -> Vec<((String, String), u64, Arc<ContainerSettings>)> {
         let day = gateway.inner.now().0 / DAY;
         let catalogue = gateway.inner.catalogue.read();
         self.done.retain(|(account, name), _| catalogue.container(account, name).is_ok());
@@ -79,14 +75,14 @@ impl Lifecycle {
 type KeyVersions = (String, Vec<Arc<Object>>);
 
 /// A walk over one container.
-struct Walk<'a, D> {
-    gateway: &'a Gateway<D>,
+struct Walk<'a> {
+    gateway: &'a Gateway,
     account: &'a str,
     container: &'a str,
     most: usize,
 }
 
-impl<D: Device> Walk<'_, D> {
+impl Walk<'_> {
     async fn go(&self) -> Result<usize, Error> {
         let mut count = self.end_uploads().await?;
         let mut from = Some(Bound::Unbounded);
@@ -231,7 +227,7 @@ fn next_key<'a>(container: &'a Container, low: &Bound<String>) -> Option<&'a Str
     current.into_iter().chain(old).min()
 }
 
-impl<D: Device> Account<D> {
+impl Account {
     /// The moment at which rules remove an object, if its key stands for it, and the name of the rule that does so
     /// first.
     pub fn end_of(&self, container: &str, key: &str, object: &Arc<Object>) -> Option<(Moment, String)> {

@@ -1,7 +1,7 @@
 //! Uploads in parts. Each part is a durable object of its own without a name; completing moves no block.
 
 use crate::catalogue::{Change, Completed, Details, Moment, Object, ObjectName, Part, Upload, UploadId};
-use crate::device::{Device, DeviceError};
+use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
@@ -56,7 +56,7 @@ pub struct UploadListing {
     pub next: Option<(String, Option<UploadId>)>,
 }
 
-impl<D: Device> Account<D> {
+impl Account {
     /// Begins an upload of the account itself. Touches no block.
     ///
     /// # Errors

@@ -5,13 +5,12 @@
 //! An unfinished upload counts as an object more, and its parts with their bytes, until it is completed or aborted.
 
 use crate::catalogue::{Catalogue, ObjectName, Totals, Upload, UploadId};
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::versions;
 use std::collections::BTreeMap;
 
-impl<D: Device> Account<D> {
+impl Account {
     /// Checks whether an object of this size would be within the quotas now: worth asking before the body is written.
     /// Without a size, whether there is room for anything at all.
     ///

@@ -41,7 +41,7 @@ struct Span {
     bytes: Range<u64>,
 }
 
-impl<D: Device> Gateway<D> {
+impl Gateway {
     /// Reads an object: all its blocks, padding included, or those of a range of its bytes. With padding on, the
     /// blocks of a range are rounded up to their class as well. Returns when the first bytes are there.
     ///
@@ -152,7 +152,7 @@ fn layout(object: &Object, block_bytes: u64) -> impl Iterator<Item = (AccessSour
     })
 }
 
-impl<D: Device> Inner<D> {
+impl Inner {
     async fn deliver(
         &self,
         object: &Object,

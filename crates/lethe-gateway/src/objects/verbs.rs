@@ -1,7 +1,6 @@
 //! Objects of an account: the operations that the verbs of every face come down to.
 
 use crate::catalogue::{Catalogue, Change, Details, Moment, Object, ObjectName};
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
@@ -23,7 +22,7 @@ impl Catalogue {
     }
 }
 
-impl<D: Device> Account<D> {
+impl Account {
     pub(crate) fn at(&self, container: &str, key: &str) -> ObjectName {
         ObjectName::new(&self.name, container, key)
     }
@@ -144,7 +143,7 @@ impl<D: Device> Account<D> {
     }
 }
 
-impl<D: Device> Gateway<D> {
+impl Gateway {
     /// Reads an object, or a range of it, and writes the same bytes into blocks of their own: the accesses of a get
     /// and a put. The checksum is of the algorithm asked for.
     ///

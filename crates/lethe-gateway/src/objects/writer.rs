@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 
 /// Writes the blocks of an object or a part to be. Until its result is put under a name, nothing is visible; dropped
 /// before that, its blocks are free again as soon as the device is done with them.
-pub struct Writer<D> {
-    inner: Arc<Inner<D>>,
+pub struct Writer {
+    inner: Arc<Inner>,
     flow: Flow,
     /// The share for the bytes that came and are not written yet.
     share: Share,
@@ -59,13 +59,13 @@ impl Written {
     }
 }
 
-impl<D: Device> Gateway<D> {
+impl Gateway {
     /// Begins to write bytes. When their number is known, the blocks are set aside at once; `algorithm` is the
     /// checksum to compute beside the MD5.
     ///
     /// # Errors
     /// [`Error::Full`] if there are too few free blocks for `declared` bytes; [`Error::Busy`].
-    pub fn writer(&self, declared: Option<u64>, algorithm: Option<Algorithm>) -> Result<Writer<D>, Error> {
+    pub fn writer(&self, declared: Option<u64>, algorithm: Option<Algorithm>) -> Result<Writer, Error> {
         let blocks =
             declared.map(|bytes| self.inner.options.padding.blocks(bytes, self.inner.device.block_bytes()));
         let mut writer = Writer {
@@ -96,7 +96,7 @@ impl<D: Device> Gateway<D> {
     }
 }
 
-impl<D: Device> Writer<D> {
+impl Writer {
     /// Takes the next bytes. Waits while as many batches as the window allows are under way.
     ///
     /// # Errors
@@ -237,7 +237,7 @@ impl<D: Device> Writer<D> {
     }
 }
 
-impl<D: Device> Inner<D> {
+impl Inner {
     /// Tells whether so many bytes written in one go share a block with others.
     fn is_fragment(&self, bytes: u64) -> bool {
         bytes > 0 && self.most_fragment_bytes.is_some_and(|most| bytes <= most)

@@ -3,7 +3,6 @@
 //! `NotImplemented` by s3s, which answers so for every verb that [`Face`](super::Face) leaves out.
 
 use super::versions;
-use crate::device::Device;
 use crate::objects::account::Account;
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
@@ -17,8 +16,8 @@ fn not_found(code: S3ErrorCode, sentence: &'static str) -> S3Error {
 /// Verbs that find the bucket and then say that it has none of it.
 macro_rules! not_found {
     ($($verb:ident: $input:ident -> $output:ident = $code:ident, $sentence:literal;)*) => {
-        $(pub(super) async fn $verb<D: Device>(
-            account: &Account<D>,
+        $(pub(super) async fn $verb(
+            account: &Account,
             request: S3Request<$input>,
         ) -> S3Result<S3Response<$output>> {
             account.container(&request.input.bucket)?;
@@ -30,8 +29,8 @@ macro_rules! not_found {
 /// Verbs that find the bucket and then have nothing to do or to tell.
 macro_rules! nothing {
     ($($verb:ident: $input:ident -> $output:ident;)*) => {
-        $(pub(super) async fn $verb<D: Device>(
-            account: &Account<D>,
+        $(pub(super) async fn $verb(
+            account: &Account,
             request: S3Request<$input>,
         ) -> S3Result<S3Response<$output>> {
             account.container(&request.input.bucket)?;
@@ -69,8 +68,8 @@ nothing! {
     delete_public_access_block: DeletePublicAccessBlockInput -> DeletePublicAccessBlockOutput;
 }
 
-pub(super) async fn get_public_access_block<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_public_access_block(
+    account: &Account,
     request: S3Request<GetPublicAccessBlockInput>,
 ) -> S3Result<S3Response<GetPublicAccessBlockOutput>> {
     account.container(&request.input.bucket)?;
@@ -78,8 +77,8 @@ pub(super) async fn get_public_access_block<D: Device>(
     Err(not_found(code, "The public access block configuration was not found"))
 }
 
-pub(super) async fn get_bucket_request_payment<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_bucket_request_payment(
+    account: &Account,
     request: S3Request<GetBucketRequestPaymentInput>,
 ) -> S3Result<S3Response<GetBucketRequestPaymentOutput>> {
     account.container(&request.input.bucket)?;
@@ -91,8 +90,8 @@ fn no_lock() -> S3Error {
     s3_error!(InvalidRequest, "Bucket is missing Object Lock Configuration")
 }
 
-pub(super) async fn get_object_retention<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_object_retention(
+    account: &Account,
     request: S3Request<GetObjectRetentionInput>,
 ) -> S3Result<S3Response<GetObjectRetentionOutput>> {
     let version = versions::asked(request.input.version_id.as_deref())?;
@@ -100,8 +99,8 @@ pub(super) async fn get_object_retention<D: Device>(
     Err(no_lock())
 }
 
-pub(super) async fn get_object_legal_hold<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_object_legal_hold(
+    account: &Account,
     request: S3Request<GetObjectLegalHoldInput>,
 ) -> S3Result<S3Response<GetObjectLegalHoldOutput>> {
     let version = versions::asked(request.input.version_id.as_deref())?;

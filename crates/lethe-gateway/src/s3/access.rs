@@ -7,7 +7,6 @@ use super::values::{self, owner_id};
 use super::{checksums, version_2, versions};
 use crate::auth::identity::Users;
 use crate::auth::rights::Action;
-use crate::device::Device;
 use crate::http::door::Verb;
 use crate::objects::account::Account;
 use crate::objects::gateway::Gateway;
@@ -55,7 +54,7 @@ struct Admitted(Arc<str>);
 ///
 /// # Errors
 /// `AccessDenied` if the request was not let in.
-pub(super) fn target<D: Device>(gateway: &Gateway<D>, extensions: &Extensions) -> S3Result<Account<D>> {
+pub(super) fn target(gateway: &Gateway, extensions: &Extensions) -> S3Result<Account> {
     let Admitted(name) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
     Ok(gateway.account(name))
 }
@@ -87,15 +86,15 @@ fn action(verb: &str) -> Action {
 }
 
 /// Lets requests in, and refuses those that ask for something that would not be kept.
-pub(super) struct Access<D> {
-    pub(super) gateway: Gateway<D>,
+pub(super) struct Access {
+    pub(super) gateway: Gateway,
     pub(super) users: Arc<Users>,
     /// True if the signature was checked elsewhere and taken away, and the principal was left.
     pub(super) verified: bool,
 }
 
 #[async_trait::async_trait]
-impl<D: Device> S3Access for Access<D> {
+impl S3Access for Access {
     async fn check(&self, context: &mut S3AccessContext<'_>) -> S3Result<()> {
         let verb = context.s3_op().name().to_owned();
         if let Some(slot) = context.extensions_mut().get::<Verb>() {

@@ -11,7 +11,6 @@ use super::values::owner;
 use super::versions;
 use crate::auth::identity::Users;
 use crate::catalogue::{ContainerSettings, Grant, Grantee, Ownership, Permission};
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use http::{Extensions, HeaderMap};
@@ -226,8 +225,8 @@ fn check_ownership(settings: &ContainerSettings, grants: &[Grant]) -> S3Result<(
 ///
 /// # Errors
 /// Those of the headers; `AccessControlListNotSupported`; `AccessDenied`.
-pub(super) fn for_new_object<D: Device>(
-    account: &Account<D>,
+pub(super) fn for_new_object(
+    account: &Account,
     bucket: &str,
     headers: &HeaderMap,
     extensions: &Extensions,
@@ -242,8 +241,8 @@ pub(super) fn for_new_object<D: Device>(
     Ok(grants)
 }
 
-pub(super) async fn get_bucket_acl<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_bucket_acl(
+    account: &Account,
     request: S3Request<GetBucketAclInput>,
 ) -> S3Result<S3Response<GetBucketAclOutput>> {
     let view = account.container(&request.input.bucket)?;
@@ -277,8 +276,8 @@ fn names_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bo
         || policy.is_some()
 }
 
-pub(super) async fn put_bucket_acl<D: Device>(
-    account: &Account<D>,
+pub(super) async fn put_bucket_acl(
+    account: &Account,
     request: S3Request<PutBucketAclInput>,
 ) -> S3Result<S3Response<PutBucketAclOutput>> {
     let S3Request { input, headers, extensions, .. } = request;
@@ -293,8 +292,8 @@ pub(super) async fn put_bucket_acl<D: Device>(
     Ok(S3Response::new(PutBucketAclOutput::default()))
 }
 
-pub(super) async fn get_object_acl<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_object_acl(
+    account: &Account,
     request: S3Request<GetObjectAclInput>,
 ) -> S3Result<S3Response<GetObjectAclOutput>> {
     let input = request.input;
@@ -307,8 +306,8 @@ pub(super) async fn get_object_acl<D: Device>(
     }))
 }
 
-pub(super) async fn put_object_acl<D: Device>(
-    account: &Account<D>,
+pub(super) async fn put_object_acl(
+    account: &Account,
     request: S3Request<PutObjectAclInput>,
 ) -> S3Result<S3Response<PutObjectAclOutput>> {
     let S3Request { input, headers, extensions, .. } = request;

@@ -4,7 +4,6 @@ use super::checksums::{self, coverage_name};
 use super::values::{etag, listed_class, page_limit, size, timestamp};
 use super::versions;
 use crate::catalogue::Object;
-use crate::device::Device;
 use crate::objects::account::Account;
 use http::Response;
 use s3s::dto::*;
@@ -18,8 +17,8 @@ const ATTRIBUTES: [&str; 5] = [
     ObjectAttributes::OBJECT_SIZE,
 ];
 
-pub(super) async fn get_object_attributes<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_object_attributes(
+    account: &Account,
     request: S3Request<GetObjectAttributesInput>,
 ) -> S3Result<S3Response<GetObjectAttributesOutput>> {
     let input = request.input;

@@ -2,7 +2,6 @@
 
 use super::checksums::{self, HEADERS, bad_digest, check_headers};
 use super::lenient::Trailers;
-use crate::device::Device;
 use crate::error::Error;
 use crate::http::body_timeout::{BodyError, Silence};
 use crate::objects::account::Account;
@@ -42,7 +41,7 @@ impl Incoming<'_> {
     }
 }
 
-pub(super) async fn receive<D: Device>(account: &Account<D>, incoming: Incoming<'_>) -> S3Result<Written> {
+pub(super) async fn receive(account: &Account, incoming: Incoming<'_>) -> S3Result<Written> {
     let length = incoming.bytes();
     if length.is_none() && !incoming.length_unknown {
         return Err(s3_error!(MissingContentLength));

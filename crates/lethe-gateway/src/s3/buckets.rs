@@ -4,7 +4,6 @@ use super::access;
 use super::values::{owner, timestamp};
 use super::{acl, ownership};
 use crate::catalogue::{ContainerSettings, Ownership};
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::listing::ListRequest;
@@ -12,8 +11,8 @@ use s3s::dto::*;
 use s3s::region::Region;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
-pub(super) async fn create_bucket<D: Device>(
-    account: &Account<D>,
+pub(super) async fn create_bucket(
+    account: &Account,
     request: S3Request<CreateBucketInput>,
 ) -> S3Result<S3Response<CreateBucketOutput>> {
     let input = request.input;
@@ -42,8 +41,8 @@ pub(super) async fn create_bucket<D: Device>(
     Ok(S3Response::new(CreateBucketOutput { location: Some(format!("/{}", input.bucket)) }))
 }
 
-pub(super) async fn head_bucket<D: Device>(
-    account: &Account<D>,
+pub(super) async fn head_bucket(
+    account: &Account,
     request: S3Request<HeadBucketInput>,
 ) -> S3Result<S3Response<HeadBucketOutput>> {
     let view = account.container(&request.input.bucket)?;
@@ -66,8 +65,8 @@ fn is_region(text: &str) -> bool {
     text == "EU" || (text.len() <= 63 && text.bytes().all(is_name))
 }
 
-pub(super) async fn delete_bucket<D: Device>(
-    account: &Account<D>,
+pub(super) async fn delete_bucket(
+    account: &Account,
     request: S3Request<DeleteBucketInput>,
 ) -> S3Result<S3Response<DeleteBucketOutput>> {
     let bucket = &request.input.bucket;
@@ -82,8 +81,8 @@ pub(super) async fn delete_bucket<D: Device>(
     Ok(S3Response::new(DeleteBucketOutput::default()))
 }
 
-pub(super) async fn list_buckets<D: Device>(
-    account: &Account<D>,
+pub(super) async fn list_buckets(
+    account: &Account,
     request: S3Request<ListBucketsInput>,
 ) -> S3Result<S3Response<ListBucketsOutput>> {
     let input = request.input;
@@ -120,8 +119,8 @@ pub(super) async fn list_buckets<D: Device>(
     }))
 }
 
-pub(super) async fn get_bucket_location<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_bucket_location(
+    account: &Account,
     request: S3Request<GetBucketLocationInput>,
 ) -> S3Result<S3Response<GetBucketLocationOutput>> {
     let view = account.container(&request.input.bucket)?;

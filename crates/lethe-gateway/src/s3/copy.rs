@@ -8,7 +8,6 @@ use super::values::{details, etag, kept_class, moment, owner_id, tag_match, time
 use super::{acl, checksums, lifecycle, tagging, versions};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Object, VersionId};
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::conditions::{ReadConditions, WriteConditions};
@@ -66,8 +65,8 @@ fn check(conditions: &ReadConditions, object: &Object) -> Result<(), Error> {
     })
 }
 
-pub(super) async fn copy_object<D: Device>(
-    account: &Account<D>,
+pub(super) async fn copy_object(
+    account: &Account,
     request: S3Request<CopyObjectInput>,
 ) -> S3Result<S3Response<CopyObjectOutput>> {
     let mut input = request.input;
@@ -140,8 +139,8 @@ fn replaces(directive: Option<&str>, unknown: &'static str) -> S3Result<bool> {
     }
 }
 
-pub(super) async fn upload_part_copy<D: Device>(
-    account: &Account<D>,
+pub(super) async fn upload_part_copy(
+    account: &Account,
     request: S3Request<UploadPartCopyInput>,
 ) -> S3Result<S3Response<UploadPartCopyOutput>> {
     let mut input = request.input;

@@ -7,7 +7,6 @@
 use super::settings::set;
 use crate::auth::identity::Users;
 use crate::catalogue::{ContainerSettings, CorsRule};
-use crate::device::Device;
 use crate::objects::account::{Account, FIRST_ACCOUNT};
 use crate::objects::gateway::Gateway;
 use http::header::{
@@ -95,8 +94,8 @@ fn shown(rule: &CorsRule) -> CORSRule {
     }
 }
 
-pub(super) async fn put_bucket_cors<D: Device>(
-    account: &Account<D>,
+pub(super) async fn put_bucket_cors(
+    account: &Account,
     request: S3Request<PutBucketCorsInput>,
 ) -> S3Result<S3Response<PutBucketCorsOutput>> {
     let input = request.input;
@@ -113,8 +112,8 @@ pub(super) async fn put_bucket_cors<D: Device>(
     Ok(S3Response::new(PutBucketCorsOutput::default()))
 }
 
-pub(super) async fn get_bucket_cors<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_bucket_cors(
+    account: &Account,
     request: S3Request<GetBucketCorsInput>,
 ) -> S3Result<S3Response<GetBucketCorsOutput>> {
     let view = account.container(&request.input.bucket)?;
@@ -125,8 +124,8 @@ pub(super) async fn get_bucket_cors<D: Device>(
     Ok(S3Response::new(GetBucketCorsOutput { cors_rules }))
 }
 
-pub(super) async fn delete_bucket_cors<D: Device>(
-    account: &Account<D>,
+pub(super) async fn delete_bucket_cors(
+    account: &Account,
     request: S3Request<DeleteBucketCorsInput>,
 ) -> S3Result<S3Response<DeleteBucketCorsOutput>> {
     set(account, &request.input.bucket, |settings| settings.cors.clear()).await?;
@@ -136,7 +135,7 @@ pub(super) async fn delete_bucket_cors<D: Device>(
 /// Finds the settings of a bucket, by the access key of the principal and the bucket's name.
 pub(super) type Look = Box<dyn Fn(Option<&str>, &str) -> Option<Arc<ContainerSettings>> + Send + Sync>;
 
-pub(super) fn look<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> Look {
+pub(super) fn look(gateway: Gateway, users: Arc<Users>) -> Look {
     Box::new(move |key, bucket| {
         let own = key.and_then(|key| users.by_access_key(key)).map(|(identity, _)| identity);
         let own = own.map(|identity| gateway.account(identity.account.as_str()));

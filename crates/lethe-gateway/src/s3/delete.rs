@@ -4,7 +4,6 @@ use super::principal::principal;
 use super::values::tag_match;
 use super::versions;
 use crate::catalogue::VersionId;
-use crate::device::Device;
 use crate::objects::account::Account;
 use crate::objects::conditions::{TagMatch, WriteConditions};
 use crate::objects::versions::{Deleted, Removal};
@@ -26,8 +25,8 @@ fn delete_marker(deleted: &Deleted, by_version: bool) -> Option<bool> {
     (deleted.marker.is_some() || removed()).then_some(true)
 }
 
-pub(super) async fn delete_object<D: Device>(
-    account: &Account<D>,
+pub(super) async fn delete_object(
+    account: &Account,
     request: S3Request<DeleteObjectInput>,
 ) -> S3Result<S3Response<DeleteObjectOutput>> {
     let input = request.input;
@@ -48,8 +47,8 @@ pub(super) async fn delete_object<D: Device>(
     Ok(S3Response::new(output))
 }
 
-pub(super) async fn delete_objects<D: Device>(
-    account: &Account<D>,
+pub(super) async fn delete_objects(
+    account: &Account,
     request: S3Request<DeleteObjectsInput>,
 ) -> S3Result<S3Response<DeleteObjectsOutput>> {
     let input = request.input;

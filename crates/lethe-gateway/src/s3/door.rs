@@ -5,7 +5,6 @@ use super::keep_alive::{self, LongWork};
 use super::{access, complete, cors, errors, form, services, signature, version_2, xml_text};
 use crate::auth::identity::Users;
 use crate::catalogue::Clock;
-use crate::device::Device;
 use crate::http::body_timeout::RequestBody;
 use crate::http::door::{BoxError, Door, Visit};
 use crate::objects::gateway::Gateway;
@@ -43,7 +42,7 @@ struct Desk {
 
 impl S3Door {
     /// A door to a gateway, for its users.
-    pub fn new<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> Self {
+    pub fn new(gateway: Gateway, users: Arc<Users>) -> Self {
         let clock = gateway.inner.options.clock.clone();
         let memory = Arc::clone(&gateway.inner.memory);
         let look = cors::look(gateway.clone(), Arc::clone(&users));

@@ -7,7 +7,6 @@ use super::principal::principal;
 use super::values::{content_type, etag, moment, size, tag_match, timestamp, told_class};
 use super::{lifecycle, versions};
 use crate::catalogue::Object;
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::checksums::{self as sums, Coverage};
@@ -98,8 +97,8 @@ macro_rules! find {
     }};
 }
 
-pub(super) async fn get_object<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_object(
+    account: &Account,
     request: S3Request<GetObjectInput>,
 ) -> S3Result<S3Response<GetObjectOutput>> {
     let mut input = request.input;
@@ -114,8 +113,8 @@ pub(super) async fn get_object<D: Device>(
     Ok(S3Response::new(output))
 }
 
-pub(super) async fn head_object<D: Device>(
-    account: &Account<D>,
+pub(super) async fn head_object(
+    account: &Account,
     request: S3Request<HeadObjectInput>,
 ) -> S3Result<S3Response<HeadObjectOutput>> {
     let mut input = request.input;

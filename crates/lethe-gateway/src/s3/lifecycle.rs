@@ -6,7 +6,7 @@ use super::values::{in_path, moment, size, timestamp};
 use crate::catalogue::{
     DAY, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Moment, Object, OldVersions,
 };
-use crate::device::{Device, DeviceError};
+use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
 use base16ct::lower::encode_string as hex;
@@ -231,8 +231,8 @@ fn transitions_from() -> TransitionDefaultMinimumObjectSize {
     )
 }
 
-pub(super) async fn put_bucket_lifecycle_configuration<D: Device>(
-    account: &Account<D>,
+pub(super) async fn put_bucket_lifecycle_configuration(
+    account: &Account,
     request: S3Request<PutBucketLifecycleConfigurationInput>,
 ) -> S3Result<S3Response<PutBucketLifecycleConfigurationOutput>> {
     let input = request.input;
@@ -261,8 +261,8 @@ pub(super) async fn put_bucket_lifecycle_configuration<D: Device>(
     }))
 }
 
-pub(super) async fn get_bucket_lifecycle_configuration<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_bucket_lifecycle_configuration(
+    account: &Account,
     request: S3Request<GetBucketLifecycleConfigurationInput>,
 ) -> S3Result<S3Response<GetBucketLifecycleConfigurationOutput>> {
     let view = account.container(&request.input.bucket)?;
@@ -278,8 +278,8 @@ pub(super) async fn get_bucket_lifecycle_configuration<D: Device>(
     }))
 }
 
-pub(super) async fn delete_bucket_lifecycle<D: Device>(
-    account: &Account<D>,
+pub(super) async fn delete_bucket_lifecycle(
+    account: &Account,
     request: S3Request<DeleteBucketLifecycleInput>,
 ) -> S3Result<S3Response<DeleteBucketLifecycleOutput>> {
     set(account, &request.input.bucket, |settings| settings.lifecycle.clear()).await?;
@@ -287,20 +287,15 @@ pub(super) async fn delete_bucket_lifecycle<D: Device>(
 }
 
 /// `x-amz-expiration` of an object, if its key stands for it and a rule removes it.
-pub(super) fn expiration<D: Device>(
-    account: &Account<D>,
-    bucket: &str,
-    key: &str,
-    object: &Arc<Object>,
-) -> Option<String> {
+pub(super) fn expiration(account: &Account, bucket: &str, key: &str, object: &Arc<Object>) -> Option<String> {
     let (end, id) = account.end_of(bucket, key, object).filter(|(end, _)| *end < YEAR_10000)?;
     let date = httpdate::fmt_http_date(SystemTime::from(end));
     Some(format!("expiry-date=\"{date}\", rule-id=\"{}\"", in_path(&id)))
 }
 
 /// The moment at which an unfinished upload ends, and the rule that ends it, if one does.
-pub(super) fn abortion<D: Device>(
-    account: &Account<D>,
+pub(super) fn abortion(
+    account: &Account,
     bucket: &str,
     key: &str,
     started: Moment,

@@ -3,7 +3,6 @@
 use super::checksums::{algorithm_name, coverage_name};
 use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
 use crate::catalogue;
-use crate::device::Device;
 use crate::objects::account::Account;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -11,8 +10,8 @@ use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::sync::Arc;
 
-pub(super) async fn list_objects<D: Device>(
-    account: &Account<D>,
+pub(super) async fn list_objects(
+    account: &Account,
     request: S3Request<ListObjectsInput>,
 ) -> S3Result<S3Response<ListObjectsOutput>> {
     let input = request.input;
@@ -35,8 +34,8 @@ pub(super) async fn list_objects<D: Device>(
     }))
 }
 
-pub(super) async fn list_objects_v2<D: Device>(
-    account: &Account<D>,
+pub(super) async fn list_objects_v2(
+    account: &Account,
     request: S3Request<ListObjectsV2Input>,
 ) -> S3Result<S3Response<ListObjectsV2Output>> {
     let input = request.input;

@@ -41,7 +41,6 @@ pub use door::S3Door;
 use sentences::complete;
 
 use crate::auth::identity::Users;
-use crate::device::Device;
 use crate::objects::gateway::Gateway;
 use s3s::dto::*;
 use s3s::service::{S3Service, S3ServiceBuilder};
@@ -53,13 +52,13 @@ use std::sync::Arc;
 ///
 /// The signer is looked up in `users`; verbs find its [`Identity`](crate::auth::identity::Identity) in a request's
 /// extensions.
-pub fn service<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> S3Service {
+pub fn service(gateway: Gateway, users: Arc<Users>) -> S3Service {
     services(gateway, users).0
 }
 
 /// The S3 service of a gateway, and the one behind it that asks for no signature: nothing may reach that but requests
 /// whose signer was found out, with the [`Principal`](crate::auth::principal::Principal) in their extensions.
-fn services<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> (S3Service, S3Service) {
+fn services(gateway: Gateway, users: Arc<Users>) -> (S3Service, S3Service) {
     let build = |verified| {
         let mut builder = S3ServiceBuilder::new(Face { gateway: gateway.clone() });
         builder.set_auth(access::Keys { users: Arc::clone(&users) });
@@ -73,14 +72,14 @@ fn services<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> (S3Service, S3
 }
 
 /// The verbs of S3 over a gateway.
-struct Face<D> {
-    gateway: Gateway<D>,
+struct Face {
+    gateway: Gateway,
 }
 
 macro_rules! verbs {
     ($($verb:ident: $input:ident -> $output:ident in $module:ident;)*) => {
         #[async_trait::async_trait]
-        impl<D: Device> S3 for Face<D> {
+        impl S3 for Face {
             $(async fn $verb(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
                 let account = access::target(&self.gateway, &request.extensions)?;
                 $module::$verb(&account, request).await

@@ -9,7 +9,6 @@ use super::values::{
     tag_match, timestamp, upload_id, upload_text,
 };
 use super::{acl, lifecycle, tagging, versions};
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::conditions::WriteConditions;
@@ -25,8 +24,8 @@ pub(super) fn part_number(number: i32) -> S3Result<u16> {
         .ok_or_else(|| Error::PartNumber(number.into()).into())
 }
 
-pub(super) async fn create_multipart_upload<D: Device>(
-    account: &Account<D>,
+pub(super) async fn create_multipart_upload(
+    account: &Account,
     request: S3Request<CreateMultipartUploadInput>,
 ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
     let mut input = request.input;
@@ -62,8 +61,8 @@ pub(super) async fn create_multipart_upload<D: Device>(
     }))
 }
 
-pub(super) async fn upload_part<D: Device>(
-    account: &Account<D>,
+pub(super) async fn upload_part(
+    account: &Account,
     request: S3Request<UploadPartInput>,
 ) -> S3Result<S3Response<UploadPartOutput>> {
     let mut input = request.input;
@@ -101,8 +100,8 @@ pub(super) async fn upload_part<D: Device>(
     Ok(S3Response::new(output))
 }
 
-pub(super) async fn complete_multipart_upload<D: Device>(
-    account: &Account<D>,
+pub(super) async fn complete_multipart_upload(
+    account: &Account,
     request: S3Request<CompleteMultipartUploadInput>,
 ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
     let mut input = request.input;
@@ -167,8 +166,8 @@ fn whole_size(size: i64) -> S3Result<u64> {
     })
 }
 
-pub(super) async fn abort_multipart_upload<D: Device>(
-    account: &Account<D>,
+pub(super) async fn abort_multipart_upload(
+    account: &Account,
     request: S3Request<AbortMultipartUploadInput>,
 ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
     let input = request.input;
@@ -184,8 +183,8 @@ pub(super) async fn abort_multipart_upload<D: Device>(
     Ok(S3Response::new(AbortMultipartUploadOutput::default()))
 }
 
-pub(super) async fn list_parts<D: Device>(
-    account: &Account<D>,
+pub(super) async fn list_parts(
+    account: &Account,
     request: S3Request<ListPartsInput>,
 ) -> S3Result<S3Response<ListPartsOutput>> {
     let input = request.input;
@@ -236,8 +235,8 @@ pub(super) async fn list_parts<D: Device>(
     }))
 }
 
-pub(super) async fn list_multipart_uploads<D: Device>(
-    account: &Account<D>,
+pub(super) async fn list_multipart_uploads(
+    account: &Account,
     request: S3Request<ListMultipartUploadsInput>,
 ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
     let input = request.input;

@@ -3,7 +3,6 @@
 
 use super::settings::set;
 use crate::catalogue::Ownership;
-use crate::device::Device;
 use crate::objects::account::Account;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
@@ -24,8 +23,8 @@ pub(super) fn asked(name: &str) -> S3Result<Ownership> {
     }
 }
 
-pub(super) async fn get_bucket_ownership_controls<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_bucket_ownership_controls(
+    account: &Account,
     request: S3Request<GetBucketOwnershipControlsInput>,
 ) -> S3Result<S3Response<GetBucketOwnershipControlsOutput>> {
     let view = account.container(&request.input.bucket)?;
@@ -44,8 +43,8 @@ pub(super) async fn get_bucket_ownership_controls<D: Device>(
     Ok(S3Response::new(GetBucketOwnershipControlsOutput { ownership_controls }))
 }
 
-pub(super) async fn put_bucket_ownership_controls<D: Device>(
-    account: &Account<D>,
+pub(super) async fn put_bucket_ownership_controls(
+    account: &Account,
     request: S3Request<PutBucketOwnershipControlsInput>,
 ) -> S3Result<S3Response<PutBucketOwnershipControlsOutput>> {
     let input = request.input;
@@ -71,8 +70,8 @@ fn malformed() -> s3s::S3Error {
     s3_error!(MalformedXML)
 }
 
-pub(super) async fn delete_bucket_ownership_controls<D: Device>(
-    account: &Account<D>,
+pub(super) async fn delete_bucket_ownership_controls(
+    account: &Account,
     request: S3Request<DeleteBucketOwnershipControlsInput>,
 ) -> S3Result<S3Response<DeleteBucketOwnershipControlsOutput>> {
     set(account, &request.input.bucket, |settings| settings.ownership = None).await?;

@@ -5,7 +5,6 @@ use crate::auth::identity::{Role, Users};
 use crate::auth::principal::Principal;
 use crate::auth::rights::{self, Action};
 use crate::catalogue::VersionId;
-use crate::device::Device;
 use crate::objects::account::{Account, FIRST_ACCOUNT};
 use crate::objects::gateway::Gateway;
 use http::{Extensions, HeaderMap};
@@ -65,13 +64,13 @@ impl Principal {
     ///
     /// # Errors
     /// `AccessDenied`. A bucket that lets the principal do nothing at all is to it as if it were not there.
-    pub(super) fn admit<D: Device>(
+    pub(super) fn admit(
         &self,
-        gateway: &Gateway<D>,
+        gateway: &Gateway,
         action: Action,
         bucket: &str,
         object: Option<(&str, Option<VersionId>)>,
-    ) -> S3Result<Account<D>> {
+    ) -> S3Result<Account> {
         let own = self.identity().map(|identity| gateway.account(identity.account.as_str()));
         let first = gateway.account(FIRST_ACCOUNT);
         for account in own.iter().chain([&first]) {
@@ -100,7 +99,7 @@ impl Principal {
     ///
     /// # Errors
     /// `AccessDenied` if the principal does not own it.
-    pub(super) fn own<D: Device>(&self, gateway: &Gateway<D>) -> S3Result<Account<D>> {
+    pub(super) fn own(&self, gateway: &Gateway) -> S3Result<Account> {
         let own = self.identity().map(|identity| gateway.account(identity.account.as_str()));
         own.filter(|own| self.owns(own.name())).ok_or_else(|| self.denied())
     }

@@ -5,14 +5,13 @@ use super::checksums::{self, coverage_name};
 use super::form::LengthUnknown;
 use super::values::{details, etag, tag_match};
 use super::{acl, lifecycle, tagging, versions};
-use crate::device::Device;
 use crate::objects::account::Account;
 use crate::objects::conditions::WriteConditions;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
-pub(super) async fn put_object<D: Device>(
-    account: &Account<D>,
+pub(super) async fn put_object(
+    account: &Account,
     request: S3Request<PutObjectInput>,
 ) -> S3Result<S3Response<PutObjectOutput>> {
     let mut input = request.input;

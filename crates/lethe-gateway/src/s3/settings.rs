@@ -1,7 +1,6 @@
 //! The settings of a bucket, changed by the verbs that put or delete a part of them.
 
 use crate::catalogue::ContainerSettings;
-use crate::device::Device;
 use crate::objects::account::Account;
 use s3s::S3Result;
 
@@ -9,8 +8,8 @@ use s3s::S3Result;
 ///
 /// # Errors
 /// Those of S3 for a bucket that is not there, and for a vault that has failed.
-pub(super) async fn set<D: Device>(
-    account: &Account<D>,
+pub(super) async fn set(
+    account: &Account,
     bucket: &str,
     change: impl FnOnce(&mut ContainerSettings) + Send + 'static,
 ) -> S3Result<()> {

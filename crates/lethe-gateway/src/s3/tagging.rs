@@ -5,7 +5,6 @@ use super::principal::principal;
 use super::settings::set;
 use super::versions;
 use crate::catalogue::VersionId;
-use crate::device::Device;
 use crate::objects::account::Account;
 use http::Extensions;
 use percent_encoding::percent_decode_str;
@@ -119,8 +118,8 @@ fn decode(text: &str) -> S3Result<String> {
 ///
 /// # Errors
 /// Those of the header; `AccessDenied` for a principal that may only write.
-pub(super) fn for_new_object<D: Device>(
-    account: &Account<D>,
+pub(super) fn for_new_object(
+    account: &Account,
     extensions: &Extensions,
     header: Option<&str>,
 ) -> S3Result<Tags> {
@@ -136,8 +135,8 @@ fn shown(tags: &Tags) -> TagSet {
     tags.map(|(key, value)| Tag { key: Some(key.clone()), value: Some(value.clone()) }).collect()
 }
 
-pub(super) async fn get_object_tagging<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_object_tagging(
+    account: &Account,
     request: S3Request<GetObjectTaggingInput>,
 ) -> S3Result<S3Response<GetObjectTaggingOutput>> {
     let input = request.input;
@@ -148,8 +147,8 @@ pub(super) async fn get_object_tagging<D: Device>(
     Ok(S3Response::new(GetObjectTaggingOutput { tag_set, version_id }))
 }
 
-pub(super) async fn put_object_tagging<D: Device>(
-    account: &Account<D>,
+pub(super) async fn put_object_tagging(
+    account: &Account,
     request: S3Request<PutObjectTaggingInput>,
 ) -> S3Result<S3Response<PutObjectTaggingOutput>> {
     let input = request.input;
@@ -163,8 +162,8 @@ pub(super) async fn put_object_tagging<D: Device>(
     Ok(S3Response::new(PutObjectTaggingOutput { version_id }))
 }
 
-pub(super) async fn delete_object_tagging<D: Device>(
-    account: &Account<D>,
+pub(super) async fn delete_object_tagging(
+    account: &Account,
     request: S3Request<DeleteObjectTaggingInput>,
 ) -> S3Result<S3Response<DeleteObjectTaggingOutput>> {
     let input = request.input;
@@ -174,8 +173,8 @@ pub(super) async fn delete_object_tagging<D: Device>(
 }
 
 /// Sets the tags of a version, and says how it is named.
-async fn set_of_object<D: Device>(
-    account: &Account<D>,
+async fn set_of_object(
+    account: &Account,
     bucket: &str,
     key: &str,
     version: Option<VersionId>,
@@ -190,8 +189,8 @@ async fn set_of_object<D: Device>(
     Ok(versions::shown(account, bucket, &object))
 }
 
-pub(super) async fn get_bucket_tagging<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_bucket_tagging(
+    account: &Account,
     request: S3Request<GetBucketTaggingInput>,
 ) -> S3Result<S3Response<GetBucketTaggingOutput>> {
     let view = account.container(&request.input.bucket)?;
@@ -201,8 +200,8 @@ pub(super) async fn get_bucket_tagging<D: Device>(
     Ok(S3Response::new(GetBucketTaggingOutput { tag_set: shown(&view.settings.tags) }))
 }
 
-pub(super) async fn put_bucket_tagging<D: Device>(
-    account: &Account<D>,
+pub(super) async fn put_bucket_tagging(
+    account: &Account,
     request: S3Request<PutBucketTaggingInput>,
 ) -> S3Result<S3Response<PutBucketTaggingOutput>> {
     let input = request.input;
@@ -214,8 +213,8 @@ pub(super) async fn put_bucket_tagging<D: Device>(
     Ok(response)
 }
 
-pub(super) async fn delete_bucket_tagging<D: Device>(
-    account: &Account<D>,
+pub(super) async fn delete_bucket_tagging(
+    account: &Account,
     request: S3Request<DeleteBucketTaggingInput>,
 ) -> S3Result<S3Response<DeleteBucketTaggingOutput>> {
     set(account, &request.input.bucket, |settings| settings.tags.clear()).await?;

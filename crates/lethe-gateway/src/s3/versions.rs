@@ -3,7 +3,6 @@
 use super::checksums::{algorithm_name, coverage_name};
 use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
 use crate::catalogue::{Object, VersionId, Versioning};
-use crate::device::Device;
 use crate::objects::account::Account;
 use crate::objects::versions::Listed;
 use http::Uri;
@@ -51,7 +50,7 @@ pub(super) fn in_address(uri: &Uri) -> S3Result<Option<VersionId>> {
 }
 
 /// The name of an object's version, where its bucket keeps versions or has kept some.
-pub(super) fn shown<D: Device>(account: &Account<D>, bucket: &str, object: &Object) -> Option<String> {
+pub(super) fn shown(account: &Account, bucket: &str, object: &Object) -> Option<String> {
     let view = account.container(bucket).ok()?;
     view.settings.versioning.map(|_| text(object.version.id()))
 }
@@ -62,8 +61,8 @@ pub(super) fn made(object: &Object) -> Option<String> {
     (id != VersionId::Null).then(|| text(id))
 }
 
-pub(super) async fn get_bucket_versioning<D: Device>(
-    account: &Account<D>,
+pub(super) async fn get_bucket_versioning(
+    account: &Account,
     request: S3Request<GetBucketVersioningInput>,
 ) -> S3Result<S3Response<GetBucketVersioningOutput>> {
     let versioning = account.container(&request.input.bucket)?.settings.versioning;
@@ -75,8 +74,8 @@ pub(super) async fn get_bucket_versioning<D: Device>(
     Ok(S3Response::new(GetBucketVersioningOutput { status, ..GetBucketVersioningOutput::default() }))
 }
 
-pub(super) async fn put_bucket_versioning<D: Device>(
-    account: &Account<D>,
+pub(super) async fn put_bucket_versioning(
+    account: &Account,
     request: S3Request<PutBucketVersioningInput>,
 ) -> S3Result<S3Response<PutBucketVersioningOutput>> {
     let input = request.input;
@@ -94,8 +93,8 @@ pub(super) async fn put_bucket_versioning<D: Device>(
     Ok(S3Response::new(PutBucketVersioningOutput::default()))
 }
 
-pub(super) async fn list_object_versions<D: Device>(
-    account: &Account<D>,
+pub(super) async fn list_object_versions(
+    account: &Account,
     request: S3Request<ListObjectVersionsInput>,
 ) -> S3Result<S3Response<ListObjectVersionsOutput>> {
     let input = request.input;

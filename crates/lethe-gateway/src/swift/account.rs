@@ -11,18 +11,17 @@ use super::target::PREFIX;
 use super::{At, Swift, info};
 use crate::auth::rights::Action;
 use crate::catalogue::{AccountView, ContainerView};
-use crate::device::Device;
 use crate::http::door::Verb;
 use crate::objects::gateway::Gateway;
 use axum::body::Body;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
-impl<D: Device> Swift<D> {
+impl Swift {
     pub(super) async fn on_account(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
         let check = || self.check(at.claim, &at.target.account, None, Action::Own);
@@ -57,7 +56,7 @@ impl<D: Device> Swift<D> {
     }
 }
 
-async fn change<D: Device>(head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+async fn change(head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
     let mut changes = metadata::changes(&head.headers, ResourceKind::Account)?;
     // Newer clients set quotas by headers of their own.
     for quota in rights::ACCOUNT_QUOTAS {
@@ -80,7 +79,7 @@ async fn change<D: Device>(head: &RequestHead, at: &At<'_, D>) -> Outcome<Respon
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-fn list<D: Device>(head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+fn list(head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
     let form = ListingForm::of(&head.query, &head.headers)?;
     let wanted = listing::wanted(&head.query)?;
     let page = at.account.containers(&wanted.request);
@@ -106,11 +105,7 @@ fn entry(name: String, view: &ContainerView) -> Entry {
 ///
 /// # Errors
 /// 503 if too little memory is free for it.
-pub(super) fn listed<D: Device>(
-    gateway: &Gateway<D>,
-    form: ListingForm,
-    text: String,
-) -> Outcome<Response<Body>> {
+pub(super) fn listed(gateway: &Gateway, form: ListingForm, text: String) -> Outcome<Response<Body>> {
     let mut answer = if text.is_empty() {
         empty(StatusCode::NO_CONTENT)
     } else {
@@ -121,7 +116,7 @@ pub(super) fn listed<D: Device>(
     Ok(answer)
 }
 
-fn describe<D>(headers: &mut HeaderMap, at: &At<'_, D>, view: &AccountView) {
+fn describe(headers: &mut HeaderMap, at: &At<'_>, view: &AccountView) {
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let policy = info::POLICY.to_ascii_lowercase();
     for (name, number) in [

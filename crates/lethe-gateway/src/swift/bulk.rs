@@ -12,7 +12,6 @@ use super::whole::whole_in;
 use super::{At, Swift, put};
 use crate::auth::rights::Action;
 use crate::catalogue::{ContainerSettings, Details};
-use crate::device::Device;
 use crate::error::Error;
 use crate::http::allowance::Allowance;
 use crate::objects::conditions::WriteConditions;
@@ -118,10 +117,10 @@ impl Tally {
 }
 
 /// Deletes the objects and containers that the body names, one a line, encoded.
-pub(super) async fn delete<D: Device>(
-    swift: &Swift<D>,
+pub(super) async fn delete(
+    swift: &Swift,
     head: &RequestHead,
-    at: &At<'_, D>,
+    at: &At<'_>,
     body: Body,
 ) -> Outcome<Response<Body>> {
     swift.check(at.claim, at.account.name(), None, Action::Own)?;
@@ -138,10 +137,10 @@ pub(super) async fn delete<D: Device>(
 }
 
 /// Deletes the objects and containers of these encoded names.
-pub(super) async fn delete_all<D: Device>(
-    swift: &Swift<D>,
+pub(super) async fn delete_all(
+    swift: &Swift,
     head: &RequestHead,
-    at: &At<'_, D>,
+    at: &At<'_>,
     names: Vec<String>,
 ) -> Outcome<Response<Body>> {
     let mut tally = Tally::default();
@@ -169,9 +168,9 @@ pub(super) async fn delete_all<D: Device>(
     Ok(tally.answer(head, Work::Delete))
 }
 
-async fn delete_objects<D: Device>(
-    swift: &Swift<D>,
-    at: &At<'_, D>,
+async fn delete_objects(
+    swift: &Swift,
+    at: &At<'_>,
     container: &str,
     objects: Vec<(String, String)>,
     tally: &mut Tally,
@@ -203,9 +202,9 @@ async fn delete_objects<D: Device>(
     Ok(())
 }
 
-async fn delete_container<D: Device>(
-    swift: &Swift<D>,
-    at: &At<'_, D>,
+async fn delete_container(
+    swift: &Swift,
+    at: &At<'_>,
     name: &str,
     container: &str,
     tally: &mut Tally,
@@ -224,10 +223,10 @@ async fn delete_container<D: Device>(
 }
 
 /// Takes an archive apart: each file of it becomes an object. Below an account, the first folder is the container.
-pub(super) async fn extract<D: Device>(
-    swift: &Swift<D>,
+pub(super) async fn extract(
+    swift: &Swift,
     head: &RequestHead,
-    at: &At<'_, D>,
+    at: &At<'_>,
     body: Body,
 ) -> Outcome<Response<Body>> {
     swift.check(at.claim, at.account.name(), None, Action::Own)?;
@@ -247,9 +246,9 @@ fn gunzip(reader: impl AsyncBufRead + Unpin + Send + 'static) -> impl AsyncRead 
     decoder
 }
 
-async fn unpack<D: Device>(
-    swift: &Swift<D>,
-    at: &At<'_, D>,
+async fn unpack(
+    swift: &Swift,
+    at: &At<'_>,
     reader: impl AsyncRead + Unpin + Send + 'static,
 ) -> Outcome<Tally> {
     let mut tally = Tally::default();
@@ -303,9 +302,9 @@ async fn unpack<D: Device>(
     Ok(tally)
 }
 
-async fn store<D: Device>(
-    swift: &Swift<D>,
-    at: &At<'_, D>,
+async fn store(
+    swift: &Swift,
+    at: &At<'_>,
     path: &str,
     size: u64,
     bytes: impl AsyncRead + Unpin + Send + 'static,

@@ -13,7 +13,6 @@ use super::{At, Swift, form_post, info};
 use crate::auth::rights::Action;
 use crate::auth::rights::{Acl, For};
 use crate::catalogue::{Archive, ContainerSettings, ContainerView, Manifest, Object, OnDelete};
-use crate::device::Device;
 use crate::error::Error;
 use crate::http::door::Verb;
 use axum::body::Body;
@@ -21,11 +20,11 @@ use http::header::{ACCEPT_RANGES, CONTENT_TYPE, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use std::sync::Arc;
 
-impl<D: Device> Swift<D> {
+impl Swift {
     pub(super) async fn on_container(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         body: Body,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
@@ -73,7 +72,7 @@ impl<D: Device> Swift<D> {
         }
     }
 
-    fn list(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    fn list(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
         let view = at.account.container(at.container())?;
         let form = ListingForm::of(&head.query, &head.headers)?;
         let wanted = listing::wanted(&head.query)?;
@@ -92,7 +91,7 @@ impl<D: Device> Swift<D> {
 
     fn list_path(
         &self,
-        at: &At<'_, D>,
+        at: &At<'_>,
         form: ListingForm,
         wanted: &listing::WantedListing,
         view: &ContainerView,
@@ -110,8 +109,8 @@ impl<D: Device> Swift<D> {
     }
 }
 
-fn answer<D: Device>(
-    at: &At<'_, D>,
+fn answer(
+    at: &At<'_>,
     form: ListingForm,
     view: &ContainerView,
     entries: &[Entry],
@@ -122,7 +121,7 @@ fn answer<D: Device>(
     Ok(answer)
 }
 
-async fn make<D: Device>(head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+async fn make(head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
     at.target.check_lengths()?;
     if let Some(policy) = head.header("x-storage-policy")
         && !policy.eq_ignore_ascii_case(info::POLICY)
@@ -244,7 +243,7 @@ fn entry(name: String, object: &Arc<Object>) -> Entry {
     Entry::Item(facts)
 }
 
-fn describe<D>(headers: &mut HeaderMap, at: &At<'_, D>, view: &ContainerView) {
+fn describe(headers: &mut HeaderMap, at: &At<'_>, view: &ContainerView) {
     let ContainerView { settings, totals } = view;
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     put(headers, "x-container-object-count", &totals.objects.to_string());

@@ -1,7 +1,6 @@
 //! The bytes behind an object: its own, or those of the objects that it is made of, one after the other.
 
 use crate::catalogue::Object;
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::gateway::Gateway;
 use bytes::Bytes;
@@ -84,8 +83,8 @@ pub(super) enum Waiting {
 
 /// Reads pieces one after the other. The next one is begun when the last byte of the one before is there, so that as
 /// many accesses are under way as for one object.
-pub(super) fn read<D: Device>(
-    gateway: &Gateway<D>,
+pub(super) fn read(
+    gateway: &Gateway,
     pieces: Vec<Piece>,
     waiting: Waiting,
 ) -> BoxStream<'static, Result<Bytes, Error>> {

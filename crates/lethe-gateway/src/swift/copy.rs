@@ -13,22 +13,21 @@ use super::target::{PREFIX, Target, decode};
 use super::{At, Swift};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest, Object};
-use crate::device::Device;
 use crate::objects::writer::Written;
 use axum::body::Body;
 use futures::StreamExt;
 use http::{Response, StatusCode};
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// `COPY`: the object named by the URL goes to `Destination`.
-    pub(super) async fn copy(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    pub(super) async fn copy(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
         let account = other_account(head, "destination-account", at)?;
         let to = destination(head, &account)?;
         self.copy_between(head, at, at.target, &to).await
     }
 
     /// `PUT` with `X-Copy-From`: the object named there comes to the URL.
-    pub(super) async fn copy_from(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    pub(super) async fn copy_from(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
         if head.length().is_some_and(|length| length > 0) {
             return Err(Refusal::bad_request("Copy requests require a zero byte body"));
         }
@@ -42,7 +41,7 @@ impl<D: Device> Swift<D> {
     async fn copy_between(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         from: &Target,
         to: &Target,
     ) -> Outcome<Response<Body>> {
@@ -127,7 +126,7 @@ fn kept_manifest(source: &Object, keeps: bool) -> Option<Manifest> {
 }
 
 /// The account that a header names, or else the URL's.
-fn other_account<D: Device>(head: &RequestHead, header: &str, at: &At<'_, D>) -> Outcome<String> {
+fn other_account(head: &RequestHead, header: &str, at: &At<'_>) -> Outcome<String> {
     match head.header(header) {
         None => Ok(at.target.account.clone()),
         Some(name) => {

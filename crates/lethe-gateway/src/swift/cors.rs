@@ -6,7 +6,6 @@ use super::metadata::put;
 use super::refusal::{Outcome, Refusal};
 use super::request_head::RequestHead;
 use super::target::{Target, decode};
-use crate::device::Device;
 use axum::body::Body;
 use http::header::{ALLOW, ORIGIN, VARY};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -49,7 +48,7 @@ impl Origin {
     }
 }
 
-impl<D: Device> Swift<D> {
+impl Swift {
     fn container_metadata(&self, target: &Target) -> Option<BTreeMap<String, String>> {
         let view = self.account_of(target)?.container(target.container.as_deref()?).ok()?;
         Some(view.settings.metadata.clone())

@@ -8,7 +8,6 @@ use super::request_head::RequestHead;
 use super::service::Swift;
 use crate::auth::identity::{Tokens, Users};
 use crate::catalogue::Moment;
-use crate::device::Device;
 use crate::http::body_timeout::RequestBody;
 use crate::http::door::{self, BoxError, Door, Visit};
 use crate::objects::gateway::Gateway;
@@ -18,13 +17,13 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use std::sync::Arc;
 
 /// Answers clients of Swift.
-pub struct SwiftDoor<D> {
-    swift: Swift<D>,
+pub struct SwiftDoor {
+    swift: Swift,
 }
 
-impl<D: Device> SwiftDoor<D> {
+impl SwiftDoor {
     /// A door to a gateway, for its users. Clients reach it at this address.
-    pub fn new(gateway: Gateway<D>, users: Arc<Users>, address: Address) -> Self {
+    pub fn new(gateway: Gateway, users: Arc<Users>, address: Address) -> Self {
         SwiftDoor { swift: Swift { gateway, users, tokens: Tokens::default(), address } }
     }
 
@@ -80,7 +79,7 @@ fn numbered(answer: &mut Response<Body>, visit: &Visit, now: Moment) {
     put(answer.headers_mut(), "x-openstack-request-id", &id);
 }
 
-impl<D: Device> Door for SwiftDoor<D> {
+impl Door for SwiftDoor {
     type Body = Body;
 
     async fn answer(&self, request: Request<RequestBody>, visit: Visit) -> Result<Response<Body>, BoxError> {

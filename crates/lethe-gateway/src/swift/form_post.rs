@@ -9,7 +9,6 @@ use super::target::{Target, path_of};
 use super::temp_url::KEYS;
 use super::{At, Swift};
 use crate::catalogue::{Details, Moment};
-use crate::device::Device;
 use crate::error::Error;
 use crate::http::allowance::Allowance;
 use crate::objects::conditions::WriteConditions;
@@ -46,11 +45,11 @@ struct Form {
     delete_at: Option<Moment>,
 }
 
-impl<D: Device> Swift<D> {
+impl Swift {
     pub(super) async fn form_post(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         body: Body,
     ) -> Outcome<Response<Body>> {
         let kind = head.header("content-type").unwrap_or_default();
@@ -111,7 +110,7 @@ impl<D: Device> Swift<D> {
     fn check_form(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         fields: &BTreeMap<String, String>,
     ) -> Outcome<Form> {
         let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
@@ -169,7 +168,7 @@ impl<D: Device> Swift<D> {
     async fn keep_file(
         &self,
         _: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         form: &Form,
         name: &str,
         mut part: Field<'_>,

@@ -13,7 +13,7 @@ pub(super) const CROSS_DOMAIN: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE cross-
     \"http://www.adobe.com/xml/dtds/cross-domain-policy.dtd\" >\n<cross-domain-policy>\n\
     <site-control permitted-cross-domain-policies=\"none\"/>\n</cross-domain-policy>";
 
-impl<D: Device> Swift<D> {
+impl Swift {
     pub(super) fn info(&self) -> Value {
         let device = self.gateway.device();
         let capacity = device.blocks().saturating_mul(device.block_bytes() as u64);

@@ -7,18 +7,17 @@ use super::request_head::RequestHead;
 use super::{At, Swift, form_post, manifest};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest};
-use crate::device::Device;
 use crate::error::Error;
 use crate::http::door::Verb;
 use crate::objects::conditions::WriteConditions;
 use axum::body::Body;
 use http::{Response, StatusCode};
 
-impl<D: Device> Swift<D> {
+impl Swift {
     pub(super) async fn on_object(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         body: Body,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
@@ -58,12 +57,12 @@ impl<D: Device> Swift<D> {
         }
     }
 
-    fn check_write(&self, at: &At<'_, D>) -> Outcome<()> {
+    fn check_write(&self, at: &At<'_>) -> Outcome<()> {
         self.check(at.claim, &at.target.account, Some(at.container()), Action::Write)
     }
 
     /// `POST`: replaces the details of an object, but for its type if none is given.
-    async fn change(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    async fn change(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
         self.check_write(at)?;
         let new = details(head)?;
         self.check_manifest(at.claim, at.account.name(), &new)?;
@@ -82,7 +81,7 @@ impl<D: Device> Swift<D> {
         Ok(empty(StatusCode::ACCEPTED))
     }
 
-    async fn delete(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    async fn delete(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
         self.check_write(at)?;
         if head.query.get("multipart-manifest") == Some("delete") {
             let object = at.account.object(at.container(), at.object())?;

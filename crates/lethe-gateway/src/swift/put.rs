@@ -11,7 +11,6 @@ use super::request_head::RequestHead;
 use super::{At, Swift};
 use crate::auth::rights::Action;
 use crate::catalogue::Object;
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::writer::Written;
@@ -21,13 +20,8 @@ use futures::StreamExt;
 use http::header::{ETAG, LAST_MODIFIED};
 use http::{Response, StatusCode};
 
-impl<D: Device> Swift<D> {
-    pub(super) async fn put(
-        &self,
-        head: &RequestHead,
-        at: &At<'_, D>,
-        body: Body,
-    ) -> Outcome<Response<Body>> {
+impl Swift {
+    pub(super) async fn put(&self, head: &RequestHead, at: &At<'_>, body: Body) -> Outcome<Response<Body>> {
         self.check(at.claim, &at.target.account, Some(at.container()), Action::Write)?;
         at.target.check_lengths()?;
         if head.headers.contains_key("x-copy-from") {
@@ -62,11 +56,7 @@ impl<D: Device> Swift<D> {
 }
 
 /// Writes a body into blocks.
-pub(super) async fn receive<D: Device>(
-    account: &Account<D>,
-    body: Body,
-    length: Option<u64>,
-) -> Outcome<Written> {
+pub(super) async fn receive(account: &Account, body: Body, length: Option<u64>) -> Outcome<Written> {
     let mut writer = account.gateway().writer(length, None)?;
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {

@@ -11,7 +11,6 @@ use super::range::{self, WantedRanges};
 use super::refusal::{Outcome, unsatisfiable};
 use super::request_head::RequestHead;
 use super::{At, Swift};
-use crate::device::Device;
 use crate::error::Error;
 use axum::body::Body;
 use base16ct::lower::encode_string as hex;
@@ -21,9 +20,9 @@ use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use std::ops::Range;
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// `GET` and `HEAD` of an object.
-    pub(super) async fn read(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    pub(super) async fn read(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
         self.check_read(at.claim, &at.target.account, at.container(), at.object())?;
         let object = at.account.object(at.container(), at.object())?;
         if head.query.get("multipart-manifest") == Some("get") {
@@ -46,7 +45,7 @@ impl<D: Device> Swift<D> {
     async fn answer(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         object: &crate::catalogue::Object,
         content: Content,
     ) -> Outcome<Response<Body>> {
@@ -106,9 +105,9 @@ impl<D: Device> Swift<D> {
 }
 
 /// The head of an answer, with the whole length, or with 304 or 412 if a condition says so.
-fn answer_head<D>(
+fn answer_head(
     head: &RequestHead,
-    at: &At<'_, D>,
+    at: &At<'_>,
     object: &crate::catalogue::Object,
     bytes: u64,
     etag: &str,

@@ -8,7 +8,6 @@ use super::temp_url::{self, TempUrlGrant};
 use crate::auth::identity::AccountName;
 use crate::auth::principal::Principal;
 use crate::auth::rights::{self, Action};
-use crate::device::Device;
 use std::collections::BTreeMap;
 
 /// The claim of a request to be let in: its principal, and the temporary URL that it came by.
@@ -52,7 +51,7 @@ impl Claim {
     }
 }
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// The claim of a request.
     ///
     /// # Errors

@@ -7,7 +7,6 @@ use super::request_head::RequestHead;
 use super::target::Target;
 use super::whole::whole;
 use super::{Swift, bulk, info};
-use crate::device::Device;
 use crate::http::door::Verb;
 use axum::body::Body;
 use http::{HeaderValue, Method, Response, StatusCode};
@@ -16,7 +15,7 @@ use serde_json::json;
 /// The most bytes of a login.
 const MOST_LOGIN_BYTES: usize = 64 << 10;
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// Carries out the action of a request, and names it for the log.
     pub(super) async fn route(&self, head: &RequestHead, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
         let path = head.path.trim_end_matches('/');

@@ -3,23 +3,22 @@
 use super::address::Address;
 use super::target::Target;
 use crate::auth::identity::{AccountName, Tokens, Users};
-use crate::device::Device;
 use crate::objects::account::Account;
 use crate::objects::gateway::Gateway;
 use std::sync::Arc;
 
 /// See the module.
-pub(super) struct Swift<D> {
-    pub(super) gateway: Gateway<D>,
+pub(super) struct Swift {
+    pub(super) gateway: Gateway,
     pub(super) users: Arc<Users>,
     pub(super) tokens: Tokens,
     /// The address at which clients reach this server.
     pub(super) address: Address,
 }
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// The account that a target names; `None` if that is no account's name.
-    pub(super) fn account_of(&self, target: &Target) -> Option<Account<D>> {
+    pub(super) fn account_of(&self, target: &Target) -> Option<Account> {
         let name: AccountName = target.account.parse().ok()?;
         Some(self.gateway.account(name.as_str()))
     }

@@ -1,7 +1,6 @@
 //! Bodies that are taken as a whole before anything is done with them.
 
 use super::refusal::{Outcome, Refusal};
-use crate::device::Device;
 use crate::objects::gateway::Gateway;
 use axum::body::Body;
 use bytes::Bytes;
@@ -17,7 +16,7 @@ const WITHIN: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// 503 if too little of it is free; those of [`whole`].
-pub(super) async fn whole_in<D: Device>(gateway: &Gateway<D>, body: Body, most: usize) -> Outcome<Bytes> {
+pub(super) async fn whole_in(gateway: &Gateway, body: Body, most: usize) -> Outcome<Bytes> {
     let bytes = body.size_hint().exact().unwrap_or(u64::MAX).min(most as u64);
     let share = gateway.inner.memory.take_bytes(bytes)?;
     Ok(share.holding(whole(body, most).await?))

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const BLOCK: usize = 32;
 const BATCH: usize = 4;
 
-type Tested = Gateway<Arc<MemoryDevice>>;
+type Tested = Gateway;
 
 async fn open(padding: Padding) -> (Arc<MemoryDevice>, Tested) {
     let device = Arc::new(MemoryDevice::new(BLOCK, 1000, BATCH));

@@ -19,7 +19,7 @@ struct World {
     device: Arc<MemoryDevice>,
     options: Options,
     now: Arc<AtomicU64>,
-    gateway: Gateway<Arc<MemoryDevice>>,
+    gateway: Gateway,
 }
 
 impl World {
@@ -37,7 +37,7 @@ impl World {
         world
     }
 
-    fn account(&self) -> Account<Arc<MemoryDevice>> {
+    fn account(&self) -> Account {
         self.gateway.account(FIRST_ACCOUNT)
     }
 

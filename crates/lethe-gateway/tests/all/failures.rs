@@ -19,7 +19,7 @@ fn blocks_of_their_own() -> Options {
     Options { pack: false, ..Options::default() }
 }
 
-type Tested = Gateway<Arc<MemoryDevice>>;
+type Tested = Gateway;
 
 async fn open(device: &Arc<MemoryDevice>) -> Tested {
     Gateway::open(Arc::clone(device), blocks_of_their_own()).await.expect("opened")

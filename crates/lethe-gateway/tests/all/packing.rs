@@ -14,7 +14,7 @@ const SMALL: usize = BLOCK / 16;
 
 struct World {
     device: Arc<MemoryDevice>,
-    gateway: Gateway<Arc<MemoryDevice>>,
+    gateway: Gateway,
 }
 
 impl World {
@@ -57,7 +57,7 @@ impl World {
     }
 }
 
-async fn reopen(device: &Arc<MemoryDevice>) -> Gateway<Arc<MemoryDevice>> {
+async fn reopen(device: &Arc<MemoryDevice>) -> Gateway {
     Gateway::open(Arc::clone(device), Options::default()).await.expect("opened")
 }
 

@@ -29,7 +29,7 @@ pub(crate) const EVER: Duration = Duration::from_secs(300);
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) device: Arc<MemoryDevice>,
-    pub(crate) gateway: Gateway<Arc<MemoryDevice>>,
+    pub(crate) gateway: Gateway,
     server: Loopback,
     scheme: &'static str,
 }

@@ -64,12 +64,7 @@ async fn record(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
     Ok(Recorded(steps))
 }
 
-async fn put(
-    account: &Account<Arc<Recorder>>,
-    step: &Step,
-    bytes: u64,
-    zeros: &Bytes,
-) -> Result<(), ThesisError> {
+async fn put(account: &Account, step: &Step, bytes: u64, zeros: &Bytes) -> Result<(), ThesisError> {
     let writer = account.gateway().writer(Some(bytes), None);
     let (mut writer, mut left) = (writer.map_err(ThesisError::live)?, bytes);
     while left > 0 {
@@ -83,7 +78,7 @@ async fn put(
     linked.await.map(drop).map_err(ThesisError::live)
 }
 
-async fn get(account: &Account<Arc<Recorder>>, step: &Step) -> Result<(), ThesisError> {
+async fn get(account: &Account, step: &Step) -> Result<(), ThesisError> {
     // A part without bytes is answered by the catalogue.
     let range = step.part.map(|part| part.first..part.first + part.bytes);
     if range.as_ref().is_some_and(|range| range.is_empty()) {

@@ -40,7 +40,7 @@ pub fn object_name(number: u64) -> String {
 ///
 /// # Errors
 /// Those of puts.
-pub async fn put_objects<D: Device>(gateway: &Gateway<D>, put: impl Fn()) -> Result<(), Error> {
+pub async fn put_objects(gateway: &Gateway, put: impl Fn()) -> Result<(), Error> {
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container(CONTAINER, ContainerSettings::default()).await?;
     // One after the other, so that their blocks are in the order of their names.
@@ -58,7 +58,7 @@ pub async fn put_objects<D: Device>(gateway: &Gateway<D>, put: impl Fn()) -> Res
 }
 
 /// Reads in the pattern for as long as it is let. Ends at once if there is none.
-pub async fn read_on<D: Device>(gateway: Gateway<D>, pattern: Pattern) {
+pub async fn read_on(gateway: Gateway, pattern: Pattern) {
     if pattern == Pattern::Quiet {
         return;
     }
@@ -78,7 +78,7 @@ fn nth(step: u64) -> u64 {
     if step < OBJECTS { step } else { OBJECTS / 4 }
 }
 
-async fn read<D: Device>(gateway: &Gateway<D>, number: u64) -> Result<(), Error> {
+async fn read(gateway: &Gateway, number: u64) -> Result<(), Error> {
     // A visitor may have deleted it.
     let Ok(object) = gateway.account(FIRST_ACCOUNT).object(CONTAINER, &object_name(number)) else {
         return Ok(());

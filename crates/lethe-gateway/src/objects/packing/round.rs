@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 /// The block to read when there is nothing to read. Any block does, for no access tells its block.
 pub(crate) const DUMMY: u64 = 0;
 
-impl<D: Device> Inner<D> {
+impl Inner {
     /// A fragment of these bytes, waiting; runs the round that is due for it. Nothing names the fragment yet.
     pub(crate) async fn new_fragment(self: &Arc<Self>, bytes: Bytes) -> Arc<Fragment> {
         let length = bytes.len() as u64;

@@ -5,7 +5,7 @@ use super::list::{self, VersionListing};
 use crate::catalogue::{
     Catalogue, Change, ContainerSettings, Details, Moment, Object, ObjectName, VersionId, Versioning,
 };
-use crate::device::{Device, DeviceError};
+use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
@@ -37,7 +37,7 @@ pub struct Deleted {
     pub marker: Option<Arc<Object>>,
 }
 
-impl<D: Device> Inner<D> {
+impl Inner {
     /// The present, and randomness for the names of new versions.
     pub(crate) fn stamp(&self) -> Result<Stamp, Error> {
         let mut salt = [0; 8];
@@ -47,7 +47,7 @@ impl<D: Device> Inner<D> {
     }
 }
 
-impl<D: Device> Account<D> {
+impl Account {
     /// A version of an object; without a name, the object that the key stands for. Touches no block.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ fn find(draft: &Draft<'_>, id: Option<VersionId>, now: Moment) -> Result<Arc<Obj
     Ok(Arc::clone(object))
 }
 
-impl<D: Device> Gateway<D> {
+impl Gateway {
     /// Removes the versions whose time is over, at most `most` of them, and says how many there were. They are gone
     /// for readers before that; this gives their blocks and rows back. Touches no block.
     ///

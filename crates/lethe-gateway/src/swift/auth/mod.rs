@@ -10,7 +10,6 @@ use super::Swift;
 use super::refusal::{Outcome, Refusal};
 use crate::auth::identity::{Issued, Token};
 use crate::catalogue::Moment;
-use crate::device::Device;
 use http::StatusCode;
 use zeroize::Zeroizing;
 
@@ -26,7 +25,7 @@ pub(super) fn refused() -> Refusal {
     Refusal::unauthorized("The account, the user or the password is wrong.")
 }
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// Logs in with a password.
     ///
     /// # Errors

@@ -5,15 +5,11 @@ use super::super::metadata::put;
 use super::super::refusal::Outcome;
 use super::super::request_head::RequestHead;
 use super::{Login, refused};
-use crate::device::Device;
 use axum::body::Body;
 use http::{HeaderMap, Response};
 use zeroize::Zeroizing;
 
-pub(in super::super) async fn log_in<D: Device>(
-    swift: &Swift<D>,
-    head: &RequestHead,
-) -> Outcome<Response<Body>> {
+pub(in super::super) async fn log_in(swift: &Swift, head: &RequestHead) -> Outcome<Response<Body>> {
     let login = login(&head.headers).ok_or_else(refused)?;
     let (token, issued) = swift.log_in(login, head.now).await?;
     let mut answer = Response::new(Body::empty());

@@ -7,7 +7,6 @@ use super::super::request_head::RequestHead;
 use super::{Login, catalogue, refused};
 use crate::auth::identity::{Issued, Token};
 use crate::catalogue::Moment;
-use crate::device::Device;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -37,11 +36,7 @@ struct OldToken {
     id: String,
 }
 
-pub(in super::super) async fn log_in<D: Device>(
-    swift: &Swift<D>,
-    head: &RequestHead,
-    body: &[u8],
-) -> Outcome<Value> {
+pub(in super::super) async fn log_in(swift: &Swift, head: &RequestHead, body: &[u8]) -> Outcome<Value> {
     let request: Request = serde_json::from_slice(body)
         .map_err(|_| Refusal::bad_request("The body is no login of version 2."))?;
     let Auth { password_credentials, token, tenant_name, tenant_id } = request.auth;

@@ -9,7 +9,6 @@ use super::super::refusal::{Outcome, Refusal};
 use super::super::request_head::RequestHead;
 use super::{Login, catalogue, refused};
 use crate::auth::identity::{Issued, Role, Token};
-use crate::device::Device;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -110,8 +109,8 @@ fn wanted(scope: Option<Scope>) -> Outcome<WantedScope> {
 }
 
 /// Logs in; the token is for a header of the answer.
-pub(in super::super) async fn log_in<D: Device>(
-    swift: &Swift<D>,
+pub(in super::super) async fn log_in(
+    swift: &Swift,
     head: &RequestHead,
     body: &[u8],
 ) -> Outcome<(Token, Value)> {
@@ -145,7 +144,7 @@ pub(in super::super) async fn log_in<D: Device>(
 }
 
 /// A malformed name leads to a user who is not there, and so costs the same time.
-fn login<D: Device>(swift: &Swift<D>, user: UserSection, project: Option<&str>) -> Login {
+fn login(swift: &Swift, user: UserSection, project: Option<&str>) -> Login {
     let UserSection { id, name, domain, password } = user;
     let domain_is_known = domain.is_none_or(|domain| domain.is_known());
     let (account, user) = match (id, name) {
@@ -184,13 +183,13 @@ fn describe(head: &RequestHead, issued: &Issued, methods: &[&str], scoped: bool)
 }
 
 /// The facts that a token stands for, for its own user and for an admin.
-pub(in super::super) fn show<D: Device>(swift: &Swift<D>, head: &RequestHead) -> Outcome<Value> {
+pub(in super::super) fn show(swift: &Swift, head: &RequestHead) -> Outcome<Value> {
     let subject = subject(swift, head)?;
     Ok(describe(head, &subject, &["password"], true))
 }
 
 /// Ends a token.
-pub(in super::super) fn revoke<D: Device>(swift: &Swift<D>, head: &RequestHead) -> Outcome<()> {
+pub(in super::super) fn revoke(swift: &Swift, head: &RequestHead) -> Outcome<()> {
     subject(swift, head)?;
     if let Some(token) = head.subject_token() {
         swift.tokens.revoke(token);
@@ -198,7 +197,7 @@ pub(in super::super) fn revoke<D: Device>(swift: &Swift<D>, head: &RequestHead) 
     Ok(())
 }
 
-fn subject<D: Device>(swift: &Swift<D>, head: &RequestHead) -> Outcome<Issued> {
+fn subject(swift: &Swift, head: &RequestHead) -> Outcome<Issued> {
     let look_up = |token: Option<&str>| swift.tokens.look_up(&swift.users, token?, head.now);
     let identity = look_up(head.token()).ok_or_else(refused)?.identity;
     let subject = look_up(head.subject_token()).ok_or_else(Refusal::not_found)?;

@@ -3,14 +3,13 @@
 use super::bound::{Bound, MOST_DEPTH, MOST_PIECES};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest, Object};
-use crate::device::Device;
 use crate::swift::content::Content;
 use crate::swift::refusal::Outcome;
 use crate::swift::rights::Claim;
 use crate::swift::{At, Swift};
 use std::sync::Arc;
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// Checks that a principal may make an object stand for the contents of a container. It must be able to read them:
     /// a later reader of the object may be let in to all of the account.
     ///
@@ -35,7 +34,7 @@ impl<D: Device> Swift<D> {
     /// # Errors
     /// 409 if a static large object is not what it was, or if there are too many pieces; 401 or 403 if a segment is not
     /// the principal's to read.
-    pub(in crate::swift) async fn content(&self, at: &At<'_, D>, object: &Arc<Object>) -> Outcome<Content> {
+    pub(in crate::swift) async fn content(&self, at: &At<'_>, object: &Arc<Object>) -> Outcome<Content> {
         match &object.details.manifest {
             None => Ok(Content::plain(object)),
             Some(Manifest::Dynamic { container, prefix }) => self.dynamic(at, container, prefix).await,

@@ -3,7 +3,6 @@
 use super::bound::{Bound, MOST_DEPTH, MOST_PIECES};
 use super::conflict;
 use crate::catalogue::Object;
-use crate::device::Device;
 use crate::swift::describe::encoded;
 use crate::swift::manifest::is_static;
 use crate::swift::refusal::Outcome;
@@ -15,12 +14,12 @@ use futures::future::BoxFuture;
 use http::Response;
 use std::sync::Arc;
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// `multipart-manifest=delete`: the list goes, and all that it lists.
     pub(in crate::swift) async fn delete_large(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
         let mut paths = Vec::new();
@@ -33,7 +32,7 @@ impl<D: Device> Swift<D> {
     fn segments<'a>(
         &'a self,
         object: &'a Arc<Object>,
-        at: &'a At<'a, D>,
+        at: &'a At<'a>,
         depth: usize,
         bound: &'a mut Bound,
         paths: &'a mut Vec<String>,

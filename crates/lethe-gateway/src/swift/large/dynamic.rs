@@ -2,7 +2,6 @@
 
 use super::bound::{Bound, MOST_DYNAMIC_PIECES};
 use crate::auth::rights::Action;
-use crate::device::Device;
 use crate::error::Error;
 use crate::objects::listing::ListRequest;
 use crate::swift::content::{Content, Piece};
@@ -12,9 +11,9 @@ use crate::swift::{At, Swift};
 use base16ct::lower::encode_string as hex;
 use md5::{Digest as _, Md5};
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// The content that is there now.
-    pub(super) async fn dynamic(&self, at: &At<'_, D>, container: &str, prefix: &str) -> Outcome<Content> {
+    pub(super) async fn dynamic(&self, at: &At<'_>, container: &str, prefix: &str) -> Outcome<Content> {
         let mut bound = Bound::of(MOST_DYNAMIC_PIECES);
         self.check(at.claim, at.account.name(), Some(container), Action::Read)?;
         let mut request =

@@ -5,7 +5,6 @@ use super::conflict;
 use super::list::{Kept, MOST_LIST_BYTES, range_of, raw};
 use crate::auth::rights::Action;
 use crate::catalogue::Object;
-use crate::device::Device;
 use crate::swift::content::{Piece, cut};
 use crate::swift::manifest::{is_static, size_and_etag};
 use crate::swift::refusal::Outcome;
@@ -20,11 +19,11 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::Value;
 use std::sync::Arc;
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// The pieces of a static large object.
     pub(super) fn pieces<'a>(
         &'a self,
-        at: &'a At<'a, D>,
+        at: &'a At<'a>,
         object: &'a Arc<Object>,
         depth: usize,
         bound: &'a mut Bound,
@@ -54,7 +53,7 @@ impl<D: Device> Swift<D> {
     }
 
     /// A segment, if it is still as it was.
-    fn segment(&self, at: &At<'_, D>, kept: &Kept) -> Outcome<Arc<Object>> {
+    fn segment(&self, at: &At<'_>, kept: &Kept) -> Outcome<Arc<Object>> {
         let changed = || conflict("A segment of the large object is gone, or is not what it was.");
         let (container, key) = kept.name.trim_start_matches('/').split_once('/').ok_or_else(changed)?;
         self.check(at.claim, at.account.name(), Some(container), Action::Read)?;
@@ -90,7 +89,7 @@ impl<D: Device> Swift<D> {
     pub(in crate::swift) async fn show_manifest(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
         let text = self.own_bytes(object).await?;

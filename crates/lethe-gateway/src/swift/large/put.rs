@@ -3,7 +3,6 @@
 use super::list::{FirstSegments, Kept, ListedSegment, MOST_LIST_BYTES, MOST_SEGMENTS, range_of, sum};
 use crate::auth::rights::Action;
 use crate::catalogue::Manifest;
-use crate::device::Device;
 use crate::error::Error;
 use crate::swift::conditions;
 use crate::swift::dates::iso;
@@ -18,12 +17,12 @@ use crate::swift::{At, Swift};
 use axum::body::Body;
 use http::Response;
 
-impl<D: Device> Swift<D> {
+impl Swift {
     /// `multipart-manifest=put`: the body is a list of segments.
     pub(in crate::swift) async fn put_large(
         &self,
         head: &RequestHead,
-        at: &At<'_, D>,
+        at: &At<'_>,
         body: Body,
     ) -> Outcome<Response<Body>> {
         let conditions = conditions::of_put(&head.headers)?;
@@ -71,7 +70,7 @@ impl<D: Device> Swift<D> {
         Ok(created(&object))
     }
 
-    fn check_listed(&self, at: &At<'_, D>, listed: &ListedSegment) -> Result<Kept, String> {
+    fn check_listed(&self, at: &At<'_>, listed: &ListedSegment) -> Result<Kept, String> {
         let target = Target::read_within(at.account.name(), &encoded(&listed.path));
         let target = target.map_err(|refusal| refusal.text().to_owned())?;
         let (Some(container), Some(key)) = (&target.container, &target.object) else {

@@ -17,8 +17,8 @@ use tokio::task::JoinHandle;
 const BLOCK: usize = 32;
 const BLOCKS: u64 = 200;
 
-pub type Tested = Gateway<Arc<MemoryDevice>>;
-pub type TestedAccount = Account<Arc<MemoryDevice>>;
+pub type Tested = Gateway;
+pub type TestedAccount = Account;
 
 async fn open(device: &Arc<MemoryDevice>) -> Tested {
     // Blocks are counted here, and commits: small objects do not share any, and no round of packing moves them.

@@ -15,7 +15,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 pub(super) async fn read_all(
-    gateway: &Gateway<Arc<MemoryDevice>>,
+    gateway: &Gateway,
     object: &Arc<lethe_gateway::catalogue::Object>,
     range: Option<std::ops::Range<u64>>,
 ) -> Result<Vec<u8>, Error> {
@@ -28,11 +28,7 @@ pub(super) async fn read_all(
 }
 
 /// Writes a body in pieces of uneven length.
-pub(super) async fn write(
-    gateway: &Gateway<Arc<MemoryDevice>>,
-    body: &[u8],
-    announce: bool,
-) -> Result<Written, Error> {
+pub(super) async fn write(gateway: &Gateway, body: &[u8], announce: bool) -> Result<Written, Error> {
     let mut writer = gateway.writer(announce.then_some(body.len() as u64), None)?;
     let mut rest = body;
     for length in [1, 40, 7, 16].into_iter().cycle() {
@@ -63,12 +59,12 @@ pub(super) fn kind(error: &Error) -> &'static str {
 pub(super) struct World {
     pub(super) device: Arc<MemoryDevice>,
     pub(super) options: Options,
-    pub(super) gateway: Gateway<Arc<MemoryDevice>>,
+    pub(super) gateway: Gateway,
     pub(super) model: Model,
 }
 
 impl World {
-    pub(super) fn account(&self, container: u8) -> (Account<Arc<MemoryDevice>>, &'static str) {
+    pub(super) fn account(&self, container: u8) -> (Account, &'static str) {
         let (account, name) = place(container);
         (self.gateway.account(account), name)
     }

@@ -28,7 +28,7 @@ pub(crate) mod keys {
 pub(crate) struct Server {
     address: SocketAddr,
     pub(crate) device: Arc<MemoryDevice>,
-    pub(crate) gateway: Gateway<Arc<MemoryDevice>>,
+    pub(crate) gateway: Gateway,
     serving: Loopback,
 }
 
@@ -141,7 +141,7 @@ impl Server {
         self.address.to_string()
     }
 
-    pub(crate) fn account(&self, name: &str) -> Account<Arc<MemoryDevice>> {
+    pub(crate) fn account(&self, name: &str) -> Account {
         self.gateway.account(name)
     }
 

@@ -28,7 +28,7 @@ pub(crate) const USERS: [(&str, &str, Role, &str); 4] = [
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) device: Arc<MemoryDevice>,
-    pub(crate) gateway: Gateway<Arc<MemoryDevice>>,
+    pub(crate) gateway: Gateway,
     pub(crate) users: Arc<Users>,
     time: Arc<AtomicU64>,
     server: Loopback,

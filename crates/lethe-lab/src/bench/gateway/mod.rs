@@ -51,7 +51,7 @@ pub fn run<D: Device>(
 
 /// A gateway that serves S3 on loopback.
 struct Serving {
-    gateway: Gateway<AnyDevice>,
+    gateway: Gateway,
     server: Loopback,
 }
 

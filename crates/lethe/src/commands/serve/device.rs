@@ -4,11 +4,8 @@
 use crate::demonstration::{BareStore, Oblivious};
 use crate::vault::device::VaultDevice;
 use bytes::Bytes;
-use lethe_gateway::{AnyDevice, Device, DeviceError, Flow, Gateway};
+use lethe_gateway::{Device, DeviceError, Flow};
 use std::sync::Arc;
-
-/// The gateway over the device that is served. It is of any kind, so that the doors are compiled in their own crate.
-pub(super) type ServedGateway = Gateway<AnyDevice>;
 
 /// See the module. Rows are the vault's alone: they show in neither store.
 #[derive(Clone)]

@@ -1,12 +1,11 @@
 //! The doors that clients come through.
 
-use super::device::ServedGateway;
 use crate::config::Settings;
 use anyhow::{Context, Result};
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::server::{Limits, Options, Serving};
 use lethe_gateway::swift::Address;
-use lethe_gateway::{Admission, Right, Tls, serve_s3, serve_swift};
+use lethe_gateway::{Admission, Gateway, Right, Tls, serve_s3, serve_swift};
 use std::net::TcpListener;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -26,7 +25,7 @@ impl Doors {
     pub(super) fn open(
         settings: &Settings,
         (s3, swift): (TcpListener, Option<TcpListener>),
-        gateway: &ServedGateway,
+        gateway: &Gateway,
         right: Right,
         users: &Arc<Users>,
         tls: Option<Tls>,

@@ -21,9 +21,9 @@ use crate::vault::device::VaultDevice;
 use administration::shows_page;
 use anyhow::{Context, Result};
 use clap::Args;
-use device::{ServedDevice, ServedGateway};
+use device::ServedDevice;
 use lethe_gateway::page::{RequestCounters, Watched};
-use lethe_gateway::{AnyDevice, Gateway, Options};
+use lethe_gateway::{Gateway, Options};
 use ready::{Ready, open};
 use running::{Demonstrated, Running};
 use std::time::Duration;
@@ -96,20 +96,20 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
     serve(ready, gateway, counters, Some(demonstrated), None).await
 }
 
-async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<ServedGateway> {
+async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<Gateway> {
     let options = Options {
         padding: padding(&settings.serve.padding),
         memory: settings.serve.transfer_memory.0,
         counters: shows_page(settings).then(|| device.counters()),
         ..Options::default()
     };
-    Ok(Gateway::open(AnyDevice::new(device), options).await?)
+    Ok(Gateway::open(device, options).await?)
 }
 
 /// Serves until Ctrl-C or the vault's end, and ends what was begun.
 async fn serve(
     ready: Ready,
-    gateway: ServedGateway,
+    gateway: Gateway,
     counters: RequestCounters,
     demonstrated: Option<Demonstrated>,
     mut resumptions: Option<Resumptions>,

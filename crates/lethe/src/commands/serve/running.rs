@@ -1,7 +1,6 @@
 //! A gateway that serves: everything that runs while it does, begun in order and ended in order.
 
 use super::administration::{Administration, owners_page, shows_page};
-use super::device::ServedGateway;
 use super::doors::Doors;
 use super::ready::{Listeners, Ready};
 use super::status::Status;
@@ -20,10 +19,10 @@ use crate::vault::device::VaultDevice;
 use crate::vault::opened::TellSuccessor;
 use anyhow::{Context, Result};
 use axum::Router;
-use lethe_gateway::Right;
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::admin;
 use lethe_gateway::page::RequestCounters;
+use lethe_gateway::{Gateway, Right};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
@@ -41,7 +40,7 @@ pub(super) struct Demonstrated {
 pub(super) struct Running {
     pub(super) device: VaultDevice,
     pub(super) interrupts: Interrupts,
-    gateway: ServedGateway,
+    gateway: Gateway,
     status: Arc<Status>,
     doors: Doors,
     administration: Administration,
@@ -63,7 +62,7 @@ impl Running {
     /// A listener or a source of randomness that the system refuses; users that contradict each other.
     pub(super) fn start(
         ready: Ready,
-        gateway: ServedGateway,
+        gateway: Gateway,
         counters: RequestCounters,
         demonstrated: Option<Demonstrated>,
     ) -> Result<Self> {
@@ -146,7 +145,7 @@ impl Running {
     }
 }
 
-fn status(ready: &Ready, gateway: &ServedGateway, successor: Option<TellSuccessor>) -> Arc<Status> {
+fn status(ready: &Ready, gateway: &Gateway, successor: Option<TellSuccessor>) -> Arc<Status> {
     let settings = ready.settings.clone();
     let earlier = Report::earlier(&settings.data).map(|report| report.usage()).unwrap_or_default();
     let watch = Watch::new(&ready.parameters, ready.versioning, &settings.data.trusted());

@@ -1,11 +1,11 @@
 //! The figures of `lethe status`, left in the trusted folder again and again, and the warnings among them.
 
-use super::device::ServedGateway;
 use crate::config::Settings;
 use crate::report::banner::VaultSummary;
 use crate::report::left::{Objects, Report};
 use crate::report::warnings::{Figures, Watch, free_bytes};
 use crate::vault::opened::TellSuccessor;
+use lethe_gateway::Gateway;
 use lethe_store::{MeterReader, Usage};
 use lethe_vault::Vault;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ pub(super) struct Status {
     pub(super) settings: Settings,
     pub(super) summary: VaultSummary,
     pub(super) vault: Vault,
-    pub(super) gateway: ServedGateway,
+    pub(super) gateway: Gateway,
     pub(super) meter: MeterReader,
     /// The requests to the store before this start.
     pub(super) earlier: Usage,
@@ -64,7 +64,7 @@ impl Status {
     }
 }
 
-fn objects(gateway: &ServedGateway) -> Objects {
+fn objects(gateway: &Gateway) -> Objects {
     let usage = gateway.usage();
     Objects {
         buckets: usage.containers,

@@ -1,7 +1,6 @@
 //! Objects whose time is over give their rows and blocks back, by their own date or by a rule of their S3 bucket.
 
-use super::device::ServedGateway;
-use lethe_gateway::Lifecycle;
+use lethe_gateway::{Gateway, Lifecycle};
 use std::time::Duration;
 
 /// The time between two sweeps. Those with a date of their own are gone for readers before that.
@@ -10,7 +9,7 @@ const EVERY: Duration = Duration::from_secs(10);
 const AT_A_TIME: usize = 500;
 
 /// Sweeps again and again. Makes no access.
-pub(super) async fn sweep(gateway: ServedGateway) {
+pub(super) async fn sweep(gateway: Gateway) {
     let mut lifecycle = Lifecycle::default();
     loop {
         tokio::time::sleep(EVERY).await;

@@ -75,7 +75,7 @@ pub struct World {
 /// A gateway in service.
 pub struct Serving {
     pub vault: Vault,
-    gateway: Gateway<MaybeFlawed>,
+    gateway: Gateway,
     pub s3: SocketAddr,
     pub swift: SocketAddr,
     driver: JoinHandle<()>,
