@@ -100,10 +100,7 @@ impl Gateway {
     /// # Errors
     /// [`OpenError`] if the catalogue cannot be right or the device fails; nothing is changed then.
     pub async fn open(device: impl Device, options: Options) -> Result<Self, OpenError> {
-        Box::pin(Self::open_any(AnyDevice::new(device), options)).await
-    }
-
-    async fn open_any(device: AnyDevice, options: Options) -> Result<Self, OpenError> {
+        let device = AnyDevice::new(device);
         let (block_bytes, max_batch) = (device.block_bytes(), device.max_batch());
         if block_bytes == 0 || max_batch == 0 {
             return Err(OpenError::Shape { block_bytes, max_batch });

@@ -21,7 +21,7 @@ mod life;
 mod one_draw;
 mod transcript;
 
-use crate::every_step::is_thorough;
+use crate::every_step::more_if_thorough;
 use crate::support::chance::Chance;
 use crate::support::recorder::{Moment, Request};
 use crate::support::shape::{Shape, shape};
@@ -140,7 +140,7 @@ fn shape_with(
 
 /// So many lives, or four times as many in a thorough run.
 fn lives(usual: u64) -> u64 {
-    if is_thorough() { 4 * usual } else { usual }
+    more_if_thorough(usual, 4)
 }
 
 /// Tells where two shapes part.

@@ -73,6 +73,11 @@ pub fn is_thorough() -> bool {
     number("LETHE_SIM_SEEDS").is_some_and(|asked| asked > USUAL)
 }
 
+/// So many, or some times as many in a thorough run.
+pub fn more_if_thorough(usual: u64, times: u64) -> u64 {
+    if is_thorough() { times * usual } else { usual }
+}
+
 /// The effort of a usual run, or of a thorough one.
 fn effort_of(seed: u64) -> Effort {
     match (is_thorough(), seed) {

@@ -3,7 +3,7 @@
 
 use super::pausing::Pausing;
 use super::{Flag, LONG_ENOUGH, Machine};
-use crate::every_step::is_thorough;
+use crate::every_step::more_if_thorough;
 use crate::promises::desk::{CAPACITY, Desk, block, write_all};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep, sleep_until};
 
+/// Seeds of a usual run; a thorough one has ten times as many.
 const SEEDS: u64 = 75;
 
 /// A moment at which a gateway answered, and what.
@@ -184,7 +185,7 @@ async fn succeed_by_restore(desk: &Desk, store: Network<VersionedMemory>) -> (In
 #[test]
 fn a_displaced_gateway_answers_nothing_once_its_successor_serves() {
     let (mut after_claim, mut stopped) = (0, 0);
-    let seeds = if is_thorough() { 10 * SEEDS } else { SEEDS };
+    let seeds = more_if_thorough(SEEDS, 10);
     for seed in 0..seeds {
         let story = Story::draw(seed);
         let End { answers, claimed, serves, failure } = play(&story);

@@ -1,7 +1,7 @@
 //! Two live gateways: one is displaced in the midst of its work, and what it has acknowledged is its successor's.
 
 use super::{kept_in_the_store, new_disk, restore_from};
-use crate::every_step::is_thorough;
+use crate::every_step::more_if_thorough;
 use crate::promises::desk::{CAPACITY, Desk};
 use crate::support::chance::Chance;
 use crate::support::network::{Network, Wire};
@@ -110,7 +110,7 @@ fn play(seed: u64) -> u64 {
 
 #[test]
 fn a_displaced_gateway_acknowledges_nothing_that_its_successor_lacks() {
-    let seeds = if is_thorough() { 10 * SEEDS } else { SEEDS };
+    let seeds = more_if_thorough(SEEDS, 10);
     let late = (0..seeds).filter(|seed| play(*seed) > 0).count();
     // Without those there would be nothing to see.
     assert!(late as u64 > seeds / 2, "{late} gateways acknowledged something beside their successor");
