@@ -5,7 +5,7 @@
 LETHE_BIN               the program under test
 LETHE_TEST_VERSITYGW    versitygw, the untrusted side
 LETHE_TEST_RCLONE       rclone; looked for on PATH if not given
-LETHE_TEST_CHROMIUM     Chromium; Debian's if not given
+LETHE_TEST_CHROMIUM     Chromium without windows; Debian's if not given
 LETHE_TEST_ENDPOINT     an S3 server to test instead of `lethe serve`, with LETHE_TEST_ACCESS_KEY and
                         LETHE_TEST_SECRET_KEY; tests that are about lethe itself are then left out. It is there to
                         find out whether a failure is the client's, the test's or ours
@@ -179,7 +179,7 @@ def chromium():
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium"),
+            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
             # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
             args=["--no-sandbox", "--disable-dev-shm-usage"],
         )

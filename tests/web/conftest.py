@@ -3,7 +3,7 @@
 LETHE_TEST_PAGE         the folder of the page with its module, as `cargo xtask web` makes it
 LETHE_TEST_PAGE_MODULE  the module alone
 LETHE_BIN               the program whose `visualize` is tested
-LETHE_TEST_CHROMIUM     Chromium; Debian's if not given
+LETHE_TEST_CHROMIUM     Chromium without windows; Debian's if not given
 LETHE_TEST_SCREENSHOTS  a folder for pictures of the whole page, of which there are none without it
 """
 
@@ -85,7 +85,7 @@ def browser():
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium"),
+            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
             # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
             args=["--no-sandbox", "--disable-dev-shm-usage"],
         )

@@ -5,7 +5,7 @@
 It saves them with the page's own button, from the page that `cargo xtask web` makes.
 
 LETHE_TEST_PAGE      the folder of the page with its module
-LETHE_TEST_CHROMIUM  Chromium; Debian's if not given
+LETHE_TEST_CHROMIUM  Chromium without windows; Debian's if not given
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def main() -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium"),
+            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
             args=["--no-sandbox", "--disable-dev-shm-usage"],
         )
         for scheme in MOMENTS:

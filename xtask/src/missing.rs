@@ -26,7 +26,7 @@ const PROGRAMS: [(&str, &[&str], &[Step]); 12] = [
     ("xz", &["xz-utils"], &[Step::Enclave]),
     ("redis-server", &["redis-server"], &[Step::Pager]),
     ("restic", &["restic"], &[Step::Clients]),
-    ("chromium", &["chromium"], &[Step::Web, Step::Clients]),
+    ("chromium-headless-shell", &["chromium-headless-shell"], &[Step::Web, Step::Clients]),
     ("psql", &["postgresql"], &[Step::Clients]),
 ];
 
