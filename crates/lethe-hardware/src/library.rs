@@ -58,6 +58,9 @@ const FAULTS: (&str, &str) = (
     "package lethe_fault_pkg;\n  int unsigned chosen /*verilator public_flat_rw*/;\nendpackage\n",
 );
 
+/// The headers that every model includes.
+const HEADERS: &str = "#include \"verilated.h\"\n#include <cstring>\n";
+
 /// Tells Verilator how a library for a short run is made, beside the bench.
 const SHORT_RUNS: &str = "short_runs.vlt";
 
@@ -220,8 +223,8 @@ impl Workshop {
         for (name, level, source) in [("aes", "-O2", aes), ("rest", level_of_rest, rest)] {
             let path = folder.join(name).with_extension("cpp");
             fs::write(&path, source).map_err(file(path.clone()))?;
-            let mut compiler = self.compiler(folder);
-            compiler.args([level, "-fvisibility-inlines-hidden", "-Imade", "-c", "-o", name]).arg(path);
+            let mut compiler = self.model_compiler(folder, level);
+            compiler.arg("-include").arg(self.headers(level)?).args(["-Imade", "-c", "-o", name]).arg(path);
             if has_faults {
                 compiler.arg("-DLETHE_FAULTS");
             }
@@ -252,6 +255,30 @@ impl Workshop {
             objects.push(object);
         }
         Ok(objects)
+    }
+
+    /// Verilator's headers, which the compiler has read before: reading them takes it as long as the rest of a small model.
+    fn headers(&self, level: &str) -> Result<PathBuf, LibraryError> {
+        let headers = self.made.join(format!("headers{level}.h"));
+        let read = headers.with_extension("h.gch");
+        if !read.exists() {
+            let file = |path: &Path, source| LibraryError::File { path: path.to_path_buf(), source };
+            let building = self.made.join(format!("headers-{}", unique()));
+            let source = building.with_extension("h");
+            fs::write(&source, HEADERS).map_err(|error| file(&source, error))?;
+            let mut compiler = self.model_compiler(&self.made, level);
+            tool("the C++ compiler", compiler.arg(&source).arg("-o").arg(&building))?;
+            fs::rename(&source, &headers).map_err(|error| file(&source, error))?;
+            fs::rename(&building, &read).map_err(|error| file(&building, error))?;
+        }
+        Ok(headers)
+    }
+
+    /// The compiler of a model. What it has read before can be used only with the same options.
+    fn model_compiler(&self, folder: &Path, level: &str) -> Command {
+        let mut compiler = self.compiler(folder);
+        compiler.args([level, "-fvisibility-inlines-hidden", "-Werror=invalid-pch"]);
+        compiler
     }
 
     /// A compiler of C++ that finds what Verilator brings.

@@ -27,7 +27,7 @@ fn the_front_end_shows_what_that_of_the_core_shows() {
     let of_paper = Configuration::paper(Scheme::Raw).with_front_end();
     let mut small = [Scheme::Raw, Scheme::Path].map(small_front_end);
     small[1].top_levels = 2;
-    for (configuration, operations) in [(small[0], 500), (small[1], 500), (of_paper, 150)] {
+    for (configuration, operations) in [(small[0], 300), (small[1], 300), (of_paper, 100)] {
         run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }
 }
@@ -42,11 +42,11 @@ fn blocks_of_many_beats_show_what_the_core_shows() {
     let large_blocks = Configuration { block_bytes: 4096, leaf_level: 4, blocks: 40, ..small };
     let path = Configuration { block_bytes: 128, top_levels: 2, ..small_front_end(Scheme::Path) };
     for (configuration, operations) in [
-        (narrow_bus, 250),
-        (narrow_bus.with_tags(96), 250),
-        (large_blocks.with_tags(64), 40),
-        (path, 250),
-        (path.with_tags(128), 250),
+        (narrow_bus, 150),
+        (narrow_bus.with_tags(96), 150),
+        (large_blocks.with_tags(64), 30),
+        (path, 150),
+        (path.with_tags(128), 150),
     ] {
         run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }
@@ -64,7 +64,7 @@ fn the_front_end_with_tags_shows_what_that_of_the_core_shows() {
         ..with_options(small.scheme)
     });
     for (configuration, operations) in
-        [(small[0], 800), (small[1], 800), (of_paper, 150), (with_options[0], 500), (with_options[1], 500)]
+        [(small[0], 500), (small[1], 500), (of_paper, 100), (with_options[0], 300), (with_options[1], 300)]
     {
         run(configuration, None, operations).unwrap_or_else(|error| panic!("{configuration:?}: {error}"));
     }
