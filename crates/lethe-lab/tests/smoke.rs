@@ -15,11 +15,11 @@ use std::time::Duration;
 
 fn small() -> VaultOptions {
     VaultOptions {
-        capacity: 64,
+        capacity: 16,
         block_bytes: 512,
-        trusted_blocks: 16,
+        trusted_blocks: 4,
         batch: 4,
-        filled: 40,
+        filled: 10,
         ..VaultOptions::standard()
     }
 }
@@ -85,7 +85,7 @@ fn the_link_bench_runs() {
 #[test]
 fn the_grow_bench_counts_all_local_bytes_and_opens_what_it_has_killed() {
     let options = GrowOptions {
-        capacities: vec![64, 256],
+        capacities: vec![16, 64],
         vault: often(small()),
         trusted_share: 4,
         crashes: 2,
