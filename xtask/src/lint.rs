@@ -1,8 +1,9 @@
 //! Lints of code and documentation, with each compilation of a crate of this workspace.
 //!
 //! Clippy as a command of its own needs every dependency checked once more, and so does rustdoc. A copy of this program,
-//! named [`NAME`], is what cargo starts in the compiler's place. It runs the compiler; then clippy's, and rustdoc, over the
-//! same source with the same dependencies, which are there. What is compiled with its tests as well is linted with them.
+//! named [`NAME`], is what cargo starts in the compiler's place. It runs clippy's compiler, which lints and compiles at once; then
+//! rustdoc over the same source with the same dependencies, which are there. What is compiled with its tests as well is linted
+//! with them, and compiled by the plain compiler without.
 
 use crate::measure;
 use crate::tool::{cargo, command, output};
@@ -16,8 +17,8 @@ use std::process::Command;
 const NAME: &str = "lint";
 /// The variable that names the folder of clippy's compiler and of rustdoc.
 const TOOLS: &str = "XTASK_LINT_TOOLS";
-/// The arguments of `cargo clippy -- --deny warnings`, as clippy's compiler is given them.
-const DENY: &str = "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
+/// The arguments of `cargo clippy -- --deny warnings`, in the variable with which clippy's compiler is given them.
+const DENY: (&str, &str) = ("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
 
 /// Tells whether this program was started in the compiler's place.
 pub fn is_asked() -> bool {
@@ -32,6 +33,8 @@ pub fn linting_cargo(folder: &Path) -> Result<Command> {
     let mut cargo = cargo();
     cargo.env("RUSTC_WORKSPACE_WRAPPER", measure::copy(folder, NAME)?);
     cargo.env(TOOLS, Path::new(root.trim()).join("bin"));
+    // Set for cargo too, which builds anew what has seen another value.
+    cargo.envs([DENY]);
     Ok(cargo)
 }
 
@@ -39,26 +42,24 @@ pub fn linting_cargo(folder: &Path) -> Result<Command> {
 pub fn run() -> Result<i32> {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let (compiler, arguments) = words.split_first().context("no compiler is named")?;
-    let mut compile = Command::new(compiler);
-    compile.args(arguments);
     let Some(unit) = Unit::of(arguments) else {
         // It was asked about itself.
-        return Ok(compile.status()?.code().unwrap_or(1));
+        return Ok(Command::new(compiler).args(arguments).status()?.code().unwrap_or(1));
     };
-    let status = compile.args(["-D", "warnings"]).status()?;
+    let tools = PathBuf::from(std::env::var_os(TOOLS).with_context(|| format!("{TOOLS} is not set"))?);
+    let mut compile = if unit.comes_with_tests {
+        Command::new(compiler)
+    } else {
+        let mut clippy = Command::new(tools.join("clippy-driver"));
+        clippy.arg(compiler);
+        clippy
+    };
+    let status = compile.args(arguments).args(["-D", "warnings"]).status()?;
     if !status.success() {
         return Ok(status.code().unwrap_or(1));
     }
-    let tools = PathBuf::from(std::env::var_os(TOOLS).with_context(|| format!("{TOOLS} is not set"))?);
-    let scratch = tempfile::tempdir()?;
-    if !unit.comes_with_tests {
-        let mut clippy = Command::new(tools.join("clippy-driver"));
-        clippy.arg(compiler).args(&unit.shared).args(["--emit", "metadata", "--out-dir"]).arg(scratch.path());
-        if !clippy.env("CLIPPY_ARGS", DENY).status()?.success() {
-            return Ok(1);
-        }
-    }
     if !unit.is_test {
+        let scratch = tempfile::tempdir()?;
         let mut rustdoc = Command::new(tools.join("rustdoc"));
         rustdoc.args(&unit.shared).args(["--deny", "warnings", "--out-dir"]).arg(scratch.path());
         // It looks at everything and writes nothing: a flag of the compiler's own developers.
