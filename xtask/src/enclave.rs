@@ -1,5 +1,6 @@
 //! The enclave's runtime and the programs that run in it, built for RISC-V.
 
+use crate::profile;
 use crate::tool::{cargo, command, output, run, succeeds};
 use anyhow::{Context, Result};
 use std::fs;
@@ -39,18 +40,20 @@ pub struct Distribution {
     pub musl: PathBuf,
 }
 
-/// Builds all of them. Their target folders lie beside `debug`, so that `lethe` finds its runtime.
-pub fn build(target: &Path) -> Result<Built> {
+/// Builds all of them, beside the tests' programs for this computer, so that `lethe` finds its runtime.
+pub fn build() -> Result<Built> {
+    let folder = profile::folder()?;
     let build = |package: &str, profile: &str, target: &str| {
         let mut cargo = cargo();
         cargo.args(["build", "--locked", "--package", package, "--bin", package]);
-        run(cargo.args(["--profile", profile, "--target", target]))
+        cargo.args(["--profile", profile, "--target", target, "--target-dir"]).arg(&folder);
+        run(cargo.envs([profile::parts()?]))
     };
     build("lethe-enclave", "enclave", RUNTIME)?;
     build("lethe-programs", "release", PROGRAMS)?;
     Ok(Built {
-        runtime: target.join(RUNTIME).join("enclave/lethe-enclave"),
-        programs: target.join(PROGRAMS).join("release/lethe-programs"),
+        runtime: folder.join(RUNTIME).join("enclave/lethe-enclave"),
+        programs: folder.join(PROGRAMS).join("release/lethe-programs"),
         distribution: distribution()?,
     })
 }

@@ -10,6 +10,7 @@ mod lint;
 mod measure;
 mod missing;
 mod pages;
+mod profile;
 mod record;
 mod schedule;
 mod served;

@@ -50,12 +50,12 @@ impl Step {
     pub const ALL: [Step; 19] = [
         Step::Fmt,
         Step::House,
-        Step::Build,
+        Step::Serve,
         Step::Setup,
+        Step::Build,
         Step::Deny,
         Step::NoStd,
         Step::Unit,
-        Step::Serve,
         Step::Hardware,
         Step::Enclave,
         Step::Clients,
@@ -136,15 +136,17 @@ impl Step {
     /// The steps that end before it begins, if they are run at all.
     pub fn after(self) -> &'static [Step] {
         match self {
-            Step::Setup | Step::Fmt | Step::House | Step::Build => &[],
+            Step::Setup | Step::Fmt | Step::House | Step::Serve => &[],
             Step::Deny | Step::NoStd => &[Step::Setup],
-            Step::Docs | Step::Examples | Step::Serve => &[Step::Build],
+            // Cargo builds one at a time, and most of what the second needs is there by then.
+            Step::Build => &[Step::Serve],
+            Step::Docs | Step::Examples => &[Step::Build],
             Step::Unit | Step::Hardware | Step::Pager | Step::Fuzz => &[Step::Setup, Step::Build],
-            // They ask the program that it builds.
-            Step::Clients | Step::Compatibility | Step::Tempest => &[Step::Setup, Step::Serve],
+            // They ask the program that `serve` builds, and cargo whether it is new, which waits for what it builds.
+            Step::Clients | Step::Compatibility | Step::Tempest => &[Step::Setup, Step::Build],
             // They build for the same targets into the same folder.
             Step::Enclave => &[Step::Setup, Step::Build, Step::NoStd],
-            Step::Web => &[Step::Setup, Step::Serve, Step::NoStd],
+            Step::Web => &[Step::Setup, Step::Build, Step::NoStd],
             Step::Budget => &Step::MEASURED,
         }
     }

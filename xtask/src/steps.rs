@@ -8,6 +8,7 @@ use crate::house;
 use crate::lint;
 use crate::measure;
 use crate::missing::{self, Consent};
+use crate::profile;
 use crate::record;
 use crate::served;
 use crate::setup;
@@ -110,19 +111,21 @@ const TARGETS: [&str; 5] = ["--workspace", "--lib", "--bins", "--tests", "--exam
 const TESTS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
 
 /// Cargo for all of these, whose compiler lints what it compiles.
-fn ours() -> Result<Command> {
-    lint::linting_cargo(&target_folder()?.join("xtask"))
+fn ours(words: &[&str]) -> Result<Command> {
+    let mut cargo = lint::linting_cargo(&target_folder()?.join("xtask"))?;
+    profile::apply(cargo.args(words))?;
+    Ok(cargo)
 }
 
 /// Builds and lints every target.
 fn build_all() -> Result<()> {
-    run(ours()?.arg("build").args(TARGETS).arg("--benches"))
+    run(ours(&["build"])?.args(TARGETS).arg("--benches"))
 }
 
 /// Builds every program, library, test and example of the workspace, and says where programs are.
 fn build() -> Result<PathBuf> {
-    run(ours()?.arg("build").args(TARGETS))?;
-    Ok(target_folder()?.join("debug"))
+    run(ours(&["build"])?.args(TARGETS))?;
+    Ok(profile::folder()?.join("release"))
 }
 
 /// Builds what `cargo run --release` runs, and says where it is.
@@ -138,7 +141,7 @@ pub fn target_folder() -> Result<PathBuf> {
 }
 
 fn docs() -> Result<()> {
-    run(ours()?.args(["test", "--workspace", "--doc"]))
+    run(&mut ours(&["test", "--workspace", "--doc"])?)
 }
 
 /// Examples that draw as much as the book says, unless they are told to draw less.
@@ -192,10 +195,10 @@ fn no_std() -> Result<()> {
 /// nextest, with an expression that chooses among the tests of all targets but documentation.
 pub fn nextest(tests: &str) -> Result<Command> {
     setup::python()?;
-    let mut nextest = ours()?;
+    let mut nextest = ours(&["nextest", "run"])?;
     // Cargo finds its subcommand by the path.
     nextest.env("PATH", setup::path_with_python()?);
-    nextest.args(["nextest", "run"]).args(TESTS).args(["--filterset", tests]);
+    nextest.args(TESTS).args(["--filterset", tests]);
     if let Some(runner) = measure::runner()? {
         nextest.envs([runner]);
     }
@@ -212,11 +215,21 @@ fn fuzz(seconds: u64) -> Result<()> {
     run(nextest("test(/(^|::)fuzz_/)")?.env("BOLERO_RANDOM_TEST_TIME_MS", (seconds * 1000).to_string()))
 }
 
-/// pytest over one folder's tests, whose files run in three processes.
-fn pytest(tests: &str) -> Result<Command> {
+/// pytest over one folder's tests, one after the other.
+fn pytest_in_turn(tests: &str) -> Result<Command> {
     setup::python()?;
     let mut pytest = command(setup::in_python("python"));
-    pytest.args(["-m", "pytest", "--numprocesses", "3", "--dist", "loadfile", tests]);
+    pytest.args(["-m", "pytest", tests]);
+    if record::path().is_ok() {
+        pytest.args(["-p", "measured"]).env("PYTHONPATH", "tests");
+    }
+    Ok(pytest)
+}
+
+/// pytest over one folder's tests, whose files run in three processes.
+fn pytest(tests: &str) -> Result<Command> {
+    let mut pytest = pytest_in_turn(tests)?;
+    pytest.args(["--numprocesses", "3", "--dist", "loadfile"]);
     Ok(pytest)
 }
 
@@ -228,19 +241,20 @@ fn pager() -> Result<()> {
 }
 
 fn in_enclave(effort: Effort) -> Result<()> {
-    let debug = build()?;
-    let built = enclave::build(debug.parent().context("the built programs lie in no folder")?)?;
+    let host = build()?;
+    let built = enclave::build()?;
     let (toolchain, into) = freestanding()?;
     let bare = freestanding::link_for_riscv(toolchain, &into)?;
     // Each machine is a test's own, so tests of one file need not wait for each other.
     run(pytest("tests/enclave")?
         .args(["--dist", "worksteal"])
         .envs(effort.numbers().iter().copied())
-        .env("LETHE_BIN", debug.join("lethe"))
-        .env("LETHE_PROGRAMS_BIN", debug.join("lethe-programs"))
+        .envs([profile::parts()?])
+        .env("LETHE_BIN", host.join("lethe"))
+        .env("LETHE_PROGRAMS_BIN", host.join("lethe-programs"))
         .env("LETHE_TEST_RUNTIME", built.runtime)
         .env("LETHE_TEST_PROGRAMS_RISCV", built.programs)
-        .env("LETHE_BARE_BIN", debug.join("lethe-bare"))
+        .env("LETHE_BARE_BIN", host.join("lethe-bare"))
         .env("LETHE_TEST_BARE_RISCV", bare)
         .env("LETHE_TEST_PICOSAT_RISCV", built.distribution.picosat)
         .env("LETHE_TEST_SQLITE_RISCV", built.distribution.sqlite)
@@ -251,10 +265,9 @@ fn in_enclave(effort: Effort) -> Result<()> {
 }
 
 fn compatibility() -> Result<()> {
-    setup::python()?;
     setup::versitygw()?;
-    run(command(setup::in_python("python"))
-        .args(["-m", "pytest", "--quiet", "tests/compatibility"])
+    run(pytest_in_turn("tests/compatibility")?
+        .arg("--quiet")
         .env("LETHE_BIN", release()?)
         .env("LETHE_TEST_VERSITYGW", setup::versitygw_path()?))
 }

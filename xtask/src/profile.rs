@@ -1,0 +1,102 @@
+//! The profile of tests: that of releases, so that dependencies are compiled once for both. Only crates of the workspace differ.
+
+use crate::steps::target_folder;
+use crate::tool::{cargo, output};
+use anyhow::{Context, Result};
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Crates of the workspace that seal, move and store blocks, or simulate: tests wait for them.
+const OPTIMISED: [&str; 12] = [
+    "lethe-controller",
+    "lethe-core",
+    "lethe-dram",
+    "lethe-hardware",
+    "lethe-pager",
+    "lethe-preload",
+    "lethe-processor",
+    "lethe-programs",
+    "lethe-seal",
+    "lethe-store",
+    "lethe-traces",
+    "lethe-vault",
+];
+
+/// Dependencies that only tests have, with as much optimisation as tests wait for.
+const OF_TESTS: [(&str, u8); 8] = [
+    ("bolero-generator", 0),
+    ("comfy-table", 0),
+    ("proptest", 1),
+    ("rcgen", 0),
+    ("s3s-fs", 0),
+    ("statrs", 1),
+    ("vt100", 0),
+    ("vte", 0),
+];
+
+/// The folder of the programs that are built so.
+pub fn folder() -> Result<PathBuf> {
+    Ok(target_folder()?.join("tests"))
+}
+
+/// The variable with which cargo puts what programs are made of where releases have it.
+pub fn parts() -> Result<(&'static str, PathBuf)> {
+    Ok(("CARGO_BUILD_BUILD_DIR", target_folder()?))
+}
+
+/// Adds this profile to a command of cargo.
+pub fn apply(cargo: &mut Command) -> Result<&mut Command> {
+    let folder = target_folder()?.join("xtask");
+    let (file, new) = (folder.join("tests.toml"), folder.join(format!("tests.{}", std::process::id())));
+    fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+    // Other steps write the same at the same time.
+    fs::write(&new, packages()?).with_context(|| format!("writing {}", new.display()))?;
+    fs::rename(&new, &file).with_context(|| format!("writing {}", file.display()))?;
+    cargo.args(["--release", "--config"]).arg(file).arg("--target-dir").arg(self::folder()?);
+    Ok(cargo.envs([parts()?]))
+}
+
+/// The settings of packages.
+fn packages() -> Result<String> {
+    let mut text = String::new();
+    for member in members()? {
+        let level = u8::from(OPTIMISED.contains(&&*member));
+        writeln!(text, "[profile.release.package.{member}]\nopt-level = {level}")?;
+        // Every unit of a crate has a copy of each future that it polls.
+        writeln!(text, "codegen-units = 2\ndebug-assertions = true\noverflow-checks = true")?;
+    }
+    for (package, level) in OF_TESTS {
+        writeln!(text, "[profile.release.package.{package}]\nopt-level = {level}")?;
+    }
+    Ok(text)
+}
+
+/// The packages of the workspace.
+fn members() -> Result<Vec<String>> {
+    let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let metadata: serde_json::Value =
+        serde_json::from_str(&metadata).context("cargo metadata printed no JSON")?;
+    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
+    packages
+        .iter()
+        .map(|package| Ok(package["name"].as_str().context("a package has no name")?.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_a_release_does_not_optimise_a_package_of_it_does() {
+        let workspace =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")).unwrap();
+        let workspace: toml::Table = workspace.parse().unwrap();
+        let packages = |profile: &str| workspace["profile"][profile]["package"].as_table().unwrap().clone();
+        let dist = packages("dist");
+        for (name, settings) in packages("release") {
+            assert!(settings["opt-level"].as_integer() < Some(3), "{name}");
+            assert_eq!(dist[&name]["opt-level"].as_integer(), Some(3), "{name}");
+        }
+    }
+}
