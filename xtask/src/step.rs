@@ -137,9 +137,11 @@ impl Step {
     pub fn after(self) -> &'static [Step] {
         match self {
             Step::Setup | Step::Fmt | Step::House | Step::Serve => &[],
-            Step::Deny | Step::NoStd => &[Step::Setup],
+            Step::Deny => &[Step::Setup],
             // Cargo builds one at a time, and most of what the second needs is there by then.
             Step::Build => &[Step::Serve],
+            // It asks for a program of `build`, and would build it if it came first.
+            Step::NoStd => &[Step::Setup, Step::Serve],
             Step::Docs | Step::Examples => &[Step::Build],
             Step::Unit | Step::Hardware | Step::Pager | Step::Fuzz => &[Step::Setup, Step::Build],
             // They ask the program that `serve` builds, and cargo whether it is new, which waits for what it builds.
