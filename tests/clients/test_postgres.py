@@ -91,7 +91,7 @@ def new_cluster():
 
 def test_a_base_backup_is_streamed_out_and_starts_as_the_same_database(s3, endpoint: Endpoint, bucket, new_cluster):
     original = new_cluster("a")
-    original.run("initdb", "-D", "data", "-U", "postgres", "-A", "trust", "--no-sync", capture_output=True)
+    original.run("initdb", "-D", "data", "-U", "postgres", "-A", "trust", "--no-sync", "--wal-segsize=1", capture_output=True)
     original.start()
     original.run("pgbench", *original.reached(), "-q", "-i", "-s", "1", "postgres", capture_output=True)
     before = original.sum()
