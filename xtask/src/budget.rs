@@ -57,7 +57,8 @@ impl Budget {
         for (kind, lines, taken) in kinds {
             for (name, seconds) in taken {
                 let line = lines.get(name).copied();
-                let allowed = GRAIN.max(line.unwrap_or_default() * FACTOR) * scale;
+                let usual = line.unwrap_or_default();
+                let allowed = (usual + GRAIN).max(usual * FACTOR) * scale;
                 if *seconds > allowed {
                     let line = line.map_or("no line".into(), |line| format!("a line of {line:.1} s"));
                     faults
