@@ -114,7 +114,7 @@ struct TestArgs {
 
 #[derive(Args)]
 struct EffortArgs {
-    /// Seconds that each fuzz target runs [default: 3, or 60 with --thorough]
+    /// Seconds that each fuzz target runs [default: 2, or 60 with --thorough]
     #[arg(long, value_name = "SECONDS")]
     fuzz_seconds: Option<u64>,
     /// Draw ten times as much at random (seeds, cases, faults), and crash at every step

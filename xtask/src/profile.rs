@@ -1,7 +1,7 @@
 //! The profile of tests: that of releases, so that dependencies are compiled once for both. Only crates of the workspace differ.
 
 use crate::steps::target_folder;
-use crate::tool::{cargo, output};
+use crate::tool::packages;
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
@@ -52,17 +52,18 @@ pub fn apply(cargo: &mut Command) -> Result<&mut Command> {
     let (file, new) = (folder.join("tests.toml"), folder.join(format!("tests.{}", std::process::id())));
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     // Other steps write the same at the same time.
-    fs::write(&new, packages()?).with_context(|| format!("writing {}", new.display()))?;
+    fs::write(&new, settings()?).with_context(|| format!("writing {}", new.display()))?;
     fs::rename(&new, &file).with_context(|| format!("writing {}", file.display()))?;
     cargo.args(["--release", "--config"]).arg(file).arg("--target-dir").arg(self::folder()?);
     Ok(cargo.envs([parts()?]))
 }
 
 /// The settings of packages.
-fn packages() -> Result<String> {
+fn settings() -> Result<String> {
     let mut text = String::new();
-    for member in members()? {
-        let level = u8::from(OPTIMISED.contains(&&*member));
+    for package in packages()? {
+        let member = package["name"].as_str().context("cargo metadata does not name a package")?;
+        let level = u8::from(OPTIMISED.contains(&member));
         writeln!(text, "[profile.release.package.{member}]\nopt-level = {level}")?;
         // Every unit of a crate has a copy of each future that it polls.
         writeln!(text, "codegen-units = 2\ndebug-assertions = true\noverflow-checks = true")?;
@@ -71,18 +72,6 @@ fn packages() -> Result<String> {
         writeln!(text, "[profile.release.package.{package}]\nopt-level = {level}")?;
     }
     Ok(text)
-}
-
-/// The packages of the workspace.
-fn members() -> Result<Vec<String>> {
-    let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: serde_json::Value =
-        serde_json::from_str(&metadata).context("cargo metadata printed no JSON")?;
-    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
-    packages
-        .iter()
-        .map(|package| Ok(package["name"].as_str().context("a package has no name")?.to_owned()))
-        .collect()
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ impl Step {
             Step::NoStd => &[Step::Setup, Step::Serve],
             Step::Docs | Step::Examples => &[Step::Build],
             Step::Unit | Step::Hardware | Step::Pager | Step::Fuzz => &[Step::Setup, Step::Build],
-            // They ask the program that `serve` builds, and cargo whether it is new, which waits for what it builds.
+            // They ask cargo for the program that `serve` builds, and cargo would wait for `build`.
             Step::Clients | Step::Compatibility | Step::Tempest => &[Step::Setup, Step::Build],
             // They build for the same targets into the same folder.
             Step::Enclave => &[Step::Setup, Step::Build, Step::NoStd],

@@ -13,7 +13,7 @@ use crate::record;
 use crate::served;
 use crate::setup;
 use crate::step::Step;
-use crate::tool::{cargo, command, output, run};
+use crate::tool::{cargo, command, packages, run};
 use crate::web;
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
@@ -154,12 +154,9 @@ const SHORT: [(&str, &[&str]); 5] = [
 ];
 
 fn examples() -> Result<()> {
-    let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
-    let metadata: serde_json::Value =
-        serde_json::from_str(&metadata).context("cargo metadata printed no JSON")?;
     let built = build()?.join("examples");
     let mut found = 0;
-    for package in metadata["packages"].as_array().into_iter().flatten() {
+    for package in packages()? {
         for target in package["targets"].as_array().into_iter().flatten() {
             if target["kind"][0] != "example" {
                 continue;

@@ -56,6 +56,17 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// The packages of the workspace, as cargo tells of them.
+pub fn packages() -> Result<Vec<serde_json::Value>> {
+    let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let mut metadata: serde_json::Value =
+        serde_json::from_str(&metadata).context("cargo metadata printed no JSON")?;
+    match metadata["packages"].take() {
+        serde_json::Value::Array(packages) => Ok(packages),
+        _ => bail!("cargo metadata names no packages"),
+    }
+}
+
 /// Tells whether it starts and ends well; its output is thrown away.
 pub fn succeeds(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())

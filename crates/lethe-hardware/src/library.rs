@@ -240,38 +240,42 @@ impl Workshop {
 
     /// The compiled runtime of Verilator, which all libraries have in them.
     fn runtime(&self) -> Result<Vec<PathBuf>, LibraryError> {
-        let mut objects = Vec::new();
-        for name in ["verilated", "verilated_threads"] {
-            let object = self.made.join(name).with_extension("o");
-            if !object.exists() {
-                let building = self.made.join(format!("{name}-{}", unique()));
+        let object = |name: &str| {
+            self.once(self.made.join(name).with_extension("o"), |building| {
                 let mut compiler = self.compiler(&self.made);
-                compiler.args(["-O2", "-c", "-o"]).arg(&building);
+                compiler.args(["-O2", "-c", "-o"]).arg(building);
                 compiler.arg(self.verilator.join("include").join(name).with_extension("cpp"));
-                tool("the C++ compiler", &mut compiler)?;
-                fs::rename(&building, &object)
-                    .map_err(|source| LibraryError::File { path: building, source })?;
-            }
-            objects.push(object);
-        }
-        Ok(objects)
+                tool("the C++ compiler", &mut compiler)
+            })
+        };
+        ["verilated", "verilated_threads"].into_iter().map(object).collect()
     }
 
     /// Verilator's headers, which the compiler has read before: reading them takes it as long as the rest of a small model.
     fn headers(&self, level: &str) -> Result<PathBuf, LibraryError> {
-        let headers = self.made.join(format!("headers{level}.h"));
-        let read = headers.with_extension("h.gch");
-        if !read.exists() {
-            let file = |path: &Path, source| LibraryError::File { path: path.to_path_buf(), source };
-            let building = self.made.join(format!("headers-{}", unique()));
-            let source = building.with_extension("h");
-            fs::write(&source, HEADERS).map_err(|error| file(&source, error))?;
+        let headers = self.once(self.made.join(format!("headers{level}.h")), |building| {
+            let file = |source| LibraryError::File { path: building.to_path_buf(), source };
+            fs::write(building, HEADERS).map_err(file)
+        })?;
+        self.once(headers.with_extension("h.gch"), |building| {
             let mut compiler = self.model_compiler(&self.made, level);
-            tool("the C++ compiler", compiler.arg(&source).arg("-o").arg(&building))?;
-            fs::rename(&source, &headers).map_err(|error| file(&source, error))?;
-            fs::rename(&building, &read).map_err(|error| file(&building, error))?;
-        }
+            tool("the C++ compiler", compiler.arg(&headers).arg("-o").arg(building))
+        })?;
         Ok(headers)
+    }
+
+    /// A file that all libraries share, made under another name where it is not there yet: others may make it too.
+    fn once(
+        &self,
+        file: PathBuf,
+        make: impl FnOnce(&Path) -> Result<(), LibraryError>,
+    ) -> Result<PathBuf, LibraryError> {
+        if !file.exists() {
+            let building = self.made.join(format!("shared-{}", unique()));
+            make(&building)?;
+            fs::rename(&building, &file).map_err(|source| LibraryError::File { path: building, source })?;
+        }
+        Ok(file)
     }
 
     /// The compiler of a model. What it has read before can be used only with the same options.
