@@ -181,7 +181,7 @@ impl Client {
         "copy"
     }
 
-    /// Whether the client is one of the few that put large objects, as more would fill the vault.
+    /// Tells whether the client is one of the few that put large objects: more would fill the vault.
     fn has_large_objects(&self) -> bool {
         self.number.is_multiple_of(8)
     }
