@@ -6,6 +6,7 @@ use super::principal::{principal, signed_by};
 use super::values::{self, owner_id};
 use super::{checksums, version_2, versions};
 use crate::auth::identity::Users;
+use crate::auth::principal::Principal;
 use crate::auth::rights::Action;
 use crate::http::door::Verb;
 use crate::objects::account::Account;
@@ -115,18 +116,24 @@ impl S3Access for Access {
                 principal.admit(&self.gateway, action(&verb), bucket, Some((key, version)))?
             }
         };
-        if principal.is_anonymous() && is_in_chunks(context.headers()) {
-            return Err(s3_error!(
-                NotImplemented,
-                "A body in chunks (aws-chunked) is read of signed requests only. Send it as it is."
-            ));
-        }
+        refuse_unsigned_chunks(&principal, context.headers())?;
         refuse(context.headers(), account.name())?;
         context.extensions_mut().insert(principal);
         context.extensions_mut().insert(KnownUsers(Arc::clone(&self.users)));
         context.extensions_mut().insert(Admitted(account.name().into()));
         Ok(())
     }
+}
+
+/// Refuses a body in chunks that nobody signed: s3s would take the chunks' heads for parts of it.
+pub(super) fn refuse_unsigned_chunks(principal: &Principal, headers: &HeaderMap) -> S3Result<()> {
+    if principal.is_anonymous() && is_in_chunks(headers) {
+        return Err(s3_error!(
+            NotImplemented,
+            "A body in chunks (aws-chunked) is read of signed requests only. Send it as it is."
+        ));
+    }
+    Ok(())
 }
 
 fn refuse(headers: &HeaderMap, account: &str) -> S3Result<()> {

@@ -1,7 +1,7 @@
 //! Receiving a body: into blocks, with every digest that came with it checked.
 
 use super::checksums::{self, HEADERS, bad_digest, check_headers};
-use super::lenient::Trailers;
+use super::verified::Trailers;
 use crate::error::Error;
 use crate::http::body_timeout::{BodyError, Silence};
 use crate::objects::account::Account;
@@ -67,18 +67,7 @@ pub(super) async fn receive(account: &Account, incoming: Incoming<'_>) -> S3Resu
     }
     let value = match (incoming.given, announced) {
         (Some((_, value)), _) => Some(value),
-        (None, Some(_)) => Some(
-            trailer(incoming.trailers).ok_or_else(|| {
-                let code = S3ErrorCode::Custom("MalformedTrailerError".into());
-                let mut error = S3Error::with_message(
-                    code,
-                    "The request contained trailing data that was not well-formed or did not conform to our published \
-                     schema.",
-                );
-                error.set_status_code(http::StatusCode::BAD_REQUEST);
-                error
-            })?,
-        ),
+        (None, Some(_)) => Some(trailer(incoming.trailers).ok_or_else(no_trailer)?),
         (None, None) => None,
     };
     let actual = written.checksum().map(|checksum| &checksum.value);
@@ -103,7 +92,18 @@ pub(super) fn trailers(own: Option<TrailingHeaders>, extensions: &Extensions) ->
     own.or_else(|| extensions.get::<Trailers>().map(|Trailers(trailers)| trailers.clone()))
 }
 
-fn parse_md5(text: &str) -> S3Result<[u8; 16]> {
+/// The refusal of a body without the trailer that it announced.
+pub(super) fn no_trailer() -> S3Error {
+    let code = S3ErrorCode::Custom("MalformedTrailerError".into());
+    let mut error = S3Error::with_message(
+        code,
+        "The request contained trailing data that was not well-formed or did not conform to our published schema.",
+    );
+    error.set_status_code(http::StatusCode::BAD_REQUEST);
+    error
+}
+
+pub(super) fn parse_md5(text: &str) -> S3Result<[u8; 16]> {
     let bytes = BASE64.decode(text).ok();
     bytes
         .and_then(|bytes| bytes.try_into().ok())
@@ -111,7 +111,7 @@ fn parse_md5(text: &str) -> S3Result<[u8; 16]> {
 }
 
 /// The algorithm of the checksum that the trailer will hold.
-fn announced(headers: &HeaderMap) -> Option<Algorithm> {
+pub(super) fn announced(headers: &HeaderMap) -> Option<Algorithm> {
     let names = headers.get("x-amz-trailer")?.to_str().ok()?;
     HEADERS
         .iter()
@@ -119,7 +119,7 @@ fn announced(headers: &HeaderMap) -> Option<Algorithm> {
         .map(|(_, algorithm)| *algorithm)
 }
 
-fn trailer(trailers: Option<TrailingHeaders>) -> Option<String> {
+pub(super) fn trailer(trailers: Option<TrailingHeaders>) -> Option<String> {
     let trailers = trailers?.take()?;
     HEADERS
         .iter()

@@ -2,6 +2,8 @@
 
 use super::attributes::BareTag;
 use super::keep_alive::{self, LongWork};
+use super::verified::Verified;
+use super::xml::{self, MAX_XML};
 use super::{access, complete, cors, errors, form, services, signature, version_2, xml_text};
 use crate::auth::identity::Users;
 use crate::catalogue::Clock;
@@ -9,16 +11,13 @@ use crate::http::body_timeout::RequestBody;
 use crate::http::door::{BoxError, Door, Visit};
 use crate::objects::gateway::Gateway;
 use crate::objects::memory::Memory;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Body as _;
 use s3s::service::S3Service;
 use s3s::{Body, S3Error};
 use std::sync::Arc;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
-
-/// The most bytes of XML that s3s takes.
-const MOST_XML: u64 = 20 << 20;
 
 /// Stands in the extensions of an answer whose status is not the one that s3s gives it.
 #[derive(Clone, Copy)]
@@ -33,7 +32,7 @@ pub struct S3Door {
 struct Desk {
     service: S3Service,
     /// Asks for no signature.
-    behind: S3Service,
+    verified: Verified,
     users: Arc<Users>,
     clock: Clock,
     memory: Arc<Memory>,
@@ -46,8 +45,8 @@ impl S3Door {
         let clock = gateway.inner.options.clock.clone();
         let memory = Arc::clone(&gateway.inner.memory);
         let look = cors::look(gateway.clone(), Arc::clone(&users));
-        let (service, behind) = services(gateway, Arc::clone(&users));
-        S3Door { desk: Arc::new(Desk { service, behind, users, clock, memory, look }) }
+        let (service, verified) = services(gateway, Arc::clone(&users));
+        S3Door { desk: Arc::new(Desk { service, verified, users, clock, memory, look }) }
     }
 }
 
@@ -78,36 +77,27 @@ impl Desk {
         let silence = request.body().silence();
         request.extensions_mut().insert(silence);
         if is_form {
-            let answer = form::answer(request, &self.users, self.clock.now(), &self.behind, visit.tls).await;
+            let answer =
+                form::answer(request, &self.users, self.clock.now(), &self.verified.service, visit.tls).await;
             return answer.or_else(|refusal| Ok(refusal.to_http_response()?));
         }
         let _held = match held_whole(&request).map(|bytes| self.memory.take_bytes(bytes)).transpose() {
             Ok(share) => share,
             Err(busy) => return Ok(S3Error::from(busy).to_http_response()?),
         };
-        // A request whose signature was found right needs no other.
-        let service = if is_version_2 { &self.behind } else { &self.service };
-        Ok(service.call(request.map(Body::http_body_unsync)).await?)
+        let request = request.map(Body::http_body_unsync);
+        match is_version_2 {
+            // A request whose signature was found right needs no other.
+            true => Ok(self.verified.call(request).await.or_else(|refusal| refusal.to_http_response())?),
+            false => Ok(self.service.call(request).await?),
+        }
     }
 }
 
-/// Bytes of a body that s3s reads whole before anybody sees it: XML, at most [`MOST_XML`].
+/// Bytes of a body of XML, which is held whole.
 fn held_whole(request: &Request<RequestBody>) -> Option<u64> {
-    let length = request.body().size_hint().exact().unwrap_or(MOST_XML);
-    let is_xml = match *request.method() {
-        Method::POST => true,
-        Method::PUT => sets_something(request.uri()),
-        _ => false,
-    };
-    (is_xml && length > 0).then_some(length.min(MOST_XML))
-}
-
-/// Tells whether a put is not of an object, but of a bucket or of the details of an object.
-fn sets_something(uri: &Uri) -> bool {
-    let is_object = uri.path().trim_start_matches('/').contains('/');
-    // A name may come percent-encoded, as s3s reads it.
-    let mut parameters = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
-    !is_object || parameters.any(|(name, _)| ["acl", "tagging", "retention", "legal-hold"].contains(&&*name))
+    let length = request.body().size_hint().exact().unwrap_or(MAX_XML);
+    (xml::has_xml(request.method(), request.uri()) && length > 0).then_some(length.min(MAX_XML))
 }
 
 /// An answer as it goes out: with sentences, numbered, in XML that parses.

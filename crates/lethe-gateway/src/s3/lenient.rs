@@ -1,30 +1,9 @@
 //! Headers that s3s refuses and S3 takes: ranges that RFC 9110 says to ignore (section 14.2), and ETags without their
 //! quotes. Such ranges are of another unit, several at once, or malformed, so that the whole object is the answer.
-//!
-//! The header may be among those that were signed, so it can be changed only after s3s has checked the signature: in a
-//! route, which hands the request to a second service that checks none.
 
-use super::principal::signed_by;
-use crate::auth::identity::Users;
-use http::header::{AUTHORIZATION, HeaderName, IF_MATCH, IF_NONE_MATCH, RANGE};
-use http::uri::PathAndQuery;
-use http::{Extensions, HeaderMap, HeaderValue, Method, Uri};
+use http::header::{HeaderName, IF_MATCH, IF_NONE_MATCH, RANGE};
+use http::{HeaderMap, HeaderValue, Method};
 use s3s::dto::Range;
-use s3s::route::S3Route;
-use s3s::service::S3Service;
-use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, TrailingHeaders};
-use std::sync::Arc;
-
-/// Answers requests with headers that s3s would refuse.
-pub(super) struct Lenient {
-    pub(super) users: Arc<Users>,
-    /// Asks for no signature: nothing may reach it but what comes out of [`S3Route::call`].
-    pub(super) inner: S3Service,
-}
-
-/// The trailers of a body whose request was handed on: they are there when the body is at its end.
-#[derive(Clone)]
-pub(super) struct Trailers(pub(super) TrailingHeaders);
 
 /// The headers that hold ETags.
 const TAGS: [HeaderName; 4] = [
@@ -34,42 +13,13 @@ const TAGS: [HeaderName; 4] = [
     HeaderName::from_static("x-amz-copy-source-if-none-match"),
 ];
 
-#[async_trait::async_trait]
-impl S3Route for Lenient {
-    fn is_match(&self, method: &Method, _: &Uri, headers: &HeaderMap, _: &mut Extensions) -> bool {
-        let is_get = *method == Method::GET || *method == Method::HEAD;
-        let mut ranges = headers.get_all(RANGE).iter();
-        let first = ranges.next();
-        let odd_range = is_get && first.is_some_and(|first| ranges.next().is_some() || !is_understood(first));
-        odd_range || TAGS.iter().any(|name| headers.get(name).is_some_and(|tag| quoted(tag).is_some()))
-    }
-
-    async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
-        let principal = signed_by(&self.users, request.credentials.as_ref(), &request.headers)?;
-        request.extensions.insert(principal);
-        Ok(())
-    }
-
-    async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
-        let mut headers = request.headers;
-        loosen(&request.method, &mut headers);
-        headers.remove(AUTHORIZATION);
-        let mut verified = http::Request::new(request.input);
-        *verified.method_mut() = request.method;
-        *verified.uri_mut() = without_signature(&request.uri);
-        *verified.headers_mut() = headers;
-        *verified.extensions_mut() = request.extensions;
-        if let Some(trailers) = request.trailing_headers {
-            verified.extensions_mut().insert(Trailers(trailers));
-        }
-        let answer = self.inner.call(verified).await;
-        let (parts, body) = answer.map_err(|_| S3Error::new(S3ErrorCode::InternalError))?.into_parts();
-        let mut response = S3Response::new(body);
-        response.status = Some(parts.status);
-        response.headers = parts.headers;
-        response.extensions = parts.extensions;
-        Ok(response)
-    }
+/// Tells whether s3s would refuse or misread these headers.
+pub(super) fn is_needed(method: &Method, headers: &HeaderMap) -> bool {
+    let is_get = *method == Method::GET || *method == Method::HEAD;
+    let mut ranges = headers.get_all(RANGE).iter();
+    let first = ranges.next();
+    let odd_range = is_get && first.is_some_and(|first| ranges.next().is_some() || !is_understood(first));
+    odd_range || TAGS.iter().any(|name| headers.get(name).is_some_and(|tag| quoted(tag).is_some()))
 }
 
 /// Makes headers such that s3s takes them.
@@ -126,18 +76,6 @@ fn number(digits: &str) -> Option<u64> {
     is_number.then(|| digits.parse().map_or(MOST, |number: u64| number.min(MOST)))
 }
 
-/// The same without the parameters of a signature in the URL.
-fn without_signature(uri: &Uri) -> Uri {
-    let query = uri.query().unwrap_or_default();
-    let is_signature = |pair: &&str| pair.get(..6).is_some_and(|name| name.eq_ignore_ascii_case("x-amz-"));
-    let kept: Vec<&str> = query.split('&').filter(|pair| !is_signature(pair)).collect();
-    let target = format!("{}?{}", uri.path(), kept.join("&"));
-    let mut parts = uri.clone().into_parts();
-    // The rest of a valid target is valid.
-    parts.path_and_query = PathAndQuery::try_from(target).ok();
-    Uri::from_parts(parts).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,12 +108,5 @@ mod tests {
         for tag in ["*", "", "\"abc\"", "W/\"abc\"", "a, b"] {
             assert_eq!(quote(tag), None, "{tag}");
         }
-    }
-
-    #[test]
-    fn the_signature_goes_out_of_the_url_and_nothing_else_does() {
-        let signed =
-            Uri::from_static("/b/k%20?x-id=GetObject&X-Amz-Signature=aa&versionId=null&X-Amz-Date=1");
-        assert_eq!(without_signature(&signed), "/b/k%20?x-id=GetObject&versionId=null");
     }
 }

@@ -33,12 +33,15 @@ mod settings;
 mod signature;
 mod tagging;
 mod values;
+mod verified;
 mod version_2;
 mod versions;
+mod xml;
 mod xml_text;
 
 pub use door::S3Door;
 use sentences::complete;
+use verified::Verified;
 
 use crate::auth::identity::Users;
 use crate::objects::gateway::Gateway;
@@ -56,19 +59,18 @@ pub fn service(gateway: Gateway, users: Arc<Users>) -> S3Service {
     services(gateway, users).0
 }
 
-/// The S3 service of a gateway, and the one behind it that asks for no signature: nothing may reach that but requests
-/// whose signer was found out, with the [`Principal`](crate::auth::principal::Principal) in their extensions.
-fn services(gateway: Gateway, users: Arc<Users>) -> (S3Service, S3Service) {
+/// The S3 service of a gateway, and the one behind it that asks for no signature.
+fn services(gateway: Gateway, users: Arc<Users>) -> (S3Service, Verified) {
     let build = |verified| {
         let mut builder = S3ServiceBuilder::new(Face { gateway: gateway.clone() });
         builder.set_auth(access::Keys { users: Arc::clone(&users) });
         builder.set_access(access::Access { gateway: gateway.clone(), users: Arc::clone(&users), verified });
         builder
     };
-    let inner = build(true).build();
+    let verified = Verified { service: build(true).build(), memory: Arc::clone(&gateway.inner.memory) };
     let mut outer = build(false);
-    outer.set_route(lenient::Lenient { users: Arc::clone(&users), inner: inner.clone() });
-    (outer.build(), inner)
+    outer.set_route(verified::Route { users: Arc::clone(&users), verified: verified.clone() });
+    (outer.build(), verified)
 }
 
 /// The verbs of S3 over a gateway.

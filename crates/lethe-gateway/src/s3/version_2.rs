@@ -6,7 +6,6 @@
 //! another name that could change its meaning is refused.
 
 use super::body::is_in_chunks;
-use super::lenient;
 use super::principal::signed_by;
 use super::signature::{has_version_4, pairs};
 use crate::auth::identity::Users;
@@ -179,8 +178,6 @@ pub(super) fn check<B>(request: &mut Request<B>, users: &Arc<Users>, now: Moment
     let principal = signer(users, headers, access_key, signature, &[&text(path), &text(&other)])?;
     *request.uri_mut() = rest(&uri, &query)?;
     request.extensions_mut().insert(principal);
-    let method = request.method().clone();
-    lenient::loosen(&method, request.headers_mut());
     Ok(())
 }
 

@@ -9,6 +9,7 @@ mod policy;
 mod signature;
 
 use super::principal::signed_by;
+use super::xml::canonical;
 use crate::auth::identity::Users;
 use crate::catalogue::Moment;
 use crate::http::body_timeout::RequestBody;
@@ -198,7 +199,8 @@ fn headers(fields: &Fields) -> S3Result<HeaderMap> {
 
 /// The tags of a form are XML; those of a put are a query.
 fn tagging(text: &str) -> S3Result<String> {
-    let mut reader = xml::Deserializer::new(text.as_bytes());
+    let document = canonical(text.as_bytes())?;
+    let mut reader = xml::Deserializer::new(&document);
     let tagging = Tagging::deserialize(&mut reader).map_err(|_| s3_error!(MalformedXML))?;
     let encode = |text: Option<String>| {
         utf8_percent_encode(text.unwrap_or_default().as_str(), NON_ALPHANUMERIC).to_string()

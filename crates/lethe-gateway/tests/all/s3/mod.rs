@@ -5,6 +5,7 @@ mod authorization;
 mod checksums;
 mod cors;
 mod described;
+mod documents;
 mod forms;
 mod keep_alive;
 mod lifecycle;

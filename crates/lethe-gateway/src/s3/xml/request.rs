@@ -1,0 +1,123 @@
+//! The body of a request that holds XML: read whole, compared with the digests that came with it, and put in canonical
+//! form.
+
+use super::canonical::{TREE, canonical};
+use crate::error::Error;
+use crate::http::body_timeout::BodyError;
+use crate::objects::checksums::{Algorithm, Digests};
+use crate::objects::memory::{Memory, Share};
+use crate::s3::body::{self, parse_md5, silence};
+use crate::s3::checksums::{HEADERS, bad_digest, check_headers, check_value};
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt;
+use http::header::{CONTENT_LENGTH, HeaderName};
+use http::{HeaderValue, Method, Request, Uri};
+use s3s::{Body, S3Result, s3_error};
+
+/// The most bytes of XML in a request. The longest that S3 takes is the completion of an upload of 10,000 parts, which
+/// has some 3 MB with a checksum and spaces.
+pub(in crate::s3) const MAX_XML: u64 = 8 << 20;
+
+const MD5: HeaderName = HeaderName::from_static("content-md5");
+
+/// Tells whether a body is XML, or of a verb that is not served: that of every post but a form, and of a put that is not
+/// of an object.
+pub(in crate::s3) fn has_xml(method: &Method, uri: &Uri) -> bool {
+    match *method {
+        Method::POST => true,
+        Method::PUT => sets_something(uri),
+        _ => false,
+    }
+}
+
+/// Tells whether a put is not of an object, but of a bucket or of the details of an object.
+fn sets_something(uri: &Uri) -> bool {
+    let is_object = uri.path().trim_start_matches('/').contains('/');
+    // A name may come percent-encoded, as s3s reads it.
+    let mut parameters = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    !is_object || parameters.any(|(name, _)| ["acl", "tagging", "retention", "legal-hold"].contains(&&*name))
+}
+
+/// Replaces the body of a request by its canonical form, and returns the memory that this takes.
+///
+/// # Errors
+/// `MaxMessageLengthExceeded`; `MissingContentLength`; `IncompleteBody` for one that ended early; `BadDigest`;
+/// `MalformedXML`; `NotImplemented` for a part that this gateway does not have; `SlowDown` without memory.
+pub(in crate::s3) async fn read(request: &mut Request<Body>, memory: &Memory) -> S3Result<Share> {
+    let bytes = whole(request).await?;
+    check_digests(request, &bytes)?;
+    let share = memory.take_bytes(bytes.len() as u64 * TREE)?;
+    // A bucket policy is JSON, and not served whatever it says.
+    let bytes = match bytes.is_empty() || names(request.uri(), "policy") {
+        true => Bytes::new(),
+        false => Bytes::from(canonical(&bytes)?.into_owned()),
+    };
+    request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+    *request.body_mut() = Body::from(bytes);
+    Ok(share)
+}
+
+/// Tells whether a query has a parameter of this name, which may come percent-encoded, as s3s reads it.
+fn names(uri: &Uri, name: &str) -> bool {
+    form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).any(|(known, _)| known == name)
+}
+
+async fn whole(request: &mut Request<Body>) -> S3Result<Bytes> {
+    let silence = silence(request.extensions());
+    let length = request.headers().get(CONTENT_LENGTH);
+    let length: Option<u64> = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let mut body = std::mem::take(request.body_mut());
+    let mut bytes = BytesMut::new();
+    while let Some(piece) = body.next().await {
+        let piece = piece.map_err(|error| match silence.fell() {
+            true => Error::Body(Box::new(BodyError::TooLate)),
+            false => Error::Body(error),
+        });
+        bytes.extend_from_slice(&piece?);
+        if bytes.len() as u64 > MAX_XML {
+            return Err(s3_error!(MaxMessageLengthExceeded, "A body of XML has at most {MAX_XML} bytes."));
+        }
+    }
+    match length {
+        None if !bytes.is_empty() => Err(s3_error!(MissingContentLength)),
+        Some(length) if length != bytes.len() as u64 => Err(s3_error!(IncompleteBody)),
+        _ => Ok(bytes.freeze()),
+    }
+}
+
+/// Compares a body with the digests in the headers and trailers.
+fn check_digests(request: &Request<Body>, bytes: &[u8]) -> S3Result<()> {
+    let headers = request.headers();
+    let md5 = headers.get(MD5).map(|text| parse_md5(text.to_str().unwrap_or_default())).transpose()?;
+    // What the headers of an upload in parts say of checksums is about the object.
+    let of_object = |name| *request.method() == Method::POST && names(request.uri(), name);
+    let given = match of_object("uploads") || of_object("uploadId") {
+        true => None,
+        false => given(request)?,
+    };
+    let mut digests = Digests::new(given.as_ref().map(|(algorithm, _)| *algorithm));
+    digests.update(bytes);
+    let digested = digests.finish();
+    if md5.is_some_and(|md5| md5 != digested.md5) {
+        return Err(Error::BadDigest("Content-MD5").into());
+    }
+    match given {
+        Some((algorithm, value)) if digested.checksum.is_none_or(|checksum| checksum.value != value) => {
+            Err(bad_digest(algorithm, None))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The checksum that came with a body, in a header or behind the body.
+fn given(request: &Request<Body>) -> S3Result<Option<(Algorithm, String)>> {
+    let headers = request.headers();
+    check_headers(headers)?;
+    if let Some(algorithm) = body::announced(headers) {
+        let value = body::trailer(body::trailers(None, request.extensions())).ok_or_else(body::no_trailer)?;
+        check_value("trailing header", algorithm, value.as_bytes())?;
+        return Ok(Some((algorithm, value)));
+    }
+    let mut values = HEADERS.iter().filter_map(|(name, algorithm)| Some((*algorithm, headers.get(*name)?)));
+    Ok(values.next().map(|(algorithm, value)| (algorithm, value.to_str().unwrap_or_default().to_owned())))
+}
