@@ -46,17 +46,22 @@ pub enum BodyError {
 
 impl BodyError {
     /// Tells whether an error is [`BodyError::TooLate`], or has it for its cause.
-    pub(crate) fn is_too_late<'e>(error: &'e (dyn Error + 'static)) -> bool {
-        // An I/O error names as its source the source of the error that it holds, not that error.
-        let below = |error: &&'e (dyn Error + 'static)| -> Option<&'e (dyn Error + 'static)> {
-            let error: &'e (dyn Error + 'static) = *error;
-            match error.downcast_ref::<io::Error>() {
-                Some(error) => error.get_ref().map(|error| error as &(dyn Error + 'static)),
-                None => error.source(),
-            }
-        };
-        successors(Some(error), below).any(|error| matches!(error.downcast_ref(), Some(BodyError::TooLate)))
+    pub(crate) fn is_too_late(error: &(dyn Error + 'static)) -> bool {
+        matches!(find_cause(error), Some(BodyError::TooLate))
     }
+}
+
+/// The first error of a type among an error and its causes.
+pub(crate) fn find_cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+    // An I/O error names as its source the source of the error that it holds, not that error.
+    let below = |error: &&'e (dyn Error + 'static)| -> Option<&'e (dyn Error + 'static)> {
+        let error: &'e (dyn Error + 'static) = *error;
+        match error.downcast_ref::<io::Error>() {
+            Some(error) => error.get_ref().map(|error| error as &(dyn Error + 'static)),
+            None => error.source(),
+        }
+    };
+    successors(Some(error), below).find_map(|error| error.downcast_ref())
 }
 
 /// The note that a body leaves when it fails for its client's silence: a library that reads it may wrap the error in

@@ -1,12 +1,10 @@
 //! Access to buckets: the principal, the account of the bucket, the right to it, and the refusal of requests that would
 //! not be kept.
 
-use super::body::is_in_chunks;
-use super::principal::{principal, signed_by};
+use super::principal::principal;
 use super::values::{self, owner_id};
 use super::{checksums, version_2, versions};
 use crate::auth::identity::Users;
-use crate::auth::principal::Principal;
 use crate::auth::rights::Action;
 use crate::http::door::Verb;
 use crate::objects::account::Account;
@@ -19,18 +17,14 @@ use s3s::path::S3Path;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
 
-/// Knows the keys of all users.
-pub(super) struct Keys {
-    pub(super) users: Arc<Users>,
-}
+/// Knows no keys. s3s asks [`Access`] only beside something that knows keys, and signatures were checked and taken away
+/// before a request comes to it.
+pub(super) struct NoKeys;
 
 #[async_trait::async_trait]
-impl S3Auth for Keys {
-    async fn get_secret_key(&self, access_key: &str) -> S3Result<SecretKey> {
-        match self.users.by_access_key(access_key) {
-            Some((_, secret)) => Ok(SecretKey::from(secret.as_str())),
-            None => Err(s3_error!(InvalidAccessKeyId)),
-        }
+impl S3Auth for NoKeys {
+    async fn get_secret_key(&self, _: &str) -> S3Result<SecretKey> {
+        Err(s3_error!(InvalidAccessKeyId))
     }
 }
 
@@ -90,8 +84,6 @@ fn action(verb: &str) -> Action {
 pub(super) struct Access {
     pub(super) gateway: Gateway,
     pub(super) users: Arc<Users>,
-    /// True if the signature was checked elsewhere and taken away, and the principal was left.
-    pub(super) verified: bool,
 }
 
 #[async_trait::async_trait]
@@ -101,11 +93,7 @@ impl S3Access for Access {
         if let Some(slot) = context.extensions_mut().get::<Verb>() {
             slot.name(&*verb);
         }
-        let principal = if self.verified {
-            principal(context.extensions_mut())?.clone()
-        } else {
-            signed_by(&self.users, context.credentials(), context.headers())?
-        };
+        let principal = principal(context.extensions_mut())?.clone();
         let account = match context.s3_path() {
             S3Path::Root => principal.own(&self.gateway)?,
             // Made in the principal's own account, even if others have a bucket of this name.
@@ -116,24 +104,11 @@ impl S3Access for Access {
                 principal.admit(&self.gateway, action(&verb), bucket, Some((key, version)))?
             }
         };
-        refuse_unsigned_chunks(&principal, context.headers())?;
         refuse(context.headers(), account.name())?;
-        context.extensions_mut().insert(principal);
         context.extensions_mut().insert(KnownUsers(Arc::clone(&self.users)));
         context.extensions_mut().insert(Admitted(account.name().into()));
         Ok(())
     }
-}
-
-/// Refuses a body in chunks that nobody signed: s3s would take the chunks' heads for parts of it.
-pub(super) fn refuse_unsigned_chunks(principal: &Principal, headers: &HeaderMap) -> S3Result<()> {
-    if principal.is_anonymous() && is_in_chunks(headers) {
-        return Err(s3_error!(
-            NotImplemented,
-            "A body in chunks (aws-chunked) is read of signed requests only. Send it as it is."
-        ));
-    }
-    Ok(())
 }
 
 fn refuse(headers: &HeaderMap, account: &str) -> S3Result<()> {

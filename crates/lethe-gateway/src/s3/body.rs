@@ -1,7 +1,7 @@
 //! Receiving a body: into blocks, with every digest that came with it checked.
 
 use super::checksums::{self, HEADERS, bad_digest, check_headers};
-use super::verified::Trailers;
+use super::version_4::Trailers;
 use crate::error::Error;
 use crate::http::body_timeout::{BodyError, Silence};
 use crate::objects::account::Account;
@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::StreamExt;
 use http::{Extensions, HeaderMap};
 use s3s::dto::StreamingBlob;
-use s3s::{S3Error, S3ErrorCode, S3Result, TrailingHeaders, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
 /// A body and what was said about it.
 pub(super) struct Incoming<'a> {
@@ -27,7 +27,7 @@ pub(super) struct Incoming<'a> {
     /// The algorithm to use if no checksum is given.
     pub(super) algorithm: Option<Algorithm>,
     pub(super) headers: &'a HeaderMap,
-    pub(super) trailers: Option<TrailingHeaders>,
+    pub(super) trailers: Option<Trailers>,
     /// The note of the body, for the errors of s3s do not lead back to it.
     pub(super) silence: Silence,
 }
@@ -87,9 +87,9 @@ pub(super) fn silence(extensions: &Extensions) -> Silence {
     extensions.get().cloned().unwrap_or_default()
 }
 
-/// The trailers of a request, also of one that was handed on.
-pub(super) fn trailers(own: Option<TrailingHeaders>, extensions: &Extensions) -> Option<TrailingHeaders> {
-    own.or_else(|| extensions.get::<Trailers>().map(|Trailers(trailers)| trailers.clone()))
+/// The trailers of a request, which are there when its body has come to its end.
+pub(super) fn trailers(extensions: &Extensions) -> Option<Trailers> {
+    extensions.get().cloned()
 }
 
 /// The refusal of a body without the trailer that it announced.
@@ -119,7 +119,7 @@ pub(super) fn announced(headers: &HeaderMap) -> Option<Algorithm> {
         .map(|(_, algorithm)| *algorithm)
 }
 
-pub(super) fn trailer(trailers: Option<TrailingHeaders>) -> Option<String> {
+pub(super) fn trailer(trailers: Option<Trailers>) -> Option<String> {
     let trailers = trailers?.take()?;
     HEADERS
         .iter()
@@ -128,7 +128,7 @@ pub(super) fn trailer(trailers: Option<TrailingHeaders>) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Tells whether a body comes in chunks that s3s takes apart, which it does for signed requests.
+/// Tells whether a body comes in chunks (`aws-chunked`).
 pub(super) fn is_in_chunks(headers: &HeaderMap) -> bool {
     let streams = |value: &http::HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
     let encoding =

@@ -2,13 +2,14 @@
 
 use super::access;
 use super::values::{owner, timestamp};
+use super::version_4::{SignedRegion, is_region};
 use super::{acl, ownership};
 use crate::catalogue::{ContainerSettings, Ownership};
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::listing::ListRequest;
+use http::Extensions;
 use s3s::dto::*;
-use s3s::region::Region;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 pub(super) async fn create_bucket(
@@ -22,7 +23,7 @@ pub(super) async fn create_bucket(
         return Err(s3_error!(InvalidLocationConstraint, "The specified location-constraint is not valid"));
     }
     // Without a word it is the region that the client takes the gateway to be in.
-    let region = asked.or_else(|| request.region.as_ref().map(|region| region.as_str().to_owned()));
+    let region = asked.or_else(|| signed_region(&request.extensions).map(str::to_owned));
     let ownership = match &input.object_ownership {
         None => Ownership::Enforced,
         Some(name) => ownership::asked(name.as_str())?,
@@ -46,7 +47,7 @@ pub(super) async fn head_bucket(
     request: S3Request<HeadBucketInput>,
 ) -> S3Result<S3Response<HeadBucketOutput>> {
     let view = account.container(&request.input.bucket)?;
-    let bucket_region = Some(region(&view.settings, request.region.as_ref()).to_owned());
+    let bucket_region = Some(region(&view.settings, signed_region(&request.extensions)).to_owned());
     Ok(S3Response::new(HeadBucketOutput { bucket_region, ..HeadBucketOutput::default() }))
 }
 
@@ -54,15 +55,13 @@ pub(super) async fn head_bucket(
 const FIRST_REGION: &str = "us-east-1";
 
 /// The region of a bucket. A bucket that was made at another door is in the region that a client takes it to be in.
-fn region<'a>(settings: &'a ContainerSettings, signed: Option<&'a Region>) -> &'a str {
-    settings.region.as_deref().or(signed.map(Region::as_str)).unwrap_or(FIRST_REGION)
+fn region<'a>(settings: &'a ContainerSettings, signed: Option<&'a str>) -> &'a str {
+    settings.region.as_deref().or(signed).unwrap_or(FIRST_REGION)
 }
 
-/// Tells whether a text could be the name of a region. The list of them is not this gateway's business. `EU` is an old
-/// name of eu-west-1.
-fn is_region(text: &str) -> bool {
-    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    text == "EU" || (text.len() <= 63 && text.bytes().all(is_name))
+/// The region that a request was signed for, if it has a signature of version 4.
+fn signed_region(extensions: &Extensions) -> Option<&str> {
+    extensions.get().map(|SignedRegion(region)| &**region)
 }
 
 pub(super) async fn delete_bucket(
@@ -101,7 +100,7 @@ pub(super) async fn list_buckets(
         ..ListRequest::default()
     };
     let page = account.containers(&wanted);
-    let signed = request.region.as_ref();
+    let signed = signed_region(&request.extensions);
     let of_region = |settings: &ContainerSettings| {
         input.bucket_region.as_deref().is_none_or(|wanted| region(settings, signed) == wanted)
     };
@@ -124,7 +123,7 @@ pub(super) async fn get_bucket_location(
     request: S3Request<GetBucketLocationInput>,
 ) -> S3Result<S3Response<GetBucketLocationOutput>> {
     let view = account.container(&request.input.bucket)?;
-    let region = region(&view.settings, request.region.as_ref());
+    let region = region(&view.settings, signed_region(&request.extensions));
     let location_constraint = (region != FIRST_REGION).then(|| region.to_owned().into());
     Ok(S3Response::new(GetBucketLocationOutput { location_constraint }))
 }

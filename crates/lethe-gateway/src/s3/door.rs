@@ -3,8 +3,9 @@
 use super::attributes::BareTag;
 use super::keep_alive::{self, LongWork};
 use super::verified::Verified;
+use super::version_4::Payload;
 use super::xml::{self, MAX_XML};
-use super::{access, complete, cors, errors, form, services, signature, version_2, xml_text};
+use super::{access, complete, cors, errors, form, verified, version_2, version_4, xml_text};
 use crate::auth::identity::Users;
 use crate::catalogue::Clock;
 use crate::http::body_timeout::RequestBody;
@@ -13,8 +14,7 @@ use crate::objects::gateway::Gateway;
 use crate::objects::memory::Memory;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Body as _;
-use s3s::service::S3Service;
-use s3s::{Body, S3Error};
+use s3s::{Body, S3Error, S3Result};
 use std::sync::Arc;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
@@ -30,8 +30,6 @@ pub struct S3Door {
 
 /// The parts that answer requests, for any client that waits.
 struct Desk {
-    service: S3Service,
-    /// Asks for no signature.
     verified: Verified,
     users: Arc<Users>,
     clock: Clock,
@@ -45,8 +43,8 @@ impl S3Door {
         let clock = gateway.inner.options.clock.clone();
         let memory = Arc::clone(&gateway.inner.memory);
         let look = cors::look(gateway.clone(), Arc::clone(&users));
-        let (service, verified) = services(gateway, Arc::clone(&users));
-        S3Door { desk: Arc::new(Desk { service, verified, users, clock, memory, look }) }
+        let verified = verified(gateway, Arc::clone(&users));
+        S3Door { desk: Arc::new(Desk { verified, users, clock, memory, look }) }
     }
 }
 
@@ -64,33 +62,31 @@ impl Desk {
         if let Some(refusal) = access::refuse_version_2(request.headers()) {
             return Ok(refusal.to_http_response()?);
         }
-        let is_form = form::is_form(request.method(), request.headers());
-        let is_version_2 = !is_form && version_2::is_in(request.uri());
-        let checked = match is_version_2 {
-            true => version_2::check(&mut request, &self.users, self.clock.now()),
-            false => signature::check(request.uri(), request.headers()),
-        };
-        if let Err(refusal) = checked {
-            return Ok(refusal.to_http_response()?);
-        }
         request.extensions_mut().insert(visit.verb.clone());
         let silence = request.body().silence();
         request.extensions_mut().insert(silence);
-        if is_form {
-            let answer =
-                form::answer(request, &self.users, self.clock.now(), &self.verified.service, visit.tls).await;
-            return answer.or_else(|refusal| Ok(refusal.to_http_response()?));
-        }
-        let _held = match held_whole(&request).map(|bytes| self.memory.take_bytes(bytes)).transpose() {
-            Ok(share) => share,
-            Err(busy) => return Ok(S3Error::from(busy).to_http_response()?),
+        let answer = match form::is_form(request.method(), request.headers()) {
+            true => {
+                let verbs = &self.verified.service;
+                form::answer(request, &self.users, self.clock.now(), verbs, visit.tls).await
+            }
+            false => self.signed(request).await,
         };
-        let request = request.map(Body::http_body_unsync);
-        match is_version_2 {
-            // A request whose signature was found right needs no other.
-            true => Ok(self.verified.call(request).await.or_else(|refusal| refusal.to_http_response())?),
-            false => Ok(self.service.call(request).await?),
-        }
+        answer.or_else(|refusal| Ok(refusal.to_http_response()?))
+    }
+
+    /// Answers a request that is no form.
+    async fn signed(&self, request: Request<RequestBody>) -> S3Result<Response<Body>> {
+        let _held = held_whole(&request).map(|bytes| self.memory.take_bytes(bytes)).transpose()?;
+        let payload = Payload::of(request.headers())?;
+        let (mut parts, body) = request.into_parts();
+        let (users, now) = (&self.users, self.clock.now());
+        let signed = match version_2::is_in(&parts.uri) {
+            true => version_2::check(&mut parts, users, now).map(|()| None)?,
+            false => version_4::check(&mut parts, payload, users, now)?,
+        };
+        let body = payload.body(&mut parts, body, signed)?;
+        self.verified.call(Request::from_parts(parts, body)).await
     }
 }
 

@@ -1,11 +1,12 @@
 //! Errors of the gateway in the words of S3.
 
 use super::form::FileError;
+use super::version_4::PayloadError;
 use super::{checksums, sentences, versions};
 use crate::catalogue::{Moment, VersionId};
 use crate::device::DeviceError;
 use crate::error::Error;
-use crate::http::body_timeout::BodyError;
+use crate::http::body_timeout::{BodyError, find_cause};
 use http::header::{ALLOW, CONTENT_RANGE, CONTENT_TYPE, LAST_MODIFIED, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::{S3Error, S3ErrorCode};
@@ -138,24 +139,29 @@ fn range(bytes: u64, text: String) -> S3Error {
 
 /// The refusal of a body that could not be read to its end.
 fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
-    let file = source.downcast_ref();
-    // s3s keeps the types of its own errors to itself: only their texts tell them apart.
-    let text = source.to_string();
-    let (code, message) = if text.contains("Sha256Mismatch") {
-        (
+    let (code, message) = match (find_cause(source), find_cause(source)) {
+        (Some(PayloadError::Sha256), _) => (
             S3ErrorCode::Custom("XAmzContentSHA256Mismatch".into()),
-            "The SHA-256 in x-amz-content-sha256 does not match the body.",
-        )
-    } else if text.contains("SignatureMismatch") {
-        (S3ErrorCode::SignatureDoesNotMatch, "The signature of a chunk or of the trailer does not match.")
-    } else if let Some(FileError::TooLarge) = file {
-        (S3ErrorCode::EntityTooLarge, "Your proposed upload exceeds the maximum allowed size")
-    } else if let Some(FileError::TooSmall) = file {
-        (S3ErrorCode::EntityTooSmall, "Your proposed upload is smaller than the minimum allowed size")
-    } else if BodyError::is_too_late(source) {
-        (S3ErrorCode::RequestTimeout, "No byte of the body came within the time allowed.")
-    } else {
-        (S3ErrorCode::IncompleteBody, "The request body terminated unexpectedly")
+            "The SHA-256 in x-amz-content-sha256 does not match the body.".into(),
+        ),
+        (Some(PayloadError::Signature), _) => (
+            S3ErrorCode::SignatureDoesNotMatch,
+            "The signature of a chunk or of the trailer does not match.".into(),
+        ),
+        (Some(PayloadError::Malformed(why)), _) => {
+            (S3ErrorCode::InvalidRequest, format!("The body in chunks is malformed: {why}.").into())
+        }
+        (_, Some(FileError::TooLarge)) => {
+            (S3ErrorCode::EntityTooLarge, "Your proposed upload exceeds the maximum allowed size".into())
+        }
+        (_, Some(FileError::TooSmall)) => (
+            S3ErrorCode::EntityTooSmall,
+            "Your proposed upload is smaller than the minimum allowed size".into(),
+        ),
+        _ if BodyError::is_too_late(source) => {
+            (S3ErrorCode::RequestTimeout, "No byte of the body came within the time allowed.".into())
+        }
+        _ => (S3ErrorCode::IncompleteBody, Cow::Borrowed("The request body terminated unexpectedly")),
     };
     let mut answer = S3Error::with_message(code, message);
     if answer.status_code().is_none() {

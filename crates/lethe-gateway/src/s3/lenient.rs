@@ -13,15 +13,6 @@ const TAGS: [HeaderName; 4] = [
     HeaderName::from_static("x-amz-copy-source-if-none-match"),
 ];
 
-/// Tells whether s3s would refuse or misread these headers.
-pub(super) fn is_needed(method: &Method, headers: &HeaderMap) -> bool {
-    let is_get = *method == Method::GET || *method == Method::HEAD;
-    let mut ranges = headers.get_all(RANGE).iter();
-    let first = ranges.next();
-    let odd_range = is_get && first.is_some_and(|first| ranges.next().is_some() || !is_understood(first));
-    odd_range || TAGS.iter().any(|name| headers.get(name).is_some_and(|tag| quoted(tag).is_some()))
-}
-
 /// Makes headers such that s3s takes them.
 pub(super) fn loosen(method: &Method, headers: &mut HeaderMap) {
     if *method == Method::GET || *method == Method::HEAD {

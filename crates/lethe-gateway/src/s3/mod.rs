@@ -1,10 +1,9 @@
-//! S3 for the gateway: [`s3s`] reads requests and checks their signatures, this module gives the verbs their meaning.
+//! S3 for the gateway: [`s3s`] reads requests, this module checks their signatures and gives the verbs their meaning.
 //!
-//! Signatures are of version 4: in the header, in the URL and in a form, compared in constant time, those of version 2
-//! in URLs and forms likewise; and chunk by chunk in a body, which s3s compares like any text, once the request's own
-//! signature was found right. Their coverage is checked here. Each verb needs a right in a bucket or an object, which
-//! the owner has and access control lists give to others; a verb that is not listed needs the owner. Requests that ask
-//! for something that would not be kept are refused, not ignored.
+//! Signatures are of version 4: in the header, in the URL and in a form, and chunk by chunk in a body; those of version 2
+//! in URLs and forms. All are compared in constant time. Each verb needs a right in a bucket or an object, which the owner
+//! has and access control lists give to others; a verb that is not listed needs the owner. Requests that ask for something
+//! that would not be kept are refused, not ignored.
 
 mod absent;
 mod access;
@@ -30,11 +29,11 @@ mod principal;
 mod put;
 mod sentences;
 mod settings;
-mod signature;
 mod tagging;
 mod values;
 mod verified;
 mod version_2;
+mod version_4;
 mod versions;
 mod xml;
 mod xml_text;
@@ -46,31 +45,17 @@ use verified::Verified;
 use crate::auth::identity::Users;
 use crate::objects::gateway::Gateway;
 use s3s::dto::*;
-use s3s::service::{S3Service, S3ServiceBuilder};
+use s3s::service::S3ServiceBuilder;
 use s3s::{S3, S3Request, S3Response, S3Result};
 use std::sync::Arc;
 
-/// The S3 service of a gateway. [`S3Door`] makes a door of it; s3s logs names and signatures at levels as high as
-/// `error`, so another server of it must switch the logs of `s3s` off.
-///
-/// The signer is looked up in `users`; verbs find its [`Identity`](crate::auth::identity::Identity) in a request's
-/// extensions.
-pub fn service(gateway: Gateway, users: Arc<Users>) -> S3Service {
-    services(gateway, users).0
-}
-
-/// The S3 service of a gateway, and the one behind it that asks for no signature.
-fn services(gateway: Gateway, users: Arc<Users>) -> (S3Service, Verified) {
-    let build = |verified| {
-        let mut builder = S3ServiceBuilder::new(Face { gateway: gateway.clone() });
-        builder.set_auth(access::Keys { users: Arc::clone(&users) });
-        builder.set_access(access::Access { gateway: gateway.clone(), users: Arc::clone(&users), verified });
-        builder
-    };
-    let verified = Verified { service: build(true).build(), memory: Arc::clone(&gateway.inner.memory) };
-    let mut outer = build(false);
-    outer.set_route(verified::Route { users: Arc::clone(&users), verified: verified.clone() });
-    (outer.build(), verified)
+/// The verbs of a gateway, behind the signatures.
+fn verified(gateway: Gateway, users: Arc<Users>) -> Verified {
+    let memory = Arc::clone(&gateway.inner.memory);
+    let mut builder = S3ServiceBuilder::new(Face { gateway: gateway.clone() });
+    builder.set_auth(access::NoKeys);
+    builder.set_access(access::Access { gateway, users });
+    Verified { service: builder.build(), memory }
 }
 
 /// The verbs of S3 over a gateway.

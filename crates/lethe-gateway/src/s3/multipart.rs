@@ -85,7 +85,7 @@ pub(super) async fn upload_part(
         given,
         algorithm: wanted.or(checksums::algorithm(input.checksum_algorithm.as_ref())?),
         headers: &request.headers,
-        trailers: trailers(request.trailing_headers, &request.extensions),
+        trailers: trailers(&request.extensions),
         silence: silence(&request.extensions),
     };
     account.check_part_room(&input.bucket, &input.key, id, number, incoming.bytes().unwrap_or(1))?;

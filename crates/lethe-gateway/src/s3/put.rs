@@ -35,7 +35,7 @@ pub(super) async fn put_object(
         given: checksums::given!(input),
         algorithm: checksums::algorithm(input.checksum_algorithm.as_ref())?.or(Some(checksums::DEFAULT)),
         headers: &request.headers,
-        trailers: trailers(request.trailing_headers, &request.extensions),
+        trailers: trailers(&request.extensions),
         silence: silence(&request.extensions),
     };
     account.check_room(&input.bucket, &input.key, incoming.bytes())?;

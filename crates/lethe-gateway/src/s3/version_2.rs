@@ -5,9 +5,8 @@
 //! no longer is. All headers that begin with `x-amz-` are signed, but of the query only some names: a request with
 //! another name that could change its meaning is refused.
 
-use super::body::is_in_chunks;
 use super::principal::signed_by;
-use super::signature::{has_version_4, pairs};
+use super::version_4::{has_version_4, pairs};
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
 use crate::catalogue::Moment;
@@ -15,8 +14,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::header::{AUTHORIZATION, HeaderName};
+use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::auth::{Credentials, SecretKey};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
@@ -131,29 +131,23 @@ pub(super) fn signer(
 ///
 /// # Errors
 /// Those that S3 has for a signature that is not right, that has expired, or that does not cover what is asked.
-pub(super) fn check<B>(request: &mut Request<B>, users: &Arc<Users>, now: Moment) -> S3Result<()> {
-    let uri = request.uri().clone();
+pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: Moment) -> S3Result<()> {
+    let uri = parts.uri.clone();
     let query = query(&uri)?;
-    if request.headers().contains_key(AUTHORIZATION) || has_version_4(&uri) {
+    if parts.headers.contains_key(AUTHORIZATION) || has_version_4(&uri) {
         return Err(s3_error!(
             InvalidArgument,
             "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter \
              or the Authorization header should be specified"
         ));
     }
-    lift(&query, request.headers_mut())?;
-    let headers = request.headers();
+    lift(&query, &mut parts.headers)?;
+    let headers = &parts.headers;
     if headers.contains_key("x-amz-security-token") {
         let code = S3ErrorCode::Custom("InvalidToken".into());
         let mut error = S3Error::with_message(code, "The provided token is malformed or otherwise invalid.");
         error.set_status_code(http::StatusCode::BAD_REQUEST);
         return Err(error);
-    }
-    if is_in_chunks(headers) {
-        return Err(s3_error!(
-            NotImplemented,
-            "A body in chunks (aws-chunked) cannot be sent to a signed URL."
-        ));
     }
     let own = |name: &str| {
         query.get(name).map(|value| &**value).ok_or_else(|| {
@@ -170,14 +164,14 @@ pub(super) fn check<B>(request: &mut Request<B>, users: &Arc<Users>, now: Moment
     if seconds <= now.seconds() {
         return Err(s3_error!(AccessDenied, "Request has expired"));
     }
-    let text = |path: &str| text(request.method(), path, &query, headers, expires);
+    let text = |path: &str| text(&parts.method, path, &query, headers, expires);
     let path = uri.path();
     // A bucket is signed with a slash behind it or without.
     let is_bucket = path.len() > 1 && !path[1..].contains('/');
     let other = if is_bucket { format!("{path}/") } else { path.to_owned() };
     let principal = signer(users, headers, access_key, signature, &[&text(path), &text(&other)])?;
-    *request.uri_mut() = rest(&uri, &query)?;
-    request.extensions_mut().insert(principal);
+    parts.uri = rest(&uri, &query)?;
+    parts.extensions.insert(principal);
     Ok(())
 }
 

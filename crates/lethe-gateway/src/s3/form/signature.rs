@@ -6,17 +6,14 @@ use crate::auth::principal::Principal;
 use crate::catalogue::Moment;
 use crate::s3::principal::signed_by;
 use crate::s3::version_2;
-use base16ct::lower::encode_string as hex;
-use hmac::{Hmac, KeyInit as _, Mac as _};
+use crate::s3::version_4::SigningKey;
 use http::HeaderMap;
 use s3s::auth::{Credentials, SecretKey};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
-use sha2::Sha256;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
-use zeroize::Zeroizing;
 
 const FIELDS: [&str; 5] = ["policy", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"];
 
@@ -78,12 +75,7 @@ pub(super) fn signed(
         ));
     }
     let (_, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
-    let key = [day, region, service, terminal]
-        .iter()
-        .fold(Zeroizing::new(format!("AWS4{}", &*secret).into_bytes()), |key, text| {
-            Zeroizing::new(mac(&key, text.as_bytes()))
-        });
-    let right = hex(&mac(&key, policy.as_bytes()));
+    let right = SigningKey::new(&secret, day, region).sign(policy.as_bytes());
     if !bool::from(right.as_bytes().ct_eq(signature.as_bytes())) {
         return Err(s3_error!(SignatureDoesNotMatch));
     }
@@ -97,10 +89,4 @@ fn bad_credential() -> S3Error {
         InvalidArgument,
         "the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\"."
     )
-}
-
-fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
-    mac.update(text);
-    mac.finalize().into_bytes().to_vec()
 }

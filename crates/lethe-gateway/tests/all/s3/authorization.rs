@@ -1,7 +1,7 @@
 //! Every verb, asked for by callers that may not use it.
 
 use super::server::{Answer, Server, at, keys, now};
-use super::signer::Signer;
+use super::signer::{REGION, Signer};
 use lethe_gateway::catalogue::{ContainerSettings, Details, UploadId};
 use lethe_gateway::objects::conditions::WriteConditions;
 use time::OffsetDateTime;
@@ -222,7 +222,7 @@ async fn ask(server: &Server, verb: &Verb, way: &str) -> Option<Answer> {
     let Verb { method, target, headers, body, .. } = verb;
     let (body, host) = (body.as_bytes(), server.host());
     let date = now();
-    let owner = Signer { access_key: keys::OWNER, secret: "owner-secret", date: &date };
+    let owner = Signer { access_key: keys::OWNER, secret: "owner-secret", date: &date, region: REGION };
     let signed = |signer: Signer<'_>| signer.headers(method, target, &host, headers, body);
     let as_sent: Vec<(String, String)> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -370,7 +370,7 @@ async fn every_verb_answers_its_owner() {
 async fn a_signed_url_is_good_until_it_expires() {
     let (server, _) = prepared().await;
     let date = now();
-    let owner = Signer { access_key: keys::OWNER, secret: "owner-secret", date: &date };
+    let owner = Signer { access_key: keys::OWNER, secret: "owner-secret", date: &date, region: REGION };
     let target = owner.presign("GET", "/bucket/object", &server.host(), &[], 60);
     let answer = server.raw("GET", &target, &[], b"").await;
     assert_eq!((answer.verdict().as_str(), answer.body.as_str()), ("200", "content"));

@@ -94,8 +94,15 @@ async fn a_bucket_is_in_the_region_that_it_was_made_in() {
     assert_eq!(make("far", "eu-west-3").await, "200");
     assert_eq!(make("near", "").await, "200");
     assert_eq!(make("nowhere", "No Place").await, "400 InvalidLocationConstraint");
+    for (bucket, region) in [("cloud", "RegionOne"), ("old", "US"), ("center", "dc_2")] {
+        assert_eq!(make(bucket, region).await, "200", "{region}");
+    }
     let server = server.again().await;
-    for (bucket, region, told) in [("far", "eu-west-3", Some("eu-west-3")), ("near", "us-east-1", None)] {
+    for (bucket, region, told) in [
+        ("far", "eu-west-3", Some("eu-west-3")),
+        ("near", "us-east-1", None),
+        ("cloud", "RegionOne", Some("RegionOne")),
+    ] {
         let head = server.send(keys::OWNER, "HEAD", &format!("/{bucket}"), &[], b"").await;
         assert_eq!(head.header("x-amz-bucket-region"), Some(region));
         let location = server.send(keys::OWNER, "GET", &format!("/{bucket}?location="), &[], b"").await;

@@ -1,7 +1,7 @@
 //! Uploads by form.
 
 use super::server::{Answer, Server, at, keys, now};
-use super::signer::Signer;
+use super::signer::{REGION, Signer};
 use crate::running::post_beginning;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -45,7 +45,7 @@ struct Signed {
 
 fn sign(key: &str, secret: &str, expires: OffsetDateTime, fields: &[(&str, &str)], more: &str) -> Signed {
     let date = now();
-    let signer = Signer { access_key: key, secret, date: &date };
+    let signer = Signer { access_key: key, secret, date: &date, region: REGION };
     let credential = format!("{key}/{}", signer.scope());
     let mut fields: Vec<(String, String)> =
         fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -10,6 +10,7 @@ mod forms;
 mod keep_alive;
 mod lifecycle;
 mod lists;
+mod payloads;
 mod quotas;
 mod server;
 mod signer;

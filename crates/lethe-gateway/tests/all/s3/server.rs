@@ -1,6 +1,6 @@
 //! A gateway in memory with several users, and requests to it as they go over the wire.
 
-use super::signer::Signer;
+use super::signer::{REGION, Signer};
 use lethe_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
 use lethe_gateway::http::loopback::Loopback;
 use lethe_gateway::http::server;
@@ -203,7 +203,7 @@ impl Server {
         body: &[u8],
     ) -> Vec<(String, String)> {
         let (date, secret) = (now(), format!("{key}-secret"));
-        let signer = Signer { access_key: key, secret: &secret, date: &date };
+        let signer = Signer { access_key: key, secret: &secret, date: &date, region: REGION };
         signer.headers(method, target, &self.host(), headers, body)
     }
 
@@ -229,7 +229,7 @@ impl Server {
         body: &[u8],
     ) -> Answer {
         let (date, secret, length) = (now(), format!("{key}-secret"), body.len().to_string());
-        let signer = Signer { access_key: key, secret: &secret, date: &date };
+        let signer = Signer { access_key: key, secret: &secret, date: &date, region: REGION };
         let more = [
             ("content-encoding", "aws-chunked"),
             ("x-amz-decoded-content-length", &*length),

@@ -12,7 +12,11 @@ pub(crate) struct Signer<'a> {
     pub(crate) secret: &'a str,
     /// `20261122T080000Z`.
     pub(crate) date: &'a str,
+    pub(crate) region: &'a str,
 }
+
+/// The region that tests sign for where it does not matter.
+pub(crate) const REGION: &str = "us-east-1";
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -38,13 +42,13 @@ pub(crate) fn encode(text: &str) -> String {
 
 impl Signer<'_> {
     pub(crate) fn scope(&self) -> String {
-        format!("{}/us-east-1/s3/aws4_request", &self.date[..8])
+        format!("{}/{}/s3/aws4_request", &self.date[..8], self.region)
     }
 
     /// The signature of any text.
     pub(crate) fn sign(&self, text: &str) -> String {
         let first = format!("AWS4{}", self.secret).into_bytes();
-        let key = [&self.date[..8], "us-east-1", "s3", "aws4_request"]
+        let key = [&self.date[..8], self.region, "s3", "aws4_request"]
             .iter()
             .fold(first, |key, part| mac(&key, part.as_bytes()));
         hex(&mac(&key, text.as_bytes()))

@@ -5,7 +5,8 @@ use super::server::{Answer, Server, keys};
 use super::signer::{SIGNED_BY_VERSION_2, Signer};
 use time::OffsetDateTime;
 
-const OWNER: Signer<'static> = Signer { access_key: keys::OWNER, secret: "owner-secret", date: "" };
+const OWNER: Signer<'static> =
+    Signer { access_key: keys::OWNER, secret: "owner-secret", date: "", region: REGION };
 /// Names of a query that choose the page of a list: not signed, and free.
 const PAGES: [&str; 1] = ["list-type"];
 
@@ -37,7 +38,7 @@ async fn every_verb_answers_its_owner_or_is_not_covered_by_such_a_signature() {
 async fn no_verb_answers_who_may_not_ask_by_such_a_url() {
     let (server, upload) = prepared().await;
     let before = server.gateway.usage();
-    let member = Signer { access_key: keys::MEMBER, secret: "member-secret", date: "" };
+    let member = Signer { access_key: keys::MEMBER, secret: "member-secret", date: "", region: REGION };
     let other = Signer { secret: "another", ..OWNER };
     let nobody = Signer { access_key: "nobody", ..OWNER };
     for verb in verbs(&upload) {

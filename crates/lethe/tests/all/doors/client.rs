@@ -1,6 +1,6 @@
 //! A client of both doors. Each request has a connection of its own.
 
-use super::signer::Signer;
+use super::signer::{REGION, Signer};
 use std::net::SocketAddr;
 use time::OffsetDateTime;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -128,7 +128,7 @@ impl Client {
             Door::S3 => {
                 let target = format!("/{CONTAINER}{joint}{key}");
                 let (date, host) = (now(), self.s3.to_string());
-                let signer = Signer { access_key: ACCESS_KEY, secret: SECRET, date: &date };
+                let signer = Signer { access_key: ACCESS_KEY, secret: SECRET, date: &date, region: REGION };
                 let headers = signer.headers(method, &target, &host, more, body);
                 exchange(self.s3, method, &target, &headers, body).await
             }

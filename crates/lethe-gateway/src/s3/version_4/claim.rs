@@ -1,14 +1,17 @@
-//! The form and the coverage of a signature, checked before s3s computes it.
+//! What a request says of its signature: its form, its scope, and the headers that it covers.
 //!
-//! s3s leaves one thing out: a header that changes the meaning of a request must be among those that are signed.
-//! Without that, a client that was given the URL of a put could add `x-amz-copy-source`, and copy any object that its
-//! signer can read.
+//! A header that changes the meaning of a request must be among those that are signed. Without that, a client that was
+//! given the URL of a put could add `x-amz-copy-source`, and copy any object that its signer can read.
 
+use super::payload::CONTENT_SHA256;
+use crate::catalogue::Moment;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::borrow::Cow;
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 /// S3's longest time that a URL is good for, in seconds: a week.
@@ -23,46 +26,92 @@ const IN_QUERY: [&str; 6] = [
     "x-amz-signedheaders",
 ];
 
-/// Checks the signature of a request, if it has one.
-///
-/// # Errors
-/// Those that S3 has for a signature that is malformed, or that does not cover all that it must.
-pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> S3Result<()> {
+/// The format of a moment in a signature: `20261122T080000Z`.
+const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T[hour][minute][second]Z");
+
+/// A signature, and what it says that it was made over.
+#[derive(Debug)]
+pub(super) struct Claim {
+    pub(super) access_key: String,
+    /// `20261122`, as the key was made for it.
+    pub(super) day: String,
+    pub(super) region: String,
+    /// The moment of the signature as it is signed.
+    pub(super) date: String,
+    pub(super) moment: Moment,
+    /// The names of the headers that it covers, in small letters.
+    pub(super) signed: Vec<String>,
+    pub(super) signature: String,
+    pub(super) place: Place,
+}
+
+/// The place of a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Header,
+    /// In the URL, which is good for so many seconds.
+    Url {
+        seconds: u64,
+    },
+}
+
+impl Claim {
+    /// The signature of a request; `None` if it has none.
+    ///
+    /// # Errors
+    /// Those that S3 has for a signature that is malformed, or that does not cover all that it must.
+    pub(super) fn read(uri: &Uri, headers: &HeaderMap) -> S3Result<Option<Claim>> {
+        let claim = read(uri, headers)?;
+        if let Some(claim) = &claim {
+            covers(&claim.signed, headers)?;
+            if !claim.date.starts_with(&claim.day) {
+                return Err(s3_error!(
+                    SignatureDoesNotMatch,
+                    "The day of the credential is not that of the date."
+                ));
+            }
+        }
+        Ok(claim)
+    }
+
+    /// The scope of the key: day, region and service.
+    pub(super) fn scope(&self) -> String {
+        format!("{}/{}/s3/aws4_request", self.day, self.region)
+    }
+}
+
+fn read(uri: &Uri, headers: &HeaderMap) -> S3Result<Option<Claim>> {
     let query: Vec<(Cow<'_, str>, Cow<'_, str>)> = pairs(uri.query().unwrap_or_default());
     let in_query = |name: &str| {
         query.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
     };
     let token = "x-amz-security-token";
     let authorization = headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
-    // s3s knows the names in their usual letters, and takes a request with others to be unsigned.
     let is_presigned = IN_QUERY.iter().any(|name| in_query(name).is_some());
     if (authorization.is_some() || is_presigned) && (headers.contains_key(token) || in_query(token).is_some())
     {
         return Err(custom("InvalidToken", "The provided token is malformed or otherwise invalid."));
     }
-    let signed = match (authorization, is_presigned) {
-        (None, false) => return Ok(()),
-        (Some(_), true) => {
-            return Err(s3_error!(
-                InvalidArgument,
-                "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string \
-                 parameter or the Authorization header should be specified"
-            ));
-        }
-        (Some(authorization), false) => in_header(authorization, headers)?,
-        (None, true) => in_url(in_query)?,
-    };
-    covers(&signed, headers)
+    match (authorization, is_presigned) {
+        (None, false) => Ok(None),
+        (Some(_), true) => Err(s3_error!(
+            InvalidArgument,
+            "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string \
+             parameter or the Authorization header should be specified"
+        )),
+        (Some(authorization), false) => in_header(authorization, headers).map(Some),
+        (None, true) => in_url(in_query).map(Some),
+    }
 }
 
 /// Tells whether a query has anything that only a signature of version 4 has.
-pub(super) fn has_version_4(uri: &Uri) -> bool {
+pub(in crate::s3) fn has_version_4(uri: &Uri) -> bool {
     let query = pairs(uri.query().unwrap_or_default());
     query.iter().any(|(name, _)| IN_QUERY.iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
 /// Names and values of a query, decoded.
-pub(super) fn pairs(query: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+pub(in crate::s3) fn pairs(query: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     let decode = |text| percent_decode_str(text).decode_utf8_lossy();
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs
@@ -81,8 +130,7 @@ fn malformed(why: &str) -> S3Error {
     custom("AuthorizationHeaderMalformed", format!("The authorization header is malformed; {why}"))
 }
 
-/// The headers that a signature in a header covers.
-fn in_header(authorization: &str, headers: &HeaderMap) -> S3Result<Vec<String>> {
+fn in_header(authorization: &str, headers: &HeaderMap) -> S3Result<Claim> {
     let (algorithm, components) = authorization.split_once(' ').ok_or_else(|| {
         s3_error!(
             InvalidArgument,
@@ -112,30 +160,18 @@ fn in_header(authorization: &str, headers: &HeaderMap) -> S3Result<Vec<String>> 
     }
     let credential = credential.ok_or_else(|| malformed("missing Credential."))?;
     let signed = signed.ok_or_else(|| malformed("missing SignedHeaders."))?;
-    signature.ok_or_else(|| malformed("missing Signature."))?;
-    check_scope(credential).map_err(|why| malformed(&why))?;
+    let signature = signature.ok_or_else(|| malformed("missing Signature."))?;
+    let [access_key, day, region] = scope(credential).map_err(|why| malformed(&why))?.map(str::to_owned);
     let date = headers.get("x-amz-date").and_then(|date| date.to_str().ok()).unwrap_or_default();
-    if !is_date(date) {
-        return Err(s3_error!(
-            AccessDenied,
-            "AWS authentication requires a valid Date or x-amz-date header."
-        ));
-    }
-    let digest = headers.get("x-amz-content-sha256").map(|digest| digest.to_str().unwrap_or_default());
-    if digest.is_some_and(|digest| !is_payload(digest)) {
-        return Err(s3_error!(
-            InvalidArgument,
-            "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, \
-             STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER, \
-             STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER or a valid \
-             sha256 value."
-        ));
-    }
-    Ok(names(signed))
+    let moment = moment(date).ok_or_else(|| {
+        s3_error!(AccessDenied, "AWS authentication requires a valid Date or x-amz-date header.")
+    })?;
+    let (date, signature) = (date.to_owned(), signature.to_owned());
+    let (signed, place) = (names(signed), Place::Header);
+    Ok(Claim { access_key, day, region, date, moment, signed, signature, place })
 }
 
-/// The headers that a signature in a URL covers.
-fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Vec<String>> {
+fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
     let bad = |why: Cow<'static, str>| custom("AuthorizationQueryParametersError", why);
     let needed = |name| {
         parameter(name).filter(|value| !value.is_empty()).ok_or_else(|| {
@@ -149,31 +185,36 @@ fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Vec<Strin
     let date = needed("x-amz-date")?;
     let expires = needed("x-amz-expires")?;
     let signed = needed("x-amz-signedheaders")?;
-    needed("x-amz-signature")?;
+    let signature = needed("x-amz-signature")?.to_owned();
     if algorithm != ALGORITHM {
         return Err(bad("X-Amz-Algorithm only supports \"AWS4-HMAC-SHA256\"".into()));
     }
-    check_scope(credential)
-        .map_err(|why| bad(format!("Error parsing the X-Amz-Credential parameter; {why}").into()))?;
-    if !is_date(date) {
-        return Err(bad("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"".into()));
-    }
-    match expires.parse::<i64>() {
-        Err(_) => Err(bad("X-Amz-Expires should be a number".into())),
-        Ok(seconds) if seconds < 0 => Err(bad("X-Amz-Expires must be non-negative".into())),
-        Ok(seconds) if seconds.unsigned_abs() > LONGEST => Err(bad(
-            "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be less than \
-             604800 seconds"
-                .into(),
-        )),
-        Ok(_) => Ok(names(signed)),
-    }
+    let [access_key, day, region] = scope(credential)
+        .map_err(|why| bad(format!("Error parsing the X-Amz-Credential parameter; {why}").into()))?
+        .map(str::to_owned);
+    let moment = moment(date).ok_or_else(|| {
+        bad("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"".into())
+    })?;
+    let seconds = match expires.parse::<i64>() {
+        Err(_) => return Err(bad("X-Amz-Expires should be a number".into())),
+        Ok(seconds) if seconds < 0 => return Err(bad("X-Amz-Expires must be non-negative".into())),
+        Ok(seconds) if seconds.unsigned_abs() > LONGEST => {
+            return Err(bad(
+                "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must \
+                            be less than 604800 seconds"
+                    .into(),
+            ));
+        }
+        Ok(seconds) => seconds.unsigned_abs(),
+    };
+    let (date, signed, place) = (date.to_owned(), names(signed), Place::Url { seconds });
+    Ok(Claim { access_key, day, region, date, moment, signed, signature, place })
 }
 
-/// `key/date/region/s3/aws4_request`.
-fn check_scope(credential: &str) -> Result<(), String> {
+/// The access key, the day and the region of `key/day/region/s3/aws4_request`.
+fn scope(credential: &str) -> Result<[&str; 3], String> {
     let parts: Vec<&str> = credential.split('/').collect();
-    let &[_, date, _, service, terminal] = &parts[..] else {
+    let &[access_key, date, region, service, terminal] = &parts[..] else {
         return Err(
             "the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\"."
                 .into(),
@@ -190,24 +231,22 @@ fn check_scope(credential: &str) -> Result<(), String> {
     if terminal != "aws4_request" {
         return Err(format!("incorrect terminal \"{terminal}\". This endpoint uses \"aws4_request\"."));
     }
-    Ok(())
+    if !is_region(region) {
+        return Err(format!("\"{region}\" is no name of a region."));
+    }
+    Ok([access_key, date, region])
 }
 
-/// `20261122T080000Z`.
-fn is_date(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.len() == 16
-        && bytes.iter().enumerate().all(|(at, byte)| match at {
-            8 => *byte == b'T',
-            15 => *byte == b'Z',
-            _ => byte.is_ascii_digit(),
-        })
+/// Tells whether a text could be the name of a region, which services of their own name as they like: `us-east-1`, `US`,
+/// `RegionOne`, `dc_2`.
+pub(in crate::s3) fn is_region(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (1..=63).contains(&text.len()) && text.bytes().all(is_part)
 }
 
-fn is_payload(text: &str) -> bool {
-    text == "UNSIGNED-PAYLOAD"
-        || text.starts_with("STREAMING-")
-        || (text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit()))
+fn moment(date: &str) -> Option<Moment> {
+    let date = time::PrimitiveDateTime::parse(date, DATE).ok()?.assume_utc();
+    u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(Moment)
 }
 
 fn names(signed: &str) -> Vec<String> {
@@ -217,7 +256,7 @@ fn names(signed: &str) -> Vec<String> {
 /// Tells whether the host and all that changes the request's meaning are signed. The digest of a body is checked either
 /// way; a change of `x-amz-user-agent` changes nothing.
 fn covers(signed: &[String], headers: &HeaderMap) -> S3Result<()> {
-    let free = ["x-amz-content-sha256", "x-amz-user-agent"];
+    let free = [CONTENT_SHA256, "x-amz-user-agent"];
     let matters = |name: &str| name == "host" || (name.starts_with("x-amz-") && !free.contains(&name));
     let all = headers.keys().all(|name| {
         let name = name.as_str();
@@ -247,8 +286,8 @@ mod tests {
         for (name, value) in more {
             headers.insert(*name, HeaderValue::from_static(value));
         }
-        match check(&uri.parse().expect("a URI"), &headers) {
-            Ok(()) => "ok".into(),
+        match Claim::read(&uri.parse().expect("a URI"), &headers) {
+            Ok(_) => "ok".into(),
             Err(error) => error.code().as_str().to_owned(),
         }
     }

@@ -1,0 +1,346 @@
+//! A body in chunks (`aws-chunked`): the bytes in them, each chunk compared with its signature, and the trailer behind
+//! them.
+//!
+//! Bytes go on before the signature of their chunk has come, so that a chunk of any size takes no memory. Whoever reads
+//! them keeps nothing before the end was reached without an error.
+
+use super::payload::PayloadError;
+use super::{Signed, SigningKey};
+use base16ct::lower::encode_string as hex;
+use bytes::{Buf as _, Bytes};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq;
+
+/// The most bytes of the line before a chunk: 16 digits and a signature have 98.
+const MAX_HEAD: usize = 128;
+/// The most bytes of a trailer.
+const MAX_TRAILER: usize = 16 << 10;
+const SIGNATURE: &str = ";chunk-signature=";
+const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
+const WRONG_HEAD: PayloadError = PayloadError::Malformed("a chunk does not begin with its size");
+
+/// The signatures of chunks, each of which covers the one before.
+pub(super) struct Seal {
+    key: SigningKey,
+    date: String,
+    scope: String,
+    previous: String,
+}
+
+impl Seal {
+    /// The seal of the chunks of a request with this signature.
+    pub(super) fn new(signed: Signed) -> Self {
+        Seal { key: signed.key, date: signed.date, scope: signed.scope, previous: signed.signature }
+    }
+
+    fn check(&mut self, kind: &str, digests: &str, signature: &[u8]) -> Result<(), PayloadError> {
+        let Seal { key, date, scope, previous } = self;
+        let text = format!("AWS4-HMAC-SHA256-{kind}\n{date}\n{scope}\n{previous}\n{digests}");
+        let right = key.sign(text.as_bytes());
+        if !bool::from(right.as_bytes().ct_eq(signature)) {
+            return Err(PayloadError::Signature);
+        }
+        self.previous = right;
+        Ok(())
+    }
+}
+
+/// The progress of a decoder with what it was given.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Data(Bytes),
+    /// All was looked at.
+    More,
+}
+
+/// Takes a body out of its chunks.
+pub(super) struct Chunks {
+    /// Bytes of the body that have not come.
+    left: u64,
+    has_trailer: bool,
+    seal: Option<Seal>,
+    state: State,
+    /// The part of a line that has come.
+    line: Vec<u8>,
+}
+
+enum State {
+    Head,
+    Data {
+        left: u64,
+        signature: Vec<u8>,
+        hasher: Sha256,
+    },
+    /// The line end behind the bytes of a chunk.
+    AfterData {
+        signature: Vec<u8>,
+        hasher: Sha256,
+    },
+    /// What comes behind the last chunk, to the end.
+    Trailer,
+}
+
+impl Chunks {
+    /// A body of so many bytes; `seal` if its chunks are signed.
+    pub(super) fn new(bytes: u64, has_trailer: bool, seal: Option<Seal>) -> Self {
+        Chunks { left: bytes, has_trailer, seal, state: State::Head, line: Vec::new() }
+    }
+
+    /// Bytes that have not come.
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Goes on with what has come.
+    pub(super) fn step(&mut self, input: &mut Bytes) -> Result<Step, PayloadError> {
+        while input.has_remaining() {
+            match &mut self.state {
+                State::Head => {
+                    if self.line(input, MAX_HEAD)? {
+                        self.begin()?;
+                    }
+                }
+                State::Data { left, hasher, .. } => {
+                    let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                    let data = input.split_to(taken);
+                    *left -= taken as u64;
+                    if self.seal.is_some() {
+                        hasher.update(&data);
+                    }
+                    if *left == 0 {
+                        self.after_data();
+                    }
+                    return Ok(Step::Data(data));
+                }
+                State::AfterData { .. } => {
+                    if self.line(input, 2)? {
+                        self.finish_chunk()?;
+                    }
+                }
+                State::Trailer => {
+                    if self.line.len() + input.len() > MAX_TRAILER {
+                        return Err(PayloadError::Malformed("its trailer is longer than 16 KiB"));
+                    }
+                    self.line.extend_from_slice(&std::mem::take(input));
+                }
+            }
+        }
+        Ok(Step::More)
+    }
+
+    /// Reads to the end of a line, and tells whether it was reached.
+    fn line(&mut self, input: &mut Bytes, most: usize) -> Result<bool, PayloadError> {
+        while input.has_remaining() {
+            self.line.push(input.get_u8());
+            if self.line.ends_with(b"\r\n") {
+                self.line.truncate(self.line.len() - 2);
+                return Ok(true);
+            }
+            if self.line.len() >= most {
+                return Err(WRONG_HEAD);
+            }
+        }
+        Ok(false)
+    }
+
+    fn begin(&mut self) -> Result<(), PayloadError> {
+        let line = std::mem::take(&mut self.line);
+        let line = std::str::from_utf8(&line).map_err(|_| WRONG_HEAD)?;
+        let (size, signature) = match (&self.seal, line.split_once(SIGNATURE)) {
+            (Some(_), Some((size, signature))) => (size, signature.as_bytes().to_vec()),
+            (None, None) => (line, Vec::new()),
+            _ => {
+                return Err(PayloadError::Malformed(
+                    "a chunk has no signature, or one that was not announced",
+                ));
+            }
+        };
+        let is_number = (1..=16).contains(&size.len()) && size.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let size = u64::from_str_radix(size, 16).ok().filter(|_| is_number).ok_or(WRONG_HEAD)?;
+        self.left = self
+            .left
+            .checked_sub(size)
+            .ok_or(PayloadError::Malformed("its chunks hold more than x-amz-decoded-content-length"))?;
+        self.state = State::Data { left: size, signature, hasher: Sha256::new() };
+        if size == 0 {
+            self.check_chunk()?;
+            self.state = State::Trailer;
+        }
+        Ok(())
+    }
+
+    fn after_data(&mut self) {
+        let state = std::mem::replace(&mut self.state, State::Head);
+        if let State::Data { signature, hasher, .. } = state {
+            self.state = State::AfterData { signature, hasher };
+        }
+    }
+
+    fn finish_chunk(&mut self) -> Result<(), PayloadError> {
+        if !std::mem::take(&mut self.line).is_empty() {
+            return Err(PayloadError::Malformed("a chunk does not end where its size says"));
+        }
+        self.check_chunk()?;
+        self.state = State::Head;
+        Ok(())
+    }
+
+    fn check_chunk(&mut self) -> Result<(), PayloadError> {
+        let state = std::mem::replace(&mut self.state, State::Head);
+        let (State::Data { signature, hasher, .. } | State::AfterData { signature, hasher }) = state else {
+            return Ok(());
+        };
+        let Some(seal) = &mut self.seal else { return Ok(()) };
+        let digests = format!("{}\n{}", hex(&Sha256::digest(b"")), hex(&hasher.finalize()));
+        seal.check("PAYLOAD", &digests, &signature)
+    }
+
+    /// Looks at the end: the trailer, without its signature.
+    pub(super) fn end(&mut self) -> Result<HeaderMap, PayloadError> {
+        if self.left > 0 || !matches!(self.state, State::Trailer) {
+            return Err(PayloadError::Incomplete);
+        }
+        let trailer = std::mem::take(&mut self.line);
+        let trailer =
+            std::str::from_utf8(&trailer).map_err(|_| PayloadError::Malformed("its trailer is no text"))?;
+        let lines = trailer.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut headers = Vec::new();
+        for line in lines {
+            let malformed = PayloadError::Malformed("a line of its trailer is no header");
+            let (name, value) = line.split_once(':').ok_or(malformed)?;
+            headers.push((name.trim().to_ascii_lowercase(), value.trim()));
+        }
+        if !self.has_trailer && !headers.is_empty() {
+            return Err(PayloadError::Malformed("it has a trailer that was not announced"));
+        }
+        let signature = headers.iter().position(|(name, _)| name == TRAILER_SIGNATURE);
+        let signature = signature.map(|at| headers.remove(at).1);
+        match (&mut self.seal, signature) {
+            (Some(seal), Some(signature)) => {
+                let mut lines: Vec<String> =
+                    headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
+                lines.sort();
+                seal.check("TRAILER", &hex(&Sha256::digest(lines.concat())), signature.as_bytes())?;
+            }
+            (Some(_), None) if self.has_trailer => return Err(PayloadError::Signature),
+            (None, Some(_)) => {
+                return Err(PayloadError::Malformed("its trailer has a signature, its chunks have none"));
+            }
+            _ => {}
+        }
+        let parsed = headers.iter().map(|(name, value)| {
+            Some((HeaderName::try_from(name.as_str()).ok()?, HeaderValue::try_from(*value).ok()?))
+        });
+        parsed.collect::<Option<_>>().ok_or(PayloadError::Malformed("a line of its trailer is no header"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+
+    /// The request of AWS's example of an upload in signed chunks, as far as its chunks go.
+    fn example() -> Seal {
+        Seal::new(Signed {
+            key: SigningKey::new(SECRET, "20130524", "us-east-1"),
+            date: "20130524T000000Z".into(),
+            scope: "20130524/us-east-1/s3/aws4_request".into(),
+            signature: "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9".into(),
+        })
+    }
+
+    /// The example's body: 65,536 bytes, 1,024 bytes and the end.
+    fn example_body() -> Vec<u8> {
+        let chunk = |bytes: usize, signature: &str| {
+            let mut chunk = format!("{bytes:x};chunk-signature={signature}\r\n").into_bytes();
+            chunk.resize(chunk.len() + bytes, b'a');
+            chunk.extend_from_slice(b"\r\n");
+            chunk
+        };
+        [
+            chunk(65_536, "ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648"),
+            chunk(1_024, "0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497"),
+            chunk(0, "b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9"),
+        ]
+        .concat()
+    }
+
+    /// What comes out of a body that comes in pieces of this size.
+    fn decoded(mut chunks: Chunks, body: &[u8], piece: usize) -> Result<(Vec<u8>, HeaderMap), PayloadError> {
+        let mut data = Vec::new();
+        for piece in body.chunks(piece) {
+            let mut input = Bytes::copy_from_slice(piece);
+            while let Step::Data(bytes) = chunks.step(&mut input)? {
+                data.extend_from_slice(&bytes);
+            }
+        }
+        Ok((data, chunks.end()?))
+    }
+
+    fn unsigned(body: &str, bytes: u64, has_trailer: bool) -> Result<(Vec<u8>, HeaderMap), String> {
+        let decode = |piece| decoded(Chunks::new(bytes, has_trailer, None), body.as_bytes(), piece);
+        let [whole, by_bytes] = [1 << 20, 1].map(|piece| decode(piece).map_err(|error| error.to_string()));
+        assert_eq!(whole, by_bytes, "the pieces of the network change nothing");
+        whole
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_comes_out_in_pieces_of_any_size() {
+        // AWS, "Signature Calculations for the Authorization Header: Transferring Payload in Multiple Chunks".
+        for piece in [1, 7, 1000, 1 << 20] {
+            let (data, trailer) =
+                decoded(Chunks::new(66_560, false, Some(example())), &example_body(), piece).expect("right");
+            assert_eq!(data, vec![b'a'; 66_560]);
+            assert!(trailer.is_empty());
+        }
+    }
+
+    #[test]
+    fn no_byte_of_a_signed_body_can_be_changed_left_out_or_added() {
+        let body = example_body();
+        let refuses = |body: &[u8]| decoded(Chunks::new(66_560, false, Some(example())), body, 4096).is_err();
+        for at in [0, 3, 90, 95, 40_000, 65_700, body.len() - 10] {
+            let mut changed = body.clone();
+            changed[at] ^= 1;
+            assert!(refuses(&changed), "byte {at}");
+        }
+        let last = body.len() - 87;
+        for length in [0, 1, 40_000, last, last + 1, body.len() - 6] {
+            assert!(refuses(&body[..length]), "the first {length} bytes");
+        }
+        assert!(refuses(&[&body[..], b"a:b\r\n\r\n"].concat()));
+    }
+
+    #[test]
+    fn a_body_ends_with_its_last_chunk_and_not_before() {
+        assert_eq!(unsigned("3\r\nabc\r\n0\r\n\r\n", 3, true).expect("whole").0, b"abc");
+        assert_eq!(unsigned("3\r\nabc\r\n", 3, true), Err("the body ended early".into()));
+        assert_eq!(unsigned("3\r\nabc\r\n0\r\n\r\n", 4, true), Err("the body ended early".into()));
+        let more = unsigned("3\r\nabc\r\n0\r\n\r\n", 2, true).expect_err("too many");
+        assert!(more.contains("x-amz-decoded-content-length"), "{more}");
+    }
+
+    #[test]
+    fn a_trailer_is_told_if_it_was_announced() {
+        let body = "1\r\na\r\n0\r\nX-Amz-Checksum-CRC32: 6Le+Qw==\r\n\r\n";
+        let trailer = unsigned(body, 1, true).expect("whole").1;
+        assert_eq!(trailer["x-amz-checksum-crc32"], "6Le+Qw==");
+        assert!(unsigned(body, 1, false).expect_err("not announced").contains("not announced"));
+        let long = format!("0\r\na:{}\r\n\r\n", "b".repeat(MAX_TRAILER));
+        assert!(unsigned(&long, 0, true).expect_err("long").contains("16 KiB"));
+    }
+
+    #[test]
+    fn what_is_no_chunk_is_refused() {
+        for body in
+            ["x\r\n", "-1\r\n", "\r\n", "+1\r\na\r\n", "1\r\nab\r\n", "1 \r\na\r\n", "00000000000000001\r\n"]
+        {
+            assert!(unsigned(body, 100, true).expect_err(body).contains("malformed"), "{body:?}");
+        }
+        let signed = unsigned("1;chunk-signature=00\r\na\r\n", 1, true).expect_err("signed");
+        assert!(signed.contains("not announced"), "{signed}");
+    }
+}

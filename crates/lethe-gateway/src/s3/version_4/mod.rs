@@ -1,0 +1,139 @@
+//! Signatures of version 4, in the header or in the URL.
+//!
+//! They are computed here and not by s3s, which refuses the regions of many private clouds (`RegionOne`), holds whole
+//! chunks of a body in memory, and takes a body in chunks that ends early for a whole one. The source is AWS,
+//! "Authenticating Requests (AWS Signature Version 4)".
+
+mod canonical;
+mod chunks;
+mod claim;
+mod key;
+mod payload;
+
+pub(super) use claim::{has_version_4, is_region, pairs};
+pub(super) use key::SigningKey;
+pub(super) use payload::{Payload, PayloadError, Trailers};
+
+use super::principal::signed_by;
+use crate::auth::identity::Users;
+use crate::catalogue::Moment;
+use claim::{Claim, Place};
+use http::Uri;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use payload::{CONTENT_SHA256, UNSIGNED};
+use s3s::auth::{Credentials, SecretKey};
+use s3s::{S3Error, S3Result, s3_error};
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// The most milliseconds between the clock of a client and the one here.
+const MAX_SKEW: u64 = 15 * 60 * 1000;
+
+/// The region that a request was signed for, in its extensions.
+#[derive(Clone, Debug)]
+pub(super) struct SignedRegion(pub(super) Arc<str>);
+
+/// A signature that was found right: what the chunks of a body are signed with.
+pub(super) struct Signed {
+    key: SigningKey,
+    date: String,
+    scope: String,
+    signature: String,
+}
+
+/// Checks the signature of a request, if it has one, and takes it out: the principal is in the extensions.
+///
+/// # Errors
+/// Those that S3 has for a signature that is malformed, that does not cover all that it must, that is not of this time,
+/// or that is not right.
+pub(super) fn check(
+    parts: &mut Parts,
+    payload: Payload,
+    users: &Arc<Users>,
+    now: Moment,
+) -> S3Result<Option<Signed>> {
+    let Some(claim) = Claim::read(&parts.uri, &parts.headers)? else {
+        parts.extensions.insert(signed_by(users, None, &parts.headers)?);
+        return Ok(None);
+    };
+    check_time(&claim, now)?;
+    let signed_payload = match (claim.place, payload) {
+        (Place::Header, Payload::Unnamed) => {
+            return Err(s3_error!(
+                InvalidRequest,
+                "Missing required header for this request: x-amz-content-sha256"
+            ));
+        }
+        (Place::Header, _) => parts.headers[CONTENT_SHA256].to_str().unwrap_or_default(),
+        (Place::Url { .. }, Payload::Chunks { .. }) => return Err(no_chunks_in_url()),
+        (Place::Url { .. }, _) => UNSIGNED,
+    };
+    let (_, secret) = users.by_access_key(&claim.access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
+    let key = SigningKey::new(&secret, &claim.day, &claim.region);
+    let is_right = canonical::requests(parts, &claim.signed, signed_payload)
+        .map(|text| key.sign(&canonical::text_to_sign(&claim, &text)))
+        .map(|signature| signature.as_bytes().ct_eq(claim.signature.as_bytes()))
+        .reduce(|one, other| one | other);
+    if !is_right.is_some_and(bool::from) {
+        return Err(s3_error!(SignatureDoesNotMatch));
+    }
+    let credentials =
+        Credentials { access_key: claim.access_key.clone(), secret_key: SecretKey::from(secret.as_str()) };
+    parts.extensions.insert(signed_by(users, Some(&credentials), &parts.headers)?);
+    parts.extensions.insert(SignedRegion(claim.region.as_str().into()));
+    parts.headers.remove(AUTHORIZATION);
+    parts.uri = without_signature(&parts.uri);
+    let scope = claim.scope();
+    Ok(Some(Signed { key, date: claim.date, scope, signature: claim.signature }))
+}
+
+/// The refusal of a body in chunks whose URL is signed: nothing there is the signature that its first chunk follows.
+pub(super) fn no_chunks_in_url() -> S3Error {
+    s3_error!(NotImplemented, "A body in chunks (aws-chunked) cannot be sent to a signed URL.")
+}
+
+fn check_time(claim: &Claim, now: Moment) -> S3Result<()> {
+    let skewed = || {
+        s3_error!(
+            RequestTimeTooSkewed,
+            "The difference between the request time and the current time is too large."
+        )
+    };
+    let (dated, now) = (i128::from(claim.moment.0), i128::from(now.0));
+    if dated - now > i128::from(MAX_SKEW) {
+        return Err(skewed());
+    }
+    match claim.place {
+        Place::Header if now - dated > i128::from(MAX_SKEW) => Err(skewed()),
+        Place::Url { seconds } if now - dated > i128::from(seconds) * 1000 => {
+            Err(s3_error!(AccessDenied, "Request has expired"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The same without the parameters of a signature in the URL.
+fn without_signature(uri: &Uri) -> Uri {
+    let query = uri.query().unwrap_or_default();
+    let is_signature = |pair: &&str| pair.get(..6).is_some_and(|name| name.eq_ignore_ascii_case("x-amz-"));
+    let kept: Vec<&str> = query.split('&').filter(|pair| !is_signature(pair)).collect();
+    let target = format!("{}?{}", uri.path(), kept.join("&"));
+    let mut parts = uri.clone().into_parts();
+    // The rest of a valid target is valid.
+    parts.path_and_query = PathAndQuery::try_from(target).ok();
+    Uri::from_parts(parts).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signature_goes_out_of_the_url_and_nothing_else_does() {
+        let signed =
+            Uri::from_static("/b/k%20?x-id=GetObject&X-Amz-Signature=aa&versionId=null&X-Amz-Date=1");
+        assert_eq!(without_signature(&signed), "/b/k%20?x-id=GetObject&versionId=null");
+    }
+}

@@ -1,0 +1,236 @@
+//! The body of a request: what `x-amz-content-sha256` says of it, and the bytes that are meant, which fail where they are
+//! not those that were signed.
+
+use super::chunks::{Chunks, Seal, Step};
+use super::{Signed, no_chunks_in_url};
+use crate::http::body_timeout::{BodyError, RequestBody};
+use crate::s3::body::is_in_chunks;
+use crate::s3::principal::principal;
+use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
+use hyper::body::{Frame, SizeHint};
+use parking_lot::Mutex;
+use s3s::{Body, S3Result, s3_error};
+use sha2::{Digest as _, Sha256};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// The header that says what a body is.
+pub(super) const CONTENT_SHA256: &str = "x-amz-content-sha256";
+pub(super) const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+const SIGNED_CHUNKS: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
+const SIGNED_CHUNKS_AND_TRAILER: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER";
+const CHUNKS_AND_TRAILER: &str = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
+
+/// What the headers of a request say of its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::s3) enum Payload {
+    /// Nothing.
+    Unnamed,
+    Unsigned,
+    Sha256([u8; 32]),
+    /// The body comes in chunks (`aws-chunked`).
+    Chunks {
+        are_signed: bool,
+        has_trailer: bool,
+    },
+}
+
+impl Payload {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a value that is none of those that S3 has, also an empty one; `NotImplemented` for chunks
+    /// that are signed with ECDSA.
+    pub(in crate::s3) fn of(headers: &HeaderMap) -> S3Result<Payload> {
+        let mut values = headers.get_all(CONTENT_SHA256).iter();
+        let Some(value) = values.next() else { return Ok(Payload::Unnamed) };
+        let value = value.to_str().ok().filter(|_| values.next().is_none()).unwrap_or_default();
+        let mut digest = [0; 32];
+        match value {
+            UNSIGNED => Ok(Payload::Unsigned),
+            SIGNED_CHUNKS => Ok(Payload::Chunks { are_signed: true, has_trailer: false }),
+            SIGNED_CHUNKS_AND_TRAILER => Ok(Payload::Chunks { are_signed: true, has_trailer: true }),
+            CHUNKS_AND_TRAILER => Ok(Payload::Chunks { are_signed: false, has_trailer: true }),
+            "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD"
+            | "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER" => {
+                Err(s3_error!(NotImplemented, "Chunks are signed with HMAC-SHA256 here, not with ECDSA."))
+            }
+            _ if base16ct::mixed::decode(value, &mut digest).is_ok_and(|bytes| bytes.len() == 32) => {
+                Ok(Payload::Sha256(digest))
+            }
+            _ => Err(s3_error!(
+                InvalidArgument,
+                "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, STREAMING-UNSIGNED-PAYLOAD-TRAILER, \
+                 STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER, \
+                 STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER or a valid \
+                 sha256 value."
+            )),
+        }
+    }
+
+    /// The body that is meant by the one that came. `signed` is the signature of the request, if it has one of version 4.
+    ///
+    /// # Errors
+    /// `NotImplemented` for chunks of a request without such a signature; `InvalidRequest` and `MissingContentLength` for
+    /// chunks without the headers that belong to them; `XAmzContentSHA256Mismatch` for an empty body that is not meant.
+    pub(in crate::s3) fn body(
+        self,
+        parts: &mut Parts,
+        body: RequestBody,
+        signed: Option<Signed>,
+    ) -> S3Result<Body> {
+        if is_in_chunks(&parts.headers) && signed.is_none() {
+            return Err(match principal(&parts.extensions)?.is_anonymous() {
+                true => s3_error!(
+                    NotImplemented,
+                    "A body in chunks (aws-chunked) is read of signed requests only. Send it as it is."
+                ),
+                false => no_chunks_in_url(),
+            });
+        }
+        let decoding = match (self, signed) {
+            (Payload::Sha256(expected), _) => Decoding::Digest { hasher: Sha256::new(), expected },
+            (Payload::Chunks { are_signed, has_trailer }, Some(signed)) => {
+                let bytes = decoded_bytes(&parts.headers, has_trailer)?;
+                parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes));
+                let trailers = Trailers::default();
+                parts.extensions.insert(trailers.clone());
+                let seal = are_signed.then(|| Seal::new(signed));
+                Decoding::Chunks { chunks: Chunks::new(bytes, has_trailer, seal), trailers }
+            }
+            _ => return Ok(Body::http_body_unsync(body)),
+        };
+        Ok(Body::http_body_unsync(DecodedBody { body, input: Bytes::new(), decoding, is_over: false }))
+    }
+}
+
+fn decoded_bytes(headers: &HeaderMap, has_trailer: bool) -> S3Result<u64> {
+    if has_trailer && !headers.contains_key("x-amz-trailer") {
+        return Err(s3_error!(InvalidRequest, "Missing required header for this request: x-amz-trailer"));
+    }
+    let bytes =
+        headers.get("x-amz-decoded-content-length").and_then(|bytes| bytes.to_str().ok()?.parse().ok());
+    bytes.ok_or_else(|| {
+        s3_error!(MissingContentLength, "x-amz-decoded-content-length is not there, or no number.")
+    })
+}
+
+/// The headers behind a body in chunks, once it has come.
+#[derive(Clone, Debug, Default)]
+pub(in crate::s3) struct Trailers(Arc<Mutex<Option<HeaderMap>>>);
+
+impl Trailers {
+    /// Takes them; `None` as long as the body has not come to its end.
+    pub(in crate::s3) fn take(&self) -> Option<HeaderMap> {
+        self.0.lock().take()
+    }
+}
+
+/// The reason why a body is not the one that was meant.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::s3) enum PayloadError {
+    #[error("the body does not match x-amz-content-sha256")]
+    Sha256,
+    #[error("a chunk or the trailer does not match its signature")]
+    Signature,
+    #[error("the body in chunks is malformed: {0}")]
+    Malformed(&'static str),
+    #[error("the body ended early")]
+    Incomplete,
+    #[error("the body could not be read")]
+    Body(#[source] BodyError),
+}
+
+/// A request's body, taken out of its chunks or compared with its digest.
+struct DecodedBody {
+    body: RequestBody,
+    /// What came and was not yet looked at.
+    input: Bytes,
+    decoding: Decoding,
+    is_over: bool,
+}
+
+enum Decoding {
+    Digest { hasher: Sha256, expected: [u8; 32] },
+    Chunks { chunks: Chunks, trailers: Trailers },
+}
+
+impl Decoding {
+    /// The next bytes of what was meant; `None` if more has to come.
+    fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, PayloadError> {
+        match self {
+            Decoding::Digest { .. } if input.is_empty() => Ok(None),
+            Decoding::Digest { hasher, .. } => {
+                hasher.update(&*input);
+                Ok(Some(std::mem::take(input)))
+            }
+            Decoding::Chunks { chunks, .. } => match chunks.step(input)? {
+                Step::Data(bytes) => Ok(Some(bytes)),
+                Step::More => Ok(None),
+            },
+        }
+    }
+
+    /// Looks at the whole, once it has come.
+    fn end(&mut self) -> Result<(), PayloadError> {
+        match self {
+            Decoding::Digest { hasher, expected } => {
+                let digest: [u8; 32] = std::mem::take(hasher).finalize().into();
+                if digest == *expected { Ok(()) } else { Err(PayloadError::Sha256) }
+            }
+            Decoding::Chunks { chunks, trailers } => {
+                *trailers.0.lock() = Some(chunks.end()?);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl hyper::body::Body for DecodedBody {
+    type Data = Bytes;
+    type Error = PayloadError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, PayloadError>>> {
+        let this = &mut *self;
+        while !this.is_over {
+            match this.decoding.next(&mut this.input) {
+                Ok(Some(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Ok(None) => {}
+                Err(error) => {
+                    this.is_over = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+            match ready!(Pin::new(&mut this.body).poll_frame(context)) {
+                Some(Ok(frame)) => this.input = frame.into_data().unwrap_or_default(),
+                Some(Err(error)) => {
+                    this.is_over = true;
+                    return Poll::Ready(Some(Err(PayloadError::Body(error))));
+                }
+                None => {
+                    this.is_over = true;
+                    return Poll::Ready(this.decoding.end().err().map(Err));
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.decoding {
+            Decoding::Digest { .. } => self.body.size_hint(),
+            Decoding::Chunks { chunks, .. } => SizeHint::with_exact(chunks.left()),
+        }
+    }
+}
