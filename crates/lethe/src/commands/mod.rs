@@ -54,7 +54,7 @@ use vault_flags::Found;
 
 /// Storage that learns nothing of what you touch
 #[derive(Parser)]
-#[command(name = "lethe", version, after_help = exit::HELP, infer_subcommands = true)]
+#[command(name = "lethe", version, after_help = exit::HELP)]
 pub struct Cli {
     /// The configuration; lethe.toml of this folder if there is one
     #[arg(long, global = true, help_heading = "Every command", value_name = "FILE")]

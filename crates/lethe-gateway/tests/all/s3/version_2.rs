@@ -2,7 +2,7 @@
 
 use super::authorization::{prepared, verbs};
 use super::server::{Answer, Server, keys};
-use super::signer::{SIGNED_BY_VERSION_2, Signer};
+use super::signer::{REGION, SIGNED_BY_VERSION_2, Signer};
 use time::OffsetDateTime;
 
 const OWNER: Signer<'static> =

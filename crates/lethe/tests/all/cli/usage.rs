@@ -44,6 +44,8 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("serve --listen 192.0.2.1:80", ["--listen is 192.0.2.1:80", "an address of this machine"]),
         ("restore --expect garbage", ["--expect", "no receipt"]),
         ("init --capcity 1GiB", ["--capcity", "--capacity"]),
+        ("serv", ["unrecognized subcommand 'serv'", "serve"]),
+        ("statsu", ["unrecognized subcommand 'statsu'", "status"]),
     ] {
         // A key that cannot be made is no matter of typing.
         let code = if line.contains("missing/key") { 1 } else { 2 };
