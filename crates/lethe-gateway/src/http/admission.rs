@@ -1,33 +1,25 @@
-//! The limit of requests at work at a time, over all listeners.
+//! The limit of requests at work at a time, over all listeners, and of those that one account has on a listener.
 
+use crate::http::shares::{Place, Shares};
+use http::request::Parts;
+use http::{HeaderName, Method};
+use hyper::body::Body;
+use parking_lot::Mutex;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Places for requests at work. Clones share them, so that several listeners have one bound.
 ///
 /// A request that finds no place is refused at once: a queue would only grow while nothing gets faster. Which request
-/// that is depends on how many there are, and on nothing that it asks.
+/// that is depends on how many there are of its account and of others, and on nothing that it asks.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    places: Arc<Semaphore>,
-}
-
-/// A place among the requests at work; free again when dropped.
-#[derive(Debug)]
-pub(crate) struct Permit {
-    _permit: OwnedSemaphorePermit,
+    places: Shares,
 }
 
 impl Admission {
     /// So many requests, at least one.
     pub fn new(requests: usize) -> Self {
-        Admission { places: Arc::new(Semaphore::new(requests.clamp(1, Semaphore::MAX_PERMITS))) }
-    }
-
-    /// A place, if there is one.
-    pub(crate) fn enter(&self) -> Option<Permit> {
-        let permit = Arc::clone(&self.places).try_acquire_owned();
-        permit.ok().map(|permit| Permit { _permit: permit })
+        Admission { places: Shares::new(requests) }
     }
 }
 
@@ -35,5 +27,79 @@ impl Admission {
 impl Default for Admission {
     fn default() -> Self {
         Admission::new(128)
+    }
+}
+
+/// There is no place for a request now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many requests are at work")]
+pub struct NoPlace;
+
+/// Headers of puts that copy, and read no body.
+const COPY_SOURCES: [HeaderName; 2] =
+    [HeaderName::from_static("x-amz-copy-source"), HeaderName::from_static("x-copy-from")];
+
+/// The way of a request to its work: it is admitted once its account is known, and takes its place when its work begins.
+/// That is when the first byte of its body has come, or at once if it has none.
+#[derive(Clone, Debug)]
+pub struct Entrance {
+    admission: Admission,
+    connections: Shares,
+    taken: Arc<Mutex<Taken>>,
+}
+
+/// The places that a request has; they are free again when its answer was taken.
+#[derive(Debug, Default)]
+struct Taken {
+    connection: Option<(Arc<str>, Place)>,
+    work: Option<Place>,
+}
+
+impl Entrance {
+    pub(crate) fn new(admission: Admission, connections: Shares) -> Self {
+        Entrance { admission, connections, taken: Arc::default() }
+    }
+
+    /// Admits a request as one of this account, and begins its work if that does not begin with its body. `None` stands
+    /// for all who prove no account.
+    ///
+    /// # Errors
+    /// The account has as many requests under way as the connections of the listener allow, or there is no place at work.
+    pub(crate) fn admit(
+        &self,
+        account: Option<&str>,
+        parts: &Parts,
+        body: &impl Body,
+    ) -> Result<(), NoPlace> {
+        self.admit_as(&mut self.taken.lock(), account)?;
+        let may_read = matches!(parts.method, Method::PUT | Method::POST);
+        let copies = COPY_SOURCES.iter().any(|name| parts.headers.contains_key(name));
+        match may_read && !copies && !body.is_end_stream() {
+            true => Ok(()),
+            false => self.begin(),
+        }
+    }
+
+    /// Takes a place for the work, if the request has none. One that was not admitted is nobody's.
+    ///
+    /// # Errors
+    /// There is no place for another request of its account.
+    pub(crate) fn begin(&self) -> Result<(), NoPlace> {
+        let mut taken = self.taken.lock();
+        self.admit_as(&mut taken, None)?;
+        if let (None, Some((account, _))) = (&taken.work, &taken.connection) {
+            taken.work = Some(self.admission.places.take(account).ok_or(NoPlace)?);
+        }
+        Ok(())
+    }
+
+    fn admit_as(&self, taken: &mut Taken, account: Option<&str>) -> Result<(), NoPlace> {
+        if taken.connection.is_none() {
+            // No account's name is empty.
+            let account: Arc<str> = account.unwrap_or_default().into();
+            let place = self.connections.take(&account).ok_or(NoPlace)?;
+            taken.connection = Some((account, place));
+        }
+        Ok(())
     }
 }

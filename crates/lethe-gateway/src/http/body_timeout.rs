@@ -1,5 +1,7 @@
-//! A request's body that fails when nothing of it comes for too long.
+//! A request's body that fails when it comes too slowly, and that takes the request's place at work when it comes.
 
+use crate::http::admission::{Entrance, NoPlace};
+use crate::http::pace::Pace;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::error::Error;
@@ -10,21 +12,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::time::{Instant, Sleep};
 
-/// The body of a request as it comes from the network. It fails when the next piece of it does not come in time; the
+/// The body of a request as it comes from the network. It fails when its client has used up the patience with it; the
 /// clock runs only while a reader waits for it.
 #[derive(Debug)]
 pub struct RequestBody {
     body: Incoming,
-    patience: Duration,
-    waiting: Option<Pin<Box<Sleep>>>,
+    pace: Pace,
+    entrance: Entrance,
     silence: Silence,
 }
 
 impl RequestBody {
-    pub(crate) fn new(body: Incoming, patience: Duration) -> Self {
-        RequestBody { body, patience, waiting: None, silence: Silence::default() }
+    pub(crate) fn new(body: Incoming, patience: Duration, entrance: Entrance) -> Self {
+        RequestBody { body, pace: Pace::new(patience), entrance, silence: Silence::default() }
     }
 
     /// Tells those whom the error of the body does not reach whether it failed for its client's silence.
@@ -36,19 +37,15 @@ impl RequestBody {
 /// The reason why a body ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
-    /// The client went silent.
-    #[error("the next piece of the body did not come in time")]
+    /// The client went silent, or sent less than the least rate.
+    #[error("the body did not come in time")]
     TooLate,
+    /// It came, and there was no place for its request.
+    #[error(transparent)]
+    NoPlace(#[from] NoPlace),
     /// The connection failed, or its bytes are no HTTP.
     #[error(transparent)]
     Connection(#[from] hyper::Error),
-}
-
-impl BodyError {
-    /// Tells whether an error is [`BodyError::TooLate`], or has it for its cause.
-    pub(crate) fn is_too_late(error: &(dyn Error + 'static)) -> bool {
-        matches!(find_cause(error), Some(BodyError::TooLate))
-    }
 }
 
 /// The first error of a type among an error and its causes.
@@ -84,14 +81,16 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            self.waiting = None;
+        let this = &mut *self;
+        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
+            if let Some(Ok(frame)) = &frame {
+                this.pace.moved(frame.data_ref().map_or(0, Bytes::len));
+                this.entrance.begin()?;
+            }
             return Poll::Ready(frame.map(|frame| Ok(frame?)));
         }
-        let deadline = Instant::now() + self.patience;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        ready!(waiting.as_mut().poll(context));
-        self.silence.0.store(true, Ordering::Relaxed);
+        ready!(this.pace.poll_spent(context));
+        this.silence.0.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err(BodyError::TooLate)))
     }
 

@@ -1,6 +1,6 @@
 //! The connections that a server has: never more than a limit, and an idle one makes room for a new one.
 
-use crate::http::admission::Permit;
+use crate::http::admission::Entrance;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -40,7 +40,7 @@ impl Presence {
     /// A request has come; until the answer is dropped, it is being answered.
     pub(crate) fn answering(self: &Arc<Self>) -> Answering {
         self.set(Doing::Answering);
-        Answering { presence: Arc::clone(self), place: None }
+        Answering { presence: Arc::clone(self), _entrance: None }
     }
 
     fn set(&self, next: Doing) {
@@ -81,13 +81,14 @@ impl Presence {
 #[derive(Debug)]
 pub(crate) struct Answering {
     presence: Arc<Presence>,
-    place: Option<Permit>,
+    /// Its places, which are free again with the last clone.
+    _entrance: Option<Entrance>,
 }
 
 impl Answering {
-    /// It is at work, and holds a place among the requests that are.
-    pub(crate) fn with(mut self, place: Permit) -> Self {
-        self.place = Some(place);
+    /// It keeps the places that it takes at this entrance.
+    pub(crate) fn at(mut self, entrance: Entrance) -> Self {
+        self._entrance = Some(entrance);
         self
     }
 }

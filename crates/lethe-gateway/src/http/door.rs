@@ -1,5 +1,6 @@
 //! A door: it answers the requests of a listener, in one protocol, over a gateway.
 
+use crate::http::admission::Entrance;
 use crate::http::body_timeout::RequestBody;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -18,7 +19,7 @@ pub trait Door: Send + Sync + 'static {
     /// Answers a request. A refusal is an answer too.
     ///
     /// The future is dropped when the client goes away. An implementation sets [`Verb::name`] as soon as it knows the
-    /// verb, and puts [`Visit::id`] into the header that its protocol has for it. It logs no name, no key and no
+    /// verb, admits the request at [`Visit::entrance`], and puts [`Visit::id`] into the header that its protocol has for it. It logs no name, no key and no
     /// credential.
     ///
     /// # Errors
@@ -32,6 +33,9 @@ pub trait Door: Send + Sync + 'static {
     /// Refuses a request for now, with this sentence: 503, [`RETRY_AFTER`], and a word in the protocol's own form.
     fn refuse(&self, visit: &Visit, why: &'static str) -> Response<Self::Body>;
 }
+
+/// The reason for refusing a request that finds no place.
+pub const BUSY: &str = "Too many requests are at work. Ask again in a moment.";
 
 /// Seconds after which a client that was refused for want of room may ask again, as `Retry-After` has it.
 pub const RETRY_AFTER: &str = "1";
@@ -50,6 +54,8 @@ pub struct Visit {
     pub tls: bool,
     /// The place in which the log finds the verb.
     pub verb: Verb,
+    /// The way to the request's work. A door admits the request there as soon as it knows the account.
+    pub entrance: Entrance,
 }
 
 /// The number of a request. Numbers begin at a random one with each start.

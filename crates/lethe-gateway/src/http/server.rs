@@ -2,12 +2,15 @@
 //!
 //! Logs name the verb, the status, the request's number and its duration; never a bucket, a key or a credential.
 
-use crate::http::admission::Admission;
+use crate::http::admission::{Admission, Entrance};
 use crate::http::answer_body::{AnswerBody, Line, Unanswered};
 use crate::http::body_timeout::RequestBody;
 use crate::http::connections::{Answering, Connections, Presence};
 use crate::http::door::{Door, RequestId, Verb, Visit};
+use crate::http::listener::Listener;
+use crate::http::paced_stream::PacedStream;
 use crate::http::right::Right;
+use crate::http::shares::Shares;
 use crate::http::tls::Tls;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -20,8 +23,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_io_timeout::TimeoutStream;
 
 /// The most bytes that a connection holds in each direction: those that came in and are not read yet, and those that go
 /// out and are not taken yet. A head must fit as well.
@@ -30,7 +31,6 @@ const BUFFER: usize = 64 << 10;
 /// The most headers of a request: as many as 2 KB of user metadata can be, and those that a client sends besides.
 const HEADERS: usize = 1200;
 
-const BUSY: &str = "Too many requests are at work. Ask again in a moment.";
 const UNSURE: &str = "The gateway does not know whether it still has the vault. What was asked for may have been done, or \
     not. Ask again in a moment.";
 
@@ -56,9 +56,9 @@ pub struct Limits {
     pub handshake: Duration,
     /// The time that the head of a request may take, and that a connection may be idle.
     pub head: Duration,
-    /// The time that the next piece of a body may take to arrive.
+    /// The time that a body may be waited for, in all; a second comes back with each KiB.
     pub body: Duration,
-    /// The time that a client may take no byte of an answer.
+    /// The time that a client may take no byte of its answers, in all; a second comes back with each KiB.
     pub send: Duration,
     /// The time that requests may go on once the server is told to end.
     pub grace: Duration,
@@ -89,22 +89,23 @@ pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// # Errors
 /// None while it runs: a connection that cannot be accepted is logged and the next one awaited.
 pub async fn serve<D: Door>(
-    listener: TcpListener,
+    mut listener: impl Listener,
     door: D,
     options: Options,
     shutdown: impl Future<Output = ()>,
 ) {
     let limits = options.limits;
-    let server = Arc::new(Server { door, options, requests: AtomicU64::new(first_number()) });
+    let shares = Shares::new(limits.connections);
+    let server = Arc::new(Server { door, options, shares, requests: AtomicU64::new(first_number()) });
     let mut connections = Connections::new(limits.connections);
     let mut shutdown = pin!(shutdown);
     loop {
         let accepted = tokio::select! {
             () = &mut shutdown => break,
-            accepted = accept(&listener) => accepted,
+            accepted = listener.accept() => accepted,
         };
-        let stream = match accepted {
-            Ok(stream) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 // Out of file descriptors, most likely: trying again at once would only spin.
@@ -117,7 +118,7 @@ pub async fn serve<D: Door>(
             () = connections.room() => {}
         }
         let presence = Presence::new();
-        connections.serve(&presence, Arc::clone(&server).connection(stream, Arc::clone(&presence)));
+        connections.serve(&presence, Arc::clone(&server).connection(stream, peer, Arc::clone(&presence)));
     }
     drop(listener);
     connections.end(limits.grace).await;
@@ -151,24 +152,22 @@ fn first_number() -> u64 {
     getrandom::u64().unwrap_or(0)
 }
 
-async fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
-    let (stream, _) = listener.accept().await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
 struct Server<D> {
     door: D,
     options: Options,
+    /// The connections that accounts may have in use at a time.
+    shares: Shares,
     requests: AtomicU64,
 }
 
 impl<D: Door> Server<D> {
-    async fn connection(self: Arc<Self>, stream: TcpStream, presence: Arc<Presence>) {
-        let peer = stream.peer_addr().ok().map(|address| address.ip());
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(self.options.limits.send));
-        let stream = Box::pin(stream);
+    async fn connection<S: AsyncRead + AsyncWrite + Unpin>(
+        self: Arc<Self>,
+        stream: S,
+        peer: Option<IpAddr>,
+        presence: Arc<Presence>,
+    ) {
+        let stream = PacedStream::new(stream, self.options.limits.send);
         let Some(tls) = &self.options.tls else {
             return self.converse(stream, peer, &presence).await;
         };
@@ -224,16 +223,14 @@ impl<D: Door> Server<D> {
         let id = RequestId(self.requests.fetch_add(1, Ordering::Relaxed));
         let begun = Instant::now();
         let method = request.method().clone();
-        let visit = Visit { id, peer, tls: self.options.tls.is_some(), verb: Verb::default() };
+        let entrance = Entrance::new(self.options.admission.clone(), self.shares.clone());
+        let tls = self.options.tls.is_some();
+        let visit = Visit { id, peer, tls, verb: Verb::default(), entrance: entrance.clone() };
         let verb = visit.verb.clone();
         let last = LastAnswer::of(&request);
-        let (answering, outcome) = match self.options.admission.enter() {
-            Some(place) => {
-                let request = request.map(|body| RequestBody::new(body, self.options.limits.body));
-                (answering.with(place), self.door.answer(request, visit.clone()).await)
-            }
-            None => (answering, Ok(self.door.refuse(&visit, BUSY))),
-        };
+        let answering = answering.at(entrance.clone());
+        let request = request.map(|body| RequestBody::new(body, self.options.limits.body, entrance));
+        let outcome = self.door.answer(request, visit.clone()).await;
         // What a refusal or a failure says rests on no contents, and goes out without the right.
         let has_failed = outcome.as_ref().is_ok_and(|response| response.status().is_server_error());
         let (outcome, right) = match &self.options.right {

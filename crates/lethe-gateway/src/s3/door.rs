@@ -2,6 +2,7 @@
 
 use super::attributes::BareTag;
 use super::keep_alive::{self, LongWork};
+use super::principal::principal;
 use super::verified::Verified;
 use super::version_4::Payload;
 use super::xml::{self, MAX_XML};
@@ -9,7 +10,7 @@ use super::{access, complete, cors, errors, form, verified, version_2, version_4
 use crate::auth::identity::Users;
 use crate::catalogue::Clock;
 use crate::http::body_timeout::RequestBody;
-use crate::http::door::{BoxError, Door, Visit};
+use crate::http::door::{BUSY, BoxError, Door, Visit};
 use crate::objects::gateway::Gateway;
 use crate::objects::memory::Memory;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -70,13 +71,13 @@ impl Desk {
                 let verbs = &self.verified.service;
                 form::answer(request, &self.users, self.clock.now(), verbs, visit.tls).await
             }
-            false => self.signed(request).await,
+            false => self.signed(request, visit).await,
         };
         answer.or_else(|refusal| Ok(refusal.to_http_response()?))
     }
 
     /// Answers a request that is no form.
-    async fn signed(&self, request: Request<RequestBody>) -> S3Result<Response<Body>> {
+    async fn signed(&self, request: Request<RequestBody>, visit: &Visit) -> S3Result<Response<Body>> {
         let _held = held_whole(&request).map(|bytes| self.memory.take_bytes(bytes)).transpose()?;
         let payload = Payload::of(request.headers())?;
         let (mut parts, body) = request.into_parts();
@@ -85,6 +86,8 @@ impl Desk {
             true => version_2::check(&mut parts, users, now).map(|()| None)?,
             false => version_4::check(&mut parts, payload, users, now)?,
         };
+        let account = principal(&parts.extensions)?.identity().map(|identity| identity.account.as_str());
+        visit.entrance.admit(account, &parts, &body).map_err(|_| errors::slow_down(BUSY))?;
         let body = payload.body(&mut parts, body, signed)?;
         self.verified.call(Request::from_parts(parts, body)).await
     }

@@ -7,9 +7,10 @@ use crate::catalogue::{Moment, VersionId};
 use crate::device::DeviceError;
 use crate::error::Error;
 use crate::http::body_timeout::{BodyError, find_cause};
+use crate::http::door::BUSY;
 use http::header::{ALLOW, CONTENT_RANGE, CONTENT_TYPE, LAST_MODIFIED, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use s3s::{S3Error, S3ErrorCode};
+use s3s::{S3Error, S3ErrorCode, s3_error};
 use std::borrow::Cow;
 
 impl From<Error> for S3Error {
@@ -137,9 +138,20 @@ fn range(bytes: u64, text: String) -> S3Error {
     answer
 }
 
-/// The refusal of a body that could not be read to its end.
+/// The refusal of a body that was not read, if the reason is among the causes of an error.
+pub(super) fn unread(error: &(dyn std::error::Error + 'static)) -> Option<S3Error> {
+    match find_cause(error)? {
+        BodyError::NoPlace(_) => Some(slow_down(BUSY)),
+        BodyError::TooLate => {
+            Some(s3_error!(RequestTimeout, "The body did not come within the time allowed."))
+        }
+        BodyError::Connection(_) => None,
+    }
+}
+
+/// The refusal of a body that could not be read to its end, or that is not the one that was meant.
 fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
-    let (code, message) = match (find_cause(source), find_cause(source)) {
+    let (code, message): (_, Cow<'static, str>) = match (find_cause(source), find_cause(source)) {
         (Some(PayloadError::Sha256), _) => (
             S3ErrorCode::Custom("XAmzContentSHA256Mismatch".into()),
             "The SHA-256 in x-amz-content-sha256 does not match the body.".into(),
@@ -158,10 +170,10 @@ fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
             S3ErrorCode::EntityTooSmall,
             "Your proposed upload is smaller than the minimum allowed size".into(),
         ),
-        _ if BodyError::is_too_late(source) => {
-            (S3ErrorCode::RequestTimeout, "No byte of the body came within the time allowed.".into())
+        _ => {
+            let ended = || s3_error!(IncompleteBody, "The request body terminated unexpectedly");
+            return unread(source).unwrap_or_else(ended);
         }
-        _ => (S3ErrorCode::IncompleteBody, Cow::Borrowed("The request body terminated unexpectedly")),
     };
     let mut answer = S3Error::with_message(code, message);
     if answer.status_code().is_none() {

@@ -6,13 +6,13 @@ use super::metadata::put;
 use super::refusal::{Outcome, Refusal};
 use super::request_head::RequestHead;
 use super::service::Swift;
-use crate::auth::identity::{Tokens, Users};
+use crate::auth::identity::{AccountName, Tokens, Users};
 use crate::catalogue::Moment;
 use crate::http::body_timeout::RequestBody;
-use crate::http::door::{self, BoxError, Door, Visit};
+use crate::http::door::{BUSY, BoxError, Door, Visit};
 use crate::objects::gateway::Gateway;
 use axum::body::Body;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use std::sync::Arc;
 
@@ -30,6 +30,10 @@ impl SwiftDoor {
     async fn dispatch(&self, request: Request<RequestBody>, visit: &Visit) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let (method, now) = (parts.method.clone(), self.swift.gateway.inner.now());
+        let account = self.swift.account_with_token(&parts.headers, now);
+        if visit.entrance.admit(account.as_ref().map(AccountName::as_str), &parts, &body).is_err() {
+            return self.refuse(visit, BUSY);
+        }
         let origin = cors::Origin::of(&parts.headers);
         let path = parts.uri.path().to_owned();
         let mut answer = match RequestHead::read(parts, &self.swift.address, visit.peer, now) {
@@ -87,9 +91,7 @@ impl Door for SwiftDoor {
     }
 
     fn refuse(&self, visit: &Visit, why: &'static str) -> Response<Body> {
-        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why)
-            .with(RETRY_AFTER, HeaderValue::from_static(door::RETRY_AFTER));
-        let mut answer = refusal.into_response(&Method::GET);
+        let mut answer = Refusal::for_now(why).into_response(&Method::GET);
         numbered(&mut answer, visit, self.swift.gateway.inner.now());
         answer
     }

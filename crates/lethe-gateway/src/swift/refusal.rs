@@ -3,7 +3,8 @@
 use super::range::MOST_RANGES;
 use crate::device::DeviceError;
 use crate::error::Error;
-use crate::http::body_timeout::BodyError;
+use crate::http::body_timeout::{BodyError, find_cause};
+use crate::http::door::{BUSY, RETRY_AFTER as RETRY_SECONDS};
 use axum::body::Body;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -46,6 +47,12 @@ impl Refusal {
 
     pub(super) fn too_large(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text)
+    }
+
+    /// The refusal of a request that may come again in a moment.
+    pub(super) fn for_now(text: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
+            .with(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS))
     }
 
     pub(super) fn no_such_method() -> Self {
@@ -106,13 +113,16 @@ impl From<Error> for Refusal {
             Error::NotModified => StatusCode::NOT_MODIFIED,
             Error::RangeNotSatisfiable { bytes } => return unsatisfiable(bytes),
             Error::BadDigest(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Error::Body(source) if BodyError::is_too_late(&*source) => StatusCode::REQUEST_TIMEOUT,
+            Error::Body(source) => match find_cause(&*source) {
+                Some(BodyError::NoPlace(_)) => return Refusal::for_now(BUSY),
+                Some(BodyError::TooLate) => StatusCode::REQUEST_TIMEOUT,
+                _ => StatusCode::BAD_REQUEST,
+            },
             Error::Full { .. } | Error::Device(DeviceError::Full | DeviceError::RowsFull) => {
                 StatusCode::INSUFFICIENT_STORAGE
             }
             Error::Device(DeviceError::Unavailable(_) | DeviceError::DiskFull | DeviceError::Closed) => {
-                return Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
-                    .with(RETRY_AFTER, HeaderValue::from_static("1"));
+                return Refusal::for_now(text);
             }
             Error::Device(DeviceError::Tampered(_)) => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,

@@ -67,9 +67,7 @@ impl RequestHead {
 
     /// The token that the request comes with.
     pub(super) fn token(&self) -> Option<&str> {
-        self.header("x-auth-token")
-            .or_else(|| self.header("x-storage-token"))
-            .filter(|token| !token.is_empty())
+        token(&self.headers)
     }
 
     /// The token that the request is about.
@@ -89,4 +87,10 @@ impl RequestHead {
     pub(super) fn is_head(&self) -> bool {
         self.method == Method::HEAD
     }
+}
+
+/// The token that a request with these headers comes with.
+pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
+    let token = headers.get("x-auth-token").or_else(|| headers.get("x-storage-token"))?;
+    token.to_str().ok().filter(|token| !token.is_empty())
 }

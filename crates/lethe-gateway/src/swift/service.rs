@@ -1,10 +1,13 @@
 //! The state that all verbs work with.
 
 use super::address::Address;
+use super::request_head;
 use super::target::Target;
 use crate::auth::identity::{AccountName, Tokens, Users};
+use crate::catalogue::Moment;
 use crate::objects::account::Account;
 use crate::objects::gateway::Gateway;
+use http::HeaderMap;
 use std::sync::Arc;
 
 /// See the module.
@@ -17,6 +20,12 @@ pub(super) struct Swift {
 }
 
 impl Swift {
+    /// The account of the user whose token is in these headers; `None` without a good one.
+    pub(super) fn account_with_token(&self, headers: &HeaderMap, now: Moment) -> Option<AccountName> {
+        let token = request_head::token(headers)?;
+        Some(self.tokens.look_up(&self.users, token, now)?.identity.account)
+    }
+
     /// The account that a target names; `None` if that is no account's name.
     pub(super) fn account_of(&self, target: &Target) -> Option<Account> {
         let name: AccountName = target.account.parse().ok()?;

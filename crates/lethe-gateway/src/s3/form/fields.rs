@@ -1,7 +1,7 @@
 //! The fields of a form that come before its file.
 
 use crate::http::allowance::Allowance;
-use crate::http::body_timeout::BodyError;
+use crate::s3::errors::unread;
 use crate::s3::sentences::MALFORMED_POST;
 use bytes::Bytes;
 use futures::Stream;
@@ -120,8 +120,5 @@ fn too_long() -> S3Error {
 
 /// Fields that are no form, or that came too slowly.
 fn broken(error: multer::Error) -> S3Error {
-    if BodyError::is_too_late(&error) {
-        return s3_error!(RequestTimeout, "No byte of the body came within the time allowed.");
-    }
-    malformed()
+    unread(&error).unwrap_or_else(malformed)
 }

@@ -3,4 +3,5 @@
 mod right;
 mod shedding;
 mod shutdown;
+mod slow;
 mod tls;

@@ -1,0 +1,75 @@
+//! The patience with the other end of a connection: it may be slow, but not without end.
+//!
+//! Waiting uses patience up, and bytes give some of it back. An end that sends or takes a byte now and then, and fewer
+//! than the least rate in all, is given up as one that does nothing.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+
+/// The least bytes in a second that a body comes or goes with, in the mean over the time that it is waited for.
+pub(crate) const LEAST_RATE: u32 = 1 << 10;
+
+/// What is left of the patience.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    most: Duration,
+    left: Duration,
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl Pace {
+    /// So long at most, from the start and whenever it has moved on well.
+    pub(crate) fn new(most: Duration) -> Self {
+        Pace { most, left: most, waiting: None }
+    }
+
+    /// So many bytes came or went.
+    pub(crate) fn moved(&mut self, bytes: usize) {
+        if let Some((since, _)) = self.waiting.take() {
+            self.left = self.left.saturating_sub(since.elapsed());
+        }
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.left = (self.left + Duration::from_secs(1) * bytes / LEAST_RATE).min(self.most);
+    }
+
+    /// Waits on, until no patience is left.
+    pub(crate) fn poll_spent(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let left = self.left;
+        let (_, sleep) = self.waiting.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(tokio::time::sleep_until(now + left)))
+        });
+        sleep.as_mut().poll(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+
+    /// The time until an end is given up that moves so many bytes each so many seconds.
+    async fn lasts(bytes: usize, seconds: u64) -> Option<u64> {
+        let (mut pace, begun) = (Pace::new(Duration::from_secs(60)), Instant::now());
+        for _ in 0..10_000 {
+            let pause = Duration::from_secs(seconds);
+            if tokio::time::timeout(pause, poll_fn(|context| pace.poll_spent(context))).await.is_ok() {
+                return Some(begun.elapsed().as_secs());
+            }
+            pace.moved(bytes);
+        }
+        None
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_end_is_given_up_when_it_moves_less_than_the_least_rate() {
+        assert_eq!(lasts(0, 1000).await, Some(60));
+        assert_eq!(lasts(1, 8).await, Some(60));
+        assert!(lasts(1000, 1).await.is_some_and(|seconds| seconds > 60));
+        assert_eq!(lasts(1100, 1).await, None);
+        assert_eq!(lasts(64 << 10, 50).await, None, "a piece now and then is fast enough");
+        assert_eq!(lasts(1 << 30, 61).await, Some(60), "no patience is saved up");
+    }
+}

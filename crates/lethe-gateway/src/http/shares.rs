@@ -1,0 +1,94 @@
+//! Places that accounts share so that no one of them, nor a few, can hold all.
+//!
+//! An account takes another place only while at least a third as many stay free as it holds then. One account alone gets
+//! three quarters of the places, the next three quarters of the rest; whoever holds none gets one as long as there is one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Places, which clones share.
+#[derive(Clone, Debug)]
+pub(crate) struct Shares {
+    table: Arc<Mutex<Table>>,
+}
+
+#[derive(Debug)]
+struct Table {
+    free: usize,
+    held: BTreeMap<Arc<str>, usize>,
+}
+
+/// A place; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    shares: Shares,
+    account: Arc<str>,
+}
+
+impl Shares {
+    /// So many places, at least one.
+    pub(crate) fn new(places: usize) -> Self {
+        let table = Table { free: places.max(1), held: BTreeMap::new() };
+        Shares { table: Arc::new(Mutex::new(table)) }
+    }
+
+    /// A place for an account, if there is one for it.
+    pub(crate) fn take(&self, account: &Arc<str>) -> Option<Place> {
+        let mut table = self.lock();
+        let held = table.held.get(account).copied().unwrap_or(0);
+        let free = table.free.checked_sub(1)?;
+        if held > 0 && free.saturating_mul(3) < held + 1 {
+            return None;
+        }
+        table.free = free;
+        table.held.insert(Arc::clone(account), held + 1);
+        Some(Place { shares: self.clone(), account: Arc::clone(account) })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut table = self.shares.lock();
+        table.free += 1;
+        match table.held.get_mut(&self.account) {
+            Some(held) if *held > 1 => *held -= 1,
+            _ => drop(table.held.remove(&self.account)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take_all(shares: &Shares, account: &str) -> Vec<Place> {
+        let account = account.into();
+        std::iter::from_fn(|| shares.take(&account)).collect()
+    }
+
+    #[test]
+    fn an_account_takes_three_quarters_and_leaves_room_for_the_next() {
+        let shares = Shares::new(128);
+        let taken: Vec<_> =
+            ["a", "b", "c", "d", "e"].iter().map(|account| take_all(&shares, account)).collect();
+        let counts: Vec<usize> = taken.iter().map(Vec::len).collect();
+        assert_eq!(counts, [96, 24, 6, 1, 1]);
+        drop(taken);
+        assert_eq!(take_all(&shares, "f").len(), 96, "they came back");
+        assert!(shares.lock().held.is_empty());
+    }
+
+    #[test]
+    fn the_last_place_is_of_an_account_that_has_none() {
+        for places in 1..200 {
+            let shares = Shares::new(places);
+            let taken = take_all(&shares, "a");
+            assert!(taken.len() < places || places == 1, "{places}");
+            assert_eq!(shares.take(&"b".into()).is_some(), places > 1, "{places}");
+        }
+    }
+}
