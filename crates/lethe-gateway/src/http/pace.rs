@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep};
 /// The least bytes in a second that a body comes or goes with, in the mean over the time that it is waited for.
 pub(crate) const LEAST_RATE: u32 = 1 << 10;
 
-/// What is left of the patience.
+/// The patience that is left.
 #[derive(Debug)]
 pub(crate) struct Pace {
     most: Duration,

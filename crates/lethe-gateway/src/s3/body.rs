@@ -127,15 +127,3 @@ pub(super) fn trailer(trailers: Option<Trailers>) -> Option<String> {
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned)
 }
-
-/// Tells whether a body comes in chunks (`aws-chunked`).
-pub(super) fn is_in_chunks(headers: &HeaderMap) -> bool {
-    let streams = |value: &http::HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
-    let encoding =
-        headers.get_all(http::header::CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    headers.get("x-amz-content-sha256").is_some_and(streams)
-        || headers.contains_key("x-amz-decoded-content-length")
-        || encoding
-            .flat_map(|value| value.split(','))
-            .any(|value| value.trim().eq_ignore_ascii_case("aws-chunked"))
-}

@@ -3,10 +3,11 @@
 use super::attributes::BareTag;
 use super::keep_alive::{self, LongWork};
 use super::principal::principal;
+use super::unread::slow_down;
 use super::verified::Verified;
 use super::version_4::Payload;
 use super::xml::{self, MAX_XML};
-use super::{access, complete, cors, errors, form, verified, version_2, version_4, xml_text};
+use super::{access, complete, cors, form, verified, version_2, version_4, xml_text};
 use crate::auth::identity::Users;
 use crate::catalogue::Clock;
 use crate::http::body_timeout::RequestBody;
@@ -87,7 +88,7 @@ impl Desk {
             false => version_4::check(&mut parts, payload, users, now)?,
         };
         let account = principal(&parts.extensions)?.identity().map(|identity| identity.account.as_str());
-        visit.entrance.admit(account, &parts, &body).map_err(|_| errors::slow_down(BUSY))?;
+        visit.entrance.admit(account, &parts, &body).map_err(|_| slow_down(BUSY))?;
         let body = payload.body(&mut parts, body, signed)?;
         self.verified.call(Request::from_parts(parts, body)).await
     }
@@ -144,7 +145,7 @@ impl Door for S3Door {
     }
 
     fn refuse(&self, visit: &Visit, why: &'static str) -> Response<Body> {
-        let refusal = errors::slow_down(why);
+        let refusal = slow_down(why);
         let mut answer = refusal.to_http_response().unwrap_or_default();
         *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         finished(answer, visit)

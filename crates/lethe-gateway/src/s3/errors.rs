@@ -1,14 +1,14 @@
 //! Errors of the gateway in the words of S3.
 
 use super::form::FileError;
+use super::unread::{slow_down, unread};
 use super::version_4::PayloadError;
 use super::{checksums, sentences, versions};
 use crate::catalogue::{Moment, VersionId};
 use crate::device::DeviceError;
 use crate::error::Error;
-use crate::http::body_timeout::{BodyError, find_cause};
-use crate::http::door::BUSY;
-use http::header::{ALLOW, CONTENT_RANGE, CONTENT_TYPE, LAST_MODIFIED, RETRY_AFTER};
+use crate::http::body_timeout::find_cause;
+use http::header::{ALLOW, CONTENT_RANGE, CONTENT_TYPE, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::{S3Error, S3ErrorCode, s3_error};
 use std::borrow::Cow;
@@ -58,16 +58,6 @@ impl From<Error> for S3Error {
         };
         S3Error::with_message(code, text)
     }
-}
-
-/// A refusal for want of room, which is over soon.
-pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
-    let mut answer = S3Error::with_message(S3ErrorCode::SlowDown, text);
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
-    headers.insert(RETRY_AFTER, HeaderValue::from_static(crate::http::door::RETRY_AFTER));
-    answer.set_headers(headers);
-    answer
 }
 
 /// S3's own sentence, where it has one: clients show it, and some look for it.
@@ -136,17 +126,6 @@ fn range(bytes: u64, text: String) -> S3Error {
     }
     answer.set_headers(headers);
     answer
-}
-
-/// The refusal of a body that was not read, if the reason is among the causes of an error.
-pub(super) fn unread(error: &(dyn std::error::Error + 'static)) -> Option<S3Error> {
-    match find_cause(error)? {
-        BodyError::NoPlace(_) => Some(slow_down(BUSY)),
-        BodyError::TooLate => {
-            Some(s3_error!(RequestTimeout, "The body did not come within the time allowed."))
-        }
-        BodyError::Connection(_) => None,
-    }
 }
 
 /// The refusal of a body that could not be read to its end, or that is not the one that was meant.

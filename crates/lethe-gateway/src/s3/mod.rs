@@ -30,6 +30,7 @@ mod put;
 mod sentences;
 mod settings;
 mod tagging;
+mod unread;
 mod values;
 mod verified;
 mod version_2;

@@ -1,8 +1,8 @@
 //! The fields of a form that come before its file.
 
 use crate::http::allowance::Allowance;
-use crate::s3::errors::unread;
 use crate::s3::sentences::MALFORMED_POST;
+use crate::s3::unread::unread;
 use bytes::Bytes;
 use futures::Stream;
 use multer::{Field, Multipart};

@@ -4,8 +4,9 @@
 //! Bytes go on before the signature of their chunk has come, so that a chunk of any size takes no memory. Whoever reads
 //! them keeps nothing before the end was reached without an error.
 
-use super::payload::PayloadError;
-use super::{Signed, SigningKey};
+use super::key::SigningKey;
+use super::payload_error::PayloadError;
+use super::signed::Signed;
 use base16ct::lower::encode_string as hex;
 use bytes::{Buf as _, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -77,7 +78,7 @@ enum State {
         signature: Vec<u8>,
         hasher: Sha256,
     },
-    /// What comes behind the last chunk, to the end.
+    /// The bytes behind the last chunk, to the end.
     Trailer,
 }
 
@@ -268,7 +269,7 @@ mod tests {
         .concat()
     }
 
-    /// What comes out of a body that comes in pieces of this size.
+    /// The bytes that come out of a body that comes in pieces of this size.
     fn decoded(mut chunks: Chunks, body: &[u8], piece: usize) -> Result<(Vec<u8>, HeaderMap), PayloadError> {
         let mut data = Vec::new();
         for piece in body.chunks(piece) {

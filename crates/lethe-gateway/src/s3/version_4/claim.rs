@@ -1,4 +1,4 @@
-//! What a request says of its signature: its form, its scope, and the headers that it covers.
+//! The signature of a request as the request has it: its form, its scope, and the headers that it covers.
 //!
 //! A header that changes the meaning of a request must be among those that are signed. Without that, a client that was
 //! given the URL of a put could add `x-amz-copy-source`, and copy any object that its signer can read.

@@ -9,10 +9,13 @@ mod chunks;
 mod claim;
 mod key;
 mod payload;
+mod payload_error;
+mod signed;
 
 pub(super) use claim::{has_version_4, is_region, pairs};
 pub(super) use key::SigningKey;
-pub(super) use payload::{Payload, PayloadError, Trailers};
+pub(super) use payload::{Payload, Trailers};
+pub(super) use payload_error::PayloadError;
 
 use super::principal::signed_by;
 use crate::auth::identity::Users;
@@ -22,9 +25,10 @@ use http::Uri;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use payload::{CONTENT_SHA256, UNSIGNED};
+use payload::{CONTENT_SHA256, UNSIGNED, no_chunks_in_url};
 use s3s::auth::{Credentials, SecretKey};
-use s3s::{S3Error, S3Result, s3_error};
+use s3s::{S3Result, s3_error};
+use signed::Signed;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
@@ -34,14 +38,6 @@ const MAX_SKEW: u64 = 15 * 60 * 1000;
 /// The region that a request was signed for, in its extensions.
 #[derive(Clone, Debug)]
 pub(super) struct SignedRegion(pub(super) Arc<str>);
-
-/// A signature that was found right: what the chunks of a body are signed with.
-pub(super) struct Signed {
-    key: SigningKey,
-    date: String,
-    scope: String,
-    signature: String,
-}
 
 /// Checks the signature of a request, if it has one, and takes it out: the principal is in the extensions.
 ///
@@ -87,11 +83,6 @@ pub(super) fn check(
     parts.uri = without_signature(&parts.uri);
     let scope = claim.scope();
     Ok(Some(Signed { key, date: claim.date, scope, signature: claim.signature }))
-}
-
-/// The refusal of a body in chunks whose URL is signed: nothing there is the signature that its first chunk follows.
-pub(super) fn no_chunks_in_url() -> S3Error {
-    s3_error!(NotImplemented, "A body in chunks (aws-chunked) cannot be sent to a signed URL.")
 }
 
 fn check_time(claim: &Claim, now: Moment) -> S3Result<()> {

@@ -2,17 +2,17 @@
 //! not those that were signed.
 
 use super::chunks::{Chunks, Seal, Step};
-use super::{Signed, no_chunks_in_url};
-use crate::http::body_timeout::{BodyError, RequestBody};
-use crate::s3::body::is_in_chunks;
+use super::payload_error::PayloadError;
+use super::signed::Signed;
+use crate::http::body_timeout::RequestBody;
 use crate::s3::principal::principal;
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
-use s3s::{Body, S3Result, s3_error};
+use s3s::{Body, S3Error, S3Result, s3_error};
 use sha2::{Digest as _, Sha256};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const SIGNED_CHUNKS: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
 const SIGNED_CHUNKS_AND_TRAILER: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER";
 const CHUNKS_AND_TRAILER: &str = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 
-/// What the headers of a request say of its body.
+/// The body of a request as its headers describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::s3) enum Payload {
     /// Nothing.
@@ -108,6 +108,11 @@ impl Payload {
     }
 }
 
+/// The refusal of a body in chunks whose URL is signed: nothing there is the signature that its first chunk follows.
+pub(super) fn no_chunks_in_url() -> S3Error {
+    s3_error!(NotImplemented, "A body in chunks (aws-chunked) cannot be sent to a signed URL.")
+}
+
 fn decoded_bytes(headers: &HeaderMap, has_trailer: bool) -> S3Result<u64> {
     if has_trailer && !headers.contains_key("x-amz-trailer") {
         return Err(s3_error!(InvalidRequest, "Missing required header for this request: x-amz-trailer"));
@@ -117,6 +122,17 @@ fn decoded_bytes(headers: &HeaderMap, has_trailer: bool) -> S3Result<u64> {
     bytes.ok_or_else(|| {
         s3_error!(MissingContentLength, "x-amz-decoded-content-length is not there, or no number.")
     })
+}
+
+/// Tells whether a body comes in chunks (`aws-chunked`).
+fn is_in_chunks(headers: &HeaderMap) -> bool {
+    let streams = |value: &HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
+    let encoding = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    headers.get("x-amz-content-sha256").is_some_and(streams)
+        || headers.contains_key("x-amz-decoded-content-length")
+        || encoding
+            .flat_map(|value| value.split(','))
+            .any(|value| value.trim().eq_ignore_ascii_case("aws-chunked"))
 }
 
 /// The headers behind a body in chunks, once it has come.
@@ -130,25 +146,10 @@ impl Trailers {
     }
 }
 
-/// The reason why a body is not the one that was meant.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::s3) enum PayloadError {
-    #[error("the body does not match x-amz-content-sha256")]
-    Sha256,
-    #[error("a chunk or the trailer does not match its signature")]
-    Signature,
-    #[error("the body in chunks is malformed: {0}")]
-    Malformed(&'static str),
-    #[error("the body ended early")]
-    Incomplete,
-    #[error("the body could not be read")]
-    Body(#[source] BodyError),
-}
-
 /// A request's body, taken out of its chunks or compared with its digest.
 struct DecodedBody {
     body: RequestBody,
-    /// What came and was not yet looked at.
+    /// The bytes that came and were not yet looked at.
     input: Bytes,
     decoding: Decoding,
     is_over: bool,

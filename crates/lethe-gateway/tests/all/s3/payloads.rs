@@ -1,4 +1,4 @@
-//! What a signature says of a body, against bodies that are another.
+//! Bodies that are not the ones that were signed.
 
 use super::server::{Answer, Server, keys, now};
 use super::signer::{REGION, Signer, sha256};

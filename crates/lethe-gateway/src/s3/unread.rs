@@ -1,0 +1,29 @@
+//! The refusals of requests that found no place, or whose body did not come: they are over soon.
+
+use crate::http::body_timeout::{BodyError, find_cause};
+use crate::http::door::BUSY;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue};
+use s3s::{S3Error, S3ErrorCode, s3_error};
+use std::borrow::Cow;
+
+/// A refusal for want of room, which is over soon.
+pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
+    let mut answer = S3Error::with_message(S3ErrorCode::SlowDown, text);
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    headers.insert(RETRY_AFTER, HeaderValue::from_static(crate::http::door::RETRY_AFTER));
+    answer.set_headers(headers);
+    answer
+}
+
+/// The refusal of a body that was not read, if the reason is among the causes of an error.
+pub(super) fn unread(error: &(dyn std::error::Error + 'static)) -> Option<S3Error> {
+    match find_cause(error)? {
+        BodyError::NoPlace(_) => Some(slow_down(BUSY)),
+        BodyError::TooLate => {
+            Some(s3_error!(RequestTimeout, "The body did not come within the time allowed."))
+        }
+        BodyError::Connection(_) => None,
+    }
+}

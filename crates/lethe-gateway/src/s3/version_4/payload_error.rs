@@ -1,0 +1,18 @@
+//! The error of a body that is not the one that was signed.
+
+use crate::http::body_timeout::BodyError;
+
+/// The reason why a body is not the one that was meant.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::s3) enum PayloadError {
+    #[error("the body does not match x-amz-content-sha256")]
+    Sha256,
+    #[error("a chunk or the trailer does not match its signature")]
+    Signature,
+    #[error("the body in chunks is malformed: {0}")]
+    Malformed(&'static str),
+    #[error("the body ended early")]
+    Incomplete,
+    #[error("the body could not be read")]
+    Body(#[source] BodyError),
+}
