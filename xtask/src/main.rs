@@ -26,6 +26,7 @@ use clap::{Args, Parser, Subcommand};
 use missing::Consent;
 use schedule::Run;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use step::Step;
 use steps::Effort;
 
@@ -149,7 +150,17 @@ struct LoadArgs {
     seconds: u64,
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     if measure::is_asked() {
         std::process::exit(measure::run()?);
     }
