@@ -139,6 +139,10 @@ fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
             S3ErrorCode::SignatureDoesNotMatch,
             "The signature of a chunk or of the trailer does not match.".into(),
         ),
+        (Some(PayloadError::WrongLength), _) => (
+            S3ErrorCode::IncompleteBody,
+            "You did not provide the number of bytes specified by the Content-Length HTTP header".into(),
+        ),
         (Some(PayloadError::Malformed(why)), _) => {
             (S3ErrorCode::InvalidRequest, format!("The body in chunks is malformed: {why}.").into())
         }

@@ -199,7 +199,7 @@ fn headers(fields: &Fields) -> S3Result<HeaderMap> {
 
 /// The tags of a form are XML; those of a put are a query.
 fn tagging(text: &str) -> S3Result<String> {
-    let document = canonical(text.as_bytes())?;
+    let document = canonical(text.as_bytes()).map_err(|_| s3_error!(MalformedXML))?;
     let mut reader = xml::Deserializer::new(&document);
     let tagging = Tagging::deserialize(&mut reader).map_err(|_| s3_error!(MalformedXML))?;
     let encode = |text: Option<String>| {
