@@ -2,10 +2,21 @@
 
 use super::fields::Fields;
 use crate::catalogue::Moment;
-use crate::s3::values::moment;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use s3s::post_policy::{PostPolicy, PostPolicyCondition};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use serde::Deserialize;
 use std::ops::RangeInclusive;
+use time::PrimitiveDateTime;
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
+
+/// `2030-01-01T00:00:00.000Z`, with or without parts of a second.
+const DATE: &[BorrowedFormatItem<'_>] = format_description!(
+    version = 2,
+    "[year]-[month]-[day]T[hour]:[minute]:[second][optional [.[subsecond]]]Z"
+);
 
 /// A policy that has not expired.
 pub(super) struct Policy {
@@ -20,7 +31,13 @@ impl Policy {
     pub(super) fn read(text: &str, now: Moment) -> S3Result<Self> {
         let policy = PostPolicy::from_base64(text)
             .map_err(|_| s3_error!(InvalidPolicyDocument, "Invalid Policy: Invalid JSON or Base64."))?;
-        if moment(&policy.expiration) <= now {
+        let wrong = || {
+            s3_error!(
+                InvalidPolicyDocument,
+                "Invalid Policy: its expiration is no date such as 2030-01-01T00:00:00.000Z."
+            )
+        };
+        if expiration(text).ok_or_else(wrong)? <= now {
             return Err(refused("Policy expired."));
         }
         Ok(Policy { policy })
@@ -76,6 +93,18 @@ impl Policy {
     }
 }
 
+/// The moment at which a policy ends, as S3 writes it. s3s takes dates in other forms, too.
+fn expiration(text: &str) -> Option<Moment> {
+    #[derive(Deserialize)]
+    struct Ending {
+        expiration: String,
+    }
+    let json = BASE64.decode(text).ok()?;
+    let Ending { expiration } = serde_json::from_slice(&json).ok()?;
+    let date = PrimitiveDateTime::parse(&expiration, DATE).ok()?.assume_utc();
+    u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(Moment)
+}
+
 /// A content type may be a list, of which each part must begin so.
 fn starts_with(field: &str, value: Option<&str>, prefix: &str) -> bool {
     let Some(value) = value else { return false };
@@ -98,8 +127,6 @@ fn refused(why: &'static str) -> S3Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD as BASE64;
 
     fn policy(conditions: &str) -> S3Result<Policy> {
         let text = format!(r#"{{"expiration": "1970-01-01T00:00:10.000Z", "conditions": [{conditions}]}}"#);
@@ -118,6 +145,29 @@ mod tests {
         assert_eq!(late.code().as_str(), "AccessDenied");
         let nonsense = Policy::read("e30x", Moment(0)).err().expect("nonsense");
         assert_eq!(nonsense.code().as_str(), "InvalidPolicyDocument");
+    }
+
+    #[test]
+    fn an_expiration_is_a_date_as_s3_writes_it() {
+        let verdict = |date: &str| {
+            let text = BASE64.encode(format!(r#"{{"expiration": "{date}", "conditions": []}}"#));
+            Policy::read(&text, Moment(0)).map(drop).map_err(|error| error.code().as_str().to_owned())
+        };
+        for date in ["2030-01-01T00:00:00Z", "2030-01-01T00:00:00.5Z", "2030-12-31T23:59:59.123Z"] {
+            assert_eq!(verdict(date), Ok(()), "{date}");
+        }
+        for date in [
+            "2030-01-01",
+            "2030-01-01 00:00:00Z",
+            "2030-01-01T00:00:00",
+            "2030-01-01T00:00:00+01:00",
+            "2030-13-01T00:00:00Z",
+            "Tue, 01 Jan 2030 00:00:00 GMT",
+            "1893456000",
+            "",
+        ] {
+            assert_eq!(verdict(date), Err("InvalidPolicyDocument".into()), "{date:?}");
+        }
     }
 
     #[test]

@@ -182,3 +182,33 @@ async fn versions_are_kept_in_one_way_only() {
     assert_eq!(ask(&server, "GET", "/bucket?versions", &[], "").await.element("Key"), None);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_delete_with_a_condition_removes_that_object_or_none() {
+    let server = Server::start().await;
+    for (target, body) in [("/bucket", ""), ("/bucket/key", "body")] {
+        assert_eq!(server.send(keys::OWNER, "PUT", target, &[], body.as_bytes()).await.verdict(), "200");
+    }
+    let etag = server.send(keys::OWNER, "HEAD", "/bucket/key", &[], b"").await;
+    let etag = etag.header("etag").expect("an ETag").to_owned();
+    let there = async || server.send(keys::OWNER, "GET", "/bucket/key", &[], b"").await.verdict();
+    let wrong = server.send(keys::OWNER, "DELETE", "/bucket/key", &[("if-match", "\"other\"")], b"").await;
+    assert_eq!(wrong.verdict(), "412 PreconditionFailed");
+    let many = |etag: &str| {
+        format!(
+            "<Delete><Object><Key>key</Key><ETag>{}</ETag></Object></Delete>",
+            etag.replace('"', "&quot;")
+        )
+    };
+    let wrong = server.send(keys::OWNER, "POST", "/bucket?delete=", &[], many("\"other\"").as_bytes()).await;
+    assert_eq!((wrong.status, wrong.element("Code")), (200, Some("PreconditionFailed")), "{}", wrong.body);
+    assert_eq!(there().await, "200");
+    let right = server.send(keys::OWNER, "POST", "/bucket?delete=", &[], many(&etag).as_bytes()).await;
+    assert_eq!((right.status, right.element("Code")), (200, None), "{}", right.body);
+    assert_eq!(there().await, "404 NoSuchKey");
+    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket/key", &[], b"body").await.verdict(), "200");
+    let right = server.send(keys::OWNER, "DELETE", "/bucket/key", &[("if-match", &etag)], b"").await;
+    assert_eq!(right.verdict(), "204");
+    assert_eq!(there().await, "404 NoSuchKey");
+    server.stop().await;
+}
