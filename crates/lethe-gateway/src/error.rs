@@ -89,8 +89,8 @@ pub enum Error {
     /// Metadata that is not kept.
     #[error("{0}")]
     Metadata(String),
-    /// More user metadata than S3 takes. Nothing was changed.
-    #[error("the user metadata has {bytes} bytes, names and values together: at most {most} are taken")]
+    /// More metadata or longer headers than are taken. Nothing was changed.
+    #[error("the metadata has {bytes} bytes, names and values together: at most {most} are taken")]
     MetadataTooLarge {
         /// Bytes given.
         bytes: usize,

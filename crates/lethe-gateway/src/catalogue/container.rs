@@ -4,7 +4,7 @@ use super::cors::CorsRule;
 use super::grant::Grant;
 use super::lifecycle::LifecycleRule;
 use super::moment::Moment;
-use super::object::Object;
+use super::object::{Encryption, Object};
 use super::totals::Totals;
 use minicbor::{Decode, Encode};
 use std::cmp::Reverse;
@@ -71,6 +71,9 @@ pub struct ContainerSettings {
     /// The state of versioning, as S3 has it. Without one, no old version is kept or ever was.
     #[n(8)]
     pub versioning: Option<Versioning>,
+    /// The encryption of objects that are put without a word about it, as S3 has it.
+    #[n(12)]
+    pub encryption: Option<Encryption>,
 }
 
 /// The state of versioning of a container that has had it on.

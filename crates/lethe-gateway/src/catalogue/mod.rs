@@ -23,7 +23,7 @@ pub(crate) use lifecycle::DAY;
 pub use lifecycle::{Expiry, FilterForm, LifecycleFilter, LifecycleRule, OldVersions};
 pub use moment::{Clock, Moment};
 pub(crate) use object::SegmentPlace;
-pub use object::{Completed, Details, Manifest, Object, Segment};
+pub use object::{Completed, Details, Encryption, Manifest, Object, Segment};
 pub use totals::Totals;
 pub use upload::{Part, Upload};
 pub use upload_id::UploadId;

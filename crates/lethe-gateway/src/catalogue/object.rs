@@ -54,6 +54,44 @@ pub struct Details {
     /// The storage class that was asked for, unless it is S3's `STANDARD`. It changes nothing here.
     #[n(11)]
     pub storage_class: Option<String>,
+    /// The encryption that was asked for. It changes nothing here: all is sealed.
+    #[n(12)]
+    pub encryption: Option<Encryption>,
+}
+
+/// Encryption as S3 names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Encryption {
+    /// With keys of the server (SSE-S3, `AES256`).
+    #[n(0)]
+    OfServer,
+}
+
+impl Details {
+    /// Bytes of the headers that a client says, values and the names of its own ones: what they take of a row. Tags and
+    /// grants, which have bounds of their own, are not among them.
+    pub(crate) fn header_bytes(&self) -> usize {
+        let headers = [
+            &self.content_type,
+            &self.cache_control,
+            &self.content_disposition,
+            &self.content_encoding,
+            &self.content_language,
+            &self.storage_class,
+        ];
+        let headers: usize = headers.into_iter().flatten().map(String::len).sum();
+        let manifest = match &self.manifest {
+            Some(Manifest::Dynamic { container, prefix }) => container.len() + prefix.len(),
+            Some(Manifest::Static { .. }) | None => 0,
+        };
+        headers + manifest + self.metadata_bytes()
+    }
+
+    /// Bytes of the user's own metadata, names and values.
+    pub(crate) fn metadata_bytes(&self) -> usize {
+        self.metadata.iter().map(|(name, value)| name.len() + value.len()).sum()
+    }
 }
 
 /// A large object: other objects, one after the other.

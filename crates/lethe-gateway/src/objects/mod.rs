@@ -16,6 +16,7 @@ pub(crate) mod packing;
 pub mod padding;
 pub(crate) mod quota;
 pub(crate) mod reader;
+pub(crate) mod row_bound;
 pub(crate) mod uncertain;
 mod verbs;
 pub mod versions;

@@ -9,6 +9,7 @@ use crate::objects::checksums::{self, Algorithm, Checksum, Coverage};
 use crate::objects::conditions::WriteConditions;
 use crate::objects::listing::{self, ListRequest};
 use crate::objects::quota;
+use crate::objects::row_bound;
 use crate::objects::writer::Written;
 use base16ct::lower::encode_string as hex;
 use std::collections::BTreeMap;
@@ -60,7 +61,7 @@ impl Account {
     /// Begins an upload of the account itself. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::OverQuota`]; [`Error::Device`].
+    /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; [`Error::OverQuota`]; [`Error::Device`].
     pub async fn begin_upload(
         &self,
         container: &str,
@@ -74,7 +75,7 @@ impl Account {
     /// Begins an upload for another principal, which lists of uploads then name. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::OverQuota`]; [`Error::Device`].
+    /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; [`Error::OverQuota`]; [`Error::Device`].
     pub async fn begin_upload_of(
         &self,
         container: &str,
@@ -83,6 +84,7 @@ impl Account {
         checksum: Option<(Algorithm, Coverage)>,
         initiator: Option<String>,
     ) -> Result<UploadId, Error> {
+        row_bound::check(&details)?;
         let mut id = [0; 16];
         getrandom::fill(&mut id)
             .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;

@@ -8,6 +8,7 @@ use crate::objects::conditions::WriteConditions;
 use crate::objects::gateway::Gateway;
 use crate::objects::listing::{self, ListRequest, Listing};
 use crate::objects::quota;
+use crate::objects::row_bound;
 use crate::objects::versions::Removal;
 use crate::objects::writer::Written;
 use base16ct::lower::encode_string as hex;
@@ -65,8 +66,8 @@ impl Account {
     /// one. A reader of the old one reads it to its end.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; those of the conditions; [`Error::OverQuota`]; [`Error::NoArchive`];
-    /// [`Error::Device`]. The old object is untouched then.
+    /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; those of the conditions; [`Error::OverQuota`];
+    /// [`Error::NoArchive`]; [`Error::Device`]. The old object is untouched then.
     pub async fn link(
         &self,
         container: &str,
@@ -75,6 +76,7 @@ impl Account {
         details: Details,
         conditions: WriteConditions,
     ) -> Result<Arc<Object>, Error> {
+        row_bound::check(&details)?;
         if let Some(counters) = &self.gateway.inner.options.counters {
             counters.name(&self.name, container, key, true);
         }
@@ -102,8 +104,8 @@ impl Account {
     /// block. `touch` dates the object anew.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; the error of `change`; [`Error::Device`]. Nothing is changed
-    /// then.
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; the error of `change`; [`Error::MetadataTooLarge`];
+    /// [`Error::Device`]. Nothing is changed then.
     pub async fn update_object(
         &self,
         container: &str,
@@ -117,6 +119,7 @@ impl Account {
             .change(move |catalogue| {
                 let mut object = Object::clone(catalogue.object(&at, now)?);
                 change(&mut object.details)?;
+                row_bound::check(&object.details)?;
                 if touch {
                     object.modified = now;
                 }

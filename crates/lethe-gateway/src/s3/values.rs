@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::objects::checksums::from_hex;
 use crate::objects::conditions::TagMatch;
 use crate::objects::listing::ListRequest;
+use crate::objects::row_bound;
 use base16ct::lower::encode_string as hex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{self, ETag, ETagCondition, Timestamp};
@@ -110,12 +111,13 @@ pub(super) use details;
 /// The most bytes of user metadata, names and values together: as in S3.
 const MOST_METADATA: usize = 2048;
 
-/// The details, unless their user metadata is longer than S3 takes.
+/// The details, unless they are longer than S3 takes: worth asking before a body is read.
 pub(super) fn bounded(details: Details) -> Result<Details, Error> {
-    let bytes = details.metadata.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let bytes = details.metadata_bytes();
     if bytes > MOST_METADATA {
         return Err(Error::MetadataTooLarge { bytes, most: MOST_METADATA });
     }
+    row_bound::check(&details)?;
     Ok(details)
 }
 

@@ -8,6 +8,7 @@ use super::rights::Claim;
 use super::target::decode;
 use super::temp_url;
 use crate::catalogue::{Details, Manifest, Moment, Object};
+use crate::objects::row_bound;
 use http::HeaderMap;
 use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE,
@@ -38,7 +39,7 @@ pub(super) fn details(head: &RequestHead) -> Outcome<Details> {
     };
     let changes = metadata::changes(headers, ResourceKind::Object)?;
     let metadata = changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    Ok(Details {
+    let details = Details {
         content_type: text("content-type")?,
         cache_control: text("cache-control")?,
         content_disposition: text("content-disposition")?,
@@ -49,7 +50,9 @@ pub(super) fn details(head: &RequestHead) -> Outcome<Details> {
         delete_at: delete_at(head)?,
         manifest: dynamic_manifest(headers)?,
         ..Details::default()
-    })
+    };
+    row_bound::check(&details)?;
+    Ok(details)
 }
 
 /// The moment at which an object is to go by itself.
