@@ -40,9 +40,6 @@ macro_rules! nothing {
 }
 
 not_found! {
-    get_bucket_encryption: GetBucketEncryptionInput -> GetBucketEncryptionOutput
-        = ServerSideEncryptionConfigurationNotFoundError,
-        "The server side encryption configuration was not found";
     get_bucket_policy: GetBucketPolicyInput -> GetBucketPolicyOutput
         = NoSuchBucketPolicy, "The bucket policy does not exist.";
     get_bucket_policy_status: GetBucketPolicyStatusInput -> GetBucketPolicyStatusOutput
@@ -61,7 +58,6 @@ nothing! {
     get_bucket_logging: GetBucketLoggingInput -> GetBucketLoggingOutput;
     get_bucket_notification_configuration:
         GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput;
-    delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput;
     delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput;
     delete_bucket_replication: DeleteBucketReplicationInput -> DeleteBucketReplicationOutput;
     delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput;

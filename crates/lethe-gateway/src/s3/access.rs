@@ -135,6 +135,12 @@ fn refuse(headers: &HeaderMap, account: &str) -> S3Result<()> {
                 ));
             }
             name if name.starts_with("x-amz-object-lock-") => return Err(not_kept("object lock")),
+            "x-amz-server-side-encryption-bucket-key-enabled" if value == b"false" => {}
+            name if name.starts_with("x-amz-server-side-encryption-")
+                && !name.starts_with("x-amz-server-side-encryption-customer-") =>
+            {
+                return Err(not_kept("keys of a key service: everything is sealed with the vault's key"));
+            }
             name if name.contains("server-side-encryption-customer-") => {
                 return Err(not_kept("customer keys: everything is sealed with the vault's key"));
             }

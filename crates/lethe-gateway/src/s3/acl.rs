@@ -276,18 +276,37 @@ fn names_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bo
         || policy.is_some()
 }
 
+/// Refuses a request to set a list where none counts. The list that stands may be put back: it changes nothing.
+///
+/// # Errors
+/// `AccessControlListNotSupported`.
+fn check_counts(
+    settings: &ContainerSettings,
+    headers: &HeaderMap,
+    policy: Option<&AccessControlPolicy>,
+    is_standing: impl FnOnce(AccessControlPolicy) -> bool,
+) -> S3Result<()> {
+    let counts = settings.ownership == Some(Ownership::Preferred);
+    if counts || !names_grants(headers, policy) {
+        return Ok(());
+    }
+    match policy.filter(|_| !names_grants(headers, None)) {
+        Some(policy) if is_standing(policy.clone()) => Ok(()),
+        _ => Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs.")),
+    }
+}
+
 pub(super) async fn put_bucket_acl(
     account: &Account,
     request: S3Request<PutBucketAclInput>,
 ) -> S3Result<S3Response<PutBucketAclOutput>> {
     let S3Request { input, headers, extensions, .. } = request;
     let settings = account.container(&input.bucket)?.settings;
-    if settings.ownership != Some(Ownership::Preferred)
-        && names_grants(&headers, input.access_control_policy.as_ref())
-    {
-        return Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs."));
-    }
-    let grants = asked(account.name(), &headers, access::users(&extensions)?, input.access_control_policy)?;
+    let users = access::users(&extensions)?;
+    let is_standing =
+        |policy| in_xml(policy, account.name(), users).is_ok_and(|grants| grants == settings.grants);
+    check_counts(&settings, &headers, input.access_control_policy.as_ref(), is_standing)?;
+    let grants = asked(account.name(), &headers, users, input.access_control_policy)?;
     set(account, &input.bucket, |settings| settings.grants = grants).await?;
     Ok(S3Response::new(PutBucketAclOutput::default()))
 }
@@ -313,13 +332,12 @@ pub(super) async fn put_object_acl(
     let S3Request { input, headers, extensions, .. } = request;
     let version = versions::asked(input.version_id.as_deref())?;
     let settings = account.container(&input.bucket)?.settings;
-    account.version(&input.bucket, &input.key, version)?;
-    if settings.ownership != Some(Ownership::Preferred)
-        && names_grants(&headers, input.access_control_policy.as_ref())
-    {
-        return Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs."));
-    }
-    let grants = asked(account.name(), &headers, access::users(&extensions)?, input.access_control_policy)?;
+    let object = account.version(&input.bucket, &input.key, version)?;
+    let users = access::users(&extensions)?;
+    let is_standing =
+        |policy| in_xml(policy, account.name(), users).is_ok_and(|grants| grants == object.details.grants);
+    check_counts(&settings, &headers, input.access_control_policy.as_ref(), is_standing)?;
+    let grants = asked(account.name(), &headers, users, input.access_control_policy)?;
     account
         .update_version(&input.bucket, &input.key, version, move |details| {
             details.grants = grants;

@@ -5,7 +5,7 @@ use super::keep_alive::LongWork;
 use super::multipart::part_number;
 use super::principal::principal;
 use super::values::{details, etag, kept_class, moment, owner_id, tag_match, timestamp, upload_id};
-use super::{acl, checksums, lifecycle, tagging, versions};
+use super::{acl, checksums, encryption, lifecycle, tagging, versions};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Object, VersionId};
 use crate::error::Error;
@@ -74,7 +74,8 @@ pub(super) async fn copy_object(
     let replace = replaces(directive, "Unknown metadata directive.")?;
     let directive = input.tagging_directive.as_ref().map(TaggingDirective::as_str);
     let replace_tags = replaces(directive, "Unknown tagging directive.")?;
-    let changes = replace || replace_tags || input.storage_class.is_some();
+    let changes =
+        replace || replace_tags || input.storage_class.is_some() || input.server_side_encryption.is_some();
     if let (Ok((bucket, key, None)), false) = (place(&input.copy_source), changes)
         && bucket == input.bucket
         && key == input.key
@@ -108,6 +109,8 @@ pub(super) async fn copy_object(
     details.tags = if replace_tags { tags } else { source.details.tags.clone() };
     // A list is never copied: the copy's own counts.
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
+    details.encryption =
+        encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
     account.check_room(&input.bucket, &input.key, Some(source.bytes()))?;
     let algorithm = checksums::algorithm(input.checksum_algorithm.as_ref())?;
     let of_source = source.checksum.as_ref().map(|checksum| checksum.algorithm);
@@ -127,6 +130,7 @@ pub(super) async fn copy_object(
         copy_source_version_id,
         version_id: versions::made(&object),
         expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
+        server_side_encryption: encryption::shown(object.details.encryption),
         ..CopyObjectOutput::default()
     }))
 }
@@ -166,6 +170,7 @@ pub(super) async fn upload_part_copy(
     Ok(S3Response::new(UploadPartCopyOutput {
         copy_part_result: Some(result),
         copy_source_version_id,
+        server_side_encryption: encryption::shown(upload.details.encryption),
         ..UploadPartCopyOutput::default()
     }))
 }

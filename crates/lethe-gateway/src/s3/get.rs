@@ -5,7 +5,7 @@ use super::door::Status;
 use super::multipart::part_number;
 use super::principal::principal;
 use super::values::{content_type, etag, moment, size, tag_match, timestamp, told_class};
-use super::{lifecycle, versions};
+use super::{encryption, lifecycle, versions};
 use crate::catalogue::Object;
 use crate::error::Error;
 use crate::objects::account::Account;
@@ -70,6 +70,7 @@ macro_rules! describe {
             expires: details.expires.map(timestamp),
             last_modified: Some(timestamp(object.modified)),
             storage_class: told_class(&details),
+            server_side_encryption: encryption::shown(details.encryption),
             metadata: Some(details.metadata.into_iter().collect()),
             ..$output::default()
         };

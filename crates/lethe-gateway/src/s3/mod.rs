@@ -16,6 +16,7 @@ mod copy;
 mod cors;
 mod delete;
 mod door;
+mod encryption;
 mod errors;
 mod form;
 mod get;
@@ -130,8 +131,8 @@ verbs! {
         GetBucketLoggingInput -> GetBucketLoggingOutput in absent;
     get_bucket_notification_configuration:
         GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput in absent;
-    get_bucket_encryption:
-        GetBucketEncryptionInput -> GetBucketEncryptionOutput in absent;
+    get_bucket_encryption: GetBucketEncryptionInput -> GetBucketEncryptionOutput in encryption;
+    put_bucket_encryption: PutBucketEncryptionInput -> PutBucketEncryptionOutput in encryption;
     get_bucket_policy:
         GetBucketPolicyInput -> GetBucketPolicyOutput in absent;
     get_bucket_policy_status:
@@ -142,7 +143,7 @@ verbs! {
         GetBucketRequestPaymentInput -> GetBucketRequestPaymentOutput in absent;
     get_bucket_website:
         GetBucketWebsiteInput -> GetBucketWebsiteOutput in absent;
-    delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput in absent;
+    delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput in encryption;
     delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput in absent;
     delete_bucket_replication: DeleteBucketReplicationInput -> DeleteBucketReplicationOutput in absent;
     delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput in absent;

@@ -8,7 +8,7 @@ use super::values::{
     Encoding, details, etag, in_path, initiator, list_request, listed_class, moment, owner, page_limit, size,
     tag_match, timestamp, upload_id, upload_text,
 };
-use super::{acl, lifecycle, tagging, versions};
+use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::conditions::WriteConditions;
@@ -44,6 +44,9 @@ pub(super) async fn create_multipart_upload(
     let mut details = details!(input)?;
     details.tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
+    details.encryption =
+        encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
+    let server_side_encryption = encryption::shown(details.encryption);
     let initiator = principal(&request.extensions)?.initiator(account.name());
     let id = account.begin_upload_of(&input.bucket, &input.key, details, checksum, initiator).await?;
     let begun = account.upload(&input.bucket, &input.key, id).ok();
@@ -55,6 +58,7 @@ pub(super) async fn create_multipart_upload(
         bucket: Some(input.bucket),
         key: Some(input.key),
         upload_id: Some(upload_text(id)),
+        server_side_encryption,
         checksum_algorithm: checksum.map(|(algorithm, _)| algorithm_name(algorithm)),
         checksum_type: checksum.map(|(_, coverage)| coverage_name(coverage)),
         ..CreateMultipartUploadOutput::default()
@@ -93,6 +97,7 @@ pub(super) async fn upload_part(
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut output =
         UploadPartOutput { e_tag: Some(ETag::Strong(hex(&part.md5))), ..UploadPartOutput::default() };
+    output.server_side_encryption = encryption::shown(upload.details.encryption);
     match (&part.checksum, part.crc64nvme_checksum()) {
         (None, Some(ours)) if wanted.is_none() => checksums::set!(output, &Some(ours)),
         (checksum, _) => checksums::set!(output, checksum),
@@ -153,6 +158,7 @@ pub(super) async fn complete_multipart_upload(
         key: Some(input.key),
         e_tag: Some(etag(&object)),
         version_id: versions::made(&object),
+        server_side_encryption: encryption::shown(object.details.encryption),
         ..CompleteMultipartUploadOutput::default()
     };
     checksums::set!(output, &object.checksum);

@@ -4,7 +4,7 @@ use super::body::{Incoming, receive, silence, trailers};
 use super::checksums::{self, coverage_name};
 use super::form::LengthUnknown;
 use super::values::{details, etag, tag_match};
-use super::{acl, lifecycle, tagging, versions};
+use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::objects::account::Account;
 use crate::objects::conditions::WriteConditions;
 use s3s::dto::*;
@@ -27,6 +27,8 @@ pub(super) async fn put_object(
     let mut details = details!(input)?;
     details.tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
+    details.encryption =
+        encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
     let incoming = Incoming {
         body: input.body.take(),
         length: input.content_length,
@@ -44,6 +46,7 @@ pub(super) async fn put_object(
     let mut output = PutObjectOutput { e_tag: Some(etag(&object)), ..PutObjectOutput::default() };
     output.version_id = versions::made(&object);
     output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
+    output.server_side_encryption = encryption::shown(object.details.encryption);
     checksums::set!(output, &object.checksum);
     output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));
     Ok(S3Response::new(output))

@@ -79,7 +79,7 @@ pub(super) async fn put_bucket_versioning(
     request: S3Request<PutBucketVersioningInput>,
 ) -> S3Result<S3Response<PutBucketVersioningOutput>> {
     let input = request.input;
-    account.container(&input.bucket)?;
+    let settings = account.container(&input.bucket)?.settings;
     let wanted = input.versioning_configuration;
     if wanted.mfa_delete.is_some_and(|delete| delete.as_str() != MFADelete::DISABLED) {
         return Err(s3_error!(NotImplemented, "There are no devices of a second factor here (MfaDelete)."));
@@ -87,6 +87,10 @@ pub(super) async fn put_bucket_versioning(
     let versioning = match wanted.status.as_ref().map(BucketVersioningStatus::as_str) {
         Some(BucketVersioningStatus::ENABLED) => Versioning::Enabled,
         Some(BucketVersioningStatus::SUSPENDED) => Versioning::Suspended,
+        // A bucket that never had it says so without a status, which may be put back.
+        None if settings.versioning.is_none() => {
+            return Ok(S3Response::new(PutBucketVersioningOutput::default()));
+        }
         _ => return Err(s3_error!(MalformedXML)),
     };
     account.set_versioning(&input.bucket, versioning).await?;

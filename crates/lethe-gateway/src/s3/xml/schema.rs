@@ -135,6 +135,22 @@ const LIFECYCLE_RULE: &[Part] = &[
     maybe("AbortIncompleteMultipartUpload", Parts(&[maybe("DaysAfterInitiation", Integer)])),
 ];
 
+const BY_DEFAULT: &[Part] = &[one("SSEAlgorithm", Text), maybe("KMSMasterKeyID", Text)];
+
+const ENCRYPTION_RULE: &[Part] = &[
+    one("ApplyServerSideEncryptionByDefault", Parts(BY_DEFAULT)),
+    maybe("BucketKeyEnabled", Boolean),
+    not_here("BlockedEncryptionTypes"),
+];
+
+/// `ExcludedPrefixes` and `ExcludeFolders` are MinIO's.
+const VERSIONING: &[Part] = &[
+    maybe("Status", Text),
+    maybe("MfaDelete", Text),
+    not_here("ExcludedPrefixes"),
+    not_here("ExcludeFolders"),
+];
+
 const CREATE_BUCKET: &[Part] =
     &[maybe("LocationConstraint", Text), not_here("Location"), not_here("Bucket"), not_here("Tags")];
 
@@ -153,6 +169,7 @@ pub(super) const DOCUMENTS: &[Part] = &[
     one("Delete", Parts(&[maybe("Quiet", Boolean), any("Object", Parts(OBJECT))])),
     one("LifecycleConfiguration", Parts(&[any("Rule", Parts(LIFECYCLE_RULE))])),
     one("OwnershipControls", Parts(&[any("Rule", Parts(&[one("ObjectOwnership", Text)]))])),
+    one("ServerSideEncryptionConfiguration", Parts(&[any("Rule", Parts(ENCRYPTION_RULE))])),
     one("Tagging", Parts(&[one("TagSet", Parts(&[any("Tag", Parts(TAG))]))])),
-    one("VersioningConfiguration", Parts(&[maybe("Status", Text), maybe("MfaDelete", Text)])),
+    one("VersioningConfiguration", Parts(VERSIONING)),
 ];

@@ -92,3 +92,97 @@ async fn a_body_that_is_not_the_one_of_its_digest_is_refused() {
     }
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_configuration_that_was_told_can_be_put_back_and_changes_nothing() {
+    let server = with_objects(&["key"]).await;
+    let put = async |target: &str, body: &str| {
+        let answer = ask(&server, "PUT", target, body).await;
+        assert!(answer.status < 300, "PUT {target}: {} {}", answer.verdict(), answer.body);
+    };
+    let again = async |target: &str| {
+        let told = ask(&server, "GET", target, "").await;
+        assert_eq!(told.verdict(), "200", "GET {target}");
+        put(target, &told.body).await;
+        assert_eq!(ask(&server, "GET", target, "").await.body, told.body, "{target}");
+    };
+    for target in ["/bucket?acl=", "/bucket/key?acl=", "/bucket?versioning=", "/bucket?ownershipControls="] {
+        again(target).await;
+    }
+    put(
+        "/bucket?lifecycle=",
+        "<LifecycleConfiguration><Rule><Filter><And><Prefix>a&lt;</Prefix><Tag><Key>k</Key><Value/></Tag></And></Filter>\
+         <Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>",
+    )
+    .await;
+    put(
+        "/bucket?cors=",
+        "<CORSConfiguration><CORSRule><AllowedOrigin>*</AllowedOrigin><AllowedMethod>GET</AllowedMethod>\
+         <MaxAgeSeconds>5</MaxAgeSeconds></CORSRule></CORSConfiguration>",
+    )
+    .await;
+    let tags = "<Tagging><TagSet><Tag><Key>a b</Key><Value>a+b</Value></Tag></TagSet></Tagging>";
+    put("/bucket?tagging=", tags).await;
+    put("/bucket/key?tagging=", tags).await;
+    put(
+        "/bucket?encryption=",
+        "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256\
+         </SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>",
+    )
+    .await;
+    put(
+        "/bucket?ownershipControls=",
+        "<OwnershipControls><Rule><ObjectOwnership>BucketOwnerPreferred</ObjectOwnership></Rule></OwnershipControls>",
+    )
+    .await;
+    let read = [("x-amz-acl", "public-read")];
+    for target in ["/bucket?acl=", "/bucket/key?acl="] {
+        assert_eq!(server.send(keys::OWNER, "PUT", target, &read, b"").await.verdict(), "200", "{target}");
+    }
+    put("/bucket?versioning=", "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")
+        .await;
+    for target in [
+        "/bucket?acl=",
+        "/bucket/key?acl=",
+        "/bucket?cors=",
+        "/bucket?encryption=",
+        "/bucket?lifecycle=",
+        "/bucket?ownershipControls=",
+        "/bucket?tagging=",
+        "/bucket/key?tagging=",
+        "/bucket?versioning=",
+    ] {
+        again(target).await;
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn headers_that_become_a_row_are_bounded_whatever_their_names() {
+    let server = with_objects(&["source"]).await;
+    let long = "x".repeat(9000);
+    for name in
+        ["cache-control", "content-disposition", "content-language", "content-type", "content-encoding"]
+    {
+        for (method, target) in [("PUT", "/bucket/key"), ("POST", "/bucket/key?uploads=")] {
+            let answer = server.send(keys::OWNER, method, target, &[(name, &long)], b"").await;
+            assert_eq!(answer.verdict(), "400 MetadataTooLarge", "{method} {name}");
+        }
+        let copy =
+            [("x-amz-copy-source", "/bucket/source"), ("x-amz-metadata-directive", "REPLACE"), (name, &long)];
+        let answer = server.send(keys::OWNER, "PUT", "/bucket/key", &copy, b"").await;
+        assert_eq!(answer.verdict(), "400 MetadataTooLarge", "a copy with {name}");
+    }
+    let together = "x".repeat(4000);
+    let both = [
+        ("cache-control", together.as_str()),
+        ("content-disposition", &together),
+        ("x-amz-meta-a", &together[..200]),
+    ];
+    assert_eq!(
+        server.send(keys::OWNER, "PUT", "/bucket/key", &both, b"").await.verdict(),
+        "400 MetadataTooLarge"
+    );
+    assert_eq!(server.send(keys::OWNER, "PUT", "/bucket/key", &both[..2], b"").await.verdict(), "200");
+    server.stop().await;
+}

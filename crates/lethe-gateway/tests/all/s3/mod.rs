@@ -6,6 +6,7 @@ mod checksums;
 mod cors;
 mod described;
 mod documents;
+mod encryption;
 mod forms;
 mod keep_alive;
 mod lifecycle;
