@@ -47,6 +47,11 @@ impl Fields {
         let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Fields { fields: fields.collect(), file_name: String::new() }
     }
+
+    #[cfg(test)]
+    pub(super) fn with_file_name(self, file_name: &str) -> Self {
+        Fields { file_name: file_name.to_owned(), ..self }
+    }
 }
 
 /// The error of a form that cannot be read.

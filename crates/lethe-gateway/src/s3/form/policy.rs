@@ -52,10 +52,19 @@ impl Policy {
             return Err(refused("The bucket of the form is not the one that it was sent to."));
         }
         // Beside its fields, a form has the bucket that it was sent to.
-        let value = |name: &str| if name == "bucket" { Some(bucket) } else { fields.get(name) };
+        let key = fields.key()?;
+        let value = |name: &str| match name {
+            "bucket" => Some(bucket),
+            // The key that the object gets, with the name of the file in it.
+            "key" => Some(key.as_str()),
+            name => fields.get(name),
+        };
         for condition in &self.policy.conditions {
             let holds = match condition {
-                PostPolicyCondition::Eq { field, value: wanted } => value(field) == Some(wanted),
+                // A policy may name the place of the file's name in the key, too.
+                PostPolicyCondition::Eq { field, value: wanted } => {
+                    value(field) == Some(wanted) || (field == "key" && fields.get("key") == Some(wanted))
+                }
                 PostPolicyCondition::StartsWith { field, prefix } => starts_with(field, value(field), prefix),
                 PostPolicyCondition::ContentLengthRange { .. } => true,
             };
@@ -189,6 +198,24 @@ mod tests {
         let kind = format!(r#"{both}, ["starts-with", "$Content-Type", "image/"]"#);
         assert!(allows(&kind, &[("key", "user/1"), ("content-type", "image/png, image/gif")]));
         assert!(!allows(&kind, &[("key", "user/1"), ("content-type", "image/png, text/html")]));
+    }
+
+    #[test]
+    fn conditions_on_the_key_are_about_the_key_that_the_object_gets() {
+        let named = |file_name: &str| {
+            let fields = Fields::of(&[("key", "user/${filename}")]).with_file_name(file_name);
+            let holds = |condition: &str| {
+                let conditions = format!(r#"{{"bucket": "photos"}}, {condition}"#);
+                policy(&conditions).expect("a policy").check(&fields, "photos").is_ok()
+            };
+            [
+                holds(r#"["starts-with", "$key", "user/a"]"#),
+                holds(r#"["eq", "$key", "user/a.png"]"#),
+                holds(r#"["eq", "$key", "user/${filename}"]"#),
+            ]
+        };
+        assert_eq!(named("a.png"), [true, true, true]);
+        assert_eq!(named("b.png"), [false, false, true]);
     }
 
     #[test]
