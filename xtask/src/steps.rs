@@ -40,7 +40,7 @@ impl Effort {
         [format!("--fuzz-seconds={}", self.fuzz_seconds)].into_iter().chain(thorough).collect()
     }
 
-    /// Variables that the tests take their numbers from; without them, they have their own.
+    /// Variables that the tests and their runner take their numbers from; without them, they have their own.
     fn numbers(self) -> &'static [(&'static str, &'static str)] {
         let thorough = &[
             ("LETHE_HARDWARE_OPERATIONS", "3000"),
@@ -48,7 +48,9 @@ impl Effort {
             ("LETHE_SIM_SEEDS", "20000"),
             ("LETHE_STRESS_FAULTS", "1500"),
             ("LETHE_TAMPERINGS", "100"),
-            ("PROPTEST_CASES", "2560"),
+            ("NEXTEST_PROFILE", "thorough"),
+            // Of each property, whatever number it has for itself: from two and a half to twenty-seven times as many.
+            ("PROPTEST_CASES", "640"),
         ];
         if self.is_thorough { thorough } else { &[] }
     }
