@@ -8,23 +8,32 @@ import pytest
 from playwright.sync_api import expect
 
 NONSENSE = [
-    "scheme=nonsense&capacity=-1&step=1e9",
-    "step=abc&seed=99999999999999999999",
-    "scheme=parallel&batch=3&capacity=12",
-    "%E0%A4%A",
-    "label=%00&heat=maybe&lazy=1",
-    "tab=constructor&workload=__proto__&scheme=toString",
-    "seed=1.5&step=-2.5",
+    ("scheme=nonsense&capacity=-1&step=1e9", "scheme=nonsense, capacity=-1, step=1e9,"),
+    ("step=abc&seed=99999999999999999999", "seed=99999999999999999999, step=abc,"),
+    ("scheme=parallel&batch=3&capacity=12", "capacity=12, batch=3,"),
+    ("%E0%A4%A", "means nothing here"),
+    ("label=%00&heat=maybe&lazy=1", "heat=maybe"),
+    ("tab=constructor&workload=__proto__&scheme=toString", "scheme=toString, workload=__proto__, tab=constructor,"),
+    ("seed=1.5&step=-2.5", "seed=1.5, step=-2.5,"),
 ]
 
 
-@pytest.mark.parametrize("setting", NONSENSE)
-def test_an_address_without_sense_opens_the_page_as_at_the_start(opened, setting):
+@pytest.mark.parametrize(("setting", "named"), NONSENSE)
+def test_an_address_without_sense_is_named_and_opens_the_page_as_at_the_start(opened, setting, named):
     page = opened(setting)
-    expect(page.locator("#problem")).to_be_hidden()
+    expect(page.locator("#problem")).to_contain_text("The link says ")
+    expect(page.locator("#problem")).to_contain_text(named)
     expect(page.locator("#at")).to_have_text("step 0")
     page.keyboard.press("ArrowRight")
     expect(page.locator("#at")).to_have_text("step 1")
+    expect(page.locator("#problem")).to_be_hidden()
+
+
+def test_a_part_of_an_address_without_sense_leaves_the_rest_as_it_is(opened):
+    page = opened("scheme=ring&capacity=7&step=5&what=1")
+    expect(page.locator("#problem")).to_contain_text("The link says what=1, capacity=7,")
+    expect(page.locator("#scheme")).to_have_value("ring")
+    expect(page.locator("#at")).to_have_text("step 5")
 
 
 @pytest.mark.parametrize("setting", ["scheme=ring&step=40", "scheme=parallel&batch=8&capacity=8&step=40"])

@@ -352,7 +352,8 @@ const showSpeed = () => (element("speed-text").textContent = `${SPEEDS[element("
 async function start() {
   engine = await load();
   schemes = engine.ask({ do: "schemes" }).schemes;
-  view = settingOf(location.hash, schemes, workloads);
+  const refused = [];
+  view = settingOf(location.hash, schemes, workloads, (name, value) => refused.push(`${name}=${value}`));
   element("scheme").replaceChildren(...schemes.map(({ name, title }) => new Option(title, name)));
   element("capacity").replaceChildren(...CAPACITIES.map((size) => new Option(String(size), String(size))));
   element("batch").replaceChildren(...BATCHES.map((size) => new Option(String(size), String(size))));
@@ -369,6 +370,10 @@ async function start() {
   listen();
   open(tab);
   element("waits").remove();
+  if (refused.length > 0) {
+    const what = refused.join(", ").slice(0, 200);
+    complain(new Error(`The link says ${what}, which means nothing here: the usual setting is shown in its place`));
+  }
   document.documentElement.dataset.ready = "true";
 }
 

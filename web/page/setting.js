@@ -11,28 +11,34 @@ const START = {
   step: 0, side: "owner", label: "block", heat: false, tab: "watch",
 };
 
-/** The setting in an address, and the start's where it has none or one that makes no sense. */
-export function settingOf(hash, schemes, workloads) {
+/**
+ * The setting in an address, and the start's where it has none or one that makes no sense; `refuse` gets the name and the
+ * value of each that makes none.
+ */
+export function settingOf(hash, schemes, workloads, refuse) {
   const said = new URLSearchParams(hash.replace(/^#/, ""));
-  const among = (name, values) => (values.map(String).includes(said.get(name)) ? said.get(name) : START[name]);
-  const number = (name, most) => {
-    const value = Number(said.get(name) ?? NaN);
-    return Number.isInteger(value) && value >= 0 && value <= most ? value : START[name];
+  for (const [name, value] of said) if (!Object.hasOwn(START, name)) refuse(name, value);
+  const valid = (name, isValid, usual) => {
+    if (!said.has(name)) return usual;
+    if (isValid(said.get(name))) return said.get(name);
+    refuse(name, said.get(name));
+    return usual;
   };
+  const among = (name, values, usual = START[name]) => valid(name, (value) => values.map(String).includes(value), usual);
+  const number = (name, most) => Number(valid(name, (value) => /^\d{1,10}$/.test(value) && Number(value) <= most, START[name]));
   const scheme = among("scheme", schemes.map(({ name }) => name));
-  const batch = Number(said.get("batch"));
   return {
     scheme,
     capacity: Number(among("capacity", CAPACITIES)),
     workload: among("workload", Object.keys(workloads)),
     seed: number("seed", 2 ** 31 - 1),
-    batch: BATCHES.includes(batch) ? batch : usualBatch(scheme),
-    lazy: said.get("lazy") === "true",
+    batch: Number(among("batch", BATCHES, usualBatch(scheme))),
+    lazy: among("lazy", [true, false], "false") === "true",
     map: among("map", ["trusted", "recursive"]),
     step: number("step", 100_000),
     side: among("side", ["owner", "provider"]),
     label: among("label", ["block", "number", "nothing"]),
-    heat: said.get("heat") === "true",
+    heat: among("heat", [true, false], "false") === "true",
     tab: among("tab", ["watch", "game"]),
   };
 }
