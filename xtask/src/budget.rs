@@ -2,11 +2,13 @@
 
 use crate::measure::{processor, used_by};
 use crate::record::{self, Kind, Line, Record};
+use crate::step::Step;
 use crate::tool::command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread;
@@ -22,12 +24,14 @@ const GRAIN: f64 = 10.0;
 const RUNS: usize = 3;
 /// Measurements on each processor, of which the median counts.
 const CALIBRATIONS: usize = 5;
+/// The seconds that the calibration may take: beyond them it is no measurement of this machine.
+const CALIBRATION: RangeInclusive<f64> = 0.02..=20.0;
 /// The slowest of each kind that are shown.
 const SHOWN: usize = 20;
 
 const HEADER: &str =
     "# Processor time in seconds: medians of three whole runs. `cargo xtask budget` writes them.
-# The step `budget` fails where a run takes half as much again, scaled by the calibration of both.\n\n";
+# The step `budget` fails where a run takes half as much again, and ten seconds more at least, scaled by the calibration of both.\n\n";
 
 /// The lines of the file.
 #[derive(Serialize, Deserialize)]
@@ -42,19 +46,39 @@ struct Budget {
 
 impl Budget {
     fn of(record: &Record) -> Result<Self> {
-        let (_, calibration) =
-            record.of(Kind::Calibration).next().context("the record has no calibration")?;
+        let (_, calibration) = record
+            .of(Kind::Calibration)
+            .next()
+            .context("the record has no calibration: it is of no run of `cargo xtask test`")?;
         let steps = record.by(Kind::Step, |name| name);
         let tests = record.by(Kind::Test, |name| name.split(' ').next().unwrap_or(name));
-        Ok(Budget { calibration, steps, tests })
+        Budget { calibration, steps, tests }.checked()
     }
 
-    /// The steps and binaries that take more than their line, or more than the grain and have none.
+    /// Refuses a calibration that would let every run pass, or none.
+    fn checked(self) -> Result<Self> {
+        ensure!(
+            CALIBRATION.contains(&self.calibration),
+            "a calibration of {} s is none: it takes from {} to {} s",
+            self.calibration,
+            CALIBRATION.start(),
+            CALIBRATION.end()
+        );
+        Ok(self)
+    }
+
+    /// The steps and binaries that take more than their line, or more than the grain and have none; and those that have a
+    /// line and were not measured, which would pass however long they take.
     fn exceeded_by(&self, now: &Budget) -> Vec<String> {
         let scale = now.calibration / self.calibration;
         let mut faults = Vec::new();
         let kinds = [("step", &self.steps, &now.steps), ("test binary", &self.tests, &now.tests)];
         for (kind, lines, taken) in kinds {
+            for name in lines.keys().filter(|name| !taken.contains_key(*name)) {
+                faults.push(format!(
+                    "{kind} {name} has a line and was not measured: take the line out if it is gone"
+                ));
+            }
             for (name, seconds) in taken {
                 let line = lines.get(name).copied();
                 let usual = line.unwrap_or_default();
@@ -114,6 +138,7 @@ pub fn check(path: &Path) -> Result<()> {
     }
     let text = fs::read_to_string(FILE).with_context(|| format!("reading {FILE}"))?;
     let budget: Budget = toml::from_str(&text).with_context(|| format!("reading {FILE}"))?;
+    let budget = budget.checked().context(FILE)?;
     let faults = budget.exceeded_by(&Budget::of(&record)?);
     ensure!(
         faults.is_empty(),
@@ -125,12 +150,22 @@ pub fn check(path: &Path) -> Result<()> {
 
 /// Writes the medians of runs into the file.
 pub fn write(records: &[PathBuf]) -> Result<()> {
-    if records.len() < RUNS {
-        bail!("{} whole runs are on record, and a line is the median of {RUNS}", records.len());
+    let files = records.iter().map(fs::canonicalize).collect::<std::io::Result<BTreeSet<_>>>();
+    let files = files.context("a record cannot be read")?.len();
+    if files < RUNS {
+        bail!("records of {files} runs are named, and a line is the median of {RUNS}");
     }
+    let run = |path: &PathBuf| -> Result<Budget> {
+        let run = Budget::of(&Record::read(path)?)?;
+        let lacks = |step: &&Step| **step != Step::Budget && !run.steps.contains_key(step.name());
+        if let Some(step) = Step::ALL.iter().find(lacks) {
+            bail!("the step `{}` is not in it: a line is of whole runs", step.name());
+        }
+        Ok(run)
+    };
     let runs: Vec<Budget> = records
         .iter()
-        .map(|path| Budget::of(&Record::read(path)?).with_context(|| path.display().to_string()))
+        .map(|path| run(path).with_context(|| path.display().to_string()))
         .collect::<Result<_>>()?;
     let of_all = |named: fn(&Budget) -> &BTreeMap<String, f64>| {
         let names = runs.iter().flat_map(|run| named(run).keys());
@@ -156,7 +191,7 @@ fn median(seconds: Vec<f64>) -> f64 {
 
 fn middle(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
-    seconds.get(seconds.len() / 2).copied().unwrap_or_default()
+    seconds.get(seconds.len().saturating_sub(1) / 2).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -189,6 +224,25 @@ mod tests {
         let lines = Budget { calibration: 1.0, steps: BTreeMap::new(), tests: BTreeMap::new() };
         assert!(lines.exceeded_by(&budget(1.0, 9.9, 0.1)).is_empty());
         assert_eq!(lines.exceeded_by(&budget(1.0, 10.1, 0.1)).len(), 1);
+    }
+
+    #[test]
+    fn what_has_a_line_and_was_not_measured_is_named() {
+        let none = Budget { calibration: 1.0, steps: BTreeMap::new(), tests: BTreeMap::new() };
+        let faults = budget(1.0, 100.0, 40.0).exceeded_by(&none);
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(
+            faults[1].starts_with("test binary lethe-vault::all has a line and was not measured"),
+            "{faults:?}"
+        );
+    }
+
+    #[test]
+    fn a_calibration_that_is_no_measurement_is_refused() {
+        for calibration in [0.0, -1.0, 0.001, 1000.0, f64::NAN, f64::INFINITY] {
+            assert!(budget(calibration, 1.0, 1.0).checked().is_err(), "{calibration}");
+        }
+        assert!(budget(0.4, 1.0, 1.0).checked().is_ok());
     }
 
     #[test]

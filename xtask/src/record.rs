@@ -50,8 +50,10 @@ pub struct Line {
 
 /// The file of this run's record.
 pub fn path() -> Result<PathBuf> {
-    let path = std::env::var_os(VARIABLE)
-        .with_context(|| format!("{VARIABLE} names no record: no whole run is under way"))?;
+    let path = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
+    let path = path.with_context(|| {
+        format!("{VARIABLE} names no record: the budget is of a whole run, which is `cargo xtask test` without --only")
+    })?;
     Ok(path.into())
 }
 
@@ -78,9 +80,13 @@ impl Record {
             let (kind, seconds, name) = (fields.next(), fields.next(), fields.next());
             let kind = kind.and_then(|name| Kind::ALL.into_iter().find(|kind| kind.name() == name));
             let seconds = seconds.and_then(|seconds| seconds.parse::<f64>().ok());
+            let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
             let (Some(kind), Some(seconds), Some(name)) = (kind, seconds, name) else {
                 bail!("{}:{}: no line of a record: {line:?}", path.display(), number + 1);
             };
+            if kind == Kind::Calibration && record.of(kind).next().is_some() {
+                bail!("{}:{}: a second calibration: a record is of one run", path.display(), number + 1);
+            }
             *record.0.entry((kind, name.to_owned())).or_default() += seconds;
         }
         Ok(record)
