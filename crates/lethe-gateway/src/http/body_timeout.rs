@@ -8,8 +8,6 @@ use std::error::Error;
 use std::io;
 use std::iter::successors;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -20,17 +18,11 @@ pub struct RequestBody {
     body: Incoming,
     pace: Pace,
     entrance: Entrance,
-    silence: Silence,
 }
 
 impl RequestBody {
     pub(crate) fn new(body: Incoming, patience: Duration, entrance: Entrance) -> Self {
-        RequestBody { body, pace: Pace::new(patience), entrance, silence: Silence::default() }
-    }
-
-    /// Tells those whom the error of the body does not reach whether it failed for its client's silence.
-    pub(crate) fn silence(&self) -> Silence {
-        self.silence.clone()
+        RequestBody { body, pace: Pace::new(patience), entrance }
     }
 }
 
@@ -61,18 +53,6 @@ pub(crate) fn find_cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static
     successors(Some(error), below).find_map(|error| error.downcast_ref())
 }
 
-/// The note that a body leaves when it fails for its client's silence: a library that reads it may wrap the error in
-/// one of its own that does not lead back to it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Silence(Arc<AtomicBool>);
-
-impl Silence {
-    /// Tells whether the client went silent.
-    pub(crate) fn fell(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 impl Body for RequestBody {
     type Data = Bytes;
     type Error = BodyError;
@@ -90,7 +70,6 @@ impl Body for RequestBody {
             return Poll::Ready(frame.map(|frame| Ok(frame?)));
         }
         ready!(this.pace.poll_spent(context));
-        this.silence.0.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err(BodyError::TooLate)))
     }
 

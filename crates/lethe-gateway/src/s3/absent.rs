@@ -2,16 +2,11 @@
 //! in S3's words, and removing it succeeds, as with any bucket that has none. Setting it is refused with
 //! `NotImplemented` by s3s, which answers so for every verb that [`Face`](super::Face) leaves out.
 
+use super::not_found::not_found;
 use super::versions;
 use crate::objects::account::Account;
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
-
-fn not_found(code: S3ErrorCode, sentence: &'static str) -> S3Error {
-    let mut error = S3Error::with_message(code, sentence);
-    error.set_status_code(http::StatusCode::NOT_FOUND);
-    error
-}
 
 /// Verbs that find the bucket and then say that it has none of it.
 macro_rules! not_found {

@@ -3,7 +3,6 @@
 use super::checksums::{self, HEADERS, bad_digest, check_headers};
 use super::version_4::Trailers;
 use crate::error::Error;
-use crate::http::body_timeout::{BodyError, Silence};
 use crate::objects::account::Account;
 use crate::objects::checksums::Algorithm;
 use crate::objects::writer::Written;
@@ -28,8 +27,6 @@ pub(super) struct Incoming<'a> {
     pub(super) algorithm: Option<Algorithm>,
     pub(super) headers: &'a HeaderMap,
     pub(super) trailers: Option<Trailers>,
-    /// The note of the body, for the errors of s3s do not lead back to it.
-    pub(super) silence: Silence,
 }
 
 impl Incoming<'_> {
@@ -54,11 +51,7 @@ pub(super) async fn receive(account: &Account, incoming: Incoming<'_>) -> S3Resu
     let mut writer = account.gateway().writer(length, algorithm)?;
     if let Some(mut body) = incoming.body {
         while let Some(piece) = body.next().await {
-            let piece = piece.map_err(|error| match incoming.silence.fell() {
-                true => Error::Body(Box::new(BodyError::TooLate)),
-                false => Error::Body(error),
-            });
-            writer.push(piece?).await?;
+            writer.push(piece.map_err(Error::Body)?).await?;
         }
     }
     let written = writer.finish().await?;
@@ -80,11 +73,6 @@ pub(super) async fn receive(account: &Account, incoming: Incoming<'_>) -> S3Resu
         return Err(bad_digest(algorithm, None));
     }
     Ok(written)
-}
-
-/// The note of a request's body.
-pub(super) fn silence(extensions: &Extensions) -> Silence {
-    extensions.get().cloned().unwrap_or_default()
 }
 
 /// The trailers of a request, which are there when its body has come to its end.

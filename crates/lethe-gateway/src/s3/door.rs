@@ -13,7 +13,6 @@ use crate::catalogue::Clock;
 use crate::http::body_timeout::RequestBody;
 use crate::http::door::{BUSY, BoxError, Door, Visit};
 use crate::objects::gateway::Gateway;
-use crate::objects::memory::Memory;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Body as _;
 use s3s::{Body, S3Error, S3Result};
@@ -35,7 +34,6 @@ struct Desk {
     verified: Verified,
     users: Arc<Users>,
     clock: Clock,
-    memory: Arc<Memory>,
     look: cors::Look,
 }
 
@@ -43,10 +41,9 @@ impl S3Door {
     /// A door to a gateway, for its users.
     pub fn new(gateway: Gateway, users: Arc<Users>) -> Self {
         let clock = gateway.inner.options.clock.clone();
-        let memory = Arc::clone(&gateway.inner.memory);
         let look = cors::look(gateway.clone(), Arc::clone(&users));
         let verified = verified(gateway, Arc::clone(&users));
-        S3Door { desk: Arc::new(Desk { verified, users, clock, memory, look }) }
+        S3Door { desk: Arc::new(Desk { verified, users, clock, look }) }
     }
 }
 
@@ -65,8 +62,6 @@ impl Desk {
             return Ok(refusal.to_http_response()?);
         }
         request.extensions_mut().insert(visit.verb.clone());
-        let silence = request.body().silence();
-        request.extensions_mut().insert(silence);
         let answer = match form::is_form(request.method(), request.headers()) {
             true => {
                 let verbs = &self.verified.service;
@@ -79,7 +74,7 @@ impl Desk {
 
     /// Answers a request that is no form.
     async fn signed(&self, request: Request<RequestBody>, visit: &Visit) -> S3Result<Response<Body>> {
-        let _held = held_whole(&request).map(|bytes| self.memory.take_bytes(bytes)).transpose()?;
+        let _held = held_whole(&request).map(|bytes| self.verified.memory.take_bytes(bytes)).transpose()?;
         let payload = Payload::of(request.headers())?;
         let (mut parts, body) = request.into_parts();
         let (users, now) = (&self.users, self.clock.now());

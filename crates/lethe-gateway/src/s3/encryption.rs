@@ -1,11 +1,12 @@
 //! Server-side encryption as S3 has it. Everything is sealed with the vault's key anyway, so that encryption with keys of
 //! the server (`AES256`) is kept and told back, and changes nothing. Other keys there are none.
 
+use super::not_found::not_found;
 use super::settings::set;
 use crate::catalogue::Encryption;
 use crate::objects::account::Account;
 use s3s::dto::*;
-use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 
 /// The encryption of an object that a put, a copy or an upload in parts makes: what it asks for, else what its bucket
 /// says.
@@ -62,11 +63,8 @@ pub(super) async fn get_bucket_encryption(
 ) -> S3Result<S3Response<GetBucketEncryptionOutput>> {
     let view = account.container(&request.input.bucket)?;
     let Some(sse_algorithm) = shown(view.settings.encryption) else {
-        let message = "The server side encryption configuration was not found";
-        let mut missing =
-            S3Error::with_message(S3ErrorCode::ServerSideEncryptionConfigurationNotFoundError, message);
-        missing.set_status_code(http::StatusCode::NOT_FOUND);
-        return Err(missing);
+        let code = S3ErrorCode::ServerSideEncryptionConfigurationNotFoundError;
+        return Err(not_found(code, "The server side encryption configuration was not found"));
     };
     let default = ServerSideEncryptionByDefault { sse_algorithm, kms_master_key_id: None };
     let rule = ServerSideEncryptionRule {

@@ -81,9 +81,7 @@ fn sentence(error: &Error) -> Option<&'static str> {
         }
         Error::PreconditionFailed(_) => "At least one of the pre-conditions you specified did not hold.",
         Error::RangeNotSatisfiable { .. } => "The requested range is not satisfiable",
-        Error::WrongLength { .. } => {
-            "You did not provide the number of bytes specified by the Content-Length HTTP header"
-        }
+        Error::WrongLength { .. } => sentences::WRONG_LENGTH,
         Error::BadDigest("Content-MD5") => "The Content-MD5 you specified did not match what we received.",
         Error::InvalidPart(_) => {
             "One or more of the specified parts could not be found.  The part may not have been uploaded, or the \
@@ -139,10 +137,7 @@ fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
             S3ErrorCode::SignatureDoesNotMatch,
             "The signature of a chunk or of the trailer does not match.".into(),
         ),
-        (Some(PayloadError::WrongLength), _) => (
-            S3ErrorCode::IncompleteBody,
-            "You did not provide the number of bytes specified by the Content-Length HTTP header".into(),
-        ),
+        (Some(PayloadError::WrongLength), _) => (S3ErrorCode::IncompleteBody, sentences::WRONG_LENGTH.into()),
         (Some(PayloadError::Malformed(why)), _) => {
             (S3ErrorCode::InvalidRequest, format!("The body in chunks is malformed: {why}.").into())
         }

@@ -1,5 +1,6 @@
 //! Rules of a bucket about the ends of its objects and unfinished uploads, and the headers of answers about them.
 
+use super::not_found::not_found;
 use super::settings::set;
 use super::tagging;
 use super::values::{in_path, moment, size, timestamp};
@@ -267,10 +268,8 @@ pub(super) async fn get_bucket_lifecycle_configuration(
 ) -> S3Result<S3Response<GetBucketLifecycleConfigurationOutput>> {
     let view = account.container(&request.input.bucket)?;
     if view.settings.lifecycle.is_empty() {
-        let message = "The lifecycle configuration does not exist";
-        let mut missing = S3Error::with_message(S3ErrorCode::NoSuchLifecycleConfiguration, message);
-        missing.set_status_code(http::StatusCode::NOT_FOUND);
-        return Err(missing);
+        let code = S3ErrorCode::NoSuchLifecycleConfiguration;
+        return Err(not_found(code, "The lifecycle configuration does not exist"));
     }
     Ok(S3Response::new(GetBucketLifecycleConfigurationOutput {
         rules: Some(view.settings.lifecycle.iter().map(shown).collect()),

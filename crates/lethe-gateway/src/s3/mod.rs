@@ -25,6 +25,7 @@ mod lenient;
 mod lifecycle;
 mod listing;
 mod multipart;
+mod not_found;
 mod ownership;
 mod principal;
 mod put;

@@ -1,6 +1,6 @@
 //! Uploads in parts.
 
-use super::body::{Incoming, receive, silence, trailers};
+use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::keep_alive::LongWork;
 use super::principal::principal;
@@ -90,7 +90,6 @@ pub(super) async fn upload_part(
         algorithm: wanted.or(checksums::algorithm(input.checksum_algorithm.as_ref())?),
         headers: &request.headers,
         trailers: trailers(&request.extensions),
-        silence: silence(&request.extensions),
     };
     account.check_part_room(&input.bucket, &input.key, id, number, incoming.bytes().unwrap_or(1))?;
     let written = receive(account, incoming).await?;

@@ -1,43 +1,18 @@
 //! The principal of an S3 request, and the account of the bucket that it means.
 
 use super::values;
-use crate::auth::identity::{Role, Users};
+use crate::auth::identity::Role;
 use crate::auth::principal::Principal;
 use crate::auth::rights::{self, Action};
 use crate::catalogue::VersionId;
 use crate::objects::account::{Account, FIRST_ACCOUNT};
 use crate::objects::gateway::Gateway;
-use http::{Extensions, HeaderMap};
-use s3s::auth::Credentials;
+use http::Extensions;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
-use subtle::ConstantTimeEq;
 
 /// The answer to a request without a signature.
 pub(super) const UNSIGNED: &str =
     "The request is not signed; sign it (version 4) with a pair of keys that this gateway knows.";
-
-/// The user with these credentials, whose signature was found right; an anonymous principal without them.
-///
-/// # Errors
-/// The keys are no longer known.
-pub(super) fn signed_by(
-    users: &Users,
-    credentials: Option<&Credentials>,
-    headers: &HeaderMap,
-) -> S3Result<Principal> {
-    let identity = match credentials {
-        None => None,
-        Some(credentials) => {
-            let signed_with = credentials.secret_key.expose();
-            // The users may have been replaced since the signature was looked at.
-            let found = users
-                .by_access_key(&credentials.access_key)
-                .filter(|(_, secret)| bool::from(secret.as_bytes().ct_eq(signed_with.as_bytes())));
-            Some(found.ok_or_else(|| s3_error!(InvalidAccessKeyId))?.0)
-        }
-    };
-    Ok(Principal::new(identity, headers))
-}
 
 /// The principal of a request, which the verbs find in its extensions.
 ///

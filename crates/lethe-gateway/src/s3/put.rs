@@ -1,6 +1,6 @@
 //! Putting an object.
 
-use super::body::{Incoming, receive, silence, trailers};
+use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, coverage_name};
 use super::form::LengthUnknown;
 use super::values::{details, etag, tag_match};
@@ -38,7 +38,6 @@ pub(super) async fn put_object(
         algorithm: checksums::algorithm(input.checksum_algorithm.as_ref())?.or(Some(checksums::DEFAULT)),
         headers: &request.headers,
         trailers: trailers(&request.extensions),
-        silence: silence(&request.extensions),
     };
     account.check_room(&input.bucket, &input.key, incoming.bytes())?;
     let written = receive(account, incoming).await?;

@@ -75,6 +75,9 @@ const UNREAD: &str = "The request could not be read: its body ended early, came 
 pub(super) const MALFORMED_POST: &str =
     "The body of your POST request is not well-formed multipart/form-data.";
 
+pub(super) const WRONG_LENGTH: &str =
+    "You did not provide the number of bytes specified by the Content-Length HTTP header";
+
 pub(super) const MALFORMED_XML: &str =
     "The XML you provided was not well-formed or did not validate against our published schema.";
 
@@ -97,9 +100,7 @@ fn sentence(code: &S3ErrorCode) -> Cow<'static, str> {
         }
         S3ErrorCode::MissingRequestBodyError => "The body is missing: this operation expects XML.",
         S3ErrorCode::MissingContentLength => "The length of the body must be announced with Content-Length.",
-        S3ErrorCode::IncompleteBody => {
-            "You did not provide the number of bytes specified by the Content-Length HTTP header"
-        }
+        S3ErrorCode::IncompleteBody => WRONG_LENGTH,
         S3ErrorCode::MaxMessageLengthExceeded => "The XML in the body is too long.",
         S3ErrorCode::MethodNotAllowed => "This method is not allowed here.",
         S3ErrorCode::InvalidRange => "The range lies outside of the object.",

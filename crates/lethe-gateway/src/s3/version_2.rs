@@ -5,7 +5,6 @@
 //! no longer is. All headers that begin with `x-amz-` are signed, but of the query only some names: a request with
 //! another name that could change its meaning is refused.
 
-use super::principal::signed_by;
 use super::version_4::{has_version_4, pairs};
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
@@ -18,7 +17,6 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use s3s::auth::{Credentials, SecretKey};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use sha1::Sha1;
 use std::borrow::Cow;
@@ -113,7 +111,7 @@ pub(super) fn signer(
     signature: &str,
     texts: &[&[u8]],
 ) -> S3Result<Principal> {
-    let (_, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
+    let (identity, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
     let is_right = texts
         .iter()
         .map(|text| sign(&secret, text).as_bytes().ct_eq(signature.as_bytes()))
@@ -121,9 +119,7 @@ pub(super) fn signer(
     if !is_right.is_some_and(bool::from) {
         return Err(s3_error!(SignatureDoesNotMatch));
     }
-    let credentials =
-        Credentials { access_key: access_key.to_owned(), secret_key: SecretKey::from(secret.as_str()) };
-    signed_by(users, Some(&credentials), headers)
+    Ok(Principal::new(Some(identity), headers))
 }
 
 /// Checks a URL's signature, and makes of the request one without a signature. Its principal is in the extensions, the

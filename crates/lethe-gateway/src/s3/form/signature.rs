@@ -4,24 +4,14 @@ use super::fields::Fields;
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
 use crate::catalogue::Moment;
-use crate::s3::principal::signed_by;
 use crate::s3::version_2;
-use crate::s3::version_4::SigningKey;
+use crate::s3::version_4::{SigningKey, is_ahead, moment, too_skewed};
 use http::HeaderMap;
-use s3s::auth::{Credentials, SecretKey};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
-use time::format_description::BorrowedFormatItem;
-use time::macros::format_description;
 
 const FIELDS: [&str; 5] = ["policy", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"];
-
-/// The format of a moment in a signature.
-const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T[hour][minute][second]Z");
-
-/// The most milliseconds that a form may be dated ahead of the clock here.
-const MOST_AHEAD: u64 = 15 * 60 * 1000;
 
 /// The principal that signed a form; `None` if it has none of the fields of a signature.
 ///
@@ -60,28 +50,22 @@ pub(super) fn signed(
     if field("x-amz-algorithm")? != "AWS4-HMAC-SHA256" {
         return Err(s3_error!(InvalidArgument, "Only AWS4-HMAC-SHA256 is supported"));
     }
-    let dated = time::PrimitiveDateTime::parse(date, DATE)
-        .map_err(|_| s3_error!(InvalidArgument, "X-Amz-Date must be formated via ISO8601 Long format"))?;
+    let dated = moment(date)
+        .ok_or_else(|| s3_error!(InvalidArgument, "X-Amz-Date must be formated via ISO8601 Long format"))?;
     let parts: Vec<&str> = credential.split('/').collect();
     let &[access_key, day, region, service, terminal] = &parts[..] else { return Err(bad_credential()) };
     if service != "s3" || terminal != "aws4_request" || !date.starts_with(day) || day.len() != 8 {
         return Err(bad_credential());
     }
-    let ahead = dated.assume_utc().unix_timestamp_nanos() / 1_000_000 - i128::from(now.0);
-    if ahead > i128::from(MOST_AHEAD) {
-        return Err(s3_error!(
-            RequestTimeTooSkewed,
-            "The difference between the request time and the current time is too large."
-        ));
+    if is_ahead(dated, now) {
+        return Err(too_skewed());
     }
-    let (_, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
+    let (identity, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
     let right = SigningKey::new(&secret, day, region).sign(policy.as_bytes());
     if !bool::from(right.as_bytes().ct_eq(signature.as_bytes())) {
         return Err(s3_error!(SignatureDoesNotMatch));
     }
-    let credentials =
-        Credentials { access_key: access_key.to_owned(), secret_key: SecretKey::from(secret.as_str()) };
-    signed_by(users, Some(&credentials), headers).map(Some)
+    Ok(Some(Principal::new(Some(identity), headers)))
 }
 
 fn bad_credential() -> S3Error {

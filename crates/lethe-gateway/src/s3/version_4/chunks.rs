@@ -4,14 +4,12 @@
 //! Bytes go on before the signature of their chunk has come, so that a chunk of any size takes no memory. Whoever reads
 //! them keeps nothing before the end was reached without an error.
 
-use super::key::SigningKey;
 use super::payload_error::PayloadError;
 use super::signed::Signed;
 use base16ct::lower::encode_string as hex;
 use bytes::{Buf as _, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq;
 
 /// The most bytes of the line before a chunk: 16 digits and a signature have 98.
 const MAX_HEAD: usize = 128;
@@ -20,32 +18,6 @@ const MAX_TRAILER: usize = 16 << 10;
 const SIGNATURE: &str = ";chunk-signature=";
 const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
 const WRONG_HEAD: PayloadError = PayloadError::Malformed("a chunk does not begin with its size");
-
-/// The signatures of chunks, each of which covers the one before.
-pub(super) struct Seal {
-    key: SigningKey,
-    date: String,
-    scope: String,
-    previous: String,
-}
-
-impl Seal {
-    /// The seal of the chunks of a request with this signature.
-    pub(super) fn new(signed: Signed) -> Self {
-        Seal { key: signed.key, date: signed.date, scope: signed.scope, previous: signed.signature }
-    }
-
-    fn check(&mut self, kind: &str, digests: &str, signature: &[u8]) -> Result<(), PayloadError> {
-        let Seal { key, date, scope, previous } = self;
-        let text = format!("AWS4-HMAC-SHA256-{kind}\n{date}\n{scope}\n{previous}\n{digests}");
-        let right = key.sign(text.as_bytes());
-        if !bool::from(right.as_bytes().ct_eq(signature)) {
-            return Err(PayloadError::Signature);
-        }
-        self.previous = right;
-        Ok(())
-    }
-}
 
 /// The progress of a decoder with what it was given.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,7 +32,7 @@ pub(super) struct Chunks {
     /// Bytes of the body that have not come.
     left: u64,
     has_trailer: bool,
-    seal: Option<Seal>,
+    signed: Option<Signed>,
     state: State,
     /// The part of a line that has come.
     line: Vec<u8>,
@@ -68,24 +40,22 @@ pub(super) struct Chunks {
 
 enum State {
     Head,
-    Data {
-        left: u64,
-        signature: Vec<u8>,
-        hasher: Sha256,
-    },
-    /// The line end behind the bytes of a chunk.
-    AfterData {
-        signature: Vec<u8>,
-        hasher: Sha256,
-    },
+    Chunk(Chunk),
     /// The bytes behind the last chunk, to the end.
     Trailer,
 }
 
+struct Chunk {
+    /// Bytes of it that have not come; its line end is behind the last one.
+    left: u64,
+    signature: Vec<u8>,
+    hasher: Sha256,
+}
+
 impl Chunks {
-    /// A body of so many bytes; `seal` if its chunks are signed.
-    pub(super) fn new(bytes: u64, has_trailer: bool, seal: Option<Seal>) -> Self {
-        Chunks { left: bytes, has_trailer, seal, state: State::Head, line: Vec::new() }
+    /// A body of so many bytes; `signed` if its chunks are.
+    pub(super) fn new(bytes: u64, has_trailer: bool, signed: Option<Signed>) -> Self {
+        Chunks { left: bytes, has_trailer, signed, state: State::Head, line: Vec::new() }
     }
 
     /// Bytes that have not come.
@@ -102,22 +72,19 @@ impl Chunks {
                         self.begin()?;
                     }
                 }
-                State::Data { left, hasher, .. } => {
-                    let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
-                    let data = input.split_to(taken);
-                    *left -= taken as u64;
-                    if self.seal.is_some() {
-                        hasher.update(&data);
-                    }
-                    if *left == 0 {
-                        self.after_data();
-                    }
-                    return Ok(Step::Data(data));
-                }
-                State::AfterData { .. } => {
+                State::Chunk(Chunk { left: 0, .. }) => {
                     if self.line(input, 2)? {
                         self.finish_chunk()?;
                     }
+                }
+                State::Chunk(chunk) => {
+                    let taken = usize::try_from(chunk.left).unwrap_or(usize::MAX).min(input.len());
+                    let data = input.split_to(taken);
+                    chunk.left -= taken as u64;
+                    if self.signed.is_some() {
+                        chunk.hasher.update(&data);
+                    }
+                    return Ok(Step::Data(data));
                 }
                 State::Trailer => {
                     if self.line.len() + input.len() > MAX_TRAILER {
@@ -148,7 +115,7 @@ impl Chunks {
     fn begin(&mut self) -> Result<(), PayloadError> {
         let line = std::mem::take(&mut self.line);
         let line = std::str::from_utf8(&line).map_err(|_| WRONG_HEAD)?;
-        let (size, signature) = match (&self.seal, line.split_once(SIGNATURE)) {
+        let (size, signature) = match (&self.signed, line.split_once(SIGNATURE)) {
             (Some(_), Some((size, signature))) => (size, signature.as_bytes().to_vec()),
             (None, None) => (line, Vec::new()),
             _ => {
@@ -160,38 +127,31 @@ impl Chunks {
         let is_number = (1..=16).contains(&size.len()) && size.bytes().all(|digit| digit.is_ascii_hexdigit());
         let size = u64::from_str_radix(size, 16).ok().filter(|_| is_number).ok_or(WRONG_HEAD)?;
         self.left = self.left.checked_sub(size).ok_or(PayloadError::WrongLength)?;
-        self.state = State::Data { left: size, signature, hasher: Sha256::new() };
-        if size == 0 {
-            self.check_chunk()?;
-            self.state = State::Trailer;
-        }
+        let chunk = Chunk { left: size, signature, hasher: Sha256::new() };
+        self.state = match size {
+            0 => {
+                self.check(chunk)?;
+                State::Trailer
+            }
+            _ => State::Chunk(chunk),
+        };
         Ok(())
-    }
-
-    fn after_data(&mut self) {
-        let state = std::mem::replace(&mut self.state, State::Head);
-        if let State::Data { signature, hasher, .. } = state {
-            self.state = State::AfterData { signature, hasher };
-        }
     }
 
     fn finish_chunk(&mut self) -> Result<(), PayloadError> {
         if !std::mem::take(&mut self.line).is_empty() {
             return Err(PayloadError::Malformed("a chunk does not end where its size says"));
         }
-        self.check_chunk()?;
-        self.state = State::Head;
-        Ok(())
+        match std::mem::replace(&mut self.state, State::Head) {
+            State::Chunk(chunk) => self.check(chunk),
+            State::Head | State::Trailer => Ok(()),
+        }
     }
 
-    fn check_chunk(&mut self) -> Result<(), PayloadError> {
-        let state = std::mem::replace(&mut self.state, State::Head);
-        let (State::Data { signature, hasher, .. } | State::AfterData { signature, hasher }) = state else {
-            return Ok(());
-        };
-        let Some(seal) = &mut self.seal else { return Ok(()) };
-        let digests = format!("{}\n{}", hex(&Sha256::digest(b"")), hex(&hasher.finalize()));
-        seal.check("PAYLOAD", &digests, &signature)
+    fn check(&mut self, chunk: Chunk) -> Result<(), PayloadError> {
+        let Some(signed) = &mut self.signed else { return Ok(()) };
+        let digests = format!("{}\n{}", hex(&Sha256::digest(b"")), hex(&chunk.hasher.finalize()));
+        signed.check_next("PAYLOAD", &digests, &chunk.signature)
     }
 
     /// Looks at the end: the trailer, without its signature.
@@ -217,12 +177,12 @@ impl Chunks {
         }
         let signature = headers.iter().position(|(name, _)| name == TRAILER_SIGNATURE);
         let signature = signature.map(|at| headers.remove(at).1);
-        match (&mut self.seal, signature) {
-            (Some(seal), Some(signature)) => {
+        match (&mut self.signed, signature) {
+            (Some(signed), Some(signature)) => {
                 let mut lines: Vec<String> =
                     headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
                 lines.sort();
-                seal.check("TRAILER", &hex(&Sha256::digest(lines.concat())), signature.as_bytes())?;
+                signed.check_next("TRAILER", &hex(&Sha256::digest(lines.concat())), signature.as_bytes())?;
             }
             (Some(_), None) if self.has_trailer => return Err(PayloadError::Signature),
             (None, Some(_)) => {
@@ -239,18 +199,19 @@ impl Chunks {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::SigningKey;
     use super::*;
 
     const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 
     /// The request of AWS's example of an upload in signed chunks, as far as its chunks go.
-    fn example() -> Seal {
-        Seal::new(Signed {
+    fn example() -> Signed {
+        Signed {
             key: SigningKey::new(SECRET, "20130524", "us-east-1"),
             date: "20130524T000000Z".into(),
             scope: "20130524/us-east-1/s3/aws4_request".into(),
             signature: "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9".into(),
-        })
+        }
     }
 
     /// The example's body: 65,536 bytes, 1,024 bytes and the end.

@@ -244,7 +244,8 @@ pub(in crate::s3) fn is_region(text: &str) -> bool {
     (1..=63).contains(&text.len()) && text.bytes().all(is_part)
 }
 
-fn moment(date: &str) -> Option<Moment> {
+/// The moment that `20261122T080000Z` stands for.
+pub(in crate::s3) fn moment(date: &str) -> Option<Moment> {
     let date = time::PrimitiveDateTime::parse(date, DATE).ok()?.assume_utc();
     u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(Moment)
 }

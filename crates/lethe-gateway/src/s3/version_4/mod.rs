@@ -12,13 +12,13 @@ mod payload;
 mod payload_error;
 mod signed;
 
-pub(super) use claim::{has_version_4, is_region, pairs};
+pub(super) use claim::{has_version_4, is_region, moment, pairs};
 pub(super) use key::SigningKey;
 pub(super) use payload::{Payload, Trailers};
 pub(super) use payload_error::PayloadError;
 
-use super::principal::signed_by;
 use crate::auth::identity::Users;
+use crate::auth::principal::Principal;
 use crate::catalogue::Moment;
 use claim::{Claim, Place};
 use http::Uri;
@@ -26,8 +26,7 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use payload::{CONTENT_SHA256, UNSIGNED, no_chunks_in_url};
-use s3s::auth::{Credentials, SecretKey};
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 use signed::Signed;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
@@ -51,7 +50,7 @@ pub(super) fn check(
     now: Moment,
 ) -> S3Result<Option<Signed>> {
     let Some(claim) = Claim::read(&parts.uri, &parts.headers)? else {
-        parts.extensions.insert(signed_by(users, None, &parts.headers)?);
+        parts.extensions.insert(Principal::new(None, &parts.headers));
         return Ok(None);
     };
     check_time(&claim, now)?;
@@ -66,7 +65,8 @@ pub(super) fn check(
         (Place::Url { .. }, Payload::Chunks { .. }) => return Err(no_chunks_in_url()),
         (Place::Url { .. }, _) => UNSIGNED,
     };
-    let (_, secret) = users.by_access_key(&claim.access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
+    let (identity, secret) =
+        users.by_access_key(&claim.access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
     let key = SigningKey::new(&secret, &claim.day, &claim.region);
     let is_right = canonical::requests(parts, &claim.signed, signed_payload)
         .map(|text| key.sign(&canonical::text_to_sign(&claim, &text)))
@@ -75,9 +75,7 @@ pub(super) fn check(
     if !is_right.is_some_and(bool::from) {
         return Err(s3_error!(SignatureDoesNotMatch));
     }
-    let credentials =
-        Credentials { access_key: claim.access_key.clone(), secret_key: SecretKey::from(secret.as_str()) };
-    parts.extensions.insert(signed_by(users, Some(&credentials), &parts.headers)?);
+    parts.extensions.insert(Principal::new(Some(identity), &parts.headers));
     parts.extensions.insert(SignedRegion(claim.region.as_str().into()));
     parts.headers.remove(AUTHORIZATION);
     parts.uri = without_signature(&parts.uri);
@@ -86,23 +84,25 @@ pub(super) fn check(
 }
 
 fn check_time(claim: &Claim, now: Moment) -> S3Result<()> {
-    let skewed = || {
-        s3_error!(
-            RequestTimeTooSkewed,
-            "The difference between the request time and the current time is too large."
-        )
-    };
-    let (dated, now) = (i128::from(claim.moment.0), i128::from(now.0));
-    if dated - now > i128::from(MAX_SKEW) {
-        return Err(skewed());
-    }
+    let age = now.0.saturating_sub(claim.moment.0);
     match claim.place {
-        Place::Header if now - dated > i128::from(MAX_SKEW) => Err(skewed()),
-        Place::Url { seconds } if now - dated > i128::from(seconds) * 1000 => {
-            Err(s3_error!(AccessDenied, "Request has expired"))
-        }
+        _ if is_ahead(claim.moment, now) => Err(too_skewed()),
+        Place::Header if age > MAX_SKEW => Err(too_skewed()),
+        Place::Url { seconds } if age > seconds * 1000 => Err(s3_error!(AccessDenied, "Request has expired")),
         _ => Ok(()),
     }
+}
+
+/// Tells whether a signature is dated further ahead of the clock here than clocks differ.
+pub(super) fn is_ahead(dated: Moment, now: Moment) -> bool {
+    dated.0.saturating_sub(now.0) > MAX_SKEW
+}
+
+pub(super) fn too_skewed() -> S3Error {
+    s3_error!(
+        RequestTimeTooSkewed,
+        "The difference between the request time and the current time is too large."
+    )
 }
 
 /// The same without the parameters of a signature in the URL.

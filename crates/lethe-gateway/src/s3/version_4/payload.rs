@@ -1,7 +1,7 @@
 //! The body of a request: what `x-amz-content-sha256` says of it, and the bytes that are meant, which fail where they are
 //! not those that were signed.
 
-use super::chunks::{Chunks, Seal, Step};
+use super::chunks::{Chunks, Step};
 use super::payload_error::PayloadError;
 use super::signed::Signed;
 use crate::http::body_timeout::RequestBody;
@@ -99,8 +99,10 @@ impl Payload {
                 parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes));
                 let trailers = Trailers::default();
                 parts.extensions.insert(trailers.clone());
-                let seal = are_signed.then(|| Seal::new(signed));
-                Decoding::Chunks { chunks: Chunks::new(bytes, has_trailer, seal), trailers }
+                Decoding::Chunks {
+                    chunks: Chunks::new(bytes, has_trailer, are_signed.then_some(signed)),
+                    trailers,
+                }
             }
             _ => return Ok(Body::http_body_unsync(body)),
         };
@@ -128,7 +130,7 @@ fn decoded_bytes(headers: &HeaderMap, has_trailer: bool) -> S3Result<u64> {
 fn is_in_chunks(headers: &HeaderMap) -> bool {
     let streams = |value: &HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
     let encoding = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    headers.get("x-amz-content-sha256").is_some_and(streams)
+    headers.get(CONTENT_SHA256).is_some_and(streams)
         || headers.contains_key("x-amz-decoded-content-length")
         || encoding
             .flat_map(|value| value.split(','))

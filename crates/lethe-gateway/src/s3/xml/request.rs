@@ -3,10 +3,9 @@
 
 use super::canonical::{TREE, canonical};
 use crate::error::Error;
-use crate::http::body_timeout::BodyError;
 use crate::objects::checksums::{Algorithm, Digests};
 use crate::objects::memory::{Memory, Share};
-use crate::s3::body::{self, parse_md5, silence};
+use crate::s3::body::{self, parse_md5};
 use crate::s3::checksums::{HEADERS, bad_digest, check_headers, check_value};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
@@ -33,9 +32,7 @@ pub(in crate::s3) fn has_xml(method: &Method, uri: &Uri) -> bool {
 /// Tells whether a put is not of an object, but of a bucket or of the details of an object.
 fn sets_something(uri: &Uri) -> bool {
     let is_object = uri.path().trim_start_matches('/').contains('/');
-    // A name may come percent-encoded, as s3s reads it.
-    let mut parameters = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
-    !is_object || parameters.any(|(name, _)| ["acl", "tagging", "retention", "legal-hold"].contains(&&*name))
+    !is_object || ["acl", "tagging", "retention", "legal-hold"].iter().any(|name| names(uri, name))
 }
 
 /// Replaces the body of a request by its canonical form, and returns the memory that this takes.
@@ -63,17 +60,12 @@ fn names(uri: &Uri, name: &str) -> bool {
 }
 
 async fn whole(request: &mut Request<Body>) -> S3Result<Bytes> {
-    let silence = silence(request.extensions());
     let length = request.headers().get(CONTENT_LENGTH);
     let length: Option<u64> = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let mut body = std::mem::take(request.body_mut());
     let mut bytes = BytesMut::new();
     while let Some(piece) = body.next().await {
-        let piece = piece.map_err(|error| match silence.fell() {
-            true => Error::Body(Box::new(BodyError::TooLate)),
-            false => Error::Body(error),
-        });
-        bytes.extend_from_slice(&piece?);
+        bytes.extend_from_slice(&piece.map_err(Error::Body)?);
         if bytes.len() as u64 > MAX_XML {
             return Err(s3_error!(MaxMessageLengthExceeded, "A body of XML has at most {MAX_XML} bytes."));
         }

@@ -1,19 +1,15 @@
 //! XML bodies on the wire: every form of a text means the same, and what is not understood is refused.
 
-use super::server::{Answer, Server, keys};
+use super::server::{Server, keys};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use md5::{Digest as _, Md5};
 
-async fn ask(server: &Server, method: &str, target: &str, body: &str) -> Answer {
-    server.send(keys::OWNER, method, target, &[], body.as_bytes()).await
-}
-
 async fn with_objects(names: &[&str]) -> Server {
     let server = Server::start().await;
-    assert_eq!(ask(&server, "PUT", "/bucket", "").await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket", &[], "").await.verdict(), "200");
     for name in names {
-        assert_eq!(ask(&server, "PUT", &format!("/bucket/{name}"), "bytes").await.verdict(), "200");
+        assert_eq!(server.ask("PUT", &format!("/bucket/{name}"), &[], "bytes").await.verdict(), "200");
     }
     server
 }
@@ -23,8 +19,8 @@ async fn the_prefix_of_a_rule_in_a_cdata_section_is_its_prefix() {
     let server = with_objects(&[]).await;
     let rules = "<LifecycleConfiguration><Rule><ID>one</ID><Filter><Prefix><![CDATA[logs/]]></Prefix></Filter>\
         <Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>";
-    assert_eq!(ask(&server, "PUT", "/bucket?lifecycle=", rules).await.verdict(), "200");
-    let told = ask(&server, "GET", "/bucket?lifecycle=", "").await;
+    assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], rules).await.verdict(), "200");
+    let told = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
     assert_eq!(told.element("Prefix"), Some("logs/"), "{}", told.body);
     server.stop().await;
 }
@@ -44,11 +40,11 @@ async fn a_rule_whose_filter_is_not_understood_is_refused_and_changes_nothing() 
             "<LifecycleConfiguration><Rule><ID>one</ID>{filter}<Status>Enabled</Status>\
              <Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>"
         );
-        let answer = ask(&server, "PUT", "/bucket?lifecycle=", &rules).await;
+        let answer = server.ask("PUT", "/bucket?lifecycle=", &[], &rules).await;
         assert_eq!(answer.verdict(), "400 MalformedXML", "{filter}");
         assert!(answer.element("Message").is_some_and(|said| said.contains(": ")), "{}", answer.body);
     }
-    let none = ask(&server, "GET", "/bucket?lifecycle=", "").await;
+    let none = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
     assert_eq!(none.verdict(), "404 NoSuchLifecycleConfiguration");
     server.stop().await;
 }
@@ -57,19 +53,19 @@ async fn a_rule_whose_filter_is_not_understood_is_refused_and_changes_nothing() 
 async fn the_key_of_a_delete_and_the_origin_of_a_rule_may_be_in_cdata_sections() {
     let server = with_objects(&["a%3Cb", "other"]).await;
     let delete = "<Delete><Object><Key><![CDATA[a<b]]></Key></Object></Delete>";
-    let answer = ask(&server, "POST", "/bucket?delete=", delete).await;
+    let answer = server.ask("POST", "/bucket?delete=", &[], delete).await;
     assert_eq!(
         (answer.verdict().as_str(), answer.element("Key")),
         ("200", Some("a&lt;b")),
         "{}",
         answer.body
     );
-    assert_eq!(ask(&server, "GET", "/bucket/a%3Cb", "").await.verdict(), "404 NoSuchKey");
-    assert_eq!(ask(&server, "GET", "/bucket/other", "").await.verdict(), "200");
+    assert_eq!(server.ask("GET", "/bucket/a%3Cb", &[], "").await.verdict(), "404 NoSuchKey");
+    assert_eq!(server.ask("GET", "/bucket/other", &[], "").await.verdict(), "200");
     let rules = "<CORSConfiguration><CORSRule><AllowedOrigin><![CDATA[https://a.example]]></AllowedOrigin>\
         <AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>";
-    assert_eq!(ask(&server, "PUT", "/bucket?cors=", rules).await.verdict(), "200");
-    let told = ask(&server, "GET", "/bucket?cors=", "").await;
+    assert_eq!(server.ask("PUT", "/bucket?cors=", &[], rules).await.verdict(), "200");
+    let told = server.ask("GET", "/bucket?cors=", &[], "").await;
     assert_eq!(told.element("AllowedOrigin"), Some("https://a.example"), "{}", told.body);
     server.stop().await;
 }
@@ -97,14 +93,14 @@ async fn a_body_that_is_not_the_one_of_its_digest_is_refused() {
 async fn a_configuration_that_was_told_can_be_put_back_and_changes_nothing() {
     let server = with_objects(&["key"]).await;
     let put = async |target: &str, body: &str| {
-        let answer = ask(&server, "PUT", target, body).await;
+        let answer = server.ask("PUT", target, &[], body).await;
         assert!(answer.status < 300, "PUT {target}: {} {}", answer.verdict(), answer.body);
     };
     let again = async |target: &str| {
-        let told = ask(&server, "GET", target, "").await;
+        let told = server.ask("GET", target, &[], "").await;
         assert_eq!(told.verdict(), "200", "GET {target}");
         put(target, &told.body).await;
-        assert_eq!(ask(&server, "GET", target, "").await.body, told.body, "{target}");
+        assert_eq!(server.ask("GET", target, &[], "").await.body, told.body, "{target}");
     };
     for target in ["/bucket?acl=", "/bucket/key?acl=", "/bucket?versioning=", "/bucket?ownershipControls="] {
         again(target).await;

@@ -1,19 +1,15 @@
 //! Server-side encryption: what is asked for is told back everywhere, and other keys than the server's are refused.
 
-use super::server::{Answer, Server, keys};
+use super::server::Server;
 
 const HEADER: &str = "x-amz-server-side-encryption";
 const SSE_S3: (&str, &str) = (HEADER, "AES256");
 const BY_DEFAULT: &str = "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault>\
     <SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>";
 
-async fn ask(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-    server.send(keys::OWNER, method, target, headers, body.as_bytes()).await
-}
-
 async fn with_bucket() -> Server {
     let server = Server::start().await;
-    assert_eq!(ask(&server, "PUT", "/bucket", &[], "").await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket", &[], "").await.verdict(), "200");
     server
 }
 
@@ -24,7 +20,7 @@ async fn told(server: &Server, key: &str, headers: &[(&str, &str)], body: &str) 
     for (told, (method, headers, body)) in
         told.iter_mut().zip([("PUT", headers, body), ("HEAD", &[], ""), ("GET", &[], "")])
     {
-        let answer = ask(server, method, &target, headers, body).await;
+        let answer = server.ask(method, &target, headers, body).await;
         assert_eq!(answer.verdict(), "200", "{method} {target}");
         *told = answer.header(HEADER).map(str::to_owned);
     }
@@ -40,47 +36,47 @@ async fn what_is_asked_for_is_told_by_puts_copies_heads_and_gets() {
     let of = |source: &'static str| ("x-amz-copy-source", source);
     assert_eq!(told(&server, "copy", &[of("/bucket/sealed")], "").await, [None, None, None]);
     assert_eq!(told(&server, "copy", &[of("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
-    let onto_itself = ask(&server, "PUT", "/bucket/plain", &[of("/bucket/plain")], "").await;
+    let onto_itself = server.ask("PUT", "/bucket/plain", &[of("/bucket/plain")], "").await;
     assert_eq!(onto_itself.verdict(), "400 InvalidRequest");
     assert_eq!(told(&server, "plain", &[of("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
     let server = server.again().await;
-    assert_eq!(ask(&server, "HEAD", "/bucket/sealed", &[], "").await.header(HEADER), Some("AES256"));
+    assert_eq!(server.ask("HEAD", "/bucket/sealed", &[], "").await.header(HEADER), Some("AES256"));
     server.stop().await;
 }
 
 #[tokio::test]
 async fn an_upload_in_parts_tells_it_from_its_beginning_to_its_end() {
     let server = with_bucket().await;
-    let begun = ask(&server, "POST", "/bucket/key?uploads=", &[SSE_S3], "").await;
+    let begun = server.ask("POST", "/bucket/key?uploads=", &[SSE_S3], "").await;
     assert_eq!(begun.header(HEADER), Some("AES256"));
     let id = begun.element("UploadId").expect("begun").to_owned();
-    let part = ask(&server, "PUT", &format!("/bucket/key?partNumber=1&uploadId={id}"), &[], "part").await;
+    let part = server.ask("PUT", &format!("/bucket/key?partNumber=1&uploadId={id}"), &[], "part").await;
     assert_eq!(part.header(HEADER), Some("AES256"));
     let etag = part.header("etag").expect("a part");
     let parts = format!(
         "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part>\
          </CompleteMultipartUpload>"
     );
-    let done = ask(&server, "POST", &format!("/bucket/key?uploadId={id}"), &[], &parts).await;
+    let done = server.ask("POST", &format!("/bucket/key?uploadId={id}"), &[], &parts).await;
     assert_eq!((done.verdict().as_str(), done.header(HEADER)), ("200", Some("AES256")), "{}", done.body);
-    assert_eq!(ask(&server, "HEAD", "/bucket/key", &[], "").await.header(HEADER), Some("AES256"));
+    assert_eq!(server.ask("HEAD", "/bucket/key", &[], "").await.header(HEADER), Some("AES256"));
     server.stop().await;
 }
 
 #[tokio::test]
 async fn a_bucket_has_a_default_until_it_is_deleted() {
     let server = with_bucket().await;
-    let none = ask(&server, "GET", "/bucket?encryption=", &[], "").await;
+    let none = server.ask("GET", "/bucket?encryption=", &[], "").await;
     assert_eq!(none.verdict(), "404 ServerSideEncryptionConfigurationNotFoundError");
-    assert_eq!(ask(&server, "PUT", "/bucket?encryption=", &[], BY_DEFAULT).await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket?encryption=", &[], BY_DEFAULT).await.verdict(), "200");
     let server = server.again().await;
-    let set = ask(&server, "GET", "/bucket?encryption=", &[], "").await;
+    let set = server.ask("GET", "/bucket?encryption=", &[], "").await;
     assert_eq!(set.element("SSEAlgorithm"), Some("AES256"), "{}", set.body);
-    let put = ask(&server, "PUT", "/bucket/key", &[], "body").await;
+    let put = server.ask("PUT", "/bucket/key", &[], "body").await;
     assert_eq!(put.header(HEADER), Some("AES256"));
-    assert_eq!(ask(&server, "DELETE", "/bucket?encryption=", &[], "").await.verdict(), "204");
-    assert_eq!(ask(&server, "PUT", "/bucket/other", &[], "body").await.header(HEADER), None);
-    assert_eq!(ask(&server, "HEAD", "/bucket/key", &[], "").await.header(HEADER), Some("AES256"));
+    assert_eq!(server.ask("DELETE", "/bucket?encryption=", &[], "").await.verdict(), "204");
+    assert_eq!(server.ask("PUT", "/bucket/other", &[], "body").await.header(HEADER), None);
+    assert_eq!(server.ask("HEAD", "/bucket/key", &[], "").await.header(HEADER), Some("AES256"));
     server.stop().await;
 }
 
@@ -99,13 +95,13 @@ async fn keys_of_a_key_service_and_of_clients_are_refused_by_name() {
             ("x-amz-copy-source-server-side-encryption-customer-key", "k"),
         ],
     ] {
-        let answer = ask(&server, "PUT", "/bucket/key", headers, "").await;
+        let answer = server.ask("PUT", "/bucket/key", headers, "").await;
         assert_eq!(answer.verdict(), "501 NotImplemented", "{headers:?}");
         assert!(answer.element("Message").is_some_and(|said| said.contains("key")), "{}", answer.body);
     }
     let kms = BY_DEFAULT.replace("AES256", "aws:kms");
-    assert_eq!(ask(&server, "PUT", "/bucket?encryption=", &[], &kms).await.verdict(), "501 NotImplemented");
+    assert_eq!(server.ask("PUT", "/bucket?encryption=", &[], &kms).await.verdict(), "501 NotImplemented");
     let off = [SSE_S3, ("x-amz-server-side-encryption-bucket-key-enabled", "false")];
-    assert_eq!(ask(&server, "PUT", "/bucket/key", &off, "").await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket/key", &off, "").await.verdict(), "200");
     server.stop().await;
 }

@@ -1,6 +1,6 @@
 //! Lifecycle rules of a bucket on the wire. Their removals are in `expiry`, by a clock that its tests set.
 
-use super::server::{Answer, Server, keys};
+use super::server::{Server, keys};
 use lethe_gateway::Lifecycle;
 
 const RULES: &str = "<LifecycleConfiguration>\
@@ -15,14 +15,10 @@ const RULES: &str = "<LifecycleConfiguration>\
     <Rule><ID>markers</ID><Filter/><Status>Enabled</Status><Expiration><ExpiredObjectDeleteMarker>true\
     </ExpiredObjectDeleteMarker></Expiration></Rule></LifecycleConfiguration>";
 
-async fn ask(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-    server.send(keys::OWNER, method, target, headers, body.as_bytes()).await
-}
-
 async fn with_rules() -> Server {
     let server = Server::start().await;
     for (target, body) in [("/bucket", ""), ("/bucket?lifecycle=", RULES)] {
-        let done = ask(&server, "PUT", target, &[], body).await;
+        let done = server.ask("PUT", target, &[], body).await;
         assert_eq!(done.verdict(), "200", "{}", done.body);
     }
     server.again().await
@@ -31,7 +27,7 @@ async fn with_rules() -> Server {
 #[tokio::test]
 async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let server = with_rules().await;
-    let told = ask(&server, "GET", "/bucket?lifecycle=", &[], "").await;
+    let told = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
     let rules: Vec<&str> = told.body.split("<Rule>").skip(1).collect();
     let has = |nth: usize, parts: &[&str]| {
         for part in parts {
@@ -48,14 +44,14 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     assert_eq!(rules.len(), 4);
     // The document that came back can be set.
     let body = told.body.split_once("?>").map_or(&*told.body, |(_, body)| body);
-    assert_eq!(ask(&server, "PUT", "/bucket?lifecycle=", &[], body).await.verdict(), "200");
-    assert_eq!(ask(&server, "GET", "/bucket?lifecycle=", &[], "").await.body, told.body);
+    assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], body).await.verdict(), "200");
+    assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, told.body);
     let stranger = server.send(keys::STRANGER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
     assert_eq!(stranger.verdict(), "404 NoSuchBucket");
     let member = server.send(keys::MEMBER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
     assert_ne!(member.status, 200);
-    assert_eq!(ask(&server, "DELETE", "/bucket?lifecycle=", &[], "").await.verdict(), "204");
-    let none = ask(&server, "GET", "/bucket?lifecycle=", &[], "").await;
+    assert_eq!(server.ask("DELETE", "/bucket?lifecycle=", &[], "").await.verdict(), "204");
+    let none = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
     assert_eq!(none.verdict(), "404 NoSuchLifecycleConfiguration");
     server.stop().await;
 }
@@ -63,7 +59,7 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
 #[tokio::test]
 async fn what_is_no_rule_or_cannot_be_kept_is_refused_and_changes_nothing() {
     let server = with_rules().await;
-    let before = ask(&server, "GET", "/bucket?lifecycle=", &[], "").await.body;
+    let before = server.ask("GET", "/bucket?lifecycle=", &[], "").await.body;
     let days = "<Expiration><Days>1</Days></Expiration>";
     let rule = |filter: &str, actions: &str| {
         format!("<Rule><ID>one</ID>{filter}<Status>Enabled</Status>{actions}</Rule>")
@@ -117,13 +113,13 @@ async fn what_is_no_rule_or_cannot_be_kept_is_refused_and_changes_nothing() {
         ),
     ] {
         let body = format!("<LifecycleConfiguration>{rules}</LifecycleConfiguration>");
-        let refused = ask(&server, "PUT", "/bucket?lifecycle=", &[], &body).await;
+        let refused = server.ask("PUT", "/bucket?lifecycle=", &[], &body).await;
         assert_eq!(refused.verdict(), verdict, "{}", &body[..body.len().min(500)]);
     }
-    assert_eq!(ask(&server, "GET", "/bucket?lifecycle=", &[], "").await.body, before);
+    assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, before);
     let most = many.rsplit_once("<Rule>").map(|(most, _)| most).expect("many");
     let body = format!("<LifecycleConfiguration>{most}</LifecycleConfiguration>");
-    assert_eq!(ask(&server, "PUT", "/bucket?lifecycle=", &[], &body).await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], &body).await.verdict(), "200");
     server.stop().await;
 }
 
@@ -131,25 +127,25 @@ async fn what_is_no_rule_or_cannot_be_kept_is_refused_and_changes_nothing() {
 async fn answers_tell_when_an_object_or_an_upload_ends_and_by_which_rule() {
     let server = with_rules().await;
     let tagged = [("x-amz-tagging", "a=b")];
-    let put = ask(&server, "PUT", "/bucket/logs/2", &tagged, "content").await;
+    let put = server.ask("PUT", "/bucket/logs/2", &tagged, "content").await;
     let told = "expiry-date=\"Mon, 21 Dec 3012 00:00:00 GMT\", rule-id=\"date\"";
     assert_eq!(put.header("x-amz-expiration"), Some(told));
     for method in ["GET", "HEAD"] {
-        let answer = ask(&server, method, "/bucket/logs/2", &[], "").await;
+        let answer = server.ask(method, "/bucket/logs/2", &[], "").await;
         assert_eq!(answer.header("x-amz-expiration"), Some(told), "{method}");
     }
     let copy = [("x-amz-copy-source", "/bucket/logs/2"), ("x-amz-tagging-directive", "REPLACE")];
-    let copied = ask(&server, "PUT", "/bucket/logs/3", &copy, "").await;
+    let copied = server.ask("PUT", "/bucket/logs/3", &copy, "").await;
     let end = copied.header("x-amz-expiration").expect("an end");
     assert!(end.ends_with(" 00:00:00 GMT\", rule-id=\"logs%20%26%20more\""), "{end}");
-    let lasting = ask(&server, "PUT", "/bucket/lasting", &tagged, "content").await;
+    let lasting = server.ask("PUT", "/bucket/lasting", &tagged, "content").await;
     assert_eq!(lasting.header("x-amz-expiration"), None);
-    let begun = ask(&server, "POST", "/bucket/logs/parts?uploads=", &[], "").await;
+    let begun = server.ask("POST", "/bucket/logs/parts?uploads=", &[], "").await;
     assert_eq!(begun.header("x-amz-abort-rule-id"), Some("logs & more"));
     let end = begun.header("x-amz-abort-date").expect("an end").to_owned();
     assert!(end.ends_with(" 00:00:00 GMT"), "{end}");
     let id = begun.element("UploadId").expect("an upload");
-    let parts = ask(&server, "GET", &format!("/bucket/logs/parts?uploadId={id}"), &[], "").await;
+    let parts = server.ask("GET", &format!("/bucket/logs/parts?uploadId={id}"), &[], "").await;
     assert_eq!(parts.header("x-amz-abort-date"), Some(&*end));
     server.stop().await;
 }
@@ -158,19 +154,19 @@ async fn answers_tell_when_an_object_or_an_upload_ends_and_by_which_rule() {
 async fn an_old_version_tells_no_end_and_what_is_over_goes_behind_a_delete_marker() {
     let server = with_rules().await;
     let body = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
-    assert_eq!(ask(&server, "PUT", "/bucket?versioning=", &[], body).await.verdict(), "200");
-    let first = ask(&server, "PUT", "/bucket/logs/1", &[], "first").await;
+    assert_eq!(server.ask("PUT", "/bucket?versioning=", &[], body).await.verdict(), "200");
+    let first = server.ask("PUT", "/bucket/logs/1", &[], "first").await;
     let first = first.header("x-amz-version-id").expect("a version").to_owned();
     let named = format!("/bucket/logs/1?versionId={first}");
-    assert!(ask(&server, "GET", &named, &[], "").await.header("x-amz-expiration").is_some());
-    ask(&server, "PUT", "/bucket/logs/1", &[], "second").await;
-    assert_eq!(ask(&server, "GET", &named, &[], "").await.header("x-amz-expiration"), None);
+    assert!(server.ask("GET", &named, &[], "").await.header("x-amz-expiration").is_some());
+    server.ask("PUT", "/bucket/logs/1", &[], "second").await;
+    assert_eq!(server.ask("GET", &named, &[], "").await.header("x-amz-expiration"), None);
     let over = "<LifecycleConfiguration><Rule><Filter/><Status>Enabled</Status><Expiration>\
         <Date>2001-01-01T00:00:00Z</Date></Expiration></Rule></LifecycleConfiguration>";
-    assert_eq!(ask(&server, "PUT", "/bucket?lifecycle=", &[], over).await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], over).await.verdict(), "200");
     assert_eq!(Lifecycle::default().carry_out(&server.gateway, 10).await.expect("carried out"), 1);
-    let gone = ask(&server, "GET", "/bucket/logs/1", &[], "").await;
+    let gone = server.ask("GET", "/bucket/logs/1", &[], "").await;
     assert_eq!((gone.status, gone.header("x-amz-delete-marker")), (404, Some("true")));
-    assert_eq!(ask(&server, "GET", &named, &[], "").await.body, "first");
+    assert_eq!(server.ask("GET", &named, &[], "").await.body, "first");
     server.stop().await;
 }

@@ -220,6 +220,17 @@ impl Server {
         self.raw(method, target, &headers, body).await
     }
 
+    /// Sends a request of the owner with a body of text.
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        self.send(keys::OWNER, method, target, headers, body.as_bytes()).await
+    }
+
     /// Sends a body in one chunk, with a checksum behind it that the signature does not cover.
     pub(crate) async fn send_with_trailer(
         &self,

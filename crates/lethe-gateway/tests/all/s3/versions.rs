@@ -1,32 +1,28 @@
 //! Versions at the S3 door: the wire, the rights and the quotas.
 
-use super::server::{Answer, Server, keys};
+use super::server::{Server, keys};
 use lethe_gateway::Error;
 use lethe_gateway::catalogue::{Archive, OnDelete, Versioning};
 
 const NO: &str = "403 AccessDenied";
 
-async fn ask(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-    server.send(keys::OWNER, method, target, headers, body.as_bytes()).await
-}
-
 /// A bucket of the first account that keeps old versions.
 async fn versioned(server: &Server) {
     let ownership = ("x-amz-object-ownership", "BucketOwnerPreferred");
-    assert_eq!(ask(server, "PUT", "/bucket", &[ownership], "").await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket", &[ownership], "").await.verdict(), "200");
     set(server, "Enabled").await;
 }
 
 async fn set(server: &Server, status: &str) {
     let body = format!("<VersioningConfiguration><Status>{status}</Status></VersioningConfiguration>");
-    assert_eq!(ask(server, "PUT", "/bucket?versioning", &[], &body).await.verdict(), "200");
-    let told = ask(server, "GET", "/bucket?versioning", &[], "").await;
+    assert_eq!(server.ask("PUT", "/bucket?versioning", &[], &body).await.verdict(), "200");
+    let told = server.ask("GET", "/bucket?versioning", &[], "").await;
     assert_eq!(told.element("Status"), Some(status), "{}", told.body);
 }
 
 /// Puts an object, and returns the name of its version.
 async fn put(server: &Server, target: &str, headers: &[(&str, &str)], body: &str) -> String {
-    let answer = ask(server, "PUT", target, headers, body).await;
+    let answer = server.ask("PUT", target, headers, body).await;
     assert_eq!(answer.verdict(), "200", "{}", answer.body);
     answer.header("x-amz-version-id").expect("a version").to_owned()
 }
@@ -36,23 +32,23 @@ async fn a_delete_marker_says_what_it_is() {
     let server = Server::start().await;
     versioned(&server).await;
     let first = put(&server, "/bucket/key", &[], "content").await;
-    let deleted = ask(&server, "DELETE", "/bucket/key", &[], "").await;
+    let deleted = server.ask("DELETE", "/bucket/key", &[], "").await;
     assert_eq!((deleted.verdict().as_str(), deleted.header("x-amz-delete-marker")), ("204", Some("true")));
     let marker = deleted.header("x-amz-version-id").expect("a version").to_owned();
     for method in ["GET", "HEAD"] {
-        let gone = ask(&server, method, "/bucket/key", &[], "").await;
+        let gone = server.ask(method, "/bucket/key", &[], "").await;
         assert_eq!((gone.status, gone.header("x-amz-delete-marker")), (404, Some("true")), "{method}");
         assert_eq!(gone.header("x-amz-version-id"), Some(&*marker));
-        let named = ask(&server, method, &format!("/bucket/key?versionId={marker}"), &[], "").await;
+        let named = server.ask(method, &format!("/bucket/key?versionId={marker}"), &[], "").await;
         assert_eq!((named.status, named.header("x-amz-delete-marker")), (405, Some("true")), "{method}");
         assert_eq!(named.header("allow"), Some("DELETE"));
         assert!(named.header("last-modified").is_some());
-        let old = ask(&server, method, &format!("/bucket/key?versionId={first}"), &[], "").await;
+        let old = server.ask(method, &format!("/bucket/key?versionId={first}"), &[], "").await;
         assert_eq!((old.status, old.header("x-amz-version-id")), (200, Some(&*first)), "{method}");
     }
-    let removed = ask(&server, "DELETE", &format!("/bucket/key?versionId={marker}"), &[], "").await;
+    let removed = server.ask("DELETE", &format!("/bucket/key?versionId={marker}"), &[], "").await;
     assert_eq!((removed.verdict().as_str(), removed.header("x-amz-delete-marker")), ("204", Some("true")));
-    assert_eq!(ask(&server, "GET", "/bucket/key", &[], "").await.body, "content");
+    assert_eq!(server.ask("GET", "/bucket/key", &[], "").await.body, "content");
     server.stop().await;
 }
 
@@ -83,7 +79,7 @@ async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
     }
     // Nor when a copy names it: a bucket that lets a stranger do nothing is not there.
     let shared = [("x-amz-object-ownership", "BucketOwnerPreferred"), ("x-amz-acl", "public-read-write")];
-    assert_eq!(ask(&server, "PUT", "/shared", &shared, "").await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/shared", &shared, "").await.verdict(), "200");
     for (version, verdict) in [(&secret, "404 NoSuchBucket"), (&open, "200")] {
         let source = format!("/bucket/key?versionId={version}");
         let headers = [("x-amz-copy-source", &*source)];
@@ -91,7 +87,7 @@ async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
         assert_eq!(copied.verdict(), verdict, "{}", copied.body);
     }
     let list = [("x-amz-acl", "public-read")];
-    let acl = ask(&server, "PUT", &format!("/bucket/key?acl&versionId={secret}"), &list, "").await;
+    let acl = server.ask("PUT", &format!("/bucket/key?acl&versionId={secret}"), &list, "").await;
     assert_eq!(acl.verdict(), "200");
     assert_eq!(read(&format!("/bucket/key?versionId={secret}")).await.body, "secret");
     server.stop().await;
@@ -102,7 +98,7 @@ async fn who_may_write_puts_a_delete_marker_and_removes_no_version() {
     let server = Server::start().await;
     versioned(&server).await;
     let open = [("x-amz-acl", "public-read-write")];
-    assert_eq!(ask(&server, "PUT", "/bucket?acl", &open, "").await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket?acl", &open, "").await.verdict(), "200");
     let kept = put(&server, "/bucket/key", &[], "content").await;
     let by_others = async |method: &str, target: &str, body: &str| {
         server.send(keys::STRANGER, method, target, &[], body.as_bytes()).await
@@ -118,7 +114,7 @@ async fn who_may_write_puts_a_delete_marker_and_removes_no_version() {
     assert_eq!(answer.element("Code"), Some("AccessDenied"), "{}", answer.body);
     assert_eq!(answer.element("DeleteMarker"), Some("true"), "{}", answer.body);
     assert_eq!(by_others("PUT", "/bucket?versioning", "").await.verdict(), NO);
-    assert_eq!(ask(&server, "GET", &target, &[], "").await.body, "content");
+    assert_eq!(server.ask("GET", &target, &[], "").await.body, "content");
     server.stop().await;
 }
 
@@ -130,21 +126,21 @@ async fn quotas_count_old_versions() {
     let over = "400 EntityTooLarge";
     let first = put(&server, "/bucket/key", &[], "12345").await;
     put(&server, "/bucket/key", &[], "12345").await;
-    assert_eq!(ask(&server, "PUT", "/bucket/key", &[], "1").await.verdict(), over);
+    assert_eq!(server.ask("PUT", "/bucket/key", &[], "1").await.verdict(), over);
     // A delete marker is an object of no bytes, and a delete is never refused.
-    assert_eq!(ask(&server, "DELETE", "/bucket/key", &[], "").await.verdict(), "204");
-    assert_eq!(ask(&server, "PUT", "/bucket/other", &[], "").await.verdict(), over);
+    assert_eq!(server.ask("DELETE", "/bucket/key", &[], "").await.verdict(), "204");
+    assert_eq!(server.ask("PUT", "/bucket/other", &[], "").await.verdict(), over);
     let server = server.again().await;
-    assert_eq!(ask(&server, "PUT", "/bucket/other", &[], "").await.verdict(), over);
-    let gone = ask(&server, "DELETE", &format!("/bucket/key?versionId={first}"), &[], "").await;
+    assert_eq!(server.ask("PUT", "/bucket/other", &[], "").await.verdict(), over);
+    let gone = server.ask("DELETE", &format!("/bucket/key?versionId={first}"), &[], "").await;
     assert_eq!(gone.verdict(), "204");
-    assert_eq!(ask(&server, "PUT", "/bucket/other", &[], "12345").await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket/other", &[], "12345").await.verdict(), "200");
     // Without numbers, a put replaces the version that has none.
     set(&server, "Suspended").await;
     server.limit(15, 4).await;
-    assert_eq!(ask(&server, "PUT", "/bucket/third", &[], "12345").await.verdict(), "200");
-    assert_eq!(ask(&server, "PUT", "/bucket/third", &[], "54321").await.verdict(), "200");
-    assert_eq!(ask(&server, "PUT", "/bucket/fourth", &[], "").await.verdict(), over);
+    assert_eq!(server.ask("PUT", "/bucket/third", &[], "12345").await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket/third", &[], "54321").await.verdict(), "200");
+    assert_eq!(server.ask("PUT", "/bucket/fourth", &[], "").await.verdict(), over);
     server.stop().await;
 }
 
@@ -163,23 +159,20 @@ async fn versions_are_kept_in_one_way_only() {
     let refusal = account.set_versioning("plain", Versioning::Enabled).await;
     assert!(matches!(refusal, Err(Error::OtherVersions)));
     let body = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
-    let refused = ask(&server, "PUT", "/plain?versioning", &[], body).await;
+    let refused = server.ask("PUT", "/plain?versioning", &[], body).await;
     assert_eq!(refused.verdict(), "409 InvalidBucketState");
     // An object in Swift's archive has versions of its own, and comes back out of it.
     for body in ["first", "second"] {
-        assert_eq!(ask(&server, "PUT", "/plain/key", &[], body).await.verdict(), "200");
+        assert_eq!(server.ask("PUT", "/plain/key", &[], body).await.verdict(), "200");
     }
-    let listed = ask(&server, "GET", "/bucket?versions", &[], "").await;
+    let listed = server.ask("GET", "/bucket?versions", &[], "").await;
     let (key, version) = (listed.element("Key").expect("one"), listed.element("VersionId").expect("one"));
-    assert_eq!(
-        ask(&server, "GET", &format!("/bucket/{key}?versionId={version}"), &[], "").await.body,
-        "first"
-    );
-    assert_eq!(ask(&server, "DELETE", "/plain/key", &[], "").await.verdict(), "204");
-    assert_eq!(ask(&server, "GET", "/plain/key", &[], "").await.body, "first");
+    assert_eq!(server.ask("GET", &format!("/bucket/{key}?versionId={version}"), &[], "").await.body, "first");
+    assert_eq!(server.ask("DELETE", "/plain/key", &[], "").await.verdict(), "204");
+    assert_eq!(server.ask("GET", "/plain/key", &[], "").await.body, "first");
     let server = server.again().await;
-    assert_eq!(ask(&server, "GET", "/plain/key", &[], "").await.body, "first");
-    assert_eq!(ask(&server, "GET", "/bucket?versions", &[], "").await.element("Key"), None);
+    assert_eq!(server.ask("GET", "/plain/key", &[], "").await.body, "first");
+    assert_eq!(server.ask("GET", "/bucket?versions", &[], "").await.element("Key"), None);
     server.stop().await;
 }
 
