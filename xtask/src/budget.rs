@@ -130,6 +130,7 @@ pub fn work() -> u64 {
 /// Prints what was slowest, and fails if the run exceeds the budget.
 pub fn check(path: &Path) -> Result<()> {
     let record = Record::read(path)?;
+    let now = Budget::of(&record)?;
     for (what, kind) in [("tests", Kind::Test), ("steps", Kind::Step), ("crates", Kind::Crate)] {
         println!("The slowest {what}, in seconds of processor time:");
         let mut slowest: Vec<(&str, f64)> = record.of(kind).collect();
@@ -139,7 +140,7 @@ pub fn check(path: &Path) -> Result<()> {
     let text = fs::read_to_string(FILE).with_context(|| format!("reading {FILE}"))?;
     let budget: Budget = toml::from_str(&text).with_context(|| format!("reading {FILE}"))?;
     let budget = budget.checked().context(FILE)?;
-    let faults = budget.exceeded_by(&Budget::of(&record)?);
+    let faults = budget.exceeded_by(&now);
     ensure!(
         faults.is_empty(),
         "{}\nMake it faster; or, where it is worth its time, `cargo xtask budget` after three whole runs writes new lines",

@@ -21,7 +21,7 @@ mod tool;
 mod traces;
 mod web;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use missing::Consent;
 use schedule::Run;
@@ -216,18 +216,27 @@ fn run() -> Result<()> {
 /// Runs one step here, or several side by side.
 fn test(args: &TestArgs) -> Result<()> {
     let effort = args.effort.effort();
+    ensure!(
+        !args.only.contains(&Step::Budget),
+        "the step `budget` is of a whole run: `cargo xtask test` without --only"
+    );
     if let [step] = *args.only {
         missing::provide(&[step], args.setup.consent())?;
         return steps::run_step(step, effort);
     }
     let is_whole = args.only.is_empty() && args.skip.is_empty();
     let is_chosen = |step: &Step| match step {
-        // Only a whole run has what they are about.
-        Step::Setup => is_whole,
+        // Only a whole run has what it is about.
         Step::Budget => is_whole && !effort.is_thorough,
+        // Otherwise what is missing is installed before the first step begins.
+        Step::Setup => is_whole || args.only.contains(step),
         step => (args.only.is_empty() || args.only.contains(step)) && !args.skip.contains(step),
     };
     let chosen: Vec<Step> = Step::ALL.into_iter().filter(is_chosen).collect();
+    if args.only.is_empty() {
+        let left_out = Step::ALL.into_iter().filter(|step| !is_chosen(step) && !args.skip.contains(step));
+        left_out.for_each(|step| println!("without `{}`, which a usual, whole run has", step.name()));
+    }
     if is_whole && args.setup.yes {
         // What can be built without them is built while they are installed.
         missing::refuse_what_cannot_be_installed(&chosen)?;

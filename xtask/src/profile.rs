@@ -1,4 +1,5 @@
-//! The profile of tests: that of releases, so that dependencies are compiled once for both. Only crates of the workspace differ.
+//! The profile of tests: that of releases, so that dependencies are compiled once for both. Crates of the workspace differ,
+//! and dependencies that only tests have.
 
 use crate::steps::target_folder;
 use crate::tool::packages;

@@ -300,7 +300,10 @@ fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Rea
     }
     let (key, hint) = match password {
         Some(password) => (password, "The password is shown this once.".to_owned()),
-        None => ("...", format!("The password was shown once; `lethe user password {name}` makes another.")),
+        None => (
+            "...",
+            format!("The password of {name} is not kept: `lethe user password {name}` makes another."),
+        ),
     };
     format!(
         "
