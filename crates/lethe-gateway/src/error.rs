@@ -83,6 +83,12 @@ pub enum Error {
     /// The object would be more than a container or its account may hold. Nothing was changed.
     #[error("the upload exceeds the quota of {0}")]
     OverQuota(&'static str),
+    /// The account has three quarters of the room that there is for names and metadata beside what other accounts have.
+    #[error(
+        "this account's names and metadata have all the room that one account may take: delete objects or old versions, or grow \
+             the vault with `lethe migrate --capacity SIZE`"
+    )]
+    OverRowShare,
     /// The container for old versions is not there. Nothing was changed.
     #[error("the container for old versions does not exist: make it, or set another one")]
     NoArchive,

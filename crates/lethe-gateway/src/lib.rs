@@ -43,6 +43,7 @@ pub mod auth;
 pub mod catalogue;
 pub mod device;
 mod error;
+mod fair_share;
 pub mod http;
 pub mod objects;
 pub mod page;

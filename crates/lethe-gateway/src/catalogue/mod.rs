@@ -6,6 +6,7 @@ mod grant;
 mod lifecycle;
 pub(crate) mod moment;
 mod object;
+pub(crate) mod row_shares;
 pub(crate) mod rows;
 pub(crate) mod staging;
 mod totals;
@@ -32,6 +33,7 @@ pub use version::{Version, VersionId};
 
 use crate::error::Error;
 use crate::objects::packing::{Fragment, FragmentId, Location, Shelf};
+use row_shares::{RowGrowth, RowShares};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -44,6 +46,8 @@ pub(crate) struct Catalogue {
     pub(crate) expiring: BTreeSet<(Moment, ObjectName, u64)>,
     /// The fragments that objects and parts are made of.
     pub(crate) shelf: Shelf,
+    /// The room that accounts take in the table of rows.
+    pub(crate) row_shares: RowShares,
 }
 
 /// An account and its containers.
@@ -124,8 +128,16 @@ pub(crate) enum Change {
     },
 }
 
+/// Changes with their effects on fragments and on the room that rows take.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub(crate) changes: Vec<Change>,
+    pub(crate) fragments: FragmentChanges,
+    pub(crate) growth: RowGrowth,
+}
+
 /// Fragments that changes bring in and those that they leave without a name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FragmentChanges {
     pub(crate) added: BTreeMap<FragmentId, Arc<Fragment>>,
     pub(crate) dropped: BTreeSet<FragmentId>,
@@ -204,19 +216,21 @@ impl Catalogue {
         fragments
     }
 
-    /// Applies committed changes, with their effect on fragments as [`fragment_changes`](Self::fragment_changes)
-    /// computed it. The entries that they replace are dropped. Their blocks become free when the last reader is gone.
-    pub(crate) fn apply(&mut self, changes: Vec<Change>, fragments: FragmentChanges) {
+    /// Applies committed changes. The entries that they replace are dropped. Their blocks become free when the last
+    /// reader is gone.
+    pub(crate) fn apply(&mut self, planned: Planned) {
+        let Planned { changes, fragments, growth } = planned;
+        self.row_shares.grow(&growth);
         changes.into_iter().for_each(|change| self.apply_one(change));
         fragments.dropped.into_iter().for_each(|id| self.shelf.remove(id));
         fragments.added.values().for_each(|fragment| self.shelf.add(fragment));
     }
 
-    /// Applies the change that a stored row stands for.
+    /// Applies the change that a stored row stands for. Whoever loads it counts the row.
     pub(crate) fn apply_stored(&mut self, change: Change) {
         let changes = vec![change];
         let fragments = self.fragment_changes(&changes);
-        self.apply(changes, fragments);
+        self.apply(Planned { changes, fragments, growth: RowGrowth::new() });
     }
 
     fn apply_one(&mut self, change: Change) {

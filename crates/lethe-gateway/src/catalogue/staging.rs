@@ -1,6 +1,7 @@
 //! Changes that the catalogue shows for a moment, so that others can be planned upon them, and that it then takes back.
 
-use super::{Catalogue, Change, FragmentChanges, Part, UploadId};
+use super::row_shares::RowGrowth;
+use super::{Catalogue, Change, Part, Planned, UploadId};
 use crate::objects::packing::{Fragment, FragmentId};
 use std::sync::Arc;
 
@@ -26,6 +27,8 @@ enum Step {
     AddFragment(Arc<Fragment>),
     /// A fragment was not there.
     RemoveFragment(FragmentId),
+    /// The rows of accounts took other room.
+    Rows(RowGrowth),
 }
 
 impl<'a> Staging<'a> {
@@ -39,7 +42,10 @@ impl<'a> Staging<'a> {
     }
 
     /// Applies changes as [`Catalogue::apply`] does.
-    pub(crate) fn apply(&mut self, changes: &[Change], fragments: &FragmentChanges) {
+    pub(crate) fn apply(&mut self, planned: &Planned) {
+        let Planned { changes, fragments, growth } = planned;
+        self.back.push(Step::Rows(growth.iter().map(|(account, bytes)| (account.clone(), -bytes)).collect()));
+        self.catalogue.row_shares.grow(growth);
         for change in changes {
             self.note(change);
             self.catalogue.apply_one(change.clone());
@@ -127,6 +133,7 @@ impl<'a> Staging<'a> {
             Step::Part(id, number, part) => self.catalogue.set_part(id, number, part),
             Step::AddFragment(fragment) => self.catalogue.shelf.add(&fragment),
             Step::RemoveFragment(id) => self.catalogue.shelf.remove(id),
+            Step::Rows(growth) => self.catalogue.row_shares.grow(&growth),
         }
     }
 }
@@ -142,6 +149,7 @@ impl Drop for Staging<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::rows::ChangedRows;
     use crate::catalogue::{
         AccountSettings, ContainerSettings, Details, Moment, Object, ObjectName, Segment, SegmentPlace,
         Upload, Version,
@@ -150,6 +158,7 @@ mod tests {
     use crate::objects::packing::{Location, Pack};
     use bytes::Bytes;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     const NAMES: [&str; 3] = ["a", "b", "c"];
 
@@ -219,11 +228,13 @@ mod tests {
                     checksum: None,
                     started: Moment(next),
                     initiator: None,
-                    parts: std::collections::BTreeMap::new(),
+                    parts: BTreeMap::new(),
                 }),
             },
             12 => Change::DropUpload { id },
-            13 | 14 => Change::PutPart { id, number: order as u16, part: part(next) },
+            13 | 14 if catalogue.uploads.contains_key(&id) => {
+                Change::PutPart { id, number: order as u16, part: part(next) }
+            }
             15 => {
                 let pack = &packs[next as usize % packs.len()];
                 let some = (0..next).filter(|fragment| fragment % 3 == u64::from(k) % 3).map(FragmentId);
@@ -232,6 +243,20 @@ mod tests {
             }
             _ => return None,
         })
+    }
+
+    /// Plans a change, and makes it in a table of rows.
+    fn plan(catalogue: &Catalogue, change: Change, rows: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Planned {
+        let changes = vec![change];
+        let fragments = catalogue.fragment_changes(&changes);
+        let ChangedRows { forth, growth, .. } = catalogue.rows_of(&changes, &fragments);
+        for (key, value) in forth {
+            match value {
+                Some(value) => drop(rows.insert(key, value)),
+                None => drop(rows.remove(&key)),
+            }
+        }
+        Planned { changes, fragments, growth }
     }
 
     proptest! {
@@ -243,11 +268,12 @@ mod tests {
             let (mut catalogue, allocator) = (Catalogue::default(), Allocator::new(8));
             // They stay taken throughout: the text of a catalogue tells of the free blocks too.
             let packs: Vec<_> = (0..8).map(|_| Pack::new(allocator.allocate(1).expect("free"))).collect();
-            let mut next = 0;
+            let (mut next, mut rows) = (0, BTreeMap::new());
             for dice in before {
                 next += 1;
                 if let Some(change) = change(&catalogue, &packs, next, dice) {
-                    catalogue.apply_stored(change);
+                    let planned = plan(&catalogue, change, &mut rows);
+                    catalogue.apply(planned);
                 }
             }
             let was = format!("{catalogue:?}");
@@ -256,19 +282,19 @@ mod tests {
             for dice in staged {
                 next += 1;
                 if let Some(change) = change(staging.catalogue(), &packs, next, dice) {
-                    let changes = vec![change];
-                    let fragments = staging.catalogue().fragment_changes(&changes);
-                    staging.apply(&changes, &fragments);
-                    all.push((changes, fragments));
+                    let planned = plan(staging.catalogue(), change, &mut rows);
+                    staging.apply(&planned);
+                    all.push(planned);
                 }
             }
             let then = format!("{:?}", staging.catalogue());
             drop(staging);
             prop_assert_eq!(format!("{catalogue:?}"), was);
-            for (changes, fragments) in all {
-                catalogue.apply(changes, fragments);
+            for planned in all {
+                catalogue.apply(planned);
             }
             prop_assert_eq!(format!("{catalogue:?}"), then, "for good they come to what they came to for a moment");
+            prop_assert_eq!(&catalogue.row_shares, &catalogue.counted(&rows), "what is counted is there");
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Places that accounts share so that no one of them, nor a few, can hold all.
+//! Places that accounts share, none of them all.
 //!
-//! An account takes another place only while at least a third as many stay free as it holds then. One account alone gets
-//! three quarters of the places, the next three quarters of the rest; whoever holds none gets one as long as there is one.
+//! An account takes another place only while at least a third as many stay free as it holds then. Whoever holds none gets
+//! one as long as there is one.
 
+use crate::fair_share::leaves_room;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,7 +38,7 @@ impl Shares {
         let mut table = self.lock();
         let held = table.held.get(account).copied().unwrap_or(0);
         let free = table.free.checked_sub(1)?;
-        if held > 0 && free.saturating_mul(3) < held + 1 {
+        if held > 0 && !leaves_room(held as u64 + 1, free as u64) {
             return None;
         }
         table.free = free;

@@ -78,16 +78,16 @@ impl Inner {
     /// behind it wait on.
     fn plan_group(&self, mut asked: VecDeque<Box<dyn Asked>>) -> (Group, Option<Group>) {
         let mut group = Group::default();
+        let free = self.device.rows_free();
         if asked.len() == 1 {
             let catalogue = self.catalogue.read();
-            asked.into_iter().for_each(|asked| group.add(plan(asked, &catalogue)));
+            asked.into_iter().for_each(|asked| group.add(plan(asked, &catalogue, free)));
             return (group, None);
         }
-        let free = self.device.rows_free();
         let mut catalogue = self.catalogue.write();
         let mut staging = Staging::of(&mut catalogue);
         while let Some(next) = asked.pop_front() {
-            let next = plan(next, staging.catalogue());
+            let next = plan(next, staging.catalogue(), free.saturating_sub(group.growth));
             if !group.changes.is_empty() && group.growth.saturating_add(next.growth) > free {
                 self.wait_on(asked);
                 return (group, Some(next));
@@ -97,7 +97,7 @@ impl Inner {
                 continue;
             }
             if !asked.is_empty() {
-                next.changes.iter().for_each(|(changes, fragments)| staging.apply(changes, fragments));
+                next.changes.iter().for_each(|next| staging.apply(next));
             }
             group.add(next);
         }
@@ -120,12 +120,12 @@ impl Inner {
             match &durable {
                 Ok(()) => {
                     let mut catalogue = self.catalogue.write();
-                    changes.into_iter().for_each(|(changes, fragments)| catalogue.apply(changes, fragments));
+                    changes.into_iter().for_each(|planned| catalogue.apply(planned));
                 }
                 Err(DeviceError::Full | DeviceError::RowsFull) => {}
                 Err(failure) => {
                     tracing::error!(error = %failure, "a commit of the catalogue failed; it is taken back before the next");
-                    let held = changes.into_iter().flat_map(|(changes, _)| changes).collect();
+                    let held = changes.into_iter().flat_map(|planned| planned.changes).collect();
                     *uncertain = Some(Uncertain { back: std::mem::take(&mut group.back), _held: held });
                 }
             }

@@ -1,6 +1,8 @@
 //! Changes that are asked for, and the groups that they are made durable in.
 
-use crate::catalogue::{Catalogue, Change, FragmentChanges};
+use crate::catalogue::row_shares::row_bytes;
+use crate::catalogue::rows::ChangedRows;
+use crate::catalogue::{Catalogue, Change, Planned};
 use crate::device::{DeviceError, RowChange};
 use crate::error::Error;
 use crate::objects::uncertain::Uncertain;
@@ -9,9 +11,6 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::sync::oneshot;
-
-/// The most bytes that a device needs for a row beside its key and its value.
-const ROW_OVERHEAD: u64 = 64;
 
 /// The changes that are asked for.
 #[derive(Default)]
@@ -31,6 +30,8 @@ pub(super) trait Asked: Send {
 pub(super) trait Told: Send {
     /// Tells the caller what came of all that the plan relied on.
     fn tell(self: Box<Self>, durable: Result<(), DeviceError>);
+    /// Has the caller told of a refusal instead of the outcome.
+    fn refused(self: Box<Self>, refusal: Error) -> Box<dyn Told>;
 }
 
 /// The end of a plan: an outcome, a refusal, or a panic.
@@ -64,19 +65,23 @@ where
     }
 }
 
-impl<T: Send> Told for Answer<T> {
+impl<T: Send + 'static> Told for Answer<T> {
     fn tell(self: Box<Self>, durable: Result<(), DeviceError>) {
         let Answer(ending, caller) = *self;
         let ending = ending.map(|outcome| durable.map_err(Error::from).and(outcome));
         // A caller that has gone away is told nothing.
         drop(caller.send(ending));
     }
+
+    fn refused(self: Box<Self>, refusal: Error) -> Box<dyn Told> {
+        Box::new(Answer(Ok(Err::<T, _>(refusal)), self.1))
+    }
 }
 
 /// Planned changes that are made durable together.
 #[derive(Default)]
 pub(super) struct Group {
-    pub(super) changes: Vec<(Vec<Change>, FragmentChanges)>,
+    pub(super) changes: Vec<Planned>,
     pub(super) forth: Vec<RowChange>,
     /// The rows that take all of it back.
     pub(super) back: Vec<RowChange>,
@@ -103,18 +108,25 @@ impl Group {
 
 /// The most bytes that a change of a row adds to the table, whatever the row was before.
 fn most_bytes((key, value): &RowChange) -> u64 {
-    value.as_ref().map_or(0, |value| (key.len() + value.len()) as u64 + ROW_OVERHEAD)
+    value.as_ref().map_or(0, |value| row_bytes(key, value))
 }
 
-/// Plans a change upon the catalogue: a group of one.
-pub(super) fn plan(asked: Box<dyn Asked>, catalogue: &Catalogue) -> Group {
+/// Plans a change upon the catalogue, where so many bytes are free in the table of rows: a group of one.
+pub(super) fn plan(asked: Box<dyn Asked>, catalogue: &Catalogue, free: u64) -> Group {
     let (changes, caller) = asked.plan(catalogue);
-    let mut group = Group { callers: vec![caller], ..Group::default() };
-    if !changes.is_empty() {
-        let fragments = catalogue.fragment_changes(&changes);
-        (group.forth, group.back) = catalogue.rows_of(&changes, &fragments);
-        group.growth = group.forth.iter().map(most_bytes).sum();
-        group.changes.push((changes, fragments));
+    let fragments = catalogue.fragment_changes(&changes);
+    let ChangedRows { forth, back, growth } = catalogue.rows_of(&changes, &fragments);
+    if changes.is_empty() {
+        return Group { callers: vec![caller], ..Group::default() };
     }
-    group
+    if !catalogue.row_shares.allow(&growth, free) {
+        return Group { callers: vec![caller.refused(Error::OverRowShare)], ..Group::default() };
+    }
+    Group {
+        growth: forth.iter().map(most_bytes).sum(),
+        changes: vec![Planned { changes, fragments, growth }],
+        forth,
+        back,
+        callers: vec![caller],
+    }
 }

@@ -44,7 +44,9 @@ impl From<Error> for S3Error {
             Error::BadDigest(_) => S3ErrorCode::BadDigest,
             Error::WrongChecksum { algorithm, part } => return checksums::bad_digest(algorithm, part),
             Error::Body(source) => return body(&*source),
-            Error::Full { .. } | Error::Device(DeviceError::Full | DeviceError::RowsFull) => {
+            Error::Full { .. }
+            | Error::OverRowShare
+            | Error::Device(DeviceError::Full | DeviceError::RowsFull) => {
                 let code = S3ErrorCode::Custom("InsufficientStorage".into());
                 let mut answer = S3Error::with_message(code, text);
                 answer.set_status_code(StatusCode::INSUFFICIENT_STORAGE);

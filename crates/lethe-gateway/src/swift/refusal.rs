@@ -118,9 +118,9 @@ impl From<Error> for Refusal {
                 Some(BodyError::TooLate) => StatusCode::REQUEST_TIMEOUT,
                 _ => StatusCode::BAD_REQUEST,
             },
-            Error::Full { .. } | Error::Device(DeviceError::Full | DeviceError::RowsFull) => {
-                StatusCode::INSUFFICIENT_STORAGE
-            }
+            Error::Full { .. }
+            | Error::OverRowShare
+            | Error::Device(DeviceError::Full | DeviceError::RowsFull) => StatusCode::INSUFFICIENT_STORAGE,
             Error::Device(DeviceError::Unavailable(_) | DeviceError::DiskFull | DeviceError::Closed) => {
                 return Refusal::for_now(text);
             }

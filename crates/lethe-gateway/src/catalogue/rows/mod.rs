@@ -16,6 +16,7 @@
 //!
 //! Free blocks are those that no row names. A crash before a commit leaves blocks that no row names: free ones.
 
+mod changed;
 mod encoding;
 mod format_1;
 mod key;
@@ -28,6 +29,7 @@ use crate::device::{Row, RowChange};
 use crate::error::OpenError;
 use crate::objects::allocate::{Allocator, Run};
 use crate::objects::packing::{Fragment, FragmentId, Location, Pack};
+pub(crate) use changed::ChangedRows;
 pub(crate) use encoding::FORMAT;
 use encoding::{AccountRow, ContainerRow, FormatRow, FragmentRow, ObjectRow, PartRow, SegmentRow, UploadRow};
 pub(crate) use key::RowKey;
@@ -149,18 +151,6 @@ impl Catalogue {
         rows
     }
 
-    /// The rows to commit for these changes, and the rows that would take them back.
-    pub(crate) fn rows_of(
-        &self,
-        changes: &[Change],
-        fragments: &FragmentChanges,
-    ) -> (Vec<RowChange>, Vec<RowChange>) {
-        let rows = self.changed_rows(changes, fragments);
-        let back = rows.keys().map(|key| (key.bytes(), self.row(key))).collect();
-        let forth = rows.into_iter().map(|(key, value)| (key.bytes(), value)).collect();
-        (forth, back)
-    }
-
     /// Reads the rows back and claims the blocks that they name.
     pub(crate) fn load(
         mut rows: Vec<Row>,
@@ -190,7 +180,12 @@ impl Catalogue {
             }
             match key {
                 RowKey::Format => loader.check_format(value, &corrupt)?,
-                _ => loader.load(&mut catalogue, key, value).map_err(&corrupt)?,
+                _ => {
+                    loader.load(&mut catalogue, key, value).map_err(&corrupt)?;
+                    if let Some(account) = catalogue.account_of(key, &[]).map(str::to_owned) {
+                        catalogue.row_shares.add(&account, &rows[index].0, value);
+                    }
+                }
             }
         }
         match loader.fragments.is_empty() {
@@ -443,7 +438,7 @@ mod tests {
                 Change::PutVersion { at: at("two"), object: object(4) },
                 Change::PutVersion { at: at("two"), object: object(2) },
             ];
-            let (forth, _) = Catalogue::default().rows_of(&changes, &Catalogue::default().fragment_changes(&changes));
+            let ChangedRows { forth, .. } = Catalogue::default().rows_of(&changes, &Catalogue::default().fragment_changes(&changes));
             let mut rows: Vec<_> = first_rows(16).into_iter().chain(forth)
                 .map(|(key, value)| (key, value.expect("added"))).collect();
             let total: usize = rows.iter().map(|(_, value)| value.len()).sum();

@@ -346,15 +346,15 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
 #[tokio::test]
 async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group() {
     let (device, gateway, account) = fresh().await;
-    for number in 0..8 {
+    for number in 0..3 {
         put(&gateway, &format!("old {number}"), b"body").await.expect("put");
     }
     let rows = lethe_gateway::Device::load_rows(&device).await.expect("rows");
     let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
-    device.bound_rows(used as u64 + 300);
+    device.bound_rows(used as u64 + 700);
     let held = device.hold_commits().await;
     let begun = begin_a_commit(&gateway).await;
-    let long = "long ".repeat(150);
+    let long = "long ".repeat(200);
     let work = async {
         pause().await;
         drop(held);
@@ -378,6 +378,39 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
     assert_eq!(account.object("container", "old 2").expect("there").etag, two.etag);
     drop((one, two));
     agrees_with_its_rows(&device, &gateway).await;
+}
+
+#[tokio::test]
+async fn no_account_fills_the_catalogue_so_that_others_have_no_room() {
+    let (device, gateway, account) = fresh().await;
+    device.bound_rows(64 << 10);
+    let mut refused = None;
+    for number in 0..1000 {
+        if let Err(error) = put(&gateway, &format!("{number}{}", "long ".repeat(100)), b"").await {
+            refused = Some((number, error));
+            break;
+        }
+    }
+    let (number, error) = refused.expect("there is no room for so many");
+    assert!(matches!(error, Error::OverRowShare), "{error:?}");
+    let free = lethe_gateway::Device::rows_free(&*device);
+    assert!((15 << 10..18 << 10).contains(&free), "a quarter is left: {free} after {number}");
+    let other = gateway.account("other");
+    other.create_container("theirs", ContainerSettings::default()).await.expect("there is room for others");
+    // What shrinks or stays as it is goes on, and makes room.
+    let another = format!("x{}", "long ".repeat(100));
+    let key = format!("0{}", "long ".repeat(100));
+    put(&gateway, &key, b"").await.expect("no larger than before");
+    assert!(delete(&account, &key).await.expect("a delete needs no room"));
+    put(&gateway, &key, b"").await.expect("there is room again");
+    assert!(matches!(put(&gateway, &another, b"").await, Err(Error::OverRowShare)));
+    // It counts the same once it is opened anew.
+    drop((account, other));
+    gateway.settle().await;
+    let gateway = open(&device).await;
+    assert!(matches!(put(&gateway, &another, b"").await, Err(Error::OverRowShare)));
+    assert!(delete(&gateway.account(FIRST_ACCOUNT), &key).await.expect("a delete needs no room"));
+    put(&gateway, &key, b"").await.expect("there is room again");
 }
 
 #[tokio::test]
