@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import threading
@@ -10,6 +11,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from botocore.exceptions import ClientError
 from content import content
 from programs import Gateway, environment
 from test_kill import BUCKET, Ledger, compare, load, wait_for
@@ -38,6 +40,21 @@ def test_versioning_at_the_provider_is_warned_of(new_gateway):
         assert (f"WARNING: the provider's bucket has {VERSIONING}" in log) == warned, log
         # In the log itself once, however often the figures are looked at.
         assert len(re.findall(f" WARN .*{VERSIONING}", log)) == int(warned), log
+
+
+def test_a_client_of_another_region_is_told_the_right_one_and_goes_on(new_gateway):
+    gateway: Gateway = new_gateway()
+    gateway.serve_flags = ["--region", "eu-west-3"]
+    gateway.start()
+    right = dataclasses.replace(gateway.endpoint, region="eu-west-3").client()
+    right.create_bucket(Bucket="first")
+    wrong = gateway.endpoint.client()
+    wrong.put_object(Bucket="first", Key="key", Body=b"body")
+    assert wrong.get_object(Bucket="first", Key="key")["Body"].read() == b"body"
+    assert wrong.head_bucket(Bucket="first")["BucketRegion"] == "eu-west-3"
+    with pytest.raises(ClientError, match="the region 'us-east-1' is wrong; expecting 'eu-west-3'"):
+        wrong.list_buckets()
+    gateway.stop()
 
 
 def test_orphans_are_found_and_removed_and_the_vault_is_whole(new_gateway):

@@ -34,6 +34,8 @@ pub struct Options {
     pub memory: u64,
     /// Counts which objects are asked for, if the owner's page is to show it.
     pub counters: Option<RequestCounters>,
+    /// The region that clients of S3 must sign for; any if there is none.
+    pub region: Option<Arc<str>>,
 }
 
 impl Default for Options {
@@ -45,6 +47,7 @@ impl Default for Options {
             pack: true,
             clock: Clock::default(),
             counters: None,
+            region: None,
         }
     }
 }

@@ -1,14 +1,13 @@
 //! The verbs of buckets.
 
 use super::access;
+use super::region::is_region;
 use super::values::{owner, timestamp};
-use super::version_4::{SignedRegion, is_region};
-use super::{acl, ownership};
+use super::{acl, ownership, region};
 use crate::catalogue::{ContainerSettings, Ownership};
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::listing::ListRequest;
-use http::Extensions;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -19,11 +18,12 @@ pub(super) async fn create_bucket(
     let input = request.input;
     let asked = input.create_bucket_configuration.and_then(|configuration| configuration.location_constraint);
     let asked = asked.map(|place| place.as_str().to_owned()).filter(|place| !place.is_empty());
-    if asked.as_deref().is_some_and(|place| !is_region(place)) {
+    let ours = account.gateway.inner.options.region.as_deref();
+    if asked.as_deref().is_some_and(|place| !is_region(place) || ours.is_some_and(|ours| ours != place)) {
         return Err(s3_error!(InvalidLocationConstraint, "The specified location-constraint is not valid"));
     }
     // Without a word it is the region that the client takes the gateway to be in.
-    let region = asked.or_else(|| signed_region(&request.extensions).map(str::to_owned));
+    let region = asked.or_else(|| region::signed(&request.extensions).map(str::to_owned));
     let ownership = match &input.object_ownership {
         None => Ownership::Enforced,
         Some(name) => ownership::asked(name.as_str())?,
@@ -47,21 +47,9 @@ pub(super) async fn head_bucket(
     request: S3Request<HeadBucketInput>,
 ) -> S3Result<S3Response<HeadBucketOutput>> {
     let view = account.container(&request.input.bucket)?;
-    let bucket_region = Some(region(&view.settings, signed_region(&request.extensions)).to_owned());
+    let signed = region::signed(&request.extensions);
+    let bucket_region = Some(region::of_bucket(&account.gateway, &view.settings, signed).to_owned());
     Ok(S3Response::new(HeadBucketOutput { bucket_region, ..HeadBucketOutput::default() }))
-}
-
-/// The region that is S3's first, and that its own answers never name.
-const FIRST_REGION: &str = "us-east-1";
-
-/// The region of a bucket. A bucket that was made at another door is in the region that a client takes it to be in.
-fn region<'a>(settings: &'a ContainerSettings, signed: Option<&'a str>) -> &'a str {
-    settings.region.as_deref().or(signed).unwrap_or(FIRST_REGION)
-}
-
-/// The region that a request was signed for, if it has a signature of version 4.
-fn signed_region(extensions: &Extensions) -> Option<&str> {
-    extensions.get().map(|SignedRegion(region)| &**region)
 }
 
 pub(super) async fn delete_bucket(
@@ -100,13 +88,16 @@ pub(super) async fn list_buckets(
         ..ListRequest::default()
     };
     let page = account.containers(&wanted);
-    let signed = signed_region(&request.extensions);
+    let signed = region::signed(&request.extensions);
     let of_region = |settings: &ContainerSettings| {
-        input.bucket_region.as_deref().is_none_or(|wanted| region(settings, signed) == wanted)
+        input
+            .bucket_region
+            .as_deref()
+            .is_none_or(|wanted| region::of_bucket(&account.gateway, settings, signed) == wanted)
     };
     let entries = page.entries.into_iter().filter(|(_, container)| of_region(&container.settings));
     let buckets = entries.map(|(name, container)| Bucket {
-        bucket_region: Some(region(&container.settings, signed).to_owned()),
+        bucket_region: Some(region::of_bucket(&account.gateway, &container.settings, signed).to_owned()),
         creation_date: Some(timestamp(container.settings.created)),
         name: Some(name),
     });
@@ -123,7 +114,8 @@ pub(super) async fn get_bucket_location(
     request: S3Request<GetBucketLocationInput>,
 ) -> S3Result<S3Response<GetBucketLocationOutput>> {
     let view = account.container(&request.input.bucket)?;
-    let region = region(&view.settings, signed_region(&request.extensions));
-    let location_constraint = (region != FIRST_REGION).then(|| region.to_owned().into());
+    let signed = region::signed(&request.extensions);
+    let region = region::of_bucket(&account.gateway, &view.settings, signed);
+    let location_constraint = (region != region::FIRST).then(|| region.to_owned().into());
     Ok(S3Response::new(GetBucketLocationOutput { location_constraint }))
 }

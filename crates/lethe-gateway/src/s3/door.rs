@@ -35,15 +35,17 @@ struct Desk {
     users: Arc<Users>,
     clock: Clock,
     look: cors::Look,
+    /// The region that requests must be signed for, if there is one.
+    region: Option<Arc<str>>,
 }
 
 impl S3Door {
     /// A door to a gateway, for its users.
     pub fn new(gateway: Gateway, users: Arc<Users>) -> Self {
-        let clock = gateway.inner.options.clock.clone();
+        let (clock, region) = (gateway.inner.options.clock.clone(), gateway.inner.options.region.clone());
         let look = cors::look(gateway.clone(), Arc::clone(&users));
         let verified = verified(gateway, Arc::clone(&users));
-        S3Door { desk: Arc::new(Desk { verified, users, clock, look }) }
+        S3Door { desk: Arc::new(Desk { verified, users, clock, look, region }) }
     }
 }
 
@@ -65,7 +67,8 @@ impl Desk {
         let answer = match form::is_form(request.method(), request.headers()) {
             true => {
                 let verbs = &self.verified.service;
-                form::answer(request, &self.users, self.clock.now(), verbs, visit.tls).await
+                form::answer(request, &self.users, self.clock.now(), verbs, self.region.as_deref(), visit.tls)
+                    .await
             }
             false => self.signed(request, visit).await,
         };
@@ -80,7 +83,7 @@ impl Desk {
         let (users, now) = (&self.users, self.clock.now());
         let signed = match version_2::is_in(&parts.uri) {
             true => version_2::check(&mut parts, users, now).map(|()| None)?,
-            false => version_4::check(&mut parts, payload, users, now)?,
+            false => version_4::check(&mut parts, payload, users, now, self.region.as_deref())?,
         };
         let account = principal(&parts.extensions)?.identity().map(|identity| identity.account.as_str());
         visit.entrance.admit(account, &parts, &body).map_err(|_| slow_down(BUSY))?;

@@ -29,6 +29,7 @@ mod not_found;
 mod ownership;
 mod principal;
 mod put;
+mod region;
 mod sentences;
 mod settings;
 mod tagging;
@@ -42,6 +43,7 @@ mod xml;
 mod xml_text;
 
 pub use door::S3Door;
+pub use region::is_region;
 use sentences::complete;
 use verified::Verified;
 

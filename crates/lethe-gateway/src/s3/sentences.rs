@@ -1,8 +1,9 @@
 //! A sentence for every refusal: s3s names the code of its own refusals and often says no more, of which clients make
 //! "Unknown".
 
+use super::region::BUCKET_REGION;
 use crate::http::door::RequestId;
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use s3s::xml::{DeError, DeResult, DeserializeContent, Deserializer};
 use s3s::{Body, S3Error, S3ErrorCode};
 use std::borrow::Cow;
@@ -54,9 +55,18 @@ pub(crate) fn complete(response: Response<Body>, id: RequestId) -> Response<Body
     let mut completed = S3Error::with_message(code, message);
     completed.set_request_id(id.to_string());
     let Ok(completed) = completed.to_http_response() else { return response };
-    let mut response = response.map(|_| completed.into_body());
+    let body = with_region(completed.into_body(), response.headers());
+    let mut response = response.map(|_| body);
     *response.status_mut() = status;
     response
+}
+
+/// The same with the region that a refused request should have been signed for, if its answer names one.
+fn with_region(body: Body, headers: &HeaderMap) -> Body {
+    let region = headers.get(BUCKET_REGION).and_then(|region| region.to_str().ok());
+    let (Some(region), Some(text)) = (region, body.bytes()) else { return body };
+    let text = String::from_utf8_lossy(&text);
+    Body::from(text.replace("</Error>", &format!("<Region>{region}</Region></Error>")))
 }
 
 /// A better text for s3s's words about a verb that is not served: it promises nothing.

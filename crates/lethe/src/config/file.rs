@@ -153,6 +153,7 @@ mod tests {
             admin = "[::1]:81"
             swift = "127.0.0.1:82"
             swift_url = "https://swift.example.org"
+            region = "RegionOne"
             padding = "power2"
             pace = "50ms"
             tls = { cert = "cert.pem", key = "/etc/key.pem" }
@@ -179,6 +180,7 @@ mod tests {
         assert_eq!((config.serve.requests, config.serve.transfer_memory), (Some(7), Some(Size(1 << 30))));
         assert_eq!(config.serve.swift, Some(SwiftListen::At("127.0.0.1:82".parse().unwrap())));
         assert_eq!(config.serve.swift_url.as_deref(), Some("https://swift.example.org"));
+        assert_eq!(config.serve.region.as_deref(), Some("RegionOne"));
         assert_eq!(parse("[serve]\nswift = \"off\"").unwrap().serve.swift, Some(SwiftListen::Off));
         assert_eq!(config.prices.file, Some("conf/prices.toml".into()));
         assert_eq!(config.log.format, Some(LogFormat::Json));

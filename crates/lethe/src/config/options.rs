@@ -74,6 +74,9 @@ options! {
         #[arg(value_name = "URL")]
         SWIFT_URL: swift_url: String = "swift-url",
             "The address that the Swift server's catalogues name [default: what each request's Host says]";
+        #[arg(value_name = "NAME")]
+        REGION: region: String = "region",
+            "The region that clients of S3 sign for, and no other [default: any]";
         #[arg(value_name = "CLASSES")]
         PADDING: padding: Padding = "padding" or "none", "What the sizes of objects are padded to";
         #[arg(value_name = "N")]
@@ -161,7 +164,7 @@ mod tests {
         }
         let everything = "--data d --log l --log-format json --capacity 1KiB --block-size 64 --scheme ring --z 1 --s 1 \
             --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --watched-disk-shows-which-blocks --objective dollars --pad-batches --journal store \
-            --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --padding none \
+            --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --region r --padding none \
             --pace 1s --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
         let names = config(everything, "").unwrap().given();
         // Of the three flags of a key, one at a time is taken; `--help` and those that this is no test of are none.
@@ -180,7 +183,7 @@ mod tests {
         let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme ring --z 5 \
             --max-batch 8 --tree-top 25% --tree-top-on disk --watched-disk-shows-which-blocks --objective bytes --pad-batches --journal store \
             --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
-            --cipher chacha20-poly1305 --store s3://b/p --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --padding power2 --pace 250ms --prices /p.toml \
+            --cipher chacha20-poly1305 --store s3://b/p --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --region r_1 --padding power2 --pace 250ms --prices /p.toml \
             --tls-cert /c.pem --tls-key /k.pem --requests 7 --transfer-memory 1GiB";
         let file = r#"
             data = "/d"
@@ -188,7 +191,7 @@ mod tests {
             vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "25%", tree_top_on = "disk", watched_disk_shows_which_blocks = true, objective = "bytes", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
-            serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", padding = "power2", pace = "250ms", tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }
+            serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", region = "r_1", padding = "power2", pace = "250ms", tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }
             prices = { file = "/p.toml" }
         "#;
         assert_eq!(settings(flags, "").unwrap(), settings("", file).unwrap());

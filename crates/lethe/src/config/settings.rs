@@ -8,7 +8,7 @@ use super::key::KeyConfig;
 use super::limits;
 use super::names::{
     A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, OBJECTIVE, PACE,
-    REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, TREE_TOP_ON, Z,
+    REGION, REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, TREE_TOP_ON, Z,
 };
 use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 use super::origins::Origins;
@@ -118,6 +118,8 @@ pub struct ServeSettings {
     pub swift: Option<SocketAddr>,
     /// The address that the Swift server's catalogues name, if it is not that of each request's `Host`.
     pub swift_url: Option<String>,
+    /// The region that clients of S3 must sign for, if not any.
+    pub region: Option<String>,
     /// The rule by which the sizes of objects are padded.
     pub padding: Padding,
     /// The time between two batches, whether or not a client asks; `None` sends a batch when a client asks.
@@ -263,6 +265,11 @@ fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, Settin
     {
         return Err(SettingsError::SwiftUrl { name: origins.name(SWIFT_URL), url: url.clone() });
     }
+    if let Some(region) = &config.region
+        && !lethe_gateway::s3::is_region(region)
+    {
+        return Err(SettingsError::Region { name: origins.name(REGION), region: region.clone() });
+    }
     let requests = config.requests();
     if !(1..=limits::MOST_REQUESTS).contains(&requests) {
         let (value, most) = (requests.into(), limits::MOST_REQUESTS.into());
@@ -277,6 +284,7 @@ fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, Settin
         requests,
         transfer_memory: config.transfer_memory(),
         swift_url: config.swift_url,
+        region: config.region,
         tls: tls(config.tls, origins)?,
     })
 }

@@ -169,6 +169,16 @@ pub enum SettingsError {
         /// The text that was given.
         url: String,
     },
+    /// A region that no client could sign for.
+    #[error(
+        "{name} is `{region}`, which is no name of a region: take up to 63 letters, digits, `-`, `_` or `.`"
+    )]
+    Region {
+        /// The setting.
+        name: String,
+        /// The text that was given.
+        region: String,
+    },
     /// A store that is no URL.
     #[error(
         "{name} is `{url}`, which is no address of a store: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or \

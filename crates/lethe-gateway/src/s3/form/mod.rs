@@ -50,6 +50,7 @@ pub(super) async fn answer(
     users: &Arc<Users>,
     now: Moment,
     puts: &S3Service,
+    region: Option<&str>,
     tls: bool,
 ) -> S3Result<Response<Body>> {
     let (parts, body) = request.into_parts();
@@ -61,7 +62,7 @@ pub(super) async fn answer(
     let boundary = boundary.and_then(|kind| multer::parse_boundary(kind).ok()).ok_or_else(malformed)?;
     let (fields, file) = fields::read(pieces(body), boundary).await?;
     let key = fields.key()?;
-    let (principal, allowed) = match signature::signed(&fields, users, &parts.headers, now)? {
+    let (principal, allowed) = match signature::signed(&fields, users, &parts.headers, now, region)? {
         None => (Principal::new(None, &parts.headers), 0..=u64::MAX),
         Some(principal) => {
             let policy = Policy::read(fields.get("policy").unwrap_or_default(), now)?;

@@ -4,8 +4,8 @@ use super::fields::Fields;
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
 use crate::catalogue::Moment;
-use crate::s3::version_2;
-use crate::s3::version_4::{SigningKey, is_ahead, moment, too_skewed};
+use crate::s3::version_4::{SigningKey, is_ahead, moment, scope, too_skewed};
+use crate::s3::{region, version_2};
 use http::HeaderMap;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub(super) fn signed(
     users: &Arc<Users>,
     headers: &HeaderMap,
     now: Moment,
+    gateway_region: Option<&str>,
 ) -> S3Result<Option<Principal>> {
     let field = |name: &str| {
         fields.get(name).ok_or_else(|| {
@@ -52,25 +53,19 @@ pub(super) fn signed(
     }
     let dated = moment(date)
         .ok_or_else(|| s3_error!(InvalidArgument, "X-Amz-Date must be formated via ISO8601 Long format"))?;
-    let parts: Vec<&str> = credential.split('/').collect();
-    let &[access_key, day, region, service, terminal] = &parts[..] else { return Err(bad_credential()) };
-    if service != "s3" || terminal != "aws4_request" || !date.starts_with(day) || day.len() != 8 {
-        return Err(bad_credential());
+    let bad = |why| S3Error::with_message(S3ErrorCode::InvalidArgument, why);
+    let [access_key, day, signed_region] = scope(credential).map_err(bad)?;
+    if !date.starts_with(day) {
+        return Err(bad(format!("the Credential is of the day {day} and X-Amz-Date of another.")));
     }
+    region::check(signed_region, gateway_region, "InvalidArgument", "the Credential is mal-formed")?;
     if is_ahead(dated, now) {
         return Err(too_skewed());
     }
     let (identity, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
-    let right = SigningKey::new(&secret, day, region).sign(policy.as_bytes());
+    let right = SigningKey::new(&secret, day, signed_region).sign(policy.as_bytes());
     if !bool::from(right.as_bytes().ct_eq(signature.as_bytes())) {
         return Err(s3_error!(SignatureDoesNotMatch));
     }
     Ok(Some(Principal::new(Some(identity), headers)))
-}
-
-fn bad_credential() -> S3Error {
-    s3_error!(
-        InvalidArgument,
-        "the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\"."
-    )
 }

@@ -5,6 +5,7 @@
 
 use super::payload::CONTENT_SHA256;
 use crate::catalogue::Moment;
+use crate::s3::region::is_region;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
@@ -212,7 +213,7 @@ fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
 }
 
 /// The access key, the day and the region of `key/day/region/s3/aws4_request`.
-fn scope(credential: &str) -> Result<[&str; 3], String> {
+pub(in crate::s3) fn scope(credential: &str) -> Result<[&str; 3], String> {
     let parts: Vec<&str> = credential.split('/').collect();
     let &[access_key, date, region, service, terminal] = &parts[..] else {
         return Err(
@@ -235,13 +236,6 @@ fn scope(credential: &str) -> Result<[&str; 3], String> {
         return Err(format!("\"{region}\" is no name of a region."));
     }
     Ok([access_key, date, region])
-}
-
-/// Tells whether a text could be the name of a region, which services of their own name as they like: `us-east-1`, `US`,
-/// `RegionOne`, `dc_2`.
-pub(in crate::s3) fn is_region(text: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    (1..=63).contains(&text.len()) && text.bytes().all(is_part)
 }
 
 /// The moment that `20261122T080000Z` stands for.

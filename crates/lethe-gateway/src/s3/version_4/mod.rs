@@ -12,11 +12,12 @@ mod payload;
 mod payload_error;
 mod signed;
 
-pub(super) use claim::{has_version_4, is_region, moment, pairs};
+pub(super) use claim::{has_version_4, moment, pairs, scope};
 pub(super) use key::SigningKey;
 pub(super) use payload::{Payload, Trailers};
 pub(super) use payload_error::PayloadError;
 
+use super::region::{self, SignedRegion};
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
 use crate::catalogue::Moment;
@@ -34,11 +35,8 @@ use subtle::ConstantTimeEq;
 /// The most milliseconds between the clock of a client and the one here.
 const MAX_SKEW: u64 = 15 * 60 * 1000;
 
-/// The region that a request was signed for, in its extensions.
-#[derive(Clone, Debug)]
-pub(super) struct SignedRegion(pub(super) Arc<str>);
-
-/// Checks the signature of a request, if it has one, and takes it out: the principal is in the extensions.
+/// Checks the signature of a request, if it has one, and takes it out: the principal is in the extensions. With a region it
+/// must be signed for that one.
 ///
 /// # Errors
 /// Those that S3 has for a signature that is malformed, that does not cover all that it must, that is not of this time,
@@ -48,11 +46,19 @@ pub(super) fn check(
     payload: Payload,
     users: &Arc<Users>,
     now: Moment,
+    region: Option<&str>,
 ) -> S3Result<Option<Signed>> {
     let Some(claim) = Claim::read(&parts.uri, &parts.headers)? else {
         parts.extensions.insert(Principal::new(None, &parts.headers));
         return Ok(None);
     };
+    let (code, words) = match claim.place {
+        Place::Header => ("AuthorizationHeaderMalformed", "The authorization header is malformed"),
+        Place::Url { .. } => {
+            ("AuthorizationQueryParametersError", "Error parsing the X-Amz-Credential parameter")
+        }
+    };
+    region::check(&claim.region, region, code, words)?;
     check_time(&claim, now)?;
     let signed_payload = match (claim.place, payload) {
         (Place::Header, Payload::Unnamed) => {

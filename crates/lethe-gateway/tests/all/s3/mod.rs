@@ -13,6 +13,7 @@ mod lifecycle;
 mod lists;
 mod payloads;
 mod quotas;
+mod regions;
 pub(crate) mod server;
 pub(crate) mod signer;
 mod tags;

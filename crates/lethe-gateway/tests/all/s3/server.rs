@@ -121,8 +121,18 @@ impl Server {
         Self::start_over(device).await
     }
 
+    /// A server in this region, and no other.
+    pub(crate) async fn start_in(region: &str) -> Self {
+        let options = Options { region: Some(region.into()), ..Options::default() };
+        Self::start_with(Arc::new(MemoryDevice::new(BLOCK, 4096, 8)), options).await
+    }
+
     async fn start_over(device: Arc<MemoryDevice>) -> Self {
-        let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
+        Self::start_with(device, Options::default()).await
+    }
+
+    async fn start_with(device: Arc<MemoryDevice>, options: Options) -> Self {
+        let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
         let users = vec![
             user("lethe", "owner", Role::Owner, keys::OWNER),
             user("lethe", "member", Role::Member, keys::MEMBER),

@@ -101,6 +101,7 @@ async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<G
         padding: padding(&settings.serve.padding),
         memory: settings.serve.transfer_memory.0,
         counters: shows_page(settings).then(|| device.counters()),
+        region: settings.serve.region.as_deref().map(Into::into),
         ..Options::default()
     };
     Ok(Gateway::open(device, options).await?)

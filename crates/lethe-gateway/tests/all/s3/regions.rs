@@ -1,0 +1,61 @@
+//! Regions: of any name, or the one that the gateway is set to.
+
+use super::server::{Answer, Server, keys, now};
+use super::signer::{REGION, Signer};
+
+/// The place of an answer in one region, for a bucket that is to be in another.
+fn configuration(place: &str) -> String {
+    format!(
+        "<CreateBucketConfiguration><LocationConstraint>{place}</LocationConstraint></CreateBucketConfiguration>"
+    )
+}
+
+async fn ask(server: &Server, region: &str, method: &str, target: &str, body: &str) -> Answer {
+    let date = now();
+    let signer = Signer { access_key: keys::OWNER, secret: "owner-secret", date: &date, region };
+    let headers = signer.headers(method, target, &server.host(), &[], body.as_bytes());
+    server.raw(method, target, &headers, body.as_bytes()).await
+}
+
+#[tokio::test]
+async fn a_request_for_another_region_is_told_the_right_one() {
+    let server = Server::start_in("eu-west-3").await;
+    assert_eq!(ask(&server, "eu-west-3", "PUT", "/bucket", "").await.verdict(), "200");
+    let wrong = ask(&server, "us-east-1", "GET", "/bucket", "").await;
+    assert_eq!(wrong.verdict(), "400 AuthorizationHeaderMalformed");
+    assert_eq!(
+        (wrong.element("Region"), wrong.header("x-amz-bucket-region")),
+        (Some("eu-west-3"), Some("eu-west-3"))
+    );
+    let message = "The authorization header is malformed; the region &apos;us-east-1&apos; is wrong; expecting &apos;eu-west-3&apos;";
+    assert_eq!(wrong.element("Message"), Some(message));
+    // An answer to HEAD has no body: clients look at the header.
+    let head = ask(&server, "us-east-1", "HEAD", "/bucket", "").await;
+    assert_eq!((head.status, head.header("x-amz-bucket-region")), (400, Some("eu-west-3")));
+    let date = now();
+    let signer = Signer { access_key: keys::OWNER, secret: "owner-secret", date: &date, region: REGION };
+    let target = signer.presign("GET", "/bucket", &server.host(), &[], 60);
+    let url = server.unsigned("GET", &target, &[], b"").await;
+    assert_eq!(url.verdict(), "400 AuthorizationQueryParametersError");
+    assert_eq!(url.element("Region"), Some("eu-west-3"));
+    // An answer that is about something else names no region.
+    let missing = ask(&server, "eu-west-3", "GET", "/none", "").await;
+    assert_eq!((missing.verdict().as_str(), missing.element("Region")), ("404 NoSuchBucket", None));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn all_buckets_are_in_the_region_that_the_gateway_is_set_to() {
+    let server = Server::start_in("RegionOne").await;
+    let here = async |method, target: &str, body: &str| ask(&server, "RegionOne", method, target, body).await;
+    assert_eq!(here("PUT", "/named", &configuration("RegionOne")).await.verdict(), "200");
+    assert_eq!(here("PUT", "/unnamed", "").await.verdict(), "200");
+    let elsewhere = here("PUT", "/elsewhere", &configuration("eu-west-3")).await;
+    assert_eq!(elsewhere.verdict(), "400 InvalidLocationConstraint");
+    for bucket in ["/named", "/unnamed"] {
+        assert_eq!(here("HEAD", bucket, "").await.header("x-amz-bucket-region"), Some("RegionOne"));
+        let location = here("GET", &format!("{bucket}?location="), "").await;
+        assert!(location.body.contains(">RegionOne</LocationConstraint>"), "{}", location.body);
+    }
+    server.stop().await;
+}
