@@ -2,8 +2,7 @@
 //! not be kept.
 
 use super::principal::principal;
-use super::values::{self, owner_id};
-use super::{checksums, version_2, versions};
+use super::{unsupported, version_2, versions};
 use crate::auth::identity::Users;
 use crate::auth::rights::Action;
 use crate::http::door::Verb;
@@ -14,7 +13,7 @@ use http::{Extensions, HeaderMap};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::{S3Auth, SecretKey};
 use s3s::path::S3Path;
-use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 use std::sync::Arc;
 
 /// Knows no keys. s3s asks [`Access`] only beside something that knows keys, and signatures were checked and taken away
@@ -104,62 +103,12 @@ impl S3Access for Access {
                 principal.admit(&self.gateway, action(&verb), bucket, Some((key, version)))?
             }
         };
-        refuse(context.headers(), account.name())?;
+        unsupported::check_query(&verb, context.uri())?;
+        unsupported::check_headers(&verb, context.headers(), account.name())?;
         context.extensions_mut().insert(KnownUsers(Arc::clone(&self.users)));
         context.extensions_mut().insert(Admitted(account.name().into()));
         Ok(())
     }
-}
-
-fn refuse(headers: &HeaderMap, account: &str) -> S3Result<()> {
-    for (name, value) in headers {
-        let value = value.as_bytes();
-        match name.as_str() {
-            "x-amz-expected-bucket-owner" if value != owner_id(account).as_bytes() => {
-                return Err(s3_error!(AccessDenied));
-            }
-            "x-amz-server-side-encryption" if value != b"AES256" => {
-                return Err(not_kept("keys of a key service: everything is sealed with the vault's key"));
-            }
-            "x-amz-bucket-object-lock-enabled" if value == b"true" => {
-                return Err(not_kept("object lock"));
-            }
-            "x-amz-website-redirect-location" => return Err(not_kept("redirects")),
-            "x-amz-storage-class" if !values::is_storage_class(value) => {
-                return Err(s3_error!(InvalidStorageClass, "The storage class you specified is not valid"));
-            }
-            name if name.starts_with("x-amz-checksum-") && !is_known_checksum(name) => {
-                return Err(s3_error!(
-                    InvalidRequest,
-                    "The algorithm type you specified in x-amz-checksum- header is invalid."
-                ));
-            }
-            name if name.starts_with("x-amz-object-lock-") => return Err(not_kept("object lock")),
-            "x-amz-server-side-encryption-bucket-key-enabled" if value == b"false" => {}
-            name if name.starts_with("x-amz-server-side-encryption-")
-                && !name.starts_with("x-amz-server-side-encryption-customer-") =>
-            {
-                return Err(not_kept("keys of a key service: everything is sealed with the vault's key"));
-            }
-            name if name.contains("server-side-encryption-customer-") => {
-                return Err(not_kept("customer keys: everything is sealed with the vault's key"));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn is_known_checksum(name: &str) -> bool {
-    let others = ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
-    checksums::HEADERS.iter().any(|(known, _)| *known == name) || others.contains(&name)
-}
-
-fn not_kept(what: &str) -> S3Error {
-    S3Error::with_message(
-        S3ErrorCode::NotImplemented,
-        format!("This gateway has no {what}. Leave the header out."),
-    )
 }
 
 /// Refuses headers with signatures of version 2, which s3s would take: no client of today makes them.

@@ -34,6 +34,7 @@ mod sentences;
 mod settings;
 mod tagging;
 mod unread;
+mod unsupported;
 mod values;
 mod verified;
 mod version_2;

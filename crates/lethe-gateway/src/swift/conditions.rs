@@ -42,8 +42,9 @@ pub(super) fn check(headers: &HeaderMap, etag: &str, modified: Moment) -> Verdic
 /// The conditions of a put. `If-None-Match` can only ask for nothing to be there.
 ///
 /// # Errors
-/// 400 for an `If-None-Match` that names ETags.
+/// 400 for an `If-None-Match` that names ETags, and for what a put does not keep to.
 pub(super) fn of_put(headers: &HeaderMap) -> Outcome<WriteConditions> {
+    refuse(headers, &["if-modified-since", "if-unmodified-since", "if-range", "content-range"])?;
     let mut conditions = WriteConditions::default();
     match tags(headers, "if-none-match").as_deref() {
         None => {}
@@ -61,6 +62,23 @@ pub(super) fn of_put(headers: &HeaderMap) -> Outcome<WriteConditions> {
         Some(_) => return Err(Refusal::bad_request("On a put, If-Match can only be one ETag or `*`.")),
     }
     Ok(conditions)
+}
+
+/// Refuses all conditions: a change that passed over one would change what the client wants to spare.
+///
+/// # Errors
+/// 400, which names the header.
+pub(super) fn refuse_all(headers: &HeaderMap) -> Outcome<()> {
+    refuse(headers, &["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"])
+}
+
+fn refuse(headers: &HeaderMap, names: &[&str]) -> Outcome<()> {
+    match names.iter().find(|name| headers.contains_key(**name)) {
+        Some(name) => Err(Refusal::bad_request(format!(
+            "This gateway does not do this with the header {name}: leave it out."
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The refusal of a condition that does not hold.

@@ -4,7 +4,7 @@ use super::answer::empty;
 use super::describe::details;
 use super::refusal::{Outcome, Refusal};
 use super::request_head::RequestHead;
-use super::{At, Swift, form_post, manifest};
+use super::{At, Swift, conditions, form_post, manifest};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest};
 use crate::error::Error;
@@ -64,6 +64,7 @@ impl Swift {
     /// `POST`: replaces the details of an object, but for its type if none is given.
     async fn change(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
         self.check_write(at)?;
+        conditions::refuse_all(&head.headers)?;
         let new = details(head)?;
         self.check_manifest(at.claim, at.account.name(), &new)?;
         let change = move |old: &mut Details| {
@@ -83,6 +84,7 @@ impl Swift {
 
     async fn delete(&self, head: &RequestHead, at: &At<'_>) -> Outcome<Response<Body>> {
         self.check_write(at)?;
+        conditions::refuse_all(&head.headers)?;
         if head.query.get("multipart-manifest") == Some("delete") {
             let object = at.account.object(at.container(), at.object())?;
             if manifest::is_static(&object) {

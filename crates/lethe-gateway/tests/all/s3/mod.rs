@@ -17,5 +17,6 @@ mod regions;
 pub(crate) mod server;
 pub(crate) mod signer;
 mod tags;
+mod unsupported;
 mod version_2;
 mod versions;

@@ -105,7 +105,14 @@ async fn conditions_hold_and_a_wrong_etag_changes_nothing() {
     let unmodified = get("if-none-match", "8b04d5e3775d298e78455efc5ca404d5").await.expect(304);
     assert!(unmodified.body.is_empty());
     get("if-modified-since", "Tue, 14 Nov 2023 22:13:20 GMT").await.expect(304);
-    get("if-unmodified-since", "Tue, 14 Nov 2023 22:13:19 GMT").await.expect(412);
+    let old = ("if-unmodified-since", "Tue, 14 Nov 2023 22:13:19 GMT");
+    get(old.0, old.1).await.expect(412);
+    // A change passes over no condition that it does not keep to, and over no range.
+    put(&[old], b"second").await.expect(400);
+    put(&[("content-range", "bytes 0-3/8")], b"second").await.expect(400);
+    owner.ask("POST", path, &[old], b"").await.expect(400);
+    owner.ask("DELETE", path, &[("if-match", "other")], b"").await.expect(400);
+    assert_eq!(owner.get(path).await.expect(200).body, b"first");
     running.stop().await;
 }
 
