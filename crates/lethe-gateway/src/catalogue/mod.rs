@@ -37,6 +37,10 @@ use row_shares::{RowGrowth, RowShares};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// Bytes of memory that a catalogue takes at most for each byte of its rows, as the device counts them: measured for
+/// objects of every kind, of which the smallest take most (`tests/catalogue_memory.rs`).
+pub const MEMORY_PER_ROW_BYTE: u64 = 7;
+
 /// All names.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {

@@ -13,7 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, Interval, interval_at};
 
-/// The longest time that a client hears nothing. Some give up after three seconds.
+/// The longest time that a client hears nothing. Some give up after three seconds, and a head that goes out before the work
+/// is done lacks what only its end tells.
+const FIRST: Duration = Duration::from_secs(2);
+/// The time between two signs that the work goes on.
 const EVERY: Duration = Duration::from_secs(1);
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
@@ -43,7 +46,7 @@ pub(super) type Work = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxErr
 /// # Errors
 /// That of the work, if it ends at once.
 pub(super) async fn answer(mut work: Work, long: LongWork) -> Result<Response<Body>, BoxError> {
-    let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
+    let mut ticks = interval_at(Instant::now() + FIRST, EVERY);
     loop {
         tokio::select! {
             biased;

@@ -38,7 +38,14 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let prices = home.prices()?;
     let (vault, _interrupts) = home.make().await?;
     let header = vault.header;
-    let summary = summary(&header.parameters, home.store_name(), true, prices.as_ref(), settings.serve.pace);
+    let summary = summary(
+        &header.parameters,
+        home.store_name(),
+        true,
+        prices.as_ref(),
+        settings.serve.pace,
+        &settings.serve,
+    );
     let (none, status) = (Usage::default(), Status::default());
     Report::now(&summary, &status, &none, &none, None).leave_or_warn(&settings.data);
     say!("A new vault\n{}", summary.render());

@@ -172,7 +172,10 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
         Err(error) => return Err(not_made(error, settings, &new, (&note, given_up.as_ref()), made)?),
     };
     let parameters = &opening.header.parameters;
-    say!("A successor\n{}", summary(parameters, home.store_name(), true, None, None).render());
+    say!(
+        "A successor\n{}",
+        summary(parameters, home.store_name(), true, None, None, &settings.serve).render()
+    );
     say!(
         "To fill it: {} of the store of now, and {} of its own.",
         to_copy(&header.parameters, &header.parameters),
@@ -342,7 +345,7 @@ async fn fill(
         store: old_home.store_name(),
         line: note.serve_line(settings),
     });
-    let summary = summary(&parameters, new_home.store_name(), false, None, None);
+    let summary = summary(&parameters, new_home.store_name(), false, None, None, &settings.serve);
     Report::now(&summary, &new.status(), &new_meter.usage(), &Usage::default(), None)
         .leave_or_warn(&settings.data);
     if let Some(left) = left {

@@ -149,7 +149,7 @@ fn tell(settings: &Settings, parameters: &VaultParameters, receipt: &Receipt, us
     if usage.is_none() && Report::earlier(&settings.data).is_some() {
         return;
     }
-    let summary = summary(parameters, home.store_name(), false, None, None);
+    let summary = summary(parameters, home.store_name(), false, None, None, &settings.serve);
     let batch = u64::from(parameters.scheme.max_batch());
     let written = parameters.scheme.capacity();
     let status = Status {

@@ -98,6 +98,9 @@ pub struct MemorySummary {
     /// The memory as a rule of the whole process that serves it. 0 in figures that an older version has left.
     #[serde(default)]
     pub process: Size,
+    /// The most memory of that process, with all clients that are let in. 0 in figures that an older version has left.
+    #[serde(default)]
+    pub process_most: Size,
 }
 
 impl VaultSummary {
@@ -115,9 +118,12 @@ impl VaultSummary {
         line("untrusted side", self.store.clone());
         line("provider stores", format!("at most {}", self.stored));
         line("bytes moved", format!("{:.1} per byte that you read or write", self.moved_per_byte));
-        let MemorySummary { trusted_usual, trusted, process } = self.memory;
+        let MemorySummary { trusted_usual, trusted, process, process_most } = self.memory;
         line("trusted memory", format!("about {trusted_usual}, at most {trusted}"));
-        line("whole process", format!("about {process} of memory, when the vault is full and at work"));
+        line(
+            "whole process",
+            format!("about {process} of memory when the vault is full and at work, at most {process_most}"),
+        );
         if let Some(OnDiskSummary { room, resident }) = &self.on_disk {
             line(
                 "tree top",
@@ -338,6 +344,7 @@ mod tests {
                 trusted_usual: Size(40 << 20),
                 trusted: Size(96 << 20),
                 process: Size(250 << 20),
+                process_most: Size(700 << 20),
             },
             on_disk: None,
             older_slots: false,
@@ -358,7 +365,7 @@ mod tests {
             "at most 3 GiB",
             "12.3 per byte",
             "about 40 MiB, at most 96 MiB",
-            "about 250 MiB of memory, when",
+            "about 250 MiB of memory when the vault is full and at work, at most 700 MiB",
             "a lost machine  takes along what about its last 40960 accesses wrote",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");

@@ -6,10 +6,12 @@ use crate::config::names::{
     Z,
 };
 use crate::config::size::Size;
-use crate::config::{Cipher, Journal, Scheme, Settings, SettingsError, TreeTopOn, VaultConfig};
+use crate::config::{
+    Cipher, Journal, Scheme, ServeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
+};
 use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
 use crate::vault::objective::objective;
-use crate::vault::process_memory::process_memory;
+use crate::vault::process_memory::{most_process_memory, process_memory};
 use crate::vault::trusted_memory::TrustedMemory;
 use clap::ValueEnum;
 use lethe_core::schemes::path::{PathParameters, PathParametersError};
@@ -249,6 +251,7 @@ pub fn summary(
     fresh: bool,
     prices: Option<&Prices>,
     pace: Option<Pace>,
+    serve: &ServeSettings,
 ) -> VaultSummary {
     let scheme = &parameters.scheme;
     let block = u64::from(scheme.block_bytes());
@@ -268,6 +271,7 @@ pub fn summary(
             trusted_usual: Size(trusted.usual),
             trusted: Size(trusted.most),
             process: Size(process_memory(parameters)),
+            process_most: Size(most_process_memory(parameters, serve)),
         },
         on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
         older_slots: parameters.has_older_slots(),

@@ -1,10 +1,7 @@
 //! `lethe serve` over a folder, as its users run it.
 
 use super::s3_client::S3Access;
-use lethe::config::{Config, Settings};
-use lethe::vault::parameters::vault_parameters;
-use lethe::vault::trusted_memory::TrustedMemory;
-use lethe_vault::{SchemeParameters, VaultParameters};
+use lethe::config::size::Size;
 use object_store::aws::AmazonS3;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
@@ -16,13 +13,12 @@ const CAPACITY: &str = "512MiB";
 const BLOCK_SIZE: &str = "16KiB";
 /// Enough for all of them at once, each with a copy.
 const TRANSFERS: &str = "128MiB";
-/// The overhead of a sealed slot over its block, and of a block's entry in a list.
-const SEAL: u64 = 80;
 
 pub(crate) struct Server {
     folder: TempDir,
     process: Child,
     s3: S3Access,
+    stated: u64,
 }
 
 /// Bytes of memory that the process has, and the most that it had.
@@ -30,31 +26,6 @@ pub(crate) struct Server {
 pub(crate) struct Memory {
     pub(crate) resident: u64,
     pub(crate) peak: u64,
-}
-
-/// The bounds of the server's memory, in bytes.
-pub(crate) struct Promised {
-    /// Trusted memory at most.
-    pub(crate) trusted: u64,
-    /// The blocks of objects under way.
-    pub(crate) transfers: u64,
-    parameters: VaultParameters,
-}
-
-impl Promised {
-    /// Two evictions, and a few batches in service: each a path in the clear and a sealed copy.
-    pub(crate) fn in_flight(&self) -> u64 {
-        let SchemeParameters::Ring(ring) = &self.parameters.scheme else {
-            panic!("Ring ORAM unless told otherwise")
-        };
-        let batches = 4 * u64::from(ring.max_batch);
-        2 * (2 * ring.slots_on_path() + batches) * (u64::from(ring.block_bytes) + SEAL)
-    }
-
-    /// Checkpoints while they are written, for the disk and for the store.
-    pub(crate) fn checkpoints(&self) -> u64 {
-        self.parameters.checkpoint_memory()
-    }
 }
 
 fn lethe(folder: &TempDir) -> Command {
@@ -78,11 +49,14 @@ impl Server {
         let mut after = |what: &str| loop {
             let line = said.next().expect("it goes on").expect("text");
             if let Some((_, rest)) = line.split_once(what) {
-                let end = rest.find([' ', ',', '\n']).unwrap_or(rest.len());
-                break rest[..end].to_owned();
+                break rest.to_owned();
             }
         };
+        let line = after("  whole process ");
+        let (_, stated) = line.split_once("at most ").expect("a bound");
+        let stated = stated.parse::<Size>().expect("a size").0;
         let address = after("Serving S3 on http://");
+        let address = address.split([' ', ',']).next().unwrap_or_default().to_owned();
         // By then it has made its first user.
         after("Ctrl-C stops");
         let users = folder.path().join("lethe-data/trusted/credentials.toml");
@@ -90,7 +64,7 @@ impl Server {
         // Later output of the program must find a reader.
         std::thread::spawn(move || said.for_each(drop));
         s3.make_bucket(BUCKET).await;
-        Server { folder, process, s3 }
+        Server { folder, process, s3, stated }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -102,16 +76,9 @@ impl Server {
         self.s3.client(BUCKET)
     }
 
-    /// The promise of the documentation for the settings that it was started with.
-    pub(crate) fn promised(&self) -> Promised {
-        let given = format!(
-            "[vault]\ncapacity = {CAPACITY:?}\nblock_size = {BLOCK_SIZE:?}\n[serve]\ntransfer_memory = {TRANSFERS:?}"
-        );
-        let given = Config::parse(&given, std::path::Path::new("lethe.toml")).expect("settings");
-        let settings = Settings::resolve(given).expect("settings");
-        let parameters = vault_parameters(&settings).expect("parameters");
-        let trusted = TrustedMemory::of(&parameters).most;
-        Promised { trusted, transfers: settings.serve.transfer_memory.0, parameters }
+    /// The most memory that it said at its start, in bytes.
+    pub(crate) fn stated(&self) -> u64 {
+        self.stated
     }
 
     pub(crate) fn memory(&self) -> Memory {

@@ -98,7 +98,7 @@ pub(super) async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Rea
         None => file.make_first().map(|(known, password)| (known, Some(password)))?,
     };
     let store = Home::new(&settings).store_name();
-    let summary = summary(&parameters, store, fresh, prices.as_ref(), settings.serve.pace);
+    let summary = summary(&parameters, store, fresh, prices.as_ref(), settings.serve.pace, &settings.serve);
     let provider = Provider { meter, touches };
     Ok(Ready {
         settings,
