@@ -1,4 +1,4 @@
-"""The owner's page in a real browser: what it shows, in both themes and at both widths, and who cannot open it."""
+"""The owner's page in a real browser: what it shows, in both themes and at each width, and who cannot open it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from programs import Demonstration, Gateway
 
 expect.set_options(timeout=120_000)
 
-WIDE = {"width": 1280, "height": 900}
-PHONE = {"width": 390, "height": 844}
+WIDE = {"width": 1600, "height": 900}
+MIDDLE = {"width": 800, "height": 1000}
+PHONE = {"width": 375, "height": 812}
 
 
 @pytest.fixture
@@ -115,6 +116,12 @@ def test_whoever_opens_the_page_late_sees_the_minute_before_and_what_it_means(br
     for legend in ["read", "written", "both", "few", "many"]:
         assert legend in page.locator(".legend").inner_text()
     assert "a default" in page.locator("#prices").inner_text()
+    for word in ["stash", "Trusted memory"]:
+        assert word in page.locator("#meanings").inner_text()
+    # The figure that the terminal shows, and what it leaves out.
+    stated = re.search(r"bytes moved +([\d.]+) per byte", gateway.log.read_text()).group(1)
+    assert f"move {stated} bytes" in page.locator("#moved").inner_text()
+    assert "Checkpoints" in page.locator("#moved").inner_text()
     assert "$" in page.locator("#costs tr").nth(2).inner_text()
     names = page.locator("#figures dt").all_inner_texts()
     assert "Latency, median" in names and "Latency, p99" in names
@@ -122,8 +129,8 @@ def test_whoever_opens_the_page_late_sees_the_minute_before_and_what_it_means(br
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-def test_it_fits_in_both_themes_and_at_both_widths(browser, gateway, bucket, scheme, viewport, tmp_path):
+@pytest.mark.parametrize("viewport", [WIDE, MIDDLE, PHONE], ids=["wide", "middle", "phone"])
+def test_it_fits_in_both_themes_and_at_each_width(browser, gateway, bucket, scheme, viewport, tmp_path):
     page = opened(browser, gateway, viewport, scheme)
     work(gateway, bucket)
     page.wait_for_function(f"() => ({INK})(document.querySelector('#seen')) > 0")
@@ -133,7 +140,7 @@ def test_it_fits_in_both_themes_and_at_both_widths(browser, gateway, bucket, sch
     light = sum(int(part) for part in re.findall(r"\d+", ground)[:3]) > 382
     assert light == (scheme == "light")
     kept = os.environ.get("LETHE_TEST_SCREENSHOTS")
-    width = "phone" if viewport is PHONE else "wide"
+    width = viewport["width"]
     picture(page, f"{kept or tmp_path}/page-{width}-{scheme}.png")
     assert page.problems == []
 
@@ -148,8 +155,14 @@ def test_the_keyboard_does_what_the_buttons_do(browser, gateway):
     expect(page.locator("#by-tree")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("b")
     expect(page.locator("#by-names")).to_have_attribute("aria-pressed", "true")
+    theme = page.get_by_role("button", name="Dark theme")
+    expect(theme).to_have_attribute("aria-pressed", "false")
+    page.emulate_media(color_scheme="dark")
+    expect(theme).to_have_attribute("aria-pressed", "true")
+    page.emulate_media(color_scheme="light")
     page.keyboard.press("t")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(theme).to_have_attribute("aria-pressed", "true")
     reached = []
     for _ in range(6):
         page.keyboard.press("Tab")
@@ -219,6 +232,8 @@ def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(brows
     switch.click()
     expect(page.locator("#bare")).to_be_visible()
     expect(page.locator("#with")).to_have_text("without the ORAM")
+    expect(page.locator("#finding")).to_contain_text("Without the ORAM it is there")
+    expect(page.locator("#switch-words")).to_contain_text("The ORAM is off")
     assert counted(reads) == (pattern, pattern)
     page.wait_for_function("() => document.querySelector('#costs td').textContent === '112'")
     assert page.locator("#costs tr").first.locator("td").all_inner_texts() == ["112"], "one column, not the same one twice"
@@ -226,6 +241,8 @@ def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(brows
     page.locator("body").click()
     page.keyboard.press("o")
     expect(page.locator("#bare")).to_be_hidden()
+    expect(page.locator("#finding")).to_contain_text("With Lethe there is none")
+    expect(page.locator("#switch-words")).to_contain_text("The ORAM is on")
     expect(switch).to_be_checked()
     asked, seen = counted(reads)
     assert asked == pattern and max(seen) < sum(seen) / 2
@@ -235,12 +252,12 @@ def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(brows
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
-def test_a_demonstration_fits_in_both_themes_and_at_both_widths(browser, demonstration, scheme, viewport, tmp_path):
+@pytest.mark.parametrize("viewport", [WIDE, MIDDLE, PHONE], ids=["wide", "middle", "phone"])
+def test_a_demonstration_fits_in_both_themes_and_at_each_width(browser, demonstration, scheme, viewport, tmp_path):
     gateway = demonstration("sweep")
     page = opened(browser, gateway, viewport, scheme)
     kept = os.environ.get("LETHE_TEST_SCREENSHOTS")
-    width = "phone" if viewport is PHONE else "wide"
+    width = viewport["width"]
     for state in ("on", "off"):
         if state == "off":
             page.get_by_role("switch", name="Oblivious").click()

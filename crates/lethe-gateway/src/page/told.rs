@@ -17,6 +17,8 @@ pub struct Told {
     pub figures: Figures,
     /// The costs of the same blocks without an ORAM: a request each, of a block's bytes.
     pub without: Costs,
+    /// Bytes that accesses move for each byte of a block, as it is stated when the vault is opened.
+    pub stated_per_byte: f64,
     /// The prices from which the dollars were computed.
     pub prices: PricesOf,
     /// Of a demonstration vault, how it stands.

@@ -29,6 +29,7 @@ async fn serve(demonstration: bool) -> Served {
         seen: Seen::default(),
         figures: Figures { accesses: 42, ..Figures::default() },
         without: Costs::default(),
+        stated_per_byte: 2.5,
         prices: PricesOf::default(),
         demonstration: demonstration
             .then(|| Demonstration { oblivious: shown.load(Ordering::Relaxed), turned: 7 }),

@@ -117,7 +117,10 @@ impl VaultSummary {
         line("scheme", format!("{} ({})", self.scheme, parameters.join(", ")));
         line("untrusted side", self.store.clone());
         line("provider stores", format!("at most {}", self.stored));
-        line("bytes moved", format!("{:.1} per byte that you read or write", self.moved_per_byte));
+        line(
+            "bytes moved",
+            format!("{:.1} per byte of a block that you read or write, and checkpoints", self.moved_per_byte),
+        );
         let MemorySummary { trusted_usual, trusted, process, process_most } = self.memory;
         line("trusted memory", format!("about {trusted_usual}, at most {trusted}"));
         line(

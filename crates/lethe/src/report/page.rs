@@ -89,6 +89,7 @@ impl Sources {
                 bytes: bare.bytes_up + bare.bytes_down,
                 dollars: dollars(&bare),
             },
+            stated_per_byte: self.vault.header().parameters.scheme.bytes_per_byte(),
             prices: self.prices.of(),
             demonstration: shown.as_ref().map(|shown| shown.stands),
         }

@@ -53,7 +53,7 @@ function draw() {
 }
 
 function showFigures(told, before) {
-  const { figures, without, prices } = told;
+  const { figures, without, prices, stated_per_byte } = told;
   const seconds = before ? (told.moment - before.moment) / 1000 : 0;
   const rate = (name) => (seconds > 0 ? bytes((figures[name] - before.figures[name]) / seconds) + "/s" : "–");
   const off = told.demonstration?.oblivious === false;
@@ -67,6 +67,10 @@ function showFigures(told, before) {
     line("Dollars", dollars, figures.dollars, without.dollars),
   ]);
   element("without").hidden = element("ratio").hidden = off;
+  element("moved").textContent = off
+    ? ""
+    : `Accesses move ${stated_per_byte.toLocaleString("en", { maximumFractionDigits: 1 })} bytes for each byte of a block, as serve says at its start. Checkpoints come on top, and weigh most while little was asked for.`;
+  element("meanings").hidden = off;
   element("prices").textContent = prices.by_default
     ? `Dollars for requests and traffic at the list prices of ${prices.provider}, ${prices.as_of}: a default, as no --prices were given.`
     : `Dollars for requests and traffic at the prices of ${prices.provider}, ${prices.as_of}.`;
@@ -122,6 +126,11 @@ function showDemonstration(demonstration) {
     ? "With the ORAM, since it was switched on"
     : "Without the ORAM, since it was switched off";
   element("with").textContent = oblivious ? "with Lethe" : "without the ORAM";
+  element("finding").textContent = oblivious ? WITH : WITHOUT;
+  element("switch-words").hidden = false;
+  element("switch-words").textContent = oblivious
+    ? "The ORAM is on. Switch it off, above, and the same line is on both sides."
+    : "The ORAM is off: blocks are sealed, and lie where their numbers say. Switch it on, above, and the line on the right ends.";
   showSeen(view.seen);
 }
 
@@ -131,6 +140,10 @@ async function setOblivious(oblivious) {
   element("oblivious").checked = !oblivious;
   state("the switch was refused", true);
 }
+
+const WITH = element("finding").textContent;
+const WITHOUT =
+  "Without the ORAM it is there: the provider sees what is asked for, and how often, though it can read none of it.";
 
 function state(text, alarm = false) {
   element("state").textContent = text;
@@ -174,7 +187,11 @@ function pause(paused) {
 
 function theme(dark) {
   document.documentElement.dataset.theme = dark ? "dark" : "light";
-  element("theme").textContent = dark ? "Light" : "Dark";
+  showTheme();
+}
+
+function showTheme() {
+  press("theme", isDark());
   draw();
 }
 
@@ -192,7 +209,7 @@ element("pause").addEventListener("click", () => pause(!view.paused));
 element("theme").addEventListener("click", () => theme(!isDark()));
 element("oblivious").addEventListener("change", (event) => setOblivious(event.target.checked));
 addEventListener("resize", draw);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   // A key that operates the control that has the focus is left to it.
@@ -211,7 +228,7 @@ addEventListener("keydown", (event) => {
   }
 });
 
-element("theme").textContent = isDark() ? "Light" : "Dark";
+showTheme();
 showSeen(view.seen);
 const stream = new EventSource("/page/stream");
 stream.addEventListener("open", () => state("live"));
