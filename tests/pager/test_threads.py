@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,16 @@ def test_nobody_who_serves_faults_waits_for_a_thread_whose_stack_ends_anywhere(r
 @pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
 def test_where_stacks_were_other_memory_stays_what_it_is(ran, scheme):
     ran("unmapped", "--resident", "64", "--scheme", scheme, words=[])
+
+
+WAYS = ["alone", "returns", "exits", "together", "cancelled", "joins", "standard", "bare", "mixed", "unseen"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_program_ends_with_its_last_thread_however_that_ends(page_run, content, way):
+    program = content(FOLDER / "last_thread.c")
+    unpaged = subprocess.run([program, way], capture_output=True, text=True, check=False, timeout=60)
+    paged = page_run(["--resident", "16"], program, way)
+    assert (paged.stdout, paged.returncode) == (unpaged.stdout, unpaged.returncode), paged.stderr
+    # What lay in the clear is known although the first thread is no more.
+    assert way == "unseen" or re.search(r"paged [\d.]+ of [\d.]+ MiB", paged.stderr), paged.stderr

@@ -22,6 +22,7 @@ mod fork;
 mod heap_lock;
 mod inherited;
 mod kept;
+mod last_thread;
 mod loaded;
 mod locking;
 mod mappings;

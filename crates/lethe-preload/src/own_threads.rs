@@ -31,14 +31,23 @@ thread_local! {
 ///
 /// # Errors
 /// If they cannot be listed.
-pub(crate) fn count() -> std::io::Result<usize> {
-    Ok(std::fs::read_dir("/proc/self/task")?.count())
+pub(crate) fn listed() -> std::io::Result<Vec<libc::pid_t>> {
+    let mut threads = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/task")? {
+        threads.extend(entry?.file_name().to_str().and_then(|name| name.parse::<libc::pid_t>().ok()));
+    }
+    Ok(threads)
+}
+
+/// Tells whether this is one of them.
+pub(crate) fn are(thread: libc::pid_t) -> bool {
+    own().is_some_and(|own| own.contains(&thread))
 }
 
 /// Tells whether the program has threads beside the calling one, or that cannot be said.
 pub(crate) fn are_others() -> bool {
     let own = self::own().map_or(0, Vec::len);
-    count().map_or(true, |all| all > own + 1)
+    listed().map_or(true, |all| all.len() > own + 1)
 }
 
 /// Remembers all threads but the calling one. The program has started none yet.
@@ -46,15 +55,8 @@ pub(crate) fn are_others() -> bool {
 /// # Errors
 /// If they cannot be listed.
 pub(crate) fn remember() -> std::io::Result<()> {
-    let caller = number();
-    let mut own = Vec::new();
-    for entry in std::fs::read_dir("/proc/self/task")? {
-        if let Some(thread) = entry?.file_name().to_str().and_then(|name| name.parse().ok())
-            && thread != caller
-        {
-            own.push(thread);
-        }
-    }
+    let mut own = listed()?;
+    own.retain(|thread| *thread != number());
     OWN.store(Box::into_raw(Box::new(own)), Ordering::Release);
     Ok(())
 }
@@ -83,7 +85,8 @@ pub(crate) fn is_own() -> bool {
     whose == Whose::Own
 }
 
-fn number() -> libc::pid_t {
+/// The calling thread's number.
+pub(crate) fn number() -> libc::pid_t {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::gettid() }
 }

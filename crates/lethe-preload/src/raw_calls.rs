@@ -4,8 +4,8 @@
 //! EFAULT on an evicted one. Here the page is touched, and the operation is asked for again.
 
 use crate::errno::fail;
-use crate::region_pages::pages;
-use crate::report;
+use crate::region_pages::{pages, programs};
+use crate::{last_thread, report};
 use lethe_pager::access::Access;
 use lethe_pager::addresses::KnownPart;
 use libc::{c_int, c_long};
@@ -28,6 +28,8 @@ unsafe extern "C" fn syscall(
 ) -> c_long {
     if number == libc::SYS_exit_group {
         report::at_the_end();
+    } else if number == libc::SYS_exit && programs().is_some() {
+        last_thread::leaves_to_kernel(a as c_int);
     }
     // SAFETY: the caller's own call, as it stands.
     let call = || unsafe { call(number, [a, b, c, d, e, f]) };

@@ -2,7 +2,7 @@
 //! for a thread that ends, and a mutex on an evicted page would be waited for in vain. So it is done here, last of all
 //! that the thread does; what the kernel finds afterwards is nobody's.
 
-use crate::stacks;
+use crate::{last_thread, stacks};
 use libc::{c_int, c_long, c_void, pthread_key_t};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -53,6 +53,7 @@ unsafe extern "C" fn ends(round: *mut c_void) {
         Some(Some(key)) if round < ROUNDS && set(*key, round + 1) => {}
         _ => {
             mark_held();
+            last_thread::leaves();
             stacks::give_back();
         }
     }

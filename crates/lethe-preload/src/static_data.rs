@@ -32,7 +32,7 @@ pub(crate) unsafe fn find() -> Vec<Range<usize>> {
         ]);
         return Vec::new();
     };
-    if own_threads::count().is_ok_and(|threads| threads > 1) {
+    if own_threads::listed().is_ok_and(|threads| threads.len() > 1) {
         say(&["static variables are not paged: a library has begun a thread before the program began"]);
         return Vec::new();
     }

@@ -3,7 +3,7 @@
 
 use crate::region_pages::programs;
 use crate::stacks::{self, Begin};
-use crate::{robust, unbound};
+use crate::{last_thread, robust, unbound};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t};
 
 type Create = unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, Begin, *mut c_void) -> c_int;
@@ -51,9 +51,42 @@ unsafe extern "C" fn pthread_create(
 unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
     // SAFETY: it was made for this thread alone.
     let Work { begin, argument, has_stack_of_library } = *unsafe { Box::from_raw(work.cast::<Work>()) };
+    last_thread::begins();
     let is_watched = robust::watch_this_thread();
     // SAFETY: the program's own function and argument; nothing was done on the stack yet.
     unsafe {
         if is_watched && has_stack_of_library { stacks::call(begin, argument) } else { begin(argument) }
     }
+}
+
+/// The function that a thread of standard C begins with, and its argument.
+type Standard = (unsafe extern "C-unwind" fn(*mut c_void) -> c_int, *mut c_void);
+
+/// As `pthread_create`: the C library makes both kinds of threads alike.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn thrd_create(
+    thread: *mut pthread_t,
+    begin: unsafe extern "C-unwind" fn(*mut c_void) -> c_int,
+    argument: *mut c_void,
+) -> c_int {
+    const ERROR: c_int = 2;
+    const NO_MEMORY: c_int = 3;
+    let work = Box::into_raw(Box::<Standard>::new((begin, argument)));
+    // SAFETY: the program's own call, but for who calls its function.
+    match unsafe { pthread_create(thread, std::ptr::null(), run_standard, work.cast()) } {
+        0 => 0,
+        refused => {
+            // SAFETY: no thread has it.
+            drop(unsafe { Box::from_raw(work) });
+            if refused == libc::ENOMEM { NO_MEMORY } else { ERROR }
+        }
+    }
+}
+
+/// As [`run`].
+unsafe extern "C-unwind" fn run_standard(work: *mut c_void) -> *mut c_void {
+    // SAFETY: it was made for this thread alone.
+    let (begin, argument) = *unsafe { Box::from_raw(work.cast::<Standard>()) };
+    // SAFETY: the program's own function and argument.
+    unsafe { begin(argument) as isize as *mut c_void }
 }

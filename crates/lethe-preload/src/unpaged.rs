@@ -2,7 +2,8 @@
 
 use std::ffi::CStr;
 
-const MAPPINGS: &CStr = c"/proc/self/smaps";
+/// The calling thread's: the first one may have ended, and the kernel shows none of its.
+const MAPPINGS: &CStr = c"/proc/thread-self/smaps";
 
 /// The mark of what is in no core dump: the region, and this library's own heap.
 const NOT_DUMPED: &[u8] = b"dd";

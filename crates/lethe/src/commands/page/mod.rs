@@ -4,6 +4,7 @@ pub(super) mod bench;
 mod counted;
 mod default_scheme;
 mod executable;
+mod left_alone;
 mod library;
 mod paged;
 mod run;

@@ -2,7 +2,7 @@
 
 use super::counted::{BOARD_BYTES, Counted, How, Left};
 use super::default_scheme::default_scheme;
-use super::{executable, library};
+use super::{executable, left_alone, library};
 use crate::commands::misused::misused;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
@@ -174,7 +174,7 @@ impl Paged {
 
     /// Waits for its end.
     pub(super) fn wait(mut self) -> Result<Ended> {
-        let status = self.process.wait()?;
+        let status = left_alone::wait(&mut self.process)?;
         let took = self.begin.elapsed();
         let counted = match Left::read(&self.counted)? {
             Left::Figures(counted, how) => Some((*counted, how)),
