@@ -130,6 +130,67 @@ os.execv(sys.executable, child)
     assert paged.stdout == f"{[processors] * 12}\n{processors}\n", paged.stderr
 
 
+PROCESSORS = r"""
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+static void fault(void) {
+    static char *kept;
+    if (!kept) kept = malloc(4096 * 1000);
+    for (int block = 0; block < 1000; block++) kept[4096 * block]++;
+}
+/* How many processors a thread may run on that faults and is bound, by every way to ask. */
+static void ask(void) {
+    cpu_set_t set;
+    pthread_attr_t attributes;
+    fault();
+    sched_getaffinity(0, sizeof set, &set);
+    printf("%d ", CPU_COUNT(&set));
+    fault();
+    sched_getaffinity(getpid(), sizeof set, &set);
+    printf("%d ", CPU_COUNT(&set));
+    fault();
+    pthread_getaffinity_np(pthread_self(), sizeof set, &set);
+    printf("%d ", CPU_COUNT(&set));
+    fault();
+    CPU_ZERO(&set);
+    syscall(SYS_sched_getaffinity, 0, sizeof set, &set);
+    printf("%d ", CPU_COUNT(&set));
+    fault();
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getaffinity_np(&attributes, sizeof set, &set);
+    printf("%d\n", CPU_COUNT(&set));
+}
+int main(void) {
+    cpu_set_t all, one;
+    sched_getaffinity(0, sizeof all, &all);
+    ask();
+    /* To every processor of its own, so also to the one that it is bound to by now: there it stays. */
+    for (int processor = 0; processor < CPU_SETSIZE; processor++)
+        if (CPU_ISSET(processor, &all)) {
+            CPU_ZERO(&one);
+            CPU_SET(processor, &one);
+            fault();
+            sched_setaffinity(0, sizeof one, &one);
+            ask();
+        }
+    sched_setaffinity(0, sizeof all, &all);
+    ask();
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
+def test_a_program_is_told_of_the_processors_that_it_would_have_unpaged(page_run, tmp_path):
+    program = compiled(tmp_path, PROCESSORS)
+    unpaged = subprocess.run([program], capture_output=True, text=True, check=True)
+    paged = page_run(["--resident", "64"], program)
+    assert paged.stdout == unpaged.stdout, paged.stderr
+    processors = len(os.sched_getaffinity(0))
+    assert unpaged.stdout.splitlines()[0] == " ".join([str(processors)] * 5)
+
+
 def test_figures_are_there_where_few_descriptors_are_allowed(page_run):
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
@@ -142,7 +203,7 @@ def test_figures_are_there_where_few_descriptors_are_allowed(page_run):
 def compiled(folder, source: str):
     text, program = folder / "program.c", folder / "program"
     text.write_text("#include <stdlib.h>\n#include <string.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n" + source)
-    subprocess.run(["cc", "-O0", "-o", program, text], check=True)
+    subprocess.run(["cc", "-O0", "-D_GNU_SOURCE", "-pthread", "-o", program, text], check=True)
     return program
 
 

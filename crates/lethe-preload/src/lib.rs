@@ -9,6 +9,7 @@
 //! that they call takes a lock of the program.
 #![cfg(target_os = "linux")]
 
+mod affinity;
 mod after_fault;
 mod block;
 mod child;

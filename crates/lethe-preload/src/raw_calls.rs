@@ -33,7 +33,12 @@ unsafe extern "C" fn syscall(
     }
     // SAFETY: the caller's own call, as it stands.
     let call = || unsafe { call(number, [a, b, c, d, e, f]) };
-    let mut answer = call();
+    let asks_for_processors = [libc::SYS_sched_getaffinity, libc::SYS_sched_setaffinity].contains(&number);
+    // In this order: who calls from within the pager may have its lock, and a thread's own variables may be paged.
+    let mut answer = match asks_for_processors.then(programs).flatten() {
+        Some(pages) => pages.region().free_threads(call),
+        None => call(),
+    };
     if number == libc::SYS_futex && is_fault(answer) {
         for _ in 0..MOST_TRIES {
             // SAFETY: both are addresses of futexes, or of anything; only what is paged is touched.

@@ -1,4 +1,5 @@
-//! Calls of the C library while no thread is bound to a processor: what they start inherits nothing.
+//! Calls of the C library while no thread is bound to a processor: what they start inherits nothing of that, and what
+//! they tell says nothing of it.
 
 use crate::next::next;
 use crate::region_pages::programs;
