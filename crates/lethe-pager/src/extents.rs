@@ -20,6 +20,7 @@ pub(crate) struct Extents {
     by_page: BTreeMap<u64, usize>,
     free: Runs,
     free_pages: usize,
+    pages: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -111,7 +112,13 @@ impl Extents {
     /// So many pages, none of which stands anywhere.
     pub(crate) fn new(pages: u64) -> Self {
         let free = Runs::of(0..pages as usize);
-        Extents { extents: BTreeMap::new(), by_page: BTreeMap::new(), free, free_pages: pages as usize }
+        Extents {
+            extents: BTreeMap::new(),
+            by_page: BTreeMap::new(),
+            free,
+            free_pages: pages as usize,
+            pages: pages as usize,
+        }
     }
 
     /// All pages of a region in a row.
@@ -119,6 +126,11 @@ impl Extents {
         let mut extents = Extents::new(pages_in(bytes) as u64);
         extents.bind(start..start + bytes, Access::READ_WRITE);
         extents
+    }
+
+    /// All pages.
+    pub(crate) fn pages(&self) -> usize {
+        self.pages
     }
 
     /// Pages that stand nowhere.
@@ -239,6 +251,13 @@ impl Extents {
         self.bind(page..page + PAGE_BYTES, access)
     }
 
+    /// Takes a page, which holds nothing, away from where it stands. Another comes there at a touch.
+    pub(crate) fn give_up(&mut self, page: u64, if_full: IfFull) {
+        let Some(PageMapping { at, access }) = self.place_of(page) else { return };
+        self.remove(at..at + PAGE_BYTES);
+        self.open(at..at + PAGE_BYTES, access, if_full);
+    }
+
     /// Forgets what is there of a span. Its pages are free.
     pub(crate) fn remove(&mut self, span: Range<usize>) {
         for part in self.cut_out(span) {
@@ -329,6 +348,7 @@ mod tests {
         Reserve(Range<usize>),
         Open(Range<usize>),
         Touch(usize),
+        GiveUp(u64),
         Remove(Range<usize>),
         SetAccess(Range<usize>, bool),
     }
@@ -341,6 +361,7 @@ mod tests {
             1 => span().prop_map(Step::Reserve),
             2 => span().prop_map(Step::Open),
             3 => (0..ADDRESSES).prop_map(Step::Touch),
+            2 => (0..PAGES).prop_map(Step::GiveUp),
             2 => span().prop_map(Step::Remove),
             2 => (span(), any::<bool>()).prop_map(|(span, writes)| Step::SetAccess(span, writes)),
         ]
@@ -427,6 +448,12 @@ mod tests {
                         }
                     }
                     Step::Touch(address) => touch(&mut extents, &mut model, address)?,
+                    Step::GiveUp(page) => {
+                        extents.give_up(page, IfFull::Spill);
+                        for state in model.values_mut().filter(|(stands, ..)| *stands == Some(page)) {
+                            (state.0, state.2) = (None, true);
+                        }
+                    }
                     Step::Remove(span) => {
                         extents.remove(bytes(&span));
                         model.retain(|address, _| !span.contains(address));

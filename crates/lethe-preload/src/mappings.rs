@@ -65,7 +65,9 @@ unsafe extern "C" fn mmap(
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     let is_ours = flags & (libc::MAP_TYPE | libc::MAP_ANONYMOUS | NOT_PAGED) == kind;
     if let Some(access) = Access::of(protection).filter(|_| is_ours) {
-        let wanted = Wanted { at: at as usize, bytes: len, access, flags: (flags & !kind) as u32 };
+        // Programs ask for far more than they touch, without a word about it.
+        let flags = (flags & !kind | libc::MAP_NORESERVE) as u32;
+        let wanted = Wanted { at: at as usize, bytes: len, access, flags };
         // SAFETY: as the program promises it to the kernel.
         return match unsafe { pages.region().map(wanted) } {
             Ok(at) => at.cast(),
@@ -204,11 +206,9 @@ unsafe fn resize(
     let (region, access) = (pages.region(), parts[0].access);
     let all = parts[0].at.start..parts[parts.len() - 1].at.end;
     let (had, at) = (all.len(), all.start as *mut u8);
-    let is_open = parts.iter().any(|part| part.known == Known::Open);
     let fixed = flags & libc::MREMAP_FIXED != 0;
     let map = |at: usize, bytes, access, flags: c_int| {
-        let flags = flags | if is_open { libc::MAP_NORESERVE } else { 0 };
-        let wanted = Wanted { at, bytes, access, flags: flags as u32 };
+        let wanted = Wanted { at, bytes, access, flags: (flags | libc::MAP_NORESERVE) as u32 };
         // SAFETY: the caller's promise.
         unsafe { region.map(wanted) }
     };

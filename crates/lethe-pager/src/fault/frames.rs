@@ -93,6 +93,12 @@ pub trait Frames {
         false
     }
 
+    /// True if a page of zeros that goes out counts as one that was given up: it takes no room of the region then, if
+    /// room is short.
+    fn notes_zeros(&self) -> bool {
+        false
+    }
+
     /// Nanoseconds since some moment, for the counters; 0 where there is no clock.
     fn now(&self) -> u64 {
         0

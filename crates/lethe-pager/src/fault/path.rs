@@ -160,6 +160,12 @@ impl<O: Oram> FaultPath<O> {
         })
     }
 
+    /// Absent pages that hold nothing.
+    #[cfg(feature = "linux")]
+    pub(crate) fn absent_zeros(&self) -> Vec<u64> {
+        self.resident.absent_zeros()
+    }
+
     pub(super) fn unless_failed<T, F: Error>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Outcome<T, O, F>,
@@ -180,7 +186,7 @@ impl<O: Oram> FaultPath<O> {
         let (frame, victim) = self.make_room(frames)?;
         let taken = frames.now();
         if let Some(victim) = victim {
-            self.evict(victim, frames.bytes(frame))?;
+            self.evict(victim, frame, frames)?;
             frames.renew(frame);
         }
         let written = frames.now();
@@ -235,9 +241,23 @@ impl<O: Oram> FaultPath<O> {
         Ok((frame, victim))
     }
 
-    fn evict<F: Error>(&mut self, victim: u64, page: &[u8]) -> Outcome<(), O, F> {
+    fn evict<F: Frames>(&mut self, victim: u64, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
         self.counters.evictions += 1;
-        self.write(victim, page)
+        let notes_zeros = frames.notes_zeros();
+        let page = frames.bytes(frame);
+        self.write(victim, page)?;
+        if !notes_zeros {
+            return Ok(());
+        }
+        // By now it may hold something again, if it was given up while it was in sight.
+        self.counters.held_pages += u64::from(self.resident.begins_to_hold(victim));
+        self.counters.most_held_pages = self.counters.most_held_pages.max(self.counters.held_pages);
+        if is_zero(page) {
+            // As one that was given up.
+            self.counters.held_pages -= u64::from(self.resident.ends_to_hold(victim));
+            self.resident.discard(victim);
+        }
+        Ok(())
     }
 
     /// Gives a page to the scheme.
@@ -262,7 +282,7 @@ impl<O: Oram> FaultPath<O> {
             }
         };
         if let Some(victim) = victim {
-            self.evict(victim, frames.bytes(frame))?;
+            self.evict(victim, frame, frames)?;
             frames.release(frame);
         }
         self.resident.is_spare(frame);
@@ -315,4 +335,11 @@ impl<O: Oram> FaultPath<O> {
         self.counters.idle_steps += 1;
         Ok(poll_now(self.oram.idle()).ok_or(FaultError::Waits)??)
     }
+}
+
+/// Looks at every byte: the time says nothing of where the first one is that counts.
+fn is_zero(page: &[u8]) -> bool {
+    let (words, rest) = page.as_chunks::<8>();
+    let word = words.iter().fold(0, |all, word| all | u64::from_ne_bytes(*word));
+    rest.iter().fold(word, |all, byte| all | u64::from(*byte)) == 0
 }

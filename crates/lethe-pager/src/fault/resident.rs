@@ -201,6 +201,13 @@ impl Resident {
         ends
     }
 
+    /// Absent pages that hold nothing: zeros come in their place.
+    #[cfg(feature = "linux")]
+    pub(super) fn absent_zeros(&self) -> Vec<u64> {
+        let is_zero = |state: u8| state & (PLACE | HELD) == 0;
+        (0..).zip(&self.pages).filter(|(_, state)| is_zero(**state)).map(|(page, _)| page).collect()
+    }
+
     /// The scheme was given the page.
     pub(super) fn is_stored(&mut self, page: u64) {
         self.pages[page as usize] |= STORED;

@@ -15,6 +15,7 @@ pub(crate) trait Faults: Send {
     fn discard(&mut self, range: Range<u64>, pages: &mut Pages) -> Result<(), PagingError>;
     fn idle(&mut self, pages: &Pages) -> Result<(), PagingError>;
     fn owed(&self) -> u64;
+    fn absent_zeros(&self) -> Vec<u64>;
     fn counters(&self) -> Counters;
     fn trusted_bytes(&self) -> usize;
     fn is_mapped(&self, page: u64) -> bool;
@@ -43,6 +44,10 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
 
     fn owed(&self) -> u64 {
         FaultPath::owed(self)
+    }
+
+    fn absent_zeros(&self) -> Vec<u64> {
+        FaultPath::absent_zeros(self)
     }
 
     fn counters(&self) -> Counters {

@@ -125,6 +125,11 @@ impl Frames for Pages {
         self.wake
     }
 
+    fn notes_zeros(&self) -> bool {
+        // Pages come at a touch under the handler thread only.
+        self.wake
+    }
+
     fn now(&self) -> u64 {
         let now = clock_gettime(ClockId::Monotonic);
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

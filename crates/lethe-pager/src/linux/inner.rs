@@ -40,11 +40,22 @@ impl Inner {
             && !extents.touch(address)
         {
             match if_full {
-                IfFull::End => end(&Overdrawn),
+                // Pages that hold nothing yet may be promised to others, who cannot do without.
                 IfFull::Spill => self.spill(address),
+                IfFull::End if self.give_up_zeros() && self.pages.extents.touch(address) => {}
+                IfFull::End => end(&Overdrawn { kibibytes: (self.pages.extents.pages() * PAGE_BYTES) >> 10 }),
             }
         }
         self.pages.extents.page_at(address)
+    }
+
+    /// Frees the pages that hold nothing: they come anew where they stood when that is touched. Tells whether any is
+    /// free now.
+    fn give_up_zeros(&mut self) -> bool {
+        for page in self.faults.absent_zeros() {
+            self.pages.extents.give_up(page, IfFull::End);
+        }
+        self.pages.extents.free_pages() > 0
     }
 
     fn spill(&mut self, address: usize) {
@@ -71,9 +82,12 @@ impl Inner {
 /// Memory was promised at a touch, and none is left.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the program has touched more of what it mapped with MAP_NORESERVE than there are pages; it needs more untrusted memory"
+    "out of paged memory: the program uses all {kibibytes} KiB that the untrusted memory has room for, and touched more of \
+     what it has mapped; give it more untrusted memory (lethe page run: --untrusted)"
 )]
-struct Overdrawn;
+struct Overdrawn {
+    kibibytes: usize,
+}
 
 /// Memory was promised at a touch, and comes from elsewhere.
 const SPILT: &str = "a stack has grown beyond the paged memory, and lies in the clear from there on; it needs more \

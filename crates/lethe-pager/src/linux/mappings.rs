@@ -56,8 +56,7 @@ impl Inner {
         let Wanted { at, bytes, access, flags } = wanted;
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::NOMEM)?;
         let flags = MapFlags::from_bits_retain(flags);
-        // Who asks for it will touch little of it: pages come at a touch. For a stack, there is no other way to say
-        // that there are none.
+        // Pages come at a touch. For a stack, there is no other way to say that there are none.
         let if_full = if flags.contains(MapFlags::STACK) { IfFull::Spill } else { IfFull::End };
         let open = flags.contains(MapFlags::NORESERVE).then_some(if_full);
         if is_paged(access) && open.is_none() {
@@ -98,13 +97,8 @@ impl Inner {
             return Err(Errno::INVAL.into());
         }
         let span = whole_pages(span);
-        let parts = self.pages.extents.parts(span.clone());
-        let is_reserved = |part: &&Part| part.pages.is_none() && part.open.is_none();
-        if is_paged(access) {
-            self.check_room(parts.iter().filter(is_reserved).map(|part| part.at.len()).sum(), 0)?;
-        }
         let mut at = span.start;
-        for part in parts {
+        for part in self.pages.extents.parts(span.clone()) {
             protect(at..part.at.start, access)?;
             at = part.at.end;
             self.protect_part(part, access)?;
@@ -127,7 +121,7 @@ impl Inner {
             self.pages.extents.remove(span.clone());
             // What it may show to readers is the kernel's page of zeros, of which no fault would tell.
             self.pages.drop_memory(span.clone())?;
-            return self.adopt(span.clone(), access, None).inspect_err(|_| {
+            return self.adopt(span.clone(), access, Some(IfFull::End)).inspect_err(|_| {
                 self.pages.extents.reserve(span, part.access);
             });
         }
