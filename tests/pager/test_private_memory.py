@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import resource
+import subprocess
 from pathlib import Path
 
+import pytest
 from test_programs import python
 
 MIB = 1 << 20
@@ -19,6 +22,51 @@ for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps
     if access == "rw-p" and node == "0" and not name:
         print(end - start, *next(line for line in lines if line.startswith("VmFlags:")).split()[1:])
 """
+
+
+def locking_at_most(bytes_: int):
+    """Lets a program that is started keep so many bytes out of swap, whoever runs the tests."""
+
+    def limit() -> None:
+        bounding_set_drop, ipc_lock = 24, 14
+        # Who may not drop it has not got it.
+        ctypes.CDLL(None).prctl(bounding_set_drop, ipc_lock, 0, 0, 0)
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (bytes_, bytes_))
+
+    return limit
+
+
+@pytest.mark.parametrize(
+    ("limit", "flags", "told"),
+    [
+        (MIB, ["--scheme", "detworam"], ["what the pager holds in the clear"]),
+        (8 * MIB, ["--scheme", "detworam"], ["the program maps more than may be locked"]),
+        (5 * MIB, ["--scheme", "eager"], ["the process beside", "the program maps more than may be locked"]),
+        (None, ["--scheme", "eager"], []),
+    ],
+)
+def test_what_is_not_kept_out_of_swap_is_told_once(page_run, tmp_path, limit, flags, told):
+    if limit is None and not may_lock_any_amount():
+        pytest.skip("whoever runs the tests may not lock as much as they like")
+    source, program = tmp_path / "maps.c", tmp_path / "maps"
+    source.write_text(
+        """
+        #include <string.h>
+        #include <sys/mman.h>
+        int main(void) {
+            for (int one = 0; one < 3; one++)
+                memset(mmap(0, 20 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 200000);
+            return 0;
+        }
+        """
+    )
+    subprocess.run(["cc", "-o", program, source], check=True)
+    how = {} if limit is None else {"preexec_fn": locking_at_most(limit)}
+    paged = page_run(["--resident", "64", "--untrusted", "2MiB", *flags], program, **how)
+    lines = [line for line in paged.stderr.splitlines() if "ulimit -l" in line]
+    assert paged.returncode == 0 and len(lines) == len(told), paged.stderr
+    for words in told:
+        assert sum(words in line for line in lines) == 1, paged.stderr
 
 
 def may_lock_any_amount() -> bool:

@@ -13,10 +13,11 @@ use crate::block::room;
 use crate::errand::is_on_errand;
 use crate::own_threads::is_own;
 use crate::page::PAGE;
+use crate::say::say;
 use dlmalloc::{Allocator, Dlmalloc};
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::{copy_nonoverlapping, null_mut};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Addresses of the second heap. Only what is used takes memory.
@@ -130,7 +131,21 @@ fn from_kernel(size: usize, flags: libc::c_int) -> *mut u8 {
 fn keep_private(at: *mut u8, size: usize) {
     keep_out_of_dumps(at, size);
     // SAFETY: memory of ours; the call does not change what it holds. Locked is what is touched, when it is touched.
-    unsafe { libc::syscall(libc::SYS_mlock2, at, size, libc::MLOCK_ONFAULT) };
+    let failed = unsafe { libc::syscall(libc::SYS_mlock2, at, size, libc::MLOCK_ONFAULT) } != 0;
+    if failed {
+        tell_unlocked();
+    }
+}
+
+/// Says once to whoever runs the program that something is not kept out of swap.
+pub(crate) fn tell_unlocked() {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        say(&[
+            "warning: what the pager holds in the clear (pages, positions, keys) is more than may be locked, and may come \
+             into swap; raise the limit (ulimit -l)",
+        ]);
+    }
 }
 
 fn keep_out_of_dumps(at: *mut u8, size: usize) {

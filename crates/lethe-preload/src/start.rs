@@ -4,7 +4,7 @@ use crate::after_fault::after_fault;
 use crate::region_pages::pages;
 use crate::report::Window;
 use crate::say::{say, size};
-use crate::{fork, inherited, meters, own_threads, region_pages, report, robust, static_data};
+use crate::{fork, inherited, meters, own_threads, private_heap, region_pages, report, robust, static_data};
 use lethe_pager::fault::policy::Policy;
 use lethe_pager::options::{Handler, HandlerProcessor, Options};
 use lethe_pager::region::Region;
@@ -60,6 +60,9 @@ fn make_region(text: &str) -> Result<(), String> {
     // SAFETY: the program has not begun.
     let variables = unsafe { static_data::find() };
     let region = Region::new(options).map_err(|error| error.to_string())?;
+    if !region.is_locked() {
+        private_heap::tell_unlocked();
+    }
     report::region_stands(&region, window);
     if let Some(watcher) = watcher {
         watcher.region_stands(&region).map_err(|error| error.to_string())?;

@@ -21,7 +21,7 @@ use core::ops::Range;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::words::BlockId;
 
-/// Pages in a row that are held by somebody before one more is resident than was asked for.
+/// Pages in a row that turn out to be pinned before one more is resident than was asked for.
 const MOST_TRIES: usize = 64;
 
 /// The kind of a fault that was served.
@@ -180,9 +180,7 @@ impl<O: Oram> FaultPath<O> {
 
     fn bring_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
         let begin = frames.now();
-        if self.resident.exceeds() {
-            self.evict_one_more(frames)?;
-        }
+        let more = if self.resident.exceeds() { self.evict_one_more(frames)? } else { 0 };
         let (frame, victim) = self.make_room(frames)?;
         let taken = frames.now();
         if let Some(victim) = victim {
@@ -205,8 +203,8 @@ impl<O: Oram> FaultPath<O> {
         counters.most_held_pages = counters.most_held_pages.max(counters.held_pages);
         counters.faults += 1;
         counters.total_nanos += end.saturating_sub(begin);
-        counters.frames_nanos += taken.saturating_sub(begin) + end.saturating_sub(read);
-        counters.write_nanos += written.saturating_sub(taken);
+        counters.frames_nanos += taken.saturating_sub(begin).saturating_sub(more) + end.saturating_sub(read);
+        counters.write_nanos += more + written.saturating_sub(taken);
         counters.read_nanos += read.saturating_sub(written);
         Ok(Served::BroughtIn)
     }
@@ -268,8 +266,10 @@ impl<O: Oram> FaultPath<O> {
         Ok(())
     }
 
-    /// Brings the number of resident pages nearer to what was asked for, if one of them can be taken out.
-    pub(super) fn evict_one_more<F: Frames>(&mut self, frames: &mut F) -> Outcome<(), O, F::Error> {
+    /// Brings the number of resident pages nearer to what was asked for, if one of them can be taken out. The time of
+    /// its write.
+    pub(super) fn evict_one_more<F: Frames>(&mut self, frames: &mut F) -> Outcome<u64, O, F::Error> {
+        let mut nanos = 0;
         let (frame, victim) = match self.resident.take_oldest_unmapped() {
             Some((victim, frame)) => (frame, Some(victim)),
             None => {
@@ -282,11 +282,13 @@ impl<O: Oram> FaultPath<O> {
             }
         };
         if let Some(victim) = victim {
+            let begin = frames.now();
             self.evict(victim, frame, frames)?;
+            nanos = frames.now().saturating_sub(begin);
             frames.release(frame);
         }
         self.resident.is_spare(frame);
-        Ok(())
+        Ok(nanos)
     }
 
     /// The page that came in has left its frame. If now more are in sight than should be, the oldest goes there.
@@ -302,8 +304,14 @@ impl<O: Oram> FaultPath<O> {
         Ok(())
     }
 
-    /// Takes the oldest page in sight that can be taken. `None` if no page can, or no page of many.
+    /// Takes the oldest page in sight that can be taken. `None` if no page can, or no page of many. The page is the
+    /// oldest then.
     fn take_oldest<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<Option<u64>, O, F::Error> {
+        if let Some(page) = self.resident.due_pinned()
+            && self.take_pinned(page, frame, frames)?
+        {
+            return Ok(Some(page));
+        }
         let tries = if frames.may_exceed() { MOST_TRIES } else { usize::MAX };
         for _ in 0..self.resident.mapped_len().min(tries) {
             let Some(oldest) = self.resident.oldest_mapped() else {
@@ -311,10 +319,35 @@ impl<O: Oram> FaultPath<O> {
             };
             match frames.take(oldest, frame).map_err(FaultError::Frames)? {
                 Taken::Out => return Ok(Some(oldest)),
-                Taken::Busy => self.resident.pass_over_oldest(),
+                Taken::Busy => self.resident.pin_oldest(),
+            }
+        }
+        // Where no more may be resident, one of these must go.
+        let tries = if frames.may_exceed() { 1 } else { self.resident.pinned_len() };
+        for _ in 0..tries {
+            if let Some(page) = self.resident.next_pinned()
+                && self.take_pinned(page, frame, frames)?
+            {
+                return Ok(Some(page));
             }
         }
         Ok(None)
+    }
+
+    /// Takes a pinned page, if it can be taken by now.
+    fn take_pinned<F: Frames>(
+        &mut self,
+        page: u64,
+        frame: usize,
+        frames: &mut F,
+    ) -> Outcome<bool, O, F::Error> {
+        let is_out = frames.take(page, frame).map_err(FaultError::Frames)? == Taken::Out;
+        if is_out {
+            self.resident.is_pinned_no_more();
+        } else {
+            self.resident.stays_pinned();
+        }
+        Ok(is_out)
     }
 
     pub(super) fn access<F: Error>(&mut self, access: Access<'_>) -> Outcome<(), O, F> {

@@ -25,13 +25,20 @@ const DISCARDED: u8 = 0b100;
 const HELD: u8 = 0b1000;
 const STORED: u8 = 0b1_0000;
 
-/// A byte a page, and two queues. Nothing grows after construction, but while more pages are resident than should be.
+/// Evictions between two looks at a page that was pinned.
+const PINNED_EVERY: u32 = 8;
+
+/// A byte a page, and three queues. Nothing grows after construction, but while more pages are resident than should be.
 pub(super) struct Resident {
     /// The place of each page, whether its contents were given up while it was absent, whether it holds anything, and
     /// whether the scheme was ever given it.
     pages: Box<[u8]>,
-    /// The pages in sight, the oldest first.
+    /// The pages in sight, the oldest first, without those that are pinned.
     mapped: VecDeque<u32>,
+    /// Pages in sight that could not go when it was their turn; the one that is looked at next is the first.
+    pinned: VecDeque<u32>,
+    /// Evictions until the next look at a pinned page.
+    until_look: u32,
     /// Those out of sight with their frames, the oldest first.
     unmapped: VecDeque<(u32, usize)>,
     most_mapped: usize,
@@ -61,6 +68,8 @@ impl Resident {
             pages: vec![0; pages as usize].into(),
             // A page comes in before the one that is then too many goes out.
             mapped: VecDeque::with_capacity(resident + 1),
+            pinned: VecDeque::with_capacity(resident + 1),
+            until_look: 0,
             unmapped: VecDeque::with_capacity(unmapped + 1),
             most_mapped,
             most_unmapped: unmapped,
@@ -73,16 +82,23 @@ impl Resident {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.mapped.len() + self.unmapped.len()
+        self.mapped.len() + self.pinned.len() + self.unmapped.len()
+    }
+
+    /// The most that should be resident. Pinned pages leave half of it to others, however many they are: with a page or
+    /// two a program would evict what it needs next.
+    fn most(&self) -> usize {
+        let most = self.most_mapped + self.most_unmapped;
+        most.max(self.pinned.len() + most.div_ceil(2))
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.len() >= self.most_mapped + self.most_unmapped
+        self.len() >= self.most()
     }
 
     /// Tells whether more are resident than should be.
     pub(super) fn exceeds(&self) -> bool {
-        self.len() > self.most_mapped + self.most_unmapped
+        self.len() > self.most()
     }
 
     pub(super) fn place(&self, page: u64) -> Residence {
@@ -94,12 +110,17 @@ impl Resident {
     }
 
     pub(super) fn mapped(&self) -> impl Iterator<Item = u64> {
-        self.mapped.iter().map(|page| u64::from(*page))
+        self.mapped.iter().chain(&self.pinned).map(|page| u64::from(*page))
     }
 
-    /// The number of the pages in sight.
+    /// The number of the pages in sight that are not pinned.
     pub(super) fn mapped_len(&self) -> usize {
         self.mapped.len()
+    }
+
+    /// The number of the pinned pages.
+    pub(super) fn pinned_len(&self) -> usize {
+        self.pinned.len()
     }
 
     /// The frames of the pages out of sight.
@@ -114,16 +135,42 @@ impl Resident {
 
     /// Tells whether more are in sight than should be.
     pub(super) fn has_too_many_mapped(&self) -> bool {
-        self.mapped.len() > self.most_mapped
+        self.mapped.len() + self.pinned.len() > self.most() - self.most_unmapped
     }
 
     pub(super) fn oldest_mapped(&self) -> Option<u64> {
         self.mapped.front().map(|page| u64::from(*page))
     }
 
-    /// The oldest cannot go now.
-    pub(super) fn pass_over_oldest(&mut self) {
-        self.mapped.rotate_left(1);
+    /// The oldest cannot go now: it is pinned.
+    pub(super) fn pin_oldest(&mut self) {
+        self.pinned.extend(self.mapped.pop_front());
+    }
+
+    /// The pinned page to look at before the oldest, if that is due: now and then, and as long as they can go.
+    pub(super) fn due_pinned(&mut self) -> Option<u64> {
+        let due = self.until_look == 0;
+        self.until_look = self.until_look.saturating_sub(1);
+        if due { self.next_pinned() } else { None }
+    }
+
+    /// The pinned page to look at next.
+    pub(super) fn next_pinned(&self) -> Option<u64> {
+        self.pinned.front().map(|page| u64::from(*page))
+    }
+
+    /// The pinned page cannot go yet.
+    pub(super) fn stays_pinned(&mut self) {
+        self.pinned.rotate_left(1);
+        self.until_look = PINNED_EVERY - 1;
+    }
+
+    /// The pinned page goes, as the oldest would.
+    pub(super) fn is_pinned_no_more(&mut self) {
+        if let Some(page) = self.pinned.pop_front() {
+            self.mapped.push_front(page);
+        }
+        self.until_look = 0;
     }
 
     /// The oldest in sight went behind the scheme.
@@ -216,7 +263,7 @@ impl Resident {
     /// Bytes on the trusted side.
     pub(super) fn bytes(&self) -> usize {
         self.pages.len()
-            + self.mapped.capacity() * size_of::<u32>()
+            + (self.mapped.capacity() + self.pinned.capacity()) * size_of::<u32>()
             + self.unmapped.capacity() * size_of::<(u32, usize)>()
             + self.spare.capacity() * size_of::<usize>()
     }
@@ -233,8 +280,9 @@ impl Resident {
     /// The same of no pages.
     pub(super) fn none(&self) -> Self {
         let Resident { most_mapped, most_unmapped, .. } = *self;
-        let (mapped, unmapped) = (VecDeque::new(), VecDeque::new());
-        Resident { pages: Box::default(), mapped, unmapped, most_mapped, most_unmapped, spare: Vec::new() }
+        let (mapped, pinned, unmapped) = Default::default();
+        let (pages, spare, until_look) = Default::default();
+        Resident { pages, mapped, pinned, until_look, unmapped, most_mapped, most_unmapped, spare }
     }
 
     /// The absent pages whose contents only the scheme has. All others hold zeros, or are resident.

@@ -4,7 +4,7 @@
 use super::moves::ZEROS;
 use super::userfaultfd::Userfaultfd;
 use crate::extents::{Extents, PageMapping};
-use crate::failure::MoveError;
+use crate::failure::{MoveError, say};
 use crate::page::PAGE_BYTES;
 use crate::private::{PrivateMapping, guard};
 use rustix::io::Errno;
@@ -23,6 +23,10 @@ const RETIRED: usize = 8;
 pub(crate) const fn beside_region(frames: usize) -> usize {
     frames + RETIRED + 1
 }
+
+/// The program has mapped too much.
+const UNLOCKED: &str = "the program maps more than may be locked (ulimit -l): from now on its paged memory may come into swap, \
+                        in the clear";
 
 /// The pages of a region, with slots for its frames.
 pub(crate) struct Pages {
@@ -121,6 +125,7 @@ impl Pages {
                 // SAFETY: as above.
                 unsafe { rustix::mm::munlock(ptr::without_provenance_mut(span.start), span.len())? };
             }
+            say(&UNLOCKED);
         }
         Ok(())
     }

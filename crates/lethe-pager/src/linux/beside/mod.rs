@@ -14,6 +14,7 @@ mod turns;
 
 use super::signals::Blocked;
 use crate::error::Error;
+use crate::failure::say;
 use lethe_seal::pages::{Beside, Carrier, Carry, Outcome, SharedMemory, Turn};
 use ring::{Ring, Scratch};
 use rustix::io::Errno;
@@ -51,6 +52,10 @@ const RESTS: u32 = 2;
 const LOOKS_BEFORE_HELP: u32 = 1 << 7;
 const LOOKS_BEFORE_YIELD: u32 = 1 << 10;
 const LOOKS_BEFORE_DOUBT: u32 = 1 << 16;
+
+/// The limit on locked memory counts all addresses of the process.
+const UNLOCKED: &str = "the process beside may not lock its memory (ulimit -l): pages that it opens may come into swap, in \
+                        the clear";
 
 /// The process, as the program sees it.
 pub(crate) struct SecondProcess {
@@ -224,11 +229,13 @@ impl Drop for Ends {
 fn prepare(processors: Option<&CpuSet>) {
     // SAFETY: the descriptors are copies; a name, a flag and a lock change nothing else.
     unsafe {
-        libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0);
         libc::prctl(libc::PR_SET_NAME, c"lethe-pager".as_ptr());
         libc::prctl(libc::PR_SET_DUMPABLE, 0);
         // Not by the function: a program under `lethe page run` has another, which asks the region.
-        libc::syscall(libc::SYS_mlockall, libc::MCL_CURRENT | libc::MCL_ONFAULT);
+        if libc::syscall(libc::SYS_mlockall, libc::MCL_CURRENT | libc::MCL_ONFAULT) != 0 {
+            say(&UNLOCKED);
+        }
+        libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0);
     }
     if let Some(processors) = processors {
         let _ = rustix::thread::sched_setaffinity(None, processors);
