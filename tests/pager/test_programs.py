@@ -40,6 +40,22 @@ def test_sqlite_answers_as_it_does_unpaged(page_run, tool, scheme):
     assert all_faults - evictions == 24, paged.stderr
 
 
+def test_resident_pages_follow_the_programs_size_and_the_number_that_halves_the_faults_is_told(page_run, tool):
+    def ran(*flags: str) -> tuple[int, int, str]:
+        paged = page_run([*flags, "--scheme", "detworam"], tool("sqlite3"), ":memory:", SQL.replace("3000", "20000"))
+        assert paged.returncode == 0, paged.stderr
+        return *faults(paged.stderr), paged.stderr
+
+    few, _, report = ran("--resident", "64")
+    halving = re.search(r"--resident (\d+) would have halved the faults", report)
+    assert halving, report
+    assert ran("--resident", halving[1])[0] <= few // 2
+    fewer, evictions, report = ran()
+    assert re.search(r"64 to (128|256|512) pages resident", report), report
+    # A fault for which nothing has to go writes all the same.
+    assert fewer < few and fewer - evictions == 64, report
+
+
 @pytest.mark.parametrize("instance", ["satisfiable", "unsatisfiable"])
 def test_picosat_solves_the_paper_size_instances(page_run, programs, tool, tmp_path, instance):
     formula = tmp_path / f"{instance}.cnf"

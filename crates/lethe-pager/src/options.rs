@@ -55,6 +55,16 @@ pub struct Listeners {
     pub meters: Option<Meters>,
 }
 
+/// The number of resident pages, beyond what is asked for. Nothing of it unless told otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Following {
+    /// True if the number that is asked for is the first one, and twice as many may be resident whenever more than four
+    /// times as many hold something.
+    pub grows: bool,
+    /// True if [`Region::halving`](crate::region::Region::halving) is to answer. It takes 4 bytes a page.
+    pub estimates: bool,
+}
+
 /// The options of a region. All of them are public.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -62,6 +72,8 @@ pub struct Options {
     pub pages: u64,
     /// The most of them that are resident: at least 1. 64 unless told otherwise.
     pub resident: usize,
+    /// More about their number.
+    pub following: Following,
     /// The most untrusted memory that may be used, in bytes. 64 MiB unless told otherwise.
     pub untrusted_bytes: u64,
     /// The way in which pages go to and come from untrusted memory. [`Scheme::DetWoOram`] unless told otherwise.
@@ -101,6 +113,7 @@ impl Options {
         Options {
             pages,
             resident: 64,
+            following: Following::default(),
             untrusted_bytes: 64 << 20,
             scheme: Scheme::default(),
             ratio: 3,

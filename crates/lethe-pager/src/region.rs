@@ -95,7 +95,13 @@ impl Region {
         let delivery = delivery(options.trap);
         let uffd = Arc::new(Userfaultfd::open(delivery, options.eviction)?);
         let shared = Arc::new(SharedMapping::new(untrusted_bytes).map_err(refused("untrusted memory"))?);
-        let Built { faults, trusted_bytes, threads } = build(&options, &shared)?;
+        let Built { mut faults, trusted_bytes, threads } = build(&options, &shared)?;
+        if options.following.grows {
+            faults.follow();
+        }
+        if options.following.estimates {
+            faults.estimate();
+        }
 
         let bytes = options.pages as usize * PAGE_BYTES;
         let frames = crate::fault::policy::frames(options.policy);
@@ -178,6 +184,12 @@ impl Region {
         self.paging.with(|inner| inner.faults.counters())
     }
 
+    /// The number of resident pages that would have left at most half of the faults so far, as far as that can be told:
+    /// rather too large than too small. `None` if none would have, or it was not [asked for](crate::options::Following).
+    pub fn halving(&self) -> Option<u64> {
+        self.paging.with(|inner| inner.faults.halving())
+    }
+
     /// Runs something while no thread is bound to a processor on the region's behalf
     /// ([`HandlerProcessor::Together`](crate::options::HandlerProcessor)): a program that it starts inherits nothing.
     pub fn free_threads<R>(&self, act: impl FnOnce() -> R) -> R {
@@ -218,7 +230,8 @@ impl Region {
 
     /// Trusted memory in bytes: resident pages, frames, the pager's bookkeeping, the scheme's, sealing's.
     pub fn trusted_bytes(&self) -> usize {
-        let resident = self.options.resident * PAGE_BYTES + self.mapping.second_bytes();
+        let most = (self.counters().most_resident as usize).max(self.options.resident);
+        let resident = most * PAGE_BYTES + self.mapping.second_bytes();
         let bookkeeping = |inner: &mut Inner| inner.faults.trusted_bytes() + inner.pages.trusted_bytes();
         resident + self.scheme_bytes + self.paging.with(bookkeeping)
     }

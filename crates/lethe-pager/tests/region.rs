@@ -7,7 +7,7 @@ use lethe_pager::after_fault::AfterFault;
 use lethe_pager::eviction::Eviction;
 use lethe_pager::fault::counters::Counters;
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::{Listeners, Options};
+use lethe_pager::options::{Following, Listeners, Options};
 use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
@@ -118,6 +118,17 @@ fn a_region_is_memory_also_where_the_kernel_cannot_move_pages() {
         for trap in Trap::ALL {
             behaves_like_memory(Options { eviction, ..options(Scheme::DetWoOram, trap) }, 300);
             behaves_like_memory(Options { eviction, ..options(Scheme::Eager, trap) }, 300);
+        }
+    }
+}
+
+#[test]
+fn a_region_whose_resident_pages_follow_its_size_is_memory() {
+    let following = Following { grows: true, estimates: true };
+    for scheme in [Scheme::Plain, Scheme::DetWoOram, Scheme::EagerParallel, Scheme::Path, Scheme::Opam] {
+        for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
+            let options = options(scheme, Trap::HandlerThread);
+            behaves_like_memory(Options { following, policy, second_process: true, ..options }, 300);
         }
     }
 }

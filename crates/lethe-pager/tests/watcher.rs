@@ -2,7 +2,7 @@
 
 use lethe_core::write_schedule::WriteSchedule;
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::Options;
+use lethe_pager::options::{Following, Options};
 use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
@@ -12,6 +12,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rustix::io::pread;
 
 const PAGES: u64 = 40;
+const RESIDENT: usize = 5;
 
 /// The watcher's copy of the untrusted memory.
 struct Watcher {
@@ -56,7 +57,7 @@ fn program(region: &mut Region, seed: u64, mut look: impl FnMut(&Region)) {
 }
 
 fn options(scheme: Scheme, ratio: u64, trap: Trap) -> Options {
-    Options { resident: 5, scheme, ratio, trap, ..Options::new(PAGES) }
+    Options { resident: RESIDENT, scheme, ratio, trap, ..Options::new(PAGES) }
 }
 
 /// Holding slot, then main slots, of one write after the other.
@@ -73,22 +74,40 @@ fn every_program_changes_the_slots_of_the_schedule_at_its_faults_and_nothing_bet
         for (trap, ratio) in [(Trap::InThread, 3), (Trap::HandlerThread, 3), (Trap::InThread, 7)] {
             for seed in [0, 1, 17, 39] {
                 let policy = if seed == 17 { Policy::SecondChance { unmapped: 2 } } else { Policy::Fifo };
-                let mut region = Region::new(Options { policy, ..options(scheme, ratio, trap) }).unwrap();
-                let mut watcher = Watcher::new(&region);
-                let schedule = WriteSchedule::new(PAGES, PAGES.div_ceil(ratio)).unwrap();
-                let mut evictions = 0;
-                program(&mut region, seed, |region| {
-                    let mut expected: Vec<u64> = (evictions..region.counters().evictions)
-                        .flat_map(|write| {
-                            schedule.refreshes(write).chain([PAGES + schedule.holding_slot(write)])
-                        })
-                        .collect();
-                    expected.sort_unstable();
-                    evictions = region.counters().evictions;
-                    assert_eq!(watcher.changed(region), expected, "{scheme} {trap} seed {seed}");
-                });
-                assert!(evictions > 10, "the program pages");
+                let region = Region::new(Options { policy, ..options(scheme, ratio, trap) }).unwrap();
+                changes_the_slots_of_the_schedule(region, seed);
             }
+        }
+    }
+}
+
+fn changes_the_slots_of_the_schedule(mut region: Region, seed: u64) -> Region {
+    let mut watcher = Watcher::new(&region);
+    let schedule = WriteSchedule::new(PAGES, PAGES.div_ceil(region.options().ratio)).unwrap();
+    let mut evictions = 0;
+    program(&mut region, seed, |region| {
+        let mut expected: Vec<u64> = (evictions..region.counters().evictions)
+            .flat_map(|write| schedule.refreshes(write).chain([PAGES + schedule.holding_slot(write)]))
+            .collect();
+        expected.sort_unstable();
+        evictions = region.counters().evictions;
+        assert_eq!(watcher.changed(region), expected, "{:?} seed {seed}", region.options());
+        // Each fault is one write, once as many were resident as may be at first.
+        assert_eq!(evictions, region.counters().faults.saturating_sub(RESIDENT as u64));
+    });
+    assert!(evictions > 10, "the program pages");
+    region
+}
+
+#[test]
+fn resident_pages_whose_number_follows_the_program_show_in_no_slot() {
+    for scheme in [Scheme::DetWoOram, Scheme::Parallel] {
+        for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
+            let following = Following { grows: true, estimates: true };
+            let options = Options { policy, following, ..options(scheme, 3, Trap::HandlerThread) };
+            let region = changes_the_slots_of_the_schedule(Region::new(options).unwrap(), 39);
+            assert_eq!(region.counters().most_resident, 2 * RESIDENT as u64);
+            assert!(region.halving().is_some_and(|pages| (6..=PAGES).contains(&pages)));
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::clock;
 use crate::meters::Metered;
 use crate::page::PAGE;
-use crate::region_pages::pages;
+use crate::region_pages::{RegionPages, pages};
 use crate::unpaged;
 use lethe_pager::after_fault::Tell;
 use lethe_pager::fault::counters::Counters;
@@ -34,6 +34,10 @@ struct Board {
     faults_of_forks: AtomicU64,
     /// Their evictions.
     evictions_of_forks: AtomicU64,
+    /// Pages that might be resident at the end.
+    resident: AtomicU64,
+    /// As many as would have halved the faults; 0 if none would have, or that is not known.
+    halving: AtomicU64,
     /// The name of the first of them, or of the program that this one made way for: as much of it as there is room for.
     name: [AtomicU64; NAME_WORDS],
 }
@@ -64,6 +68,7 @@ struct Fixed {
     trusted_bytes: usize,
     heap_bytes: usize,
     threads: usize,
+    resident: u64,
 }
 
 /// The figures of one moment.
@@ -177,6 +182,7 @@ pub(crate) fn region_stands(region: &Region, window: Window) {
         trusted_bytes: region.trusted_bytes(),
         heap_bytes: region.bytes(),
         threads: region.threads(),
+        resident: region.options().resident as u64,
     });
     if window.warm == 0 {
         begin(Counters::default());
@@ -191,6 +197,13 @@ fn finish(counters: Counters) {
     note(counters);
     note_unpaged();
     set_state(ENDED);
+}
+
+/// Whoever calls it must not have the region's lock.
+fn note_halving(pages: &RegionPages) {
+    if let Some(board) = BOARD.get() {
+        board.halving.store(pages.region().halving().unwrap_or(0), Ordering::Relaxed);
+    }
 }
 
 fn note_unpaged() {
@@ -208,6 +221,7 @@ fn note(counters: Counters) {
     // A program that ended before has no faults that count.
     let begin = BEGIN.get().unwrap_or(&end);
     let counted = |of: fn(&Counters) -> u64| of(&end.counters) - of(&begin.counters);
+    let more_resident = counters.most_resident.saturating_sub(fixed.resident);
     let figures = [
         counted(|counters| counters.faults),
         counted(|counters| counters.evictions),
@@ -221,13 +235,14 @@ fn note(counters: Counters) {
         end.metered.crypto - begin.metered.crypto,
         end.metered.copying - begin.metered.copying,
         end.metered.beside - begin.metered.beside,
-        fixed.trusted_bytes as u64,
+        fixed.trusted_bytes as u64 + more_resident * PAGE as u64,
         fixed.heap_bytes as u64,
         fixed.threads as u64,
     ];
     for (place, figure) in board.figures.iter().zip(figures) {
         place.store(figure, Ordering::Relaxed);
     }
+    board.resident.store(fixed.resident + more_resident, Ordering::Relaxed);
     board.paged_bytes.store(counters.most_held_pages * PAGE as u64, Ordering::Relaxed);
 }
 
@@ -245,6 +260,7 @@ pub(crate) fn makes_way(file: &CStr) -> Told {
         return Told::Child;
     };
     note(pages.region().counters());
+    note_halving(pages);
     note_unpaged();
     name(file);
     set_state(MADE_WAY);
@@ -296,6 +312,7 @@ pub(crate) extern "C" fn at_the_end() {
     // And whoever ends after its last fault holds the region's lock.
     let is_due = is_program() && !WRITTEN.load(Ordering::Relaxed);
     if let Some(pages) = pages().filter(|_| is_due) {
+        note_halving(pages);
         finish(pages.region().counters());
     }
     add_fork();

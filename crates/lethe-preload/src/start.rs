@@ -90,6 +90,7 @@ struct Extras {
 fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
     let mut options = Options::new(0);
     // `lethe` holds what is open now as long as the program runs.
+    options.following.estimates = true;
     options.handler = Handler { processor: HandlerProcessor::Together, own_descriptors: true };
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -97,6 +98,7 @@ fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
         let number = || value.parse::<u64>().map_err(|error| wrong(&error));
         match name {
             "resident" => options.resident = number()? as usize,
+            "follow" => options.following.grows = number()? != 0,
             "untrusted" => options.untrusted_bytes = number()?,
             "scheme" => options.scheme = value.parse().map_err(|error| wrong(&error))?,
             "k" => options.ratio = number()?,

@@ -28,4 +28,7 @@ pub struct Counters {
     pub held_pages: u64,
     /// The most there were at a time.
     pub most_held_pages: u64,
+    /// Pages that may be resident, if their number follows that of the pages that hold something; else
+    /// 0. No count of events either.
+    pub most_resident: u64,
 }

@@ -24,3 +24,4 @@ pub mod policy;
 
 pub(crate) mod poll_now;
 mod resident;
+mod reuse;

@@ -3,7 +3,9 @@
 //! **What the watcher of the untrusted memory sees.** Every fault is one read of the scheme, and once as many pages are
 //! resident as may be, one write before it: of a clean page as of a dirty one, and also at the first touch of a page.
 //! Where a platform allows more pages while none can be taken out (all are held for direct I/O, say), such a fault
-//! writes none, and a later one two. [`discard`](FaultPath::discard) and a touch of an unmapped page show nothing: they
+//! writes none, and a later one two. Where the number of resident pages follows the program's size (`follow`), a fault
+//! that need not write a page for it writes zeros, as another page: so the number shows in nothing but how many faults
+//! there are, and in the time of those, for no page is taken out. [`discard`](FaultPath::discard) and a touch of an unmapped page show nothing: they
 //! change trusted bookkeeping only. So the number and the time of the faults show, and what the scheme says that reads
 //! and writes show.
 //!
@@ -16,6 +18,7 @@ use super::frames::{Frames, Taken};
 use super::policy::Policy;
 use super::poll_now::poll_now;
 use super::resident::{Residence, Resident};
+use super::reuse::Reuse;
 use core::error::Error;
 use core::ops::Range;
 use lethe_core::oram::{Access, Oram, OramError};
@@ -42,6 +45,7 @@ pub struct FaultPath<O> {
     pub(super) counters: Counters,
     /// Pages that the scheme was given so far.
     pub(super) writes: u64,
+    reuse: Option<Reuse>,
     failed: bool,
 }
 
@@ -57,7 +61,26 @@ impl<O: Oram> FaultPath<O> {
             return Err(FaultPathError::MaxBatch);
         }
         let resident = Resident::new(oram.capacity(), resident, policy)?;
-        Ok(FaultPath { oram, resident, counters: Counters::default(), writes: 0, failed: false })
+        Ok(FaultPath { oram, resident, counters: Counters::default(), writes: 0, reuse: None, failed: false })
+    }
+
+    /// Lets twice as many pages be resident whenever more than four times as many hold something.
+    #[cfg(feature = "linux")]
+    pub(crate) fn follow(&mut self) {
+        self.resident.follow();
+        self.counters.most_resident = self.resident.follow_held(0);
+    }
+
+    /// Estimates from now on how many resident pages would halve the faults.
+    #[cfg(feature = "linux")]
+    pub(crate) fn estimate(&mut self) {
+        self.reuse = Some(Reuse::new(self.resident.pages()));
+    }
+
+    /// The number of resident pages that would have halved the faults since then, or fewer, if any would have.
+    #[cfg(feature = "linux")]
+    pub(crate) fn halving(&self) -> Option<u64> {
+        self.reuse.as_ref()?.halving()
     }
 
     /// The scheme.
@@ -82,7 +105,9 @@ impl<O: Oram> FaultPath<O> {
 
     /// Bytes on the trusted side, without the resident pages and the scheme.
     pub fn trusted_bytes(&self) -> usize {
-        size_of::<Self>() - size_of::<O>() + self.resident.bytes()
+        size_of::<Self>() - size_of::<O>()
+            + self.resident.bytes()
+            + self.reuse.as_ref().map_or(0, |reuse| reuse.bytes())
     }
 
     /// Serves the fault of a page.
@@ -186,6 +211,10 @@ impl<O: Oram> FaultPath<O> {
         if let Some(victim) = victim {
             self.evict(victim, frame, frames)?;
             frames.renew(frame);
+        } else if let Some(other) = self.resident.instead() {
+            self.counters.evictions += 1;
+            // What the scheme has of a page in sight does not matter.
+            self.write(other, frames.bytes(frame))?;
         }
         let written = frames.now();
         self.access(Access::Read(BlockId(page), frames.bytes(frame)))?;
@@ -201,6 +230,10 @@ impl<O: Oram> FaultPath<O> {
         let counters = &mut self.counters;
         counters.held_pages += u64::from(self.resident.begins_to_hold(page));
         counters.most_held_pages = counters.most_held_pages.max(counters.held_pages);
+        counters.most_resident = self.resident.follow_held(counters.held_pages);
+        if let Some(reuse) = &mut self.reuse {
+            reuse.page_comes(page, self.resident.most());
+        }
         counters.faults += 1;
         counters.total_nanos += end.saturating_sub(begin);
         counters.frames_nanos += taken.saturating_sub(begin).saturating_sub(more) + end.saturating_sub(read);
@@ -220,8 +253,10 @@ impl<O: Oram> FaultPath<O> {
 
     /// A frame with memory for the page that comes, and who was in it and must be written first.
     fn make_room<F: Frames>(&mut self, frames: &mut F) -> Outcome<(usize, Option<u64>), O, F::Error> {
-        if !self.resident.is_full() {
-            let frame = self.resident.take_spare().expect("a frame is empty while there is room");
+        // Under a second chance there may be room by now, and no empty frame: one more goes then.
+        if !self.resident.is_full()
+            && let Some(frame) = self.resident.take_spare()
+        {
             frames.prepare(frame).map_err(FaultError::Frames)?;
             return Ok((frame, None));
         }
@@ -241,20 +276,20 @@ impl<O: Oram> FaultPath<O> {
 
     fn evict<F: Frames>(&mut self, victim: u64, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
         self.counters.evictions += 1;
+        if let Some(reuse) = &mut self.reuse {
+            reuse.page_goes(victim);
+        }
         let notes_zeros = frames.notes_zeros();
         let page = frames.bytes(frame);
         self.write(victim, page)?;
         if !notes_zeros {
             return Ok(());
         }
+        let zeros = is_zero(page);
+        self.resident.goes_as_zeros(victim, zeros);
         // By now it may hold something again, if it was given up while it was in sight.
         self.counters.held_pages += u64::from(self.resident.begins_to_hold(victim));
         self.counters.most_held_pages = self.counters.most_held_pages.max(self.counters.held_pages);
-        if is_zero(page) {
-            // As one that was given up.
-            self.counters.held_pages -= u64::from(self.resident.ends_to_hold(victim));
-            self.resident.discard(victim);
-        }
         Ok(())
     }
 

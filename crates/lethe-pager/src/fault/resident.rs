@@ -24,6 +24,10 @@ const UNMAPPED: u8 = 2;
 const DISCARDED: u8 = 0b100;
 const HELD: u8 = 0b1000;
 const STORED: u8 = 0b1_0000;
+const ZERO: u8 = 0b10_0000;
+
+/// Pages that hold something, for each that may be resident, before twice as many may be.
+const FOLLOWED: u64 = 4;
 
 /// Evictions between two looks at a page that was pinned.
 const PINNED_EVERY: u32 = 8;
@@ -31,7 +35,7 @@ const PINNED_EVERY: u32 = 8;
 /// A byte a page, and three queues. Nothing grows after construction, but while more pages are resident than should be.
 pub(super) struct Resident {
     /// The place of each page, whether its contents were given up while it was absent, whether it holds anything, and
-    /// whether the scheme was ever given it.
+    /// whether the scheme was ever given it; and whether it was all zeros when it went.
     pages: Box<[u8]>,
     /// The pages in sight, the oldest first, without those that are pinned.
     mapped: VecDeque<u32>,
@@ -45,6 +49,10 @@ pub(super) struct Resident {
     most_unmapped: usize,
     /// Frames that are empty.
     spare: Vec<usize>,
+    /// True if the number of resident pages follows the number of those that hold something.
+    follows: bool,
+    /// True once as many were resident as might be.
+    was_full: bool,
 }
 
 impl Resident {
@@ -74,6 +82,8 @@ impl Resident {
             most_mapped,
             most_unmapped: unmapped,
             spare: (0..frames(policy)).rev().collect(),
+            follows: false,
+            was_full: false,
         })
     }
 
@@ -87,13 +97,41 @@ impl Resident {
 
     /// The most that should be resident. Pinned pages leave half of it to others, however many they are: with a page or
     /// two a program would evict what it needs next.
-    fn most(&self) -> usize {
+    pub(super) fn most(&self) -> usize {
         let most = self.most_mapped + self.most_unmapped;
         most.max(self.pinned.len() + most.div_ceil(2))
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.len() >= self.most()
+    pub(super) fn is_full(&mut self) -> bool {
+        let full = self.len() >= self.most();
+        self.was_full |= full;
+        full
+    }
+
+    /// Lets the number of resident pages follow the number of those that hold something.
+    #[cfg(feature = "linux")]
+    pub(super) fn follow(&mut self) {
+        self.follows = true;
+        // Nothing grows later.
+        self.mapped.reserve(self.pages.len() + 1 - self.mapped.len());
+    }
+
+    /// Lets twice as many be resident, if so many hold something. The number that may be; 0 if it is fixed.
+    pub(super) fn follow_held(&mut self, held_pages: u64) -> u64 {
+        if !self.follows {
+            return 0;
+        }
+        let most = self.most_mapped + self.most_unmapped;
+        if held_pages > FOLLOWED * most as u64 {
+            self.most_mapped = (2 * most).min(self.pages.len()) - self.most_unmapped;
+        }
+        (self.most_mapped + self.most_unmapped) as u64
+    }
+
+    /// A page in sight to be written in the place of one that goes, where there is room only because more may be
+    /// resident than before: each fault writes one page from the first that wrote one.
+    pub(super) fn instead(&self) -> Option<u64> {
+        if self.follows && self.was_full { self.mapped().next() } else { None }
     }
 
     /// Tells whether more are resident than should be.
@@ -251,8 +289,14 @@ impl Resident {
     /// Absent pages that hold nothing: zeros come in their place.
     #[cfg(feature = "linux")]
     pub(super) fn absent_zeros(&self) -> Vec<u64> {
-        let is_zero = |state: u8| state & (PLACE | HELD) == 0;
+        let is_zero = |state: u8| state & PLACE == 0 && (state & HELD == 0 || state & ZERO != 0);
         (0..).zip(&self.pages).filter(|(_, state)| is_zero(**state)).map(|(page, _)| page).collect()
+    }
+
+    /// The page goes. It is all zeros, or it is not.
+    pub(super) fn goes_as_zeros(&mut self, page: u64, zeros: bool) {
+        let state = &mut self.pages[page as usize];
+        *state = *state & !ZERO | if zeros { ZERO } else { 0 };
     }
 
     /// The scheme was given the page.
@@ -279,10 +323,21 @@ impl Resident {
 impl Resident {
     /// The same of no pages.
     pub(super) fn none(&self) -> Self {
-        let Resident { most_mapped, most_unmapped, .. } = *self;
+        let Resident { most_mapped, most_unmapped, follows, was_full, .. } = *self;
         let (mapped, pinned, unmapped) = Default::default();
         let (pages, spare, until_look) = Default::default();
-        Resident { pages, mapped, pinned, until_look, unmapped, most_mapped, most_unmapped, spare }
+        Resident {
+            pages,
+            mapped,
+            pinned,
+            until_look,
+            unmapped,
+            most_mapped,
+            most_unmapped,
+            spare,
+            follows,
+            was_full,
+        }
     }
 
     /// The absent pages whose contents only the scheme has. All others hold zeros, or are resident.

@@ -16,6 +16,9 @@ pub(crate) trait Faults: Send {
     fn idle(&mut self, pages: &Pages) -> Result<(), PagingError>;
     fn owed(&self) -> u64;
     fn absent_zeros(&self) -> Vec<u64>;
+    fn follow(&mut self);
+    fn estimate(&mut self);
+    fn halving(&self) -> Option<u64>;
     fn counters(&self) -> Counters;
     fn trusted_bytes(&self) -> usize;
     fn is_mapped(&self, page: u64) -> bool;
@@ -48,6 +51,18 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
 
     fn absent_zeros(&self) -> Vec<u64> {
         FaultPath::absent_zeros(self)
+    }
+
+    fn follow(&mut self) {
+        FaultPath::follow(self);
+    }
+
+    fn estimate(&mut self) {
+        FaultPath::estimate(self);
+    }
+
+    fn halving(&self) -> Option<u64> {
+        FaultPath::halving(self)
     }
 
     fn counters(&self) -> Counters {

@@ -54,6 +54,8 @@ impl Inner {
     fn give_up_zeros(&mut self) -> bool {
         for page in self.faults.absent_zeros() {
             self.pages.extents.give_up(page, IfFull::End);
+            // Whoever gets it next finds zeros, and until then it holds nothing.
+            self.discard(page..page + 1);
         }
         self.pages.extents.free_pages() > 0
     }

@@ -162,7 +162,7 @@ impl Pager for Preloaded {
     fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<Ended, Refusal> {
         let Paging { scheme, k, cipher, resident, untrusted_bytes } = paging;
         let paging = paged::Paging {
-            resident,
+            resident: Some(resident),
             untrusted: Size(untrusted_bytes),
             scheme,
             k,

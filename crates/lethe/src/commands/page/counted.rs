@@ -22,6 +22,10 @@ pub(super) struct Counted {
     pub(super) children: u64,
     /// Children by `fork`, which were paged too, and theirs.
     pub(super) forks: Forks,
+    /// Pages that might be resident at the end.
+    pub(super) resident: u64,
+    /// As many as would have halved the faults; 0 if none would have, or that is not known.
+    pub(super) halving: u64,
     /// The first of the programs that it started, or the one that it made way for.
     pub(super) name: String,
 }
@@ -106,7 +110,7 @@ impl Left {
 
 /// The bytes of the board that the preloaded library lays out: a state, the figures, a name.
 pub(super) const BOARD_BYTES: usize = 8 * (1 + FIGURES) + NAME_BYTES;
-const FIGURES: usize = 21;
+const FIGURES: usize = 23;
 const NAME_BYTES: usize = 64;
 
 impl Counted {
@@ -125,6 +129,8 @@ impl Counted {
             unpaged_bytes: next(),
             children: next(),
             forks: Forks { count: next(), faults: next(), evictions: next() },
+            resident: next(),
+            halving: next(),
             name: String::new(),
         }
     }
@@ -160,6 +166,7 @@ mod tests {
         let Left::Figures(counted, How::MadeWay) = left(b'x', "cc1") else { panic!("figures") };
         assert_eq!((counted.faults, counted.evictions, counted.threads), (1000, 2000, 15_000));
         assert_eq!((counted.times.total, counted.children), (Duration::from_micros(5), 18_000));
+        assert_eq!((counted.resident, counted.halving), (22_000, 23_000));
         assert_eq!(counted.name, "cc1");
     }
 

@@ -21,12 +21,16 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
+/// The pages that may be resident at first, if nothing is said of it.
+const FIRST_RESIDENT: u64 = 64;
+
 /// The settings that a program is paged with: the flags of every command that pages one.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Paging {
-    /// The most pages of 4 KiB that are resident
-    #[arg(long, value_name = "PAGES", default_value_t = 64, value_parser = clap::value_parser!(u64).range(2..))]
-    pub(super) resident: u64,
+    /// The most pages of 4 KiB that are resident [default: 64, and twice as many whenever the program uses more than four
+    /// times as many]
+    #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(2..))]
+    pub(super) resident: Option<u64>,
     /// The most untrusted memory that the pages may take
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     pub(super) untrusted: Size,
@@ -92,7 +96,7 @@ impl Paging {
         if let Some(library) = self.library.as_deref().filter(|library| !library.is_file()) {
             bail!(misused(format!("--library: {} is no file", library.display())));
         }
-        let keeps_some = self.second_chance.is_none_or(|unmapped| unmapped < self.resident);
+        let keeps_some = self.second_chance.is_none_or(|unmapped| unmapped < self.first_resident());
         ensure!(keeps_some, misused("--second-chance must be less than --resident"));
         let has_threads = self.threads.is_none() || self.beside != Some(Helper::Process);
         ensure!(has_threads, misused("--threads needs --beside threads"));
@@ -114,6 +118,20 @@ impl Paging {
         Ok(Paged { process: spawn(&mut command)?, begin, counted, library })
     }
 
+    /// The pages that may be resident at first.
+    fn first_resident(&self) -> u64 {
+        self.resident.unwrap_or(FIRST_RESIDENT)
+    }
+
+    /// The pages that may be resident, in words: how many there might be at the end, if that is known.
+    pub(super) fn resident_in_words(&self, at_the_end: Option<u64>) -> String {
+        let first = self.first_resident();
+        match at_the_end.unwrap_or(first) {
+            last if last > first => format!("{first} to {last} pages resident"),
+            last => format!("{last} pages resident"),
+        }
+    }
+
     /// The scheme, and K where it counts.
     pub(super) fn scheme_with_ratio(&self) -> String {
         if self.scheme.has_ratio() {
@@ -125,10 +143,13 @@ impl Paging {
 
     /// The options as the preloaded library reads them.
     fn options(&self) -> String {
-        let Paging { resident, untrusted, scheme, k, cipher, .. } = self;
-        let untrusted = untrusted.0;
+        let Paging { untrusted, scheme, k, cipher, .. } = self;
+        let (resident, untrusted) = (self.first_resident(), untrusted.0);
         let mut options =
             format!("resident={resident},untrusted={untrusted},scheme={scheme},k={k},cipher={cipher}");
+        if self.resident.is_none() {
+            options += ",follow=1";
+        }
         if let Some(unmapped) = self.second_chance {
             options += &format!(",second-chance={unmapped}");
         }

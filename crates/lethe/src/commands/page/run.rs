@@ -7,7 +7,6 @@ use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
 use anyhow::Result;
 use clap::Args;
-use lethe_pager::page::PAGE_BYTES;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -112,10 +111,10 @@ fn mebibytes(bytes: u64) -> f64 {
 fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<Duration>) {
     complain!();
     complain!(
-        "lethe page: {}, {}, {} pages resident, heap of at most {} MiB, {:.1} MiB trusted",
+        "lethe page: {}, {}, {}, heap of at most {} MiB, {:.1} MiB trusted",
         paging.scheme_with_ratio(),
         paging.cipher,
-        paging.resident.min(counted.heap_bytes / PAGE_BYTES as u64),
+        paging.resident_in_words(Some(counted.resident)),
         counted.heap_bytes >> 20,
         counted.trusted_bytes as f64 / (1 << 20) as f64
     );
@@ -128,6 +127,9 @@ fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<D
         micros(counted.times.write, counted.faults),
         micros(counted.times.read, counted.faults)
     );
+    if counted.halving > counted.resident {
+        complain!("  --resident {} would have halved the faults, or better", counted.halving);
+    }
     if counted.soft_faults > 0 {
         complain!("  {} touches found their page in its second chance", counted.soft_faults);
     }

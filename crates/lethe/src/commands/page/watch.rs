@@ -90,11 +90,13 @@ impl Arguments {
     }
 
     fn tell(&self, watched: &Watched, ended: &Ended) {
-        let Paging { scheme, cipher, resident, .. } = &self.paging;
+        let Paging { scheme, cipher, .. } = &self.paging;
+        let resident = ended.counted.as_ref().map(|(counted, _)| counted.resident);
         complain!();
         complain!(
-            "lethe page: {}, {cipher}, {resident} pages resident, {} of untrusted memory",
+            "lethe page: {}, {cipher}, {}, {} of untrusted memory",
             self.paging.scheme_with_ratio(),
+            self.paging.resident_in_words(resident),
             watched.slots()
         );
         complain!("  {}", watched.figures(ended.counted.as_ref().map(|(counted, _)| counted.faults)));
