@@ -9,6 +9,7 @@
 //! answer with it unless it is asked for children of every kind. Should it be killed, the program does its work.
 #![allow(unsafe_code, reason = "a second process; each block says why it is sound")]
 
+mod rests;
 mod ring;
 mod turns;
 
@@ -16,6 +17,7 @@ use super::signals::Blocked;
 use crate::error::Error;
 use crate::failure::say;
 use lethe_seal::pages::{Beside, Carrier, Carry, Outcome, SharedMemory, Turn};
+use rests::{LOST, Rests, idle_time};
 use ring::{Ring, Scratch};
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, futex};
@@ -32,18 +34,11 @@ const PATIENCE: Duration = Duration::from_micros(200);
 /// The time between two looks, while it sleeps, whether the program is still there.
 const LOOKS_UP: Duration = Duration::from_millis(50);
 
-/// So much time between two looks, or in a turn, means that another program has had its processor, and not just the
-/// kernel. A caller that waits for a turn would wait as long: on a machine without a free processor it does better
-/// alone. So the process rests for a while, and for longer each time.
-const LOST: Duration = Duration::from_millis(1);
-const SHORTEST_REST: Duration = Duration::from_millis(1);
-const LONGEST_REST: Duration = Duration::from_millis(64);
-
 /// The doings of the process, for the caller to see: it looks out for turns.
 const AWAKE: u32 = 0;
 /// It wants to be woken when there is something to do.
 const ASLEEP: u32 = 1;
-/// It does not.
+/// It does not: it has lost its processor, or has left so many turns to the caller that it must have.
 const RESTS: u32 = 2;
 
 /// Looks of a waiting caller at the same turn before it does one itself, for the process has lost its processor; before
@@ -52,6 +47,9 @@ const RESTS: u32 = 2;
 const LOOKS_BEFORE_HELP: u32 = 1 << 7;
 const LOOKS_BEFORE_YIELD: u32 = 1 << 10;
 const LOOKS_BEFORE_DOUBT: u32 = 1 << 16;
+
+/// Turns in a row that a caller has waited for in vain and then done before it waits for none.
+const TURNS_BEFORE_REST: u32 = 1 << 8;
 
 /// The limit on locked memory counts all addresses of the process.
 const UNLOCKED: &str = "the process beside may not lock its memory (ulimit -l): pages that it opens may come into swap, in \
@@ -65,6 +63,8 @@ pub(crate) struct SecondProcess {
     program: libc::pid_t,
     ended: Cell<bool>,
     looks: Cell<u32>,
+    /// The turns that were done here after they had been waited for, and how many had been begun after the last one.
+    alone: Cell<(u32, Turn)>,
     scratch: RefCell<Scratch>,
 }
 
@@ -99,6 +99,7 @@ impl SecondProcess {
                     program,
                     ended: Cell::new(false),
                     looks: Cell::new(0),
+                    alone: Cell::new((0, 0)),
                     scratch: RefCell::new(Scratch::new()),
                 };
                 let refused = |errno| Error::System { what: "memory for two processes", errno };
@@ -119,6 +120,20 @@ impl SecondProcess {
 
     fn do_next<M: SharedMemory>(&self, carrier: &Carrier<M>) -> bool {
         self.ring.do_next(carrier, &mut self.scratch.borrow_mut(), || self.has_ended())
+    }
+
+    /// Does a turn that was waited for in vain. After many in a row the process is left to rest.
+    fn do_alone<M: SharedMemory>(&self, carrier: &Carrier<M>) {
+        let (turns, last) = self.alone.get();
+        let turns = if self.ring.begun() == last { turns + 1 } else { 1 };
+        if self.do_next(carrier) {
+            self.alone.set((turns, self.ring.begun()));
+            if turns >= TURNS_BEFORE_REST {
+                // Asleep is as good.
+                let _ =
+                    self.ring.asleep().compare_exchange(AWAKE, RESTS, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Tells whether it has ended: only if it was killed.
@@ -178,8 +193,10 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
         spin_loop();
-        if looks > LOOKS_BEFORE_HELP || self.ring.asleep().load(Ordering::Relaxed) == RESTS {
+        if self.ring.asleep().load(Ordering::Relaxed) == RESTS {
             self.do_next(carrier);
+        } else if looks > LOOKS_BEFORE_HELP {
+            self.do_alone(carrier);
         }
         if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
             std::thread::yield_now();
@@ -247,7 +264,7 @@ fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_
     let scratch = unsafe { ring.scratch_beside() };
     let mut last = Instant::now();
     let (mut worked, mut rested) = (last, last);
-    let mut rest = Duration::ZERO;
+    let mut rests = Rests::new();
     // SAFETY: the call takes nothing.
     let is_alone = || unsafe { libc::getppid() } != program;
     let waits = || {
@@ -265,21 +282,34 @@ fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_
         if has_worked {
             worked = now;
         }
-        if now - last > LOST {
-            rest = (2 * rest).clamp(SHORTEST_REST, LONGEST_REST);
-            sleep(ring, RESTS, rest);
+        if now - last > LOST || ring.asleep().load(Ordering::Relaxed) == RESTS {
+            rest(ring, rests.loses(now - rested), is_alone);
             (rested, worked) = (Instant::now(), Instant::now());
         } else if now - worked > PATIENCE {
             sleep(ring, ASLEEP, LOOKS_UP);
+            ring.asleep().store(AWAKE, Ordering::SeqCst);
             worked = Instant::now();
-        } else if now - rested > 8 * rest {
-            rest = Duration::ZERO;
         }
         last = if worked > now { worked } else { now };
         if last > now && is_alone() {
             return;
         }
     }
+}
+
+/// Sleeps for so long, again and again, until a processor is free, the program has ended, or it is to stop.
+fn rest(ring: &Ring, length: Duration, is_alone: impl Fn() -> bool) {
+    let is_over = || ring.stop().load(Ordering::Relaxed) != 0 || is_alone();
+    let mut ends = false;
+    while !ends && !is_over() {
+        let (begin, idle) = (Instant::now(), idle_time());
+        while begin.elapsed() < length && !is_over() {
+            sleep(ring, RESTS, LOOKS_UP.min(length));
+        }
+        let idle = idle_time().zip(idle).map(|(now, before)| now.saturating_sub(before));
+        ends = Rests::ends(begin.elapsed(), idle);
+    }
+    ring.asleep().store(AWAKE, Ordering::SeqCst);
 }
 
 /// Sleeps until it is woken or so much time has gone by.
@@ -291,5 +321,4 @@ fn sleep(ring: &Ring, how: u32, most: Duration) {
         // Woken, interrupted, late or changed before we slept: look again in any case.
         let _ = futex::wait(ring.asleep(), futex::Flags::empty(), how, Some(&most));
     }
-    ring.asleep().store(AWAKE, Ordering::SeqCst);
 }

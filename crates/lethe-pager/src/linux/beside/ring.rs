@@ -132,6 +132,11 @@ impl Ring {
         unsafe { &*self.start.cast() }
     }
 
+    /// Turns that were begun.
+    pub(super) fn begun(&self) -> Turn {
+        self.head().begun.0.load(Ordering::Relaxed)
+    }
+
     /// The scratch of the process beside.
     ///
     /// # Safety
