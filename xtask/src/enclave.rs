@@ -58,8 +58,11 @@ pub fn build() -> Result<Built> {
     })
 }
 
-/// Builds what the distribution has as source only.
-pub fn distribution() -> Result<Distribution> {
+/// The functions that build what the distribution has as source only: picosat, sqlite3, dash, musl.
+pub const DISTRIBUTION: [fn() -> Result<PathBuf>; 4] = [picosat, sqlite, dash, musl];
+
+/// Builds all of that.
+fn distribution() -> Result<Distribution> {
     Ok(Distribution { picosat: picosat()?, sqlite: sqlite()?, dash: dash()?, musl: musl()? })
 }
 

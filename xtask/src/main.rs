@@ -6,6 +6,7 @@ mod freestanding;
 mod hardware;
 mod house;
 mod imports;
+mod left_out;
 mod lint;
 mod measure;
 mod missing;

@@ -5,6 +5,7 @@ use crate::enclave;
 use crate::freestanding::{self, Toolchain};
 use crate::hardware;
 use crate::house;
+use crate::left_out::left_out;
 use crate::lint;
 use crate::measure;
 use crate::missing::{self, Consent};
@@ -81,15 +82,24 @@ pub fn run_step(step: Step, effort: Effort) -> Result<()> {
     }
 }
 
-/// Installs all that the tests need.
+/// Installs all that the tests need. What cannot be had is left out and named: the enclave, for one, needs none of the
+/// tests' tools, and each step says what it lacks.
 pub fn set_up(consent: Consent) -> Result<()> {
-    missing::provide(&Step::ALL, consent)?;
-    setup::python()?;
-    setup::tempest()?;
-    setup::hardware()?;
-    setup::versitygw()?;
-    setup::rclone()?;
-    enclave::distribution().map(drop)
+    let [picosat, sqlite, dash, musl] = enclave::DISTRIBUTION;
+    let lines = left_out(&[
+        ("what some steps need", &|| missing::provide(&Step::ALL, consent)),
+        ("the tests' Python environment", &setup::python),
+        ("Tempest", &setup::tempest),
+        ("the tools of hardware", &setup::hardware),
+        ("versitygw", &setup::versitygw),
+        ("rclone", &setup::rclone),
+        ("picosat for RISC-V", &|| picosat().map(drop)),
+        ("sqlite3 for RISC-V", &|| sqlite().map(drop)),
+        ("dash for RISC-V", &|| dash().map(drop)),
+        ("musl for RISC-V", &|| musl().map(drop)),
+    ]);
+    lines.iter().for_each(|line| println!("{line}"));
+    Ok(())
 }
 
 fn deny() -> Result<()> {

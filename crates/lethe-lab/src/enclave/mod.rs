@@ -133,6 +133,7 @@ mod tests {
             resident: 15,
             untrusted_bytes: None,
             schemes: Vec::new(),
+            left_out: vec!["picosat"],
             faults: None,
             warm: None,
             rounds: 0,
@@ -143,6 +144,8 @@ mod tests {
         assert_eq!(resident, [8, 15, 32]);
         let mut csv = Vec::new();
         report.write_csv(&mut csv).unwrap();
+        // A program that cannot be run here is nowhere.
+        assert!(!String::from_utf8_lossy(&csv).contains("picosat"));
         assert!(String::from_utf8(csv).unwrap().contains("recommender"));
         assert!(matches!(report.swept(), Err(EnclaveError::Run { .. })));
     }

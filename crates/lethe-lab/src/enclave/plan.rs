@@ -34,6 +34,8 @@ pub struct Options {
     pub untrusted_bytes: Option<u64>,
     /// The schemes beside plain; all, if none is named.
     pub schemes: Vec<Scheme>,
+    /// Names of programs that cannot be run here.
+    pub left_out: Vec<&'static str>,
     /// Faults that are counted in each run; 500, or 40 if it is quick, unless told otherwise.
     pub faults: Option<u64>,
     /// Faults before them; 1500, or 40 if it is quick, unless told otherwise: the programs have made their data by then.
@@ -87,12 +89,17 @@ impl Options {
         Window { warm: self.warm.unwrap_or(warm), faults: self.faults.unwrap_or(faults) }
     }
 
+    /// The programs that are not left out.
+    fn programs(&self) -> impl Iterator<Item = &'static Program> {
+        PROGRAMS.iter().filter(|program| !self.left_out.contains(&program.name))
+    }
+
     /// The plan of the paper.
     pub(super) fn plan(&self) -> Plan {
         Plan {
             setting: self.setting(),
             window: self.window(),
-            programs: PROGRAMS.iter().collect(),
+            programs: self.programs().collect(),
             configurations: self.asked(Configuration::of_the_paper()),
             rounds: self.rounds,
         }
@@ -100,7 +107,7 @@ impl Options {
 
     /// The plans of the sweeps, by resident pages and by untrusted memory: none unless they were asked for.
     pub(super) fn sweep_plans(&self) -> [Vec<Plan>; 2] {
-        if !self.sweep {
+        if !self.sweep || self.left_out.contains(&SWEPT_PROGRAM) {
             return [const { Vec::new() }; 2];
         }
         let setting = self.setting();
@@ -116,7 +123,7 @@ impl Options {
         Plan {
             setting,
             window: Window { warm: warm.min(SWEPT_FAULTS), faults: faults.min(SWEPT_FAULTS) },
-            programs: PROGRAMS.iter().filter(|program| program.name == SWEPT_PROGRAM).collect(),
+            programs: self.programs().filter(|program| program.name == SWEPT_PROGRAM).collect(),
             configurations: self.asked(Configuration::of_the_sweep()),
             rounds: 0,
         }

@@ -90,10 +90,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
-    let emulated = Emulated {
-        programs: MeasuredPrograms::find(arguments.programs.as_deref(), arguments.picosat.as_deref())?,
-        runtime: runtime(arguments.runtime.as_deref())?,
-    };
+    let programs = MeasuredPrograms::find(arguments.programs.as_deref(), arguments.picosat.as_deref())?;
+    for why in programs.why_not() {
+        complain!("lethe enclave: warning: without {}: {why}", programs.left_out().join(", "));
+    }
+    let emulated = Emulated { programs, runtime: runtime(arguments.runtime.as_deref())? };
     if let Some(folder) = &arguments.svg {
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     }
@@ -111,7 +112,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
             .ok(),
     };
     let shown = Shown { bar: bar.clone(), told: RefCell::default() };
-    let report = enclave::run(&arguments.options()?, &emulated, page_bench.as_ref(), &shown);
+    let report =
+        enclave::run(&arguments.options(&emulated.programs)?, &emulated, page_bench.as_ref(), &shown);
     bar.finish_and_clear();
     let report = report?;
     if let Some(folder) = &arguments.svg {
@@ -128,7 +130,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    fn options(&self) -> Result<Options> {
+    fn options(&self, programs: &MeasuredPrograms) -> Result<Options> {
         let Arguments { quick, sweep, cipher, resident, faults, warm, rounds, .. } = *self;
         let machines = match self.machines {
             Some(machines) => machines,
@@ -142,6 +144,7 @@ impl Arguments {
             resident,
             untrusted_bytes,
             schemes,
+            left_out: programs.left_out(),
             faults,
             warm,
             rounds,
