@@ -199,7 +199,7 @@ fn finish(counters: Counters) {
     set_state(ENDED);
 }
 
-/// Whoever calls it must not have the region's lock.
+/// Notes the number that would have halved the faults. Who calls it must not have the region's lock.
 fn note_halving(pages: &RegionPages) {
     if let Some(board) = BOARD.get() {
         board.halving.store(pages.region().halving().unwrap_or(0), Ordering::Relaxed);

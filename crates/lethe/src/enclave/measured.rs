@@ -98,7 +98,7 @@ impl MeasuredPrograms {
     }
 }
 
-/// What can be had. The reason why something cannot is kept.
+/// Keeps what was found, or the reason why it was not.
 fn unless_left_out<T>(found: Result<T>, why_not: &mut Vec<String>) -> Option<T> {
     found.inspect_err(|error| why_not.push(format!("{error:#}"))).ok()
 }

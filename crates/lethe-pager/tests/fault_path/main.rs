@@ -1,5 +1,7 @@
 //! The five steps of a fault, over page tables that are a plain array.
 
+mod table;
+
 use lethe_core::oram::{Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
@@ -11,113 +13,15 @@ use lethe_core::testing::{ArrayStore, TraceEntry, TraceStore};
 use lethe_core::words::{Bucket, Slot};
 use lethe_core::write_schedule::WriteSchedule;
 use lethe_pager::fault::error::{FaultError, FaultPathError};
-use lethe_pager::fault::frames::{Frames, Taken};
 use lethe_pager::fault::path::{FaultPath, Served};
-use lethe_pager::fault::policy::{Policy, frames};
+use lethe_pager::fault::policy::Policy;
 use proptest::prelude::*;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
-use std::convert::Infallible;
 use std::rc::Rc;
+use table::Table;
 
 const PAGE_BYTES: usize = 32;
-
-/// Page tables in an array. A place without memory is `None`; to use one wrongly panics.
-struct Table {
-    pages: Vec<Option<[u8; PAGE_BYTES]>>,
-    frames: Vec<Option<[u8; PAGE_BYTES]>>,
-    busy: Vec<u64>,
-    may_exceed: bool,
-    renewed: usize,
-    confirmed: Vec<u64>,
-    taken: usize,
-    /// Nanoseconds: each use of a frame's bytes takes a thousand.
-    clock: u64,
-}
-
-impl Table {
-    fn new(pages: u64, policy: Policy) -> Self {
-        let frames = frames(policy);
-        Table {
-            pages: vec![None; pages as usize],
-            frames: vec![None; frames],
-            busy: Vec::new(),
-            may_exceed: false,
-            renewed: 0,
-            confirmed: Vec::new(),
-            taken: 0,
-            clock: 0,
-        }
-    }
-
-    fn in_sight(&self) -> usize {
-        self.pages.iter().flatten().count()
-    }
-
-    fn resident(&self) -> usize {
-        self.in_sight() + self.frames.iter().flatten().count()
-    }
-}
-
-impl Frames for Table {
-    type Error = Infallible;
-
-    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, Infallible> {
-        self.taken += 1;
-        if self.busy.contains(&page) {
-            return Ok(Taken::Busy);
-        }
-        assert!(self.frames[frame].is_none(), "the frame is empty");
-        self.frames[frame] = Some(self.pages[page as usize].take().expect("the page is in sight"));
-        Ok(Taken::Out)
-    }
-
-    fn prepare(&mut self, frame: usize) -> Result<(), Infallible> {
-        assert!(self.frames[frame].is_none(), "the frame is empty");
-        self.frames[frame] = Some([0; PAGE_BYTES]);
-        Ok(())
-    }
-
-    fn bytes(&mut self, frame: usize) -> &mut [u8] {
-        self.clock += 1000;
-        self.frames[frame].as_mut().expect("the frame has memory")
-    }
-
-    fn renew(&mut self, frame: usize) {
-        assert!(self.frames[frame].is_some(), "the frame has memory");
-        // What it held is for nobody to read again.
-        self.frames[frame] = Some([0xEE; PAGE_BYTES]);
-        self.renewed += 1;
-    }
-
-    fn release(&mut self, frame: usize) {
-        self.frames[frame] = None;
-    }
-
-    fn may_exceed(&self) -> bool {
-        self.may_exceed
-    }
-
-    fn now(&self) -> u64 {
-        self.clock
-    }
-
-    fn put(&mut self, frame: usize, page: u64) -> Result<(), Infallible> {
-        assert!(self.pages[page as usize].is_none(), "the page is absent");
-        self.pages[page as usize] = Some(self.frames[frame].take().expect("the frame has memory"));
-        Ok(())
-    }
-
-    fn confirm(&mut self, page: u64) -> Result<(), Infallible> {
-        self.confirmed.push(page);
-        Ok(())
-    }
-
-    fn clear(&mut self, page: u64) -> Result<(), Infallible> {
-        self.pages[page as usize] = Some([0; PAGE_BYTES]);
-        Ok(())
-    }
-}
 
 /// A program: it touches pages, and faults where they are absent.
 struct Program<O> {
