@@ -97,6 +97,11 @@ impl<'a> Task<'a> {
         true
     }
 
+    /// Tells whether it will go on when it is polled.
+    pub fn is_woken(&self) -> bool {
+        self.woken.0.load(Ordering::Relaxed)
+    }
+
     /// Tells whether it came to its end.
     pub fn has_ended(&self) -> bool {
         self.future.is_none()

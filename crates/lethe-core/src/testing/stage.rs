@@ -38,6 +38,9 @@ pub enum Event {
     Acts(Work, Act),
     /// The store has done what this work asked for: that which this work asked for after so many others, of those in flight.
     Answered(Work, usize),
+    /// An access let a step pass although it waited for nothing. Steps of `idle` may wake themselves: some drive several
+    /// works of their own.
+    Yields(Work),
     /// The work is done.
     Ends(Work),
     /// All that could go on has gone on.
@@ -207,6 +210,8 @@ impl<'a, O: Oram> Stage<'a, O> {
         }
         if ended {
             self.events.push(Event::Ends(work));
+        } else if progress && work == Work::Access && running.is_woken() {
+            self.events.push(Event::Yields(work));
         }
         (progress, (!ended).then_some(running))
     }

@@ -58,6 +58,8 @@ pub struct TraceStore {
     layout: Layout,
     bytes: RefCell<Vec<u8>>,
     starts: Vec<usize>,
+    /// The first bucket of each extent.
+    firsts: Vec<u64>,
     trace: RefCell<Vec<Shown>>,
     recording: Cell<bool>,
     holding_back: Cell<bool>,
@@ -80,14 +82,17 @@ struct Pending {
 impl TraceStore {
     /// A store that was never written: zeros.
     pub fn new(layout: Layout) -> Self {
-        let mut starts = vec![0];
+        let (mut starts, mut firsts, mut next) = (vec![0], Vec::new(), 0);
         for extent in layout.extents() {
+            firsts.push(next);
+            next += extent.buckets;
             let bytes = extent.buckets as usize * extent.slots as usize * extent.slot_bytes as usize;
             starts.push(starts[starts.len() - 1] + bytes);
         }
         TraceStore {
             bytes: RefCell::new(vec![0; starts[starts.len() - 1]]),
             starts,
+            firsts,
             layout,
             trace: RefCell::default(),
             recording: Cell::new(true),
@@ -183,16 +188,12 @@ impl TraceStore {
     }
 
     fn range(&self, bucket: Bucket, index: u32) -> (usize, usize) {
-        let mut first = 0;
-        for (extent, start) in self.layout.extents().iter().zip(&self.starts) {
-            if bucket.0 < first + extent.buckets {
-                let slot = (bucket.0 - first) as usize * extent.slots as usize + index as usize;
-                assert!(index < extent.slots, "{bucket} has {} slots", extent.slots);
-                return (start + slot * extent.slot_bytes as usize, extent.slot_bytes as usize);
-            }
-            first += extent.buckets;
-        }
-        panic!("{bucket} lies outside of the layout");
+        let nth = self.firsts.partition_point(|first| *first <= bucket.0) - 1;
+        let (extent, within) = (&self.layout.extents()[nth], bucket.0 - self.firsts[nth]);
+        assert!(within < extent.buckets, "{bucket} lies outside of the layout");
+        assert!(index < extent.slots, "{bucket} has {} slots", extent.slots);
+        let slot = within as usize * extent.slots as usize + index as usize;
+        (self.starts[nth] + slot * extent.slot_bytes as usize, extent.slot_bytes as usize)
     }
 
     async fn finish(&self, writes: &[Bucket]) -> Result<(), TraceStoreError> {
@@ -218,6 +219,9 @@ impl TraceStore {
 
     fn no_race(&self, buckets: impl Iterator<Item = Bucket>) {
         let pending = self.pending.borrow();
+        if pending.is_empty() {
+            return;
+        }
         for bucket in buckets {
             let races = pending.iter().any(|pending| pending.writes.contains(&bucket));
             assert!(!races, "{bucket} was asked for while its write is under way");

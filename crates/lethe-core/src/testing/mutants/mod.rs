@@ -4,6 +4,7 @@
 //! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
 //! and are for stores that are ready at once.
 
+mod biased;
 mod front_ends;
 mod networks;
 mod partitions;
@@ -12,13 +13,14 @@ mod randomness;
 mod raw;
 mod stores;
 
+pub use biased::{Bias, BiasedLeaves, Occasion};
 pub use front_ends::{ShowsAnswers, ShowsHits, ShowsTurns};
 pub use networks::{SkipsDummies, TrimsMessages};
 pub use partitions::LooksElsewhere;
 pub use positions::{KeepsToOwnPart, NeverRemaps, RepeatsPaths, ReusesLeafSometimes};
 pub use randomness::{DrawsOnce, KeptDraw, LowBits, OneDraw, Repeats, Source, Uneven};
 pub use raw::{StopsAtWanted, SwapsHalves, TellsWanted, WaitsUntilFull, Wanted};
-pub use stores::{Edit, EditingStore, SkipsUnchanged};
+pub use stores::{Edit, EditingStore, FirstWhen, SkipsUnchanged};
 
 use super::trace_store::{TraceStore, TraceStoreError};
 use crate::oram::{Access, Bounds, Oram, OramError};
@@ -27,10 +29,13 @@ use crate::schemes::trivial::TrivialParameters;
 use crate::store::Store;
 use crate::words::{BlockId, Bucket, Slot};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
+use core::future::poll_fn;
 use core::mem;
+use core::task::Poll;
 
 /// An ORAM with a batch made shorter: a block that is asked for twice is accessed once.
 pub struct Deduplicates<O>(pub O);
@@ -147,6 +152,49 @@ oram_like!(SkipsHits.oram, mutant, batch => {
     remember(batch, &skipped, &mut known);
     mutant.last.replace(known);
     Ok(())
+});
+
+/// An ORAM that tells how many blocks are in its stash when an access begins.
+pub struct TellsStash<O> {
+    /// The ORAM.
+    pub oram: O,
+    /// The number of blocks in its stash.
+    pub stash_blocks: fn(&O) -> usize,
+    /// The place where it is told.
+    pub told: Rc<Cell<usize>>,
+}
+
+oram_like!(TellsStash.oram, mutant, batch => {
+    mutant.told.set((mutant.stash_blocks)(&mutant.oram));
+    mutant.oram.access(batch).await
+});
+
+/// An ORAM that lets a step pass before an access of a block that the batch before asked for, too.
+pub struct DelaysHits<O> {
+    oram: O,
+    last: RefCell<BTreeSet<BlockId>>,
+}
+
+impl<O> DelaysHits<O> {
+    /// An ORAM that was never asked.
+    pub fn new(oram: O) -> Self {
+        DelaysHits { oram, last: RefCell::default() }
+    }
+}
+
+oram_like!(DelaysHits.oram, mutant, batch => {
+    let asked: BTreeSet<BlockId> = batch.iter().filter_map(Access::block).collect();
+    let last = mutant.last.replace(asked.clone());
+    let mut waits = !asked.is_disjoint(&last);
+    poll_fn(|context| {
+        if mem::take(&mut waits) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
+    mutant.oram.access(batch).await
 });
 
 /// An ORAM in whose batches a page is written once, however often it was asked for: all but the last write are dropped.

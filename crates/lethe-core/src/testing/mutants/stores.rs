@@ -63,8 +63,10 @@ pub struct EditingStore<'a> {
     working: Rc<Cell<Work>>,
     /// Bytes of a block and its header.
     entry_bytes: usize,
-    /// The real place of each slot of a bucket, for [`Edit::RealFirst`].
+    /// The real place of each slot of a bucket, for [`Edit::RealFirst`] and [`Edit::FirstUnread`].
     places: RefCell<BTreeMap<Bucket, Vec<u32>>>,
+    /// The places of a bucket that were not read since it was written, for [`Edit::FirstUnread`].
+    unread: RefCell<BTreeMap<Bucket, Vec<u32>>>,
 }
 
 /// The mistake of an editing store.
@@ -80,15 +82,31 @@ pub enum Edit {
     RealFirst,
     /// A bucket is rewritten as soon as a block was read from it.
     RewritesWhereReal,
+    /// The first unread slot of a bucket is read, on some occasion.
+    FirstUnread(FirstWhen),
+    /// The paths of a batch are read in the order of their leaves.
+    SortsPaths,
     /// An access reads slot after slot up to the first that holds a block.
     StopsAtReal,
+}
+
+/// The occasion on which [`Edit::FirstUnread`] reads the first unread slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstWhen {
+    /// An access reads a bucket that has no unread dummy left.
+    NoDummyIsLeft,
+    /// An access reads a bucket of which so many unread slots hold blocks.
+    Full(usize),
+    /// An eviction reads.
+    Evicts,
 }
 
 impl<'a> EditingStore<'a> {
     /// A store that makes this mistake, for blocks of so many bytes.
     pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, working: Rc<Cell<Work>>) -> Self {
         let entry_bytes = HEADER_BYTES + block_bytes;
-        EditingStore { store, edit, working, entry_bytes, places: RefCell::default() }
+        let (places, unread) = Default::default();
+        EditingStore { store, edit, working, entry_bytes, places, unread }
     }
 
     fn holds_block(&self, bytes: &[u8]) -> bool {
@@ -154,6 +172,76 @@ impl<'a> EditingStore<'a> {
         order.iter().flat_map(|nth| slots[*nth].iter().copied()).collect()
     }
 
+    /// Moves what a slot holds to the first unread place of its bucket if the occasion is there; no trace shows it.
+    async fn move_first(&self, slot: Slot, when: FirstWhen) -> Result<(), TraceStoreError> {
+        let place = self.place(slot).index;
+        let Some(unread) = self.unread.borrow().get(&slot.bucket).cloned() else { return Ok(()) };
+        let mut bytes = self.peek_bucket(slot.bucket).await?;
+        let slot_bytes = self.store.layout().slot_bytes(slot);
+        let of = |place: u32| place as usize * slot_bytes..(place as usize + 1) * slot_bytes;
+        let real = unread.iter().filter(|place| self.holds_block(&bytes[of(**place)])).count();
+        let is_now = match when {
+            FirstWhen::NoDummyIsLeft => real == unread.len(),
+            FirstWhen::Full(blocks) => real >= blocks,
+            FirstWhen::Evicts => true,
+        };
+        let shown = if is_now { unread[0] } else { place };
+        if shown != place {
+            let (here, there) = (bytes[of(place)].to_vec(), bytes[of(shown)].to_vec());
+            bytes[of(place)].copy_from_slice(&there);
+            bytes[of(shown)].copy_from_slice(&here);
+            self.store.record(false);
+            self.store.write(&[slot.bucket], &bytes).await?;
+            self.store.record(true);
+            let mut places = self.places.borrow_mut();
+            let of_bucket = places.get_mut(&slot.bucket).expect("it was written");
+            let other = of_bucket.iter().position(|other| *other == shown).expect("a place of the bucket");
+            of_bucket.swap(slot.index as usize, other);
+        }
+        let mut unread = self.unread.borrow_mut();
+        unread.entry(slot.bucket).or_default().retain(|place| *place != shown);
+        Ok(())
+    }
+
+    /// Moves what these slots hold, and reads them.
+    async fn read_first(
+        &self,
+        slots: &[Slot],
+        when: FirstWhen,
+        into: &mut [u8],
+    ) -> Result<(), TraceStoreError> {
+        let on_line = self.working.get() == Work::Access;
+        for slot in slots {
+            let when =
+                if on_line == (when == FirstWhen::Evicts) { FirstWhen::Full(usize::MAX) } else { when };
+            self.move_first(*slot, when).await?;
+        }
+        self.read_in_place(slots, into).await
+    }
+
+    /// Reads the paths of a batch in the order of the buckets at their ends.
+    async fn read_sorted(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        let slot_bytes = into.len() / slots.len().max(1);
+        let numbered: Vec<(usize, Slot)> = slots.iter().copied().enumerate().collect();
+        let mut paths: Vec<&[(usize, Slot)]> =
+            numbered.chunk_by(|(_, one), (_, other)| one.bucket < other.bucket).collect();
+        // Until every bucket was written, it does not show where a path ends: at one of the last half of
+        // the buckets.
+        let first_leaf = self.store.layout().buckets() / 2 - 1;
+        let ends = |path: &&[(usize, Slot)]| path.last().is_some_and(|(_, slot)| slot.bucket.0 >= first_leaf);
+        if paths.iter().all(ends) {
+            paths.sort_by_key(|path| path.last().map(|(_, slot)| slot.bucket));
+        }
+        let order: Vec<(usize, Slot)> = paths.concat();
+        let sorted: Vec<Slot> = order.iter().map(|(_, slot)| *slot).collect();
+        let mut bytes = vec![0; into.len()];
+        self.store.read(&sorted, &mut bytes).await?;
+        for ((nth, _), bytes) in order.iter().zip(bytes.chunks_exact(slot_bytes)) {
+            into[nth * slot_bytes..][..slot_bytes].copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
     /// Writes the buckets of these slots again as they are, where the slot holds a block.
     async fn rewrite_where_real(&self, slots: &[Slot]) -> Result<(), TraceStoreError> {
         for slot in slots {
@@ -188,6 +276,8 @@ impl Store for EditingStore<'_> {
                 self.store.read(read, &mut vec![0; read.len() * slot_bytes]).await
             }
             Edit::RealFirst => self.read_in_place(slots, into).await,
+            Edit::FirstUnread(when) => self.read_first(slots, when, into).await,
+            Edit::SortsPaths if on_line => self.read_sorted(slots, into).await,
             Edit::RewritesWhereReal if on_line => {
                 self.store.read(slots, into).await?;
                 self.rewrite_where_real(slots).await
@@ -206,6 +296,12 @@ impl Store for EditingStore<'_> {
                     if !self.holds_block(here) && !self.holds_block(&self.peek_bucket(*bucket).await?) =>
                 {
                     continue;
+                }
+                Edit::FirstUnread(_) => {
+                    let slots = self.store.layout().extent(*bucket).slots;
+                    self.places.borrow_mut().insert(*bucket, (0..slots).collect());
+                    self.unread.borrow_mut().insert(*bucket, (0..slots).collect());
+                    bytes.extend_from_slice(here);
                 }
                 Edit::RealFirst => bytes.extend(self.put_real_first(*bucket, here)),
                 _ => bytes.extend_from_slice(here),

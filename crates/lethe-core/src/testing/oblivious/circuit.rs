@@ -164,7 +164,7 @@ impl Watch for CircuitWatch {
             }
             Event::Rests => self.rests(),
             Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::Recovers(_) => Ok(()),
+            Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 

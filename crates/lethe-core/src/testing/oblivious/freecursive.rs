@@ -134,7 +134,11 @@ impl Watch for FreecursiveWatch {
             Event::Ends(Work::Idle(_)) => {
                 ensure(self.held.is_none(), || String::from("idle ended before it wrote"))
             }
-            Event::IdleBegins(_) | Event::Answered(..) | Event::Rests | Event::Recovers(_) => Ok(()),
+            Event::IdleBegins(_)
+            | Event::Answered(..)
+            | Event::Rests
+            | Event::Recovers(_)
+            | Event::Yields(_) => Ok(()),
             Event::Acts(..) => Err(format!("several processors: {event:?}")),
         }
     }

@@ -178,7 +178,8 @@ impl Watch for FrontEndWatch {
             | Event::Answered(..)
             | Event::Acts(..)
             | Event::Rests
-            | Event::Recovers(_) => self.show(event),
+            | Event::Recovers(_)
+            | Event::Yields(_) => self.show(event),
         }
     }
 

@@ -4,7 +4,7 @@
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::sorting::{self, buckets, slots};
-use super::watch::{Adversary, Pick, Sights, Watch, ensure, spread};
+use super::watch::{Adversary, Pick, Sights, Watch, ensure};
 use crate::schemes::hierarchical::{HierarchicalParameters, LevelShape};
 use crate::words::Slot;
 use alloc::boxed::Box;
@@ -198,10 +198,11 @@ impl HierarchicalWatch {
                 (0..slots).zip(bucket).all(|(index, slot)| *slot == Slot { bucket: bucket[0].bucket, index });
             let rank = bucket[0].bucket.0.checked_sub(first).filter(|rank| is_whole && *rank < buckets);
             let rank = rank.ok_or_else(|| format!("read {bucket:?}, which is no bucket of level {level}"))?;
-            let value = spread(&mut self.random, rank as usize, buckets as usize);
             let access = begun + nth;
-            let before = self.seen.insert((level, access as u64 - self.epoch.before), value);
-            self.sights.picks.push(Pick { access: Some(access), level: level as u32, value, before });
+            let at = (rank as usize, buckets as usize);
+            let mut pick = Pick::of(&mut self.random, Some(access), level as u32, at, None);
+            pick.before = self.seen.insert((level, access as u64 - self.epoch.before), pick.value);
+            self.sights.picks.push(pick);
         }
         Ok(())
     }
@@ -281,7 +282,11 @@ impl Watch for HierarchicalWatch {
             Event::Asks(Work::Idle(nth), entry) => self.rebuilt(*nth, entry),
             Event::Ends(work) => self.ended(*work),
             Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::IdleBegins(_) | Event::Answered(..) | Event::Rests | Event::Recovers(_) => Ok(()),
+            Event::IdleBegins(_)
+            | Event::Answered(..)
+            | Event::Rests
+            | Event::Recovers(_)
+            | Event::Yields(_) => Ok(()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The judgement over two sets of runs.
 
 use super::leaves::{self, cell, cells_of};
+use super::pool::Pool;
 use super::sides::{Seen, Side, Trial};
 use super::slots;
 use super::statistics::{ALARM_LOG2, Finding, certain, fair_signs, homogeneous, tally};
@@ -56,16 +57,32 @@ pub fn judge(
     one: &[Trial],
     other: &[Trial],
 ) -> Judgement {
-    let one = Side::look("one", &watch, one, 0);
-    let other = Side::look("other", &watch, other, 1 << 32);
+    let sides = [Side::look("one", &watch, one, 0), Side::look("other", &watch, other, 1 << 32)];
+    judge_sides(leaves, &sides)
+}
+
+/// The same, and adds the draws of both sides to a pool, under the names of their sequences.
+pub fn judge_and_pool(
+    pool: &mut Pool,
+    sequences: [&str; 2],
+    leaves: u64,
+    watch: impl Fn(u64) -> Box<dyn Watch>,
+    [one, other]: [&[Trial]; 2],
+) -> Judgement {
+    let sides = [Side::look("one", &watch, one, 0), Side::look("other", &watch, other, 1 << 32)];
+    sequences.iter().zip(&sides).for_each(|(sequence, side)| pool.add(sequence, side));
+    judge_sides(leaves, &sides)
+}
+
+fn judge_sides(leaves: u64, [one, other]: &[Side; 2]) -> Judgement {
     let mut findings = Vec::new();
-    for side in [&one, &other] {
+    for side in [one, other] {
         findings.push(certain(format!("{}: shape", side.name), side.deviation.clone()));
     }
     if findings.iter().any(|shape| shape.log2_p < ALARM_LOG2) {
         return Judgement { findings };
     }
-    for side in [&one, &other] {
+    for side in [one, other] {
         if leaves > 1 {
             leaves::test(side, leaves, &mut findings);
         }
@@ -73,7 +90,7 @@ pub fn judge(
     }
     if leaves > 1 {
         let cells = |side: &Side| tally(cells_of(leaves), side.leaves().map(|leaf| cell(leaf, leaves)));
-        findings.push(homogeneous("both: leaves of one law".to_string(), &cells(&one), &cells(&other)));
+        findings.push(homogeneous("both: leaves of one law".to_string(), &cells(one), &cells(other)));
     }
     let totals: BTreeSet<&'static str> =
         one.runs.iter().chain(&other.runs).flat_map(|run| run.sights.totals.keys().copied()).collect();

@@ -63,9 +63,21 @@ pub(super) fn of_uniform(n: u64, cells: usize, freedom: f64) -> Option<Limit> {
     share.map(|share| Limit { share, of: "of the draws in one cell" })
 }
 
+/// The limit for n draws over so many even cells, one of which is judged against the log2 of this probability: the share
+/// of the draws that fall into it, if the others are uniform.
+pub(super) fn of_cell(n: u64, cells: usize, alarm: f64) -> Option<Limit> {
+    let even = 1.0 / cells as f64;
+    let limit = of_many_beyond(n, n as f64 * even, alarm)?;
+    Some(Limit { share: limit.share, of: "of the draws in one cell" })
+}
+
 /// The limit for n trials that should succeed `mean` times at most: the share of further successes.
 pub(super) fn of_many(n: u64, mean: f64) -> Option<Limit> {
-    let alarms = |seen: u64| log2_of_many(n, mean, seen) < ALARM_LOG2;
+    of_many_beyond(n, mean, ALARM_LOG2)
+}
+
+fn of_many_beyond(n: u64, mean: f64, alarm: f64) -> Option<Limit> {
+    let alarms = |seen: u64| log2_of_many(n, mean, seen) < alarm;
     if mean <= 0.0 || !alarms(n) {
         return None;
     }

@@ -3,7 +3,7 @@
 
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, ensure, spread};
+use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, ensure};
 use crate::schemes::opam::OpamParameters;
 use crate::words::Bucket;
 use alloc::boxed::Box;
@@ -58,14 +58,15 @@ impl OpamWatch {
             let due = (1u64 << level) - 1 + (leaf >> (self.leaf_level - level));
             let (node, slot) = (bucket.0 / self.slots, bucket.0 % self.slots);
             ensure(node == due, || format!("a slot of node {node}, due was one of {due}"))?;
-            let value = spread(&mut self.random, slot as usize, self.slots as usize);
-            let before = self.last.insert(node, (slot, value));
+            let at = (slot as usize, self.slots as usize);
+            let mut pick = Pick::of(&mut self.random, Some(self.accesses), level, at, None);
+            let before = self.last.insert(node, (slot, pick.value));
             self.sights.add(
                 "slots that come again at once",
                 u64::from(before.is_some_and(|(last, _)| last == slot)),
             );
-            let before = before.map(|(_, value)| value);
-            self.sights.picks.push(Pick { access: Some(self.accesses), level, value, before });
+            pick.before = before.map(|(_, value)| value);
+            self.sights.picks.push(pick);
         }
         self.accesses += 1;
         Ok(())

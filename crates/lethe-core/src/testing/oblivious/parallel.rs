@@ -315,7 +315,7 @@ impl Watch for ParallelWatch {
             Event::Rests => ensure(self.works.is_empty() || self.waiting > 0, || {
                 format!("{:?} lingers", self.works.front())
             }),
-            Event::Recovers(_) => Ok(()),
+            Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 

@@ -389,7 +389,7 @@ impl Watch for RecursiveWatch {
             Event::Ends(Work::Idle(_)) => self.levels[self.idle].end_idle(),
             Event::Rests => self.levels.iter_mut().try_for_each(FullWatch::rests),
             Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::Recovers(_) => Ok(()),
+            Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 

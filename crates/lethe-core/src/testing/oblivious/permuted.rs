@@ -4,7 +4,7 @@
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::sorting::{self, buckets, slots};
-use super::watch::{Adversary, Pick, Sights, Watch, ensure, spread};
+use super::watch::{Adversary, Pick, Sights, Watch, ensure};
 use crate::schemes::practical_os::PracticalOsParameters;
 use crate::schemes::square_root::SquareRootParameters;
 use crate::words::{Bucket, Slot};
@@ -140,11 +140,12 @@ impl PermutedWatch {
         for slot in places {
             let rank = self.unread.iter().position(|place| Slot::only(Bucket(*place)) == *slot);
             let rank = rank.ok_or_else(|| format!("read {slot}, which is no unread place"))?;
-            let value = spread(&mut self.random, rank, self.unread.len());
-            self.unread.remove(rank);
             let before = self.earlier.get(self.epoch.len()).copied();
-            self.epoch.push(value);
-            self.sights.picks.push(Pick { access: Some(self.accesses), level: 0, value, before });
+            let at = (rank, self.unread.len());
+            let pick = Pick::of(&mut self.random, Some(self.accesses), 0, at, before);
+            self.unread.remove(rank);
+            self.epoch.push(pick.value);
+            self.sights.picks.push(pick);
             self.accesses += 1;
         }
         Ok(())
@@ -211,7 +212,7 @@ impl Watch for PermutedWatch {
                 ensure(!is_left, || format!("{work:?} ended early: {:?} are due", self.due))
             }
             Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::Answered(..) | Event::Rests | Event::Recovers(_) => Ok(()),
+            Event::Answered(..) | Event::Rests | Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 

@@ -217,7 +217,7 @@ impl Watch for RawWatch {
             }
             Event::Rests => self.rests(),
             Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::Recovers(_) => Ok(()),
+            Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::ring_tree::Tree;
-use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, draw_below, ensure, spread};
+use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, draw_below, ensure};
 use crate::schemes::ring::RingParameters;
 use crate::words::Slot;
 use alloc::boxed::Box;
@@ -142,7 +142,7 @@ impl Watch for FullWatch {
             }
             Event::Rests => self.rest(),
             Event::Acts(..) => Err(format!("several processors: {event:?}")),
-            Event::Recovers(_) => Ok(()),
+            Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
@@ -277,10 +277,12 @@ impl FullWatch {
         let Ok(rank) = seen.unread.binary_search(&slot.index) else {
             return Err(format!("{slot} was read twice"));
         };
-        let value = spread(&mut self.random, rank, seen.unread.len());
+        let at = (rank, seen.unread.len());
+        let pick = Pick::of(&mut self.random, access, level, at, seen.last_pick);
         seen.unread.remove(rank);
         seen.reads += 1;
-        self.sights.picks.push(Pick { access, level, value, before: seen.last_pick.replace(value) });
+        seen.last_pick = Some(pick.value);
+        self.sights.picks.push(pick);
         if seen.reads == self.parameters.reads - self.parameters.max_batch + 1 {
             self.worn.push_back(slot.bucket.0);
         }
@@ -381,8 +383,8 @@ impl FullWatch {
             ensure(ranks.len() == due, || format!("an eviction asked twice for a slot of bucket {bucket}"))?;
             // Any pick out of a uniform choice of several is a uniform choice.
             let rank = ranks[draw_below(&mut self.random, ranks.len())];
-            let value = spread(&mut self.random, rank, seen.unread.len());
-            self.sights.picks.push(Pick { access: None, level, value, before: seen.last_pick });
+            let at = (rank, seen.unread.len());
+            self.sights.picks.push(Pick::of(&mut self.random, None, level, at, seen.last_pick));
         }
         self.sights.add("slots read off line", slots.len() as u64);
         ensure(rest.is_empty(), || format!("an eviction read {} slots too many", rest.len()))

@@ -44,40 +44,50 @@ pub struct Batches {
 impl Sequence {
     /// Writes the first half of the blocks once, then goes on as the sequence does, in batches of these lengths.
     pub fn operations(self, capacity: u64, batches: Batches, seed: u64) -> Vec<Vec<Operation>> {
+        self.operations_on((capacity / 2).max(1), capacity, batches, seed)
+    }
+
+    /// The same, but writes the first `filled` blocks, and uses those.
+    pub fn operations_on(
+        self,
+        filled: u64,
+        capacity: u64,
+        batches: Batches,
+        seed: u64,
+    ) -> Vec<Vec<Operation>> {
         let mut lengths = ChaCha8Rng::seed_from_u64(batches.seed);
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let half = (capacity / 2).max(1);
         let filling: Vec<Operation> =
-            (0..half).map(|block| Operation::Write(BlockId(block), block as u8)).collect();
+            (0..filled).map(|block| Operation::Write(BlockId(block), block as u8)).collect();
         let mut script: Vec<Vec<Operation>> =
             filling.chunks(batches.most).map(<[Operation]>::to_vec).collect();
         let mut nth = 0;
         for _ in 0..batches.count {
             let length = 1 + draw_below(&mut lengths, batches.most);
             let batch =
-                (nth..nth + length as u64).map(|nth| self.operation(nth, half, capacity, &mut random));
+                (nth..nth + length as u64).map(|nth| self.operation(nth, filled, capacity, &mut random));
             script.push(batch.collect());
             nth += length as u64;
         }
         script
     }
 
-    fn operation(self, nth: u64, half: u64, capacity: u64, random: &mut ChaCha8Rng) -> Operation {
+    fn operation(self, nth: u64, filled: u64, capacity: u64, random: &mut ChaCha8Rng) -> Operation {
         let block = |block: u64| BlockId(block);
         match self {
             Sequence::OneBlock => Operation::Read(block(0)),
-            Sequence::Sweep => Operation::Read(block(nth % half)),
-            Sequence::Random => Operation::Read(block(draw_below(random, half as usize) as u64)),
-            Sequence::Zipf => Operation::Read(block(zipf(half, random))),
-            Sequence::SweepingWrites => Operation::Write(block(nth % half), nth as u8),
+            Sequence::Sweep => Operation::Read(block(nth % filled)),
+            Sequence::Random => Operation::Read(block(draw_below(random, filled as usize) as u64)),
+            Sequence::Zipf => Operation::Read(block(zipf(filled, random))),
+            Sequence::SweepingWrites => Operation::Write(block(nth % filled), nth as u8),
             Sequence::TwoBlocks if nth.is_multiple_of(3) => Operation::Write(block(nth % 2), nth as u8),
             Sequence::TwoBlocks => Operation::Read(block(nth % 2)),
             Sequence::Dummies => Operation::Dummy,
-            Sequence::NeverWritten => Operation::Read(block((half + nth % half).min(capacity - 1))),
+            Sequence::NeverWritten => Operation::Read(block((filled + nth % filled).min(capacity - 1))),
             Sequence::Mixed => match nth % 3 {
                 0 => Operation::Read(block(0)),
                 1 => Operation::Dummy,
-                _ => Operation::Read(block(nth % half)),
+                _ => Operation::Read(block(nth % filled)),
             },
         }
     }

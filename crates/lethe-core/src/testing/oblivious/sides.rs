@@ -31,6 +31,12 @@ pub(super) struct Seen {
     /// The block that each access asked for, in order, and the kind of access that makes it.
     pub(super) asked: Vec<Option<u64>>,
     pub(super) kinds: Vec<&'static str>,
+    /// The first access of the batch of each.
+    pub(super) begins: Vec<usize>,
+    /// The access before it of the same block, which has drawn its leaf. A repeat within a batch shows any path, and
+    /// draws nothing that shows.
+    pub(super) before: Vec<Option<usize>>,
+    pub(super) writes: Vec<bool>,
 }
 
 /// Shows a run to a watch. A recovery must repeat to the letter what was done before; it tells nothing new.
@@ -45,6 +51,9 @@ fn follow(watch: &mut dyn Watch, events: &[Event]) -> Result<(), String> {
             }
             again -= 1;
             continue;
+        }
+        if let Event::Yields(work) = event {
+            return Err(format!("event {at}: {work:?} let a step pass and waited for nothing"));
         }
         if let Event::Recovers(steps) = event {
             again = (*steps).min(at);
@@ -85,7 +94,8 @@ impl Seen {
     fn of(sights: Sights, batches: &[Vec<Operation>]) -> Self {
         let mut blocks = Vec::new();
         let mut kinds = Vec::new();
-        let mut last: BTreeMap<u64, usize> = BTreeMap::new();
+        let (mut begins, mut befores, mut written) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut last, mut drew): (BTreeMap<u64, usize>, BTreeMap<u64, usize>) = Default::default();
         for batch in batches {
             let begin = blocks.len();
             for operation in batch {
@@ -103,10 +113,15 @@ impl Seen {
                     _ if writes => "late writes",
                     _ => "late reads",
                 });
+                begins.push(begin);
+                let repeats = before.is_some_and(|before| before >= begin);
+                let drawn_by = block.filter(|_| !repeats).and_then(|block| drew.insert(block, blocks.len()));
+                befores.push(drawn_by);
+                written.push(writes);
                 blocks.push(block);
             }
         }
-        Seen { sights, asked: blocks, kinds }
+        Seen { sights, asked: blocks, kinds, begins, before: befores, writes: written }
     }
 
     /// The leaf that each access showed; `None` where it may be one of several.

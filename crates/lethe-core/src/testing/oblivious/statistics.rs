@@ -54,7 +54,7 @@ pub fn uniform_rows<Row: AsRef<[u64]>>(name: String, rows: &[Row]) -> Finding {
 }
 
 /// Half the likelihood ratio of these counts to even ones.
-fn half_ratio(counts: &[u64]) -> f64 {
+pub(super) fn half_ratio(counts: &[u64]) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     let seen = counts.iter().filter(|count| **count > 0).map(|count| *count as f64);
     seen.fold(0.0, |sum, seen| sum + seen * libm::log(seen / expected))

@@ -54,7 +54,9 @@ impl Watch for ScanWatch {
             Event::Ends(Work::Access) => {
                 ensure(self.due.is_empty(), || format!("the scan ended {} operations early", self.due.len()))
             }
-            Event::IdleBegins(_) | Event::Ends(Work::Idle(_)) | Event::Recovers(_) => Ok(()),
+            Event::IdleBegins(_) | Event::Ends(Work::Idle(_)) | Event::Recovers(_) | Event::Yields(_) => {
+                Ok(())
+            }
             Event::Acts(..) => Err(format!("several processors: {event:?}")),
             Event::Rests => {
                 let full = self.adversary == Adversary::Full;

@@ -58,11 +58,28 @@ pub struct Pick {
     pub access: Option<usize>,
     /// The level of the bucket.
     pub level: u32,
+    /// The rank of the slot among the unread ones.
+    pub rank: usize,
+    /// The number of unread slots of the bucket.
+    pub among: usize,
     /// The rank of the slot among the unread ones, spread evenly over 0 to 1 by a draw of the judge: a uniform choice
     /// gives a uniform number.
     pub value: f64,
     /// The same of the choice before it in the same writing of the same bucket.
     pub before: Option<f64>,
+}
+
+impl Pick {
+    /// The choice of this rank among so many.
+    pub fn of(
+        random: &mut impl RngCore,
+        access: Option<usize>,
+        level: u32,
+        (rank, among): (usize, usize),
+        before: Option<f64>,
+    ) -> Self {
+        Pick { access, level, rank, among, value: spread(random, rank, among), before }
+    }
 }
 
 impl Sights {

@@ -52,7 +52,10 @@ fn freecursive_oram_over_raw_and_over_ring_oram_shows_nothing_of_what_was_asked(
             (Driven::Late, (Dummies, NeverWritten)),
         ];
         for (shown, (driven, pair)) in (0..).zip(cases) {
-            freecursive_subject(parameters.clone(), shown, run).must_pass_pair(name, driven, pair);
+            let subject = freecursive_subject(parameters.clone(), shown, run);
+            let mut pool = subject.pool();
+            subject.must_pass_pair(name, driven, pair, &mut pool);
+            assert!(pool.judge().passes(), "{name}, {driven:?}, {pair:?}: {}", pool.judge());
         }
     }
 }

@@ -7,9 +7,11 @@ use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::raw::{RawOram, RawParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
-use lethe_core::testing::mutants::{DrawsOnce, KeptDraw, OneDraw, ReusesLeafSometimes, Source};
+use lethe_core::testing::mutants::{
+    Bias, BiasedLeaves, DrawsOnce, KeptDraw, Occasion, OneDraw, ReusesLeafSometimes, Source,
+};
 use lethe_core::testing::oblivious::{
-    Adversary, Judgement, Pace, Sequence, circuit, path, raw, ring, run_script,
+    EvictionRate, Judgement, Pace, Pool, Sequence, circuit, path, raw, ring, run_script,
 };
 use lethe_core::testing::{Event, Operation, TraceStore};
 use lethe_core::words::{Bucket, Level};
@@ -22,14 +24,22 @@ pub(super) const FILLING: usize = (CAPACITY / 2) as usize / MAX_BATCH as usize;
 /// Few runs and long ones: 2 * 2^12 accesses go into filling the trees, and about 10,000 are judged.
 pub(super) const LONG_RUNS: Effort = Effort { runs: 2, batches: 2000 };
 
+const BLOCK_AND_ZIPF: (Sequence, Sequence) = (Sequence::OneBlock, Sequence::Zipf);
+/// Nearly all of their draws show.
+const SWEEP_AND_RANDOM: (Sequence, Sequence) = (Sequence::Sweep, Sequence::Random);
+
+/// So long that a leaf which is never drawn is missed.
+const LONGER_RUNS: Effort = Effort { runs: 2, batches: 9000 };
+
 /// The mistakes of a scheme, each in so many of a thousand accesses or batches.
 #[derive(Clone, Copy, Debug)]
 struct Flaws {
     reuses_leaf: usize,
     draws_once: (Source, usize),
+    bias: (Bias, usize),
 }
 
-const SOUND: Flaws = Flaws { reuses_leaf: 0, draws_once: (Source::Fresh, 0) };
+const SOUND: Flaws = Flaws { reuses_leaf: 0, draws_once: (Source::Fresh, 0), bias: (Bias::LowerOfTwo, 0) };
 
 fn reuses_leaf(per_mille: usize) -> Flaws {
     Flaws { reuses_leaf: per_mille, ..SOUND }
@@ -39,9 +49,16 @@ fn draws_once(source: Source, per_mille: usize) -> Flaws {
     Flaws { draws_once: (source, per_mille), ..SOUND }
 }
 
+fn biased(bias: Bias, per_mille: usize) -> Flaws {
+    Flaws { bias: (bias, per_mille), ..SOUND }
+}
+
 impl Flaws {
-    fn positions<E>(self, seed: u64) -> ReusesLeafSometimes<FlatPositionMap<E>> {
-        ReusesLeafSometimes::new(FlatPositionMap::new(Positions::new(CAPACITY)), self.reuses_leaf, seed)
+    fn positions<E>(self, seed: u64) -> BiasedLeaves<ReusesLeafSometimes<FlatPositionMap<E>>> {
+        let map = FlatPositionMap::new(Positions::new(CAPACITY));
+        let map = ReusesLeafSometimes::new(map, self.reuses_leaf, seed);
+        let flaw = (self.bias.0, Occasion::Always, self.bias.1);
+        BiasedLeaves::new(map, 1 << LEAF_LEVEL.0, flaw, Rc::default(), seed)
     }
 }
 
@@ -141,6 +158,10 @@ impl Scheme {
         }
     }
 
+    fn pool(self) -> Pool {
+        Pool::new(1 << LEAF_LEVEL.0, self.rate())
+    }
+
     /// The pace at which most is in flight that the scheme's watch can follow.
     fn busiest(self) -> Driven {
         if self == Scheme::Ring { Driven::Overlapping } else { Driven::Beside }
@@ -148,10 +169,32 @@ impl Scheme {
 
     /// Judges runs whose randomness follows from `seed`.
     fn judged(self, flaws: Flaws, driven: Driven, seed: u64) -> Judgement {
+        self.judged_with(LONG_RUNS, BLOCK_AND_ZIPF, flaws, (driven, seed), &mut Pool::new(1, self.rate()))
+    }
+
+    /// The evictions by the count of accesses.
+    fn rate(self) -> EvictionRate {
+        match self {
+            Scheme::Ring | Scheme::Path => rate(1, 1),
+            Scheme::Circuit => rate(2, 1),
+            Scheme::Raw => rate(1, 2),
+        }
+    }
+
+    /// The same over runs of this length, whose draws are added to a pool.
+    fn judged_with(
+        self,
+        effort: Effort,
+        pair: (Sequence, Sequence),
+        flaws: Flaws,
+        (driven, seed): (Driven, u64),
+        pool: &mut Pool,
+    ) -> Judgement {
         let subject = Subject {
-            effort: LONG_RUNS,
+            effort,
             capacity: CAPACITY,
             leaves: 1 << LEAF_LEVEL.0,
+            rate: self.rate(),
             max_batch: MAX_BATCH,
             run: &|nth, script, pace| self.run(flaws, nth ^ seed << 40, script, pace),
             watch: Box::new(move |adversary, nth| match self {
@@ -161,7 +204,7 @@ impl Scheme {
                 Scheme::Raw => raw::watch(&raw_parameters(), adversary, nth ^ seed << 40),
             }),
         };
-        let judgement = subject.judge(Adversary::Full, (Sequence::OneBlock, Sequence::Zipf), driven);
+        let judgement = subject.judge_pair(pair, driven, pool);
         println!("{self:?}, {driven:?}, {flaws:?}, {seed}: {judgement}");
         judgement
     }
@@ -172,11 +215,30 @@ const SCHEMES: [Scheme; 4] = [Scheme::Ring, Scheme::Path, Scheme::Circuit, Schem
 #[test]
 fn the_sound_schemes_pass() {
     for scheme in SCHEMES {
-        for driven in [Driven::Promptly, scheme.busiest()] {
-            let judgement = scheme.judged(SOUND, driven, 0);
+        let mut pool = scheme.pool();
+        for (pair, driven) in [(BLOCK_AND_ZIPF, Driven::Promptly), (SWEEP_AND_RANDOM, scheme.busiest())] {
+            let judgement = scheme.judged_with(LONGER_RUNS, pair, SOUND, (driven, 0), &mut pool);
             count_tests(judgement.findings.len());
             assert!(judgement.passes(), "{scheme:?}, {driven:?}: {judgement}");
         }
+        must_pass_pooled(&format!("{scheme:?}, large"), &pool);
+    }
+}
+
+#[test]
+fn a_leaf_that_is_never_drawn_and_bits_that_are_a_little_uneven_are_caught() {
+    for (bias, per_mille, family) in [
+        (Bias::Never(3000), 1000, "leaves one by one"),
+        (Bias::Clear(0), 50, "leaves, by low bits"),
+        (Bias::Clear(5), 50, "bits of leaves"),
+        (Bias::Alike(3, 9), 50, "bits of leaves"),
+    ] {
+        let mut pool = Scheme::Path.pool();
+        for pair in [BLOCK_AND_ZIPF, SWEEP_AND_RANDOM] {
+            let flaws = biased(bias, per_mille);
+            Scheme::Path.judged_with(LONGER_RUNS, pair, flaws, (Driven::Promptly, 0), &mut pool);
+        }
+        assert!(pool.judge().alarmed(family), "{bias:?}: no alarm of {family}: {}", pool.judge());
     }
 }
 

@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, reason = "the statistics are there to be looked at")]
 
+mod biased;
 mod broken;
 mod freecursive_trees;
 mod group_remaps;

@@ -95,6 +95,7 @@ fn every_pair_of_sequences_of_the_suite_gives_opam_away() {
             effort: MANY_RUNS,
             capacity: parameters().capacity,
             leaves: 1 << parameters().leaf_level.0,
+            rate: rate(1, 1),
             max_batch: MAX_BATCH,
             run,
             watch: Box::new(|adversary, seed| opam::watch(&parameters(), adversary, seed)),

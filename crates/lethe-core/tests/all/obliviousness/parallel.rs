@@ -55,7 +55,7 @@ where
 /// Runs of a sequence, whose requests are told in the order of the places at which they show.
 fn trials(processors: u32, sequence: Sequence, driven: Driven, side: u64, run: Run<'_>) -> Vec<Trial> {
     let most = processors.min(MAX_BATCH);
-    let mut trials = super::setup::trials(MANY_RUNS, 64, most, sequence, driven, side, run);
+    let mut trials = super::setup::trials(MANY_RUNS, (32, 64), most, sequence, driven, side, run);
     for Trial { operations, .. } in &mut trials {
         for round in operations {
             *round = parallel::in_order_of_places(round, processors as usize);

@@ -60,7 +60,15 @@ fn every_tree_of_a_recursion_shows_nothing_of_what_was_asked() {
     for (driven, pair) in [Driven::Promptly, Driven::Late].into_iter().zip([&pairs[..1], &pairs[1..]]) {
         for (one, other) in pair.iter().copied() {
             let trials = |sequence, side| {
-                trials(MANY_RUNS, parameters.capacity, MAX_BATCH, sequence, driven, side, run)
+                trials(
+                    MANY_RUNS,
+                    (parameters.capacity / 2, parameters.capacity),
+                    MAX_BATCH,
+                    sequence,
+                    driven,
+                    side,
+                    run,
+                )
             };
             let (one_trials, other_trials) = (trials(one, 1), trials(other, 2));
             for (level, tree) in trees.iter().enumerate() {

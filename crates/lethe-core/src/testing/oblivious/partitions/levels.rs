@@ -1,6 +1,6 @@
 //! The levels of ObliviStore as they show: a take reads a slot of each, a put merges those above the first that holds nothing.
 
-use super::super::watch::{Pick, draw_below, ensure, spread};
+use super::super::watch::{Pick, draw_below, ensure};
 use super::sub_orams::{Shown, SubOrams};
 use crate::schemes::oblivistore::ObliviStoreParameters;
 use alloc::format;
@@ -67,13 +67,9 @@ impl Partitions {
         let rank = left.iter().position(|unread| Some(*unread) == slot);
         let rank = rank.ok_or_else(|| format!("bucket {bucket} is no unread slot of level {level}"))?;
         if let Some(Shown { random, picks }) = shown {
-            let value = spread(*random, rank, left.len());
-            picks.push(Pick {
-                access: None,
-                level: level as u32,
-                value,
-                before: before[level].replace(value),
-            });
+            let pick = Pick::of(*random, None, level as u32, (rank, left.len()), before[level]);
+            before[level] = Some(pick.value);
+            picks.push(pick);
         }
         left.remove(rank);
         Ok(())

@@ -334,7 +334,7 @@ impl<K: SubOrams> Watch for FullWatch<K> {
             Event::Ends(Work::Access) => self.end_access(),
             Event::Ends(Work::Idle(nth)) => self.end_idle(*nth),
             Event::Rests => self.rests(),
-            Event::Recovers(_) => Ok(()),
+            Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 

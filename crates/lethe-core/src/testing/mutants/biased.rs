@@ -1,0 +1,181 @@
+//! Position maps whose draws are biased, and only on some occasions.
+
+use super::super::oblivious::watch::draw_below;
+use crate::oram::OramError;
+use crate::position_map::{Lookup, PositionMap};
+use crate::words::{BlockId, Leaf};
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// The bias of a draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bias {
+    /// Of two leaves the lower one.
+    LowerOfTwo,
+    /// Of two leaves that on which fewer blocks lie.
+    EmptierOfTwo,
+    /// Of two leaves the one that shares more of its path with the next eviction, of which one comes for so many accesses.
+    SoonerEvictedOfTwo(u64),
+    /// Of two leaves the one that is farther from the block's last one.
+    FartherOfTwo,
+    /// Of two leaves the one that is farther from the leaf drawn before.
+    FartherFromDrawnOfTwo,
+    /// A leaf is never drawn.
+    Never(u64),
+    /// A leaf with this bit clear.
+    Clear(u32),
+    /// A leaf two bits of which are alike.
+    Alike(u32, u32),
+}
+
+/// The occasion on which draws are biased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// At each access.
+    Always,
+    /// At the first access of a block.
+    First,
+    /// At an access of a block that came in the last eight accesses, and is as a rule in the stash.
+    Hit,
+    /// At an access of a block that came before those.
+    Miss,
+    /// At an access right after a dummy.
+    AfterDummy,
+    /// At the third access of a block, and at all later ones.
+    Repeated,
+    /// While the stash holds so many blocks.
+    StashHolds(usize),
+}
+
+/// A position map with such draws.
+pub struct BiasedLeaves<P> {
+    map: P,
+    bias: Bias,
+    occasion: Occasion,
+    per_mille: usize,
+    stash: Rc<Cell<usize>>,
+    memory: RefCell<Memory>,
+}
+
+/// The draws so far.
+struct Memory {
+    random: ChaCha8Rng,
+    leaves: u64,
+    accesses: u64,
+    after_dummy: bool,
+    drawn_last: u64,
+    /// The leaf, the last access and the number of accesses of each block.
+    blocks: BTreeMap<BlockId, (u64, u64, u64)>,
+    loads: Vec<usize>,
+}
+
+impl<P> BiasedLeaves<P> {
+    /// A map over so many leaves with biased draws on an occasion, in so many of a thousand cases. `stash` tells how many
+    /// blocks are in the stash.
+    pub fn new(
+        map: P,
+        leaves: u64,
+        (bias, occasion, per_mille): (Bias, Occasion, usize),
+        stash: Rc<Cell<usize>>,
+        seed: u64,
+    ) -> Self {
+        let memory = Memory {
+            random: ChaCha8Rng::seed_from_u64(!seed),
+            leaves,
+            accesses: 0,
+            after_dummy: false,
+            drawn_last: 0,
+            blocks: BTreeMap::new(),
+            loads: vec![0; leaves as usize],
+        };
+        BiasedLeaves { map, bias, occasion, per_mille, stash, memory: RefCell::new(memory) }
+    }
+}
+
+impl Memory {
+    fn is_now(&self, occasion: Occasion, block: BlockId, stash: usize) -> bool {
+        let known = self.blocks.get(&block);
+        let ago = known.map(|(_, last, _)| self.accesses - last);
+        match occasion {
+            Occasion::Always => true,
+            Occasion::First => known.is_none(),
+            Occasion::Hit => ago.is_some_and(|ago| ago <= 8),
+            Occasion::Miss => ago.is_some_and(|ago| ago > 8),
+            Occasion::AfterDummy => self.after_dummy,
+            Occasion::Repeated => known.is_some_and(|(_, _, times)| *times >= 2),
+            Occasion::StashHolds(blocks) => stash >= blocks,
+        }
+    }
+
+    fn draw(&mut self) -> u64 {
+        draw_below(&mut self.random, self.leaves as usize) as u64
+    }
+
+    /// The leaf that a block gets although `drawn` was drawn.
+    fn choose(&mut self, bias: Bias, drawn: u64, last: Option<u64>) -> u64 {
+        let other = self.draw();
+        let least = |cost: &dyn Fn(u64) -> u64| if cost(other) < cost(drawn) { other } else { drawn };
+        match bias {
+            Bias::LowerOfTwo => drawn.min(other),
+            Bias::EmptierOfTwo => least(&|leaf| self.loads[leaf as usize] as u64),
+            Bias::SoonerEvictedOfTwo(accesses) => {
+                let (number, bits) = (self.accesses / accesses, self.leaves.ilog2());
+                let next = (0..bits).fold(0, |leaf, bit| leaf << 1 | (number >> bit & 1));
+                least(&|leaf| leaf ^ next)
+            }
+            Bias::FartherOfTwo => last.map_or(drawn, |last| least(&|leaf| !(leaf ^ last))),
+            Bias::FartherFromDrawnOfTwo => least(&|leaf| !(leaf ^ self.drawn_last)),
+            Bias::Never(never) if drawn == never => {
+                (0..).map(|_| self.draw()).find(|leaf| *leaf != never).unwrap_or(0)
+            }
+            Bias::Never(_) => drawn,
+            Bias::Clear(bit) => drawn & !(1 << bit),
+            Bias::Alike(one, other) => drawn & !(1 << one) | (drawn >> other & 1) << one,
+        }
+    }
+
+    /// Notes that a block has got this leaf.
+    fn note(&mut self, block: BlockId, leaf: u64) {
+        let before = self.blocks.get(&block).copied();
+        if let Some((old, ..)) = before {
+            self.loads[old as usize] -= 1;
+        }
+        self.loads[leaf as usize] += 1;
+        self.drawn_last = leaf;
+        self.blocks.insert(block, (leaf, self.accesses, before.map_or(0, |(_, _, times)| times) + 1));
+    }
+}
+
+impl<P: PositionMap> PositionMap for BiasedLeaves<P> {
+    type Error = P::Error;
+
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<P::Error>> {
+        self.map.remap(lookups).await?;
+        {
+            let memory = &mut *self.memory.borrow_mut();
+            for lookup in lookups.iter_mut() {
+                memory.accesses += 1;
+                if let Some(block) = lookup.block {
+                    let is_now = memory.is_now(self.occasion, block, self.stash.get());
+                    if draw_below(&mut memory.random, 1000) < self.per_mille && is_now {
+                        let last = lookup.old.map(|leaf| leaf.0);
+                        lookup.new = Leaf(memory.choose(self.bias, lookup.new.0, last));
+                    }
+                    memory.note(block, lookup.new.0);
+                }
+                memory.after_dummy = lookup.block.is_none();
+            }
+        }
+        let mut back = lookups.to_vec();
+        self.map.remap(&mut back).await
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        self.map.trusted_bytes()
+    }
+}

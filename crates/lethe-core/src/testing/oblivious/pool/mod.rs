@@ -1,0 +1,80 @@
+//! The counts of many judgements of one scheme added up, so that a small bias shows in all of them together.
+//!
+//! Each draw is counted for each class that it is in: by the access that showed it, by the access that drew it, by the
+//! sequence of requests. A family of tables has one test over all classes and cells, corrected for their number.
+
+mod classes;
+mod leaves;
+mod slots;
+mod table;
+
+use super::judge::Judgement;
+use super::sides::Side;
+use super::statistics::Finding;
+use alloc::string::String;
+use alloc::vec::Vec;
+use classes::Classes;
+pub use table::Power;
+use table::Table;
+
+/// The draws of many judgements over one tree.
+pub struct Pool {
+    classes: Classes,
+    leaves: leaves::Tables,
+    slots: slots::Tables,
+}
+
+/// The evictions of so many accesses: what follows from the count of accesses alone.
+#[derive(Clone, Copy, Debug)]
+pub struct EvictionRate {
+    /// Evictions that come for [`accesses`](Self::accesses).
+    pub evictions: u64,
+    /// Accesses.
+    pub accesses: u64,
+}
+
+impl Pool {
+    /// A pool without draws, over a tree of so many leaves (1 if it has none).
+    pub fn new(leaves: u64, rate: EvictionRate) -> Self {
+        Pool {
+            classes: Classes::default(),
+            leaves: leaves::Tables::new(leaves, rate),
+            slots: slots::Tables::default(),
+        }
+    }
+
+    /// Adds the draws of one side of a judgement, made under the sequence of this name.
+    pub(super) fn add(&mut self, sequence: &str, side: &Side) {
+        for run in &side.runs {
+            let classes = self.classes.of(run, sequence);
+            self.leaves.add(run, &classes);
+            self.slots.add(run, &classes);
+        }
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.leaves.tables().chain(self.slots.tables())
+    }
+
+    /// Judges all draws together: a test for each family.
+    pub fn judge(&self) -> Judgement {
+        let test = |table: &Table| -> Option<Finding> { table.test(&self.classes) };
+        Judgement { findings: self.tables().filter_map(test).collect() }
+    }
+
+    /// The bias of each class of each family that is found 99 times in 100: what is less may pass.
+    pub fn powers(&self) -> Vec<Power> {
+        self.tables().flat_map(|table| table.powers(&self.classes)).collect()
+    }
+
+    /// The bias that is found among all draws of a family.
+    pub fn power(&self, family: &str) -> Option<f64> {
+        let is_asked = |power: &Power| power.family == family && power.class == classes::ALL;
+        self.powers().into_iter().find(is_asked).map(|power| power.limit.share)
+    }
+}
+
+/// The name of a class of draws, as a table numbers it.
+trait Names {
+    fn name(&self, class: usize) -> String;
+}
