@@ -1,53 +1,17 @@
 //! The judgement over two sets of runs.
 
+use super::judgement::Judgement;
 use super::leaves::{self, cell, cells_of};
 use super::pool::Pool;
 use super::sides::{Seen, Side, Trial};
 use super::slots;
-use super::statistics::{ALARM_LOG2, Finding, certain, fair_signs, homogeneous, tally};
+use super::statistics::{ALARM_LOG2, certain, fair_signs, homogeneous, tally};
 use super::watch::Watch;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use core::fmt;
-
-/// The most tests of sound schemes in a whole suite: `2^14 * 2^-33 = 2^-19`.
-pub const MOST_TESTS: usize = 1 << 14;
-
-/// The findings of the judge.
-#[derive(Clone, Debug)]
-pub struct Judgement {
-    /// All tests, in order.
-    pub findings: Vec<Finding>,
-}
-
-impl Judgement {
-    /// The findings that no sound scheme shows.
-    pub fn alarms(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|finding| finding.log2_p < ALARM_LOG2)
-    }
-
-    /// Tells whether there was no alarm.
-    pub fn passes(&self) -> bool {
-        self.alarms().next().is_none()
-    }
-
-    /// Tells whether a test whose name contains this has alarmed.
-    pub fn alarmed(&self, name: &str) -> bool {
-        self.alarms().any(|finding| finding.name.contains(name))
-    }
-}
-
-impl fmt::Display for Judgement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut sorted: Vec<&Finding> = self.findings.iter().collect();
-        sorted.sort_by(|one, other| one.log2_p.total_cmp(&other.log2_p));
-        writeln!(f, "{} tests, {} alarms", sorted.len(), self.alarms().count())?;
-        sorted.iter().try_for_each(|finding| writeln!(f, "{finding}"))
-    }
-}
 
 /// Judges two sets of runs of one scheme over a tree of `leaves` leaves (1 if it has none); `watch` gives a new watch
 /// for the run of a number.

@@ -5,7 +5,7 @@
 //! leaf depends on whether it stays in the subtree, each pattern has one likelihood ratio, so that the greatest ratio of any
 //! event is that of a pattern. An event of another kind, such as the fill of a stash, is not looked at.
 
-use super::judge::Judgement;
+use super::judgement::Judgement;
 use super::sides::{Seen, Side, Trial};
 use super::statistics::{Finding, at_most_so_much_likelier, certain};
 use super::watch::Watch;

@@ -23,6 +23,7 @@ pub mod freecursive;
 mod front_end;
 pub mod hierarchical;
 pub mod judge;
+pub mod judgement;
 pub mod leaves;
 pub mod likelihood;
 pub mod limits;
@@ -48,7 +49,8 @@ pub mod trivial;
 pub mod views;
 pub mod watch;
 
-pub use judge::{Judgement, MOST_TESTS, judge, judge_and_pool};
+pub use judge::{judge, judge_and_pool};
+pub use judgement::{Judgement, MOST_TESTS};
 pub use likelihood::{Patterns, judge_likelihood};
 pub use limits::Limit;
 pub use pace::{Pace, run_script};

@@ -1,6 +1,6 @@
 //! Judging two ORAMs that run side by side: the choices of the one must tell nothing of those of the other.
 
-use super::judge::Judgement;
+use super::judgement::Judgement;
 use super::leaves::{WINDOW, cell, cells_of};
 use super::sides::{Side, Trial};
 use super::slots::steps_between;

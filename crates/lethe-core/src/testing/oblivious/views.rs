@@ -3,7 +3,8 @@
 
 use super::super::stage::Event;
 use super::super::trace_store::TraceEntry;
-use super::judge::{Judgement, judge};
+use super::judge::judge;
+use super::judgement::Judgement;
 use super::sides::Trial;
 use super::statistics::certain;
 use super::watch::{Adversary, Watch};

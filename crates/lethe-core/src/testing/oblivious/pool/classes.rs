@@ -1,7 +1,7 @@
 //! The classes that a draw is in: facts of the requests, which are secret, and of the batches.
 
 use super::super::sides::Seen;
-use super::Names;
+use super::names::Names;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -6,8 +6,8 @@
 use super::super::leaves::cells_of;
 use super::super::sides::Seen;
 use super::super::watch::spread;
-use super::EvictionRate;
 use super::classes::OfRun;
+use super::eviction_rate::EvictionRate;
 use super::table::{BITS, Rows, Table};
 use alloc::vec;
 use alloc::vec::Vec;

@@ -4,16 +4,18 @@
 //! sequence of requests. A family of tables has one test over all classes and cells, corrected for their number.
 
 mod classes;
+mod eviction_rate;
 mod leaves;
+mod names;
 mod slots;
 mod table;
 
-use super::judge::Judgement;
+use super::judgement::Judgement;
 use super::sides::Side;
 use super::statistics::Finding;
-use alloc::string::String;
 use alloc::vec::Vec;
 use classes::Classes;
+pub use eviction_rate::EvictionRate;
 pub use table::Power;
 use table::Table;
 
@@ -22,15 +24,6 @@ pub struct Pool {
     classes: Classes,
     leaves: leaves::Tables,
     slots: slots::Tables,
-}
-
-/// The evictions of so many accesses: what follows from the count of accesses alone.
-#[derive(Clone, Copy, Debug)]
-pub struct EvictionRate {
-    /// Evictions that come for [`accesses`](Self::accesses).
-    pub evictions: u64,
-    /// Accesses.
-    pub accesses: u64,
 }
 
 impl Pool {
@@ -72,9 +65,4 @@ impl Pool {
         let is_asked = |power: &Power| power.family == family && power.class == classes::ALL;
         self.powers().into_iter().find(is_asked).map(|power| power.limit.share)
     }
-}
-
-/// The name of a class of draws, as a table numbers it.
-trait Names {
-    fn name(&self, class: usize) -> String;
 }
