@@ -1,14 +1,14 @@
 //! Position maps whose draws are biased, and only on some occasions.
 
+use super::super::oblivious::mirrored::mirrored;
 use super::super::oblivious::watch::draw_below;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
 use crate::words::{BlockId, Leaf};
 use alloc::collections::BTreeMap;
-use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -48,8 +48,6 @@ pub enum Occasion {
     AfterDummy,
     /// At the third access of a block, and at all later ones.
     Repeated,
-    /// While the stash holds so many blocks.
-    StashHolds(usize),
 }
 
 /// A position map with such draws.
@@ -58,7 +56,6 @@ pub struct BiasedLeaves<P> {
     bias: Bias,
     occasion: Occasion,
     per_mille: usize,
-    stash: Rc<Cell<usize>>,
     memory: RefCell<Memory>,
 }
 
@@ -75,15 +72,8 @@ struct Memory {
 }
 
 impl<P> BiasedLeaves<P> {
-    /// A map over so many leaves with biased draws on an occasion, in so many of a thousand cases. `stash` tells how many
-    /// blocks are in the stash.
-    pub fn new(
-        map: P,
-        leaves: u64,
-        (bias, occasion, per_mille): (Bias, Occasion, usize),
-        stash: Rc<Cell<usize>>,
-        seed: u64,
-    ) -> Self {
+    /// A map over so many leaves with biased draws on an occasion, in so many of a thousand cases.
+    pub fn new(map: P, leaves: u64, (bias, occasion, per_mille): (Bias, Occasion, usize), seed: u64) -> Self {
         let memory = Memory {
             random: ChaCha8Rng::seed_from_u64(!seed),
             leaves,
@@ -93,12 +83,12 @@ impl<P> BiasedLeaves<P> {
             blocks: BTreeMap::new(),
             loads: vec![0; leaves as usize],
         };
-        BiasedLeaves { map, bias, occasion, per_mille, stash, memory: RefCell::new(memory) }
+        BiasedLeaves { map, bias, occasion, per_mille, memory: RefCell::new(memory) }
     }
 }
 
 impl Memory {
-    fn is_now(&self, occasion: Occasion, block: BlockId, stash: usize) -> bool {
+    fn is_now(&self, occasion: Occasion, block: BlockId) -> bool {
         let known = self.blocks.get(&block);
         let ago = known.map(|(_, last, _)| self.accesses - last);
         match occasion {
@@ -108,7 +98,6 @@ impl Memory {
             Occasion::Miss => ago.is_some_and(|ago| ago > 8),
             Occasion::AfterDummy => self.after_dummy,
             Occasion::Repeated => known.is_some_and(|(_, _, times)| *times >= 2),
-            Occasion::StashHolds(blocks) => stash >= blocks,
         }
     }
 
@@ -124,8 +113,7 @@ impl Memory {
             Bias::LowerOfTwo => drawn.min(other),
             Bias::EmptierOfTwo => least(&|leaf| self.loads[leaf as usize] as u64),
             Bias::SoonerEvictedOfTwo(accesses) => {
-                let (number, bits) = (self.accesses / accesses, self.leaves.ilog2());
-                let next = (0..bits).fold(0, |leaf, bit| leaf << 1 | (number >> bit & 1));
+                let next = mirrored(self.leaves.ilog2(), self.accesses / accesses);
                 least(&|leaf| leaf ^ next)
             }
             Bias::FartherOfTwo => last.map_or(drawn, |last| least(&|leaf| !(leaf ^ last))),
@@ -161,7 +149,7 @@ impl<P: PositionMap> PositionMap for BiasedLeaves<P> {
             for lookup in lookups.iter_mut() {
                 memory.accesses += 1;
                 if let Some(block) = lookup.block {
-                    let is_now = memory.is_now(self.occasion, block, self.stash.get());
+                    let is_now = memory.is_now(self.occasion, block);
                     if draw_below(&mut memory.random, 1000) < self.per_mille && is_now {
                         let last = lookup.old.map(|leaf| leaf.0);
                         lookup.new = Leaf(memory.choose(self.bias, lookup.new.0, last));

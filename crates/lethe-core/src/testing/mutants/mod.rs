@@ -29,7 +29,6 @@ use crate::schemes::trivial::TrivialParameters;
 use crate::store::Store;
 use crate::words::{BlockId, Bucket, Slot};
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -152,21 +151,6 @@ oram_like!(SkipsHits.oram, mutant, batch => {
     remember(batch, &skipped, &mut known);
     mutant.last.replace(known);
     Ok(())
-});
-
-/// An ORAM that tells how many blocks are in its stash when an access begins.
-pub struct TellsStash<O> {
-    /// The ORAM.
-    pub oram: O,
-    /// The number of blocks in its stash.
-    pub stash_blocks: fn(&O) -> usize,
-    /// The place where it is told.
-    pub told: Rc<Cell<usize>>,
-}
-
-oram_like!(TellsStash.oram, mutant, batch => {
-    mutant.told.set((mutant.stash_blocks)(&mutant.oram));
-    mutant.oram.access(batch).await
 });
 
 /// An ORAM that lets a step pass before an access of a block that the batch before asked for, too.

@@ -3,6 +3,7 @@
 
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
+use super::mirrored::mirrored;
 use super::path::{FullWatch, Tree};
 use super::watch::{Adversary, ShownLeaf, Sights, Watch, draw_below, ensure};
 use crate::schemes::circuit::CircuitParameters;
@@ -39,11 +40,6 @@ pub fn watch(parameters: &CircuitParameters, adversary: Adversary, seed: u64) ->
     }
 }
 
-/// The leaf of an eviction: the bits of its number, mirrored.
-pub(super) fn mirrored(tree: &Tree, eviction: u64) -> u64 {
-    (0..tree.leaf_level).fold(0, |leaf, bit| leaf << 1 | (eviction >> bit & 1))
-}
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Idle {
     /// Waits until no access is in flight.
@@ -78,7 +74,7 @@ impl CircuitWatch {
         })?;
         let before = self.held.len();
         for eviction in self.evictions..self.evictions + 2 * self.due as u64 {
-            let leaf = mirrored(&self.on_line.tree, eviction);
+            let leaf = mirrored(self.on_line.tree.leaf_level, eviction);
             for bucket in self.on_line.tree.apart(leaf, &[]) {
                 if !self.held.contains(&bucket) {
                     self.held.push(bucket);
@@ -206,7 +202,8 @@ impl Watch for SnapshotWatch {
         ensure(changed == due, || format!("{changed:?} changed, which are not whole paths"))?;
         let accesses = self.included - self.written;
         let evictions = self.evictions..self.evictions + 2 * accesses as u64;
-        let evicted: BTreeSet<u64> = evictions.clone().map(|turn| mirrored(&self.tree, turn)).collect();
+        let evicted: BTreeSet<u64> =
+            evictions.clone().map(|turn| mirrored(self.tree.leaf_level, turn)).collect();
         ensure(evicted.is_subset(&leaves), || format!("{leaves:?} changed, due were {evicted:?}"))?;
         let accessed: Vec<u64> = leaves.difference(&evicted).copied().collect();
         ensure(accessed.len() <= accesses, || format!("{accessed:?} changed for {accesses} accesses"))?;

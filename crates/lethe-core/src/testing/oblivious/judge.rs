@@ -21,8 +21,7 @@ pub fn judge(
     one: &[Trial],
     other: &[Trial],
 ) -> Judgement {
-    let sides = [Side::look("one", &watch, one, 0), Side::look("other", &watch, other, 1 << 32)];
-    judge_sides(leaves, &sides)
+    judge_sides(leaves, &look(watch, one, other))
 }
 
 /// The same, and adds the draws of both sides to a pool, under the names of their sequences.
@@ -33,9 +32,13 @@ pub fn judge_and_pool(
     watch: impl Fn(u64) -> Box<dyn Watch>,
     [one, other]: [&[Trial]; 2],
 ) -> Judgement {
-    let sides = [Side::look("one", &watch, one, 0), Side::look("other", &watch, other, 1 << 32)];
+    let sides = look(watch, one, other);
     sequences.iter().zip(&sides).for_each(|(sequence, side)| pool.add(sequence, side));
     judge_sides(leaves, &sides)
+}
+
+fn look(watch: impl Fn(u64) -> Box<dyn Watch>, one: &[Trial], other: &[Trial]) -> [Side; 2] {
+    [Side::look("one", &watch, one, 0), Side::look("other", &watch, other, 1 << 32)]
 }
 
 fn judge_sides(leaves: u64, [one, other]: &[Side; 2]) -> Judgement {

@@ -27,6 +27,7 @@ pub mod judgement;
 pub mod leaves;
 pub mod likelihood;
 pub mod limits;
+pub mod mirrored;
 pub mod opam;
 pub mod pace;
 pub mod parallel;

@@ -4,6 +4,7 @@
 use super::super::array_model::Operation;
 use super::super::stage::{Event, Work};
 use super::super::trace_store::{Act, Sent, TraceEntry};
+use super::mirrored::mirrored;
 use super::path::{FullWatch, Tree};
 use super::sorting;
 use super::watch::{ShownLeaf, Sights, Watch, ensure};
@@ -206,9 +207,7 @@ impl ParallelWatch {
         let Part { paths, held } = &mut self.parts[processor];
         let before = held.len();
         for eviction in [2 * self.evictions, 2 * self.evictions + 1] {
-            // The bits of its number, mirrored.
-            let leaf = (0..self.leaf_level).fold(0, |leaf, bit| leaf << 1 | (eviction >> bit & 1));
-            for bucket in paths.tree.apart(leaf, &[]) {
+            for bucket in paths.tree.apart(mirrored(self.leaf_level, eviction), &[]) {
                 if !held.contains(&bucket) {
                     held.push(bucket);
                 }

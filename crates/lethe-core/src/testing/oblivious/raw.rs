@@ -3,7 +3,7 @@
 
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::circuit::mirrored;
+use super::mirrored::mirrored;
 use super::path::{FullWatch, Tree};
 use super::watch::{Adversary, ShownLeaf, Sights, Watch, ensure};
 use crate::schemes::raw::RawParameters;
@@ -58,7 +58,7 @@ impl Schedule {
     /// The buckets of the path that is due next, each header before its body.
     fn evict(&mut self, bodies: &Tree, headers: u64) -> Result<Vec<u64>, String> {
         ensure(self.due() > 0, || String::from("an eviction that is not due"))?;
-        let leaf = mirrored(bodies, self.evictions);
+        let leaf = mirrored(bodies.leaf_level, self.evictions);
         self.evictions += 1;
         Ok(bodies.apart(leaf, &[]).flat_map(|body| [body - headers, body]).collect())
     }

@@ -1,5 +1,6 @@
 //! The arithmetic of Ring ORAM's tree, done a second time.
 
+use super::mirrored::mirrored;
 use crate::schemes::ring::RingParameters;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -44,9 +45,8 @@ impl Tree {
         (self.top..=self.leaf_level).map(move |level| self.bucket(level, leaf))
     }
 
-    /// The path of an eviction: the count of evictions before it, its bits mirrored.
+    /// The path of an eviction, by the count of evictions before it.
     pub(super) fn eviction(&self, nth: u64) -> Vec<u64> {
-        let leaf = (0..self.leaf_level).fold(0, |leaf, bit| leaf << 1 | (nth >> bit & 1));
-        self.path(leaf).collect()
+        self.path(mirrored(self.leaf_level, nth)).collect()
     }
 }

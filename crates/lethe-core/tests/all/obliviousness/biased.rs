@@ -4,26 +4,20 @@ use super::schemes::{crowded_buckets, ring_subject, whole_buckets};
 use super::setup::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::ring::{RingOram, RingParameters};
-use lethe_core::testing::mutants::{
-    Bias, BiasedLeaves, DelaysHits, Edit, EditingStore, FirstWhen, Occasion, TellsStash,
-};
+use lethe_core::testing::mutants::{Bias, BiasedLeaves, DelaysHits, Edit, EditingStore, FirstWhen, Occasion};
 use lethe_core::testing::oblivious::{Adversary, Judgement, Sequence};
 use lethe_core::testing::{TraceStore, small_ring};
-use std::cell::Cell;
-use std::rc::Rc;
 
 /// The judgement over all pairs of a Ring ORAM whose leaves are drawn so.
 fn with_leaves(bias: Bias, occasion: Occasion, per_mille: usize) -> Judgement {
     let parameters = whole_buckets();
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters.layout());
-        let told = Rc::new(Cell::new(0));
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let leaves = 1 << parameters.leaf_level.0;
         let flaw = (bias, occasion, per_mille);
-        let positions = BiasedLeaves::new(positions, leaves, flaw, told.clone(), seed);
+        let positions = BiasedLeaves::new(positions, leaves, flaw, seed);
         let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
-        let oram = TellsStash { oram, stash_blocks: RingOram::stash_blocks, told };
         drive(&oram, &store, script, pace, working())
     };
     ring_subject(&parameters, run).judge_pooled()

@@ -58,7 +58,7 @@ impl Flaws {
         let map = FlatPositionMap::new(Positions::new(CAPACITY));
         let map = ReusesLeafSometimes::new(map, self.reuses_leaf, seed);
         let flaw = (self.bias.0, Occasion::Always, self.bias.1);
-        BiasedLeaves::new(map, 1 << LEAF_LEVEL.0, flaw, Rc::default(), seed)
+        BiasedLeaves::new(map, 1 << LEAF_LEVEL.0, flaw, seed)
     }
 }
 

@@ -4,6 +4,7 @@
 //! was shown before it was drawn, whatever other leaves were drawn, and wherever other blocks lie.
 
 use super::super::leaves::cells_of;
+use super::super::mirrored::mirrored;
 use super::super::sides::Seen;
 use super::super::watch::spread;
 use super::classes::OfRun;
@@ -116,11 +117,10 @@ impl Tables {
         self.count_loads(&leaves, classes);
     }
 
-    /// The leaf of the eviction that is due next after so many accesses: its number, mirrored.
+    /// The leaf of the eviction that is due next after so many accesses.
     fn evicted_next(&self, accesses: usize) -> u64 {
         let number = accesses as u64 * self.rate.evictions / self.rate.accesses;
-        let bits = self.leaves.ilog2();
-        (0..bits).fold(0, |leaf, bit| leaf << 1 | (number >> bit & 1))
+        mirrored(self.leaves.ilog2(), number)
     }
 
     fn count_step(&mut self, nth: usize, step: u64, classes: impl Iterator<Item = usize>) {

@@ -62,7 +62,8 @@ impl Pool {
 
     /// The bias that is found among all draws of a family.
     pub fn power(&self, family: &str) -> Option<f64> {
-        let is_asked = |power: &Power| power.family == family && power.class == classes::ALL;
-        self.powers().into_iter().find(is_asked).map(|power| power.limit.share)
+        let table = self.tables().find(|table| table.family() == family)?;
+        let of_all = table.powers(&self.classes).into_iter().find(|power| power.class == classes::ALL);
+        of_all.map(|power| power.limit.share)
     }
 }

@@ -10,6 +10,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 /// The meaning of a table's rows.
 #[derive(Clone, Copy, PartialEq)]
@@ -63,6 +64,10 @@ impl Table {
         Table { family, rows, counts: Vec::new() }
     }
 
+    pub(super) fn family(&self) -> &'static str {
+        self.family
+    }
+
     /// Counts a draw in a cell of a row of so many cells.
     pub(super) fn count(&mut self, row: usize, cells: usize, cell: usize) {
         if self.counts.len() <= row {
@@ -105,7 +110,9 @@ impl Table {
         let worst =
             self.full_rows().map(deviation).min_by(|one, other| one.log2_p.total_cmp(&other.log2_p))?;
         let log2_p = (worst.log2_p + libm::log2(rows)).min(0.0);
-        let limit = self.powers(classes).into_iter().max_by_key(|power| power.draws).map(|power| power.limit);
+        let mut largest_first: Vec<&Vec<u64>> = self.full_rows().map(|(_, counts)| counts).collect();
+        largest_first.sort_by_key(|counts| Reverse(counts.iter().sum::<u64>()));
+        let limit = largest_first.into_iter().find_map(|counts| limit(counts, rows));
         Some(Finding {
             name: format!("pooled: {}", self.family),
             figure: format!("{rows} rows; {}", worst.of),
@@ -118,13 +125,17 @@ impl Table {
     pub(super) fn powers(&self, classes: &Classes) -> Vec<Power> {
         let rows = self.full_rows().count() as f64;
         let power = |(row, counts): (usize, &Vec<u64>)| {
-            let draws = counts.iter().sum();
-            let limit = limits::of_cell(draws, counts.len(), alarm(counts.len()) - libm::log2(rows))?;
-            let class = self.name(row, classes);
+            let limit = limit(counts, rows)?;
+            let (class, draws) = (self.name(row, classes), counts.iter().sum());
             Some(Power { family: self.family, class, draws, cells: counts.len(), limit })
         };
         self.full_rows().filter_map(power).collect()
     }
+}
+
+/// The limit of one of so many rows.
+fn limit(counts: &[u64], rows: f64) -> Option<Limit> {
+    limits::of_cell(counts.iter().sum(), counts.len(), alarm(counts.len()) - libm::log2(rows))
 }
 
 /// The log2 of the probability in one tail of one cell at which a row of so many cells alarms: there are two tails of
