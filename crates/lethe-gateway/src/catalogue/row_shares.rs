@@ -22,17 +22,22 @@ impl RowShares {
 
     /// Counts a growth in.
     pub(crate) fn grow(&mut self, growth: &RowGrowth) {
-        for (account, &bytes) in growth {
-            match self.of(account).saturating_add_signed(bytes) {
-                0 => drop(self.0.remove(account)),
-                held => drop(self.0.insert(account.clone(), held)),
-            }
-        }
+        growth.iter().for_each(|(account, bytes)| self.grow_one(account, *bytes));
     }
 
     /// Counts a row that is there in.
     pub(super) fn add(&mut self, account: &str, key: &[u8], value: &[u8]) {
-        self.grow(&RowGrowth::from([(account.to_owned(), row_bytes(key, value).cast_signed())]));
+        self.grow_one(account, row_bytes(key, value).cast_signed());
+    }
+
+    fn grow_one(&mut self, account: &str, bytes: i64) {
+        match self.0.get_mut(account) {
+            Some(held) => *held = held.saturating_add_signed(bytes),
+            None => drop(self.0.insert(account.to_owned(), 0u64.saturating_add_signed(bytes))),
+        }
+        if self.of(account) == 0 {
+            self.0.remove(account);
+        }
     }
 
     /// Tells whether each account that grows may, with so many bytes free in the table before. A device tells of a growth

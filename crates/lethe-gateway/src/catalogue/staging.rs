@@ -247,16 +247,14 @@ mod tests {
 
     /// Plans a change, and makes it in a table of rows.
     fn plan(catalogue: &Catalogue, change: Change, rows: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> Planned {
-        let changes = vec![change];
-        let fragments = catalogue.fragment_changes(&changes);
-        let ChangedRows { forth, growth, .. } = catalogue.rows_of(&changes, &fragments);
+        let ChangedRows { forth, planned, .. } = catalogue.plan(vec![change]);
         for (key, value) in forth {
             match value {
                 Some(value) => drop(rows.insert(key, value)),
                 None => drop(rows.remove(&key)),
             }
         }
-        Planned { changes, fragments, growth }
+        planned
     }
 
     proptest! {

@@ -3,6 +3,10 @@
 use crate::catalogue::{Moment, Object};
 use crate::error::Error;
 
+/// The headers of conditions.
+pub const HEADERS: [&str; 5] =
+    ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
+
 /// The value of an `If-Match` or `If-None-Match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TagMatch {

@@ -114,17 +114,16 @@ fn most_bytes((key, value): &RowChange) -> u64 {
 /// Plans a change upon the catalogue, where so many bytes are free in the table of rows: a group of one.
 pub(super) fn plan(asked: Box<dyn Asked>, catalogue: &Catalogue, free: u64) -> Group {
     let (changes, caller) = asked.plan(catalogue);
-    let fragments = catalogue.fragment_changes(&changes);
-    let ChangedRows { forth, back, growth } = catalogue.rows_of(&changes, &fragments);
     if changes.is_empty() {
         return Group { callers: vec![caller], ..Group::default() };
     }
-    if !catalogue.row_shares.allow(&growth, free) {
+    let ChangedRows { forth, back, planned } = catalogue.plan(changes);
+    if !catalogue.row_shares.allow(&planned.growth, free) {
         return Group { callers: vec![caller.refused(Error::OverRowShare)], ..Group::default() };
     }
     Group {
         growth: forth.iter().map(most_bytes).sum(),
-        changes: vec![Planned { changes, fragments, growth }],
+        changes: vec![planned],
         forth,
         back,
         callers: vec![caller],

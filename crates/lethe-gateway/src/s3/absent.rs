@@ -2,7 +2,7 @@
 //! in S3's words, and removing it succeeds, as with any bucket that has none. Setting it is refused with
 //! `NotImplemented` by s3s, which answers so for every verb that [`Face`](super::Face) leaves out.
 
-use super::not_found::not_found;
+use super::refusal::not_found;
 use super::versions;
 use crate::objects::account::Account;
 use s3s::dto::*;

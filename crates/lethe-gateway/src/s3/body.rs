@@ -1,6 +1,7 @@
 //! Receiving a body: into blocks, with every digest that came with it checked.
 
 use super::checksums::{self, HEADERS, bad_digest, check_headers};
+use super::refusal::bad_request;
 use super::version_4::Trailers;
 use crate::error::Error;
 use crate::objects::account::Account;
@@ -11,7 +12,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::StreamExt;
 use http::{Extensions, HeaderMap};
 use s3s::dto::StreamingBlob;
-use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 
 /// A body and what was said about it.
 pub(super) struct Incoming<'a> {
@@ -82,13 +83,10 @@ pub(super) fn trailers(extensions: &Extensions) -> Option<Trailers> {
 
 /// The refusal of a body without the trailer that it announced.
 pub(super) fn no_trailer() -> S3Error {
-    let code = S3ErrorCode::Custom("MalformedTrailerError".into());
-    let mut error = S3Error::with_message(
-        code,
+    bad_request(
+        "MalformedTrailerError",
         "The request contained trailing data that was not well-formed or did not conform to our published schema.",
-    );
-    error.set_status_code(http::StatusCode::BAD_REQUEST);
-    error
+    )
 }
 
 pub(super) fn parse_md5(text: &str) -> S3Result<[u8; 16]> {

@@ -4,6 +4,7 @@
 //! A browser asks without a signature. It is answered by the rules of the bucket of the account whose key stands in the
 //! URL or the head, else of the first account: a bucket that is not there says the same as one without rules.
 
+use super::refusal::{bad_request, refusal};
 use super::settings::set;
 use crate::auth::identity::Users;
 use crate::catalogue::{ContainerSettings, CorsRule};
@@ -257,15 +258,11 @@ fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 }
 
 fn bad(text: String) -> S3Error {
-    let mut refusal = S3Error::with_message(S3ErrorCode::Custom("BadRequest".into()), text);
-    refusal.set_status_code(StatusCode::BAD_REQUEST);
-    refusal
+    bad_request("BadRequest", text)
 }
 
 fn forbidden(text: &'static str) -> S3Error {
-    let mut refusal = S3Error::with_message(S3ErrorCode::Custom("AccessForbidden".into()), text);
-    refusal.set_status_code(StatusCode::FORBIDDEN);
-    refusal
+    refusal(S3ErrorCode::Custom("AccessForbidden".into()), StatusCode::FORBIDDEN, text)
 }
 
 /// The access key that a request names, whether or not it is signed with it.

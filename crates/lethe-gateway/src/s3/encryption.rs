@@ -1,7 +1,7 @@
 //! Server-side encryption as S3 has it. Everything is sealed with the vault's key anyway, so that encryption with keys of
 //! the server (`AES256`) is kept and told back, and changes nothing. Other keys there are none.
 
-use super::not_found::not_found;
+use super::refusal::not_found;
 use super::settings::set;
 use crate::catalogue::Encryption;
 use crate::objects::account::Account;

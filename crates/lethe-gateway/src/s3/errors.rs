@@ -1,6 +1,7 @@
 //! Errors of the gateway in the words of S3.
 
 use super::form::FileError;
+use super::refusal::{refusal, xml_headers};
 use super::unread::{slow_down, unread};
 use super::version_4::PayloadError;
 use super::{checksums, sentences, versions};
@@ -8,8 +9,8 @@ use crate::catalogue::{Moment, VersionId};
 use crate::device::DeviceError;
 use crate::error::Error;
 use crate::http::body_timeout::find_cause;
-use http::header::{ALLOW, CONTENT_RANGE, CONTENT_TYPE, LAST_MODIFIED};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::header::{ALLOW, CONTENT_RANGE, LAST_MODIFIED};
+use http::{HeaderValue, StatusCode};
 use s3s::{S3Error, S3ErrorCode, s3_error};
 use std::borrow::Cow;
 
@@ -48,9 +49,7 @@ impl From<Error> for S3Error {
             | Error::OverRowShare
             | Error::Device(DeviceError::Full | DeviceError::RowsFull) => {
                 let code = S3ErrorCode::Custom("InsufficientStorage".into());
-                let mut answer = S3Error::with_message(code, text);
-                answer.set_status_code(StatusCode::INSUFFICIENT_STORAGE);
-                return answer;
+                return refusal(code, StatusCode::INSUFFICIENT_STORAGE, text);
             }
             Error::Busy => return slow_down("Too many transfers are under way. Ask again in a moment."),
             Error::Device(DeviceError::Unavailable(_) | DeviceError::DiskFull | DeviceError::Closed) => {
@@ -97,8 +96,7 @@ fn sentence(error: &Error) -> Option<&'static str> {
 
 /// The answer where a delete marker is: as the newest version, or as the version that was named.
 fn delete_marker(version: VersionId, modified: Moment, is_named: bool) -> S3Error {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    let mut headers = xml_headers();
     headers.insert("x-amz-delete-marker", HeaderValue::from_static("true"));
     if let Ok(version) = HeaderValue::try_from(versions::text(version)) {
         headers.insert("x-amz-version-id", version);
@@ -119,8 +117,7 @@ fn delete_marker(version: VersionId, modified: Moment, is_named: bool) -> S3Erro
 
 fn range(bytes: u64, text: String) -> S3Error {
     let mut answer = S3Error::with_message(S3ErrorCode::InvalidRange, text);
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    let mut headers = xml_headers();
     if let Ok(value) = HeaderValue::from_str(&format!("bytes */{bytes}")) {
         headers.insert(CONTENT_RANGE, value);
     }

@@ -4,6 +4,7 @@ use super::checksums::{self, coverage_name};
 use super::door::Status;
 use super::multipart::part_number;
 use super::principal::principal;
+use super::refusal::refusal;
 use super::values::{content_type, etag, moment, size, tag_match, timestamp, told_class};
 use super::{encryption, lifecycle, versions};
 use crate::catalogue::Object;
@@ -236,9 +237,7 @@ fn part_range(object: &Object, number: i32) -> S3Result<Option<ops::Range<u64>>>
 
 fn no_such_part() -> S3Error {
     let code = S3ErrorCode::Custom("InvalidPartNumber".into());
-    let mut answer = S3Error::with_message(code, "The requested partnumber is not satisfiable.");
-    answer.set_status_code(StatusCode::RANGE_NOT_SATISFIABLE);
-    answer
+    refusal(code, StatusCode::RANGE_NOT_SATISFIABLE, "The requested partnumber is not satisfiable.")
 }
 
 fn tag_count(object: &Object) -> Option<i32> {

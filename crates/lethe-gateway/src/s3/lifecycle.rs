@@ -1,6 +1,6 @@
 //! Rules of a bucket about the ends of its objects and unfinished uploads, and the headers of answers about them.
 
-use super::not_found::not_found;
+use super::refusal::not_found;
 use super::settings::set;
 use super::tagging;
 use super::values::{in_path, moment, size, timestamp};

@@ -1,9 +1,10 @@
 //! Regions: of any name that clients sign for, or the one that the gateway is set to.
 
+use super::refusal::{bad_request, xml_headers};
 use crate::catalogue::ContainerSettings;
 use crate::objects::gateway::Gateway;
-use http::{Extensions, HeaderMap, HeaderValue, StatusCode};
-use s3s::{S3Error, S3ErrorCode, S3Result};
+use http::{Extensions, HeaderName, HeaderValue};
+use s3s::S3Result;
 use std::sync::Arc;
 
 /// The header that names a region: of a bucket, or the one that a refused request should have been signed for.
@@ -30,13 +31,10 @@ pub fn is_region(text: &str) -> bool {
 pub(super) fn check(signed: &str, expected: Option<&str>, code: &'static str, words: &str) -> S3Result<()> {
     let Some(expected) = expected.filter(|expected| *expected != signed) else { return Ok(()) };
     let message = format!("{words}; the region '{signed}' is wrong; expecting '{expected}'");
-    let mut error = S3Error::with_message(S3ErrorCode::Custom(code.into()), message);
-    error.set_status_code(StatusCode::BAD_REQUEST);
-    let mut headers = HeaderMap::new();
-    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    let mut error = bad_request(code, message);
+    let mut headers = xml_headers();
     headers.extend(
-        HeaderValue::from_str(expected)
-            .map(|expected| (http::HeaderName::from_static(BUCKET_REGION), expected)),
+        HeaderValue::from_str(expected).map(|expected| (HeaderName::from_static(BUCKET_REGION), expected)),
     );
     error.set_headers(headers);
     Err(error)

@@ -1,17 +1,17 @@
 //! The refusals of requests that found no place, or whose body did not come: they are over soon.
 
+use super::refusal::xml_headers;
 use crate::http::body_timeout::{BodyError, find_cause};
 use crate::http::door::BUSY;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
+use http::header::RETRY_AFTER;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 use std::borrow::Cow;
 
 /// A refusal for want of room, which is over soon.
 pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
     let mut answer = S3Error::with_message(S3ErrorCode::SlowDown, text);
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    let mut headers = xml_headers();
     headers.insert(RETRY_AFTER, HeaderValue::from_static(crate::http::door::RETRY_AFTER));
     answer.set_headers(headers);
     answer

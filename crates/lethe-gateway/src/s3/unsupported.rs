@@ -6,6 +6,7 @@
 use super::checksums;
 use super::values::{self, owner_id};
 use super::version_4::pairs;
+use crate::objects::conditions;
 use http::{HeaderMap, Uri};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
@@ -105,10 +106,6 @@ pub(super) fn check_query(verb: &str, uri: &Uri) -> S3Result<()> {
     Ok(())
 }
 
-fn is_condition(name: &str) -> bool {
-    ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"].contains(&name)
-}
-
 /// Tells whether a verb keeps to a condition, or may pass over it: what only reads changes nothing.
 fn has_condition(verb: &str, name: &str) -> bool {
     match verb {
@@ -135,7 +132,9 @@ pub(super) fn check_headers(verb: &str, headers: &HeaderMap, account: &str) -> S
         let value = value.as_bytes();
         match name.as_str() {
             "content-range" => return Err(not_done("content-range", verb)),
-            name if is_condition(name) && !has_condition(verb, name) => return Err(not_done(name, verb)),
+            name if conditions::HEADERS.contains(&name) && !has_condition(verb, name) => {
+                return Err(not_done(name, verb));
+            }
             "x-amz-expected-bucket-owner" if value != owner_id(account).as_bytes() => {
                 return Err(s3_error!(AccessDenied));
             }

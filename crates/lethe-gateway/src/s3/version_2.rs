@@ -5,6 +5,7 @@
 //! no longer is. All headers that begin with `x-amz-` are signed, but of the query only some names: a request with
 //! another name that could change its meaning is refused.
 
+use super::refusal::bad_request;
 use super::version_4::{has_version_4, pairs};
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
@@ -17,7 +18,7 @@ use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use s3s::{S3Result, s3_error};
 use sha1::Sha1;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -140,10 +141,7 @@ pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: Moment) -> S3Res
     lift(&query, &mut parts.headers)?;
     let headers = &parts.headers;
     if headers.contains_key("x-amz-security-token") {
-        let code = S3ErrorCode::Custom("InvalidToken".into());
-        let mut error = S3Error::with_message(code, "The provided token is malformed or otherwise invalid.");
-        error.set_status_code(http::StatusCode::BAD_REQUEST);
-        return Err(error);
+        return Err(bad_request("InvalidToken", "The provided token is malformed or otherwise invalid."));
     }
     let own = |name: &str| {
         query.get(name).map(|value| &**value).ok_or_else(|| {

@@ -3,7 +3,7 @@
 use super::dates::read_http_date;
 use super::refusal::{Outcome, Refusal};
 use crate::catalogue::Moment;
-use crate::objects::conditions::{TagMatch, WriteConditions};
+use crate::objects::conditions::{HEADERS, TagMatch, WriteConditions};
 use http::{HeaderMap, StatusCode};
 
 /// The outcome of a reader's conditions.
@@ -69,7 +69,7 @@ pub(super) fn of_put(headers: &HeaderMap) -> Outcome<WriteConditions> {
 /// # Errors
 /// 400, which names the header.
 pub(super) fn refuse_all(headers: &HeaderMap) -> Outcome<()> {
-    refuse(headers, &["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"])
+    refuse(headers, &HEADERS)
 }
 
 fn refuse(headers: &HeaderMap, names: &[&str]) -> Outcome<()> {

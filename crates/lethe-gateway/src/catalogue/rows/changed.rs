@@ -4,8 +4,9 @@ use super::key::RowKey;
 #[cfg(test)]
 use crate::catalogue::row_shares::RowShares;
 use crate::catalogue::row_shares::{RowGrowth, row_bytes};
-use crate::catalogue::{Catalogue, Change, FragmentChanges};
+use crate::catalogue::{Catalogue, Change, Planned, Upload, UploadId};
 use crate::device::RowChange;
+use std::collections::BTreeMap;
 
 /// The rows of some changes.
 #[derive(Debug)]
@@ -14,30 +15,31 @@ pub(crate) struct ChangedRows {
     pub(crate) forth: Vec<RowChange>,
     /// The rows that would take them back.
     pub(crate) back: Vec<RowChange>,
-    /// The growth of each account's.
-    pub(crate) growth: RowGrowth,
+    /// The changes, with their other effects.
+    pub(crate) planned: Planned,
 }
 
 impl Catalogue {
-    /// The rows to commit for these changes.
-    pub(crate) fn rows_of(&self, changes: &[Change], fragments: &FragmentChanges) -> ChangedRows {
-        let rows = self.changed_rows(changes, fragments).into_iter();
+    /// Finds the rows of some changes, and what else they change.
+    pub(crate) fn plan(&self, changes: Vec<Change>) -> ChangedRows {
+        let fragments = self.fragment_changes(&changes);
+        let rows = self.changed_rows(&changes, &fragments).into_iter();
         let rows: Vec<_> = rows
             .map(|(key, value)| {
                 let (forth, back) = ((key.bytes(), value), (key.bytes(), self.row(&key)));
                 (key, forth, back)
             })
             .collect();
-        let growth = self.row_growth(changes, &rows);
+        let growth = self.row_growth(&changes, &rows);
         let (forth, back) = rows.into_iter().map(|(_, forth, back)| (forth, back)).unzip();
-        ChangedRows { forth, back, growth }
+        ChangedRows { forth, back, planned: Planned { changes, fragments, growth } }
     }
 
     /// The growth by rows that are changed: how they are to be, and how they are.
     fn row_growth(&self, changes: &[Change], rows: &[(RowKey, RowChange, RowChange)]) -> RowGrowth {
         let mut growth = RowGrowth::new();
         for (key, forth, back) in rows {
-            let Some(account) = self.account_of(key, changes) else { continue };
+            let Some(account) = account_of(key, &self.uploads, changes) else { continue };
             let bytes = |(key, value): &RowChange| {
                 value.as_ref().map_or(0, |value| row_bytes(key, value)).cast_signed()
             };
@@ -46,33 +48,37 @@ impl Catalogue {
         growth
     }
 
-    /// The account that a row is counted for.
-    pub(super) fn account_of<'a>(&'a self, key: &'a RowKey, changes: &'a [Change]) -> Option<&'a str> {
-        match key {
-            RowKey::Format | RowKey::Account(_) | RowKey::Fragment(_) => None,
-            RowKey::Container(account, _) | RowKey::Object(account, ..) | RowKey::Version(account, ..) => {
-                Some(account)
-            }
-            RowKey::Upload(id) | RowKey::Part(id, _) => {
-                let begun = changes.iter().find_map(|change| match change {
-                    Change::AddUpload { id: new, upload } if new == id => Some(&**upload),
-                    _ => None,
-                });
-                self.uploads.get(id).or(begun).map(|upload| upload.account.as_str())
-            }
-        }
-    }
-
     /// The shares of a table of rows, counted row by row.
     #[cfg(test)]
-    pub(crate) fn counted(&self, rows: &std::collections::BTreeMap<Vec<u8>, Vec<u8>>) -> RowShares {
+    pub(crate) fn counted(&self, rows: &BTreeMap<Vec<u8>, Vec<u8>>) -> RowShares {
         let mut shares = RowShares::default();
         for (key, value) in rows {
             let parsed = RowKey::parse(key).expect("a key");
-            if let Some(account) = self.account_of(&parsed, &[]) {
+            if let Some(account) = account_of(&parsed, &self.uploads, &[]) {
                 shares.add(account, key, value);
             }
         }
         shares
+    }
+}
+
+/// The account that a row is counted for.
+pub(super) fn account_of<'a>(
+    key: &'a RowKey,
+    uploads: &'a BTreeMap<UploadId, Upload>,
+    changes: &'a [Change],
+) -> Option<&'a str> {
+    match key {
+        RowKey::Format | RowKey::Account(_) | RowKey::Fragment(_) => None,
+        RowKey::Container(account, _) | RowKey::Object(account, ..) | RowKey::Version(account, ..) => {
+            Some(account)
+        }
+        RowKey::Upload(id) | RowKey::Part(id, _) => {
+            let begun = changes.iter().find_map(|change| match change {
+                Change::AddUpload { id: new, upload } if new == id => Some(&**upload),
+                _ => None,
+            });
+            uploads.get(id).or(begun).map(|upload| upload.account.as_str())
+        }
     }
 }

@@ -30,6 +30,7 @@ use crate::error::OpenError;
 use crate::objects::allocate::{Allocator, Run};
 use crate::objects::packing::{Fragment, FragmentId, Location, Pack};
 pub(crate) use changed::ChangedRows;
+use changed::account_of;
 pub(crate) use encoding::FORMAT;
 use encoding::{AccountRow, ContainerRow, FormatRow, FragmentRow, ObjectRow, PartRow, SegmentRow, UploadRow};
 pub(crate) use key::RowKey;
@@ -182,8 +183,8 @@ impl Catalogue {
                 RowKey::Format => loader.check_format(value, &corrupt)?,
                 _ => {
                     loader.load(&mut catalogue, key, value).map_err(&corrupt)?;
-                    if let Some(account) = catalogue.account_of(key, &[]).map(str::to_owned) {
-                        catalogue.row_shares.add(&account, &rows[index].0, value);
+                    if let Some(account) = account_of(key, &catalogue.uploads, &[]) {
+                        catalogue.row_shares.add(account, &rows[index].0, value);
                     }
                 }
             }
@@ -431,14 +432,14 @@ mod tests {
                 version: Version { order: n, salt: Some(n), is_marker: false },
                 ..Object::default()
             });
-            let changes = [
+            let changes = vec![
                 Change::PutContainer { account: ACCOUNT.into(), name: "c".into(), settings: Arc::new(ContainerSettings::default()) },
                 Change::PutObject { at: at("one"), object: object(3) },
                 Change::PutObject { at: at("two"), object: object(5) },
                 Change::PutVersion { at: at("two"), object: object(4) },
                 Change::PutVersion { at: at("two"), object: object(2) },
             ];
-            let ChangedRows { forth, .. } = Catalogue::default().rows_of(&changes, &Catalogue::default().fragment_changes(&changes));
+            let forth = Catalogue::default().plan(changes).forth;
             let mut rows: Vec<_> = first_rows(16).into_iter().chain(forth)
                 .map(|(key, value)| (key, value.expect("added"))).collect();
             let total: usize = rows.iter().map(|(_, value)| value.len()).sum();

@@ -5,11 +5,12 @@
 
 use super::payload::CONTENT_SHA256;
 use crate::catalogue::Moment;
+use crate::s3::refusal::bad_request;
 use crate::s3::region::is_region;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, Uri};
 use percent_encoding::percent_decode_str;
-use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 use std::borrow::Cow;
 use time::format_description::BorrowedFormatItem;
 use time::macros::format_description;
@@ -91,7 +92,7 @@ fn read(uri: &Uri, headers: &HeaderMap) -> S3Result<Option<Claim>> {
     let is_presigned = IN_QUERY.iter().any(|name| in_query(name).is_some());
     if (authorization.is_some() || is_presigned) && (headers.contains_key(token) || in_query(token).is_some())
     {
-        return Err(custom("InvalidToken", "The provided token is malformed or otherwise invalid."));
+        return Err(bad_request("InvalidToken", "The provided token is malformed or otherwise invalid."));
     }
     match (authorization, is_presigned) {
         (None, false) => Ok(None),
@@ -121,14 +122,8 @@ pub(in crate::s3) fn pairs(query: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
         .collect()
 }
 
-fn custom(code: &'static str, message: impl Into<Cow<'static, str>>) -> S3Error {
-    let mut error = S3Error::with_message(S3ErrorCode::Custom(code.into()), message);
-    error.set_status_code(StatusCode::BAD_REQUEST);
-    error
-}
-
 fn malformed(why: &str) -> S3Error {
-    custom("AuthorizationHeaderMalformed", format!("The authorization header is malformed; {why}"))
+    bad_request("AuthorizationHeaderMalformed", format!("The authorization header is malformed; {why}"))
 }
 
 fn in_header(authorization: &str, headers: &HeaderMap) -> S3Result<Claim> {
@@ -173,7 +168,7 @@ fn in_header(authorization: &str, headers: &HeaderMap) -> S3Result<Claim> {
 }
 
 fn in_url<'a>(parameter: impl Fn(&str) -> Option<&'a str>) -> S3Result<Claim> {
-    let bad = |why: Cow<'static, str>| custom("AuthorizationQueryParametersError", why);
+    let bad = |why: Cow<'static, str>| bad_request("AuthorizationQueryParametersError", why);
     let needed = |name| {
         parameter(name).filter(|value| !value.is_empty()).ok_or_else(|| {
             bad("Query-string authentication version 4 requires the X-Amz-Algorithm, X-Amz-Credential, \

@@ -1,5 +1,6 @@
 //! The facts of a bucket, an object or an upload that are kept because S3 keeps them, and change nothing here.
 
+use super::regions::configuration;
 use super::server::{Server, keys};
 
 async fn with_bucket() -> Server {
@@ -86,9 +87,8 @@ async fn an_upload_names_who_began_it() {
 #[tokio::test]
 async fn a_bucket_is_in_the_region_that_it_was_made_in() {
     let server = Server::start().await;
-    let place = "<CreateBucketConfiguration><LocationConstraint>PLACE</LocationConstraint></CreateBucketConfiguration>";
     let make = async |bucket: &str, region: &str| {
-        let body = if region.is_empty() { String::new() } else { place.replace("PLACE", region) };
+        let body = if region.is_empty() { String::new() } else { configuration(region) };
         server.send(keys::OWNER, "PUT", &format!("/{bucket}"), &[], body.as_bytes()).await.verdict()
     };
     assert_eq!(make("far", "eu-west-3").await, "200");

@@ -3,8 +3,8 @@
 use super::server::{Answer, Server, keys, now};
 use super::signer::{REGION, Signer};
 
-/// The place of an answer in one region, for a bucket that is to be in another.
-fn configuration(place: &str) -> String {
+/// The body of a request for a bucket in this region.
+pub(super) fn configuration(place: &str) -> String {
     format!(
         "<CreateBucketConfiguration><LocationConstraint>{place}</LocationConstraint></CreateBucketConfiguration>"
     )
