@@ -58,10 +58,7 @@ pub fn build() -> Result<Built> {
     })
 }
 
-/// The functions that build what the distribution has as source only: picosat, sqlite3, dash, musl.
-pub const DISTRIBUTION: [fn() -> Result<PathBuf>; 4] = [picosat, sqlite, dash, musl];
-
-/// Builds all of that.
+/// Builds what the distribution has as source only.
 fn distribution() -> Result<Distribution> {
     Ok(Distribution { picosat: picosat()?, sqlite: sqlite()?, dash: dash()?, musl: musl()? })
 }
@@ -84,7 +81,7 @@ fn unpacked(package: &str, folder: &Path) -> Result<PathBuf> {
     Ok(source)
 }
 
-fn picosat() -> Result<PathBuf> {
+pub fn picosat() -> Result<PathBuf> {
     let folder = home("picosat")?;
     let built = folder.join("picosat");
     if built.exists() {
@@ -103,7 +100,7 @@ fn picosat() -> Result<PathBuf> {
 }
 
 /// Builds the database's shell. Its source is made into two files first, by programs of this computer.
-fn sqlite() -> Result<PathBuf> {
+pub fn sqlite() -> Result<PathBuf> {
     let folder = home("sqlite3")?;
     let built = folder.join("sqlite3");
     if built.exists() {
@@ -125,7 +122,7 @@ fn sqlite() -> Result<PathBuf> {
 }
 
 /// Builds the shell, whose tables are made by programs of this computer.
-fn dash() -> Result<PathBuf> {
+pub fn dash() -> Result<PathBuf> {
     let folder = home("dash")?;
     let built = folder.join("source/src/dash");
     if built.exists() {
@@ -141,7 +138,7 @@ fn dash() -> Result<PathBuf> {
 }
 
 /// Builds the C library musl, with which comes a compiler that links it.
-fn musl() -> Result<PathBuf> {
+pub fn musl() -> Result<PathBuf> {
     let folder = home("musl")?;
     let built = folder.join("installed/bin/musl-gcc");
     if built.exists() {

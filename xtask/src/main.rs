@@ -178,7 +178,10 @@ fn run() -> Result<()> {
             Ok(())
         }
         Chore::Test(args) => test(&args),
-        Chore::Setup(args) => steps::set_up(args.consent()),
+        Chore::Setup(args) => {
+            steps::set_up(args.consent()).iter().for_each(|line| println!("{line}"));
+            Ok(())
+        }
         Chore::Budget { records } => budget::write(&records),
         Chore::Step { step, effort } => steps::run_step(step, effort.effort()),
         Chore::Calibrate => {

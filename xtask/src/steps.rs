@@ -60,7 +60,7 @@ impl Effort {
 /// Runs a step in this process.
 pub fn run_step(step: Step, effort: Effort) -> Result<()> {
     match step {
-        Step::Setup => set_up(Consent::Given),
+        Step::Setup => set_up_whole(),
         Step::Fmt => run(cargo().args(["fmt", "--all", "--check"])),
         Step::House => house::check(),
         Step::Build => build_all(),
@@ -82,23 +82,30 @@ pub fn run_step(step: Step, effort: Effort) -> Result<()> {
     }
 }
 
-/// Installs all that the tests need. What cannot be had is left out and named: the enclave, for one, needs none of the
+/// Installs all that the tests need. A line for each part that cannot be had: the enclave, for one, needs none of the
 /// tests' tools, and each step says what it lacks.
-pub fn set_up(consent: Consent) -> Result<()> {
-    let [picosat, sqlite, dash, musl] = enclave::DISTRIBUTION;
-    let lines = left_out(&[
+pub fn set_up(consent: Consent) -> Vec<String> {
+    left_out(&[
         ("what some steps need", &|| missing::provide(&Step::ALL, consent)),
         ("the tests' Python environment", &setup::python),
         ("Tempest", &setup::tempest),
         ("the tools of hardware", &setup::hardware),
         ("versitygw", &setup::versitygw),
         ("rclone", &setup::rclone),
-        ("picosat for RISC-V", &|| picosat().map(drop)),
-        ("sqlite3 for RISC-V", &|| sqlite().map(drop)),
-        ("dash for RISC-V", &|| dash().map(drop)),
-        ("musl for RISC-V", &|| musl().map(drop)),
-    ]);
-    lines.iter().for_each(|line| println!("{line}"));
+        ("picosat for RISC-V", &|| enclave::picosat().map(drop)),
+        ("sqlite3 for RISC-V", &|| enclave::sqlite().map(drop)),
+        ("dash for RISC-V", &|| enclave::dash().map(drop)),
+        ("musl for RISC-V", &|| enclave::musl().map(drop)),
+    ])
+}
+
+/// Installs all that the tests need.
+///
+/// # Errors
+/// A part cannot be had: all that cannot are named.
+fn set_up_whole() -> Result<()> {
+    let left_out = set_up(Consent::Given);
+    ensure!(left_out.is_empty(), "{}", left_out.join("\n"));
     Ok(())
 }
 

@@ -46,7 +46,7 @@ impl MeasuredPrograms {
     /// repository's tests have built it. What is not named and cannot be had is left out.
     ///
     /// # Errors
-    /// None can be had; one that was named is not there or for another processor.
+    /// A program that was named is not there, or is for another processor; or none at all can be had.
     pub fn find(own: Option<&Path>, picosat: Option<&Path>) -> Result<Self> {
         let checkout = Checkout::find()?;
         let mut why_not = Vec::new();

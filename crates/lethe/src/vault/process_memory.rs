@@ -13,7 +13,7 @@ use lethe_vault::{DATABASE_CACHE, SchemeParameters, VaultParameters};
 /// The program with what its connections hold.
 const PROGRAM: u64 = 28 << 20;
 /// The memory that a connection may hold beside the blocks of its transfer.
-const CONNECTION: u64 = 256 << 10;
+pub const CONNECTION: u64 = 256 << 10;
 /// The overhead of a sealed slot over its block, and of a block's entry in a list.
 const SEAL: u64 = 80;
 

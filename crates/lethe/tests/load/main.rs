@@ -13,6 +13,7 @@ mod server;
 
 use client::{Client, Tally};
 use futures::future::join_all;
+use lethe::vault::process_memory::CONNECTION;
 use lethe_gateway::http::server::Limits;
 use server::Server;
 use std::time::{Duration, Instant};
@@ -20,8 +21,6 @@ use std::time::{Duration, Instant};
 const CLIENTS: u64 = 64;
 /// The requests of each of them, unless `LETHE_LOAD_SECONDS` has them ask for so long.
 const REQUESTS: u64 = 25;
-/// The memory that a connection may hold beside the blocks of its transfer.
-const CONNECTION: u64 = 256 << 10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_four_clients_lose_and_mix_nothing_in_bounded_memory() {
