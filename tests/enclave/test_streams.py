@@ -82,7 +82,8 @@ def test_a_command_that_is_stopped_stops_the_machine_too(start, built):
 
 
 def test_the_machine_ends_when_the_command_is_killed(start, built):
-    running = start([], built("steps"), "8", "0")
+    running = start(["--scheme", "plain"], built("steps"), "8", "0")
+    running.wait_for(running.used)
     machine = machine_of(running)
     running.process.kill()
     running.process.wait()

@@ -12,7 +12,9 @@ use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::conditions::{ReadConditions, WriteConditions};
 use base16ct::lower::encode_string as hex;
+use http::HeaderName;
 use s3s::dto::*;
+use s3s::header::{X_AMZ_COPY_SOURCE_VERSION_ID, X_AMZ_SERVER_SIDE_ENCRYPTION};
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
 use std::ops;
@@ -115,7 +117,8 @@ pub(super) async fn copy_object(
     let algorithm = checksums::algorithm(input.checksum_algorithm.as_ref())?;
     let of_source = source.checksum.as_ref().map(|checksum| checksum.algorithm);
     let algorithm = algorithm.or(of_source).or(Some(checksums::DEFAULT));
-    LongWork::begins(&request.extensions);
+    let encryption = encryption::shown(details.encryption);
+    LongWork::begins(&request.extensions, known(copy_source_version_id.as_deref(), encryption.as_ref()));
     let written = account.gateway().copy_blocks(&source, None, algorithm).await?;
     let object = account.link(&input.bucket, &input.key, written, details, none).await?;
     let mut result = CopyObjectResult {
@@ -130,7 +133,7 @@ pub(super) async fn copy_object(
         copy_source_version_id,
         version_id: versions::made(&object),
         expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
-        server_side_encryption: encryption::shown(object.details.encryption),
+        server_side_encryption: encryption,
         ..CopyObjectOutput::default()
     }))
 }
@@ -158,7 +161,8 @@ pub(super) async fn upload_part_copy(
     let algorithm = upload.checksum.map(|(algorithm, _)| algorithm);
     let bytes = range.as_ref().map_or(source.bytes(), |range| range.end - range.start);
     account.check_part_room(&input.bucket, &input.key, id, number, bytes)?;
-    LongWork::begins(&request.extensions);
+    let encryption = encryption::shown(upload.details.encryption);
+    LongWork::begins(&request.extensions, known(copy_source_version_id.as_deref(), encryption.as_ref()));
     let written = account.gateway().copy_blocks(&source, range, algorithm).await?;
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut result = CopyPartResult {
@@ -170,9 +174,18 @@ pub(super) async fn upload_part_copy(
     Ok(S3Response::new(UploadPartCopyOutput {
         copy_part_result: Some(result),
         copy_source_version_id,
-        server_side_encryption: encryption::shown(upload.details.encryption),
+        server_side_encryption: encryption,
         ..UploadPartCopyOutput::default()
     }))
+}
+
+/// The headers of a copy's answer that are known before its bytes are copied.
+fn known<'a>(
+    source: Option<&'a str>,
+    encryption: Option<&'a ServerSideEncryption>,
+) -> [(HeaderName, Option<&'a str>); 2] {
+    let encryption = encryption.map(ServerSideEncryption::as_str);
+    [(X_AMZ_COPY_SOURCE_VERSION_ID, source), (X_AMZ_SERVER_SIDE_ENCRYPTION, encryption)]
 }
 
 /// `bytes=first-last`, both given and within the source.

@@ -5,11 +5,10 @@ use crate::http::door::BoxError;
 use bytes::Bytes;
 use futures::stream;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use s3s::Body;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, Interval, interval_at};
 
@@ -21,20 +20,27 @@ const EVERY: Duration = Duration::from_secs(1);
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
 
-/// Stands in the extensions of a request: whether nothing is left of it but work that may take long.
+/// Stands in the extensions of a request: the headers of its answer that are known, once nothing is left of it but work
+/// that may take long.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LongWork(Arc<AtomicBool>);
+pub(super) struct LongWork(Arc<OnceLock<HeaderMap>>);
 
 impl LongWork {
-    /// Marks that the request can no longer be refused: the head of the answer may go out from now on.
-    pub(super) fn begins(extensions: &http::Extensions) {
+    /// Marks that the request can no longer be refused: the head of the answer may go out from now on, with `known`.
+    pub(super) fn begins<const N: usize>(
+        extensions: &http::Extensions,
+        known: [(HeaderName, Option<&str>); N],
+    ) {
         if let Some(LongWork(begun)) = extensions.get() {
-            begun.store(true, Ordering::Relaxed);
+            let value = |text: &str| HeaderValue::from_str(text).ok();
+            let known = known.into_iter().filter_map(|(name, text)| Some((name, value(text?)?)));
+            // Each request begins its work once.
+            let _ = begun.set(known.collect());
         }
     }
 
-    fn has_begun(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    fn known(&self) -> Option<&HeaderMap> {
+        self.0.get()
     }
 }
 
@@ -52,15 +58,15 @@ pub(super) async fn answer(mut work: Work, long: LongWork) -> Result<Response<Bo
             biased;
             answer = &mut work => return answer,
             _ = ticks.tick() => {
-                if long.has_begun() {
-                    return Ok(late(work, ticks));
+                if let Some(known) = long.known() {
+                    return Ok(late(work, ticks, known.clone()));
                 }
             }
         }
     }
 }
 
-fn late(work: Work, ticks: Interval) -> Response<Body> {
+fn late(work: Work, ticks: Interval, known: HeaderMap) -> Response<Body> {
     let first = stream::once(async { Ok(Bytes::from_static(DECLARATION.as_bytes())) });
     let rest = stream::unfold(Some((work, ticks)), |state| async {
         let (mut work, mut ticks) = state?;
@@ -72,6 +78,7 @@ fn late(work: Work, ticks: Interval) -> Response<Body> {
     });
     let body = axum::body::Body::from_stream(stream::StreamExt::chain(first, rest));
     let mut answer = Response::new(Body::http_body_unsync(body));
+    *answer.headers_mut() = known;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
     answer
 }

@@ -15,6 +15,7 @@ use crate::objects::conditions::WriteConditions;
 use crate::objects::multipart::{Expected, LEAST_PART, MAX_PART, NamedPart};
 use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
+use s3s::header::X_AMZ_SERVER_SIDE_ENCRYPTION;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 pub(super) fn part_number(number: i32) -> S3Result<u16> {
@@ -127,7 +128,8 @@ pub(super) async fn complete_multipart_upload(
     }
     checksums::check_final(&request.headers)?;
     // An upload that is not there may have been completed, and the answer lost.
-    let begun = account.upload(&input.bucket, &input.key, id).ok().and_then(|upload| upload.checksum);
+    let upload = account.upload(&input.bucket, &input.key, id).ok();
+    let begun = upload.as_ref().and_then(|upload| upload.checksum);
     let asked = checksums::parse_coverage(input.checksum_type.as_ref())?;
     if let (Some(asked), Some((_, begun))) = (asked, begun)
         && asked != begun
@@ -148,7 +150,9 @@ pub(super) async fn complete_multipart_upload(
         if_match: tag_match(input.if_match),
         if_none_match: tag_match(input.if_none_match),
     };
-    LongWork::begins(&request.extensions);
+    let encryption = encryption::shown(upload.and_then(|upload| upload.details.encryption));
+    let known = encryption.as_ref().map(ServerSideEncryption::as_str);
+    LongWork::begins(&request.extensions, [(X_AMZ_SERVER_SIDE_ENCRYPTION, known)]);
     let object = account.complete_upload(&input.bucket, &input.key, id, named, expected, conditions).await?;
     let mut output = CompleteMultipartUploadOutput {
         expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),

@@ -59,6 +59,24 @@ async fn a_copy_that_takes_long_sends_its_head_and_white_space_before_its_result
 }
 
 #[tokio::test]
+async fn the_early_head_of_a_copy_names_the_version_that_is_copied_and_its_encryption() {
+    let server = with_source().await;
+    let versioned = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
+    let put = async |target, body: &[u8]| server.send(keys::OWNER, "PUT", target, &[], body).await;
+    assert_eq!(put("/bucket?versioning", versioned).await.verdict(), "200");
+    let source = put("/bucket/source", &[8; BYTES]).await;
+    let version = source.header("x-amz-version-id").expect("a version").to_owned();
+    let held = server.device.hold_writes().await;
+    let headers = [SOURCE, ("x-amz-server-side-encryption", "AES256")];
+    let signed = server.signed(keys::OWNER, "PUT", "/bucket/copy", &headers, b"");
+    let stream = server.begin("PUT", "/bucket/copy", &signed, b"").await;
+    let answer = answer(stream, held).await;
+    assert_eq!(answer.header("x-amz-copy-source-version-id"), Some(&*version));
+    assert_eq!(answer.header("x-amz-server-side-encryption"), Some("AES256"));
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_copied_part_and_a_completion_that_take_long_do_so_too() {
     let server = with_source().await;
     let begun = server.send(keys::OWNER, "POST", "/bucket/whole?uploads", &[], b"").await;
