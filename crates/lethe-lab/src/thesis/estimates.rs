@@ -135,7 +135,7 @@ mod tests {
         let blocks = |bytes: u64| (bytes / ((1 << 20) - 32) + 1) as f64;
         let sum = |is_write| {
             let steps = job.steps.iter().filter(|step| step.writes == is_write);
-            steps.map(|step| blocks(job.sizes[step.object])).sum::<f64>()
+            steps.map(|step| blocks(step.bytes(&job.sizes))).sum::<f64>()
         };
         assert_eq!([reads, writes], [sum(false), sum(true)]);
         assert_eq!([down, up], [reads, writes]);

@@ -9,7 +9,7 @@ pub(super) const QUICK_STEPS: usize = 30;
 /// Reads and writes of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// The size of each object, in bytes.
+    /// The greatest size that each object has in the job, in bytes: its room.
     pub sizes: Vec<u64>,
     /// The steps, one after the other.
     pub steps: Vec<Step>,
@@ -26,7 +26,7 @@ pub struct Step {
     pub writes: bool,
     /// The number of the object.
     pub object: usize,
-    /// The part of the object; none is all of it.
+    /// The part of the object's room; none is all of it. A smaller object is its first part.
     pub part: Option<ObjectPart>,
     /// True if it is asked for together with the step before it.
     pub beside: bool,
@@ -45,6 +45,11 @@ impl Step {
     /// A write or read of a whole object, after the step before it.
     pub fn whole(writes: bool, object: usize) -> Self {
         Step { writes, object, part: None, beside: false }
+    }
+
+    /// The bytes that the step moves, of objects with these sizes.
+    pub fn bytes(&self, sizes: &[u64]) -> u64 {
+        self.part.map_or(sizes[self.object], |part| part.bytes)
     }
 
     /// The blocks that hold what the step moves, of an object that lies in these blocks.

@@ -55,7 +55,7 @@ async fn record(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
     let mut steps = Vec::with_capacity(trial.job.steps.len());
     for step in &trial.job.steps {
         match step.writes {
-            true => put(&account, step, trial.job.sizes[step.object], &zeros).await?,
+            true => put(&account, step, step.bytes(&trial.job.sizes), &zeros).await?,
             false => get(&account, step).await?,
         }
         steps.push(device.take());

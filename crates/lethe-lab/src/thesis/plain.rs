@@ -12,10 +12,9 @@ use std::time::Duration;
 /// Moves each object by one request.
 pub(super) fn objects(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let stored = trial.job.sizes.iter().sum();
-    let bytes = |step: &Step| step.part.map_or(trial.job.sizes[step.object], |part| part.bytes);
     // Those that are asked for together are in flight together, and no more than those.
     let together = trial.job.groups().map(|(group, _)| group.len()).max().unwrap_or(1);
-    Ok(moved(trial, together, stored, |step| vec![bytes(step)]))
+    Ok(moved(trial, together, stored, |step| vec![step.bytes(&trial.job.sizes)]))
 }
 
 /// Moves the blocks of each object one after the other, as the thesis did.

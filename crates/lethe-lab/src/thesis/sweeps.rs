@@ -255,7 +255,7 @@ mod tests {
         };
         let (whole, half) = (runtime(BitsPerSecond(0)), runtime(BitsPerSecond::mega(255)));
         let bytes: u64 =
-            drawn.job.steps[drawn.job.prepared..].iter().map(|step| drawn.job.sizes[step.object]).sum();
+            drawn.job.steps[drawn.job.prepared..].iter().map(|step| step.bytes(&drawn.job.sizes)).sum();
         let more = bytes as f64 * 8.0 * (1.0 / 255e6 - 1.0 / 510.4e6);
         assert!(((half - whole).as_secs_f64() - more).abs() < 1e-3, "{half:?} {whole:?} {more}");
     }

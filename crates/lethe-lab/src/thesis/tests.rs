@@ -51,7 +51,7 @@ fn the_link_alone_carries_what_whole_objects_need() {
     let row = &report.rows[0];
     let (_, job) = runs::job_of(&options, "C").unwrap();
     let main = &job.steps[job.prepared..];
-    let bytes: u64 = main.iter().map(|step| job.sizes[step.object]).sum();
+    let bytes: u64 = main.iter().map(|step| step.bytes(&job.sizes)).sum();
     let by_hand = bytes as f64 * 8.0 / 510.4e6 + main.len() as f64 * 0.0236;
     assert!((row.ran.runtime.as_secs_f64() - by_hand).abs() < 1e-3, "{:?}, {by_hand}", row.ran.runtime);
     assert_eq!(row.ran.usage.requests(), QUICK_STEPS as u64);

@@ -47,6 +47,13 @@ impl Job {
         if draft.job.steps.is_empty() {
             return Err(ThesisError::Unsupported("it reads and writes nothing: add a work that does".into()));
         }
+        let Job { sizes, steps, .. } = &mut draft.job;
+        // What fills an object's room is the whole object. A read without bytes is a question.
+        let is_whole = |step: &Step| {
+            let bytes = step.bytes(sizes);
+            bytes == sizes[step.object] && (step.writes || bytes > 0)
+        };
+        steps.iter_mut().filter(|step| is_whole(step)).for_each(|step| step.part = None);
         Ok(draft.job)
     }
 }
@@ -75,6 +82,8 @@ struct Draft<'a> {
 #[derive(Clone, Copy)]
 struct Object {
     number: usize,
+    /// Its size now.
+    bytes: u64,
     is_deleted: bool,
 }
 
@@ -207,15 +216,15 @@ impl Draft<'_> {
         if found.is_deleted {
             return Ok(without_bytes(Some(found.number)));
         }
-        let (step, bytes) = (Some(Step::whole(false, found.number)), self.job.sizes[found.number]);
-        Ok(Asked { step, kind: Kind::Get, bytes })
+        let Object { number, bytes, .. } = *found;
+        Ok(Asked { step: Some(beginning(false, number, bytes)), kind: Kind::Get, bytes })
     }
 
     /// Writes an object: a new one, or one that is there already in its place.
     fn write(&mut self, key: (u64, u64), bytes: u64) -> Result<Asked, ThesisError> {
         let next = self.job.sizes.len();
-        let object = self.objects.entry(key).or_insert(Object { number: next, is_deleted: false });
-        object.is_deleted = false;
+        let object = self.objects.entry(key).or_insert(Object { number: next, bytes, is_deleted: false });
+        (object.bytes, object.is_deleted) = (bytes, false);
         let number = object.number;
         if number == next {
             self.job.sizes.push(0);
@@ -228,7 +237,7 @@ impl Draft<'_> {
             let why = "its objects have more than 1 PiB: write fewer or smaller ones".to_owned();
             return Err(ThesisError::Unsupported(why));
         }
-        Ok(Asked { step: Some(Step::whole(true, number)), kind: Kind::Put, bytes })
+        Ok(Asked { step: Some(beginning(true, number, bytes)), kind: Kind::Put, bytes })
     }
 
     /// Counts an operation.
@@ -258,9 +267,12 @@ impl Draft<'_> {
 
 /// A request that moves no bytes: an ORAM's catalogue answers it.
 fn without_bytes(object: Option<usize>) -> Asked {
-    let part = Some(ObjectPart { first: 0, bytes: 0 });
-    let step = object.map(|object| Step { part, ..Step::whole(false, object) });
-    Asked { step, kind: Kind::Get, bytes: 0 }
+    Asked { step: object.map(|object| beginning(false, object, 0)), kind: Kind::Get, bytes: 0 }
+}
+
+/// A step that moves so many bytes from the beginning of an object's room.
+fn beginning(writes: bool, object: usize, bytes: u64) -> Step {
+    Step { part: Some(ObjectPart { first: 0, bytes }), ..Step::whole(writes, object) }
 }
 
 /// The sizes of the files of a folder of this machine, in the order of their names.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::thesis::options::Options;
-use crate::thesis::workloads;
+use crate::thesis::{runs, schemes, workloads};
 use crate::virtual_time::LinkModel;
 use std::time::Duration;
 
@@ -121,6 +121,40 @@ fn a_work_that_ends_by_seconds_has_as_many_operations_as_are_served_without_an_o
         let round = 0.0286 + workers as f64 * 8.0 / 510.4;
         assert_eq!(groups(&job).len(), (10.0 / round).ceil() as usize, "{workers} workers");
     }
+}
+
+/// A work of writes of 1 to 10 MB over ten objects, in turn, for 300 s.
+const OVERWRITES: &str = r#"<work name="writes" workers="1" runtime="300">
+<operation type="write" config="containers=c(3);objects=s(1,10);sizes=u(1,10)MB"/></work>"#;
+
+#[test]
+fn an_object_that_is_written_over_has_its_new_size_and_the_room_of_its_greatest() {
+    let works = OVERWRITES.to_owned()
+        + &reads(1, r#"totalOps="200""#, "").replace("u(1,2);objects=u(1,8)", "c(3);objects=u(1,10)");
+    let job = drawn(&after_preparing(&works), 1).unwrap();
+    let mut now = vec![0; job.sizes.len()];
+    for step in &job.steps {
+        let bytes = step.bytes(&job.sizes);
+        assert!(step.writes || bytes == now[step.object], "what is read is what was written last");
+        now[step.object] = bytes;
+        assert!(bytes <= job.sizes[step.object]);
+    }
+    let writes: Vec<f64> = job.steps[job.prepared..]
+        .iter()
+        .filter(|step| step.writes)
+        .map(|step| step.bytes(&job.sizes) as f64 / 1e6)
+        .collect();
+    let mean = writes.iter().sum::<f64>() / writes.len() as f64;
+    assert!((mean - 5.5).abs() < 0.2, "{mean} MB in the mean of {} writes", writes.len());
+}
+
+#[test]
+fn a_work_that_ends_by_seconds_takes_them_without_an_oram_though_it_writes_over() {
+    let job = drawn(&after_preparing(OVERWRITES), 1).unwrap();
+    let options = Options::standard();
+    let trial = runs::trial_of(&options, "mine", &job, &schemes::SCHEMES[0], None);
+    let runtime = (schemes::SCHEMES[0].run)(&trial).unwrap().runtime.as_secs_f64();
+    assert!((300.0..300.5).contains(&runtime), "{runtime} s");
 }
 
 #[test]

@@ -47,6 +47,15 @@ fn a_broken_line_gets_an_error_that_names_it() {
 }
 
 #[test]
+fn an_object_that_is_written_over_moves_its_new_size() {
+    let again = SMALL.replace("push-commit,PUT,1,7,1,0+7", "push-commit,PUT,0,7,1,0+7");
+    let again = again.replace("pull-commit,GET,1,7,1,0+7", "pull-commit,GET,0,7,1,0+7");
+    let job = Trace::parse(&again).unwrap().job;
+    let bytes = |step: usize| job.steps[step].bytes(&job.sizes);
+    assert_eq!((job.sizes.as_slice(), bytes(0), bytes(job.steps.len() - 2)), ([40_000].as_slice(), 40_000, 7));
+}
+
+#[test]
 fn a_range_is_in_the_blocks_that_hold_its_bytes() {
     let of = |first, bytes| {
         let part = Some(ObjectPart { first, bytes });

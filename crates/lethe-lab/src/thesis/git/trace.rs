@@ -88,7 +88,9 @@ impl Trace {
             sum.requests += 1;
             *(if writes { &mut sum.up } else { &mut sum.down }) += part.bytes;
             let (object, beside) = (object.unwrap_or(0), !writes && at % together > 0);
-            self.job.steps.push(Step { writes, object, part: (!writes).then_some(part), beside });
+            // A write replaces the object, which may become smaller than its room.
+            let part = if writes { ObjectPart { first: 0, bytes: size } } else { part };
+            self.job.steps.push(Step { writes, object, part: Some(part), beside });
         }
         let done = self.job.steps.len();
         self.job.ends[nth..].fill(done);

@@ -50,3 +50,8 @@ pub(super) async fn get(client: &AmazonS3, name: &str) -> Result<Bytes, ThesisEr
     let found = client.get(&Path::from(name)).await.map_err(ThesisError::live)?;
     found.bytes().await.map_err(ThesisError::live)
 }
+
+/// Asks for what the server knows of an object, which moves no bytes of it.
+pub(super) async fn head(client: &AmazonS3, name: &str) -> Result<(), ThesisError> {
+    client.head(&Path::from(name)).await.map(drop).map_err(ThesisError::live)
+}

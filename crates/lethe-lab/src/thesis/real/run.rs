@@ -74,6 +74,14 @@ fn compare(found: &[u8], byte: u8, bytes: u64) -> Result<(), ThesisError> {
     Err(ThesisError::live("what was read is not what was written"))
 }
 
+/// Reads an object, which must have these bytes; or asks whether it is there, where no bytes are wanted.
+async fn read(s3: &AmazonS3, name: &str, byte: u8, bytes: u64) -> Result<(), ThesisError> {
+    match bytes {
+        0 => client::head(s3, name).await,
+        _ => compare(&client::get(s3, name).await?, byte, bytes),
+    }
+}
+
 /// Whole objects, or the blocks of each one after the other, straight to the S3 server.
 pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<Measured, ThesisError> {
     let server = server(trial.model)?;
@@ -85,15 +93,16 @@ pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<Measured
     server.line.switch(true);
     let processor = processor::own();
     let ran = steps(trial, async |step, byte| {
-        let pieces = if in_blocks { places[step.object].clone() } else { 0..1 };
-        let bytes = if in_blocks { trial.block_bytes } else { trial.job.sizes[step.object] };
+        let (place, payload) = (&places[step.object], trial.payload().into());
+        let pieces = if in_blocks { step.blocks(place, payload) } else { 0..1 };
+        let bytes = if in_blocks { trial.block_bytes } else { step.bytes(&trial.job.sizes) };
         for piece in pieces {
             let name = format!("{}-{piece}", step.object);
             if step.writes {
                 client::put(&s3, &name, vec![byte; bytes as usize]).await?;
                 (usage.bucket_writes, usage.bytes_up) = (usage.bucket_writes + 1, usage.bytes_up + bytes);
             } else {
-                compare(&client::get(&s3, &name).await?, byte, bytes)?;
+                read(&s3, &name, byte, bytes).await?;
                 (usage.slot_reads, usage.bytes_down) = (usage.slot_reads + 1, usage.bytes_down + bytes);
             }
         }
@@ -165,7 +174,7 @@ pub(super) async fn vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result
     let vault = &placed.vault;
     let bytes = trial.payload();
     measured(trial, &placed, async |step, byte| {
-        let blocks: Vec<u64> = places[step.object].clone().collect();
+        let blocks: Vec<u64> = step.blocks(&places[step.object], bytes.into()).collect();
         accesses += blocks.len() as u64;
         for batch in blocks.chunks(BATCH) {
             let call = |block: &u64| match step.writes {
@@ -202,11 +211,10 @@ pub(super) async fn serve(
     let s3: AmazonS3 = client::of_objects(&format!("http://{}", door.address()))?;
     let before = placed.vault.status().accesses;
     let measured = measured(trial, &placed, async |step, byte| {
-        let (name, bytes) = (step.object.to_string(), trial.job.sizes[step.object]);
-        if step.writes {
-            client::put(&s3, &name, vec![byte; bytes as usize]).await
-        } else {
-            compare(&client::get(&s3, &name).await?, byte, bytes)
+        let (name, bytes) = (step.object.to_string(), step.bytes(&trial.job.sizes));
+        match step.writes {
+            true => client::put(&s3, &name, vec![byte; bytes as usize]).await,
+            false => read(&s3, &name, byte, bytes).await,
         }
     })
     .await?;

@@ -2,15 +2,27 @@
 
 use super::run::Measured;
 use super::*;
-use crate::thesis::job::Step;
+use crate::thesis::job::{ObjectPart, Step};
 use crate::thesis::ran::Ran;
 use crate::virtual_time::ServerTime;
 use lethe_store::{BitsPerSecond, LinkSpeed};
 
-/// Three objects that are written, read, written and read; over a link that takes no time.
+/// Three objects that are written, read, written and read; over a link that takes no time. One of them shrinks.
 fn counted(scheme: &'static str) -> (Measured, Ran) {
-    let step = |(writes, object)| Step::whole(writes, object);
-    let steps = [(true, 0), (true, 1), (true, 2), (false, 1), (true, 0), (false, 0), (false, 2), (true, 2)];
+    let small = Some(ObjectPart { first: 0, bytes: 20_000 });
+    let nothing = Some(ObjectPart { first: 0, bytes: 0 });
+    let step = |(writes, object, part)| Step { part, ..Step::whole(writes, object) };
+    let steps = [
+        (true, 0, None),
+        (true, 1, None),
+        (true, 2, None),
+        (false, 1, None),
+        (true, 0, small),
+        (false, 0, small),
+        (false, 2, nothing),
+        (false, 2, None),
+        (true, 2, None),
+    ];
     let job = Job { sizes: vec![300_000, 50_000, 700_000], steps: steps.map(step).into(), ..Job::default() };
     let unlimited = BitsPerSecond(0);
     let options = Options {
