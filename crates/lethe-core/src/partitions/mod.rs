@@ -64,8 +64,11 @@ pub struct Partitions<P, R> {
     condition: Condition,
     /// The partitions with takes, planned or made, that no put has followed yet.
     owing: RefCell<BTreeSet<usize>>,
-    /// Blocks that wait in sub-ORAMs.
+    /// Blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
     waiting: Cell<usize>,
+    buffered: Cell<usize>,
+    /// The most blocks that were ever on the trusted side.
+    peak: Cell<usize>,
     state: RefCell<State<R>>,
 }
 
@@ -124,9 +127,20 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             swept: 0,
             emergencies: 0,
         };
-        let (turns, idles, condition, owing, waiting) = <_>::default();
+        let (turns, idles, condition, owing, waiting, buffered, peak) = <_>::default();
         let state = RefCell::new(state);
-        Ok(Partitions { parameters, partitions, turns, idles, condition, owing, waiting, state })
+        Ok(Partitions {
+            parameters,
+            partitions,
+            turns,
+            idles,
+            condition,
+            owing,
+            waiting,
+            buffered,
+            peak,
+            state,
+        })
     }
 
     /// The parameters that it was built with.
@@ -139,13 +153,19 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         self.state.borrow().cache.len() + self.waiting.get()
     }
 
+    /// The most blocks that were ever on the trusted side: the eviction cache, what waits in sub-ORAMs, and the buffers of takes
+    /// and puts, such as a rebuild's. Secret.
+    pub fn peak_blocks(&self) -> usize {
+        self.peak.get()
+    }
+
     /// Tells whether a block is in the eviction cache. Secret: only what is broken on purpose looks.
     #[cfg(feature = "testing")]
     pub(crate) fn is_cached(&self, block: BlockId) -> bool {
         self.state.borrow().cache.find(block).is_some()
     }
 
-    /// Trusted memory in bytes: the position map, the eviction cache, and what the sub-ORAMs occupy.
+    /// Trusted memory in bytes between takes and puts: the position map, the eviction cache, and what the sub-ORAMs occupy.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         let partitions: usize =
@@ -209,7 +229,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             if partition.taken > partition.put {
                 self.put_after_take(at).await?;
             }
-            partition.sub_oram.take(block, &mut payload).await?;
+            let buffer = partition.sub_oram.take_buffer();
+            self.with_buffer(buffer, partition.sub_oram.take(block, &mut payload)).await?;
             partition.taken.update(|taken| taken + 1);
             self.count_waiting(partition);
             if let Some(block) = block {
@@ -218,7 +239,22 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
                 serve(&mut batch.borrow_mut(), cache, block);
             }
         }
+        self.note_peak();
         Ok(())
+    }
+
+    /// Does a take or a put, which holds so many blocks in buffers meanwhile.
+    async fn with_buffer<T>(&self, blocks: usize, work: impl Future<Output = T>) -> T {
+        self.buffered.update(|all| all + blocks);
+        self.note_peak();
+        let done = work.await;
+        self.buffered.update(|all| all - blocks);
+        done
+    }
+
+    fn note_peak(&self) {
+        let now = self.cached_blocks() + self.buffered.get();
+        self.peak.update(|peak| peak.max(now));
     }
 
     async fn put_after_take(&self, at: usize) -> Result<(), OramError<P::Error>> {
@@ -246,7 +282,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
                 cache.remove(handle);
             }
         }
-        sub_oram.put(&blocks, &payloads).await?;
+        let buffer = blocks.len() + sub_oram.put_buffer();
+        self.with_buffer(buffer, sub_oram.put(&blocks, &payloads)).await?;
         self.count_waiting(&self.partitions[at]);
         Ok(())
     }

@@ -28,6 +28,12 @@ pub trait SubOram {
     /// blocks than the most look the same.
     async fn put(&self, blocks: &[BlockId], from: &[u8]) -> Result<(), OramError<Self::Error>>;
 
-    /// Trusted memory that it occupies, in bytes.
+    /// Blocks that its next take holds in buffers, beside those that wait. Public.
+    fn take_buffer(&self) -> usize;
+
+    /// Blocks that its next put holds in buffers, beside those that wait. Public.
+    fn put_buffer(&self) -> usize;
+
+    /// Trusted memory that it occupies between its operations, in bytes.
     fn trusted_bytes(&self) -> usize;
 }

@@ -229,14 +229,19 @@ impl Found<'_> {
         let maps = 24 * blocks;
         let curious = CuriousParameters::for_capacity(blocks, bytes, MAX_BATCH);
         let letters = format!("{} partitions, k 3, Z 5", curious.partitions.partitions);
-        let cached = u64::from(curious.partitions.cache_bound) * self.block_bytes;
-        self.library("curious", letters, traffic::curious(&curious, self.batch()), maps + cached);
+        let held = u64::from(curious.partitions.cache_bound) + curious.buffer_blocks();
+        self.library(
+            "curious",
+            letters,
+            traffic::curious(&curious, self.batch()),
+            maps + held * self.block_bytes,
+        );
 
         let oblivistore = ObliviStoreParameters::for_capacity(blocks, bytes, MAX_BATCH);
         let common = &oblivistore.partitions;
         let letters = format!("{} partitions, {} levels", common.partitions, oblivistore.partition.levels);
-        let cached = u64::from(common.cache_bound) * self.block_bytes;
-        self.library("oblivistore", letters, traffic::oblivistore(&oblivistore, self.batch()), maps + cached);
+        let held = maps + (u64::from(common.cache_bound) + oblivistore.buffer_blocks()) * self.block_bytes;
+        self.library("oblivistore", letters, traffic::oblivistore(&oblivistore, self.batch()), held);
 
         let practical = PracticalOsParameters::for_capacity(blocks, bytes, MAX_BATCH);
         let letters = format!("cache {}", practical.cache);

@@ -69,6 +69,21 @@ fn a_bill_without_an_oram_is_what_one_adds_up_by_hand() {
 }
 
 #[test]
+fn the_memory_of_oblivistore_has_the_buffers_of_its_rebuilds() {
+    let large = by_bill()
+        .choices
+        .iter()
+        .find(|choice| (choice.scheme, choice.block_bytes) == ("oblivistore", 1 << 20));
+    let memory = large.map(|choice| choice.memory).or_else(|| {
+        let is_it =
+            |rejected: &&Rejected| rejected.scheme == "oblivistore" && rejected.block_bytes == 1 << 20;
+        by_bill().rejected.iter().find(is_it).and_then(|rejected| rejected.wants)
+    });
+    // 128 partitions of 128 blocks and a quarter more; of a rebuild of the last level three times as many are held.
+    assert!(memory.unwrap() > 3 * (128 + 32) << 20, "{memory:?}");
+}
+
+#[test]
 fn the_impossible_is_told_what_is_nearest() {
     let plan = Plan::of(&Work { trusted: 1 << 16, ..work() }, Order::Bill, &memory);
     let nearest = plan.nearest().unwrap().wants.unwrap();

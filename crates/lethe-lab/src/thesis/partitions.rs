@@ -3,9 +3,9 @@
 use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
-use super::trial::{Made, State, Trial};
+use super::trial::{Local, Made, State, Trial};
 use lethe_core::layout::Layout;
-use lethe_core::partitions::{Partitions, PartitionsParameters, SubOram};
+use lethe_core::partitions::{Partitions, SubOram};
 use lethe_core::schemes::curious::{CuriousParameters, Logged, curious, log_layout};
 use lethe_core::schemes::oblivistore::{ObliviStoreParameters, oblivistore};
 use lethe_core::words::Bucket;
@@ -41,10 +41,10 @@ pub(super) fn curious_of_the_thesis(trial: &Trial<'_>) -> Result<Ran, ThesisErro
         let store = Rc::new(store);
         let oram = curious(&empty, Bucket(0), &store, randomness(trial));
         let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
-        let local_bytes = held(trial, &real.partitions, &oram);
         let oram = Logged::new(oram, slots, first, store);
         let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
-        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
+        let local = Local::Peak(|logged: &Logged<_, _>| held(logged.oram()));
+        Ok(Made { oram, local, period: 0, state: State::Fresh })
     })
 }
 
@@ -55,8 +55,7 @@ pub(super) fn curious_together(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = curious(&empty, Bucket(0), &Rc::new(store), randomness(trial));
         let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
-        let local_bytes = held(trial, &real.partitions, &oram);
-        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
+        Ok(Made { oram, local: Local::Peak(held), period: 0, state: State::Fresh })
     })
 }
 
@@ -85,8 +84,7 @@ fn run_oblivistore(
     trial.run(&trial.filled(empty.layout(), real.layout()), how, |store| {
         let oram = oblivistore(empty, Bucket(0), &Rc::new(store), randomness(trial));
         let oram = oram.map_err(|error| ThesisError::Parameters("ObliviStore", error.into()))?;
-        let local_bytes = held(trial, &real.partitions, &oram);
-        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
+        Ok(Made { oram, local: Local::Peak(held), period: 0, state: State::Fresh })
     })
 }
 
@@ -101,11 +99,8 @@ fn randomness(trial: &Trial<'_>) -> impl FnMut() -> ChaCha12Rng {
     }
 }
 
-/// Bytes that the trusted side must hold: an eviction cache as large as planned for accesses that do not come back, and the tables.
-fn held<P: SubOram, R: RngCore>(
-    trial: &Trial<'_>,
-    parameters: &PartitionsParameters,
-    oram: &Partitions<P, R>,
-) -> u64 {
-    u64::from(parameters.cache_bound / 2) * trial.block_bytes + oram.trusted_bytes() as u64
+/// What the trusted side held at most: the eviction cache with the buffers of paths and rebuilds, and the tables. The thesis
+/// prints a peak, too.
+fn held<P: SubOram, R: RngCore>(oram: &Partitions<P, R>) -> (u64, u64) {
+    (oram.peak_blocks() as u64, oram.trusted_bytes() as u64)
 }

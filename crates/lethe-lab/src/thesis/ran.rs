@@ -34,7 +34,7 @@ pub struct Ran {
     pub write: Duration,
     /// The instants that the job notes, since its first step after what is prepared.
     pub ends: [Duration; 4],
-    /// Bytes that the trusted side must hold.
+    /// Bytes that the trusted side must hold; of CURIOUS and ObliviStore those that it held at most.
     pub local_bytes: u64,
     /// Accesses between two evictions or rebuilds; 0 where nothing comes later.
     pub period: u64,

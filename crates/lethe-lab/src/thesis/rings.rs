@@ -3,7 +3,7 @@
 use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
-use super::trial::{Made, State, Trial};
+use super::trial::{Local, Made, State, Trial};
 use crate::virtual_time::{Requests, SimulatedStore, StoreShape};
 use lethe_core::block_header::{self, HEADER_BYTES};
 use lethe_core::incremental::{Incremental, Parts, Payloads};
@@ -96,8 +96,8 @@ fn run(
     let stash_bytes = u64::from(parameters.stash_bound) * trial.block_bytes;
     trial.run(&shape, how, |store| {
         let ring = full(&empty, store, trial.random())?;
-        let local_bytes = stash_bytes + ring.trusted_bytes() as u64;
-        Ok(Made { oram: ring, local_bytes, period: empty.eviction_rate.into(), state })
+        let local = Local::Bound(stash_bytes + ring.trusted_bytes() as u64);
+        Ok(Made { oram: ring, local, period: empty.eviction_rate.into(), state })
     })
 }
 

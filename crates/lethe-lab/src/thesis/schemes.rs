@@ -3,7 +3,7 @@
 use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
-use super::trial::{Made, State, Trial};
+use super::trial::{Local, Made, State, Trial};
 use super::{objects, partitions, plain, rings};
 use crate::virtual_time::StoreShape;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
@@ -182,8 +182,8 @@ fn path(trial: &Trial<'_>, buckets: BucketsByLevel, how: How) -> Result<Ran, The
     trial.run(&trial.filled(empty.layout(), buckets.layout()), how, |store| {
         let positions = FlatPositionMap::new(Positions::new(real.capacity));
         let oram = PathOram::with_buckets(&empty, Bucket(0), store, positions, trial.random());
-        let local_bytes = stash_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
+        let local = Local::Bound(stash_bytes + oram.trusted_bytes() as u64);
+        Ok(Made { oram, local, period: 0, state: State::Fresh })
     })
 }
 
@@ -199,7 +199,7 @@ pub(super) fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = TrivialOram::new(empty, Bucket(0), store);
         let oram = oram.map_err(|error| refused("Trivial ORAM")(error.into()))?;
-        Ok(Made { oram, local_bytes: 16 * trial.block_bytes, period: 0, state: State::Fresh })
+        Ok(Made { oram, local: Local::Bound(16 * trial.block_bytes), period: 0, state: State::Fresh })
     })
 }
 
@@ -220,8 +220,8 @@ fn run_practical_os(trial: &Trial<'_>, real: PracticalOsParameters) -> Result<Ra
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = PracticalOs::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("PracticalOS")(error.into()))?;
-        let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: real.cache.into(), state: State::InUse(0) })
+        let local = Local::Bound(held * trial.block_bytes + oram.trusted_bytes() as u64);
+        Ok(Made { oram, local, period: real.cache.into(), state: State::InUse(0) })
     })
 }
 
@@ -233,8 +233,8 @@ pub(super) fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = SquareRootOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("Square-Root ORAM")(error.into()))?;
-        let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: real.shelter.into(), state: State::InUse(0) })
+        let local = Local::Bound(held * trial.block_bytes + oram.trusted_bytes() as u64);
+        Ok(Made { oram, local, period: real.shelter.into(), state: State::InUse(0) })
     })
 }
 
@@ -248,7 +248,7 @@ pub(super) fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     trial.run(&shape, How::TOGETHER, |store| {
         let oram = HierarchicalOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("Hierarchical ORAM")(error.into()))?;
-        let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: real.capacity, state: State::Fresh })
+        let local = Local::Bound(held * trial.block_bytes + oram.trusted_bytes() as u64);
+        Ok(Made { oram, local, period: real.capacity, state: State::Fresh })
     })
 }

@@ -8,7 +8,7 @@ use super::ran::Ran;
 use super::row::Row;
 use super::runs::{job_of, trial_of};
 use super::schemes::{self, SCHEMES};
-use super::trial::{Made, State, Trial};
+use super::trial::{Local, Made, State, Trial};
 use crate::bench::Progress;
 use crate::prices;
 use crate::report::{Section, Sheet};
@@ -155,8 +155,8 @@ fn run(trial: &Trial<'_>, empty: &RootParameters) -> Result<Ran, ThesisError> {
     let real = PathParameters { block_bytes: trial.payload(), ..empty.path.clone() };
     trial.run(&trial.filled(empty.path.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = make(trial, empty, store)?;
-        let local_bytes = u64::from(real.stash_bound) * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
+        let local = Local::Bound(u64::from(real.stash_bound) * trial.block_bytes + oram.trusted_bytes() as u64);
+        Ok(Made { oram, local, period: 0, state: State::Fresh })
     })
 }
 

@@ -49,12 +49,20 @@ pub(super) struct Trial<'a> {
 /// A scheme that was made for a trial.
 pub(super) struct Made<O> {
     pub(super) oram: O,
-    /// Bytes that its trusted side must hold.
-    pub(super) local_bytes: u64,
+    /// Its trusted side.
+    pub(super) local: Local<O>,
     /// Accesses between two evictions or rebuilds.
     pub(super) period: u64,
     /// The state from which it is measured.
     pub(super) state: State,
+}
+
+/// The trusted side of a scheme.
+pub(super) enum Local<O> {
+    /// The bytes that it must hold, by the scheme's bound.
+    Bound(u64),
+    /// What it held at most in the run: blocks, and bytes of tables.
+    Peak(fn(&O) -> (u64, u64)),
 }
 
 /// The state of an ORAM before a job.
@@ -127,7 +135,7 @@ impl Trial<'_> {
         };
         let (clock, network) = self.link(how.in_flight);
         let store = SimulatedStore::new(shape, clock.clone(), network.clone());
-        let Made { oram, local_bytes, period, state } = make(store)?;
+        let Made { oram, local, period, state } = make(store)?;
         let count = |step: &Step| step.blocks(&places[step.object], payload).count() as u64;
         let accesses = match self.objects {
             Some(recorded) => recorded.accesses(),
@@ -149,6 +157,13 @@ impl Trial<'_> {
         let usage = Usage { stored_bytes: shape.bytes(), ..usage };
         let filling = if shape.filled { self.filling(shape) } else { Filling::default() };
         let emergencies = oram.emergencies();
+        let local_bytes = match local {
+            Local::Bound(bytes) => bytes,
+            Local::Peak(held) => {
+                let (blocks, tables) = held(&oram);
+                blocks * self.block_bytes + tables
+            }
+        };
         Ok(Ran { usage, filling, local_bytes, period, repeats, emergencies, ..times })
     }
 

@@ -65,6 +65,11 @@ impl TreeShape {
         Layout::new(alloc::vec![Extent { buckets: self.buckets(), slots: 1, slot_bytes }])
     }
 
+    /// Blocks of a path, dummies with them.
+    pub fn path_blocks(&self) -> u64 {
+        u64::from(self.levels) * u64::from(self.blocks_per_bucket)
+    }
+
     /// Buckets above a level.
     fn above(&self, level: u32) -> u64 {
         let arity = u64::from(self.arity);
@@ -228,6 +233,16 @@ impl<S: Store, R: RngCore> SubOram for Tree<S, R> {
         let buckets: Vec<Bucket> = self.path(path).collect();
         self.store.write_buffer(&buckets, &mut bytes).await?;
         Ok(())
+    }
+
+    /// A path, as it is read.
+    fn take_buffer(&self) -> usize {
+        self.shape.path_blocks() as usize
+    }
+
+    /// A path, as it is written.
+    fn put_buffer(&self) -> usize {
+        self.shape.path_blocks() as usize
     }
 
     fn trusted_bytes(&self) -> usize {

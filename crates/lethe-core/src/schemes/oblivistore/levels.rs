@@ -60,6 +60,11 @@ impl PartitionShape {
         if level + 1 == self.levels { self.capacity } else { 1 << level }
     }
 
+    /// The most blocks in buffers while a level is rebuilt: those that it gets, and its slots, which are twice as many.
+    pub fn buffer_blocks(&self, level: u32) -> u64 {
+        3 * self.blocks(level)
+    }
+
     /// Slots of the levels above one.
     fn above(&self, level: u32) -> u64 {
         (0..level).map(|level| 2 * self.blocks(level)).sum()
@@ -143,14 +148,18 @@ impl<S: Store, R: RngCore> Levels<S, R> {
         if found == due { Ok(()) } else { Err(OramError::Contradiction("a block is where no block was put")) }
     }
 
-    /// The level that a put fills, and those that it empties: the first that holds nothing, and all above it; or all, into
-    /// the last one.
+    /// The level that the next put fills: the first that holds nothing, or the last one.
+    fn fills(&self) -> usize {
+        let levels = &self.state.borrow().levels;
+        levels.iter().position(Option::is_none).unwrap_or(levels.len() - 1)
+    }
+
+    /// The level that a put fills, and those that it empties: all above it, and itself where it holds something.
     fn merged(&self) -> (u32, Vec<(u32, Level)>) {
+        let into = self.fills();
         let levels = &mut self.state.borrow_mut().levels;
-        let unfilled = levels.iter().position(Option::is_none);
-        let last = levels.len() - 1;
-        let merged = levels.iter_mut().take(unfilled.unwrap_or(last + 1)).filter_map(mem::take);
-        (unfilled.unwrap_or(last) as u32, (0..).zip(merged).collect())
+        let merged = levels.iter_mut().take(into + 1).filter_map(mem::take);
+        (into as u32, (0..).zip(merged).collect())
     }
 
     /// Places blocks in a level at random, and fills it with dummies. Returns the blocks in the order of their slots.
@@ -254,6 +263,8 @@ impl<S: Store, R: RngCore> SubOram for Levels<S, R> {
             records[begin + HEADER_BYTES..].copy_from_slice(&from[payload]);
             placed.push(*block);
         }
+        // The next buffer is the largest: what was read is not held beside it.
+        drop(bytes);
         let order = self.permute(into, &placed);
         let mut level = alloc::vec![0; order.len() * slot_bytes];
         for (nth, slot) in order.iter().zip(level.chunks_exact_mut(slot_bytes)) {
@@ -264,6 +275,15 @@ impl<S: Store, R: RngCore> SubOram for Levels<S, R> {
         let buckets: Vec<Bucket> = (0..order.len() as u64).map(|slot| self.bucket(into, slot)).collect();
         self.store.write_buffer(&buckets, &mut level).await?;
         Ok(())
+    }
+
+    /// A slot of each level that holds something.
+    fn take_buffer(&self) -> usize {
+        self.state.borrow().levels.iter().flatten().count()
+    }
+
+    fn put_buffer(&self) -> usize {
+        self.shape.buffer_blocks(self.fills() as u32) as usize
     }
 
     fn trusted_bytes(&self) -> usize {

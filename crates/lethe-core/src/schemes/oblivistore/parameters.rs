@@ -54,6 +54,15 @@ impl ObliviStoreParameters {
         (u64::from(partition) << (self.partition.levels - 1)) / u64::from(self.partitions.partitions.max(1))
     }
 
+    /// The most blocks in buffers while what a largest batch owes is done: a put for each access and for each eviction of the
+    /// sweep, each in a partition of its own, if all of them rebuild the last level.
+    pub fn buffer_blocks(&self) -> u64 {
+        let PartitionsParameters { partitions, max_batch, .. } = self.partitions;
+        let swept = self.partitions.swept_after(max_batch.into()).max(1);
+        let puts = (u64::from(max_batch) + swept).min(partitions.into());
+        puts * self.partition.buffer_blocks(self.partition.levels - 1)
+    }
+
     /// Checks every range.
     ///
     /// # Errors

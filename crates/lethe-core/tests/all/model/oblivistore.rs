@@ -74,6 +74,24 @@ fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
 }
 
 #[test]
+fn the_peak_of_the_trusted_side_has_the_buffers_of_rebuilds() {
+    let parameters = parameters();
+    let store = TraceStore::new(parameters.layout());
+    let oram = oblivistore_oram(&parameters, &store, 1);
+    let cached = peak_of_cache(
+        &oram,
+        &store,
+        Sequence::Random,
+        Batches { count: 500, most: MAX_BATCH as usize, seed: 1 },
+    );
+    // Of a rebuild of the last level its blocks are held, and then its slots beside them.
+    let last = 3 * parameters.partition.capacity as usize;
+    assert!(oram.peak_blocks() >= last, "{} blocks, {last} of one rebuild", oram.peak_blocks());
+    let most = cached + parameters.buffer_blocks() as usize + MAX_BATCH as usize;
+    assert!(oram.peak_blocks() <= most, "{} blocks, of {most}", oram.peak_blocks());
+}
+
+#[test]
 fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
     for fail in [false, true] {
         let store = TraceStore::new(parameters().layout());
