@@ -7,6 +7,9 @@ pub trait Progress {
 
     /// Tells that one figure of many is found: a line that is worth reading before the report is there.
     fn found(&self, figure: &str);
+
+    /// Tells what there is of a report that is not whole, for whoever ends the run now; it takes the place of what was told before.
+    fn so_far(&self, _text: &str) {}
 }
 
 /// A progress without a listener.

@@ -55,6 +55,9 @@ pub(super) fn sections(
         for (done, scheme) in schemes.iter().enumerate() {
             progress.at(&format!("{letter}: {scheme}, real time"), done as u64, schemes.len() as u64);
             all.push(both(&runtime, scheme, &trial, options)?);
+            let mut so_far = table::of(&letter, &trial, &all);
+            so_far.say(format!("Interrupted. Not run: {}.", schemes[all.len()..].join(", ")));
+            progress.so_far(&so_far.text());
         }
         found(table::of(&letter, &trial, &all));
     }

@@ -6,7 +6,7 @@ mod unused;
 use super::folder;
 use super::held::Held;
 use super::output;
-use super::shown::Shown;
+use super::shown::{Shown, Unfinished};
 use crate::commands::misused::misused;
 use crate::runtime::exit::Exit;
 use about::about;
@@ -196,7 +196,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     }
     let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.out.as_ref().map(|path| folder::open("--out", path)).transpose()?;
-    let report = processor::run(&options, &Shown::begin()).map_err(named)?;
+    let report = processor::run(&options, &Shown::begin(&Unfinished::default())).map_err(named)?;
     // Files are there as a whole, or not at all.
     let held = Held::begin()?;
     let written = || -> Result<()> {

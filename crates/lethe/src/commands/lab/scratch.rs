@@ -1,5 +1,6 @@
 //! The folder of what runs in real time lay down. It goes with the process, also when that is interrupted.
 
+use super::shown::Unfinished;
 use crate::runtime::interrupt::is_ignored;
 use crate::runtime::output::complain;
 use anyhow::{Context, Result};
@@ -11,11 +12,11 @@ use tempfile::TempDir;
 use tokio::signal::unix::SignalKind;
 
 /// Lays down all temporary files in a folder from now on, which goes when the answer is dropped, or when the process is told
-/// to end: then it ends with 128 and the number of the signal.
+/// to end: then it prints what there is, and ends with 128 and the number of the signal.
 ///
 /// # Errors
 /// There is no folder for temporary files, or the system does not tell of signals.
-pub(super) fn lay_down() -> Result<TempDir> {
+pub(super) fn lay_down(unfinished: &Unfinished) -> Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("lethe-lab-").tempdir().context("a temporary folder")?;
     let path = folder.path().to_owned();
     // It fails only if it was said before: then that folder is cleaned up.
@@ -24,8 +25,10 @@ pub(super) fn lay_down() -> Result<TempDir> {
     if !is_ignored(SignalKind::hangup()) {
         signals.add_signal(SIGHUP)?;
     }
+    let unfinished = unfinished.clone();
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
+            unfinished.print();
             complain!("lethe lab: interrupted");
             // Files that are still written may come in between.
             for _ in 0..3 {

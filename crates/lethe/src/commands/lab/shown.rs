@@ -4,16 +4,36 @@ use crate::runtime::output::{complain, say};
 use crate::runtime::progress::{self, Lines};
 use indicatif::ProgressBar;
 use lethe_lab::bench::Progress;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What there is of a report that is not whole, for whoever interrupts it.
+#[derive(Clone, Default)]
+pub(super) struct Unfinished(Arc<Mutex<String>>);
+
+impl Unfinished {
+    fn put(&self, text: &str) {
+        text.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Prints it, if there is any.
+    pub(super) fn print(&self) {
+        let text = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if !text.is_empty() {
+            say!("{text}\n");
+        }
+    }
+}
 
 /// A progress bar or lines of progress, and tables on standard output.
 pub(super) struct Shown {
     bar: ProgressBar,
     lines: Lines,
+    unfinished: Unfinished,
 }
 
 impl Shown {
-    pub(super) fn begin() -> Self {
-        Shown { bar: progress::steps("", 0), lines: Lines::begin() }
+    pub(super) fn begin(unfinished: &Unfinished) -> Self {
+        Shown { bar: progress::steps("", 0), lines: Lines::begin(), unfinished: unfinished.clone() }
     }
 }
 
@@ -34,6 +54,11 @@ impl Progress for Shown {
     }
 
     fn found(&self, table: &str) {
+        self.unfinished.put("");
         self.bar.suspend(|| say!("{table}\n"));
+    }
+
+    fn so_far(&self, text: &str) {
+        self.unfinished.put(text);
     }
 }

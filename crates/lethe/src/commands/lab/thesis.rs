@@ -4,7 +4,7 @@ use super::command_line::command_line;
 use super::folder;
 use super::output;
 use super::scratch;
-use super::shown::Shown;
+use super::shown::{Shown, Unfinished};
 use crate::commands::misused::misused;
 use crate::config::interval::Interval;
 use crate::config::size::Size;
@@ -219,10 +219,11 @@ fn provider(given: &str) -> Result<Provider> {
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let options = arguments.options()?;
-    let _scratch = scratch::lay_down()?;
+    let unfinished = Unfinished::default();
+    let _scratch = scratch::lay_down(&unfinished)?;
     let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.report.as_ref().map(|path| folder::open("--report", path)).transpose()?;
-    let report = thesis::run(&options, &Shown::begin());
+    let report = thesis::run(&options, &Shown::begin(&unfinished));
     let report = match report {
         // A name that is mistyped is no failure of a run.
         Err(ThesisError::Unknown { what, name, known }) => {

@@ -1,4 +1,4 @@
-//! `lethe lab processor`: its refusals, and the files that it leaves behind.
+//! `lethe lab`: its refusals, what it says when it is interrupted, and the files that it leaves behind.
 
 use super::desk::{Desk, finish};
 use std::fs;
@@ -67,4 +67,23 @@ fn an_interrupted_run_leaves_nothing() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
     assert_ne!(finish(child).code, 0);
     assert!(desk.contents().is_empty(), "{:?}", desk.contents().keys());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_run_in_real_time_prints_what_it_has() {
+    let desk = Desk::new();
+    let line = "lab thesis --real --workload D --scheme none,blocks,ring --server-time 0s";
+    let mut child = desk.command(line).spawn().expect("it starts");
+    let complaints = BufReader::new(child.stderr.take().expect("a pipe"));
+    // The line is about the second scheme: the first is done.
+    let is_told = |line: &String| line.contains("1 of 3 done");
+    assert!(complaints.lines().map(|line| line.expect("text")).any(|line| is_told(&line)));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    let ended = finish(child);
+    assert_eq!(ended.code, 130);
+    let there = ended.said.lines().filter(|line| line.starts_with("| none ")).count();
+    assert_eq!(there, 2, "a row of each table:\n{}", ended.said);
+    assert!(ended.said.contains("Interrupted. Not run: "), "{}", ended.said);
 }
