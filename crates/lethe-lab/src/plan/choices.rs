@@ -44,7 +44,7 @@ pub struct Choice {
 }
 
 /// A scheme with a block size that was left out, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Rejected {
     /// The scheme.
     pub scheme: &'static str,
@@ -52,10 +52,8 @@ pub struct Rejected {
     pub block_bytes: u64,
     /// The reason.
     pub why: String,
-    /// Bytes of trusted memory that it would take, if that is the reason.
-    pub wants: Option<u64>,
-    /// True if a vault runs it.
-    pub is_vault: bool,
+    /// The choice that it would be with more trusted memory, if that is the reason.
+    pub choice: Option<Choice>,
 }
 
 /// The choices, and those that were left out.
@@ -72,7 +70,7 @@ pub(super) fn of(work: &Work, memory: VaultMemory<'_>) -> Choices {
         let blocks = work.capacity.div_ceil(block_bytes).max(1);
         let mut found = Found { work, block_bytes, blocks, choices: &mut choices };
         if blocks > MOST_BLOCKS {
-            found.reject("any", format!("{blocks} blocks are more than the {MOST_BLOCKS} of a vault"), None);
+            found.reject("any", format!("{blocks} blocks are more than the {MOST_BLOCKS} of a vault"));
         } else {
             found.vaults(memory);
             found.libraries();
@@ -104,18 +102,17 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn reject(&mut self, scheme: &'static str, why: String, wants: Option<u64>) {
+    fn reject(&mut self, scheme: &'static str, why: String) {
         let block_bytes = self.block_bytes;
-        self.choices.rejected.push(Rejected { scheme, block_bytes, why, wants, is_vault: true });
+        self.choices.rejected.push(Rejected { scheme, block_bytes, why, choice: None });
     }
 
     /// Adds a choice, unless it takes more trusted memory than there is.
     fn add(&mut self, choice: Choice) {
         if choice.memory > self.work.trusted {
             let why = "it takes more trusted memory than there is".to_owned();
-            let Choice { scheme, block_bytes, memory, flags, .. } = choice;
-            let (wants, is_vault) = (Some(memory), flags.is_some());
-            self.choices.rejected.push(Rejected { scheme, block_bytes, why, wants, is_vault });
+            let Choice { scheme, block_bytes, .. } = choice;
+            self.choices.rejected.push(Rejected { scheme, block_bytes, why, choice: Some(choice) });
         } else {
             self.choices.fit.push(choice);
         }
@@ -188,7 +185,7 @@ impl Found<'_> {
         }
         match least {
             Some(least) => self.add(least),
-            None => self.reject(scheme, "no parameters of it hold so many blocks".to_owned(), None),
+            None => self.reject(scheme, "no parameters of it hold so many blocks".to_owned()),
         }
     }
 

@@ -2,12 +2,20 @@
 
 use super::choices::{Choice, Rejected};
 use super::figures::Figures;
+use super::offers::{Offer, Plan};
 use crate::markdown::{add, markdown, rendered};
 use std::collections::BTreeMap;
 
-/// The best choices, and why the others were left out.
-pub(super) fn of(plain: &Figures, choices: &[Choice], rejected: &[Rejected], rows: usize) -> String {
+impl Plan {
+    /// The plan in Markdown: the best `rows`, what a little more memory would bring, and why the others were left out.
+    pub fn tables(&self, rows: usize) -> String {
+        of(self, rows)
+    }
+}
+
+fn of(plan: &Plan, rows: usize) -> String {
     let mut table = markdown(&[
+        "prices",
         "scheme",
         "block",
         "parameters",
@@ -21,30 +29,58 @@ pub(super) fn of(plain: &Figures, choices: &[Choice], rejected: &[Rejected], row
         "trusted memory",
         "vault",
     ]);
-    let mut row = vec!["no ORAM".to_owned(), String::new(), String::new()];
-    row.extend(of_figures(plain, plain));
-    row.extend([String::new(), String::new()]);
-    add(&mut table, row);
-    for choice in choices.iter().take(rows) {
-        add(&mut table, of_choice(choice, plain));
+    for Offer { prices, plain, .. } in &plan.offers {
+        let mut row = [prices, "no ORAM", "", ""].map(str::to_owned).to_vec();
+        row.extend(of_figures(plain, plain));
+        row.extend([String::new(), String::new()]);
+        add(&mut table, row);
     }
-    let left = choices.len().saturating_sub(rows);
+    let choices = plan.choices();
+    // Cheap prices do not hide what the others have.
+    let is_shown = |(nth, (offer, choice)): &(usize, &(&Offer, &Choice))| {
+        *nth < rows || offer.best_vault().is_some_and(|best| std::ptr::eq(best, *choice))
+    };
+    let shown: Vec<_> = choices.iter().enumerate().filter(is_shown).collect();
+    shown.iter().for_each(|(_, (offer, choice))| add(&mut table, of_choice(offer, choice)));
+    let left = choices.len() - shown.len();
     let mut text = rendered(&table);
     if left > 0 {
         text.push_str(&format!("\n\n{left} more choices fit, and come behind these."));
     }
+    let more: Vec<String> =
+        plan.with_more().into_iter().map(|(offer, choice)| of_more(offer, choice)).collect();
+    if !more.is_empty() {
+        text.push_str(&format!(
+            "\n\nWith more trusted memory than {}:\n{}",
+            bytes(plan.trusted),
+            more.join("\n")
+        ));
+    }
+    let rejected: Vec<&Rejected> = plan.offers.iter().flat_map(|offer| &offer.rejected).collect();
     if !rejected.is_empty() {
         text.push_str("\n\nLeft out:\n");
-        text.push_str(&of_rejected(rejected));
+        text.push_str(&of_rejected(&rejected));
     }
     text
 }
 
-fn of_choice(choice: &Choice, plain: &Figures) -> Vec<String> {
-    let mut row = vec![choice.scheme.to_owned(), bytes(choice.block_bytes), choice.parameters.clone()];
-    row.extend(of_figures(&choice.figures, plain));
+fn of_choice(offer: &Offer, choice: &Choice) -> Vec<String> {
+    let first = [&offer.prices, choice.scheme, &bytes(choice.block_bytes), &choice.parameters];
+    let mut row = first.map(str::to_owned).to_vec();
+    row.extend(of_figures(&choice.figures, &offer.plain));
     row.extend([bytes(choice.memory), if choice.flags.is_some() { "yes" } else { "no" }.to_owned()]);
     row
+}
+
+/// A line about a vault that takes more memory than there is.
+fn of_more(offer: &Offer, choice: &Choice) -> String {
+    let [dollars, .., time, stored] = of_figures(&choice.figures, &offer.plain);
+    let (memory, scheme, block) = (bytes(choice.memory), choice.scheme, bytes(choice.block_bytes));
+    let prices = &offer.prices;
+    format!(
+        "- {memory} would bring {scheme} with blocks of {block}: {dollars} dollars a month at {prices}, {time} an object, a store \
+         of {stored}"
+    )
 }
 
 fn of_figures(figures: &Figures, plain: &Figures) -> [String; 7] {
@@ -66,14 +102,20 @@ fn of_figures(figures: &Figures, plain: &Figures) -> [String; 7] {
     ]
 }
 
-/// A line for each reason, with the block sizes that it holds for.
-fn of_rejected(rejected: &[Rejected]) -> String {
-    let mut reasons: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
-    for Rejected { scheme, block_bytes, why, wants, .. } in rejected {
-        let wants = wants.map_or(String::new(), |wants| format!(" ({})", bytes(wants)));
-        reasons.entry((scheme, why)).or_default().push(format!("{}{wants}", bytes(*block_bytes)));
+/// A line for each reason, with the block sizes that it holds for, and the least memory that each would take.
+fn of_rejected(rejected: &[&Rejected]) -> String {
+    let mut reasons: BTreeMap<(&str, &str), BTreeMap<u64, Option<u64>>> = BTreeMap::new();
+    for Rejected { scheme, block_bytes, why, choice } in rejected {
+        let wants = choice.as_ref().map(|choice| choice.memory);
+        let least = reasons.entry((scheme, why)).or_default().entry(*block_bytes).or_insert(wants);
+        *least = wants.min(*least);
     }
-    let line = |((scheme, why), sizes): (&(&str, &str), &Vec<String>)| {
+    let size = |(block, wants): (&u64, &Option<u64>)| {
+        let wants = wants.map_or(String::new(), |wants| format!(" ({})", bytes(wants)));
+        format!("{}{wants}", bytes(*block))
+    };
+    let line = |((scheme, why), sizes): (&(&str, &str), &BTreeMap<u64, Option<u64>>)| {
+        let sizes: Vec<String> = sizes.iter().map(size).collect();
         format!("- {scheme} with blocks of {}: {why}", sizes.join(", "))
     };
     reasons.iter().map(line).collect::<Vec<_>>().join("\n")

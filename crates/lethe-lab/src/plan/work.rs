@@ -31,4 +31,4 @@ pub struct Work {
 pub(super) const BATCH: u64 = 16;
 
 /// The sizes of blocks that make sense for most work, in bytes.
-pub const BLOCK_BYTES: [u64; 4] = [16 << 10, 64 << 10, 256 << 10, 1 << 20];
+pub const BLOCK_BYTES: [u64; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];

@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use lethe_lab::plan::{BLOCK_BYTES, ObjectSizes, Order, Plan, Work};
 use lethe_lab::virtual_time::ServerTime;
 use lethe_store::{BitsPerSecond, LinkSpeed, Prices};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -20,6 +21,9 @@ const UNITS: [(&str, f64); 5] =
     [("second", 1.0), ("hour", 3600.0), ("day", 86_400.0), ("week", 604_800.0), ("month", MONTH)];
 /// A month in seconds: a twelfth of 365 days.
 const MONTH: f64 = 365.0 * 86_400.0 / 12.0;
+
+/// The name of all providers of the table that comes with Lethe.
+const ALL: &str = "all";
 
 /// The most reads or writes of a month.
 const MOST_A_MONTH: f64 = 1e12;
@@ -53,13 +57,17 @@ pub(super) struct Arguments {
     /// The time that the store takes for a GET and for a PUT, or for both
     #[arg(long, value_name = "TIMES", value_delimiter = ',', default_value = "0s")]
     server_time: Vec<Interval>,
-    /// The prices: a name of the shipped table, FILE#NAME, or a file with one table
-    #[arg(long, value_name = "NAME", default_value = "s3-standard")]
-    prices: String,
+    /// The prices, with commas between them: names of the shipped table, FILE#NAME, or files with one table; all is every
+    /// provider of the shipped table
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "all")]
+    prices: Vec<String>,
+    /// The place of the store, for the command at the end
+    #[arg(long, value_name = "URL", default_value = "s3://my-bucket/lethe")]
+    store: String,
     /// The memory that the trusted side may take, as a rule: at times it is a few per cent more
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     trusted_memory: Size,
-    /// Sizes of blocks to look at, such as 64KiB,1MiB [default: 16KiB, 64KiB, 256KiB and 1MiB]
+    /// Sizes of blocks to look at, such as 64KiB,1MiB [default: 4KiB, 16KiB, 64KiB, 256KiB and 1MiB]
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     block: Vec<Size>,
     /// The order of the choices
@@ -131,10 +139,20 @@ impl FromStr for LinkFlag {
 }
 
 impl Arguments {
-    fn prices(&self) -> Result<Prices> {
-        let asked = &self.prices;
-        let (_, prices) = prices::named(asked).map_err(|why| misused(format!("--prices {asked}: {why}")))?;
-        Ok(prices)
+    /// The prices, each by the name that `lethe serve` takes.
+    fn prices(&self) -> Result<Vec<(String, Prices)>> {
+        let mut all = Vec::new();
+        for asked in &self.prices {
+            if asked == ALL {
+                all.extend(prices::of_all_providers());
+                continue;
+            }
+            let named = prices::named(asked).map_err(|why| misused(format!("--prices {asked}: {why}")))?;
+            all.push((asked.clone(), named.1));
+        }
+        let mut seen = BTreeSet::new();
+        all.retain(|(name, _)| seen.insert(name.clone()));
+        Ok(all)
     }
 
     fn sizes(&self) -> Result<ObjectSizes> {
@@ -153,7 +171,8 @@ impl Arguments {
         }
     }
 
-    fn work(&self) -> Result<Work> {
+    /// The work, with some of the prices.
+    fn work(&self, prices: &Prices) -> Result<Work> {
         if self.capacity.0 == 0 {
             return Err(misused("--capacity 0: give the bytes to be stored, such as 100GiB").into());
         }
@@ -176,7 +195,7 @@ impl Arguments {
             writes: self.writes.0,
             speed: self.link.0,
             server,
-            prices: self.prices()?,
+            prices: prices.clone(),
             trusted: self.trusted_memory.0,
             block_bytes: self.blocks()?,
         })
@@ -185,7 +204,7 @@ impl Arguments {
 
 /// A word as a shell takes it.
 fn in_a_shell(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./#".contains(letter);
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./#:".contains(letter);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
@@ -195,24 +214,30 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         By::Time => Order::Time,
         By::Store => Order::Store,
     };
-    let plan = Plan::of(&arguments.work()?, order, &process_memory);
+    let prices = arguments.prices()?;
+    let Some((_, first)) = prices.first() else { return Err(misused("--prices: give a name").into()) };
+    let plan = Plan::of(&arguments.work(first)?, &prices, order, &process_memory);
     say!("{}\n", plan.tables(arguments.rows));
-    let flags = plan.best_vault().and_then(|choice| choice.flags.as_ref());
-    match (flags, plan.nearest()) {
-        (Some(flags), _) => {
-            let prices = in_a_shell(&arguments.prices);
-            say!("The first of these that a vault runs:\n\n  lethe init {flags} --prices {prices}");
+    let best = plan.best_vault().and_then(|(offer, choice)| Some((offer, choice.flags.as_ref()?)));
+    match (best, plan.nearest()) {
+        (Some((offer, flags)), _) => {
+            let (store, prices) = (in_a_shell(&arguments.store), in_a_shell(&offer.prices));
+            say!(
+                "The first of these that a vault runs is made and served by\n\n  lethe serve --store {store} {flags} --prices \
+                 {prices}\n\n`lethe init` with the same flags makes it, and says what it costs."
+            );
             Ok(Exit::Success)
         }
-        (None, Some(nearest)) => {
-            let wants = nearest.wants.unwrap_or_default().div_ceil(1 << 20);
-            Err(anyhow!(
-                "no vault fits into --trusted-memory {}: the nearest is {} with blocks of {} KiB, which takes {wants} MiB",
-                arguments.trusted_memory,
-                nearest.scheme,
-                nearest.block_bytes >> 10,
-            ))
-        }
+        (None, Some((offer, nearest))) => Err(anyhow!(
+            "no vault fits into --trusted-memory {}: the nearest is {} with blocks of {} KiB, which takes {} MiB and costs {:.2} \
+             dollars a month at {}",
+            arguments.trusted_memory,
+            nearest.scheme,
+            nearest.block_bytes >> 10,
+            nearest.memory.div_ceil(1 << 20),
+            nearest.figures.dollars(),
+            offer.prices,
+        )),
         (None, None) => Err(anyhow!("no vault holds so much: give a smaller --capacity")),
     }
 }

@@ -6,6 +6,8 @@ use lethe_store::{PriceError, PriceTable, Prices};
 
 /// The name of the prices that hold where none are asked for, in the table that comes with Lethe.
 const DEFAULT: &str = "s3-standard";
+/// The name of a store that costs nothing.
+const FREE: &str = "free";
 
 /// The prices that were asked for: a name of the table that comes with Lethe, or a file and a name in it.
 ///
@@ -48,6 +50,13 @@ pub fn named(asked: &str) -> Result<(String, Prices), String> {
     };
     let prices = table.get(name).map_err(|error| error.to_string())?;
     Ok((name.to_owned(), prices.clone()))
+}
+
+/// All prices of the table that comes with Lethe, but for those of a store that costs nothing.
+pub fn of_all_providers() -> Vec<(String, Prices)> {
+    let table = PriceTable::shipped();
+    let names: Vec<String> = table.names().map(str::to_owned).filter(|name| name != FREE).collect();
+    names.into_iter().filter_map(|name| Some((name.clone(), table.get(&name).ok()?.clone()))).collect()
 }
 
 /// The prices that hold where none are asked for.

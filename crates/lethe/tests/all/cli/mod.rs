@@ -8,6 +8,7 @@ mod leftovers;
 mod migrate;
 mod openings;
 mod output;
+mod plan;
 mod rekey;
 #[path = "../../support/s3_client.rs"]
 mod s3_client;
