@@ -7,16 +7,34 @@ use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use tempfile::TempDir;
 use tokio::signal::unix::SignalKind;
+
+/// The folder, which goes when this is dropped.
+pub(super) struct Scratch {
+    _folder: TempDir,
+    /// Tells whether a signal ends the process.
+    is_ending: Arc<AtomicBool>,
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What runs fails without its files; the end by the signal counts.
+        while self.is_ending.load(Ordering::Acquire) {
+            thread::park();
+        }
+    }
+}
 
 /// Lays down all temporary files in a folder from now on, which goes when the answer is dropped, or when the process is told
 /// to end: then it prints what there is, and ends with 128 and the number of the signal.
 ///
 /// # Errors
 /// There is no folder for temporary files, or the system does not tell of signals.
-pub(super) fn lay_down(unfinished: &Unfinished) -> Result<TempDir> {
+pub(super) fn lay_down(unfinished: &Unfinished) -> Result<Scratch> {
     let folder = tempfile::Builder::new().prefix("lethe-lab-").tempdir().context("a temporary folder")?;
     let path = folder.path().to_owned();
     // It fails only if it was said before: then that folder is cleaned up.
@@ -26,8 +44,11 @@ pub(super) fn lay_down(unfinished: &Unfinished) -> Result<TempDir> {
         signals.add_signal(SIGHUP)?;
     }
     let unfinished = unfinished.clone();
+    let is_ending = Arc::new(AtomicBool::new(false));
+    let ending = Arc::clone(&is_ending);
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
+            ending.store(true, Ordering::Release);
             unfinished.print();
             complain!("lethe lab: interrupted");
             // Files that are still written may come in between.
@@ -39,5 +60,5 @@ pub(super) fn lay_down(unfinished: &Unfinished) -> Result<TempDir> {
             process::exit(128 + signal);
         }
     });
-    Ok(folder)
+    Ok(Scratch { _folder: folder, is_ending })
 }
