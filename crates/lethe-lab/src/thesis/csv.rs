@@ -1,4 +1,4 @@
-//! The figures for programs: a line for each run.
+//! The figures for programs: a line for each run and seed.
 
 use super::printed::Printed;
 use super::row::{self, RELATIVE, Row, TRAFFIC};
@@ -14,7 +14,9 @@ pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> i
     let providers = prices::of_the_thesis();
     let columns = || TRAFFIC.iter().chain(&RELATIVE);
     let mut header: Vec<String> =
-        ["workload", "scheme", "block_kib", "accesses", "period", "emergencies"].map(str::to_owned).into();
+        ["workload", "scheme", "block_kib", "seed", "accesses", "period", "emergencies"]
+            .map(str::to_owned)
+            .into();
     header.extend(columns().flat_map(|column| [column.name.to_owned(), format!("{}_thesis", column.name)]));
     header.extend(providers.iter().map(|provider| format!("dollars_{}", provider.name.to_lowercase())));
     header.push("dollars_thesis".to_owned());
@@ -26,6 +28,7 @@ pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> i
             field(&row.workload),
             row.scheme.to_owned(),
             row.block_kib.map_or_else(String::new, |kib| kib.to_string()),
+            row.seed.to_string(),
             row.ran.accesses.to_string(),
             row.ran.period.to_string(),
             row.ran.emergencies.to_string(),

@@ -7,7 +7,9 @@ use super::printed::Printed;
 use super::row::billed_by;
 use super::runs::{job_of, trial_of};
 use super::schemes::{self, SCHEMES};
+use super::seeds;
 use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
+use crate::bench::{Progress, Sample};
 use crate::report::{Picture, Section, Sheet};
 use lethe_store::Usage;
 
@@ -24,7 +26,7 @@ type Figures = [f64; 5];
 ///
 /// # Errors
 /// Those of a workload, and [`ThesisError::TooSmall`].
-pub(super) fn of_workloads(options: &Options) -> Result<Section, ThesisError> {
+pub(super) fn of_workloads(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
     let printed = Printed::tables();
     let mut section =
         Section::new("estimates", "Estimates without an ORAM (Appendix B; in brackets: the thesis)");
@@ -34,14 +36,29 @@ pub(super) fn of_workloads(options: &Options) -> Result<Section, ThesisError> {
          objects.",
     );
     for letter in options.letters() {
-        let (letter, job) = job_of(options, &letter)?;
-        let ours = BLOCKS_KIB.map(|kib| Ok::<_, ThesisError>((kib, figures(&moved(options, &job, kib)?))));
-        let ours: Vec<(u64, Figures)> = ours.into_iter().collect::<Result<_, _>>()?;
-        let theirs = |kib| printed.estimate(&letter, kib);
-        section.show(sheet(&letter, &ours, theirs));
-        section.draw(picture(&letter, &ours, theirs));
+        let run = |options: &Options, _: &dyn Progress| {
+            let (letter, job) = job_of(options, &letter)?;
+            let ours =
+                BLOCKS_KIB.map(|kib| Ok::<_, ThesisError>((kib, figures(&moved(options, &job, kib)?))));
+            Ok((letter, ours.into_iter().collect::<Result<Vec<_>, _>>()?))
+        };
+        let of_seeds = seeds::each(options, progress, run, |_| String::new())?;
+        let letter = &of_seeds[0].0;
+        let theirs = |kib| printed.estimate(letter, kib);
+        let sheets = of_seeds.iter().map(|(_, ours)| sheet(letter, ours, theirs)).collect::<Vec<_>>();
+        section.show(seeds::merged_sheets(&sheets));
+        section.draw(picture(letter, &medians(&of_seeds), theirs));
     }
     Ok(section)
+}
+
+/// The medians of each figure over the seeds.
+fn medians(of_seeds: &[(String, Vec<(u64, Figures)>)]) -> Vec<(u64, Figures)> {
+    let median = |size: usize, nth: usize| {
+        Sample::of(&of_seeds.iter().map(|(_, ours)| ours[size].1[nth]).collect::<Vec<_>>()).median
+    };
+    let of_size = |(size, kib): (usize, u64)| (kib, std::array::from_fn(|nth| median(size, nth)));
+    BLOCKS_KIB.into_iter().enumerate().map(of_size).collect()
 }
 
 /// The traffic of a job in blocks of so many KiB.

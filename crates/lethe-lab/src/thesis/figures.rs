@@ -4,6 +4,7 @@
 use super::printed::Printed;
 use super::row::{self, RELATIVE, Row};
 use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
+use crate::bench::Sample;
 use crate::prices::Provider;
 use crate::report::Picture;
 
@@ -13,8 +14,8 @@ struct Figure {
     name: &'static str,
     /// The words for its bars.
     what: &'static str,
-    /// The column of the thesis that prints it.
-    printed: &'static str,
+    /// The thesis's.
+    theirs: fn(&Row, &Printed, &Provider) -> Option<f64>,
     /// The multiple.
     of: fn(&Row, &Provider) -> Option<f64>,
 }
@@ -23,20 +24,25 @@ const FIGURES: [Figure; 4] = [
     Figure {
         name: "bytes",
         what: "bytes moved",
-        printed: "x_bandwidth",
+        theirs: |row, printed, _| row::theirs(row, printed)?.number("x_bandwidth"),
         of: |row, _| relative(row, "times_bytes"),
     },
-    Figure { name: "dollars", what: "dollars", printed: "x_cost", of: |row, ibm| row.times_dollars(ibm) },
+    Figure {
+        name: "dollars",
+        what: "dollars",
+        theirs: row::their_times_dollars,
+        of: |row, ibm| row.times_dollars(ibm),
+    },
     Figure {
         name: "response",
         what: "mean response time",
-        printed: "x_response",
+        theirs: |row, printed, _| row::theirs(row, printed)?.number("x_response"),
         of: |row, _| relative(row, "times_response"),
     },
     Figure {
         name: "slowdown",
         what: "runtime",
-        printed: "x_slowdown",
+        theirs: |row, printed, _| row::theirs(row, printed)?.number("x_slowdown"),
         of: |row, _| relative(row, "slowdown"),
     },
 ];
@@ -76,7 +82,8 @@ pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> Vec<Picture> {
 }
 
 fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Printed) -> Chart {
-    let drawn: Vec<&Row> = rows.iter().filter(|row| !NOT_DRAWN.contains(&row.scheme)).collect();
+    let runs = row::by_run(rows.iter().filter(|row| !NOT_DRAWN.contains(&row.scheme)));
+    let drawn: Vec<&Row> = runs.iter().map(|run| run[0]).collect();
     let mut sizes: Vec<Option<u64>> = drawn.iter().map(|row| row.block_kib).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -84,14 +91,14 @@ fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Printed) -> Chart
     schemes.dedup();
     let ibm = row::billed_by();
     let groups = schemes.into_iter().flat_map(|scheme| {
-        let at = |size: &Option<u64>| {
-            drawn.iter().copied().find(|row| row.scheme == scheme && row.block_kib == *size)
-        };
+        let at =
+            |size: &Option<u64>| runs.iter().find(|run| run[0].scheme == scheme && run[0].block_kib == *size);
         let bars = |of: &dyn Fn(&Row) -> Option<f64>| {
-            sizes.iter().map(|size| at(size).and_then(of).map(bar)).collect::<Vec<_>>()
+            let bar = |run: &Vec<&Row>| bar(&run.iter().filter_map(|row| of(row)).collect::<Vec<_>>());
+            sizes.iter().map(|size| at(size).and_then(bar)).collect::<Vec<_>>()
         };
         let ours = bars(&|row| ibm.as_ref().and_then(|ibm| (figure.of)(row, ibm)));
-        let theirs = bars(&|row| row::theirs(row, printed)?.number(figure.printed));
+        let theirs = bars(&|row| ibm.as_ref().and_then(|ibm| (figure.theirs)(row, printed, ibm)));
         let name = if scheme.len() > 10 { scheme.replacen('-', "-\n", 1) } else { scheme.to_owned() };
         let groups = [(name, ours, false), ("(thesis)".to_owned(), theirs, true)];
         let group = |(name, bars, quoted): (String, Vec<Option<Bar>>, bool)| Group { name, bars, quoted };
@@ -114,8 +121,10 @@ fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Printed) -> Chart
     }
 }
 
-fn bar(ratio: f64) -> Bar {
-    Bar { ratio, spread: None }
+/// The bar of the median over the seeds, with the range; none without a number.
+fn bar(ratios: &[f64]) -> Option<Bar> {
+    let Sample { median, least, most, .. } = (!ratios.is_empty()).then(|| Sample::of(ratios))?;
+    Some(Bar { ratio: median, spread: (least < most).then_some((least, most)) })
 }
 
 /// A column of a row; none where there is no such multiple.

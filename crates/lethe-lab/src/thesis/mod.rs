@@ -30,6 +30,7 @@ mod rings;
 mod row;
 mod runs;
 mod schemes;
+mod seeds;
 mod study;
 mod sweeps;
 mod table;
@@ -72,11 +73,11 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
         };
         match part {
             Part::Workloads => report.rows = runs::workloads(options, progress, &mut found)?,
-            Part::Sweeps => found(sweeps::section(options, progress)?),
-            Part::Study => found(study::section(options, progress)?),
-            Part::Estimates => found(estimates::of_workloads(options)?),
-            Part::Git => found(git::section(options, progress)?),
-            Part::Growth => found(growth::of_schemes(options, progress)?),
+            Part::Sweeps => found(seeds::section(options, progress, sweeps::section)?),
+            Part::Study => found(seeds::section(options, progress, study::section)?),
+            Part::Estimates => found(estimates::of_workloads(options, progress)?),
+            Part::Git => found(seeds::section(options, progress, git::section)?),
+            Part::Growth => found(seeds::section(options, progress, growth::of_schemes)?),
             Part::Verdicts => {
                 // They follow from the rows, which another part may have found already.
                 if report.rows.is_empty() {

@@ -63,6 +63,7 @@ impl Part {
 /// The choices.
 #[derive(Clone, Debug)]
 pub struct Options {
+    // Wide: each field is a choice of the command line.
     /// The parts of the report; if none is named, all, or the workloads alone where a workload, a scheme or a block size
     /// is named.
     pub parts: Vec<Part>,
@@ -74,8 +75,10 @@ pub struct Options {
     pub block_bytes: Vec<u64>,
     /// True if each workload is run with its largest blocks only, and its first 30 steps.
     pub quick: bool,
-    /// The seed of all that is drawn.
+    /// The seed of all that is drawn: the first of them.
     pub seed: u64,
+    /// The number of seeds, of which tables give medians and ranges. Runs in real time have the first alone.
+    pub seeds: u64,
     /// The link.
     pub link: LinkSpeed,
     /// The bandwidth that a single request gets at most; 0 for all of the link's.
@@ -114,6 +117,7 @@ impl Options {
             block_bytes: Vec::new(),
             quick: false,
             seed: 1,
+            seeds: 1,
             link: LinkSpeed {
                 round_trip: Duration::from_micros(23_600),
                 up: BitsPerSecond(510_400_000),

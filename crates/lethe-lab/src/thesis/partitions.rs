@@ -99,7 +99,7 @@ fn randomness(trial: &Trial<'_>) -> impl FnMut() -> ChaCha12Rng {
     }
 }
 
-/// What the trusted side held at most: the eviction cache with the buffers of paths and rebuilds, and the tables. The thesis
+/// The most that the trusted side held: the eviction cache with the buffers of paths and rebuilds, and the tables. The thesis
 /// prints a peak, too.
 fn held<P: SubOram, R: RngCore>(oram: &Partitions<P, R>) -> (u64, u64) {
     (oram.peak_blocks() as u64, oram.trusted_bytes() as u64)

@@ -32,6 +32,8 @@ pub struct Row {
     pub bare_slowdown: f64,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
+    /// The seed.
+    pub seed: u64,
 }
 
 impl Row {
@@ -68,6 +70,22 @@ impl Row {
     }
 }
 
+/// The rows by their runs: those of one run differ by their seeds alone.
+pub(super) fn by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a Row>> {
+    let mut runs: Vec<Vec<&Row>> = Vec::new();
+    for row in rows {
+        let is_same = |run: &&mut Vec<&Row>| {
+            let first = run[0];
+            (&first.workload, first.scheme, first.block_kib) == (&row.workload, row.scheme, row.block_kib)
+        };
+        match runs.iter_mut().find(is_same) {
+            Some(run) => run.push(row),
+            None => runs.push(vec![row]),
+        }
+    }
+    runs
+}
+
 /// The printed line of a row's run.
 pub(super) fn theirs<'a>(row: &Row, printed: &'a Printed) -> Option<Line<'a>> {
     match (row.printed, row.block_kib) {
@@ -75,6 +93,23 @@ pub(super) fn theirs<'a>(row: &Row, printed: &'a Printed) -> Option<Line<'a>> {
         (None, None) => printed.baseline(&row.workload),
         _ => None,
     }
+}
+
+/// The dollars of a row's printed run, as a multiple of the printed baseline's. Both follow from the printed requests and
+/// bytes: the multiples that the thesis prints are of bills that it rounded, some to a single cent.
+pub(super) fn their_times_dollars(row: &Row, printed: &Printed, provider: &Provider) -> Option<f64> {
+    let spent = |line: Line<'_>| {
+        let of = |name| line.number(name);
+        let usage = Usage {
+            slot_reads: of("downloads")? as u64,
+            bucket_writes: of("uploads")? as u64,
+            bytes_down: (of("mb_down")? * MEGA) as u64,
+            bytes_up: (of("mb_up")? * MEGA) as u64,
+            ..Usage::default()
+        };
+        Some(provider.bill(&usage).spent())
+    };
+    Some(spent(theirs(row, printed)?)? / spent(printed.baseline(&row.workload)?)?)
 }
 
 /// The prices of the thesis's provider.
@@ -167,11 +202,40 @@ mod tests {
                 baseline: Ran { usage, ..ran },
                 bare_slowdown: 1.0,
                 filling,
+                seed: 1,
             };
             (row.usage().puts(), row.usage().bytes_up)
         };
         assert_eq!(counted(CountFilling::Nothing), (10, 100));
         assert_eq!(counted(CountFilling::Requests), (17, 100));
         assert_eq!(counted(CountFilling::All), (17, 170));
+    }
+
+    #[test]
+    fn the_thesis_s_dollars_are_multiples_of_its_traffic_and_not_of_a_rounded_cent() {
+        let (printed, ibm) = (Printed::tables(), billed_by().unwrap());
+        let of = |workload: &str, scheme, kib| {
+            let (ran, baseline) = Default::default();
+            let (workload, filling) = (workload.to_owned(), CountFilling::Requests);
+            let (printed_as, block_kib) = (Some(scheme), Some(kib));
+            let bare_slowdown = 1.0;
+            let row = Row {
+                workload,
+                scheme,
+                printed: printed_as,
+                block_kib,
+                ran,
+                baseline,
+                bare_slowdown,
+                filling,
+                seed: 1,
+            };
+            their_times_dollars(&row, &printed, &ibm).unwrap()
+        };
+        // 2541 GETs, 23,270 PUTs and 2541 MB down against 29, 77 and 29.02: 0.34 dollars against 0.0029, which is printed as 0.01.
+        let by_hand = (2.541 * 0.0004 + 23.270 * 0.005 + 2541.0 / 1024.0 * 0.09)
+            / (0.029 * 0.0004 + 0.077 * 0.005 + 29.02 / 1024.0 * 0.09);
+        assert!((of("A", "oblivistore", 1024) / by_hand - 1.0).abs() < 1e-3, "{by_hand}");
+        assert!((by_hand - 115.6).abs() < 0.1 && (of("C", "oblivistore", 4096) - 86.6).abs() < 0.1);
     }
 }

@@ -8,8 +8,9 @@ use super::printed::Printed;
 use super::ran::Ran;
 use super::row::Row;
 use super::schemes::{self, BASELINE, SCHEMES, Scheme};
+use super::seeds::{self, Stretch};
 use super::trial::{ORAM_BYTES, Trial};
-use super::{objects, table, workloads};
+use super::{figures, objects, table, workloads};
 use crate::bench::Progress;
 use crate::report::Section;
 use crate::virtual_time::{LinkModel, ServerTime};
@@ -24,8 +25,8 @@ const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
 
 /// The runs of a workload.
 struct Runs {
-    letter: String,
-    job: Job,
+    /// Its name on the command line.
+    name: String,
     /// The schemes, each with its block size in KiB.
     runs: Vec<(&'static Scheme, Option<u64>)>,
     /// Sentences about the schemes that were left out though they were named.
@@ -39,36 +40,66 @@ pub(super) fn workloads(
     found: &mut dyn FnMut(Section),
 ) -> Result<Vec<Row>, ThesisError> {
     let (printed, plans) = (Printed::tables(), plan(options)?);
-    let all = plans.iter().map(|plan| plan.runs.len() as u64).sum();
-    let (mut rows, mut done) = (Vec::new(), 0);
-    for Runs { letter, job, runs, left_out } in &plans {
-        let baseline = twice(&SCHEMES[0], &trial_of(options, letter, job, &SCHEMES[0], None))?;
-        let before = rows.len();
-        for (scheme, block_kib) in runs {
-            let block = block_kib.map_or(String::new(), |kib| format!(", blocks of {kib} KiB"));
-            progress.at(&format!("{letter}: {}{block}", scheme.name), done, all);
-            let trial = trial_of(options, letter, job, scheme, *block_kib);
-            let layered = scheme.under_objects || (options.objects && scheme.can_be_layered());
-            let recorded = layered.then(|| objects::recorded(&trial)).transpose()?;
-            let (ran, bare) = twice(scheme, &Trial { objects: recorded.as_ref(), ..trial })?;
-            rows.push(Row {
-                workload: letter.clone(),
-                scheme: scheme.name,
-                printed: scheme.printed,
-                block_kib: *block_kib,
-                ran,
-                baseline: baseline.0,
-                bare_slowdown: bare.runtime.as_secs_f64() / baseline.1.runtime.as_secs_f64(),
-                filling: options.filling,
-            });
-            done += 1;
+    let all = plans.iter().map(|plan| plan.runs.len() as u64 * options.seeds).sum();
+    let (mut of_seeds, mut before) = (vec![Vec::new(); options.seeds as usize], 0);
+    for plan in &plans {
+        let of = |rows: &[&Vec<Row>]| {
+            let sections = rows.iter().map(|rows| table::of_workload(rows, &printed, &options.prices));
+            seeds::merged(&sections.collect::<Vec<_>>(), options.seed)
+        };
+        let stretch = Stretch { progress, before, all };
+        let run = |options: &Options, progress: &dyn Progress| {
+            rows_of(plan, options, progress, |rows| progress.so_far(&of(&[rows]).text()))
+        };
+        let found_rows = seeds::each(options, &stretch, run, |rows| of(rows).text())?;
+        before += plan.runs.len() as u64 * options.seeds;
+        let mut section = of(&found_rows.iter().collect::<Vec<_>>());
+        let of_workload = found_rows.concat();
+        figures::of_workload(&of_workload, &printed).into_iter().for_each(|picture| section.draw(picture));
+        if of_workload.iter().any(|row| row.ran.is_short()) {
+            section.say(table::SHORT_MEANS);
         }
-        let mut section = table::of_workload(&rows[before..], &printed, &options.prices);
-        left_out.iter().for_each(|line| section.say(line.clone()));
+        plan.left_out.iter().for_each(|line| section.say(line.clone()));
         found(section);
+        of_seeds.iter_mut().zip(found_rows).for_each(|(all, mut rows)| all.append(&mut rows));
     }
-    if let Some(section) = table::each_access(&rows, &printed) {
-        found(section);
+    let sections: Vec<Section> =
+        of_seeds.iter().filter_map(|rows| table::each_access(rows, &printed)).collect();
+    if !sections.is_empty() {
+        found(seeds::merged(&sections, options.seed));
+    }
+    Ok(of_seeds.concat())
+}
+
+/// The rows of a workload with one seed. `seen` is told of those that there are, after each.
+fn rows_of(
+    plan: &Runs,
+    options: &Options,
+    progress: &dyn Progress,
+    seen: impl Fn(&Vec<Row>),
+) -> Result<Vec<Row>, ThesisError> {
+    let (letter, job) = &job_of(options, &plan.name)?;
+    let baseline = twice(&SCHEMES[0], &trial_of(options, letter, job, &SCHEMES[0], None))?;
+    let (mut rows, all) = (Vec::new(), plan.runs.len() as u64);
+    for (done, (scheme, block_kib)) in (0..).zip(&plan.runs) {
+        let block = block_kib.map_or(String::new(), |kib| format!(", blocks of {kib} KiB"));
+        progress.at(&format!("{letter}: {}{block}", scheme.name), done, all);
+        let trial = trial_of(options, letter, job, scheme, *block_kib);
+        let layered = scheme.under_objects || (options.objects && scheme.can_be_layered());
+        let recorded = layered.then(|| objects::recorded(&trial)).transpose()?;
+        let (ran, bare) = twice(scheme, &Trial { objects: recorded.as_ref(), ..trial })?;
+        rows.push(Row {
+            workload: letter.clone(),
+            scheme: scheme.name,
+            printed: scheme.printed,
+            block_kib: *block_kib,
+            ran,
+            baseline: baseline.0,
+            bare_slowdown: bare.runtime.as_secs_f64() / baseline.1.runtime.as_secs_f64(),
+            filling: options.filling,
+            seed: options.seed,
+        });
+        seen(&rows);
     }
     Ok(rows)
 }
@@ -115,8 +146,9 @@ fn twice(scheme: &Scheme, trial: &Trial<'_>) -> Result<(Ran, Ran), ThesisError> 
 /// The runs that were asked for, with the jobs drawn.
 fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
     let (schemes, printed) = (chosen(options)?, Printed::tables());
-    let plan = |letter: String| {
-        let (letter, job) = job_of(options, &letter)?;
+    let plan = |name: String| {
+        // A workload that cannot be drawn is refused before any is run.
+        let (letter, _) = job_of(options, &name)?;
         let mut sizes = printed.blocks_kib(&letter);
         if sizes.is_empty() {
             sizes = OTHER_BLOCKS_KIB.into();
@@ -144,7 +176,7 @@ fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
             )
         });
         let left_out = left_out.collect();
-        Ok(Runs { letter, job, runs, left_out })
+        Ok(Runs { name, runs, left_out })
     };
     options.letters().into_iter().map(plan).collect()
 }

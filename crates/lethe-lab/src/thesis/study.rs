@@ -70,6 +70,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
             baseline,
             bare_slowdown: f64::NAN,
             filling: options.filling,
+            seed: options.seed,
         };
         sheet.rows.push(cells(share, &parameters, waiting, &row));
     }
@@ -155,7 +156,8 @@ fn run(trial: &Trial<'_>, empty: &RootParameters) -> Result<Ran, ThesisError> {
     let real = PathParameters { block_bytes: trial.payload(), ..empty.path.clone() };
     trial.run(&trial.filled(empty.path.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = make(trial, empty, store)?;
-        let local = Local::Bound(u64::from(real.stash_bound) * trial.block_bytes + oram.trusted_bytes() as u64);
+        let local =
+            Local::Bound(u64::from(real.stash_bound) * trial.block_bytes + oram.trusted_bytes() as u64);
         Ok(Made { oram, local, period: 0, state: State::Fresh })
     })
 }

@@ -200,6 +200,7 @@ fn row(options: &Options, drawn: &Drawn, scheme: &Scheme, kib: u64) -> Result<Op
         baseline,
         bare_slowdown: f64::NAN,
         filling: options.filling,
+        seed: options.seed,
     }))
 }
 

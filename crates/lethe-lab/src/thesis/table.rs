@@ -1,17 +1,17 @@
 //! Tables for people: each figure, and in brackets the one that the thesis prints.
 
+use super::dollars;
 use super::printed::{Line, Printed};
-use super::row::{BILLED_BY, Column, RELATIVE, Row, TRAFFIC, theirs};
-use super::{dollars, figures};
+use super::row::{BILLED_BY, Column, RELATIVE, Row, TRAFFIC, their_times_dollars, theirs};
 use crate::prices::{self, Provider};
 use crate::report::{Section, Sheet};
 
 /// The mark of a run that is too short, and what it means.
-const SHORT: &str = " *";
-const SHORT_MEANS: &str =
+pub(super) const SHORT: &str = " *";
+pub(super) const SHORT_MEANS: &str =
     "* fewer than four evictions or rebuilds came due: much of what these accesses cost comes later";
 
-/// The tables of a workload.
+/// The tables of a workload with one seed.
 pub(super) fn of_workload(rows: &[Row], printed: &Printed, others: &[Provider]) -> Section {
     let letter = rows.first().map_or("", |row| row.workload.as_str());
     let providers = prices::of_the_thesis();
@@ -36,7 +36,7 @@ pub(super) fn of_workload(rows: &[Row], printed: &Printed, others: &[Provider]) 
             providers
                 .iter()
                 .find(|provider| provider.name == BILLED_BY)
-                .map(|ibm| multiple(row, ibm, theirs)),
+                .map(|ibm| multiple(row, ibm, printed)),
         );
         relative.rows.push(cells);
     }
@@ -46,10 +46,6 @@ pub(super) fn of_workload(rows: &[Row], printed: &Printed, others: &[Provider]) 
     section.show(traffic);
     section.show(relative);
     section.show(dollars::of_workload(rows, others));
-    figures::of_workload(rows, printed).into_iter().for_each(|picture| section.draw(picture));
-    if rows.iter().any(|row| row.ran.is_short()) {
-        section.say(SHORT_MEANS);
-    }
     section
 }
 
@@ -131,9 +127,9 @@ fn money(row: &Row, provider: &Provider, theirs: Option<Line<'_>>) -> String {
     bracketed(format!("{:.4}", row.dollars(provider)), theirs, 4)
 }
 
-fn multiple(row: &Row, provider: &Provider, theirs: Option<Line<'_>>) -> String {
+fn multiple(row: &Row, provider: &Provider, printed: &Printed) -> String {
     let ours = row.times_dollars(provider).map_or_else(|| "–".to_owned(), |times| format!("{times:.1}"));
-    bracketed(ours, theirs.and_then(|line| line.number("x_cost")), 1)
+    bracketed(ours, their_times_dollars(row, printed, provider), 1)
 }
 
 pub(super) fn bracketed(ours: String, theirs: Option<f64>, digits: usize) -> String {

@@ -61,7 +61,7 @@ pub(super) struct Made<O> {
 pub(super) enum Local<O> {
     /// The bytes that it must hold, by the scheme's bound.
     Bound(u64),
-    /// What it held at most in the run: blocks, and bytes of tables.
+    /// The most that it held in the run: blocks, and bytes of tables.
     Peak(fn(&O) -> (u64, u64)),
 }
 

@@ -86,6 +86,7 @@ fn of(options: &Options, progress: &dyn Progress, trace: &Trace) -> Result<Secti
                 baseline,
                 bare_slowdown: f64::NAN,
                 filling: options.filling,
+                seed: options.seed,
             });
         }
         section.show(of_cloud(cloud, &rows, &Printed::tables()));

@@ -52,7 +52,10 @@ fn an_object_that_is_written_over_moves_its_new_size() {
     let again = again.replace("pull-commit,GET,1,7,1,0+7", "pull-commit,GET,0,7,1,0+7");
     let job = Trace::parse(&again).unwrap().job;
     let bytes = |step: usize| job.steps[step].bytes(&job.sizes);
-    assert_eq!((job.sizes.as_slice(), bytes(0), bytes(job.steps.len() - 2)), ([40_000].as_slice(), 40_000, 7));
+    assert_eq!(
+        (job.sizes.as_slice(), bytes(0), bytes(job.steps.len() - 2)),
+        ([40_000].as_slice(), 40_000, 7)
+    );
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn metrics(letter: &str, trial: &Trial<'_>, all: &[Both]) -> Sheet {
             baseline: baseline.real.ran,
             bare_slowdown: f64::NAN,
             filling: CountFilling::Nothing,
+            seed: trial.seed,
         };
         let ibm = prices::of_the_thesis().into_iter().find(|provider| provider.name == "IBM");
         let ratio = match ran.local_bytes {

@@ -6,7 +6,7 @@ use indicatif::ProgressBar;
 use lethe_lab::bench::Progress;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What there is of a report that is not whole, for whoever interrupts it.
+/// The part that there is of a report that is not whole, for whoever interrupts it.
 #[derive(Clone, Default)]
 pub(super) struct Unfinished(Arc<Mutex<String>>);
 

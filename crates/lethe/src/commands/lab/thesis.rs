@@ -20,6 +20,9 @@ use lethe_lab::thesis::{self, CountFilling, Options, Part, ThesisError};
 use lethe_lab::virtual_time::ServerTime;
 use std::path::PathBuf;
 
+/// The seeds of a report: a single draw of objects may be a lucky one.
+const SEEDS_OF_A_REPORT: u64 = 20;
+
 #[derive(Args)]
 #[command(
     after_help = "The workloads A to E of \"Oblivious RAM in practice\" (2019): home user, traveling user, email, code \
@@ -35,10 +38,11 @@ Examples:
   lethe lab thesis --workload C --scheme ring --block 1MiB
   lethe lab thesis --real
   lethe lab thesis --part elasticity,reliability
-  lethe lab thesis --csv figures.csv
+  lethe lab thesis --csv figures.csv --seeds 20
   lethe lab thesis --report thesis"
 )]
 pub(super) struct Arguments {
+    // Wide: each field is a flag.
     /// The workloads, such as A,C, or files of COSBench that end with .xml [default: A to E]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     workload: Vec<String>,
@@ -51,9 +55,13 @@ pub(super) struct Arguments {
     /// Run the largest blocks only, and the first 30 reads and writes
     #[arg(long)]
     quick: bool,
-    /// The seed of all that is drawn: objects, order, the schemes' own randomness
+    /// The seed of all that is drawn: objects, order, the schemes' own randomness; of several the first
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+    /// Run so many seeds, side by side: tables give medians, and ranges in square brackets. Runs in real time have the first
+    /// alone [default: 20 with --report, unless --quick; otherwise 1]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
     /// The time that the store takes for a GET and for a PUT, or for both; 0s for the bare link [default: 5ms,80ms]
     #[arg(long, value_name = "TIMES", value_delimiter = ',')]
     server_time: Vec<Interval>,
@@ -158,6 +166,11 @@ impl Arguments {
             block_bytes: self.block.iter().map(|size| size.0).collect(),
             quick: self.quick,
             seed: self.seed,
+            seeds: self.seeds.unwrap_or(if self.report.is_some() && !self.quick {
+                SEEDS_OF_A_REPORT
+            } else {
+                1
+            }),
             server,
             operation: self.operation_time.as_ref().map(|time| time.0),
             objects: self.objects,
@@ -192,7 +205,7 @@ impl Arguments {
             ("Parts", parts.join(", ")),
             ("Workloads", named(&options.workloads)),
             ("Schemes", named(&options.schemes)),
-            ("Seed", options.seed.to_string()),
+            ("Seeds", format!("{} from {} on", options.seeds, options.seed)),
             ("Server time", format!("GET {:?}, PUT {:?}", options.server.get, options.server.put)),
             ("Link", format!("{:?}, {} Mbit/s", options.link.round_trip, options.link.up.0 as f64 / 1e6)),
             ("Filling counted", format!("{:?}", options.filling).to_lowercase()),

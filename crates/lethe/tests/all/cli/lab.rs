@@ -87,3 +87,10 @@ fn an_interrupted_run_in_real_time_prints_what_it_has() {
     assert_eq!(there, 2, "a row of each table:\n{}", ended.said);
     assert!(ended.said.contains("Interrupted. Not run: "), "{}", ended.said);
 }
+
+#[test]
+fn a_number_of_seeds_that_makes_no_sense_is_refused() {
+    let desk = Desk::new();
+    let error = desk.fail("lab thesis --quick --workload D --scheme none --seeds 0", 2);
+    assert!(error.contains("--seeds") && error.contains("1..=1000"), "{error}");
+}
