@@ -27,7 +27,8 @@ module lethe_axi
     trusted: 1024,
     look_aside: 128,
     tag_bits: 96,
-    slot_cycles: 380
+    slot_cycles: 380,
+    stall_cycles: 65536
   },
   parameter int unsigned AddressBits = 32,
   parameter logic [AddressBits-1:0] Base = '0,
@@ -66,6 +67,8 @@ module lethe_axi
   output logic                   memory_error_o,
   output logic                   tag_error_o,
   output logic                   overflow_o,
+  // Memory owes something and has not moved for `stall_cycles` cycles. It stops nothing.
+  output logic                   memory_stalled_o,
   // AXI4.
   output logic [0:0]             m_axi_arid,
   output logic [AddressBits-1:0] m_axi_araddr,
@@ -178,7 +181,8 @@ module lethe_axi
     .key_reused_o,
     .memory_error_o,
     .tag_error_o,
-    .overflow_o
+    .overflow_o,
+    .memory_stalled_o
   );
 
 endmodule

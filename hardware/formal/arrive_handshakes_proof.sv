@@ -19,6 +19,7 @@ module arrive_handshakes_proof #(
   import lethe_pkg::*;
 
   localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 4, 1);
+  localparam int unsigned Requests = arrival_headers(Cfg);
 
   logic rst_n, ready, r_ready, header_valid, body_valid, mask_valid, mask_row;
   logic [row_chunks(Cfg)*128-1:0] header;
@@ -27,9 +28,9 @@ module arrive_handshakes_proof #(
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
   lethe_arrive #(.Cfg(Cfg)) u_arrive (
     .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .r_valid_i, .r_ready_o(r_ready), .r_data_i,
-    .header_valid_o(header_valid), .header_ready_i, .header_o(header),
+    .header_valid_o(header_valid), .header_ready_i, .header_o(header), .header_beat_o(),
     .body_valid_o(body_valid), .body_ready_i, .body_o(body),
-    .mask_valid_o(mask_valid), .mask_ready_i, .mask_row_o(mask_row), .mask_pad_o(mask_pad)
+    .mask_valid_o(mask_valid), .mask_ready_i, .mask_row_o(mask_row), .mask_pad_o(mask_pad), .masks_asked_o()
   );
 
   stays_until_ready #(.Width(128), .Assumed(1'b1)) u_answers (
@@ -55,8 +56,9 @@ module arrive_handshakes_proof #(
       assert (!(header_passes && body_passes) && (passes || !(header_passes || body_passes)));
       assert (!passes || header_passes || body_passes || !u_arrive.ends_header);
       // By induction: no request is put upon another one.
-      assert (u_arrive.u_requests.count_q <= 3'd4);
-      assert (u_arrive.u_requests.in_q == 2'(u_arrive.u_requests.out_q + u_arrive.u_requests.count_q));
+      assert (32'(u_arrive.u_requests.count_q) <= Requests && 32'(u_arrive.u_requests.out_q) < Requests);
+      assert (32'(u_arrive.u_requests.in_q)
+          == (32'(u_arrive.u_requests.out_q) + 32'(u_arrive.u_requests.count_q)) % Requests);
     end
   end
 

@@ -34,26 +34,25 @@ module bucket_offset_proof #(
     else walks_q <= start_i || (walks_q && !(next_i && last));
   end
 
-  // Where a bucket has to be. With subtrees: layer by layer from the root's, all of as many levels but the first.
+  // Where a bucket has to be. With subtrees: layer by layer from the root's, all of as many levels but the first, without gaps.
   localparam int unsigned Height = SubtreeLevels > 1 ? SubtreeLevels : 1;
-  localparam int unsigned SubtreeBytes = 1 << $clog2(((1 << Height) - 1) * BucketBytes);
   localparam int unsigned FirstHeight = (LeafLevel - FirstLevel) % Height + 1;
   function automatic logic [Wide-1:0] place(logic [LeafLevel:0] number);
     logic [Wide-1:0] found = '0;
-    logic [Wide-1:0] subtrees = '0;
     int unsigned root = FirstLevel;
+    int unsigned height = FirstHeight;
     if (SubtreeLevels <= 1) return (Wide'(number) - Wide'((1 << FirstLevel) - 1)) * Wide'(BucketBytes);
     for (int unsigned level = FirstLevel; level <= LeafLevel; level++) begin
       logic [Wide-1:0] index = Wide'(number) + 1'b1 - (Wide'(1) << level);
       logic [Wide-1:0] above;
       if (level != FirstLevel && (level - FirstLevel + Height - FirstHeight) % Height == 0) begin
-        subtrees = subtrees + (Wide'(1) << root);
         root = level;
+        height = Height;
       end
       above = index >> (level - root);
       if ((Wide'(number) + 1'b1) >> level == Wide'(1)) begin
-        found = (subtrees + above) * Wide'(SubtreeBytes)
-            + (index - (above << (level - root)) + (Wide'(1) << (level - root)) - 1'b1) * Wide'(BucketBytes);
+        found = (Wide'((1 << root) - (1 << FirstLevel)) + above * Wide'((1 << height) - 1)
+            + index - (above << (level - root)) + (Wide'(1) << (level - root)) - 1'b1) * Wide'(BucketBytes);
       end
     end
     return found;
@@ -73,13 +72,18 @@ module bucket_offset_proof #(
     end
   end
   if (SubtreeLevels > 1) begin : gen_subtrees
-    int unsigned levels_down;
+    int unsigned levels_down, depth;
+    logic [LeafLevel:0] index, root;
     assign levels_down = 32'(u_walk.level_q) - FirstLevel + Height - FirstHeight;
+    assign depth = levels_down < Height ? 32'(u_walk.level_q) - FirstLevel : levels_down % Height;
+    assign index = (LeafLevel + 1)'(33'(bucket) + 33'd1 - (33'd1 << u_walk.level_q));
+    assign root = (LeafLevel + 1)'(((33'(bucket) + 33'd1) >> depth) - 33'd1);
     always_comb begin
       if (rst_n && walks_q) begin
         assert (32'(u_offset.gen_subtrees.u_offset.depth_q) == levels_down % Height);
         assert (32'(u_offset.gen_subtrees.u_offset.layer_q) == levels_down / Height + 1);
-        assert (33'(u_offset.gen_subtrees.u_offset.index_q) == 33'(bucket) + 33'd1 - (33'd1 << u_walk.level_q));
+        assert (u_offset.gen_subtrees.u_offset.begins_q == Wide'(index) * Wide'(((1 << Height) - 1) * BucketBytes));
+        assert (u_offset.gen_subtrees.u_offset.subtree_q == place(root));
       end
     end
   end

@@ -21,7 +21,7 @@ module burst_proof #(
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
   lethe_burst #(.OffsetBits(20), .BusBits(BusBits), .MostBeats(MostBeats)) u_burst (
     .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(taken), .offset_i, .beats_i,
-    .valid_o(valid), .ready_i, .offset_o(offset), .length_o(length), .last_o(last)
+    .valid_o(valid), .ready_i, .offset_o(offset), .length_o(length), .first_o(), .last_o(last)
   );
 
   stays_until_ready #(.Width(20 + BeatBits), .Assumed(1'b1)) u_stretch (

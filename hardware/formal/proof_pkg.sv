@@ -30,7 +30,8 @@ package proof_pkg;
       trusted: 0,
       look_aside: 0,
       tag_bits: tag_bits,
-      slot_cycles: 0
+      slot_cycles: 0,
+      stall_cycles: 0
     };
   endfunction
 

@@ -21,7 +21,7 @@ READS = [
 PAIR = [*STASH, f"{HERE}/stash_and_way_back.sv"]
 BACKEND = [
     f"{HERE}/watching_aes.sv",
-    *("backend", "check"),
+    *("backend", "check", "read_room", "stall_watch", "beat_queue"),
     *("schedule", "read_issue", "write_masks", "bucket_masks", "eviction_masks", "mask_engine", "mask_stream"),
     *("deep_fifo", "arrive", *STASH),
 ]
@@ -68,6 +68,10 @@ PROOFS = [
       {"LeafLevel": 6, "SubtreeLevels": 2, "FirstLevel": 1}], 10, {"LeafLevel": 3}),
     ("what memory brings stays until it is taken", "arrive_handshakes_proof", ["arrive", "path_walk", "fifo", "bucket_masks"],
      by_induction, [RAW, PATH, PATH | {"LeafLevel": 0}], 10, RAW),
+    ("room for what memory brings is never overdrawn", "read_room_proof",
+     ["read_room", "arrive", "path_walk", "bucket_masks", "beat_queue", "fifo", "deep_fifo", "ram"], by_induction,
+     [RAW, PATH, PATH | {"LeafLevel": 0}, RAW | {"LeafLevel": 5}, PATH | {"LeafLevel": 2, "BlockBeats": 4}], 16,
+     RAW | {"LeafLevel": 0, "BlocksPerBucket": 1}),
     ("a job stays until it is taken", "schedule_handshakes_proof", ["schedule"], by_induction, [RAW, PATH], 10, RAW),
     ("addresses of reads stay until they are taken", "read_issue_handshakes_proof",
      READS, by_induction, [RAW, PATH, PATH | {"LeafLevel": 5}, RAW | TOP], 20, RAW),

@@ -38,7 +38,7 @@ module read_issue_among_writes
     .clk_i, .rst_ni(rst_no), .valid_i(valid), .ready_o(), .job_i(job_o), .base_i(base_q),
     .read_beat_i(read_beat), .write_beat_i(write_beat), .write_begins_i(write_begins), .write_whole_i(write_whole),
     .written_paths_i(written_q[1:0]), .written_levels_i(levels_q + LevelBits'(Early)),
-    .ar_valid_o, .ar_ready_i(ar_ready_o), .ar_address_o(ar_o[47:8]), .ar_length_o(ar_o[7:0]),
+    .ar_valid_o, .ar_ready_i(ar_ready_o), .ar_address_o(ar_o[47:8]), .ar_length_o(ar_o[7:0]), .ar_first_o(),
     .begun_valid_o(), .begun_ready_i(begun_ready), .path_valid_o(begins_o), .arriving_ready_i(arriving_ready),
     .masks_ready_i(masks_ready), .begun_job_o(), .begun_on_chip_o(on_chip_o)
   );

@@ -4,10 +4,10 @@
 // Interface: a path passes in at `valid_i`, and then the beats of its buckets at `r`, in the order in which they were asked for. A
 // header goes out whole, without its IV, and a beat of a body as it is. Masks are asked for under the IV that came.
 //
-// Timing: each goes out in the cycle in which its last beat comes, and waits at the bus when there is no room. It counts beats
-// only, so that what is in them shows nowhere. Between two paths is a cycle without a beat.
+// Timing: each goes out in the cycle in which its last beat comes. There is room for all that was asked for (see lethe_read_room).
+// It counts beats only, so that what is in them shows nowhere. Between two paths is a cycle without a beat.
 //
-// Keeps: the walk down the path, the beat within the bucket, beats of a header before its last, and four requests for masks.
+// Keeps: the walk down the path, the beat within the bucket, beats of a header before its last, and requests for masks.
 module lethe_arrive
   import lethe_pkg::*;
 #(
@@ -28,6 +28,7 @@ module lethe_arrive
   output logic                    header_valid_o,
   input  logic                    header_ready_i,
   output logic [CipherBits-1:0]   header_o,
+  output logic                    header_beat_o,  // passes, the last of a header or one before
   output logic                    body_valid_o,
   input  logic                    body_ready_i,
   output logic [Cfg.bus_bits-1:0] body_o,
@@ -35,7 +36,8 @@ module lethe_arrive
   output logic                    mask_valid_o,
   input  logic                    mask_ready_i,
   output logic                    mask_row_o,
-  output pad_t                    mask_pad_o
+  output pad_t                    mask_pad_o,
+  output logic                    masks_asked_o   // all those of a bucket
 );
 
   localparam int unsigned HeaderBeats = header_beats(Cfg);
@@ -61,6 +63,7 @@ module lethe_arrive
   assign ends_header = beat_q == BeatBits'(HeaderBeats - 1);
   assign r_ready_o = walking_q && (is_header ? !ends_header || (header_ready_i && request_ready) : body_ready_i);
   assign passes = r_valid_i && r_ready_o;
+  assign header_beat_o = passes && is_header;
   assign bucket_done = passes && beat_q == BeatBits'(bucket_beats(Cfg, 32'(level)) - 1);
 
   // The beats of a header before its last one, the first lowest.
@@ -83,7 +86,7 @@ module lethe_arrive
   logic [63:0] request_iv;
   logic [Cfg.leaf_level:0] request_bucket;
   logic [level_bits(Cfg)-1:0] request_level;
-  lethe_fifo #(.Width(64 + level_bits(Cfg) + Cfg.leaf_level + 1), .Depth(4)) u_requests (
+  lethe_fifo #(.Width(64 + level_bits(Cfg) + Cfg.leaf_level + 1), .Depth(arrival_headers(Cfg))) u_requests (
     .clk_i, .rst_ni,
     .valid_i(walking_q && r_valid_i && ends_header && header_ready_i), .ready_o(request_ready),
     .data_i({header[IvBits-1:0], level, bucket}),
@@ -95,6 +98,7 @@ module lethe_arrive
     .level_i(request_level),
     .valid_o(mask_valid_o), .ready_i(mask_ready_i), .row_o(mask_row_o), .pad_o(mask_pad_o)
   );
+  assign masks_asked_o = request_valid && request_taken;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -87,7 +87,8 @@ module lethe_backend
   output logic [31:0]               emergencies_o,
   output logic                      key_reused_o,
   output logic                      memory_error_o,
-  output logic                      overflow_o
+  output logic                      overflow_o,
+  output logic                      memory_stalled_o  // stops nothing
 );
 
   localparam int unsigned Z = Cfg.blocks_per_bucket;
@@ -98,8 +99,6 @@ module lethe_backend
   localparam int unsigned BeatBits = at_least_one($clog2(block_beats(Cfg)));
   localparam int unsigned WaitingBits = $clog2(Cfg.stash_blocks + 2);
   localparam int unsigned MixedBits = Cfg.scheme == PathOram ? mask_chunks(Cfg) * 128 : CipherBits;
-  // Beats and headers that arrive ahead of their masks, and of the scan of the stash.
-  localparam int unsigned ArrivalDepth = 64;
 
   lethe_check #(.Problem(tree_problem(Choices))) u_check ();
   if (64'(AddressBits) < 12 + 1 || (tree_bytes(Cfg) - 1) >> AddressBits != 0) begin : gen_address_bits
@@ -155,16 +154,26 @@ module lethe_backend
   logic [Levels-1:0] begun_on_chip;
   logic [1:0] written_paths;
   logic [$clog2(Levels+1)-1:0] written_levels;
+  logic ask_valid, ask_ready, ask_first;
   lethe_read_issue #(.Cfg(Cfg), .AddressBits(AddressBits)) u_read_issue (
     .clk_i, .rst_ni,
     .valid_i(job_valid), .ready_o(job_ready), .job_i(job), .base_i(base),
     .read_beat_i(r_valid_i && r_ready_o), .write_beat_i(w_valid_o && w_ready_i),
     .write_begins_i(back_valid && back_ready), .write_whole_i(Cfg.scheme == PathOram || back_job.evict),
     .written_paths_i(written_paths), .written_levels_i(written_levels),
-    .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
+    .ar_valid_o(ask_valid), .ar_ready_i(ask_ready), .ar_address_o, .ar_length_o, .ar_first_o(ask_first),
     .begun_valid_o(begun_valid), .begun_ready_i(begun_ready),
     .path_valid_o(path_valid), .arriving_ready_i(arriving_ready), .masks_ready_i(masks_ready),
     .begun_job_o(begun_job), .begun_on_chip_o(begun_on_chip)
+  );
+
+  // Reads go out as far as there is room for the answers.
+  logic header_beat, header_taken, body_taken, masks_asked;
+  lethe_read_room #(.Cfg(Cfg)) u_read_room (
+    .clk_i, .rst_ni,
+    .valid_i(ask_valid), .ready_o(ask_ready), .first_i(ask_first), .length_i(ar_length_o),
+    .valid_o(ar_valid_o), .ready_i(ar_ready_i),
+    .header_beat_i(header_beat), .body_beat_i(body_taken), .header_i(header_taken), .request_i(masks_asked)
   );
 
   // The path on its way to the stash, to what arrives, and to the masks.
@@ -231,20 +240,23 @@ module lethe_backend
     .clk_i, .rst_ni,
     .valid_i(arriving_valid), .ready_o(arriving_taken), .job_i(arriving_job),
     .r_valid_i, .r_ready_o(arrive_ready), .r_data_i,
-    .header_valid_o(header_put), .header_ready_i(header_room), .header_o(header_in),
+    .header_valid_o(header_put), .header_ready_i(header_room), .header_o(header_in), .header_beat_o(header_beat),
     .body_valid_o(body_put), .body_ready_i(body_room), .body_o(body_in),
-    .mask_valid_o(read_request), .mask_ready_i(read_request_ready), .mask_row_o(read_row), .mask_pad_o(read_pad)
+    .mask_valid_o(read_request), .mask_ready_i(read_request_ready), .mask_row_o(read_row), .mask_pad_o(read_pad),
+    .masks_asked_o(masks_asked)
   );
-  lethe_fifo #(.Width(CipherBits), .Depth(16)) u_headers (
+  lethe_fifo #(.Width(CipherBits), .Depth(arrival_headers(Cfg))) u_headers (
     .clk_i, .rst_ni,
     .valid_i(header_put), .ready_o(header_room), .data_i(header_in),
     .valid_o(header_valid), .ready_i(header_ready), .data_o(header)
   );
-  lethe_fifo #(.Width(Cfg.bus_bits), .Depth(ArrivalDepth)) u_bodies (
+  lethe_beat_queue #(.Width(Cfg.bus_bits), .Beats(arrival_beats(Cfg))) u_bodies (
     .clk_i, .rst_ni,
     .valid_i(body_put), .ready_o(body_room), .data_i(body_in),
     .valid_o(body_valid), .ready_i(body_ready), .data_o(body)
   );
+  assign header_taken = header_valid && header_ready;
+  assign body_taken = body_valid && body_ready;
 
   // The stash, and the way back. Masks of bodies come with those of rows (Path ORAM), or ahead of time (RAW ORAM).
   logic row_in_ready, body_in_ready, row_back_ready, body_back_ready;
@@ -306,6 +318,16 @@ module lethe_backend
     .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
     .w_valid_o, .w_ready_i, .w_data_o, .w_last_o, .b_valid_i, .b_ready_o,
     .written_paths_o(written_paths), .written_levels_o(written_levels)
+  );
+
+  // An answer to a write is due from when its burst is offered on.
+  lethe_stall_watch #(.Cfg(Cfg)) u_stall_watch (
+    .clk_i, .rst_ni,
+    .asked_i(ar_valid_o && ar_ready_i), .length_i(ar_length_o), .beat_i(r_valid_i && r_ready_o),
+    .waits_i(ar_valid_o || aw_valid_o || w_valid_o || b_ready_o),
+    .moves_i((ar_valid_o && ar_ready_i) || (r_valid_i && r_ready_o) || (aw_valid_o && aw_ready_i)
+        || (w_valid_o && w_ready_i) || (b_valid_i && b_ready_o)),
+    .stalled_o(memory_stalled_o)
   );
 
 endmodule

@@ -20,6 +20,7 @@ module lethe_burst #(
   input  logic                  ready_i,
   output logic [OffsetBits-1:0] offset_o,
   output logic [7:0]            length_o,  // beats less one, as AXI counts
+  output logic                  first_o,
   output logic                  last_o
 );
 
@@ -41,6 +42,7 @@ module lethe_burst #(
   assign beats = last_o ? WideBits'(left) : WideBits'(in_page);
   assign length_o = 8'(beats - 1'b1);
   assign valid_o = valid_i;
+  assign first_o = !begun_q;
   assign ready_o = valid_i && ready_i && last_o;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

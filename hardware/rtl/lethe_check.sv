@@ -110,6 +110,9 @@ module lethe_check
     SlotCyclesOver: begin : gen_slot_cycles_over
       $error("slot_cycles is 2^31 or more. Choose about as many cycles as a path takes.");
     end
+    StallCyclesOver: begin : gen_stall_cycles_over
+      $error("stall_cycles is 2^31 or more. Choose many more cycles than memory ever takes for an answer.");
+    end
     default: begin : gen_possible
     end
   endcase

@@ -72,7 +72,8 @@ module lethe_oram
   output logic                   key_reused_o,
   output logic                   memory_error_o,
   output logic                   tag_error_o,
-  output logic                   overflow_o
+  output logic                   overflow_o,
+  output logic                   memory_stalled_o  // stops nothing
 );
 
   lethe_check #(.Problem(problem(Choices))) u_check ();
@@ -183,7 +184,7 @@ module lethe_oram
     .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
     .w_valid_o, .w_ready_i, .w_data_o, .w_last_o,
     .b_valid_i, .b_ready_o, .b_response_i,
-    .emergencies_o, .key_reused_o(backend_key_reused), .memory_error_o, .overflow_o
+    .emergencies_o, .key_reused_o(backend_key_reused), .memory_error_o, .overflow_o, .memory_stalled_o
   );
 
 endmodule

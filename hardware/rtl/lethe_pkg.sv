@@ -34,6 +34,7 @@ package lethe_pkg;
     int unsigned look_aside;         // lines of the PLB: a power of two
     int unsigned tag_bits;           // bits of a block's tag (PMMAC), at most 128; 0 for none
     int unsigned slot_cycles;        // the least cycles from path to path, with paths for no block in between; 0 for no pacer
+    int unsigned stall_cycles;       // cycles without a move of memory after which `memory_stalled_o` rises; 0 for never
   } config_t;
 
   // The operations of a backend. A put has no path, a dummy no block, and a skip neither: it takes a put's time.
@@ -202,6 +203,18 @@ package lethe_pkg;
     return beats;
   endfunction
 
+  // Beats that may be on their way from memory or wait to be taken in: those of two paths, or as many as a block RAM has words. The
+  // largest burst fits, of 256 beats. They are enough for a scan of the stash and the way to memory.
+  function automatic int unsigned arrival_beats(config_t c);
+    return 2 * path_beats(c) < 512 ? 2 * path_beats(c) : 512;
+  endfunction
+
+  // Headers of them.
+  function automatic int unsigned arrival_headers(config_t c);
+    int unsigned both = 2 * (levels(c) - c.top_levels);
+    return both < 32 ? both : 32;
+  endfunction
+
   function automatic int unsigned beat_chunks(config_t c);
     return c.bus_bits / ChunkBits;
   endfunction
@@ -275,16 +288,10 @@ package lethe_pkg;
     return c.scheme == RawOram ? 64'(at_least_one(4 * places(c, c.leaf_level) / 5)) << c.leaf_level : all - all / 4;
   endfunction
 
-  // Bytes of the tree in memory.
+  // Bytes of the tree in memory, in whatever order its buckets lie.
   function automatic longint unsigned tree_bytes(config_t c);
     longint unsigned bucket = 64'(most_bucket_beats(c)) * 64'(c.bus_bits / 8);
-    longint unsigned subtrees = 0;
-    if (c.subtree_levels < 2) return bucket * ((64'd2 << c.leaf_level) - (64'd1 << c.top_levels));
-    // The roots of all subtrees: each has the bytes of a full one, rounded up to a power of two.
-    for (int unsigned level = c.top_levels; level <= c.leaf_level; level++) begin
-      if (level == c.top_levels || (c.leaf_level + 1 - level) % c.subtree_levels == 0) subtrees += 64'd1 << level;
-    end
-    return subtrees << $clog2(((64'd1 << c.subtree_levels) - 1) * bucket);
+    return bucket * ((64'd2 << c.leaf_level) - (64'd1 << c.top_levels));
   endfunction
 
   // The choices that are not possible: `lethe_check` has a sentence for each.
@@ -322,7 +329,8 @@ package lethe_pkg;
     LabelBitsUnder,
     AesLanesOdd,
     AesRomRoundsOver,
-    SlotCyclesOver
+    SlotCyclesOver,
+    StallCyclesOver
   } problem_e;
 
   function automatic bit is_power_of_two(int unsigned value);
@@ -357,6 +365,7 @@ package lethe_pkg;
     if (c.tag_bits != 0 && (c.tag_bits < 64 || c.tag_bits > 128 || c.tag_bits % 8 != 0)) return TagBitsOther;
     if (c.scheme == RawOram && c.mask_beats < 2) return MaskBeatsUnder;
     if (c.scheme == RawOram && c.mask_beats > 65536) return MaskBeatsOver;
+    if (c.stall_cycles[31]) return StallCyclesOver;
     return NoProblem;
   endfunction
 
@@ -384,7 +393,7 @@ package lethe_pkg;
     scheme: RawOram, leaf_level: 20, blocks_per_bucket: 5, eviction_rate: 5, stash_blocks: 64, blocks: 1048576,
     block_bytes: 64, bus_bits: 512, aes_lanes: 2, aes_double: 1'b0, aes_rom_rounds: 0, mask_beats: 256,
     top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
-    capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128, tag_bits: 0, slot_cycles: 0
+    capacity: 1048576, labels: 32, label_bits: 14, trusted: 1024, look_aside: 128, tag_bits: 0, slot_cycles: 0, stall_cycles: 0
   };
 
   // The choices of a tree, or what stands in for them.

@@ -35,6 +35,7 @@ module lethe_read_issue
   input  logic                             ar_ready_i,
   output logic [AddressBits-1:0]           ar_address_o,
   output logic [7:0]                       ar_length_o,
+  output logic                             ar_first_o,  // of its bucket
   // The path whose buckets are asked for, as it begins: for the stash, which gets what has no path as well, for what
   // arrives, and for the masks.
   output logic                             begun_valid_o,
@@ -115,7 +116,7 @@ module lethe_read_issue
     .valid_i(walking_q && free), .ready_o(bucket_done),
     .offset_i(bucket_offset), .beats_i($clog2(BucketBeats + 1)'(bucket_beats(Cfg, 32'(level)))),
     .valid_o(ar_valid_o), .ready_i(ar_ready_i),
-    .offset_o(offset), .length_o(ar_length_o), .last_o(unused_last)
+    .offset_o(offset), .length_o(ar_length_o), .first_o(ar_first_o), .last_o(unused_last)
   );
   assign ar_address_o = base_i + offset;
 

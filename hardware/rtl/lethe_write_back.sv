@@ -78,7 +78,7 @@ module lethe_write_back
 
   // Addresses: a walk of their own, ahead of the beats.
   logic addressing_q, beats_q, second_q, start, whole_q, address_done, address_last, right, burst_valid, burst_taken, burst_last;
-  logic plan_free;
+  logic plan_free, unused_first_burst;
   logic [AddressBits-1:0] bucket_offset, offset;
   logic [7:0] burst_length;
   logic [level_bits(Cfg)-1:0] address_level;
@@ -107,7 +107,7 @@ module lethe_write_back
     .valid_i(addressing_q), .ready_o(address_done),
     .offset_i(bucket_offset), .beats_i(whole_q ? StepBits'(bucket_beats(Cfg, 32'(address_level))) : StepBits'(HeaderBeats)),
     .valid_o(burst_valid), .ready_i(burst_taken),
-    .offset_o(offset), .length_o(burst_length), .last_o(burst_last)
+    .offset_o(offset), .length_o(burst_length), .first_o(unused_first_burst), .last_o(burst_last)
   );
 
   // Each burst goes to memory, to the beats, and to the answers. These two are told when it is offered: AXI lets memory wait

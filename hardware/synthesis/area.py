@@ -22,6 +22,7 @@ CHOICES = {
     "blocks": (1 << 20) + (1 << 15) + (1 << 10), "block_bytes": 64, "bus_bits": 512, "aes_lanes": 2, "aes_double": 1,
     "aes_rom_rounds": 0, "mask_beats": 256, "top_levels": 0, "level_blocks": "'0", "subtree_levels": 0, "scan_lanes": 1,
     "capacity": 1 << 20, "labels": 32, "label_bits": 14, "trusted": 1024, "look_aside": 128, "tag_bits": 0, "slot_cycles": 0,
+    "stall_cycles": 0,
 }
 
 

@@ -18,7 +18,7 @@ struct Inputs {
 struct Outputs {
   uint32_t key_ready, request_ready, data_ready, answer_valid, answer_last, random_ready, spare_ready;
   uint32_t ar_valid, ar_length, r_ready, aw_valid, aw_length, w_valid, w_last, b_ready;
-  uint32_t emergencies, aes_chunks, key_reused, memory_error, tag_error, overflow, slot, slot_dummy, watch;
+  uint32_t emergencies, aes_chunks, key_reused, memory_error, tag_error, overflow, memory_stalled, slot, slot_dummy, watch;
   uint32_t ar_address[2], aw_address[2];
   uint32_t answer[16], w_data[16];
 };
@@ -106,6 +106,7 @@ extern "C" void lethe_step(Model *model, const Inputs *in, Outputs *out) {
   out->memory_error = top.memory_error_o;
   out->tag_error = top.tag_error_o;
   out->overflow = top.overflow_o;
+  out->memory_stalled = top.memory_stalled_o;
   out->slot = top.slot_o;
   out->slot_dummy = top.slot_dummy_o;
   out->watch = top.watch_o;

@@ -25,6 +25,7 @@ module lethe_bench
   parameter int unsigned LookAside = 128,
   parameter int unsigned TagBits = 0,
   parameter int unsigned SlotCycles = 0,
+  parameter int unsigned StallCycles = 0,
   parameter bit          Watch = 1'b0
 ) (
   input  logic         clk_i,
@@ -81,7 +82,8 @@ module lethe_bench
   output logic         slot_dummy_o,
   // The inside of a backend alone, for pictures, with `Watch`.
   output logic [31:0]  watch_o,
-  output logic         overflow_o
+  output logic         overflow_o,
+  output logic         memory_stalled_o
 );
 
   localparam config_t Cfg = '{
@@ -107,7 +109,8 @@ module lethe_bench
     trusted: Trusted,
     look_aside: LookAside,
     tag_bits: TagBits,
-    slot_cycles: SlotCycles
+    slot_cycles: SlotCycles,
+    stall_cycles: StallCycles
   };
 
   // The fields of `crates/lethe-hardware/src/watch.rs`, the first lowest.
@@ -147,7 +150,7 @@ module lethe_bench
       .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
       .w_valid_o, .w_ready_i, .w_data_o(w_data), .w_last_o,
       .b_valid_i, .b_ready_o, .b_response_i,
-      .emergencies_o, .key_reused_o, .memory_error_o, .tag_error_o, .overflow_o
+      .emergencies_o, .key_reused_o, .memory_error_o, .tag_error_o, .overflow_o, .memory_stalled_o
     );
     assign watch = '0;
     assign slot_o = u_oram.slot_taken;
@@ -172,7 +175,7 @@ module lethe_bench
       .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
       .w_valid_o, .w_ready_i, .w_data_o(w_data), .w_last_o,
       .b_valid_i, .b_ready_o, .b_response_i,
-      .emergencies_o, .key_reused_o, .memory_error_o, .overflow_o
+      .emergencies_o, .key_reused_o, .memory_error_o, .overflow_o, .memory_stalled_o
     );
 
     always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -25,6 +25,14 @@ pub enum BenchError {
     /// The controller has stopped with an error.
     #[error("the controller stopped: {0}")]
     Stopped(&'static str),
+    /// DRAM has no room for the tree.
+    #[error("the tree has {tree} bytes and DRAM {dram}: choose a lower tree, or more DRAM")]
+    NoRoom {
+        /// Bytes of the tree.
+        tree: u64,
+        /// Bytes of DRAM.
+        dram: u64,
+    },
     /// An answer is not what it should be.
     #[error("answer {nth} is not that of the scheme")]
     Answer {
@@ -60,6 +68,8 @@ pub struct Run {
     pub aes_chunks: Vec<u32>,
     /// Evictions outside of the schedule.
     pub emergencies: u32,
+    /// Cycles in which the controller said that memory stalls.
+    pub stalled: u64,
 }
 
 /// A controller with its memory.
@@ -122,10 +132,18 @@ impl Bench {
 
     /// Lets DRAM decide when beats come and go.
     ///
+    /// # Errors
+    /// [`BenchError::NoRoom`].
+    ///
     /// # Panics
     /// If a beat is no burst of it.
-    pub fn put_behind(&mut self, dram: Dram) {
+    pub fn put_behind(&mut self, dram: Dram) -> Result<(), BenchError> {
+        let (tree, room) = (self.configuration.tree_bytes(), dram.bytes());
+        if tree > room {
+            return Err(BenchError::NoRoom { tree, dram: room });
+        }
         self.memory.put_behind(dram);
+        Ok(())
     }
 
     /// Gives the controller a key: that of leaves and masks, and after it that of tags, if it has any.
@@ -189,7 +207,7 @@ impl Bench {
         self.memory.forget_traffic();
         let mut user = User::new(session, self.configuration);
         let (mut moved, start) = (self.cycle, self.cycle);
-        let mut emergencies = 0;
+        let (mut emergencies, mut stalled) = (0, 0);
         let quiet = QUIET + 2 * u64::from(self.configuration.block_bytes);
         let most = self.most_cycles() * (session.requests.len() as u64 + 10);
         while !user.has_asked_all() || self.cycle - moved < quiet {
@@ -200,6 +218,7 @@ impl Bench {
                 moments.push(Moment { inputs: self.inputs.clone(), outputs: outputs.clone() });
             }
             emergencies = outputs.emergencies;
+            stalled += u64::from(outputs.memory_stalled);
             let before = (self.memory.traffic().write_beats.len(), self.memory.traffic().read_beats.len());
             self.memory.take(self.cycle, &self.inputs, outputs);
             for (error, what) in [
@@ -230,7 +249,7 @@ impl Bench {
         let traffic = self.memory.traffic().clone();
         let last = traffic.write_beats.last().copied().unwrap_or(self.cycle).max(start);
         let cycles = last - start;
-        Ok(Run { cycles, requests, answers, answered, traffic, slots, aes_chunks, emergencies })
+        Ok(Run { cycles, requests, answers, answered, traffic, slots, aes_chunks, emergencies, stalled })
     }
 
     /// Lets memory go on behind a controller that has stopped, with a user that asks and takes answers. Returns whether every

@@ -50,6 +50,8 @@ pub struct Configuration {
     pub subtree_levels: u32,
     /// Blocks of the stash and of the tree top that a cycle scans: 1 or 2.
     pub scan_lanes: u32,
+    /// Cycles without a move of memory after which the controller says that it stalls.
+    pub stall_cycles: u32,
     /// The front end; none for a backend alone.
     pub front_end: Option<FrontEnd>,
 }
@@ -100,6 +102,7 @@ impl Configuration {
             level_blocks: [0; 32],
             subtree_levels: 0,
             scan_lanes: 1,
+            stall_cycles: 1000,
             front_end: None,
         }
     }
@@ -184,6 +187,7 @@ impl Configuration {
             ("TopLevels", self.top_levels),
             ("SubtreeLevels", self.subtree_levels),
             ("ScanLanes", self.scan_lanes),
+            ("StallCycles", self.stall_cycles),
         ];
         if let Some(FrontEnd { labels, label_bits, trusted, look_aside, tag_bits, slot_cycles }) =
             self.front_end
@@ -325,11 +329,16 @@ impl Configuration {
         let is_root =
             |at: u32| at == self.top_levels || (self.leaf_level + 1 - at).is_multiple_of(self.subtree_levels);
         let root = (self.top_levels..=level).rfind(|at| is_root(*at)).expect("the first level has roots");
-        let before: u64 = (self.top_levels..root).filter(|at| is_root(*at)).map(|at| 1 << at).sum();
+        let below = (root + 1..=self.leaf_level).find(|at| is_root(*at)).unwrap_or(self.leaf_level + 1);
         let depth = level - root;
         let place = (1 << depth) - 1 + index % (1 << depth);
-        let subtree_bytes = (((1 << self.subtree_levels) - 1) * bytes).next_power_of_two();
-        (before + (index >> depth)) * subtree_bytes + place * bytes
+        let before = (1 << root) - (1 << self.top_levels);
+        (before + (index >> depth) * ((1 << (below - root)) - 1) + place) * bytes
+    }
+
+    /// Bytes of the tree in memory.
+    pub fn tree_bytes(&self) -> u64 {
+        (self.buckets() - self.top_buckets()) * (self.most_bucket_beats() * self.beat_bytes()) as u64
     }
 
     /// Buckets of the tree top.

@@ -79,6 +79,11 @@ impl Dram {
         self.counts
     }
 
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.model.specification().geometry.bytes().0
+    }
+
     /// Bytes of a burst: those that a beat of the bus must have.
     pub(crate) fn burst_bytes(&self) -> u64 {
         self.model.specification().geometry.block_bytes.0

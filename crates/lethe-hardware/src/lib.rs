@@ -28,7 +28,7 @@ pub use dram::{Dram, of_the_board};
 pub use golden::{Golden, GoldenMemory};
 pub use golden_front_end::GoldenFrontEnd;
 pub use library::{Design, LibraryError, Workshop};
-pub use memory::{Burst, Faults, Memory, Pace, Refusal, Traffic};
+pub use memory::{Burst, Faults, Memory, Pace, Port, Refusal, Traffic};
 pub use model::BucketCost;
 pub use mutant::Mutant;
 pub use programs::{ProgramAccess, accesses_of, programs, rand, scan, session_of};

@@ -26,6 +26,18 @@ impl Pace {
     pub const IDEAL: Pace = Pace { read_latency: 30, write_latency: 10 };
 }
 
+/// The port of memory: one that serves a direction at a time ends all that it took of it first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Port {
+    /// Each direction whenever the bus is free.
+    #[default]
+    Both,
+    /// No write while a read is under way, also while a beat of it waits to be taken.
+    ReadsFirst,
+    /// No read while a write is under way, also while memory waits for its beats.
+    WritesFirst,
+}
+
 /// The ways in which memory may be difficult.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
@@ -43,6 +55,8 @@ pub struct Faults {
     pub write_error: Option<Refusal>,
     /// True if an address of a write is taken only when all beats of it have come.
     pub beats_first: bool,
+    /// Its port.
+    pub port: Port,
     /// Two reads, counted from the first: at the second all memory is again what it was at the first.
     pub replay: Option<(usize, usize)>,
 }
@@ -207,6 +221,17 @@ impl Memory {
         self.faults.stalls > 0 && self.random.next_u32() % 256 < self.faults.stalls
     }
 
+    /// Tells whether the port serves reads now, and whether it serves writes.
+    fn directions(&self) -> (bool, bool) {
+        let is_reading = !self.reading.is_empty() || self.offered.is_some();
+        let is_writing = !self.writing.is_empty() || !self.arrived.is_empty();
+        match self.faults.port {
+            Port::Both => (true, true),
+            Port::ReadsFirst => (true, !is_reading),
+            Port::WritesFirst => (!is_writing, true),
+        }
+    }
+
     /// Says what memory offers in this cycle.
     pub(crate) fn offer(&mut self, cycle: u64, inputs: &mut Inputs) {
         if let Some(dram) = &mut self.dram {
@@ -214,21 +239,22 @@ impl Memory {
         }
         let (takes_reads, takes_write) =
             self.dram.as_ref().map_or((true, true), |dram| (dram.takes_reads(), dram.takes_write()));
-        inputs.ar_ready = u32::from(!self.stalls() && takes_reads);
+        let (may_read, may_write) = self.directions();
+        inputs.ar_ready = u32::from(!self.stalls() && takes_reads && may_read);
         let has_beats = !self.faults.beats_first || self.arrived.iter().any(|(_, is_last)| *is_last);
-        inputs.aw_ready = u32::from(!self.stalls() && has_beats);
+        inputs.aw_ready = u32::from(!self.stalls() && has_beats && may_write);
         // One beat a cycle passes, in whichever direction: what is read comes first. It waits at the port, off the bus, until
         // the controller takes it. Over DRAM each direction has a bus, and they meet behind it.
         let is_there = match &self.dram {
             Some(dram) => dram.has_read(cycle),
             None => self.reading.front().is_some_and(|reading| reading.due <= cycle),
         };
-        let reads = self.offered.is_none() && is_there;
+        let reads = self.offered.is_none() && is_there && may_read;
         if reads {
             self.take_beat();
         }
         let is_busy = reads && self.dram.is_none();
-        inputs.w_ready = u32::from(!self.stalls() && !is_busy && takes_write);
+        inputs.w_ready = u32::from(!self.stalls() && !is_busy && takes_write && may_write);
         let is_offered = self.offered.is_some();
         inputs.r_valid = is_offered.into();
         if let Some((beat, response)) = &self.offered {

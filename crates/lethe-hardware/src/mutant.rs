@@ -173,8 +173,8 @@ impl Mutant {
         Mutant {
             fault: "a subtree in the place of another",
             file: "lethe_subtree_offset.sv",
-            from: "SubtreeBits'(below)",
-            to: "SubtreeBits'(index_q)",
+            from: "First[layer_q] + below",
+            to: "First[layer_q] + begins_q",
         },
     ];
 

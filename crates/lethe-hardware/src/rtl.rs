@@ -64,6 +64,7 @@ pub struct Outputs {
     pub memory_error: u32,
     pub tag_error: u32,
     pub overflow: u32,
+    pub memory_stalled: u32,
     pub slot: u32,
     pub slot_dummy: u32,
     pub watch: u32,

@@ -2,7 +2,7 @@
 
 use super::setup::*;
 use lethe_core::words::Leaf;
-use lethe_hardware::{BenchError, Configuration, Faults, GoldenFrontEnd, Pace, Refusal, Scheme};
+use lethe_hardware::{BenchError, Configuration, Faults, GoldenFrontEnd, Pace, Port, Refusal, Scheme};
 use std::collections::HashSet;
 
 #[test]
@@ -50,6 +50,50 @@ fn memory_that_takes_the_beats_of_a_write_before_its_address_changes_no_cipherte
             let faults = Faults { beats_first: true, stalls, ..Faults::default() };
             let run = bench(&configuration, None, Pace::IDEAL, faults).run(&session);
             run.unwrap_or_else(|error| panic!("{scheme:?} {stalls}: {error}"));
+        }
+    }
+}
+
+/// Paths of more beats than are on their way at once, or of fewer; configurations that the comparison builds as well.
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn memory_that_serves_one_direction_at_a_time_waits_for_neither() {
+    let [path, raw] = [Scheme::Path, Scheme::Raw].map(Configuration::paper);
+    let narrow = Configuration { leaf_level: 8, bus_bits: 128, blocks: 500, aes_lanes: 1, ..raw };
+    let medium = Configuration { leaf_level: 7, block_bytes: 256, blocks_per_bucket: 3, blocks: 130, ..path };
+    let large = Configuration { leaf_level: 4, block_bytes: 4096, blocks: 40, ..raw };
+    for port in [Port::ReadsFirst, Port::WritesFirst] {
+        let faults = Faults { port, ..Faults::default() };
+        for (configuration, operations) in [(path, 20), (raw, 20), (narrow, 30), (medium, 30), (large, 12)] {
+            let session = mix(&configuration, operations, 11).session();
+            let run = bench(&configuration, None, Pace::IDEAL, faults).run(&session);
+            run.unwrap_or_else(|error| panic!("{port:?} {configuration:?}: {error}"));
+        }
+        let small = small_front_end(Scheme::Raw);
+        let whole = Configuration { block_bytes: 4096, leaf_level: 4, blocks: 40, ..small }.with_tags(64);
+        let mut golden = GoldenFrontEnd::new(whole, 1);
+        for (block, data) in requests(&whole, 8, 2) {
+            golden.run(block, data);
+        }
+        let run = bench_with_keys(&whole, None, Pace::IDEAL, faults, golden.keys()).run(&golden.session());
+        run.unwrap_or_else(|error| panic!("{port:?} {whole:?}: {error}"));
+    }
+}
+
+/// The bench's controllers have a patience of 1000 cycles.
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn memory_that_moves_nothing_for_long_is_told_of_and_changes_no_answer() {
+    for scheme in [Scheme::Raw, Scheme::Path] {
+        let configuration = small(scheme);
+        let session = mix(&configuration, 12, 5).session();
+        for (read_latency, write_latency, stalls) in
+            [(30, 10, false), (900, 900, false), (1200, 10, true), (30, 1200, true)]
+        {
+            let pace = Pace { read_latency, write_latency };
+            let run = bench(&configuration, None, pace, Faults::default()).run(&session).unwrap();
+            assert_eq!(run.stalled > 0, stalls, "{scheme:?} {pace:?}: {} cycles", run.stalled);
+            assert!(run.stalled < run.cycles, "{scheme:?} {pace:?}: it falls again");
         }
     }
 }

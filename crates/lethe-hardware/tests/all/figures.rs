@@ -13,7 +13,7 @@ fn over_dram_the_controller_shows_what_the_core_shows() {
         let configuration = small(scheme);
         let session = mix(&configuration, 500, 8).session();
         let mut bench = bench(&configuration, None, Pace::IDEAL, Faults::default());
-        bench.put_behind(Dram::new(&of_the_board(), 200, Pace::IDEAL.read_latency).unwrap());
+        bench.put_behind(Dram::new(&of_the_board(), 200, Pace::IDEAL.read_latency).unwrap()).unwrap();
         let run = bench.run(&session).unwrap_or_else(|error| panic!("{scheme:?}: {error}"));
         let counts = bench.memory().dram().unwrap().counts();
         let beats = (run.traffic.read_beats.len() + run.traffic.write_beats.len()) as u64;

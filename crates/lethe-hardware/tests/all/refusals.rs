@@ -29,6 +29,7 @@ const OF_TREES: Refusals<Configuration> = &[
     ("scan_lanes is not 1 or 2", |c| c.scan_lanes = 0),
     ("scan_lanes is not 1 or 2", |c| c.scan_lanes = 3),
     ("subtree_levels is over the levels that memory holds", |c| (c.top_levels, c.subtree_levels) = (14, 8)),
+    ("stall_cycles is 2^31 or more", |c| c.stall_cycles = u32::MAX),
     ("blocks is 0", |c| c.blocks = 0),
     ("blocks, with those of the PosMaps, is more than the tree has room for", |c| {
         c.blocks = 4 * (1 << 20) + 1

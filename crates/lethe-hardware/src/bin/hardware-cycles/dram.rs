@@ -14,16 +14,14 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
     println!(
         "DDR3-1600 of lethe-dram: a channel of 64 bits, 12.8 GB/s, FR-FCFS with drains of writes. Controller at {MHZ} MHz,"
     );
-    println!(
-        "{latency} cycles for a read of DRAM at rest, buckets as a heap. L = 20, blocks of 64 bytes, without tags"
-    );
+    println!("{latency} cycles for a read of DRAM at rest. L = 20, blocks of 64 bytes, without tags");
     println!("{:<60} {:>8} {:>8} {:>6} {:>10}", "", "cycles", "floor", "used", "activates");
     for (name, scheme) in
         [("Path ORAM Z = 4, four lanes", Scheme::Path), ("RAW ORAM Z = A = 5, two lanes", Scheme::Raw)]
     {
-        let configuration = Configuration::paper(scheme);
-        let session = random_reads(&configuration, LONG);
-        for (memory, specification) in memories() {
+        for (memory, specification, subtree_levels) in memories() {
+            let configuration = Configuration { subtree_levels, ..Configuration::paper(scheme) };
+            let session = random_reads(&configuration, LONG);
             let dram = Dram::new(&specification, MHZ, latency)?;
             let (run, bench) = run(workshop, &configuration, &session, Some(dram))?;
             let Means { cycles, beats, .. } = means(&run, LONG);
@@ -37,14 +35,16 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Memories by what lies where, the paper's board first.
-fn memories() -> [(&'static str, Specification); 3] {
+/// Memories by what lies where, and the levels of a subtree whose buckets lie together: as a heap on the paper's board first, and the
+/// paper's own layout after it.
+fn memories() -> [(&'static str, Specification, u32); 4] {
     let (mut two_ranks, mut spread) = (of_the_board(), of_the_board());
     two_ranks.geometry.ranks = 2;
     spread.geometry.order = Specification::usimm().geometry.order;
     [
-        ("1 rank, buckets in rows", of_the_board()),
-        ("2 ranks, buckets in rows", two_ranks),
-        ("1 rank, buckets over banks", spread),
+        ("1 rank, heap in rows", of_the_board(), 0),
+        ("1 rank, subtrees of 4 levels in rows", of_the_board(), 4),
+        ("2 ranks, heap in rows", two_ranks, 0),
+        ("1 rank, heap over banks", spread, 0),
     ]
 }

@@ -1,4 +1,5 @@
-//! Runs of which means are taken: back to back, each request as soon as the controller takes it.
+//! Runs of which means are taken: back to back, each request as soon as the controller takes it, or alone, each after the answer
+//! of the one before.
 
 use lethe_core::words::BlockId;
 use lethe_hardware::{
@@ -51,7 +52,7 @@ pub(crate) fn run(
     let design = workshop.design(configuration, None)?;
     let mut bench = Bench::new(&design, *configuration, Pace::IDEAL, Faults::default(), 1)?;
     if let Some(dram) = dram {
-        bench.put_behind(dram);
+        bench.put_behind(dram)?;
     }
     bench.load_key(&KEY);
     let run = bench.run(session)?;
@@ -70,6 +71,17 @@ pub(crate) fn means(run: &Run, length: Length) -> Means {
         beats: of_access(beats as f64),
         chunks: of_access(f64::from(run.aes_chunks[last] - run.aes_chunks[before])),
     }
+}
+
+/// The same session with a user who asks only when it has the answer of the request before.
+pub(crate) fn alone(session: &Session) -> Session {
+    Session { wait: 1, ..session.clone() }
+}
+
+/// The mean of the cycles from taking a request to its answer.
+pub(crate) fn to_answer(run: &Run, length: Length) -> f64 {
+    let measured = length.before..length.before + length.measured;
+    measured.map(|nth| run.answers[nth] - run.requests[nth]).sum::<u64>() as f64 / length.measured as f64
 }
 
 /// Runs a session of a whole controller over the paper's ideal memory, and compares its answers.

@@ -1,6 +1,6 @@
 //! Figure 7: the cycles of an access of the whole controller, for traces of programs, beside the recursion without a PLB.
 
-use super::measure::{KEY, Length, drive, means, paths, run};
+use super::measure::{KEY, Length, drive, means, paths, run, to_answer};
 use lethe_hardware::{
     Configuration, Design, ProgramAccess, Recursion, Scheme, Workshop, accesses_of, programs, rand, scan,
     session_of,
@@ -56,8 +56,7 @@ fn print_row(
     let measured = &accesses[RUN.before..];
     let writes = 100.0 * measured.iter().filter(|access| access.writes).count() as f64 / RUN.measured as f64;
     let paths = paths(&configuration, &run, RUN);
-    let waits = (RUN.before..RUN.before + RUN.measured).map(|nth| run.answers[nth] - run.requests[nth]);
-    let answered = waits.sum::<u64>() as f64 / RUN.measured as f64;
+    let answered = to_answer(&run, RUN);
     println!("{name:<16} {writes:>5.1}% {paths:>7.2} {:>7.1} {answered:>9.1}", means(&run, RUN).cycles);
     Ok(())
 }
