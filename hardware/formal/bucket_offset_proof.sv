@@ -7,7 +7,8 @@ module bucket_offset_proof #(
   parameter int unsigned BucketBytes = 384,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: buckets are larger by a byte
   localparam int unsigned LeafBits = LeafLevel > 0 ? LeafLevel : 1,
-  localparam int unsigned Wide = 40
+  // Bits of the end of the tree.
+  localparam int unsigned Wide = LeafLevel + 2 + $clog2(BucketBytes)
 ) (
   input logic                clk_i,
   input logic                start_i,

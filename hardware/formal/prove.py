@@ -65,7 +65,7 @@ PROOFS = [
      [{}, {"BusBits": 128, "MostBeats": 40}], 10, {}),
     ("no two buckets overlap in memory", "bucket_offset_proof", ["bucket_offset", "subtree_offset", "path_walk"], by_induction,
      [{"LeafLevel": 0}, {"LeafLevel": 20}, {"LeafLevel": 5, "FirstLevel": 2}, {"LeafLevel": 5, "SubtreeLevels": 3},
-      {"LeafLevel": 6, "SubtreeLevels": 2, "FirstLevel": 1}], 10, {"LeafLevel": 3}),
+      {"LeafLevel": 5, "SubtreeLevels": 2, "FirstLevel": 1}], 10, {"LeafLevel": 3}),
     ("what memory brings stays until it is taken", "arrive_handshakes_proof", ["arrive", "path_walk", "fifo", "bucket_masks"],
      by_induction, [RAW, PATH, PATH | {"LeafLevel": 0}], 10, RAW),
     ("room for what memory brings is never overdrawn", "read_room_proof",

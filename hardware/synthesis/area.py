@@ -1,8 +1,9 @@
 """Prints the area of the controller in an open tool: Yosys for Xilinx' 7 series, as `cargo xtask hardware report` does.
 
-Each line is a configuration or a cell of it alone, synthesised flat. The last line is the paper's controller, TinyORAMCore, in the
-same tool. Names of lines as arguments choose some. With `--read` Yosys reads the sources of each configuration, and that is all: it finds
-what Verilator lets pass.
+Each line is a configuration or a cell of it alone, synthesised flat. The last lines are the paper's controller: its authors' sources in the
+same tool, and the paper's own figures, of its vendor's tool. Names of lines as arguments choose some. With `--read` Yosys reads the sources of
+each configuration, and that is all: it finds what Verilator lets pass. With `--peer FOLDER` it synthesises the authors' sources, which have no
+licence and are not here: `git clone https://github.com/ascend-secure-processor/oram FOLDER`, commit 18ece07.
 """
 
 import collections
@@ -32,11 +33,13 @@ def choices(**changes):
 
 
 WHOLE = "RAW ORAM with front end, one pipeline of AES at twice the clock"
+AES = "  of which AES"
 PARTS = {
-    "  of which AES": ("lethe_aes_double", {}),
+    AES: ("lethe_aes_double", {}),
     "  the key schedule": ("lethe_aes_key", {}),
     "  the front end": ("lethe_front_end", {"Cfg": choices()}),
 }
+NO_AES = "  the whole without AES, by difference"
 REST = "  the backend without AES, by difference"
 CONFIGURATIONS = {
     WHOLE: ("lethe_bench", {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1"}),
@@ -67,8 +70,16 @@ CONFIGURATIONS = {
     ),
 }
 
-# Yosys without synthesis scripts of a vendor, the whole core with tiny_aes (docs/how-to/hardware.md).
-PEER = ("TinyORAMCore, the authors' RAW ORAM with front end and tiny_aes", 35123, 18995, 48, 11)
+# Look-up tables, those as memory, registers, block RAMs of both sizes and logic cells. RAW ORAM with front end, Z = 5, C = 64, L = 20.
+PEERS = {
+    "TinyORAMCore, the authors' RAW ORAM with front end and tiny_aes": (35123, "", 18995, 48, 11, 29978),
+    "  without tiny_aes, whose tables are look-up tables here": (35123 - 15888, "", "", "", "", ""),
+    "the paper's RAW ORAM, Vivado 2013.4: 146 block RAMs of 36 kbit": (18381, "", 13298, "", 146, ""),
+    "  without tiny_aes, of which 86 block RAMs": (18381 - 2865, "", 13298 - 3585, "", 146 - 86, ""),
+}
+
+# The choices of TinyORAMCore; all else, such as a PLB of 8 KiB and a user of 64 bits, is the authors' default.
+PEER_CHOICES = {"ORAMZ": 5, "ORAMC": 64, "ORAML": 20, "BEDWidth": 512, "EnableREW": 1, "EnableIV": 0}
 
 
 def sources(top):
@@ -89,7 +100,11 @@ def read(top, parameters):
 
 def synthesise(top, parameters):
     """Returns how many cells of each kind a configuration takes."""
-    design = read(top, parameters)
+    return map_cells(top, read(top, parameters))
+
+
+def map_cells(top, design):
+    """Maps a design to cells of the 7 series, and returns how many of each kind it takes."""
     with tempfile.TemporaryDirectory() as folder:
         table = f"{folder}/stat.txt"
         ys.run_pass(f"synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}", design)
@@ -100,6 +115,30 @@ def synthesise(top, parameters):
         counts[cell] += int(count)
     counts["LC"] = int(re.search(r"Estimated number of LCs:\s+(\d+)", text).group(1))
     return counts
+
+
+def peer(folder, with_aes):
+    """Returns how many cells of each kind the authors' core takes. Their sources are changed in three places, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as made:
+        # Choices are defaults of a header, which reaches all modules.
+        header = open(f"{folder}/include/PathORAM.vh", encoding="utf-8").read()
+        for name, value in PEER_CHOICES.items():
+            header = re.sub(rf"(\b{name}\s*=\s*)[0-9]+", rf"\g<1>{value}", header)
+        open(f"{made}/PathORAM.vh", "w", encoding="utf-8").write(header)
+        # RAW ORAM's AES reads from wires that nobody declares: without this most of the core is removed.
+        backend = open(f"{folder}/backend/PathORAMBackend.v", encoding="utf-8").read()
+        open(f"{made}/PathORAMBackend.v", "w", encoding="utf-8").write(re.sub(r"\(\s*PBF_(DRAMReadData(Valid)?)\)", r"(\1)", backend))
+        of_no_use = re.compile("/(test|old|bench|integrity|sram_wrap)/|/(Dummy|TrafficGen|TinyORAMASIC|aes_inv|PrioritySelect|PathORAMBackend[.])")
+        files = [path for path in sorted(glob.glob(f"{folder}/**/*.v", recursive=True)) if not of_no_use.search(path)]
+        design = ys.Design()
+        includes = f"-I {made} -I {folder}/include -I {folder}/encryption/basic/core_ip/rtl/verilog"
+        ys.run_pass(f"read_verilog -defer -D FPGA_MEMORY {includes} {made}/PathORAMBackend.v {' '.join(files)}", design)
+        ys.run_pass("hierarchy -top TinyORAMCore", design)
+        if not with_aes:
+            ys.run_pass("blackbox aes_128", design)
+        # Multiplexers of three states become those of two.
+        ys.run_pass("proc; flatten; tribuf -logic; opt_clean", design)
+        return map_cells("TinyORAMCore", design)
 
 
 def figures(cells):
@@ -114,11 +153,20 @@ def main():
         for top, parameters in [*CONFIGURATIONS.values(), ("lethe_axi", {})]:
             read(top, parameters)
         return
+    if sys.argv[1:2] == ["--peer"]:
+        with_aes, without = list(PEERS)[:2]
+        show({name: figures(peer(sys.argv[2], name == with_aes)) for name in (with_aes, without)})
+        return
     wanted = sys.argv[1:] or list(CONFIGURATIONS)
     rows = {name: figures(synthesise(*CONFIGURATIONS[name])) for name in wanted}
     if all(name in rows for name in (WHOLE, *PARTS)):
         rows[REST] = [whole - sum(parts) for whole, *parts in zip(rows[WHOLE], *(rows[name] for name in PARTS))]
-    rows[PEER[0]] = [PEER[1], "", *PEER[2:], 29978]
+        rows[NO_AES] = [whole - aes for whole, aes in zip(rows[WHOLE], rows[AES])]
+    show(rows | PEERS)
+
+
+def show(rows):
+    """Prints lines of figures."""
     print(f"\n{'':<66} {'LUT':>7} {'as RAM':>7} {'FF':>7} {'RAMB18':>7} {'RAMB36':>7} {'LC':>7}")
     for name, row in rows.items():
         print(f"{name:<66} " + " ".join(f"{figure:>7}" for figure in row))
