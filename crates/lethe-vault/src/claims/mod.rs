@@ -66,9 +66,13 @@ impl<B: Blobs> Claims<'_, B> {
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if another trusted disk has claimed one, be it a copy of this one; and those of
-    /// [`newest`](Self::newest).
+    /// [`newest`](Self::newest). [`VaultError::Tampered`] also if the claim of `known` was changed.
     pub(crate) async fn ours(&self, disk: &TrustedDisk, known: u32) -> Result<u32, VaultError> {
         let notes = Notes::load(disk, known)?;
+        // One that is missing is told of below.
+        if known > 0 && matches!(self.read(&name(known)).await?, Found::Other) {
+            return Err(spoilt(known));
+        }
         let above = self.above(known).await?;
         let newest = above.iter().map(|(epoch, _)| *epoch).fold(known, u32::max);
         // A number alone tells nothing: a copy has noted the same one.
@@ -223,6 +227,15 @@ pub(crate) fn name(epoch: u32) -> String {
 /// The epoch in a claim's name.
 pub(crate) fn number(name: &str) -> Option<u32> {
     u32::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()
+}
+
+fn spoilt(epoch: u32) -> VaultError {
+    let wrong = format!(
+        "{} in the store is not the claim that an opening of this vault made there: it was changed. Put the store's own \
+         copy back, or use `restore --takeover` into an empty --data folder; delete nothing by hand",
+        name(epoch)
+    );
+    VaultError::Tampered(wrong.into())
 }
 
 fn no_claim(name: &str) -> VaultError {

@@ -13,6 +13,7 @@ use crate::error::VaultError;
 use crate::log::entry::is_end;
 use crate::log::{self, FROM, note};
 use crate::open::at_rest::AtRest;
+use crate::open::inventory::has_its_size;
 use crate::open::newer::{Judge, Origin};
 use crate::reason::Reason;
 use crate::store::{HEADER, SHIPPED, VaultStore};
@@ -65,6 +66,8 @@ pub struct Orphans {
     pub dead_checkpoints: Tally,
     /// Buckets newer than the newest state that no gateway of this vault has written: nobody's.
     pub planted: Tally,
+    /// Buckets in use or kept that have not the bytes that they were written with. Never removed.
+    pub spoilt: Vec<String>,
     /// Newer than the newest state, and perhaps another gateway's. Never removed.
     pub newer: Vec<String>,
     /// Names that this vault has never given. Never removed.
@@ -121,6 +124,7 @@ pub async fn find_orphans<U: VaultStore>(
         dead_buckets: Tally::default(),
         dead_checkpoints: Tally::default(),
         planted: Tally::default(),
+        spoilt: Vec::new(),
         newer: Vec::new(),
         foreign: Vec::new(),
         vault: header.clone(),
@@ -134,6 +138,10 @@ pub async fn find_orphans<U: VaultStore>(
     let buckets = found.vault.parameters.layout().buckets();
     store
         .list_bucket_versions(&mut |of, bytes| {
+            let is_kept = needed.contains(&of) || kept.contains(&of);
+            if is_kept && !has_its_size(store.layout(), of, bytes.0) {
+                found.spoilt.push(name(of));
+            }
             if needed.contains(&of) {
                 found.in_use.add(bytes.0);
             } else if kept.contains(&of) {

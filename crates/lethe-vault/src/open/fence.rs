@@ -41,7 +41,7 @@ pub(crate) async fn fence<U: VaultStore>(
     // Before the claim: an older copy that is refused must not have displaced the gateway that it is a copy of.
     let claimed = claims.ours(disk, known.epoch).await?;
     let inventory = take_inventory(store).await?;
-    if let Some(newer) = inventory.iter().find(|found| found.version > known) {
+    if let Some(newer) = inventory.held.iter().find(|found| found.version > known) {
         return Err(match Judge::new(store, at_rest, claimed)?.judge(*newer).await? {
             Origin::Planted(why) => planted(*newer, why, REMOVE),
             Origin::Unclear => {

@@ -23,7 +23,7 @@ pub(crate) mod create;
 pub(crate) mod fence;
 pub(crate) mod header;
 mod in_flight;
-mod inventory;
+pub(crate) mod inventory;
 mod laid_stash;
 mod local_copy;
 mod log;

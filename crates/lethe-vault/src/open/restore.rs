@@ -107,7 +107,7 @@ async fn bring_back_unboxed(
         chosen => chosen?,
     };
 
-    let (next, serves_from) = take_over(&mut setup, named, chosen.1.epoch, options.takeover).await?;
+    let (next, serves_from) = take_over(&mut setup, named, &chosen.1, options.takeover).await?;
     let bringing = bring_over(&mut setup, (&encoded, named), &options, chosen, next).await;
     let left = match bringing {
         Err(error) if serves_from.is_none() && is_of_this_machine(&error) => {
@@ -202,13 +202,18 @@ pub fn restored(disk: &TrustedDisk, master: &MasterKey) -> Result<Option<Receipt
 async fn take_over<U: VaultStore>(
     setup: &mut Setup<U>,
     (header, ring): (&VaultHeader, &KeyRing),
-    shipped_in: u32,
+    chosen: &Found,
     may_displace: bool,
 ) -> Result<(u32, Option<Instant>), VaultError> {
     let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
     // The gateway that shipped the checkpoint had claimed its epoch.
+    let shipped_in = chosen.epoch;
     let claimed = claims.newest(shipped_in).await?;
-    refuse_planted(&take_inventory(&setup.store).await?, &claims, claimed).await?;
+    let inventory = take_inventory(&setup.store).await?;
+    refuse_planted(&inventory, &claims, claimed).await?;
+    // Before the claim: a restore that cannot succeed displaces nobody.
+    let layout = setup.store.layout();
+    chosen.versions.live().try_for_each(|live| inventory.refuse_misshapen(layout, live))?;
     if claimed > 0 && !may_displace {
         return Err(VaultError::TakeoverNeeded(claimed));
     }

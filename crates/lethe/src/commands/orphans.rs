@@ -116,7 +116,9 @@ fn render(found: &Orphans, strangers: &Strangers) -> String {
         let more = if all > shown.len() { ", …" } else { "" };
         if shown.is_empty() { String::new() } else { format!(": {}{more}", shown.join(", ")) }
     };
-    let newer = &found.newer;
+    let (spoilt, newer) = (&found.spoilt, &found.newer);
+    let cut = format!("{} objects in use or kept, of the wrong size{}", spoilt.len(), left(spoilt, spoilt.len()));
+    line("spoilt", cut);
     line("newer", format!("{} objects, left alone{}", newer.len(), left(newer, newer.len())));
     let foreign: Vec<String> = found.foreign.iter().chain(&strangers.names).cloned().collect();
     let all = found.foreign.len() + strangers.tally.objects as usize;

@@ -4,17 +4,21 @@ use super::flawed::Pacing;
 use super::life::{Life, live};
 use super::mixes::Mix;
 use super::{LASTS, QUICK, TURN, public};
-use crate::support::recorder::Moment;
+use crate::support::recorder::{Moment, Request};
 use std::time::Duration;
 
-/// The times of the looks since the vault began to be opened.
+/// The times of the looks since the vault began to be opened. What an opening reads before its claim is none.
 fn looks(life: &Life) -> Vec<Duration> {
     let opened = life.trace.iter().find(|(_, moment)| matches!(moment, Moment::Opens { .. })).unwrap().0;
+    let is_claim = |moment: &Moment| match moment {
+        Moment::Asks { request: Request::PutIfAbsent { name, .. }, .. } => name.starts_with("epoch/"),
+        _ => false,
+    };
     let look = |(at, moment): &(Duration, Moment)| match moment {
         Moment::Asks { request, .. } if request.is_look() => Some(*at - opened),
         _ => None,
     };
-    life.trace.iter().filter_map(look).collect()
+    life.trace.iter().skip_while(|(_, moment)| !is_claim(moment)).filter_map(look).collect()
 }
 
 #[test]

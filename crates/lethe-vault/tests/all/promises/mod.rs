@@ -3,4 +3,5 @@
 pub mod desk;
 mod orphans;
 mod scene;
+mod sizes;
 mod tampering;
