@@ -4,6 +4,7 @@
 //! drift from one window of accesses to the next. A window is a whole number of rounds of evictions and of shipped
 //! checkpoints, and ends when nothing is owed. Files are synced, and so is the trusted disk.
 
+use super::book;
 use super::report::{Bound, Report, TrustedMemory, bytes};
 use super::sample::Sample;
 use super::service::{DiskUsage, Uniform, VaultFolder, VaultOptions, fill};
@@ -36,6 +37,8 @@ pub struct FilesOptions {
     /// The bound on what stash and tree top take of memory, as a share of the payload; that of what is trusted if nothing
     /// is said.
     pub asked_memory: Option<f64>,
+    /// Figures as the book has them.
+    pub book: &'static [(&'static str, f64)],
 }
 
 impl FilesOptions {
@@ -50,7 +53,8 @@ impl FilesOptions {
             asked_bytes: Some(16.0),
             asked_of_store: None,
             asked_requests: Some(8.0),
-            asked_memory: None,
+            asked_memory: Some(0.133),
+            book: book::FILES,
         }
     }
 
@@ -59,10 +63,10 @@ impl FilesOptions {
         let standard = Self::standard();
         FilesOptions {
             vault: VaultOptions { trusted_blocks: 1024, on_disk: true, ..standard.vault },
-            asked_bytes: Some(9.0),
-            asked_of_store: Some(6.8),
+            asked_bytes: None,
             asked_requests: Some(2.0),
             asked_memory: Some(0.05),
+            book: book::FILES_ON_DISK,
             ..standard
         }
     }
@@ -151,6 +155,7 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     report.row("stash and tree top, peak", "× payload", stash, Some(share), Some(trusted));
     let stored = Sample::once(meter.usage().most_stored_bytes as f64 / payload);
     report.row("stored, peak", "× payload", stored, None, Some(trusted));
+    report.hold(options.book)?;
     vault.close().await.map_err(BenchError::failed)?;
     Ok(report)
 }

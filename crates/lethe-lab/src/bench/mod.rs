@@ -19,6 +19,7 @@ pub mod link;
 pub mod memory;
 pub mod processor;
 
+mod book;
 mod now;
 mod progress;
 mod report;
@@ -26,6 +27,7 @@ mod resident;
 mod sample;
 pub(crate) mod service;
 
+pub use book::BookLine;
 pub use progress::{Progress, Silent};
 pub use report::{Bound, Grid, Report, Row, TrustedMemory};
 pub use sample::Sample;

@@ -1,10 +1,14 @@
 //! The findings of a bench, as a table for people and as JSON for programs.
 
+use super::BenchError;
 use super::sample::Sample;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, Table};
 use serde::Serialize;
 use std::fmt;
+
+/// The times that a figure may be what the book says of it.
+pub(crate) const SLACK: f64 = 1.05;
 
 /// The bound that a figure is asked to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -145,6 +149,25 @@ impl Report {
         self.rows.push(Row { figure: figure.into(), unit, sample, bound, met, trusted });
     }
 
+    /// Holds figures to what the book says of them: each may be a twentieth above that.
+    ///
+    /// # Errors
+    /// [`BenchError::Options`] if there is no such figure.
+    pub(crate) fn hold(&mut self, book: &[(&str, f64)]) -> Result<(), BenchError> {
+        for (figure, said) in book {
+            let row = self.rows.iter_mut().find(|row| row.figure.trim() == *figure);
+            let row =
+                row.ok_or_else(|| BenchError::Options(format!("there is no figure `{figure}` to hold")))?;
+            let most = match row.bound {
+                Some(Bound::AtMost(most)) => most.min(SLACK * said),
+                _ => SLACK * said,
+            };
+            row.bound = Some(Bound::AtMost(most));
+            row.met = Some(row.sample.median <= most);
+        }
+        Ok(())
+    }
+
     /// Tells whether every figure reaches what is asked of it.
     pub fn is_met(&self) -> bool {
         self.rows.iter().all(|row| row.met != Some(false))
@@ -247,6 +270,21 @@ mod tests {
             ["1,234,568", "-1,000", "123", "36.9", "1.50", "0.031", "0.00"]
         );
         assert_eq!([100, 4096, 33 << 19, 1 << 30].map(bytes), ["100 B", "4 KiB", "16.5 MiB", "1 GiB"]);
+    }
+
+    #[test]
+    fn a_figure_that_is_a_tenth_above_the_books_is_missed_though_the_design_asks_for_less() {
+        let report = |bytes: f64, requests: f64| {
+            let mut report = Report::new("files");
+            report.row("bytes", "bytes", Sample::once(bytes), Some(Bound::AtMost(16.0)), None);
+            report.row("  requests", "requests", Sample::once(requests), Some(Bound::AtMost(8.0)), None);
+            report.hold(&[("bytes", 15.7), ("requests", 4.81)]).unwrap();
+            report
+        };
+        assert!(report(15.9, 4.9).is_met());
+        assert!(!report(15.7, 5.3).is_met(), "requests");
+        assert!(!report(16.1, 4.81).is_met(), "the design's bound stays where it is the tighter one");
+        assert!(Report::new("files").hold(&[("bytes", 15.7)]).is_err(), "a figure that went is not held");
     }
 
     #[test]

@@ -61,6 +61,8 @@ impl Window {
 #[derive(Clone, Copy)]
 pub(super) struct Opened {
     pub(super) seconds: f64,
+    /// Seconds for reading as many bytes of the same files, and opening as many that are sealed.
+    pub(super) bare: f64,
     /// Bytes read of the database.
     pub(super) database: u64,
     /// Bytes read of the places.
@@ -200,7 +202,8 @@ impl Place {
         let (database, places) = self.home.disk_usage_by_file();
         let (database, places) = (database.since(&before.0).read, places.since(&before.1).read);
         let status = vault.status();
-        let opened = Opened { seconds, database, places, journal: 0, parts: status.opening };
+        let bare = self.home.read_and_open(database + places)?;
+        let opened = Opened { seconds, bare, database, places, journal: 0, parts: status.opening };
         let mut running = Box::pin(running);
         let work = async {
             // An opening sees to it without being asked.

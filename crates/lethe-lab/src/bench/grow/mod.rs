@@ -13,7 +13,8 @@ mod room;
 
 pub use options::GrowOptions;
 
-use super::report::{Bound, Grid, Report, bytes};
+use super::book::{BookLine, SIZES};
+use super::report::{Bound, Grid, Report, SLACK, bytes};
 use super::sample::Sample;
 use super::{BenchError, Progress};
 use life::{Life, Opened, Window};
@@ -53,7 +54,9 @@ pub fn run(options: &GrowOptions, progress: &dyn Progress) -> Result<Report, Ben
         return Err(BenchError::Options(format!("no vault was measured: {}", report.notes.join("; "))));
     }
     report_rows(&mut report, &lives, options);
-    report.grid = Some(grid(&lives));
+    let grid = grid(&lives);
+    hold(&mut report, &grid, options)?;
+    report.grid = Some(grid);
     Ok(report)
 }
 
@@ -81,6 +84,35 @@ fn report_rows(report: &mut Report, lives: &[Life], options: &GrowOptions) {
     };
     growth("local bytes an access, costliest size", &Life::local_per_access);
     growth("bytes of the journal at a crash, costliest size", &|life| life.opened(|one| one.journal as f64));
+    // In a small vault an opening is a few syncs of the disk: the largest is held.
+    if let Some(largest) = lives.last() {
+        let ratios: Vec<f64> = largest.with_journal.iter().map(|one| one.seconds / one.bare).collect();
+        let name = format!("{} blocks: opening, full journal", largest.capacity);
+        let asked = options.asked_opening.map(Bound::AtMost);
+        report.row(name, "× bare", Sample::of(&ratios), asked, Some(largest.trusted));
+    }
+}
+
+/// Holds the lines of the table to what the book says of them: tells of the one that is above it the most.
+fn hold(report: &mut Report, grid: &Grid, options: &GrowOptions) -> Result<(), BenchError> {
+    let mut most = (String::new(), 0.0);
+    for BookLine { figure, said, unit, .. } in options.book {
+        let found = grid.lines.iter().find(|(line, _)| line.trim() == *figure);
+        let (_, found) =
+            found.ok_or_else(|| BenchError::Options(format!("there is no figure `{figure}` to hold")))?;
+        for (at, said) in SIZES.iter().zip(said) {
+            // A size that was not measured has no column.
+            let column = grid.columns.iter().position(|column| *column == format!("{at} blocks"));
+            let Some(share) = column.map(|column| found[column - 1] / (said * unit)) else { continue };
+            if share > most.1 {
+                most = (format!("above the book's figures, at most: {figure}, {at} blocks"), share);
+            }
+        }
+    }
+    if !most.0.is_empty() {
+        report.row(most.0, "× the book's", Sample::once(most.1), Some(Bound::AtMost(SLACK)), None);
+    }
+    Ok(())
 }
 
 /// Every figure, a column for each size.
@@ -107,6 +139,8 @@ fn grid(lives: &[Life]) -> Grid {
     row("  read, by shipments", &|life| life.mean(|window| window.places.read));
     row("  read, the database's own", &|life| life.mean(|window| window.database.read));
     row("opening after kill -9, ms", &|life| 1000.0 * life.opened(|one| one.seconds));
+    row("  bare: the same bytes read and opened, ms", &|life| 1000.0 * life.opened(|one| one.bare));
+    row("  as a multiple of that", &|life| life.opened(|one| one.seconds / one.bare));
     row("  the journal", &|life| 1000.0 * life.opened(|one| one.parts.journal.as_secs_f64()));
     row("  the trusted state", &|life| 1000.0 * life.opened(|one| one.parts.state.as_secs_f64()));
     row("  the database's file", &|life| 1000.0 * life.opened(Opened::of_the_file));

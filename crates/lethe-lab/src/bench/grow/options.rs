@@ -1,5 +1,6 @@
 //! The settings of the bench of sizes.
 
+use super::super::book;
 use super::super::service::VaultOptions;
 
 /// The settings of the bench.
@@ -17,6 +18,10 @@ pub struct GrowOptions {
     pub crashes: usize,
     /// The bound on local bytes an access: those of the costliest size over those of the cheapest.
     pub asked_growth: Option<f64>,
+    /// The bound on the time of an opening of the largest vault after a kill, over that of reading and opening the same bytes.
+    pub asked_opening: Option<f64>,
+    /// Lines of the table as the book has them, for these sizes in this order.
+    pub book: &'static [book::BookLine],
     /// True if a vault without enough memory or room on the disk is left out; it is tried otherwise.
     pub leaves_out: bool,
 }
@@ -33,6 +38,8 @@ impl GrowOptions {
             cycles: 2,
             crashes: 5,
             asked_growth: Some(1.2),
+            asked_opening: None,
+            book: book::GROW,
             leaves_out: true,
         }
     }

@@ -8,7 +8,9 @@ use super::{BenchError, Progress};
 pub(crate) use counted_disk::{CountedDisk, DiskReader, DiskUsage};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::words::BlockId;
+use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
+use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{
@@ -17,7 +19,10 @@ use lethe_vault::{
 };
 use rand_chacha::ChaCha8Rng;
 use rand_core::{OsRng, RngCore, SeedableRng, TryRngCore};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 use tempfile::TempDir;
 
 /// The options that the vault's benches have in common.
@@ -98,6 +103,9 @@ impl VaultOptions {
 const DATABASE: &str = "trusted.redb";
 const PLACES: &str = "trusted.stash";
 
+/// Bytes that are read and opened in one piece for comparison.
+const PIECE: usize = 256 << 10;
+
 /// The home of a vault: a temporary folder with its trusted disk, which counts.
 pub(super) struct VaultFolder {
     folder: TempDir,
@@ -153,6 +161,35 @@ impl VaultFolder {
     pub(super) fn disk_bytes(&self) -> Result<u64, BenchError> {
         let bytes = |name| std::fs::metadata(self.path().join(name)).map(|file| file.len());
         Ok(bytes(DATABASE).map_err(BenchError::failed)? + bytes(PLACES).map_err(BenchError::failed)?)
+    }
+
+    /// Seconds for reading so many bytes of the files of the trusted disk, and for opening as many that are sealed: what an
+    /// opening of the vault cannot do without.
+    pub(super) fn read_and_open(&self, bytes: u64) -> Result<f64, BenchError> {
+        let (context, cipher) = ([0; 16], Cipher::default());
+        let text = vec![7; PIECE];
+        let sealed = blob::seal(&self.master, Purpose::ROWS, &context, cipher, Salt([1; 32]), &text);
+        let began = Instant::now();
+        let mut left = bytes;
+        let mut read = vec![0; PIECE];
+        while left > 0 {
+            for name in [DATABASE, PLACES] {
+                let mut file = File::open(self.path().join(name)).map_err(BenchError::failed)?;
+                while left > 0 {
+                    let most = PIECE.min(usize::try_from(left).unwrap_or(PIECE));
+                    let got = file.read(&mut read[..most]).map_err(BenchError::failed)?;
+                    if got == 0 {
+                        break;
+                    }
+                    left -= got as u64;
+                }
+            }
+        }
+        for _ in 0..bytes.div_ceil(PIECE as u64) {
+            let opened = blob::open(&self.master, Purpose::ROWS, &context, &sealed);
+            std::hint::black_box(opened.map_err(BenchError::failed)?);
+        }
+        Ok(began.elapsed().as_secs_f64())
     }
 
     /// Kills the process that has the vault open, as far as the trusted disk sees it.
