@@ -30,14 +30,19 @@ use redb::{
     WriteTransaction,
 };
 use std::fs::OpenOptions;
+use std::future::poll_fn;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::task::Poll;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
 const JOURNAL: PiecesTable = PiecesTable::new("journal");
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
+
+/// Turns that others have before work begins that no other thread does.
+const TURNS: u32 = 3;
 
 /// Bytes of the database's cache.
 pub const DATABASE_CACHE: u64 = 64 << 20;
@@ -51,6 +56,8 @@ pub struct TrustedDisk {
     first_failure: FirstFailure,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
     has_own_thread: bool,
+    /// True if other tasks have turns before such work begins.
+    gives_way: bool,
 }
 
 impl TrustedDisk {
@@ -82,6 +89,11 @@ impl TrustedDisk {
         Self::with(database, PlacesFile::given(places), false)
     }
 
+    /// The same disk, whose work begins some turns of other tasks later: whoever is answered before it is durable is seen.
+    pub fn giving_way(self) -> Self {
+        TrustedDisk { gives_way: true, ..self }
+    }
+
     /// A disk over backends of the caller's own that any thread may use: long work is done beside the thread that asks.
     /// So many bytes of the database are kept in memory.
     ///
@@ -103,7 +115,7 @@ impl TrustedDisk {
         has_own_thread: bool,
     ) -> Result<Self, VaultError> {
         let (database, places) = (Arc::new(database), Arc::new(places));
-        let disk = TrustedDisk { database, places, group: Arc::default(), first_failure, has_own_thread };
+        let disk = TrustedDisk { database, places, group: Arc::default(), first_failure, has_own_thread, gives_way: false };
         disk.has_its_tables()?;
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
@@ -142,6 +154,9 @@ impl TrustedDisk {
         work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,
     ) -> Result<T, VaultError> {
         if !self.has_own_thread {
+            if self.gives_way {
+                give_way().await;
+            }
             return work(self);
         }
         let disk = self.clone();
@@ -231,6 +246,22 @@ impl TrustedDisk {
     pub(crate) fn hold(&self) -> Result<HeldDisk, VaultError> {
         let at = self.database.begin_read().map_err(|error| self.failed(error.into()))?;
         Ok(HeldDisk { at, disk: self.clone() })
+    }
+}
+
+/// Lets other tasks have some turns, as they have while a thread of its own is at work: a caller who is answered too early
+/// then has the answer before the work begins. Needs no runtime.
+async fn give_way() {
+    for _ in 0..TURNS {
+        let mut has_waited = false;
+        poll_fn(|context| {
+            if std::mem::replace(&mut has_waited, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
     }
 }
 

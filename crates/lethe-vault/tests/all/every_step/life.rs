@@ -56,12 +56,12 @@ impl Machine {
 
     /// Mounts the disk, and makes the vault if a crash has left none.
     async fn mount(&mut self) -> Result<TrustedDisk, VaultError> {
-        let disk = match self.world.disk.mount() {
+        let disk = match self.world.disk.mount_giving_way() {
             Err(_) if !self.is_made => {
                 // A crash has left the database itself half made.
                 self.world.disk = FragileDisk::default();
                 self.world.disk.record(&self.tape);
-                self.world.disk.mount()?
+                self.world.disk.mount_giving_way()?
             }
             mounted => mounted?,
         };

@@ -12,6 +12,7 @@
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 mod account;
+mod database;
 mod disk_fails;
 mod life;
 mod walk;

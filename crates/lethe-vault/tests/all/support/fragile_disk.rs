@@ -31,7 +31,7 @@ struct Surface {
 }
 
 /// The files of a disk: the database, and the places of the stash.
-const DATABASE: usize = 0;
+pub const DATABASE: usize = 0;
 const PLACES: usize = 1;
 
 #[derive(Debug, Default)]
@@ -80,6 +80,11 @@ impl FragileDisk {
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
         TrustedDisk::over(self.backend(mount, DATABASE), self.backend(mount, PLACES))
+    }
+
+    /// Opens it, and has its work begin some turns later than it is asked for.
+    pub fn mount_giving_way(&self) -> Result<TrustedDisk, VaultError> {
+        self.mount().map(TrustedDisk::giving_way)
     }
 
     /// The database itself, for a test that wants to spoil it; otherwise as [`mount`](Self::mount).
@@ -208,9 +213,19 @@ impl FragileDisk {
 
     /// Changes a byte of that file, for good.
     pub fn flip_in_places(&self, at: usize) {
-        let file = &mut self.platter().files[PLACES];
-        file.cached[at] ^= 1;
-        file.durable[at] ^= 1;
+        self.flip(PLACES, at);
+    }
+
+    /// Changes a byte of the database, for good: of what is durable too, if that is as long.
+    pub fn flip_in_database(&self, at: usize) {
+        self.flip(DATABASE, at);
+    }
+
+    fn flip(&self, file: usize, at: usize) {
+        let file = &mut self.platter().files[file];
+        for bytes in [&mut file.cached, &mut file.durable] {
+            bytes.get_mut(at).into_iter().for_each(|byte| *byte ^= 1);
+        }
     }
 
     /// Changes so far.
