@@ -81,6 +81,9 @@ pub enum DeviceError {
     /// The disk of the trusted folder is full.
     #[error("the trusted folder's disk is full: free some space on it; no acknowledged write is lost")]
     DiskFull,
+    /// The store is full, and what is asked for needs room there first.
+    #[error("the vault's store is full: free some space in it; no acknowledged write is lost")]
+    StoreFull,
     /// Failed for now; the same may succeed later. The text may name folders and addresses: it is for the operator of
     /// the gateway alone.
     #[error("the vault is unavailable for now: {0}")]

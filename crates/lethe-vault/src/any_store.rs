@@ -1,21 +1,42 @@
 //! A store of whatever kind under one type, so that a vault is compiled once, here, and not in each crate that opens one.
 
 use crate::store::VaultStore;
+use crate::store_room::{LacksRoom, StoreRoom};
 use futures::future::LocalBoxFuture;
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use lethe_core::words::Bytes;
 use lethe_store::{Blob, BlobError, Blobs, Inventory};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A store whose kind is known only when it runs. Clones are the same store. Each call costs a future in a box more.
 #[derive(Clone)]
-pub struct AnyStore(Rc<dyn Erased>);
+pub struct AnyStore {
+    store: Rc<dyn Erased>,
+    /// The room that writes wait for; without it they fail when there is none.
+    room: Option<Arc<StoreRoom>>,
+}
 
 impl AnyStore {
     /// Takes a store of any kind.
     pub fn new(store: impl VaultStore) -> Self {
-        AnyStore(Rc::new(store))
+        AnyStore { store: Rc::new(store), room: None }
+    }
+
+    /// The same store, whose writes wait for this room.
+    pub(crate) fn waiting_for(self, room: Arc<StoreRoom>) -> Self {
+        AnyStore { room: Some(room), ..self }
+    }
+
+    async fn write_when_there_is_room<T, E: LacksRoom>(
+        &self,
+        write: impl AsyncFn() -> Result<T, E>,
+    ) -> Result<T, E> {
+        match &self.room {
+            Some(room) => room.ask(write).await,
+            None => write().await,
+        }
     }
 }
 
@@ -88,41 +109,41 @@ impl<S: VaultStore> Erased for S {
 
 impl Untrusted for AnyStore {
     fn layout(&self) -> &Layout {
-        self.0.layout()
+        self.store.layout()
     }
 
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        self.0.read(places, into).await
+        self.store.read(places, into).await
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        self.0.write(buckets, from).await
+        self.write_when_there_is_room(async || self.store.write(buckets, from).await).await
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        self.0.delete(buckets).await
+        self.store.delete(buckets).await
     }
 }
 
 impl Blobs for AnyStore {
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        self.0.put(name, bytes).await
+        self.write_when_there_is_room(async || self.store.put(name, bytes).await).await
     }
 
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        self.0.put_if_absent(name, bytes).await
+        self.write_when_there_is_room(async || self.store.put_if_absent(name, bytes).await).await
     }
 
     async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.0.get(name, most).await
+        self.store.get(name, most).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.0.list(prefix).await
+        self.store.list(prefix).await
     }
 
     async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        self.0.remove(name).await
+        self.store.remove(name).await
     }
 }
 
@@ -131,10 +152,10 @@ impl Inventory for AnyStore {
         &self,
         found: &mut dyn FnMut(BucketVersion, Bytes),
     ) -> Result<u64, UntrustedError> {
-        self.0.list_bucket_versions(&mut |of, bytes| found(of, bytes)).await
+        self.store.list_bucket_versions(&mut |of, bytes| found(of, bytes)).await
     }
 
     async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        self.0.sweep_unfinished().await
+        self.store.sweep_unfinished().await
     }
 }

@@ -128,6 +128,15 @@ pub enum VaultError {
         "the trusted folder's disk is full: free some space, and run the same command again; no acknowledged write is lost"
     )]
     DiskFull,
+    /// A write was refused, and nothing of it was done: the trusted disk or the store is full, and what is kept there for that is
+    /// for reads and deletions.
+    #[error(
+        "no room for writes: the trusted folder's disk or the store is full; free some space there; reads go on for now"
+    )]
+    NoRoom,
+    /// A read was refused because the store is full, and the scheme needs to write there before the next access.
+    #[error("the store is full: free some space in it; no acknowledged write is lost")]
+    StoreFull,
     /// The copy of the buckets that a restore makes on this machine cannot be written or read.
     #[error(
         "the copy of the store's buckets, on the disk of the data folder: {0}; free some space there, and run `lethe restore` \

@@ -39,6 +39,7 @@ mod open;
 mod reason;
 mod session;
 mod store;
+mod store_room;
 mod trusted;
 mod vault;
 
@@ -68,6 +69,7 @@ pub use store::VaultStore;
 pub use trusted::checkpoint::Receipt;
 pub use trusted::disk::{DATABASE_CACHE, TrustedDisk};
 pub use trusted::header::{FORMAT, JournalPlace, STASH_ENTRY, TreeTopPlace, VaultHeader, VaultParameters};
+pub use trusted::room::{Reserve, ReserveSizes, RoomFigures};
 pub use trusted::row::{Row, RowChange};
 pub use trusted::written::CheckpointBytes;
 pub use vault::Vault;

@@ -11,7 +11,9 @@ use crate::session::queue::Flow;
 use crate::session::status::{RowFigures, Status};
 use crate::session::{Command, Session};
 use crate::store::VaultStore;
+use crate::store_room::{StoreRoom, TRY_EVERY};
 use crate::trusted::checkpoint::Receipt;
+use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
@@ -35,18 +37,25 @@ struct Shared {
     rows: Arc<Rows>,
     status: Arc<Mutex<Status>>,
     lease: Lease,
+    disk: TrustedDisk,
+    store_room: Arc<StoreRoom>,
     ended: Mutex<Option<VaultError>>,
 }
 
 impl Vault {
     /// Puts a handle before a session, and returns the future that drives it.
-    pub(crate) fn over<U: VaultStore>(session: Session<U>) -> (Vault, impl Future<Output = ()>) {
+    pub(crate) fn over<U: VaultStore>(
+        session: Session<U>,
+        store_room: Arc<StoreRoom>,
+    ) -> (Vault, impl Future<Output = ()>) {
         let (commands, requests) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared {
             header: session.identity().header.clone(),
             rows: session.rows(),
             status: session.status(),
             lease: session.lease(),
+            disk: session.disk(),
+            store_room,
             ended: Mutex::default(),
         });
         let vault = Vault { commands, shared: shared.clone() };
@@ -77,8 +86,9 @@ impl Vault {
     /// The figures of this moment.
     pub fn status(&self) -> Status {
         let published = self.shared.status.lock().expect("nobody panics with this lock").clone();
-        // Rows change without an access: the figures published with the last access may be old.
-        Status { rows: self.rows(), ..published }
+        // Rows and room change without an access: the figures published with the last access may be old.
+        let (room, store_is_full) = (self.shared.disk.room().figures(), self.shared.store_room.is_full());
+        Status { rows: self.rows(), room, store_is_full, ..published }
     }
 
     /// The room for rows at this moment. Waits for no change that is under way.
@@ -126,8 +136,9 @@ impl Vault {
     /// A caller that drops this future half-way tears nothing: the access is carried out all the same.
     ///
     /// # Errors
-    /// [`VaultError::OutOfRange`] and [`VaultError::WrongLength`] before anything is shown; otherwise why the
-    /// vault has stopped.
+    /// [`VaultError::OutOfRange`] and [`VaultError::WrongLength`] before anything is shown, and [`VaultError::NoRoom`] of a
+    /// write; [`VaultError::DiskFull`] and [`VaultError::StoreFull`] of a vault that goes on when there is room; otherwise why
+    /// the vault has stopped.
     pub async fn access_in(&self, flow: Flow, calls: Vec<Call>) -> Result<Answers, VaultError> {
         self.carry_out(Some(flow), calls).await
     }
@@ -136,13 +147,53 @@ impl Vault {
         for call in &calls {
             self.check_call(call)?;
         }
+        let writes = calls.iter().any(|call| matches!(call, Call::Write(..)));
         let mut answers = Vec::with_capacity(calls.len());
         let mut calls = calls.into_iter().peekable();
         while calls.peek().is_some() {
+            self.refuse_without_room(writes)?;
             let batch: Vec<Call> = calls.by_ref().take(self.max_batch()).collect();
-            answers.extend(self.ask(|reply| Command::Access(flow, batch, reply)).await?);
+            let asking = self.ask(|reply| Command::Access(flow, batch, reply));
+            answers.extend(if writes { asking.await? } else { self.unless_stuck(asking).await? });
         }
         Ok(answers)
+    }
+
+    /// Refuses an access that must not begin, because the trusted disk or the store is full.
+    fn refuse_without_room(&self, writes: bool) -> Result<(), VaultError> {
+        let Shared { disk, store_room, .. } = &*self.shared;
+        if writes && (disk.room().refuses_writes() || store_room.is_full()) {
+            return Err(VaultError::NoRoom);
+        }
+        if disk.room().refuses_accesses() {
+            return Err(VaultError::DiskFull);
+        }
+        if store_room.is_stuck() { Err(VaultError::StoreFull) } else { Ok(()) }
+    }
+
+    /// Waits for the answer to a read, unless the store is full and nothing moves. A write is always waited for: its caller may
+    /// not be told that it has failed while it can still be carried out.
+    async fn unless_stuck<T>(
+        &self,
+        asking: impl Future<Output = Result<T, VaultError>>,
+    ) -> Result<T, VaultError> {
+        let mut asking = std::pin::pin!(asking);
+        let store_room = &self.shared.store_room;
+        let moment = || store_room.is_full().then(|| self.status().accesses);
+        let mut before = None;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut asking => return answer,
+                () = tokio::time::sleep(2 * TRY_EVERY) => {}
+            }
+            let now = moment();
+            if now.is_some() && now == before {
+                store_room.is_waited_for();
+                return Err(VaultError::StoreFull);
+            }
+            before = now;
+        }
     }
 
     /// Reads a block.
@@ -185,10 +236,19 @@ impl Vault {
             let mut entropy = Entropy::system();
             rows.commit(changes, || entropy.salt())
         });
-        if let Some(commit) = kept.await? {
+        if let Some(commit) = self.or_stop(kept.await).await? {
             self.ask(|reply| Command::Log(commit, reply)).await?;
         }
         self.refuse_unless_leased()
+    }
+
+    /// Stops the vault if the disk has failed: it takes nothing any more, and the session may not have met that yet.
+    async fn or_stop<T>(&self, done: Result<T, VaultError>) -> Result<T, VaultError> {
+        if let Err(error @ (VaultError::Disk(_) | VaultError::DiskFull | VaultError::Damaged(_))) = &done {
+            // A vault that has stopped already needs no word.
+            let _ = self.commands.send(Command::Fail(error.clone())).await;
+        }
+        done
     }
 
     /// Replaces rows as [`commit_rows`](Self::commit_rows) does, and ships a checkpoint with them: the way for all rows at
@@ -200,7 +260,7 @@ impl Vault {
             let mut entropy = Entropy::system();
             rows.commit_beside_log(changes, || entropy.salt())
         });
-        committing.await?;
+        self.or_stop(committing.await).await?;
         self.refuse_unless_leased()?;
         self.checkpoint().await
     }
@@ -222,11 +282,13 @@ impl Vault {
         self.ask(|reply| Command::Check(progress, reply)).await
     }
 
-    /// Finishes what was asked for, ships a checkpoint and closes the vault; returns the receipt.
+    /// Finishes what was asked for, ships a checkpoint and closes the vault; returns the receipt. It does not wait for a store that
+    /// is full.
     ///
     /// # Errors
     /// The reason why the vault has stopped.
     pub async fn close(&self) -> Result<Receipt, VaultError> {
+        self.shared.store_room.wait(false);
         self.ask(Command::Close).await
     }
 

@@ -52,9 +52,12 @@ impl From<Error> for S3Error {
                 return refusal(code, StatusCode::INSUFFICIENT_STORAGE, text);
             }
             Error::Busy => return slow_down("Too many transfers are under way. Ask again in a moment."),
-            Error::Device(DeviceError::Unavailable(_) | DeviceError::DiskFull | DeviceError::Closed) => {
-                S3ErrorCode::ServiceUnavailable
-            }
+            Error::Device(
+                DeviceError::Unavailable(_)
+                | DeviceError::DiskFull
+                | DeviceError::StoreFull
+                | DeviceError::Closed,
+            ) => S3ErrorCode::ServiceUnavailable,
             Error::Device(DeviceError::Tampered(_)) => S3ErrorCode::InternalError,
         };
         S3Error::with_message(code, text)

@@ -121,9 +121,12 @@ impl From<Error> for Refusal {
             Error::Full { .. }
             | Error::OverRowShare
             | Error::Device(DeviceError::Full | DeviceError::RowsFull) => StatusCode::INSUFFICIENT_STORAGE,
-            Error::Device(DeviceError::Unavailable(_) | DeviceError::DiskFull | DeviceError::Closed) => {
-                return Refusal::for_now(text);
-            }
+            Error::Device(
+                DeviceError::Unavailable(_)
+                | DeviceError::DiskFull
+                | DeviceError::StoreFull
+                | DeviceError::Closed,
+            ) => return Refusal::for_now(text),
             Error::Device(DeviceError::Tampered(_)) => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };

@@ -67,7 +67,9 @@ pub(crate) async fn refuse_planted<B: Blobs>(
     claims: &Claims<'_, B>,
     claimed: u32,
 ) -> Result<(), VaultError> {
-    let Some(found) = inventory.held.iter().find(|found| found.version.epoch > claimed) else { return Ok(()) };
+    let Some(found) = inventory.held.iter().find(|found| found.version.epoch > claimed) else {
+        return Ok(());
+    };
     let theirs = found.version.epoch;
     if claims.is_claimed(theirs).await? {
         return Err(VaultError::Displaced { ours: claimed, theirs });

@@ -32,6 +32,7 @@ use tokio::time::{Instant, sleep_until};
 pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
     let began = Instant::now();
     let at_rest = AtRest::read(&setup.disk, &setup.store, &setup.master).await?;
+    setup.disk.room().keep(at_rest.header.parameters.reserve());
     Session::begin(recover(setup, at_rest, Shipping::Idle, began).await?)
 }
 

@@ -44,6 +44,7 @@ use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::Sealed;
 use lethe_seal::versions::TrustedVersions;
+use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
 /// The meaning of a newest checkpoint that does not open, and what to do.
@@ -121,7 +122,7 @@ async fn bring_back_unboxed(
         brought => brought?,
     };
     let (disk, progress) = (setup.disk.clone(), &*options.progress);
-    let (vault, running) = Vault::over(recovery::open_during_restore(setup).await?);
+    let (vault, running) = Vault::over(recovery::open_during_restore(setup).await?, Arc::default());
     // It owns the vault: the session ends when it does, whether or not it succeeds.
     let moving = async move {
         if let Some(old) = left {

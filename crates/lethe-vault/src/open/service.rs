@@ -6,9 +6,11 @@ use crate::any_store::AnyStore;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::store::VaultStore;
+use crate::store_room::StoreRoom;
 use crate::trusted::header::VaultHeader;
 use crate::vault::Vault;
 use futures::future::LocalBoxFuture;
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 impl Vault {
@@ -66,7 +68,11 @@ type Running = LocalBoxFuture<'static, ()>;
 /// Opens a vault. Its futures are in boxes, or else each crate that polls them would compile them.
 fn start(setup: Setup<AnyStore>) -> LocalBoxFuture<'static, Result<(Vault, Running), VaultError>> {
     Box::pin(async move {
-        let (vault, running) = Vault::over(recovery::open(setup).await?);
+        let room = Arc::<StoreRoom>::default();
+        let setup = Setup { store: setup.store.waiting_for(Arc::clone(&room)), ..setup };
+        let session = recovery::open(setup).await?;
+        room.wait(true);
+        let (vault, running) = Vault::over(session, room);
         Ok((vault, Box::pin(running) as Running))
     })
 }

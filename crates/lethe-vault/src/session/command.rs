@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Close(Reply<Receipt>),
     /// Stop at once: this machine was resumed from a snapshot.
     StopResumed,
+    /// Stop at once: a commit of rows has found that the disk has failed.
+    Fail(VaultError),
 }
 
 impl Command {
@@ -37,7 +39,7 @@ impl Command {
             Command::Log(_, reply) => drop(reply.send(Err(why.clone()))),
             Command::Check(_, reply) => drop(reply.send(Err(why.clone()))),
             Command::Checkpoint(reply) | Command::Close(reply) => drop(reply.send(Err(why.clone()))),
-            Command::StopResumed => {}
+            Command::StopResumed | Command::Fail(_) => {}
         }
     }
 }

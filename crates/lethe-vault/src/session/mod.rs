@@ -178,6 +178,11 @@ impl<U: VaultStore> Session<U> {
         self.rows.clone()
     }
 
+    /// The trusted disk, for callers that ask for its room.
+    pub(crate) fn disk(&self) -> TrustedDisk {
+        self.disk.clone()
+    }
+
     /// The right to answer, for callers that are answered beside the session.
     pub(crate) fn lease(&self) -> Lease {
         self.lease.clone()
@@ -242,7 +247,8 @@ impl<U: VaultStore> Session<U> {
             if self.is_finished() {
                 return Ok(());
             }
-            let wakes = [self.outbox.wakes(), self.gathers_until()].into_iter().flatten().min();
+            let looks = self.disk.room().looks_at();
+            let wakes = [self.outbox.wakes(), self.gathers_until(), looks].into_iter().flatten().min();
             let news = tokio::select! {
                 biased;
                 event = self.outbox.next() => Some(News::Event(event)),
@@ -251,6 +257,7 @@ impl<U: VaultStore> Session<U> {
             };
             // This comes before anything that takes a while.
             self.outbox.let_go();
+            self.disk.room().look(Instant::now());
             match news {
                 Some(News::Event(event)) => self.happened(event).await?,
                 Some(News::Command(command)) => {
@@ -283,6 +290,7 @@ impl<U: VaultStore> Session<U> {
                 move_out(&self.disk)?;
                 return Err(VaultError::Resumed);
             }
+            Some(Command::Fail(error)) => return Err(error),
             // Every handle is gone: no caller can say close any more.
             None => self.closing = Some((self.checkpoints.number, oneshot::channel().0)),
         }
@@ -306,7 +314,7 @@ impl<U: VaultStore> Session<U> {
             // Work that the last opening left owed comes before the first batch of this one.
             let may_begin = self.beginning.settles(scheme.owed() > 0 || self.engine.is_idling());
             // A gateway that may have been displaced reads no path and evicts nothing.
-            let may_begin = may_begin && self.lease.is_valid();
+            let may_begin = may_begin && self.lease.is_valid() && self.has_room();
             let ready =
                 may_begin && !self.engine.is_accessing() && !self.journal.is_owed() && !scheme.must_idle();
             if (!due || self.may_go_on_beside()) && ready && self.is_turn() {
@@ -349,6 +357,19 @@ impl<U: VaultStore> Session<U> {
             return self.begin_check();
         }
         Ok(())
+    }
+
+    /// Tells whether the trusted disk has room for an access. If not, those that wait are refused.
+    fn has_room(&mut self) -> bool {
+        if !self.disk.room().refuses_accesses() {
+            return true;
+        }
+        if !self.engine.is_accessing() {
+            for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
+                let _ = reply.send(Err(VaultError::DiskFull));
+            }
+        }
+        false
     }
 
     /// Tells whether nothing is under way that changes the trusted state or the buckets, but for deletions.

@@ -4,6 +4,7 @@ use super::Session;
 use super::pace::Pacer;
 use super::status::{CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status};
 use crate::store::VaultStore;
+use crate::trusted::room::RoomFigures;
 use std::sync::{Arc, Mutex};
 
 /// See the module.
@@ -66,6 +67,9 @@ impl<U: VaultStore> Session<U> {
             },
             old_versions: self.replaced.garbage().len() as u64,
             rows: RowFigures { used, reserved },
+            // Each handle asks for them itself.
+            room: RoomFigures::default(),
+            store_is_full: false,
             key_change: self.replaced.change.as_ref().map(|change| KeyChangeFigures {
                 passed: change.passed(),
                 of: header.parameters.scheme.layout().buckets(),

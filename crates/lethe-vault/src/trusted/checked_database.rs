@@ -8,7 +8,9 @@
 use crate::error::VaultError;
 use crate::trusted::database_file::DatabaseFile;
 use crate::trusted::failure::{FirstFailure, failure};
+use crate::trusted::room::Room;
 use redb::{Database, StorageBackend, WriteTransaction};
+use std::sync::Arc;
 
 /// Opens or makes a database that is checked, with a cache of so many bytes, and whose first failure is noted.
 ///
@@ -17,11 +19,13 @@ use redb::{Database, StorageBackend, WriteTransaction};
 pub(super) fn open(
     backend: impl StorageBackend,
     cache: usize,
+    room: &Arc<Room>,
 ) -> Result<(Database, FirstFailure), VaultError> {
     let first_failure = FirstFailure::default();
     let mut builder = Database::builder();
     builder.set_cache_size(cache).set_check_integrity_on_open(true);
-    let database = builder.create_with_backend(DatabaseFile::over(backend, first_failure.clone()));
+    let database =
+        builder.create_with_backend(DatabaseFile::over(backend, first_failure.clone(), Arc::clone(room)));
     Ok((database.map_err(failure)?, first_failure))
 }
 

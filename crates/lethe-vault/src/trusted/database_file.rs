@@ -1,13 +1,16 @@
-//! The file below the database: one whose making was cut off counts as none, and the first failure is remembered.
+//! The file below the database: one whose making was cut off counts as none, a write that finds no room gets some of the
+//! [reserve](super::room), and the first failure is remembered.
 //!
 //! redb gives a new file its length, then a header, and what it knows its files by comes last. A process that dies before that
 //! leaves a file that redb refuses for good. Such a file has zeros where redb's mark would be, and nothing but zeros behind
 //! its header: nothing was ever put into it.
 
 use crate::trusted::failure::FirstFailure;
+use crate::trusted::room::Room;
 use redb::{BackendError, StorageBackend};
 use std::io;
 use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of redb's mark, at the begin of a file.
@@ -21,11 +24,12 @@ pub(super) struct DatabaseFile<B> {
     backend: B,
     was_looked_at: AtomicBool,
     first_failure: FirstFailure,
+    room: Arc<Room>,
 }
 
 impl<B: StorageBackend> DatabaseFile<B> {
-    pub(super) fn over(backend: B, first_failure: FirstFailure) -> Self {
-        DatabaseFile { backend, was_looked_at: AtomicBool::new(false), first_failure }
+    pub(super) fn over(backend: B, first_failure: FirstFailure, room: Arc<Room>) -> Self {
+        DatabaseFile { backend, was_looked_at: AtomicBool::new(false), first_failure, room }
     }
 
     /// Tells whether there are zeros in place of a mark and behind the header.
@@ -66,7 +70,7 @@ impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.first_failure.note(self.backend.set_len(len))
+        self.first_failure.note(self.room.make_for(0, || self.backend.set_len(len)))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -74,7 +78,8 @@ impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.first_failure.note(self.backend.write(offset, data))
+        let bytes = data.len() as u64;
+        self.first_failure.note(self.room.make_for(bytes, || self.backend.write(offset, data)))
     }
 
     fn close(&self) -> io::Result<()> {

@@ -22,6 +22,7 @@ use crate::trusted::names::{make_durable, sync_folder};
 use crate::trusted::part::Part;
 use crate::trusted::pieces::{self, PiecesTable};
 use crate::trusted::places_file::PlacesFile;
+use crate::trusted::room::{Reserve, Room};
 use crate::trusted::row::{Row, RowChange};
 use lethe_core::words::Bytes;
 use redb::backends::FileBackend;
@@ -54,6 +55,7 @@ pub struct TrustedDisk {
     pub(super) places: Arc<PlacesFile>,
     group: Arc<Group>,
     first_failure: FirstFailure,
+    room: Arc<Room>,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
     has_own_thread: bool,
     /// True if other tasks have turns before such work begins.
@@ -73,11 +75,12 @@ impl TrustedDisk {
     fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file);
         let backend = opened.map_err(redb::Error::Io).and_then(|file| Ok(FileBackend::new(file)?));
-        let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize)?;
+        let room = Arc::new(Room::beside(file));
+        let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize, &room)?;
         // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
         // folder, and have been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
-        Self::with(database, PlacesFile::beside(file), true)
+        Self::with(database, (PlacesFile::beside(file, Arc::clone(&room)), room), true)
     }
 
     /// A disk over backends of the caller's own, for simulations: of the database, and of the stash's places.
@@ -85,13 +88,36 @@ impl TrustedDisk {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn over(backend: impl StorageBackend, places: impl StorageBackend) -> Result<Self, VaultError> {
-        let database = checked_database::open(backend, DATABASE_CACHE as usize)?;
-        Self::with(database, PlacesFile::given(places), false)
+        Self::over_with(backend, places, Room::default())
+    }
+
+    /// The same with a reserve for when the disk is full.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn over_with_reserve(
+        backend: impl StorageBackend,
+        places: impl StorageBackend,
+        reserve: impl Reserve,
+    ) -> Result<Self, VaultError> {
+        let room = Room::default();
+        room.take(reserve);
+        Self::over_with(backend, places, room)
     }
 
     /// The same disk, whose work begins some turns of other tasks later: whoever is answered before it is durable is seen.
     pub fn giving_way(self) -> Self {
         TrustedDisk { gives_way: true, ..self }
+    }
+
+    fn over_with(
+        backend: impl StorageBackend,
+        places: impl StorageBackend,
+        room: Room,
+    ) -> Result<Self, VaultError> {
+        let room = Arc::new(room);
+        let database = checked_database::open(backend, DATABASE_CACHE as usize, &room)?;
+        Self::with(database, (PlacesFile::given(places, Arc::clone(&room)), room), false)
     }
 
     /// A disk over backends of the caller's own that any thread may use: long work is done beside the thread that asks.
@@ -105,17 +131,26 @@ impl TrustedDisk {
         cache: Bytes,
     ) -> Result<Self, VaultError> {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
-        let database = checked_database::open(backend, bytes)?;
-        Self::with(database, PlacesFile::given(places), true)
+        let room = Arc::<Room>::default();
+        let database = checked_database::open(backend, bytes, &room)?;
+        Self::with(database, (PlacesFile::given(places, Arc::clone(&room)), room), true)
     }
 
     fn with(
         (database, first_failure): (Database, FirstFailure),
-        places: PlacesFile,
+        (places, room): (PlacesFile, Arc<Room>),
         has_own_thread: bool,
     ) -> Result<Self, VaultError> {
         let (database, places) = (Arc::new(database), Arc::new(places));
-        let disk = TrustedDisk { database, places, group: Arc::default(), first_failure, has_own_thread, gives_way: false };
+        let disk = TrustedDisk {
+            database,
+            places,
+            group: Arc::default(),
+            first_failure,
+            room,
+            has_own_thread,
+            gives_way: false,
+        };
         disk.has_its_tables()?;
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
@@ -187,6 +222,11 @@ impl TrustedDisk {
 
     pub(super) fn failed(&self, error: redb::Error) -> VaultError {
         self.first_failure.behind(error)
+    }
+
+    /// The room that is kept for when the disk is full.
+    pub(crate) fn room(&self) -> &Room {
+        &self.room
     }
 
     pub(crate) fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {

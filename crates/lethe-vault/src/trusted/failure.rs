@@ -36,13 +36,16 @@ fn copy(error: &io::Error) -> io::Error {
     }
 }
 
+/// Tells whether a disk had no room.
+pub(super) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
 /// The vault's error for one of the database.
 pub(super) fn failure(error: impl Into<redb::Error>) -> VaultError {
     match error.into() {
         redb::Error::DatabaseAlreadyOpen => VaultError::Locked,
-        redb::Error::Io(io) if matches!(io.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
-            VaultError::DiskFull
-        }
+        redb::Error::Io(io) if is_full(&io) => VaultError::DiskFull,
         redb::Error::Io(io) if matches!(io.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
             VaultError::Damaged(Reason::of(io))
         }

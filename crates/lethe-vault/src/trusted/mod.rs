@@ -22,6 +22,7 @@ pub(crate) mod places;
 mod places_file;
 pub(crate) mod position;
 pub(crate) mod resealed;
+pub(crate) mod room;
 pub(crate) mod row;
 pub(crate) mod rows;
 pub(crate) mod state;

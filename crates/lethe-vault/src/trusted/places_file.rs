@@ -7,6 +7,7 @@
 //! come sooner than others, and what is in memory would not be as little as was asked for.
 
 use super::names::{make_durable, sync_folder};
+use super::room::Room;
 use base16ct::lower::encode_string;
 use rand_core::{OsRng, TryRngCore};
 use redb::StorageBackend;
@@ -16,8 +17,8 @@ use std::io;
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes that the system keeps or forgets together.
 const PAGE: u64 = 4096;
@@ -32,19 +33,21 @@ pub(super) struct PlacesFile {
     uncached: AtomicBool,
     /// The folder of the database; `None` for a file that was given.
     folder: Option<PathBuf>,
+    room: Arc<Room>,
 }
 
 impl PlacesFile {
     /// A file in the folder of this database.
-    pub(super) fn beside(database: &Path) -> Self {
+    pub(super) fn beside(database: &Path, room: Arc<Room>) -> Self {
         let folder = database.parent().map(Path::to_path_buf).unwrap_or_default();
-        PlacesFile { folder: Some(folder), ..PlacesFile::default() }
+        PlacesFile { folder: Some(folder), room, ..PlacesFile::default() }
     }
 
     /// A file of the caller's own.
-    pub(super) fn given(file: impl StorageBackend) -> Self {
+    pub(super) fn given(file: impl StorageBackend, room: Arc<Room>) -> Self {
+        let file = WithRoom { file, room: Arc::clone(&room) };
         let file = OnceLock::from(Box::new(file) as Box<dyn StorageBackend>);
-        PlacesFile { file, ..PlacesFile::default() }
+        PlacesFile { file, room, ..PlacesFile::default() }
     }
 
     /// Has the system keep nothing of the file in memory from now on.
@@ -92,7 +95,8 @@ impl PlacesFile {
         OsRng.try_fill_bytes(&mut random).map_err(io::Error::other)?;
         let name = format!("vault-{}.stash", encode_string(&random));
         let path = self.path(&name);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        let make = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
+        let file = self.room.make_for(0, make)?;
         make_durable(&path, sync_folder)?;
         self.take(file)?;
         Ok(name)
@@ -105,10 +109,40 @@ impl PlacesFile {
     fn take(&self, file: File) -> io::Result<&dyn StorageBackend> {
         let advised = file.try_clone()?;
         let file = FileBackend::new(file).map_err(io::Error::other)?;
+        let file = WithRoom { file, room: Arc::clone(&self.room) };
         let file = &**self.file.get_or_init(|| Box::new(file));
         self.advised.get_or_init(|| advised);
         self.read_nothing_ahead();
         Ok(file)
+    }
+}
+
+/// A file whose writes get some of the [reserve](super::room) when they find no room.
+#[derive(Debug)]
+struct WithRoom<B> {
+    file: B,
+    room: Arc<Room>,
+}
+
+impl<B: StorageBackend> StorageBackend for WithRoom<B> {
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.room.make_for(0, || self.file.set_len(len))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.room.make_for(data.len() as u64, || self.file.write(offset, data))
     }
 }
 

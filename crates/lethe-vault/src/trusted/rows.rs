@@ -188,6 +188,9 @@ impl Rows {
         if needed > self.most && needed > sizes.total {
             return Err(VaultError::RowsFull { needed, most: self.most });
         }
+        if needed > sizes.total && self.disk.room().refuses_writes() {
+            return Err(VaultError::NoRoom);
+        }
         let entered = self.enter_disk(sealed, kept, salt);
         sizes.total = needed;
         self.used.store(needed, Ordering::Relaxed);

@@ -9,6 +9,7 @@ mod durable;
 mod every_step;
 mod fairness;
 mod full_batches;
+mod full_disk;
 mod large;
 mod lease;
 mod limits;

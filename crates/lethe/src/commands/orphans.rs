@@ -117,7 +117,8 @@ fn render(found: &Orphans, strangers: &Strangers) -> String {
         if shown.is_empty() { String::new() } else { format!(": {}{more}", shown.join(", ")) }
     };
     let (spoilt, newer) = (&found.spoilt, &found.newer);
-    let cut = format!("{} objects in use or kept, of the wrong size{}", spoilt.len(), left(spoilt, spoilt.len()));
+    let cut =
+        format!("{} objects in use or kept, of the wrong size{}", spoilt.len(), left(spoilt, spoilt.len()));
     line("spoilt", cut);
     line("newer", format!("{} objects, left alone{}", newer.len(), left(newer, newer.len())));
     let foreign: Vec<String> = found.foreign.iter().chain(&strangers.names).cloned().collect();

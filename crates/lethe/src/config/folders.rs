@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// The trusted disk's file, in the trusted folder.
 pub(crate) const DATABASE: &str = "vault.redb";
+/// The file of the room that is kept beside it.
+pub(crate) const RESERVE: &str = "vault.reserve";
 
 /// The folder of one vault.
 ///

@@ -8,7 +8,7 @@
 //! Every command that opens a vault carries it out, and one at a time does: it locks the mark, which goes last.
 
 use super::note::{Note, is_not_there, sync_folder_of};
-use crate::config::folders::{DATABASE, DataFolder};
+use crate::config::folders::{DATABASE, DataFolder, RESERVE};
 use crate::runtime::replace::replace_durably;
 use anyhow::{Context, Result, bail};
 use lethe_seal::versions::VaultId;
@@ -75,6 +75,8 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     for name in stashes(&successor)?.filter(|name| trusted.join(name).exists()) {
         step(&successor.join(name), |stash| unless_gone(std::fs::remove_file(stash)))?;
     }
+    // Room that is set aside for when a disk is full: the folder of the vault that is served has its own.
+    step(&successor.join(RESERVE), |reserve| unless_gone(std::fs::remove_file(reserve)))?;
     // The mark last: as long as it stands, all of this is done again. What comes into the folder afterwards is another's.
     step(&mark, |mark| unless_gone(std::fs::remove_file(mark)))?;
     sync_folder_of(&mark)?;

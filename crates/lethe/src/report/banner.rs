@@ -2,6 +2,7 @@
 
 use crate::config::size::Size;
 use crate::demonstration::{CONTAINER, OBJECTS, Pattern, object_name};
+use crate::report::reserve::ReserveSummary;
 use lethe_gateway::auth::identity::User;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -101,6 +102,9 @@ pub struct MemorySummary {
     /// The most memory of that process, with all clients that are let in. 0 in figures that an older version has left.
     #[serde(default)]
     pub process_most: Size,
+    /// The room that is kept on the trusted disk. None in figures that an older version has left.
+    #[serde(default)]
+    pub reserve: Option<ReserveSummary>,
 }
 
 impl VaultSummary {
@@ -121,12 +125,15 @@ impl VaultSummary {
             "bytes moved",
             format!("{:.1} per byte of a block that you read or write, and checkpoints", self.moved_per_byte),
         );
-        let MemorySummary { trusted_usual, trusted, process, process_most } = self.memory;
+        let MemorySummary { trusted_usual, trusted, process, process_most, reserve } = &self.memory;
         line("trusted memory", format!("about {trusted_usual}, at most {trusted}"));
         line(
             "whole process",
             format!("about {process} of memory when the vault is full and at work, at most {process_most}"),
         );
+        if let Some(reserve) = reserve {
+            line("in reserve", reserve.to_string());
+        }
         if let Some(OnDiskSummary { room, resident }) = &self.on_disk {
             line(
                 "tree top",
@@ -348,6 +355,7 @@ mod tests {
                 trusted: Size(96 << 20),
                 process: Size(250 << 20),
                 process_most: Size(700 << 20),
+                reserve: Some(ReserveSummary { bytes: Size(13 << 20), reads: 120 }),
             },
             on_disk: None,
             older_slots: false,
@@ -369,6 +377,7 @@ mod tests {
             "12.3 per byte",
             "about 40 MiB, at most 96 MiB",
             "about 250 MiB of memory when the vault is full and at work, at most 700 MiB",
+            "13 MiB of the trusted disk: when that is full, writes get 507, and at least 120 reads go on",
             "a lost machine  takes along what about its last 40960 accesses wrote",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");

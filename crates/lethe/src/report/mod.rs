@@ -5,4 +5,5 @@ pub mod left;
 pub mod page;
 pub mod provider;
 pub mod public_figures;
+pub mod reserve;
 pub mod warnings;

@@ -36,6 +36,12 @@ pub fn figures(
             status.evictions_owed as f64,
         ),
         figure("epoch", "Openings of the vault so far", FigureKind::Gauge, f64::from(status.epoch)),
+        figure(
+            "store_full",
+            "1 if the store is full: writes are refused",
+            FigureKind::Gauge,
+            f64::from(u8::from(status.store_is_full)),
+        ),
         figure("old_versions", "Replaced buckets still kept", FigureKind::Gauge, status.old_versions as f64),
     ];
     if let Some(SuccessorFigures { blocks, of, usage, .. }) = successor {

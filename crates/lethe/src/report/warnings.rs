@@ -5,7 +5,7 @@ use crate::config::size::Size;
 use crate::runtime::file_system::is_one_of;
 use crate::vault::trusted_memory::TrustedMemory;
 use lethe_store::Versioning;
-use lethe_vault::VaultParameters;
+use lethe_vault::{RoomFigures, VaultParameters};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -19,6 +19,10 @@ pub enum Warning {
     Versioning,
     /// The trusted folder's disk is nearly full.
     Disk,
+    /// The trusted folder's disk is full.
+    DiskFull,
+    /// The store is full.
+    StoreFull,
     /// The stash is fuller than it is as a rule.
     Stash,
     /// The trusted folder is in memory.
@@ -26,12 +30,16 @@ pub enum Warning {
 }
 
 /// The figures that the warnings depend on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
     /// Bytes free on the trusted folder's disk, where that is known.
     pub free_bytes: Option<u64>,
     /// Blocks in the stash when last nothing was in flight.
     pub stash_blocks: u64,
+    /// The room that is kept on the trusted disk.
+    pub room: RoomFigures,
+    /// True if the store has no room for a bucket that is to be written.
+    pub store_is_full: bool,
 }
 
 /// Looks at the figures, now and then, and knows what it has warned of.
@@ -66,11 +74,16 @@ impl Watch {
 
     /// Looks, logs what has begun or ended since the last look, and tells what lasts, a sentence each.
     pub fn look(&mut self, figures: &Figures) -> Vec<String> {
+        let all = [
+            Warning::Versioning,
+            Warning::Disk,
+            Warning::DiskFull,
+            Warning::StoreFull,
+            Warning::Stash,
+            Warning::InMemory,
+        ];
         let lasting: BTreeSet<Warning> =
-            [Warning::Versioning, Warning::Disk, Warning::Stash, Warning::InMemory]
-                .into_iter()
-                .filter(|warning| self.is_on(*warning, figures))
-                .collect();
+            all.into_iter().filter(|warning| self.is_on(*warning, figures)).collect();
         for begun in lasting.difference(&self.lasting) {
             tracing::warn!("{}", self.sentence(*begun, figures));
         }
@@ -87,6 +100,8 @@ impl Watch {
         match warning {
             Warning::Versioning => self.versioning == Versioning::On,
             Warning::InMemory => self.in_memory,
+            Warning::DiskFull => figures.room.is_full,
+            Warning::StoreFull => figures.store_is_full,
             Warning::Disk => {
                 let enough = if lasts { self.least_free / 4 * 5 } else { self.least_free };
                 figures.free_bytes.is_some_and(|free| free < enough)
@@ -116,6 +131,16 @@ impl Watch {
                 Size(figures.free_bytes.unwrap_or(0)),
                 Size(self.least_free / 2),
             ),
+            Warning::DiskFull => format!(
+                "the trusted folder's disk is full, and {} of {} are left of what is kept for that: writes get 507, {} reads \
+                 more are answered at least, and 503 after them; free some space",
+                Size(figures.room.held),
+                Size(figures.room.sizes.whole),
+                figures.room.reads(),
+            ),
+            Warning::StoreFull => {
+                "the store is full: writes get 507, and reads 503 from the next eviction on; free some space in it".into()
+            }
             Warning::Stash => format!(
                 "the stash is rising: {} blocks, as a rule up to {}, at most {}; when it is full an emergency \
                  eviction shows",
@@ -156,7 +181,7 @@ mod tests {
     }
 
     fn figures(free_bytes: u64, stash_blocks: u64) -> Figures {
-        Figures { free_bytes: Some(free_bytes), stash_blocks }
+        Figures { free_bytes: Some(free_bytes), stash_blocks, ..Figures::default() }
     }
 
     const PLENTY: u64 = 1 << 50;
@@ -173,7 +198,7 @@ mod tests {
         assert!(watch.look(&figures(least / 4 * 5, 0)).is_empty());
         assert!(watch.look(&figures(least, 0)).is_empty());
         // Where the system does not say, nothing is said.
-        assert!(watch.look(&Figures { free_bytes: None, stash_blocks: 0 }).is_empty());
+        assert!(watch.look(&Figures::default()).is_empty());
     }
 
     #[test]
@@ -182,6 +207,18 @@ mod tests {
         // 64 MiB in blocks of 64 KiB: the journal up to a checkpoint holds 256 writes.
         assert!(watch.least_free > 2 * 256 * (64 << 10), "{}", watch.least_free);
         assert_eq!(watch.look(&figures(256 * (64 << 10), 0)).len(), 1);
+    }
+
+    #[test]
+    fn full_disks_are_warned_of_with_the_reads_that_are_left() {
+        let mut watch = watch("ring", Versioning::Off);
+        let sizes = lethe_vault::ReserveSizes { whole: 3 << 20, owed: 1 << 20, access: 1 << 16 };
+        let room = RoomFigures { sizes, held: (1 << 20) + (5 << 15), is_full: true };
+        let full = Figures { room, ..figures(PLENTY, 0) };
+        let warned = watch.look(&full);
+        assert!(warned.len() == 1 && warned[0].contains("507, 2 reads more"), "{warned:?}");
+        let warned = watch.look(&Figures { store_is_full: true, ..figures(PLENTY, 0) });
+        assert!(warned.len() == 1 && warned[0].contains("the store is full"), "{warned:?}");
     }
 
     #[test]

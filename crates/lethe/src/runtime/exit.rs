@@ -108,7 +108,9 @@ fn of_the_vault(cause: &Cause) -> Option<Exit> {
     let lethe_gateway::OpenError::Device(error) = cause.downcast_ref()? else { return None };
     Some(match error {
         DeviceError::Tampered(_) => Exit::Tampering,
-        DeviceError::Unavailable(_) | DeviceError::DiskFull => Exit::StoreUnavailable,
+        DeviceError::Unavailable(_) | DeviceError::DiskFull | DeviceError::StoreFull => {
+            Exit::StoreUnavailable
+        }
         DeviceError::Full | DeviceError::RowsFull | DeviceError::Closed => Exit::Failure,
     })
 }

@@ -131,7 +131,9 @@ fn failure(error: VaultError) -> DeviceError {
     match error {
         VaultError::RowsFull { .. } => DeviceError::RowsFull,
         VaultError::Closed => DeviceError::Closed,
+        VaultError::NoRoom => DeviceError::Full,
         VaultError::DiskFull => DeviceError::DiskFull,
+        VaultError::StoreFull => DeviceError::StoreFull,
         VaultError::Tampered(what) => DeviceError::Tampered(what.to_string()),
         tampering if tampering.is_tampering() => DeviceError::Tampered(tampering.to_string()),
         other => DeviceError::Unavailable(other.to_string()),

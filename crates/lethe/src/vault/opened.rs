@@ -12,12 +12,16 @@ use crate::vault::parameters::refuse_contradictions;
 use anyhow::{Context, Result};
 use lethe_store::{MeterReader, Touches, Versioning};
 use lethe_vault::{
-    Copied, Copier, Row, Stage, Succession, Vault, VaultParameters, cut_over, read_header, rows_at_rest,
-    stage,
+    Copied, Copier, Row, Stage, Succession, Vault, VaultError, VaultParameters, cut_over, read_header,
+    rows_at_rest, stage,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+
+/// The time after which a batch is copied again that found no room.
+const FOR_ROOM: Duration = Duration::from_secs(10);
 
 /// The name under which errors of a successor are told.
 pub const OF_SUCCESSOR: &str = "the successor";
@@ -97,6 +101,16 @@ impl Following {
         let Following { mut copier, line, .. } = self;
         while !stop.is_cancelled() && !copier.copied().is_all() {
             if let Err(error) = copier.step().await {
+                if matches!(error, VaultError::NoRoom | VaultError::StoreFull | VaultError::DiskFull)
+                    && copier.succession().failure().is_none()
+                {
+                    // The batch is copied again when there is room.
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        () = tokio::time::sleep(FOR_ROOM) => {}
+                    }
+                    continue;
+                }
                 // The vault that failed has stopped, and the server ends with it.
                 tracing::error!(%error, "the successor is not filled any further");
                 return;

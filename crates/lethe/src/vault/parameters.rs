@@ -10,6 +10,7 @@ use crate::config::{
     Cipher, Journal, Scheme, ServeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
 };
 use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
+use crate::report::reserve::ReserveSummary;
 use crate::vault::objective::objective;
 use crate::vault::process_memory::{most_process_memory, process_memory};
 use crate::vault::trusted_memory::TrustedMemory;
@@ -272,6 +273,7 @@ pub fn summary(
             trusted: Size(trusted.most),
             process: Size(process_memory(parameters)),
             process_most: Size(most_process_memory(parameters, serve)),
+            reserve: Some(ReserveSummary::of(parameters)),
         },
         on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
         older_slots: parameters.has_older_slots(),

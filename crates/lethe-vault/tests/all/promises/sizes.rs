@@ -1,4 +1,5 @@
-//! What the store has cut, and a claim that it has changed, are told when the vault is opened: no read has to meet them.
+//! Buckets that the store has cut, and a claim that it has changed, are told when the vault is opened: no read has to meet
+//! them.
 
 use super::desk::read_all;
 use super::scene::{FILL, scene};
@@ -27,7 +28,11 @@ async fn a_bucket_of_the_wrong_size_is_named_by_opening_restore_and_orphans() {
         drop(disk);
         let error = scene.restore(None).await.unwrap_err();
         assert!(names(&error, of), "restored: {error}");
-        assert_eq!(scene.desk.store.list("epoch/").await.unwrap().len(), 2, "a restore that fails claims nothing");
+        assert_eq!(
+            scene.desk.store.list("epoch/").await.unwrap().len(),
+            2,
+            "a restore that fails claims nothing"
+        );
         let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
         assert!(names(&error, of), "opened: {error}");
 
@@ -43,7 +48,8 @@ async fn a_claim_of_its_own_that_was_changed_does_not_open_and_can_be_restored_f
     let claim = original.desk.store.get("epoch/00000002", usize::MAX).await.unwrap().unwrap();
     let mut flipped = claim.clone();
     *flipped.last_mut().unwrap() ^= 1;
-    for spoilt in [flipped, claim[..claim.len() - 1].to_vec(), Vec::new(), [claim.as_slice(), &[0]].concat()] {
+    for spoilt in [flipped, claim[..claim.len() - 1].to_vec(), Vec::new(), [claim.as_slice(), &[0]].concat()]
+    {
         let scene = original.copy();
         scene.desk.store.put("epoch/00000002", &spoilt).await.unwrap();
         let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();

@@ -6,14 +6,17 @@
 use super::chance::Chance;
 use super::tape::{Effect, Tape};
 use futures::FutureExt;
-use lethe_vault::{TrustedDisk, VaultError};
+use lethe_vault::{Reserve, TrustedDisk, VaultError};
 use redb::{Database, DatabaseError, StorageBackend};
+use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// The bytes that a disk writes in one piece.
 const SECTOR: usize = 512;
+/// The bytes that take room together.
+const PAGE: usize = 4096;
 
 /// A disk; clones are the same disk.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,8 @@ struct Surface {
     cached: Vec<u8>,
     /// The changes that tell the two apart, in order.
     unsynced: Vec<Change>,
+    /// The pages that something was written to: the others take no room.
+    pages: BTreeSet<usize>,
 }
 
 /// The files of a disk: the database, and the places of the stash.
@@ -44,6 +49,9 @@ struct Platter {
     power_left: Option<u64>,
     /// Changes until all further ones are refused, and how.
     refuses: Option<(u64, ErrorKind)>,
+    /// The pages that there are on the disk, if they are not endless; and those of the reserve.
+    room: Option<usize>,
+    reserve: usize,
     lies: bool,
     changes: u64,
     tape: Option<Tape>,
@@ -87,6 +95,29 @@ impl FragileDisk {
         self.mount().map(TrustedDisk::giving_way)
     }
 
+    /// Opens it with a reserve for when it is full.
+    pub fn mount_with_reserve(&self) -> Result<TrustedDisk, VaultError> {
+        let mount = self.begin_mount();
+        let (database, places) = (self.backend(mount, DATABASE), self.backend(mount, PLACES));
+        TrustedDisk::over_with_reserve(database, places, DiskReserve(self.clone()))
+    }
+
+    /// Leaves room for so many bytes more than are used now; `None` for as many as are wanted.
+    pub fn leave_room(&self, bytes: Option<usize>) {
+        let mut platter = self.platter();
+        platter.room = bytes.map(|bytes| platter.used() + bytes / PAGE);
+    }
+
+    /// Has somebody else take of the reserve what is above this many bytes.
+    pub fn shrink_reserve(&self, bytes: usize) {
+        let mut platter = self.platter();
+        let taken = platter.reserve.saturating_sub(bytes / PAGE);
+        platter.reserve -= taken;
+        if let Some(room) = &mut platter.room {
+            *room -= taken;
+        }
+    }
+
     /// The database itself, for a test that wants to spoil it; otherwise as [`mount`](Self::mount).
     pub fn database(&self) -> Result<Database, DatabaseError> {
         let mount = self.begin_mount();
@@ -125,7 +156,7 @@ impl FragileDisk {
         let platter = self.platter();
         let copied = |file: usize| {
             let bytes = platter.files[file].cached.clone();
-            Surface { durable: bytes.clone(), cached: bytes, unsynced: Vec::new() }
+            Surface { durable: bytes.clone(), cached: bytes, ..Surface::default() }
         };
         let files = [copied(DATABASE), copied(PLACES)];
         FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
@@ -296,6 +327,26 @@ fn apply_some(bytes: &mut Vec<u8>, change: Change, chance: &mut Chance) {
     }
 }
 
+/// The reserve of a disk.
+#[derive(Debug)]
+struct DiskReserve(FragileDisk);
+
+impl Reserve for DiskReserve {
+    fn held(&self) -> u64 {
+        (self.0.platter().reserve * PAGE) as u64
+    }
+
+    fn hold(&self, bytes: u64) -> Result<(), Error> {
+        let mut platter = self.0.platter();
+        let (pages, others) = (bytes as usize / PAGE, platter.used() - platter.reserve);
+        if pages > platter.reserve && platter.room.is_some_and(|room| others + pages > room) {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        platter.reserve = pages;
+        Ok(())
+    }
+}
+
 /// The disk as redb has it open.
 #[derive(Debug)]
 struct Mount {
@@ -322,6 +373,7 @@ impl Mount {
             }
             *left -= 1;
         }
+        platter.take_room(self.file, &change)?;
         let file = &mut platter.files[self.file];
         apply(&mut file.cached, &change);
         file.unsynced.push(change.clone());
@@ -333,6 +385,27 @@ impl Mount {
 }
 
 impl Platter {
+    /// Pages that are used.
+    fn used(&self) -> usize {
+        self.files.iter().map(|file| file.pages.len()).sum::<usize>() + self.reserve
+    }
+
+    /// Takes the pages of a change, if there are as many.
+    fn take_room(&mut self, file: usize, change: &Change) -> Result<(), Error> {
+        match change {
+            Change::Write(at, data) => {
+                let touched = at / PAGE..(at + data.len()).div_ceil(PAGE);
+                let new = touched.clone().filter(|page| !self.files[file].pages.contains(page)).count();
+                if self.room.is_some_and(|room| self.used() + new > room) {
+                    return Err(ErrorKind::StorageFull.into());
+                }
+                self.files[file].pages.extend(touched);
+            }
+            Change::Resize(len) => self.files[file].pages.retain(|page| *page < len.div_ceil(PAGE)),
+        }
+        Ok(())
+    }
+
     /// Counts a change; in the last one the power fails.
     fn spend(&mut self) -> Result<(), Error> {
         match &mut self.power_left {

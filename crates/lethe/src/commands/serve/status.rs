@@ -35,7 +35,13 @@ impl Status {
     /// The present warnings, in sentences.
     pub(super) fn warnings(&self) -> Vec<String> {
         let free_bytes = free_bytes(&self.settings.data.trusted());
-        let figures = Figures { free_bytes, stash_blocks: self.vault.status().stash.at_rest };
+        let status = self.vault.status();
+        let figures = Figures {
+            free_bytes,
+            stash_blocks: status.stash.at_rest,
+            room: status.room,
+            store_is_full: status.store_is_full,
+        };
         self.watch.lock().expect("nobody panics with it").look(&figures)
     }
 
