@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 from content import content
+from playwright.sync_api import expect
 from programs import Gateway
 
 BUCKET = "kept"
@@ -40,7 +41,7 @@ def status_of(refused: pytest.ExceptionInfo[ClientError]) -> int:
     return refused.value.response["ResponseMetadata"]["HTTPStatusCode"]
 
 
-def test_a_full_trusted_disk_refuses_writes_and_nothing_else(new_gateway, small_disk):
+def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gateway, browser):
     gateway: Gateway = new_gateway()
     gateway.data = small_disk / "data"
     gateway.start()
@@ -68,6 +69,11 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(new_gateway, small_
         for number in range(5, 100):
             put(number)
     assert status_of(refused) == 507
+    page = browser.new_page()
+    page.goto(gateway.page_link.read_text().strip())
+    expect(page.locator("#warnings")).to_contain_text("disk is full", timeout=60_000)
+    expect(page.locator("#warnings")).to_contain_text("writes get 507")
+    page.close()
     all_are_there()
     s3.delete_object(Bucket=BUCKET, Key="k4")
     del kept["k4"]

@@ -23,6 +23,8 @@ pub struct Told {
     pub prices: PricesOf,
     /// Of a demonstration vault, how it stands.
     pub demonstration: Option<Demonstration>,
+    /// What to do something about, a sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// The provider and the class of the prices.

@@ -33,6 +33,7 @@ async fn serve(demonstration: bool) -> Served {
         prices: PricesOf::default(),
         demonstration: demonstration
             .then(|| Demonstration { oblivious: shown.load(Ordering::Relaxed), turned: 7 }),
+        warnings: vec!["the store is full".into()],
     };
     let set: Arc<dyn Fn(bool) + Send + Sync> = Arc::new(move |on| switched.store(on, Ordering::Relaxed));
     let ended = CancellationToken::new();
@@ -147,6 +148,7 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
     }
     assert!(
         told.contains(r#""accesses":42"#)
+            && told.contains(r#""warnings":["the store is full"]"#)
             && told.contains(r#""demonstration":{"oblivious":true,"turned":7}"#),
         "{told}"
     );

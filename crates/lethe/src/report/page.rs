@@ -43,6 +43,8 @@ pub struct Sources {
     pub prices: Shown,
     /// The switch of a demonstration: its view stands in the place of the vault's store.
     pub switch: Option<Switch>,
+    /// Tells the present warnings.
+    pub warnings: Box<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
 impl Sources {
@@ -92,6 +94,7 @@ impl Sources {
             stated_per_byte: self.vault.header().parameters.scheme.bytes_per_byte(),
             prices: self.prices.of(),
             demonstration: shown.as_ref().map(|shown| shown.stands),
+            warnings: (self.warnings)(),
         }
     }
 }

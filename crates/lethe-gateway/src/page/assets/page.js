@@ -17,6 +17,7 @@ function growth(now, before) {
 }
 
 function take(told) {
+  showWarnings(told.warnings);
   if (view.paused) return;
   note(told);
   draw();
@@ -85,6 +86,17 @@ function showFigures(told, before) {
     ["Trusted memory", ofTheOram(bytes(figures.trusted_bytes))],
     ["Stored there", bytes(figures.stored_bytes)],
   ]);
+}
+
+/** What the owner must do something about: it is shown while the maps are paused, too. */
+function showWarnings(warnings) {
+  const list = element("warnings");
+  const shown = [...list.children].map((line) => line.textContent);
+  // A screen reader says again what is put there again.
+  if (shown.join("\n") === warnings.join("\n")) return;
+  list.replaceChildren(
+    ...warnings.map((textContent) => Object.assign(document.createElement("p"), { textContent })),
+  );
 }
 
 function rows(body, lines) {

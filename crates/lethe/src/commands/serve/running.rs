@@ -77,7 +77,7 @@ impl Running {
             let status = Arc::clone(&status);
             async move { status.leave_on().await }
         })];
-        let router = administrative(&ready, counters, demonstrated.as_ref(), successor, &stop)?;
+        let router = administrative(&ready, (counters, &status), demonstrated.as_ref(), successor, &stop)?;
         let Ready { settings, device, users, file, listeners, tls, interrupts, following, .. } = ready;
         let Listeners { clients, swift, administration } = listeners;
         let administration = Administration::open(administration, router, &stop)?;
@@ -165,19 +165,21 @@ fn status(ready: &Ready, gateway: &Gateway, successor: Option<TellSuccessor>) ->
 /// Health, metrics and, where it is shown, the owner's page.
 fn administrative(
     ready: &Ready,
-    counters: RequestCounters,
+    (counters, status): (RequestCounters, &Arc<Status>),
     demonstrated: Option<&Demonstrated>,
     successor: Option<TellSuccessor>,
     stop: &CancellationToken,
 ) -> Result<Router> {
     let vault = ready.device.vault().clone();
     let page = if shows_page(&ready.settings) {
+        let status = Arc::clone(status);
         let sources = Sources {
             vault: vault.clone(),
             provider: ready.provider.clone(),
             counters,
             prices: Shown::or_default(ready.prices.clone()),
             switch: demonstrated.map(|demonstrated| demonstrated.switch.clone()),
+            warnings: Box::new(move || status.warnings()),
         };
         owners_page(&ready.settings, ready.listeners.addresses(&ready.settings)?.admin, sources, stop)?
     } else {
