@@ -21,6 +21,7 @@ pub mod processor;
 
 mod book;
 mod now;
+mod processor_time;
 mod progress;
 mod report;
 mod resident;

@@ -175,7 +175,7 @@ fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Resu
         Bench::Grow => {
             let mut options = GrowOptions::standard(arguments.full);
             if let Some(size) = arguments.block_size {
-                options.vault.block_bytes = u32::try_from(size.0).context("a block of that size")?;
+                options = options.with_blocks_of(u32::try_from(size.0).context("a block of that size")?);
             }
             grow::run(&options, progress)?
         }

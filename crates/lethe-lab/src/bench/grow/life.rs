@@ -1,5 +1,6 @@
 //! The life of one vault: filled, measured, killed and opened again.
 
+use super::super::processor_time::of_this_process;
 use super::super::report::TrustedMemory;
 use super::super::resident::resident;
 use super::super::sample::Sample;
@@ -63,6 +64,8 @@ pub(super) struct Opened {
     pub(super) seconds: f64,
     /// Seconds for reading as many bytes of the same files, and opening as many that are sealed.
     pub(super) bare: f64,
+    /// The processor's time of the opening, over that of the same reading and opening.
+    pub(super) work: f64,
     /// Bytes read of the database.
     pub(super) database: u64,
     /// Bytes read of the places.
@@ -195,15 +198,18 @@ impl Place {
         work: impl AsyncFnOnce(&mut Place, &Vault) -> Result<T, BenchError>,
     ) -> Result<(T, Opened), BenchError> {
         let before = self.home.disk_usage_by_file();
-        let began = Instant::now();
+        let (began, worked) = (Instant::now(), of_this_process());
         let setup = self.home.setup(self.store.clone())?;
         let (vault, running) = Vault::start(setup).await.map_err(BenchError::failed)?;
-        let seconds = began.elapsed().as_secs_f64();
+        let (seconds, used) = (began.elapsed().as_secs_f64(), (of_this_process() - worked).as_secs_f64());
         let (database, places) = self.home.disk_usage_by_file();
         let (database, places) = (database.since(&before.0).read, places.since(&before.1).read);
         let status = vault.status();
+        let worked = of_this_process();
         let bare = self.home.read_and_open(database + places)?;
-        let opened = Opened { seconds, bare, database, places, journal: 0, parts: status.opening };
+        let used = used / (of_this_process() - worked).as_secs_f64();
+        let opened =
+            Opened { seconds, bare, work: used, database, places, journal: 0, parts: status.opening };
         let mut running = Box::pin(running);
         let work = async {
             // An opening sees to it without being asked.
