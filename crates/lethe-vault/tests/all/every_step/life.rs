@@ -22,6 +22,8 @@ pub struct Machine {
     pub tape: Tape,
     pub keeper: Keeper,
     chance: Chance,
+    /// True if room is kept on its disk.
+    pub has_reserve: bool,
     /// True if the vault was made: a crash cannot have left none.
     is_made: bool,
 }
@@ -41,7 +43,8 @@ impl Machine {
         world.disk.record(&tape);
         let is_made = account.is_made();
         let keeper = Keeper::new(account, &tape);
-        Machine { header: header.clone(), world, keeper, tape, chance: Chance::of(seed), is_made }
+        let header = header.clone();
+        Machine { header, world, keeper, tape, chance: Chance::of(seed), has_reserve: false, is_made }
     }
 
     /// All effects so far, and all entries.
@@ -56,6 +59,9 @@ impl Machine {
 
     /// Mounts the disk, and makes the vault if a crash has left none.
     async fn mount(&mut self) -> Result<TrustedDisk, VaultError> {
+        if self.has_reserve {
+            return self.world.disk.mount_with_reserve().map(TrustedDisk::giving_way);
+        }
         let disk = match self.world.disk.mount_giving_way() {
             Err(_) if !self.is_made => {
                 // A crash has left the database itself half made.
@@ -110,12 +116,18 @@ impl Machine {
         ended
     }
 
-    /// Lives: makes the vault, and opens it three times.
-    pub async fn live(&mut self) -> Result<(), VaultError> {
+    /// Makes the vault.
+    pub async fn make(&mut self) -> Result<(), VaultError> {
         let disk = self.world.disk.mount()?;
         Vault::create(&mut self.setup(&disk), &self.header.clone()).await?;
         drop(disk);
         self.is_made = true;
+        Ok(())
+    }
+
+    /// Lives: makes the vault, and opens it three times.
+    pub async fn live(&mut self) -> Result<(), VaultError> {
+        self.make().await?;
         self.open(End::Close, async |vault, keeper, chance| {
             let blocks: Vec<u64> = (0..vault.capacity()).collect();
             for some in blocks.chunks(vault.max_batch()) {
@@ -217,7 +229,7 @@ pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut
 }
 
 /// Writes and reads blocks in one access.
-async fn access(vault: &Vault, keeper: &Keeper, writes: &[u64], reads: &[u64]) -> Result<(), VaultError> {
+pub async fn access(vault: &Vault, keeper: &Keeper, writes: &[u64], reads: &[u64]) -> Result<(), VaultError> {
     let mut sent = Vec::new();
     let mut calls = Vec::new();
     for block in writes.iter().copied() {
@@ -254,7 +266,7 @@ async fn checkpoint(vault: &Vault, keeper: &Keeper) -> Result<(), VaultError> {
 
 /// Commits rows in one step, so that the thread that carries it out brings no chance of its own in. With its journal in the
 /// store, the vault has to go on meanwhile.
-async fn commit(vault: &Vault, keeper: &Keeper, rows: &[(&str, Option<&str>)]) -> Result<(), VaultError> {
+pub async fn commit(vault: &Vault, keeper: &Keeper, rows: &[(&str, Option<&str>)]) -> Result<(), VaultError> {
     let change = |(key, value): &(&str, Option<&str>)| match value {
         Some(value) => RowChange::put(key.to_string(), value.to_string()),
         None => RowChange::remove(key.to_string()),

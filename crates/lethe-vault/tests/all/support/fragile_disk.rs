@@ -51,6 +51,8 @@ struct Platter {
     refuses: Option<(u64, ErrorKind)>,
     /// The pages that there are on the disk, if they are not endless; and those of the reserve.
     room: Option<usize>,
+    /// The change from which on no more are there than are used then.
+    room_ends_at: Option<u64>,
     reserve: usize,
     lies: bool,
     changes: u64,
@@ -106,6 +108,12 @@ impl FragileDisk {
     pub fn leave_room(&self, bytes: Option<usize>) {
         let mut platter = self.platter();
         platter.room = bytes.map(|bytes| platter.used() + bytes / PAGE);
+    }
+
+    /// Leaves room for nothing more when so many changes more have come.
+    pub fn end_room_after(&self, changes: u64) {
+        let mut platter = self.platter();
+        platter.room_ends_at = Some(platter.changes + changes);
     }
 
     /// Has somebody else take of the reserve what is above this many bytes.
@@ -392,6 +400,9 @@ impl Platter {
 
     /// Takes the pages of a change, if there are as many.
     fn take_room(&mut self, file: usize, change: &Change) -> Result<(), Error> {
+        if self.room_ends_at.take_if(|at| *at <= self.changes).is_some() {
+            self.room = Some(self.used());
+        }
         match change {
             Change::Write(at, data) => {
                 let touched = at / PAGE..(at + data.len()).div_ceil(PAGE);
