@@ -2,6 +2,7 @@
 
 use crate::lease::LEASE;
 use crate::reason::Reason;
+use crate::store_room::LacksRoom;
 use lethe_core::oram::OramError;
 use lethe_core::store::UntrustedError;
 use lethe_core::words::{BlockId, Bucket, Version};
@@ -134,8 +135,10 @@ pub enum VaultError {
         "no room for writes: the trusted folder's disk or the store is full; free some space there; reads go on for now"
     )]
     NoRoom,
-    /// A read was refused because the store is full, and the scheme needs to write there before the next access.
-    #[error("the store is full: free some space in it; no acknowledged write is lost")]
+    /// The store is full, and something must be written there before anything else.
+    #[error(
+        "the store is full: free some space in it, and run the same command again; no acknowledged write is lost"
+    )]
     StoreFull,
     /// The copy of the buckets that a restore makes on this machine cannot be written or read.
     #[error(
@@ -224,6 +227,7 @@ impl From<UntrustedError> for VaultError {
                 VaultError::Vanished(at.bucket, at.version)
             }
             UntrustedError::Taken(at) => VaultError::Copied(format!("{} ({})", at.bucket, at.version)),
+            full if full.lacks_room() => VaultError::StoreFull,
             UntrustedError::Refused(why) => VaultError::Refused(Reason::of(why)),
             UntrustedError::Unavailable(why) => VaultError::Unavailable(Reason::of(why)),
         }

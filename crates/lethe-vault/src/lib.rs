@@ -66,6 +66,7 @@ pub use session::status::{
     CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status,
 };
 pub use store::VaultStore;
+pub use store_room::StoreFigures;
 pub use trusted::checkpoint::Receipt;
 pub use trusted::disk::{DATABASE_CACHE, TrustedDisk};
 pub use trusted::header::{FORMAT, JournalPlace, STASH_ENTRY, TreeTopPlace, VaultHeader, VaultParameters};

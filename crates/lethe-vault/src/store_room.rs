@@ -1,5 +1,6 @@
 //! A store that has no room is waited for: what was to be written there is written again, the same bytes under the same name,
-//! until it has. Meanwhile writes are refused at the vault's door, and reads when nothing moves any more.
+//! until it has. Versions that nothing needs any more are deleted before that. Meanwhile writes are refused at the vault's
+//! door, and reads when nothing moves any more.
 
 use lethe_core::store::UntrustedError;
 use lethe_store::BlobError;
@@ -7,6 +8,7 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
 /// The time between two attempts.
@@ -19,6 +21,19 @@ pub(crate) struct StoreRoom {
     waits: AtomicBool,
     is_full: AtomicBool,
     is_stuck: AtomicBool,
+    /// True while versions that nothing needs are deleted.
+    is_made: AtomicBool,
+    /// Tells who can delete some that a write has found no room.
+    lacking: Notify,
+}
+
+/// The room of a store at one moment. Public.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreFigures {
+    /// True if it has no room for what is to be written there: writes are refused.
+    pub is_full: bool,
+    /// True if reads are refused too: what is to be written there must come first.
+    pub refuses_reads: bool,
 }
 
 impl StoreRoom {
@@ -42,6 +57,21 @@ impl StoreRoom {
         self.is_stuck.store(true, Ordering::Relaxed);
     }
 
+    /// The figures of this moment.
+    pub(crate) fn figures(&self) -> StoreFigures {
+        StoreFigures { is_full: self.is_full(), refuses_reads: self.is_stuck() }
+    }
+
+    /// Waits until a write finds no room, once more.
+    pub(crate) async fn lacks(&self) {
+        self.lacking.notified().await;
+    }
+
+    /// Notes that a deletion begins, or has ended. Nothing is tried again meanwhile.
+    pub(crate) fn is_being_made(&self, is_made: bool) {
+        self.is_made.store(is_made, Ordering::Relaxed);
+    }
+
     /// Asks the store, again and again while it has no room.
     pub(crate) async fn ask<T, E: LacksRoom>(&self, ask: impl AsyncFn() -> Result<T, E>) -> Result<T, E> {
         loop {
@@ -52,7 +82,8 @@ impl StoreRoom {
                             "the store is full: writes are refused until it has room; free some space in it"
                         );
                     }
-                    sleep(TRY_EVERY).await;
+                    self.lacking.notify_one();
+                    self.until_next().await;
                 }
                 done => {
                     if done.is_ok() && self.is_full.swap(false, Ordering::Relaxed) {
@@ -62,6 +93,14 @@ impl StoreRoom {
                     return done;
                 }
             }
+        }
+    }
+
+    /// Waits until the next attempt. What nothing needs goes first.
+    async fn until_next(&self) {
+        sleep(TRY_EVERY).await;
+        while self.is_made.load(Ordering::Relaxed) && self.waits.load(Ordering::Relaxed) {
+            sleep(TRY_EVERY / 8).await;
         }
     }
 }

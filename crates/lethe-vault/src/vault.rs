@@ -45,10 +45,11 @@ struct Shared {
 impl Vault {
     /// Puts a handle before a session, and returns the future that drives it.
     pub(crate) fn over<U: VaultStore>(
-        session: Session<U>,
+        mut session: Session<U>,
         store_room: Arc<StoreRoom>,
     ) -> (Vault, impl Future<Output = ()>) {
         let (commands, requests) = mpsc::channel(QUEUE);
+        session.make_room_in(Arc::clone(&store_room));
         let shared = Arc::new(Shared {
             header: session.identity().header.clone(),
             rows: session.rows(),
@@ -87,8 +88,8 @@ impl Vault {
     pub fn status(&self) -> Status {
         let published = self.shared.status.lock().expect("nobody panics with this lock").clone();
         // Rows and room change without an access: the figures published with the last access may be old.
-        let (room, store_is_full) = (self.shared.disk.room().figures(), self.shared.store_room.is_full());
-        Status { rows: self.rows(), room, store_is_full, ..published }
+        let (room, store) = (self.shared.disk.room().figures(), self.shared.store_room.figures());
+        Status { rows: self.rows(), room, store, ..published }
     }
 
     /// The room for rows at this moment. Waits for no change that is under way.

@@ -23,7 +23,7 @@ pub struct Told {
     pub prices: PricesOf,
     /// Of a demonstration vault, how it stands.
     pub demonstration: Option<Demonstration>,
-    /// What to do something about, a sentence each.
+    /// The things to do something about, a sentence each.
     pub warnings: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::convert::Infallible;
 use std::error::Error;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -191,6 +191,22 @@ impl SchemeParameters {
             SchemeParameters::Ring(_) => "Ring ORAM",
             SchemeParameters::Path(_) => "Path ORAM",
             SchemeParameters::Trivial(_) => "Trivial ORAM",
+        }
+    }
+
+    /// The accesses that go on when the store has room for no bucket more: as a rule as many as the least, and never more than
+    /// the most. Then an eviction must come first.
+    pub fn reads_on_a_full_store(&self) -> RangeInclusive<u64> {
+        match self {
+            // Two evictions may be under way, a third be due, and a fourth not yet be late.
+            SchemeParameters::Ring(ring) => {
+                let rate = u64::from(ring.eviction_rate);
+                rate..=4 * rate
+            }
+            // The paths of a batch are written back together.
+            SchemeParameters::Path(path) => 1..=u64::from(path.max_batch),
+            // Each access writes.
+            SchemeParameters::Trivial(_) => 0..=0,
         }
     }
 

@@ -10,9 +10,11 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::lease::tenancy::{move_in, predecessor_is_gone};
 use crate::lease::{Host, LEASE, Lease, Tenure};
+use crate::session::Noted;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::JournalPlace;
+use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_seal::epoch::Epoch;
 use tokio::time::Instant;
 
@@ -59,10 +61,41 @@ pub(crate) async fn fence<U: VaultStore>(
         move_in(disk, host)?;
     }
     let (began, since) = (Instant::now(), host.now());
-    let number = claims.claim(disk, (known.epoch, claimed), entropy).await?;
+    let number = match claims.claim(disk, (known.epoch, claimed), entropy).await {
+        // Where another gateway may be at work, nothing is removed.
+        Err(VaultError::StoreFull) if is_alone => {
+            claims.check(claimed).await?;
+            make_room(disk, store, at_rest, &inventory).await?;
+            claims.claim(disk, (known.epoch, claimed), entropy).await?
+        }
+        claimed => claimed?,
+    };
     // From the answer on: the claim may have been made just before it.
     let waits_until = (!is_alone).then(|| Instant::now() + LEASE);
     store.sweep_unfinished().await?;
     let tenure = Tenure { lease: Lease::since(host, since), began, waits_until };
     Ok(Fenced { epoch: Epoch { number, salt }, inventory, tenure, log })
+}
+
+/// Deletes what an earlier opening could have deleted: versions that neither checkpoint needs, and parts of writes that were
+/// cut off. A store that is full may have no room even for a claim.
+async fn make_room<U: VaultStore>(
+    disk: &TrustedDisk,
+    store: &U,
+    at_rest: &AtRest,
+    inventory: &Inventory,
+) -> Result<(), VaultError> {
+    let noted = Noted::load(disk)?;
+    let number = if noted.is_unclear { 0 } else { at_rest.state.number };
+    let unneeded = at_rest.state.garbage.iter().filter(|garbage| !garbage.is_needed(number, &noted.shipped));
+    let held: Vec<BucketVersion> = unneeded
+        .map(|garbage| garbage.written())
+        .filter(|version| inventory.held.contains(version))
+        .collect();
+    let (unfinished, replaced) = (store.sweep_unfinished().await?, held.len());
+    if replaced > 0 {
+        Untrusted::delete(store, &held).await?;
+    }
+    tracing::info!(replaced, unfinished, "the store has no room for a claim: what nothing needs was deleted");
+    Ok(())
 }

@@ -29,6 +29,34 @@ pub(crate) enum Shipping {
     UnderWay(u64),
 }
 
+/// The trusted disk's notes of the checkpoint in the store.
+pub(crate) struct Noted {
+    /// The last one that is known to be there.
+    pub(crate) shipped: Shipped,
+    history: Vec<(u64, [u8; 32])>,
+    /// True if it is not known what the one there needs: the sender of another has not lived to see it there.
+    pub(crate) is_unclear: bool,
+}
+
+impl Noted {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`], and those of the disk.
+    pub(crate) fn load(disk: &TrustedDisk) -> Result<Self, VaultError> {
+        let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
+        let (shipped, history): (Shipped, _) = match disk.meta(SHIPPED)? {
+            Some(bytes) => borsh::from_slice(&bytes).map_err(damaged)?,
+            None => (Shipped::default(), Vec::new()),
+        };
+        let attempted: u64 = match disk.meta(SHIPPING)? {
+            Some(number) => borsh::from_slice(&number).map_err(damaged)?,
+            None => 0,
+        };
+        Ok(Noted { shipped, history, is_unclear: attempted > shipped.number })
+    }
+}
+
 /// See the module.
 pub(super) struct Checkpoints {
     /// The account of what the trusted disk holds.
@@ -47,6 +75,8 @@ pub(super) struct Checkpoints {
     wanted: bool,
     /// True if the next one goes to the store, whatever its number.
     ship_next: bool,
+    /// True while it is not known what the one in the store needs: the sender of another has not lived to see it there.
+    is_unclear: bool,
     pub(super) shipping: Shipping,
     pub(super) shipped: Shipped,
     pub(super) history: Vec<(u64, [u8; 32])>,
@@ -65,15 +95,7 @@ impl Checkpoints {
         (number, accesses): (u64, u64),
         (shipping, ship_every): (Shipping, u64),
     ) -> Result<Self, VaultError> {
-        let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
-        let (shipped, history): (Shipped, _) = match disk.meta(SHIPPED)? {
-            Some(bytes) => borsh::from_slice(&bytes).map_err(damaged)?,
-            None => (Shipped::default(), Vec::new()),
-        };
-        let attempted: u64 = match disk.meta(SHIPPING)? {
-            Some(number) => borsh::from_slice(&number).map_err(damaged)?,
-            None => 0,
-        };
+        let Noted { shipped, history, is_unclear } = Noted::load(disk)?;
         Ok(Checkpoints {
             ledger,
             number,
@@ -83,10 +105,10 @@ impl Checkpoints {
             late: 0,
             // The journal has been used: a new checkpoint spares the next opening the same replay.
             wanted: true,
-            // It is not known any more what such a checkpoint needs: a newer one must take its place before anything is
-            // deleted.
+            // A newer one must take the place of one that is unclear before anything is deleted.
+            is_unclear,
             // One that was given up at a stop is due.
-            ship_next: attempted > shipped.number || number - shipped.number.min(number) > ship_every,
+            ship_next: is_unclear || number - shipped.number.min(number) > ship_every,
             shipping,
             shipped,
             history,
@@ -111,6 +133,16 @@ impl Checkpoints {
     /// The accesses that the checkpoint in the store does not hold, at most.
     pub(super) fn unshipped(&self, accesses: u64) -> u64 {
         accesses - self.in_store
+    }
+
+    /// The first checkpoint that needs what was replaced after it, on the disk or on its way to the store; none is known if
+    /// it is unclear what is in the store.
+    pub(super) fn needed_from(&self) -> Option<u64> {
+        let leaving = match self.shipping {
+            Shipping::UnderWay(number) => number,
+            Shipping::HeldBack | Shipping::Idle => self.number,
+        };
+        (!self.is_unclear).then(|| leaving.min(self.number))
     }
 
     /// Notes that the checkpoint just made is on its way to the store.
@@ -164,6 +196,7 @@ impl Checkpoints {
     /// Notes that a checkpoint has reached the store.
     pub(super) fn has_shipped(&mut self, shipped: Shipped) {
         self.shipped = shipped;
+        self.is_unclear = false;
         self.in_store = self.leaving;
         self.shipping = Shipping::Idle;
         // Another had to wait for this one.

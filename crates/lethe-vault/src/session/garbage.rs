@@ -8,11 +8,13 @@ use crate::error::VaultError;
 use crate::log::entry::is_end;
 use crate::session::pace::{Instants, Local, next_instant};
 use crate::store::VaultStore;
+use crate::store_room::StoreRoom;
 use crate::trusted::checkpoint::{Garbage, Shipped};
 use crate::trusted::position::{PREFIX, Position};
 use futures::future::try_join_all;
 use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_store::Blobs;
+use std::sync::Arc;
 use tokio::time::Instant;
 
 /// Objects of the journal in the store that are deleted at a time.
@@ -28,11 +30,13 @@ pub(super) struct Replaced {
     objects: Option<Position>,
     /// The change of the vault's key, while one is under way: it replaces what the earlier key opens.
     pub(super) change: Option<KeyChange>,
+    /// The room that is made by what is deleted.
+    room: Arc<StoreRoom>,
 }
 
 impl Replaced {
     pub(super) fn new(garbage: Vec<Garbage>, orphans: Vec<BucketVersion>, change: Option<KeyChange>) -> Self {
-        Replaced { garbage, orphans, deleting: false, objects: None, change }
+        Replaced { garbage, orphans, deleting: false, objects: None, change, room: Arc::default() }
     }
 
     /// Notes versions that were replaced after the checkpoint of this number.
@@ -62,19 +66,20 @@ impl Replaced {
         self.deleting
     }
 
-    /// Notes that a deletion has ended.
-    pub(super) fn deleted(&mut self) {
-        self.deleting = false;
+    /// Notes that a deletion has begun, or has ended.
+    pub(super) fn deletes(&mut self, deletes: bool) {
+        self.deleting = deletes;
+        self.room.is_being_made(deletes);
+    }
+
+    /// Waits until something that was to be written has found no room in the store.
+    pub(super) async fn store_lacks_room(&self) {
+        self.room.lacks().await;
     }
 
     /// Takes the versions that neither the checkpoint of this number on the disk nor the shipped one needs.
     fn take_unneeded(&mut self, number: u64, shipped: &Shipped) -> Vec<BucketVersion> {
-        let is_needed = |garbage: &Garbage| {
-            let by_disk = garbage.after >= number;
-            let is_older = (garbage.version.epoch, garbage.version.counter) <= shipped.newest;
-            by_disk || (is_older && garbage.after >= shipped.number)
-        };
-        let gone = self.garbage.extract_if(.., |garbage| !is_needed(garbage));
+        let gone = self.garbage.extract_if(.., |garbage| !garbage.is_needed(number, shipped));
         let mut gone: Vec<BucketVersion> = gone.map(Garbage::written).collect();
         gone.append(&mut self.orphans);
         gone
@@ -85,17 +90,39 @@ impl<U: VaultStore> Session<U> {
     /// Deletes versions that neither the checkpoint on the disk nor the one in the store needs. Called when one of
     /// the two has just become durable, or the last deletion has ended: public times.
     pub(super) fn collect_garbage(&mut self) {
-        if self.replaced.deleting || self.checkpoints.shipping != Shipping::Idle {
+        if self.checkpoints.shipping == Shipping::Idle {
+            self.delete_unneeded(Some(self.checkpoints.number));
+        }
+    }
+
+    /// Deletes what can go when something finds no room in the store, a public time. It may be a checkpoint on its way that
+    /// does, so that one is not waited for; nor is the first one of an opening, which comes after what was left in flight.
+    pub(super) fn make_room(&mut self) {
+        if self.checkpoints.shipping != Shipping::HeldBack {
+            self.delete_unneeded(self.checkpoints.needed_from());
+        }
+    }
+
+    /// Has deletions tell this room.
+    pub(crate) fn make_room_in(&mut self, room: Arc<StoreRoom>) {
+        self.replaced.room = room;
+    }
+
+    /// Deletes the versions that were replaced before the checkpoint of this number and that the one in the store does not
+    /// need, and orphans.
+    fn delete_unneeded(&mut self, number: Option<u64>) {
+        if self.replaced.deleting {
             return;
         }
-        let gone = self.replaced.take_unneeded(self.checkpoints.number, &self.checkpoints.shipped);
+        // No version was replaced before the first one.
+        let gone = self.replaced.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
         let objects = self.replaced.objects.take();
         if gone.is_empty() && objects.is_none() {
             return;
         }
         let (store, identity, instants) =
             (self.engine.sealed.clone(), self.identity.clone(), self.outbox.instants());
-        self.replaced.deleting = true;
+        self.replaced.deletes(true);
         let request = Box::pin(async move {
             let deleting = async {
                 // A displaced gateway must not delete what its successor may still need.

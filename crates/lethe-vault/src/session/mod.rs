@@ -23,7 +23,7 @@ pub(crate) mod queue;
 mod shipment;
 pub(crate) mod status;
 
-pub(crate) use checkpoints::Shipping;
+pub(crate) use checkpoints::{Noted, Shipping};
 pub(crate) use command::Command;
 pub(crate) use identity::Identity;
 pub(crate) use log::{Log, without_reads};
@@ -66,6 +66,8 @@ use tokio::time::Instant;
 enum News {
     Event(Event),
     Command(Option<Command>),
+    /// Something that was to be written has found no room in the store.
+    StoreLacksRoom,
 }
 
 /// See the module.
@@ -253,6 +255,7 @@ impl<U: VaultStore> Session<U> {
                 biased;
                 event = self.outbox.next() => Some(News::Event(event)),
                 command = commands.recv(), if self.closing.is_none() => Some(News::Command(command)),
+                () = self.replaced.store_lacks_room() => Some(News::StoreLacksRoom),
                 () = sleep_until(wakes), if wakes.is_some() => None,
             };
             // This comes before anything that takes a while.
@@ -260,6 +263,7 @@ impl<U: VaultStore> Session<U> {
             self.disk.room().look(Instant::now());
             match news {
                 Some(News::Event(event)) => self.happened(event).await?,
+                Some(News::StoreLacksRoom) => self.make_room(),
                 Some(News::Command(command)) => {
                     self.take(command)?;
                     // Commands that have come meanwhile share the batch that starts now.
@@ -464,7 +468,7 @@ impl<U: VaultStore> Session<U> {
                 let _ = reply.send(report);
             }
             Event::Deleted(deleted) => {
-                self.replaced.deleted();
+                self.replaced.deletes(false);
                 deleted?;
                 // Deletes what became garbage meanwhile.
                 self.collect_garbage();

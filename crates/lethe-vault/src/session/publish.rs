@@ -4,6 +4,7 @@ use super::Session;
 use super::pace::Pacer;
 use super::status::{CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status};
 use crate::store::VaultStore;
+use crate::store_room::StoreFigures;
 use crate::trusted::room::RoomFigures;
 use std::sync::{Arc, Mutex};
 
@@ -69,7 +70,7 @@ impl<U: VaultStore> Session<U> {
             rows: RowFigures { used, reserved },
             // Each handle asks for them itself.
             room: RoomFigures::default(),
-            store_is_full: false,
+            store: StoreFigures::default(),
             key_change: self.replaced.change.as_ref().map(|change| KeyChangeFigures {
                 passed: change.passed(),
                 of: header.parameters.scheme.layout().buckets(),

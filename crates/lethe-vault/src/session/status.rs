@@ -2,6 +2,7 @@
 //! owner alone.
 
 use super::pace::PaceFigures;
+use crate::store_room::StoreFigures;
 use crate::trusted::room::RoomFigures;
 use crate::trusted::written::CheckpointBytes;
 use std::time::Duration;
@@ -34,8 +35,8 @@ pub struct Status {
     pub rows: RowFigures,
     /// The room that is kept on the trusted disk for when it is full.
     pub room: RoomFigures,
-    /// True if the store has no room for what is to be written there. Public.
-    pub store_is_full: bool,
+    /// The room of the store. Public.
+    pub store: StoreFigures,
     /// The change of the vault's key, while one is under way. Public.
     pub key_change: Option<KeyChangeFigures>,
     /// The way the pace was kept, if there is one. How much was asked for is for the owner alone.

@@ -34,6 +34,13 @@ impl Garbage {
     pub(crate) fn written(self) -> BucketVersion {
         BucketVersion { bucket: self.bucket, version: self.version }
     }
+
+    /// Tells whether the checkpoint of this number on the disk needs it, or the shipped one.
+    pub(crate) fn is_needed(&self, number: u64, shipped: &Shipped) -> bool {
+        let by_disk = self.after >= number;
+        let is_older = (self.version.epoch, self.version.counter) <= shipped.newest;
+        by_disk || (is_older && self.after >= shipped.number)
+    }
 }
 
 /// The last checkpoint that reached the store.

@@ -89,6 +89,16 @@ impl RoomFigures {
     pub fn reads(&self) -> u64 {
         self.sizes.reads(self.held)
     }
+
+    /// Tells whether what is left is for what is owed: reads are refused.
+    pub fn refuses_reads(&self) -> bool {
+        self.is_full && self.held < self.sizes.owed + self.sizes.access
+    }
+
+    /// Tells whether reads are refused, or will be when three of four that there was room for have come.
+    pub fn is_at_its_end(&self) -> bool {
+        self.is_full && self.reads() <= self.sizes.reads(self.sizes.whole) / 4
+    }
 }
 
 /// See the module.
@@ -173,8 +183,7 @@ impl Room {
 
     /// Tells whether what is left is for what is owed: no access may begin.
     pub(crate) fn refuses_accesses(&self) -> bool {
-        let figures = self.figures();
-        figures.is_full && figures.held < figures.sizes.owed + figures.sizes.access
+        self.figures().refuses_reads()
     }
 
     /// The figures of this moment.

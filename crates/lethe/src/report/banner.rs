@@ -131,8 +131,8 @@ impl VaultSummary {
             "whole process",
             format!("about {process} of memory when the vault is full and at work, at most {process_most}"),
         );
-        if let Some(reserve) = reserve {
-            line("in reserve", reserve.to_string());
+        for (name, value) in reserve.iter().flat_map(ReserveSummary::lines) {
+            line(name, value);
         }
         if let Some(OnDiskSummary { room, resident }) = &self.on_disk {
             line(
@@ -338,6 +338,7 @@ With these set, try:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::reserve::ReadsOnFullStore;
     use lethe_gateway::auth::identity::{AccessKey, AccountName, Identity, Role};
 
     fn summary() -> VaultSummary {
@@ -355,7 +356,11 @@ mod tests {
                 trusted: Size(96 << 20),
                 process: Size(250 << 20),
                 process_most: Size(700 << 20),
-                reserve: Some(ReserveSummary { bytes: Size(13 << 20), reads: 120 }),
+                reserve: Some(ReserveSummary {
+                    bytes: Size(13 << 20),
+                    reads: 120,
+                    on_full_store: Some(ReadsOnFullStore { usual: 20, most: 80 }),
+                }),
             },
             on_disk: None,
             older_slots: false,
@@ -378,6 +383,7 @@ mod tests {
             "about 40 MiB, at most 96 MiB",
             "about 250 MiB of memory when the vault is full and at work, at most 700 MiB",
             "13 MiB of the trusted disk: when that is full, writes get 507, and at least 120 reads go on",
+            "a full store    writes get 507, and reads go on for 20 accesses as a rule, 80 at the most",
             "a lost machine  takes along what about its last 40960 accesses wrote",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");

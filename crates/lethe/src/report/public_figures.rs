@@ -40,7 +40,7 @@ pub fn figures(
             "store_full",
             "1 if the store is full: writes are refused",
             FigureKind::Gauge,
-            f64::from(u8::from(status.store_is_full)),
+            f64::from(u8::from(status.store.is_full)),
         ),
         figure("old_versions", "Replaced buckets still kept", FigureKind::Gauge, status.old_versions as f64),
     ];

@@ -2,10 +2,11 @@
 //! `status` as long as it lasts.
 
 use crate::config::size::Size;
+use crate::report::reserve::ReadsOnFullStore;
 use crate::runtime::file_system::is_one_of;
 use crate::vault::trusted_memory::TrustedMemory;
 use lethe_store::Versioning;
-use lethe_vault::{RoomFigures, VaultParameters};
+use lethe_vault::{RoomFigures, StoreFigures, VaultParameters};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -21,8 +22,12 @@ pub enum Warning {
     Disk,
     /// The trusted folder's disk is full.
     DiskFull,
+    /// The room that is kept for that is nearly used up, or used up.
+    DiskReads,
     /// The store is full.
     StoreFull,
+    /// An eviction must come before the next read, and finds no room in the store.
+    StoreReads,
     /// The stash is fuller than it is as a rule.
     Stash,
     /// The trusted folder is in memory.
@@ -38,8 +43,8 @@ pub struct Figures {
     pub stash_blocks: u64,
     /// The room that is kept on the trusted disk.
     pub room: RoomFigures,
-    /// True if the store has no room for a bucket that is to be written.
-    pub store_is_full: bool,
+    /// The room of the store.
+    pub store: StoreFigures,
 }
 
 /// Looks at the figures, now and then, and knows what it has warned of.
@@ -53,6 +58,8 @@ pub struct Watch {
     /// More blocks in the stash than these are many, and so many it can hold.
     most_usual: u64,
     stash_bound: u64,
+    /// The reads that go on when the store is full.
+    reads: ReadsOnFullStore,
     lasting: BTreeSet<Warning>,
 }
 
@@ -68,6 +75,7 @@ impl Watch {
             // Half-way from the mean to the bound: chance hardly leads there.
             most_usual: if usual < stash_bound { usual.midpoint(stash_bound) } else { stash_bound },
             stash_bound,
+            reads: ReadsOnFullStore::of(parameters),
             lasting: BTreeSet::new(),
         }
     }
@@ -78,7 +86,9 @@ impl Watch {
             Warning::Versioning,
             Warning::Disk,
             Warning::DiskFull,
+            Warning::DiskReads,
             Warning::StoreFull,
+            Warning::StoreReads,
             Warning::Stash,
             Warning::InMemory,
         ];
@@ -101,7 +111,9 @@ impl Watch {
             Warning::Versioning => self.versioning == Versioning::On,
             Warning::InMemory => self.in_memory,
             Warning::DiskFull => figures.room.is_full,
-            Warning::StoreFull => figures.store_is_full,
+            Warning::DiskReads => figures.room.is_at_its_end(),
+            Warning::StoreFull => figures.store.is_full,
+            Warning::StoreReads => figures.store.refuses_reads,
             Warning::Disk => {
                 let enough = if lasts { self.least_free / 4 * 5 } else { self.least_free };
                 figures.free_bytes.is_some_and(|free| free < enough)
@@ -138,8 +150,22 @@ impl Watch {
                 Size(figures.room.sizes.whole),
                 figures.room.reads(),
             ),
+            Warning::DiskReads if figures.room.refuses_reads() => {
+                "reads get 503 too: what is left on the trusted folder's disk is for what is owed; lists and deletions go on; \
+                 free some space"
+                    .into()
+            }
+            Warning::DiskReads => format!(
+                "reads are about to get 503: the trusted folder's disk has room for {} more at least; free some space",
+                figures.room.reads()
+            ),
             Warning::StoreFull => {
-                "the store is full: writes get 507, and reads 503 from the next eviction on; free some space in it".into()
+                format!("the store is full: writes get 507, and {}; free some space in it", self.reads)
+            }
+            Warning::StoreReads => {
+                "reads get 503 too: an eviction must come first, and the store is full; lists and deletions go on; free some \
+                 space in it"
+                    .into()
             }
             Warning::Stash => format!(
                 "the stash is rising: {} blocks, as a rule up to {}, at most {}; when it is full an emergency \
@@ -213,12 +239,24 @@ mod tests {
     fn full_disks_are_warned_of_with_the_reads_that_are_left() {
         let mut watch = watch("ring", Versioning::Off);
         let sizes = lethe_vault::ReserveSizes { whole: 3 << 20, owed: 1 << 20, access: 1 << 16 };
-        let room = RoomFigures { sizes, held: (1 << 20) + (5 << 15), is_full: true };
-        let full = Figures { room, ..figures(PLENTY, 0) };
-        let warned = watch.look(&full);
-        assert!(warned.len() == 1 && warned[0].contains("507, 2 reads more"), "{warned:?}");
-        let warned = watch.look(&Figures { store_is_full: true, ..figures(PLENTY, 0) });
-        assert!(warned.len() == 1 && warned[0].contains("the store is full"), "{warned:?}");
+        let mut disk = |held| {
+            let room = RoomFigures { sizes, held, is_full: true };
+            watch.look(&Figures { room, ..figures(PLENTY, 0) })
+        };
+        let warned = disk((1 << 20) + (20 << 16) + (1 << 15));
+        assert!(warned.len() == 1 && warned[0].contains("507, 20 reads more"), "{warned:?}");
+        let warned = disk((1 << 20) + (5 << 15));
+        assert!(warned.len() == 2 && warned[1].contains("about to get 503"), "{warned:?}");
+        let warned = disk(1 << 20);
+        assert!(warned.len() == 2 && warned[1].contains("reads get 503 too"), "{warned:?}");
+        let mut store = |refuses_reads| {
+            let store = StoreFigures { is_full: true, refuses_reads };
+            watch.look(&Figures { store, ..figures(PLENTY, 0) })
+        };
+        let warned = store(false);
+        assert!(warned.len() == 1 && warned[0].contains("507, and reads go on for "), "{warned:?}");
+        let warned = store(true);
+        assert!(warned.len() == 2 && warned[1].contains("reads get 503 too"), "{warned:?}");
     }
 
     #[test]

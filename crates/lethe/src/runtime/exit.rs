@@ -97,6 +97,7 @@ fn of_the_vault(cause: &Cause) -> Option<Exit> {
             | VaultError::TakeoverNeeded(_) => Exit::Locked,
             VaultError::Unavailable(_)
             | VaultError::Refused(_)
+            | VaultError::StoreFull
             | VaultError::Lapsed
             | VaultError::StoreEmpty => Exit::StoreUnavailable,
             VaultError::Parameters(_) | VaultError::NotAReceipt(_) | VaultError::AlreadyThere(_) => {
@@ -215,6 +216,7 @@ mod tests {
             (VaultError::Lapsed, Exit::StoreUnavailable),
             (VaultError::Unavailable("".into()), Exit::StoreUnavailable),
             (VaultError::Refused("".into()), Exit::StoreUnavailable),
+            (VaultError::StoreFull, Exit::StoreUnavailable),
         ] {
             assert_eq!(Exit::of(&error.clone().into()), exit, "{error}");
         }

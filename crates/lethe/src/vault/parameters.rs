@@ -255,8 +255,7 @@ pub fn summary(
     serve: &ServeSettings,
 ) -> VaultSummary {
     let scheme = &parameters.scheme;
-    let block = u64::from(scheme.block_bytes());
-    let stored = parameters.stored_bytes();
+    let (block, stored) = (u64::from(scheme.block_bytes()), parameters.stored_bytes());
     let usage = Usage { stored_bytes: stored, ..Usage::default() };
     let trusted = TrustedMemory::of(parameters);
     VaultSummary {

@@ -40,7 +40,7 @@ impl Status {
             free_bytes,
             stash_blocks: status.stash.at_rest,
             room: status.room,
-            store_is_full: status.store_is_full,
+            store: status.store,
         };
         self.watch.lock().expect("nobody panics with it").look(&figures)
     }
