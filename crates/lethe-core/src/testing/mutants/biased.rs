@@ -6,9 +6,10 @@ use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
 use crate::words::{BlockId, Leaf};
 use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -48,6 +49,8 @@ pub enum Occasion {
     AfterDummy,
     /// At the third access of a block, and at all later ones.
     Repeated,
+    /// While the stash is full, as [`MindsFullStash`](super::MindsFullStash) tells.
+    FullStash,
 }
 
 /// A position map with such draws.
@@ -63,6 +66,7 @@ pub struct BiasedLeaves<P> {
 struct Memory {
     random: ChaCha8Rng,
     leaves: u64,
+    is_full: Rc<Cell<bool>>,
     accesses: u64,
     after_dummy: bool,
     drawn_last: u64,
@@ -77,6 +81,7 @@ impl<P> BiasedLeaves<P> {
         let memory = Memory {
             random: ChaCha8Rng::seed_from_u64(!seed),
             leaves,
+            is_full: Rc::default(),
             accesses: 0,
             after_dummy: false,
             drawn_last: 0,
@@ -84,6 +89,11 @@ impl<P> BiasedLeaves<P> {
             loads: vec![0; leaves as usize],
         };
         BiasedLeaves { map, bias, occasion, per_mille, memory: RefCell::new(memory) }
+    }
+
+    /// Returns what it is told by whether the stash is full.
+    pub fn is_full(&self) -> Rc<Cell<bool>> {
+        Rc::clone(&self.memory.borrow().is_full)
     }
 }
 
@@ -97,6 +107,7 @@ impl Memory {
             Occasion::Hit => ago.is_some_and(|ago| ago <= 8),
             Occasion::Miss => ago.is_some_and(|ago| ago > 8),
             Occasion::AfterDummy => self.after_dummy,
+            Occasion::FullStash => self.is_full.get(),
             Occasion::Repeated => known.is_some_and(|(_, _, times)| *times >= 2),
         }
     }

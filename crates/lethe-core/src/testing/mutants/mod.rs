@@ -29,6 +29,7 @@ use crate::schemes::trivial::TrivialParameters;
 use crate::store::Store;
 use crate::words::{BlockId, Bucket, Slot};
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -169,7 +170,15 @@ impl<O> DelaysHits<O> {
 oram_like!(DelaysHits.oram, mutant, batch => {
     let asked: BTreeSet<BlockId> = batch.iter().filter_map(Access::block).collect();
     let last = mutant.last.replace(asked.clone());
-    let mut waits = !asked.is_disjoint(&last);
+    if !asked.is_disjoint(&last) {
+        let_step_pass().await;
+    }
+    mutant.oram.access(batch).await
+});
+
+/// Goes on in the next step.
+async fn let_step_pass() {
+    let mut waits = true;
     poll_fn(|context| {
         if mem::take(&mut waits) {
             context.waker().wake_by_ref();
@@ -178,7 +187,52 @@ oram_like!(DelaysHits.oram, mutant, batch => {
         Poll::Ready(())
     })
     .await;
-    mutant.oram.access(batch).await
+}
+
+/// The deed of a batch while the stash is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtFullStash {
+    /// It goes on as ever, but a part of the scheme learns that the stash is full.
+    Tells,
+    /// It lets a step pass.
+    LetsStepPass,
+    /// It leaves out its last access, if that is a dummy.
+    LeavesOutDummy,
+}
+
+/// An ORAM whose batches do that if the stash holds at least so many blocks when they begin.
+pub struct MindsFullStash<O> {
+    oram: O,
+    stash_blocks: fn(&O) -> usize,
+    full: usize,
+    then: AtFullStash,
+    is_full: Rc<Cell<bool>>,
+}
+
+impl<O> MindsFullStash<O> {
+    /// An ORAM whose stash is full with so many blocks; `is_full` learns when it is.
+    pub fn new(
+        oram: O,
+        stash_blocks: fn(&O) -> usize,
+        full: usize,
+        then: AtFullStash,
+        is_full: Rc<Cell<bool>>,
+    ) -> Self {
+        MindsFullStash { oram, stash_blocks, full, then, is_full }
+    }
+}
+
+oram_like!(MindsFullStash.oram, mutant, batch => {
+    let is_full = (mutant.stash_blocks)(&mutant.oram) >= mutant.full;
+    mutant.is_full.set(is_full);
+    if is_full && mutant.then == AtFullStash::LetsStepPass {
+        let_step_pass().await;
+    }
+    let leaves_out = is_full && mutant.then == AtFullStash::LeavesOutDummy;
+    match batch {
+        [first @ .., Access::Dummy] if leaves_out && !first.is_empty() => mutant.oram.access(first).await,
+        all => mutant.oram.access(all).await,
+    }
 });
 
 /// An ORAM in whose batches a page is written once, however often it was asked for: all but the last write are dropped.

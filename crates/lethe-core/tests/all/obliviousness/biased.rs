@@ -4,23 +4,40 @@ use super::schemes::{crowded_buckets, ring_subject, whole_buckets};
 use super::setup::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::ring::{RingOram, RingParameters};
-use lethe_core::testing::mutants::{Bias, BiasedLeaves, DelaysHits, Edit, EditingStore, FirstWhen, Occasion};
-use lethe_core::testing::oblivious::{Adversary, Judgement, Sequence};
-use lethe_core::testing::{TraceStore, small_ring};
+use lethe_core::testing::mutants::{
+    AtFullStash, Bias, BiasedLeaves, DelaysHits, Edit, EditingStore, FirstWhen, MindsFullStash, Occasion,
+};
+use lethe_core::testing::oblivious::{Adversary, Judgement, Pace, Sequence};
+use lethe_core::testing::{Event, Operation, TraceStore, small_ring};
 
 /// The judgement over all pairs of a Ring ORAM whose leaves are drawn so.
 fn with_leaves(bias: Bias, occasion: Occasion, per_mille: usize) -> Judgement {
     let parameters = whole_buckets();
-    let run: Run<'_> = &|seed, script, pace| {
-        let store = TraceStore::new(parameters.layout());
-        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-        let leaves = 1 << parameters.leaf_level.0;
-        let flaw = (bias, occasion, per_mille);
-        let positions = BiasedLeaves::new(positions, leaves, flaw, seed);
-        let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
-        drive(&oram, &store, script, pace, working())
-    };
+    let flaw = (bias, occasion, per_mille);
+    let run: Run<'_> =
+        &|seed, script, pace| run_at_full_stash(&parameters, AtFullStash::Tells, flaw, seed, script, pace);
     ring_subject(&parameters, run).judge_pooled()
+}
+
+/// The blocks from which on a stash is called full: as many as lie there before some of a hundred batches.
+const FULL_STASH: usize = 4;
+
+/// Runs a Ring ORAM that does so while its stash is full, and whose leaves are drawn so.
+fn run_at_full_stash(
+    parameters: &RingParameters,
+    then: AtFullStash,
+    flaw: (Bias, Occasion, usize),
+    seed: u64,
+    script: &[Vec<Operation>],
+    pace: Pace,
+) -> Vec<Event> {
+    let store = TraceStore::new(parameters.layout());
+    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let positions = BiasedLeaves::new(positions, 1 << parameters.leaf_level.0, flaw, seed);
+    let is_full = positions.is_full();
+    let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
+    let oram = MindsFullStash::new(oram, RingOram::stash_blocks, FULL_STASH, then, is_full);
+    drive(&oram, &store, script, pace, working())
 }
 
 fn assert_found(what: &str, judgement: &Judgement, family: &str) {
@@ -113,5 +130,21 @@ fn a_hit_that_lets_a_step_pass_is_found() {
             judgement.alarmed("one: shape") && !judgement.alarmed("other: shape"),
             "{driven:?}: {judgement}"
         );
+    }
+}
+
+#[test]
+fn what_is_done_only_while_the_stash_is_full_is_found() {
+    assert_leaves_found(Bias::Clear(0), Occasion::FullStash, 1000, "leaves, by high bits");
+    let parameters = whole_buckets();
+    let sound = (Bias::LowerOfTwo, Occasion::Always, 0);
+    for (then, pair) in [
+        (AtFullStash::LetsStepPass, (Sequence::Sweep, Sequence::OneBlock)),
+        (AtFullStash::LeavesOutDummy, (Sequence::Mixed, Sequence::Random)),
+    ] {
+        let run: Run<'_> =
+            &|seed, script, pace| run_at_full_stash(&parameters, then, sound, seed, script, pace);
+        let judgement = ring_subject(&parameters, run).judge(Adversary::Full, pair, Driven::Promptly);
+        assert_found(&format!("{then:?}"), &judgement, "one: shape");
     }
 }
