@@ -9,6 +9,9 @@ use lethe_vault::Entropy;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, RngCore, SeedableRng};
 use redb::{ReadableTable, TableDefinition};
+use std::cell::Cell;
+use std::rc::Rc;
+use tokio::task::yield_now;
 
 /// The flaw of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +25,16 @@ pub enum Flaw {
     RepeatsNothing,
     /// Every opening draws the same randomness, but for the salt of its key.
     SameRandomness,
-    /// The scheme draws one number for all the dummies of a batch: see [`draw_once`](super::one_draw::draw_once).
+    /// The scheme draws one number for all the dummies of a batch: see [`redraw_slots`](super::spoilt::redraw_slots).
     OneDraw,
+    /// An access now and then reads the first unread slot of a bucket.
+    FirstSlotSometimes,
+    /// An access reads the first unread slot of a bucket in which there need not be a dummy any more.
+    FirstSlotOfFew,
+    /// The first leaf is drawn a little more often than the others.
+    FirstLeafOften,
+    /// A batch that asks for a block of the batch before lets a step pass after its first answer.
+    DelaysHits,
     /// A second request for a block in a batch is not made at all.
     Deduplicates,
 }
@@ -37,6 +48,11 @@ impl Flaw {
         if self == Flaw::LosesLastRecord && reads_only {
             lose_last_record(disk);
         }
+    }
+
+    /// Tells whether it shows in which slots are drawn, and in nothing else.
+    pub fn is_of_slots(self) -> bool {
+        matches!(self, Flaw::OneDraw | Flaw::FirstSlotSometimes | Flaw::FirstSlotOfFew)
     }
 
     /// The source of randomness that the vault draws from in an opening.
@@ -94,6 +110,8 @@ pub struct Flawed<S> {
     flaw: Option<Flaw>,
     recorder: Recorder,
     unseen: VersionedMemory,
+    /// True if a batch that hits has not read yet.
+    hits: Rc<Cell<bool>>,
 }
 
 impl<S> Flawed<S> {
@@ -102,8 +120,9 @@ impl<S> Flawed<S> {
         flaw: Option<Flaw>,
         recorder: &Recorder,
         unseen: &VersionedMemory,
+        hits: &Rc<Cell<bool>>,
     ) -> Self {
-        Flawed { shown, flaw, recorder: recorder.clone(), unseen: unseen.clone() }
+        Flawed { shown, flaw, recorder: recorder.clone(), unseen: unseen.clone(), hits: Rc::clone(hits) }
     }
 }
 
@@ -113,6 +132,7 @@ impl<S: Untrusted> Untrusted for Flawed<S> {
     }
 
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        let delays = self.hits.take() && self.flaw == Some(Flaw::DelaysHits);
         let flaw = self.flaw.filter(|_| self.recorder.is_opening());
         if flaw == Some(Flaw::ReadsOtherSlots) {
             let mut others = places.to_vec();
@@ -125,7 +145,11 @@ impl<S: Untrusted> Untrusted for Flawed<S> {
         if matches!(flaw, Some(Flaw::ReadsOtherSlots | Flaw::RepeatsNothing)) {
             return self.unseen.read(places, into).await;
         }
-        self.shown.read(places, into).await
+        let outcome = self.shown.read(places, into).await;
+        if delays {
+            yield_now().await;
+        }
+        outcome
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {

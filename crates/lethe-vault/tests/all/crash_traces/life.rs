@@ -9,13 +9,15 @@ use crate::support::{header, setup};
 use lethe_core::testing::Operation;
 use lethe_store::VersionedMemory;
 use lethe_vault::{Call, Vault, VaultError, VaultParameters};
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 
 /// The most milliseconds that a request travels each way, as a rule: so many that two hardly arrive at once.
 const SLOWEST: u64 = 20_000;
 /// The time after which nothing is under way any more.
-const QUIET: Duration = Duration::from_secs(3600);
+const QUIET: Duration = Duration::from_secs(1200);
 
 /// The public facts of a life.
 #[derive(Clone)]
@@ -81,6 +83,8 @@ struct Body {
     disk: FragileDisk,
     wire: Option<Wire>,
     recorder: Recorder,
+    /// True if a batch that asks for a block of the batch before has not read yet.
+    hits: Rc<Cell<bool>>,
     quiet: usize,
     /// The next batch of the script.
     next: usize,
@@ -109,6 +113,7 @@ impl Body {
             disk,
             wire: None,
             recorder: Recorder::new(),
+            hits: Rc::default(),
             quiet: public.quiet,
             next: 0,
             in_doubt: None,
@@ -128,7 +133,8 @@ impl Body {
         self.recorder.opens(dies_after);
         let wire = self.wire.clone().unwrap_or_else(|| Wire::new(0, Chance::of(0)));
         let network = Network::new(self.memory.clone(), wire);
-        let store = Flawed::new(self.recorder.over(network), self.flaw, &self.recorder, &self.memory);
+        let store =
+            Flawed::new(self.recorder.over(network), self.flaw, &self.recorder, &self.memory, &self.hits);
         let disk = self.disk.mount()?;
         let fresh = self.secret.seed();
         let mut setup = setup(&disk, store, fresh);
@@ -138,7 +144,7 @@ impl Body {
         let opened = tokio::select! {
             biased;
             () = self.recorder.death() => None,
-            opened = Vault::start(setup) => Some(opened?),
+            opened = self.recorder.counts_steps(Vault::start(setup)) => Some(opened?),
         };
         drop(disk);
         let Some((vault, running)) = opened else {
@@ -147,7 +153,7 @@ impl Body {
             return Ok(());
         };
         self.recorder.is_open(&vault);
-        let driver = spawn_local(running);
+        let driver = spawn_local(self.recorder.counts_steps(running));
         let recorder = self.recorder.clone();
         tokio::select! {
             biased;
@@ -182,6 +188,7 @@ impl Body {
                 tokio::time::sleep(QUIET).await;
             }
             self.next += 1;
+            self.hits.set(self.next >= 2 && hits(batch, &script[self.next - 2]));
             let before = (vault.status().accesses, self.model.clone());
             let (calls, expected) = self.prepare(batch);
             self.in_doubt = Some((calls.len(), before.0, before.1));
@@ -236,4 +243,13 @@ impl Body {
             flaw.after_death(&self.disk, &self.recorder);
         }
     }
+}
+
+/// Tells whether a batch asks for a block that the one before it asked for.
+fn hits(batch: &[Operation], before: &[Operation]) -> bool {
+    let block = |operation: &Operation| match operation {
+        Operation::Read(block) | Operation::Write(block, _) => Some(*block),
+        Operation::Dummy => None,
+    };
+    batch.iter().filter_map(block).any(|asked| before.iter().filter_map(block).any(|last| last == asked))
 }

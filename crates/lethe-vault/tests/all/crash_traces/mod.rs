@@ -3,7 +3,7 @@
 //! A small vault over a network lives through deaths at moments counted in requests, under two workloads that could
 //! hardly differ more: one block written over and over, and a scan of reads. Three things are asked of what shows:
 //!
-//! 1. **Shape.** Where no early reshuffle can come, everything but leaves and slots is fixed: kind and time of each
+//! 1. **Shape.** Where no early reshuffle can come, everything but leaves and slots is fixed: kind, time and step of each
 //!    request, the slots of each level, the versions written and deleted, names and sizes of objects. Lives with the
 //!    same public facts must not differ in it, whatever is asked and drawn. No false alarms.
 //! 2. **Repetition.** A recovery makes the reads since the last checkpoint again, all of them, the same slots of the same
@@ -11,31 +11,37 @@
 //! 3. **Choices.** With those left out, leaves and slots go to the judge of the core's obliviousness tests, which knows
 //!    Ring ORAM's schedule by an account of its own and tests the rest with likelihood-ratio (G, the sharper
 //!    chi-square) tests; for a client that waits until all is quiet, and for one whose accesses run beside off-line
-//!    work. Each test alarms falsely below 2^-32; there are at most 2^8 of them here, so all together alarm falsely
-//!    below 2^-24. Seeds are fixed: a test that passed passes again.
+//!    work. The draws of all lives are judged together as well.
+//! 4. **Steps.** Virtual time stands still while a vault goes on. So each request has its step: how often the vault went on
+//!    since its store last answered. Where off-line work runs beside accesses, the steps follow from leaves, too. There,
+//!    one workload of two must not have more of them than the other in nearly all lives.
+//!
+//! Each test alarms falsely below 2^-32; there are at most 2^8 of them here, so all together alarm falsely below 2^-24.
+//! Seeds are fixed: a test that passed passes again.
 //!
 //! Vaults that are broken on purpose must be caught by the same tests.
 
+#![allow(clippy::print_stdout, reason = "a failing test shows what it saw")]
+
 mod flaws;
+mod judging;
 mod life;
-mod one_draw;
+mod spoilt;
 mod transcript;
 
-use crate::every_step::more_if_thorough;
+use crate::every_step::{is_thorough, more_if_thorough};
 use crate::support::chance::Chance;
 use crate::support::recorder::{Moment, Request};
 use crate::support::shape::{Shape, shape};
 use flaws::Flaw;
-use lethe_core::schemes::ring::RingParameters;
-use lethe_core::testing::oblivious::statistics::certain;
-use lethe_core::testing::oblivious::{ALARM_LOG2, Adversary, Judgement, Trial, judge, ring};
+use judging::{Again, Case, Lives};
+use lethe_core::schemes::ring::{RingBucket, RingParameters};
+use lethe_core::testing::oblivious::{ALARM_LOG2, Pool, Power};
 use lethe_core::testing::{Operation, small_ring};
 use lethe_core::words::BlockId;
 use lethe_vault::{JournalPlace, SchemeParameters, VaultParameters};
 use life::{Public, live};
-use one_draw::draw_once;
 use std::time::Duration;
-use transcript::{Transcript, transcribe};
 
 const MAX_BATCH: u32 = 4;
 /// Lives under each workload that are compared shape by shape; a thorough run has four times as many.
@@ -62,6 +68,16 @@ fn ring_parameters() -> RingParameters {
 /// The same with so many slots that no bucket is ever read too often.
 fn roomy_parameters() -> RingParameters {
     RingParameters { max_batch: MAX_BATCH, ..small_ring(50) }
+}
+
+/// The same with so few slots that a bucket which is full has one dummy, and further reads of it take blocks.
+fn crowded_parameters() -> RingParameters {
+    RingParameters {
+        reads: MAX_BATCH + 1,
+        inner: RingBucket { blocks: 4, slots: 5 },
+        leaf: RingBucket { blocks: 10, slots: 10 },
+        ..ring_parameters()
+    }
 }
 
 /// The vault around a ring; a checkpoint comes every 24 accesses, and every other one is shipped.
@@ -180,110 +196,142 @@ fn a_journal_in_the_store_shows_nothing_of_what_is_asked_across_crashes() {
 }
 
 #[test]
+fn a_hit_that_takes_a_step_more_is_caught_by_the_steps_of_requests_and_by_nothing_else() {
+    let [mut one, mut other] = [(hammer as Workload, 1), (scan, 2)]
+        .map(|(workload, seed)| shape_of(0, workload, seed, Some(Flaw::DelaysHits)).0);
+    assert!(parting(&one, &other).is_some());
+    for (_, shape) in one.iter_mut().chain(&mut other) {
+        match shape {
+            Shape::Reads(_, step, _) | Shape::Other(Moment::Asks { step, .. }) => *step = 0,
+            Shape::Other(_) => {}
+        }
+    }
+    assert_eq!(parting(&one, &other), None);
+}
+
+#[test]
 fn a_vault_that_asks_once_for_what_is_asked_twice_is_caught_by_its_shape() {
     let (one, ..) = shape_of(0, |_| Operation::Read(BlockId(5)), 1, Some(Flaw::Deduplicates));
     let (other, ..) = shape_of(0, scan, 2, Some(Flaw::Deduplicates));
     assert!(parting(&one, &other).is_some());
 }
 
-/// The counts of what recoveries did in all lives.
-#[derive(Debug, Default)]
-struct Again {
-    repeated: usize,
-    redone: usize,
-    belated: usize,
-    beside: usize,
-    overlapping: usize,
-    deaths: usize,
+/// Lives pass, and their draws are added to a pool. Returns the number of tests.
+fn must_pass(case: &Case, lives: &[Lives; 2], pool: &mut Pool, again: &mut Again) -> usize {
+    let judgement = case.judge_and_pool(lives, pool, again);
+    assert!(judgement.passes(), "{judgement}");
+    judgement.findings.len()
 }
 
-/// Judges lives under both workloads; after `quiet` batches the client does not wait until all is quiet. A request of a
-/// recovery that differs from the announced one is an alarm, or, if not `strict`, taken for something new.
-fn judged(lives: u64, quiet: usize, flaw: Option<Flaw>, strict: bool) -> (Judgement, Again) {
-    let parameters = ring_parameters();
-    let mut again = Again::default();
-    let mut deviations = Vec::new();
-    let mut trials = |workload: Workload, side: u64| -> Vec<Trial> {
-        let mut told = Vec::new();
-        for nth in 0..lives {
-            let operations = script(nth, workload);
-            let life = live(&public(&parameters, nth, 0, quiet), &operations, side << 32 | nth, flaw);
-            let told_of =
-                life.map_err(|refusal| format!("the vault refused: {refusal}")).and_then(|mut life| {
-                    again.deaths += life.deaths;
-                    if flaw == Some(Flaw::OneDraw) {
-                        draw_once(&mut life.trace, &parameters, side << 32 | nth);
-                    }
-                    transcribe(&life.trace, &parameters, quiet, strict)
-                });
-            match told_of {
-                Ok(Transcript { events, repeated, redone, belated, beside, overlapping }) => {
-                    again.repeated += repeated;
-                    again.redone += redone;
-                    again.belated += belated;
-                    again.beside += beside;
-                    again.overlapping += overlapping;
-                    told.push(Trial { operations, events });
-                }
-                Err(deviation) => deviations.push(format!("life {nth}: {deviation}")),
-            }
-        }
-        told
-    };
-    let (one, other) = (trials(hammer, 1), trials(scan, 2));
-    let mut judgement = Judgement { findings: Vec::new() };
-    if let Some(figure) = deviations.first() {
-        judgement.findings.push(certain("repetition".to_owned(), Some(figure.clone())));
-    } else {
-        let watch = |seed| ring::watch(&parameters, Adversary::Full, seed);
-        judgement = judge(1 << parameters.leaf_level.0, watch, &one, &other);
+/// All draws together pass, and a bias of `most` among the leaves would not. Prints what passes in each class of them.
+fn must_pass_pooled(name: &str, pool: &Pool, most: f64) -> usize {
+    let judgement = pool.judge();
+    for Power { family, class, draws, cells, limit } in pool.powers() {
+        println!("power | {name} | {family} | {class} | {draws} draws | {cells} cells | {limit}");
     }
-    (judgement, again)
+    assert!(judgement.passes(), "all together: {judgement}");
+    let limit = pool.power("leaves, by high bits");
+    assert!(limit.is_some_and(|limit| limit < most), "finds {limit:?}");
+    judgement.findings.len()
 }
 
 #[test]
-fn what_shows_across_crashes_is_uniform_and_independent_of_what_is_asked() {
+fn what_shows_across_crashes_is_uniform_and_independent_of_what_is_asked_and_spoilt_slots_are_not() {
+    let case =
+        |quiet, flaw| Case { nth: u64::from(quiet == WARM_UP), ..Case::of(lives(JUDGED), quiet, flaw) };
+    let [mut pool, mut spoilt] = [0, 1].map(|_| case(WARM_UP, None).pool());
+    let mut steps = Again::default();
     let mut tests = 0;
     for quiet in [ALWAYS_QUIET, WARM_UP] {
-        let (judgement, again) = judged(lives(JUDGED), quiet, None, true);
-        assert!(judgement.passes(), "{judgement}");
-        tests += judgement.findings.len();
-        let lives = 2 * lives(JUDGED) as usize;
-        assert!(again.deaths >= 6 * lives && again.repeated >= 6 * lives, "{again:?}");
-        assert!(again.redone >= lives / 2 && again.belated >= lives / 4, "{again:?}");
+        let (lives, mut again) = (case(quiet, None).live(), Again::default());
+        tests += must_pass(&case(quiet, None), &lives, &mut pool, &mut again);
+        let few = 2 * self::lives(JUDGED) as usize;
+        assert!(again.deaths >= 6 * few && again.repeated >= 6 * few, "{again:?}");
+        assert!(again.redone >= few / 2 && again.belated >= few / 4, "{again:?}");
         assert_eq!(again.beside > 0, quiet == WARM_UP, "{again:?}");
-        assert!(again.overlapping >= lives, "{again:?}");
+        assert!(again.overlapping >= few, "{again:?}");
+        steps.add_steps(again);
+        let one_draw = case(quiet, Some(Flaw::OneDraw));
+        let judgement = one_draw.judge_and_pool(&lives, &mut one_draw.pool(), &mut Again::default());
+        for side in ["one", "other"] {
+            let finding = format!("{side}: steps between slots of one access");
+            assert!(judgement.alarmed(&finding), "no alarm of {finding}: {judgement}");
+        }
+        let sometimes = case(quiet, Some(Flaw::FirstSlotSometimes));
+        let judgement = sometimes.judge_and_pool(&lives, &mut spoilt, &mut Again::default());
+        // That is too little for one judgement of a usual run.
+        assert!(is_thorough() || judgement.passes(), "{judgement}");
     }
-    assert!(tests <= MOST_TESTS && ALARM_LOG2 <= -32.0);
+    tests += must_pass_pooled("across crashes", &pool, 0.025);
+    let (steps, spoilt) = (steps.judge_steps(), spoilt.judge());
+    assert!(steps.log2_p >= ALARM_LOG2, "{steps}");
+    assert!(spoilt.alarmed("slots of accesses"), "{spoilt}");
+    assert!(tests < MOST_TESTS && ALARM_LOG2 <= -32.0);
+}
+
+#[test]
+fn buckets_that_run_out_of_dummies_show_nothing_across_crashes_unless_a_slot_is_chosen_by_its_place() {
+    let case = Case { ring: crowded_parameters(), ..Case::of(lives(JUDGED), ALWAYS_QUIET, None) };
+    let (lives, mut pool) = (case.live(), case.pool());
+    let tests = must_pass(&case, &lives, &mut pool, &mut Again::default());
+    assert!(tests + must_pass_pooled("crowded buckets", &pool, 0.035) <= MOST_TESTS);
+    let case = Case { flaw: Some(Flaw::FirstSlotOfFew), ..case };
+    let mut pool = case.pool();
+    case.judge_and_pool(&lives, &mut pool, &mut Again::default());
+    let judgement = pool.judge();
+    assert!(judgement.alarmed("slots one by one"), "{judgement}");
+}
+
+/// The judgements of lives without deaths, half of the seeds in each.
+fn without_deaths(flaw: Flaw) -> [Case; 2] {
+    [0, 1].map(|nth| Case { nth, deaths: 0, ..Case::of(JUDGED, WARM_UP, Some(flaw)) })
+}
+
+#[test]
+fn in_a_thorough_run_a_leaf_that_is_drawn_a_little_too_often_is_found_by_the_draws_of_all_lives_together_only()
+ {
+    // Half a minute: a life must be lived several times to choose one.
+    if !is_thorough() {
+        return;
+    }
+    let cases = without_deaths(Flaw::FirstLeafOften);
+    let mut pool = cases[0].pool();
+    for case in cases {
+        must_pass(&case, &case.live(), &mut pool, &mut Again::default());
+    }
+    let judgement = pool.judge();
+    println!("{judgement}");
+    assert!(judgement.alarmed("leaves, by high bits"), "{judgement}");
+}
+
+#[test]
+fn a_step_more_after_a_hit_is_found_by_the_steps_of_requests_beside_off_line_work_as_well() {
+    let mut steps = Again::default();
+    for case in without_deaths(Flaw::DelaysHits) {
+        must_pass(&case, &case.live(), &mut case.pool(), &mut steps);
+    }
+    let finding = steps.judge_steps();
+    println!("{finding}");
+    assert!(finding.log2_p < ALARM_LOG2, "{finding}");
 }
 
 #[test]
 fn a_recovery_that_does_not_repeat_what_was_announced_is_caught() {
     for flaw in [Flaw::LosesLastRecord, Flaw::ReadsOtherSlots, Flaw::RepeatsNothing] {
-        let (judgement, _) = judged(FLAWED, WARM_UP, Some(flaw), true);
+        let judgement = Case::of(FLAWED, WARM_UP, Some(flaw)).judge();
         assert!(judgement.alarmed("repetition"), "{flaw:?}: {judgement}");
     }
 }
 
 #[test]
 fn a_path_that_is_read_again_after_a_crash_is_caught_by_the_judge_of_schemes_as_well() {
-    let (judgement, _) = judged(FLAWED, WARM_UP, Some(Flaw::LosesLastRecord), false);
+    let case = Case::of(FLAWED, WARM_UP, Some(Flaw::LosesLastRecord));
+    let judgement = Case { is_strict: false, ..case }.judge();
     assert!(judgement.alarmed("shape"), "{judgement}");
 }
 
 #[test]
 fn randomness_that_comes_back_with_each_opening_is_caught() {
-    let (judgement, _) = judged(lives(JUDGED), WARM_UP, Some(Flaw::SameRandomness), true);
+    let judgement = Case::of(lives(JUDGED), WARM_UP, Some(Flaw::SameRandomness)).judge();
     assert!(judgement.alarmed("leaves"), "{judgement}");
-}
-
-#[test]
-fn one_draw_for_all_the_dummies_of_a_batch_is_caught_across_crashes() {
-    for quiet in [ALWAYS_QUIET, WARM_UP] {
-        let (judgement, _) = judged(lives(JUDGED), quiet, Some(Flaw::OneDraw), true);
-        for side in ["one", "other"] {
-            let finding = format!("{side}: steps between slots of one access");
-            assert!(judgement.alarmed(&finding), "no alarm of {finding}: {judgement}");
-        }
-    }
 }

@@ -13,6 +13,9 @@ use lethe_core::testing::{Event, TraceEntry, Work};
 use lethe_core::words::{Bucket, Version};
 use std::collections::{BTreeMap, VecDeque};
 
+/// The steps after which a request counts no more: it comes after a long rest.
+const MOST_STEPS: u64 = 8;
+
 /// The events that were told, and how much recoveries did again.
 #[derive(Default)]
 pub struct Transcript {
@@ -27,6 +30,8 @@ pub struct Transcript {
     pub beside: usize,
     /// Steps of off-line work that read while another one wrote.
     pub overlapping: usize,
+    /// The steps of all new reads and writes, each since the store last answered.
+    pub steps: u64,
 }
 
 /// Tells a trace as events. If not `strict`, a request of a recovery that differs from the announced one is taken for
@@ -144,12 +149,14 @@ impl Scribe {
                 self.access_begins();
                 self.access_ends();
             }
-            Moment::Asks { nth, request: Request::Read(places), checkpoint } => {
+            Moment::Asks { nth, step, request: Request::Read(places), checkpoint } => {
                 let role = self.reads(places, *checkpoint)?;
+                self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
-            Moment::Asks { nth, request: Request::Write(buckets), .. } => {
+            Moment::Asks { nth, step, request: Request::Write(buckets), .. } => {
                 let role = self.writes(buckets)?;
+                self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
             Moment::Asks { .. } | Moment::Dies => {}
@@ -167,6 +174,13 @@ impl Scribe {
             }
         }
         Ok(())
+    }
+
+    /// Adds the step in which a new request was made.
+    fn note_step(&mut self, role: &Role, step: u64) {
+        if !matches!(role, Role::Repeated) {
+            self.told.steps += step.min(MOST_STEPS);
+        }
     }
 
     fn tell(&mut self, event: Event) {

@@ -95,7 +95,7 @@ fn shown(life: &Life) -> Vec<(Duration, Shape)> {
 /// The same without levels.
 fn coarse(mut shown: Vec<(Duration, Shape)>) -> Vec<(Duration, Shape)> {
     for (_, shape) in &mut shown {
-        if let Shape::Reads(_, levels) = shape {
+        if let Shape::Reads(.., levels) = shape {
             levels.clear();
         }
     }

@@ -8,7 +8,7 @@ use lethe_core::words::Bytes;
 use lethe_store::{Blob, BlobError, Blobs, Inventory};
 use lethe_vault::Vault;
 use std::cell::RefCell;
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -50,9 +50,10 @@ pub enum Moment {
     Begun(u64),
     /// The client has got its answers.
     Served,
-    /// The request of this number goes out; the vault has told of this checkpoint before.
+    /// The request of this number goes out, in this step; the vault has told of this checkpoint before.
     Asks {
         nth: usize,
+        step: u64,
         request: Request,
         checkpoint: u64,
     },
@@ -75,6 +76,9 @@ struct Seen {
     trace: Vec<Timed>,
     begin: Instant,
     requests: usize,
+    /// Steps of the vault, and how many there had been when the store last answered or the vault began to be opened.
+    steps: u64,
+    steps_before: u64,
     /// Requests until the sender dies, but for looks: an idle vault would live on them.
     left: Option<u64>,
     disk: Option<FragileDisk>,
@@ -90,6 +94,8 @@ impl Recorder {
             trace: Vec::new(),
             begin: Instant::now(),
             requests: 0,
+            steps: 0,
+            steps_before: 0,
             left: None,
             disk: None,
             is_dead: false,
@@ -129,6 +135,7 @@ impl Recorder {
         let mut seen = self.seen.borrow_mut();
         (seen.left, seen.is_dead) = (dies_after, false);
         let checkpoint = seen.checkpoint;
+        seen.steps_before = seen.steps;
         seen.note(Moment::Opens { checkpoint });
     }
 
@@ -154,6 +161,15 @@ impl Recorder {
         self.is_gone();
         let how = chance.one_of(&[Crash::Kill, Crash::PowerLoss]);
         disk.crash(how, chance);
+    }
+
+    /// Counts the steps of a vault, or of its opening: how often it goes on.
+    pub fn counts_steps<V: Future>(&self, vault: V) -> impl Future<Output = V::Output> + use<V> {
+        let (seen, mut vault) = (self.seen.clone(), Box::pin(vault));
+        poll_fn(move |context| {
+            seen.borrow_mut().steps += 1;
+            vault.as_mut().poll(context)
+        })
     }
 
     /// Waits until the vault dies.
@@ -192,7 +208,8 @@ impl Recorder {
         let (nth, checkpoint) = (seen.requests, seen.checkpoint);
         seen.requests += 1;
         let is_look = request.is_look();
-        seen.note(Moment::Asks { nth, request, checkpoint });
+        let step = seen.steps - seen.steps_before;
+        seen.note(Moment::Asks { nth, step, request, checkpoint });
         if let Some(left) = seen.left.as_mut().filter(|_| !is_look) {
             *left -= 1;
             if *left == 0 {
@@ -211,6 +228,8 @@ impl Recorder {
             return pending().await;
         }
         self.note(Moment::Answered(nth));
+        let mut seen = self.seen.borrow_mut();
+        seen.steps_before = seen.steps;
     }
 }
 
