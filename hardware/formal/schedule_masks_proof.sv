@@ -9,7 +9,7 @@ module schedule_masks_proof
     scheme: Raw ? RawOram : PathOram, leaf_level: 3, blocks_per_bucket: 2, eviction_rate: 3,
     stash_blocks: 5, blocks: 8, block_bytes: 16, bus_bits: 128, aes_lanes: 1, mask_beats: 4,
     aes_double: 1'b0, aes_rom_rounds: 0, top_levels: 0, level_blocks: '0, subtree_levels: 0, scan_lanes: 1,
-    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0, tag_bits: 0, slot_cycles: 0
+    capacity: 0, labels: 0, label_bits: 0, trusted: 0, look_aside: 0, tag_bits: 0, slot_cycles: 0, stall_cycles: 0
   }
 ) (
   input logic        clk_i,
