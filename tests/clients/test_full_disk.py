@@ -9,20 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ReadTimeoutError
 from content import content
 from playwright.sync_api import expect
-from programs import Gateway
+from programs import Gateway, UntrustedSide
 
 BUCKET = "kept"
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 32 MiB."""
+def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """A disk of 32 MiB, or of as many as a test asks for."""
     disk = tmp_path / "small"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={getattr(request, 'param', 32)}m", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
         pytest.skip("needs the right to mount a small disk")
     yield disk
@@ -96,3 +96,48 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gat
     gateway.stop()
     checked = gateway.run("check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("small_disk", [256], indirect=True)
+def test_a_full_provider_refuses_writes_and_is_waited_for(small_disk, lethe, versitygw, tmp_path):
+    provider = UntrustedSide(versitygw, small_disk)
+    gateway = Gateway(lethe, tmp_path, provider)
+    gateway.capacity = "16MiB"
+    try:
+        gateway.start()
+        s3 = gateway.endpoint.client(read_timeout=10)
+        s3.create_bucket(Bucket=BUCKET)
+        kept = {}
+
+        def put(number: int) -> None:
+            data = content(200_000, number)
+            s3.put_object(Bucket=BUCKET, Key=f"k{number}", Body=data)
+            kept[f"k{number}"] = data
+
+        put(0)
+        filling = small_disk / "filling"
+        fill(filling)
+        # A write that had begun is waited for; its client may go away.
+        with pytest.raises((ClientError, ReadTimeoutError)):
+            for number in range(1, 100):
+                put(number)
+        with pytest.raises(ClientError) as refused:
+            put(100)
+        assert status_of(refused) == 507
+        assert "the store is full: writes are refused" in gateway.program.output()
+        s3.list_objects_v2(Bucket=BUCKET)
+
+        filling.unlink()
+        deadline = time.monotonic() + 60
+        while "the store has room again" not in gateway.program.output():
+            assert time.monotonic() < deadline, gateway.program.output()
+            time.sleep(0.2)
+        put(101)
+        for key, data in kept.items():
+            assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == data
+        gateway.stop()
+        checked = gateway.run("check")
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+    finally:
+        gateway.kill()
+        provider.close()

@@ -1,8 +1,8 @@
-//! The meaning of the object store's errors: missing, refused for good, or worth another try.
+//! The meaning of the object store's errors: missing, full, refused for good, or worth another try.
 
 use lethe_core::store::{BucketVersion, UntrustedError};
 use object_store::Error;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 /// The meaning of an error of reading a bucket version.
 pub(super) fn read_failure(of: BucketVersion, error: Error) -> UntrustedError {
@@ -12,8 +12,11 @@ pub(super) fn read_failure(of: BucketVersion, error: Error) -> UntrustedError {
     }
 }
 
-/// The meaning of an error of anything else.
+/// The meaning of an error of anything else. A provider that is full is told as a disk that is.
 pub(super) fn write_failure(error: Error) -> UntrustedError {
+    if is_of_room(&error) {
+        return UntrustedError::Refused(Box::new(io::Error::new(ErrorKind::StorageFull, error)));
+    }
     let refused = match &error {
         // Nothing is read here that may be absent, so it is the store's own bucket or folder that is gone.
         Error::NotFound { .. }
@@ -42,6 +45,13 @@ pub(super) fn worst(failures: Vec<(usize, UntrustedError)>) -> Result<(), Untrus
         .into_iter()
         .min_by_key(|(index, failure)| (matches!(failure, UntrustedError::Unavailable(_)), *index));
     first.map_or(Ok(()), |(_, failure)| Err(failure))
+}
+
+/// Tells whether a provider says over HTTP that it has no room.
+fn is_of_room(error: &Error) -> bool {
+    // S3 itself has no word for it: these are of Ceph, and of MinIO where it answers without the status.
+    const CODES: [&str; 2] = ["QuotaExceeded", "XMinioStorageFull"];
+    http_status(error) == Some(507) || provider_code(error).is_some_and(|code| CODES.contains(&code.as_str()))
 }
 
 /// Tells whether an HTTP status says that the same request will not succeed later.
@@ -132,6 +142,19 @@ mod tests {
             let failure = write_failure(generic(message));
             assert_eq!(matches!(failure, UntrustedError::Refused(_)), refused, "{status}");
         }
+    }
+
+    #[test]
+    fn a_provider_that_is_full_is_told_as_a_full_disk_is() {
+        let full = |answer: &str| {
+            let message = format!("Server returned non-2xx status code: {answer}");
+            let UntrustedError::Refused(why) = write_failure(generic(message)) else { return false };
+            why.downcast_ref::<io::Error>().is_some_and(|why| why.kind() == ErrorKind::StorageFull)
+        };
+        assert!(full("507 Insufficient Storage: "));
+        assert!(full("403 Forbidden: <Error><Code>QuotaExceeded</Code></Error>"));
+        assert!(!full("403 Forbidden: <Error><Code>AccessDenied</Code></Error>"));
+        assert!(!full("503 Service Unavailable: "));
     }
 
     #[test]
