@@ -223,7 +223,15 @@ pub fn nextest(tests: &str) -> Result<Command> {
 
 fn unit(effort: Effort) -> Result<()> {
     // Fuzz targets have a step of their own, with more time; all their names begin with `fuzz_`.
-    run(nextest("not test(/(^|::)fuzz_/)")?.envs(effort.numbers().iter().copied()))
+    let numbers = || effort.numbers().iter().copied();
+    run(nextest("not test(/(^|::)fuzz_/)")?.envs(numbers()))?;
+    if !effort.is_thorough {
+        return Ok(());
+    }
+    // Those of these packages are ignored because they take long; others are started by something else.
+    run(nextest("package(lethe-core) | package(lethe-vault)")?
+        .args(["--run-ignored", "only"])
+        .envs(numbers()))
 }
 
 fn fuzz(seconds: u64) -> Result<()> {

@@ -289,8 +289,7 @@ fn dummies_that_follow_the_next_leaf_are_caught_even_if_it_is_one_batch_of_ten()
 const SEEDS: u64 = 20;
 
 #[test]
-#[ignore = "minutes, for when a test of the judge changes: \
-    `cargo test --release -p lethe-core --test all large_trees -- --ignored --nocapture`"]
+#[ignore = "minutes: `cargo xtask test --only unit --thorough` runs it"]
 fn at_many_seeds_sound_schemes_pass_and_flaws_are_caught() {
     for seed in 1..=SEEDS {
         for scheme in SCHEMES {

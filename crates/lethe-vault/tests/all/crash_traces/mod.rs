@@ -288,12 +288,8 @@ fn without_deaths(flaw: Flaw) -> [Case; 2] {
 }
 
 #[test]
-fn in_a_thorough_run_a_leaf_that_is_drawn_a_little_too_often_is_found_by_the_draws_of_all_lives_together_only()
- {
-    // Half a minute: a life must be lived several times to choose one.
-    if !is_thorough() {
-        return;
-    }
+#[ignore = "half a minute, as lives are lived several times to choose one: `cargo xtask test --only unit --thorough` runs it"]
+fn a_leaf_that_is_drawn_a_little_too_often_is_found_by_the_draws_of_all_lives_together_only() {
     let cases = without_deaths(Flaw::FirstLeafOften);
     let mut pool = cases[0].pool();
     for case in cases {
