@@ -6,6 +6,7 @@ import os
 import re
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Error, Page, expect
@@ -42,8 +43,8 @@ def link(gateway: Gateway | Demonstration) -> str:
     return gateway.page_link.read_text().strip()
 
 
-def opened(browser, gateway: Gateway | Demonstration, viewport=WIDE, scheme="light") -> Page:
-    context = browser.new_context(viewport=viewport, color_scheme=scheme)
+def opened(browser, gateway: Gateway | Demonstration) -> Page:
+    context = browser.new_context(viewport=WIDE, color_scheme="light")
     page = context.new_page()
     page.set_default_timeout(120_000)
     page.problems = []
@@ -67,6 +68,22 @@ def picture(page: Page, path: str) -> None:
         if "Unable to capture screenshot" not in error.message:
             raise
         page.screenshot(path=path, full_page=True)
+
+
+def fits_in_both_themes_and_at_each_width(page: Page, name: str, folder: Path) -> None:
+    """Takes a picture of each, and fails where the page is wider than the screen or has the other theme's ground."""
+    kept = Path(os.environ.get("LETHE_TEST_SCREENSHOTS", folder))
+    for viewport in (WIDE, MIDDLE, PHONE):
+        page.set_viewport_size(viewport)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            look = f"{name}-{viewport['width']}-{scheme}"
+            overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert overflow <= 0, f"{look} is wider than the screen"
+            ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            light = sum(int(part) for part in re.findall(r"\d+", ground)[:3]) > 382
+            assert light == (scheme == "light"), look
+            picture(page, str(kept / f"{look}.png"))
 
 
 INK = """canvas => {
@@ -128,20 +145,11 @@ def test_whoever_opens_the_page_late_sees_the_minute_before_and_what_it_means(br
     assert page.problems == [] and early.problems == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, MIDDLE, PHONE], ids=["wide", "middle", "phone"])
-def test_it_fits_in_both_themes_and_at_each_width(browser, gateway, bucket, scheme, viewport, tmp_path):
-    page = opened(browser, gateway, viewport, scheme)
+def test_it_fits_in_both_themes_and_at_each_width(browser, gateway, bucket, tmp_path):
+    page = opened(browser, gateway)
     work(gateway, bucket)
     page.wait_for_function(f"() => ({INK})(document.querySelector('#seen')) > 0")
-    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    assert overflow <= 0, "the page is wider than the screen"
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    light = sum(int(part) for part in re.findall(r"\d+", ground)[:3]) > 382
-    assert light == (scheme == "light")
-    kept = os.environ.get("LETHE_TEST_SCREENSHOTS")
-    width = viewport["width"]
-    picture(page, f"{kept or tmp_path}/page-{width}-{scheme}.png")
+    fits_in_both_themes_and_at_each_width(page, "page", tmp_path)
     assert page.problems == []
 
 
@@ -251,22 +259,15 @@ def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(brows
     assert list(gateway.temporary.iterdir()) == [], "the demonstration left something behind"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [WIDE, MIDDLE, PHONE], ids=["wide", "middle", "phone"])
-def test_a_demonstration_fits_in_both_themes_and_at_each_width(browser, demonstration, scheme, viewport, tmp_path):
-    gateway = demonstration("sweep")
-    page = opened(browser, gateway, viewport, scheme)
-    kept = os.environ.get("LETHE_TEST_SCREENSHOTS")
-    width = viewport["width"]
+def test_a_demonstration_fits_in_both_themes_and_at_each_width(browser, demonstration, tmp_path):
+    page = opened(browser, demonstration("sweep"))
     for state in ("on", "off"):
         if state == "off":
             page.get_by_role("switch", name="Oblivious").click()
             expect(page.locator("#bare")).to_be_visible()
         requests = "() => Number(document.querySelector('#costs td').textContent.replace(/,/g, '')) > 100"
         page.wait_for_function(requests)
-        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert overflow <= 0, "the page is wider than the screen"
-        picture(page, f"{kept or tmp_path}/demonstration-{state}-{width}-{scheme}.png")
+        fits_in_both_themes_and_at_each_width(page, f"demonstration-{state}", tmp_path)
     assert page.problems == []
 
 

@@ -1,16 +1,16 @@
 //! The step `budget`: no step and no test binary takes much more processor time than it did when its line was written.
 
 use crate::measure::{processor, used_by};
-use crate::record::{self, Kind, Line, Record};
+use crate::record::{self, CALIBRATION, INTERVAL, Kind, Line, Record, Taken};
 use crate::step::Step;
 use crate::tool::command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -22,37 +22,52 @@ const FACTOR: f64 = 1.5;
 const GRAIN: f64 = 10.0;
 /// The runs whose medians become lines.
 const RUNS: usize = 3;
-/// Measurements on each processor, of which the median counts.
+/// Measurements on each processor before a run begins, of which the median counts.
 const CALIBRATIONS: usize = 5;
-/// The seconds that the calibration may take: beyond them it is no measurement of this machine.
-const CALIBRATION: RangeInclusive<f64> = 0.02..=20.0;
 /// The slowest of each kind that are shown.
 const SHOWN: usize = 20;
 
 const HEADER: &str =
     "# Processor time in seconds: medians of three whole runs. `cargo xtask budget` writes them.
-# The step `budget` fails where a run takes half as much again, and ten seconds more at least, scaled by the calibration of both.\n\n";
+# The step `budget` fails where a run takes half as much again, and ten seconds more at least, scaled by calibrations: the one
+# below, and those that are made while the run goes on.\n\n";
 
 /// The lines of the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Budget {
-    /// The work of [`work`] when the lines were written.
+    /// The seconds of [`work`] on the machine whose seconds the lines are.
     calibration: f64,
     steps: BTreeMap<String, f64>,
     /// By test binary.
     tests: BTreeMap<String, f64>,
 }
 
-impl Budget {
+/// The processor time of a run.
+struct Usage {
+    calibration: f64,
+    steps: BTreeMap<String, Taken>,
+    tests: BTreeMap<String, Taken>,
+}
+
+impl Usage {
     fn of(record: &Record) -> Result<Self> {
-        let (_, calibration) = record
-            .of(Kind::Calibration)
-            .next()
-            .context("the record has no calibration: it is of no run of `cargo xtask test`")?;
+        let calibrations = record.calibrations().to_vec();
+        ensure!(
+            !calibrations.is_empty(),
+            "the record has no calibration: it is of no run of `cargo xtask test`"
+        );
         let steps = record.by(Kind::Step, |name| name);
         let tests = record.by(Kind::Test, |name| name.split(' ').next().unwrap_or(name));
-        Budget { calibration, steps, tests }.checked()
+        Ok(Usage { calibration: middle(calibrations), steps, tests })
+    }
+}
+
+impl Budget {
+    fn read() -> Result<Self> {
+        let text = fs::read_to_string(FILE).with_context(|| format!("reading {FILE}"))?;
+        let budget: Budget = toml::from_str(&text).with_context(|| format!("reading {FILE}"))?;
+        budget.checked().context(FILE)
     }
 
     /// Refuses a calibration that would let every run pass, or none.
@@ -69,8 +84,7 @@ impl Budget {
 
     /// The steps and binaries that take more than their line, or more than the grain and have none; and those that have a
     /// line and were not measured, which would pass however long they take.
-    fn exceeded_by(&self, now: &Budget) -> Vec<String> {
-        let scale = now.calibration / self.calibration;
+    fn exceeded_by(&self, now: &Usage) -> Vec<String> {
         let mut faults = Vec::new();
         let kinds = [("step", &self.steps, &now.steps), ("test binary", &self.tests, &now.tests)];
         for (kind, lines, taken) in kinds {
@@ -79,14 +93,16 @@ impl Budget {
                     "{kind} {name} has a line and was not measured: take the line out if it is gone"
                 ));
             }
-            for (name, seconds) in taken {
+            for (name, Taken { seconds, calibrations }) in taken {
                 let line = lines.get(name).copied();
                 let usual = line.unwrap_or_default();
-                let allowed = (usual + GRAIN).max(usual * FACTOR) * scale;
-                if *seconds > allowed {
+                let allowed = (usual + GRAIN).max(usual * FACTOR);
+                let scaled = calibrations * self.calibration;
+                if scaled > allowed {
                     let line = line.map_or("no line".into(), |line| format!("a line of {line:.1} s"));
-                    faults
-                        .push(format!("{kind} {name} took {seconds:.1} s: at most {allowed:.1} s by {line}"));
+                    faults.push(format!(
+                        "{kind} {name} took {seconds:.1} s, {scaled:.1} s on the machine of the lines: at most {allowed:.1} s by {line}"
+                    ));
                 }
             }
         }
@@ -96,18 +112,31 @@ impl Budget {
 
 /// Measures how fast this machine is while both processors work, and adds the median of some measurements to a record.
 pub fn calibrate(path: &Path) -> Result<()> {
-    let program = std::env::current_exe()?;
-    let once = || -> Result<f64> {
-        let used = used_by(command(&program).arg("calibrate").stdout(Stdio::null()))?;
-        ensure!(used.status.success(), "the calibration ended with {}", used.status);
-        Ok(processor(&used).as_secs_f64())
-    };
-    let several = || (0..CALIBRATIONS).map(|_| once()).collect::<Result<Vec<_>>>();
+    let several = || (0..CALIBRATIONS).map(|_| calibration()).collect::<Result<Vec<_>>>();
     let times = thread::scope(|scope| {
         let running: Vec<_> = (0..2).map(|_| scope.spawn(several)).collect();
         running.into_iter().map(|run| run.join().expect("no panic")).collect::<Result<Vec<_>>>()
     })?;
-    let processor = Duration::from_secs_f64(middle(times.concat()));
+    add_calibration(path, middle(times.concat()))
+}
+
+/// Measures how fast this machine is again and again, until the other end of a channel is gone.
+pub fn keep_calibrating(path: &Path, until: &Receiver<()>) -> Result<()> {
+    while until.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        add_calibration(path, calibration()?)?;
+    }
+    Ok(())
+}
+
+/// The seconds of processor time that [`work`] takes now.
+fn calibration() -> Result<f64> {
+    let used = used_by(command(&std::env::current_exe()?).arg("calibrate").stdout(Stdio::null()))?;
+    ensure!(used.status.success(), "the calibration ended with {}", used.status);
+    Ok(processor(&used).as_secs_f64())
+}
+
+fn add_calibration(path: &Path, seconds: f64) -> Result<()> {
+    let processor = Duration::from_secs_f64(seconds);
     record::add(path, &Line { kind: Kind::Calibration, name: "work".into(), processor })
 }
 
@@ -130,17 +159,15 @@ pub fn work() -> u64 {
 /// Prints what was slowest, and fails if the run exceeds the budget.
 pub fn check(path: &Path) -> Result<()> {
     let record = Record::read(path)?;
-    let now = Budget::of(&record)?;
+    let now = Usage::of(&record)?;
     for (what, kind) in [("tests", Kind::Test), ("steps", Kind::Step), ("crates", Kind::Crate)] {
         println!("The slowest {what}, in seconds of processor time:");
-        let mut slowest: Vec<(&str, f64)> = record.of(kind).collect();
+        let mut slowest: Vec<(&str, f64)> =
+            record.of(kind).map(|(name, taken)| (name, taken.seconds)).collect();
         slowest.sort_by(|a, b| b.1.total_cmp(&a.1));
         slowest.iter().take(SHOWN).for_each(|(name, seconds)| println!("{seconds:>9.1}  {name}"));
     }
-    let text = fs::read_to_string(FILE).with_context(|| format!("reading {FILE}"))?;
-    let budget: Budget = toml::from_str(&text).with_context(|| format!("reading {FILE}"))?;
-    let budget = budget.checked().context(FILE)?;
-    let faults = budget.exceeded_by(&now);
+    let faults = Budget::read()?.exceeded_by(&now);
     ensure!(
         faults.is_empty(),
         "{}\nMake it faster; or, where it is worth its time, `cargo xtask budget` after three whole runs writes new lines",
@@ -156,29 +183,28 @@ pub fn write(records: &[PathBuf]) -> Result<()> {
     if files < RUNS {
         bail!("records of {files} runs are named, and a line is the median of {RUNS}");
     }
-    let run = |path: &PathBuf| -> Result<Budget> {
-        let run = Budget::of(&Record::read(path)?)?;
+    let run = |path: &PathBuf| -> Result<Usage> {
+        let run = Usage::of(&Record::read(path)?)?;
         let lacks = |step: &&Step| **step != Step::Budget && !run.steps.contains_key(step.name());
         if let Some(step) = Step::ALL.iter().find(lacks) {
             bail!("the step `{}` is not in it: a line is of whole runs", step.name());
         }
         Ok(run)
     };
-    let runs: Vec<Budget> = records
+    let runs: Vec<Usage> = records
         .iter()
         .map(|path| run(path).with_context(|| path.display().to_string()))
         .collect::<Result<_>>()?;
-    let of_all = |named: fn(&Budget) -> &BTreeMap<String, f64>| {
+    let calibration = middle(runs.iter().map(|run| run.calibration).collect());
+    let of_all = |named: fn(&Usage) -> &BTreeMap<String, Taken>| {
         let names = runs.iter().flat_map(|run| named(run).keys());
-        let line =
-            |name: &String| median(runs.iter().filter_map(|run| named(run).get(name).copied()).collect());
+        let line = |name: &String| {
+            let of_each = runs.iter().filter_map(|run| named(run).get(name));
+            median(of_each.map(|taken| taken.calibrations * calibration).collect())
+        };
         names.map(|name| (name.clone(), line(name))).filter(|(_, line)| *line >= 1.0).collect()
     };
-    let budget = Budget {
-        calibration: middle(runs.iter().map(|run| run.calibration).collect()),
-        steps: of_all(|run| &run.steps),
-        tests: of_all(|run| &run.tests),
-    };
+    let budget = Budget { calibration, steps: of_all(|run| &run.steps), tests: of_all(|run| &run.tests) };
     fs::write(FILE, HEADER.to_owned() + &toml::to_string(&budget)?)
         .with_context(|| format!("writing {FILE}"))?;
     println!("    {FILE} has the medians of {} runs", runs.len());
@@ -199,38 +225,45 @@ fn middle(mut seconds: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    fn budget(calibration: f64, unit: f64, vault: f64) -> Budget {
-        let map = |name: &str, seconds| BTreeMap::from([(name.to_owned(), seconds)]);
-        Budget { calibration, steps: map("unit", unit), tests: map("lethe-vault::all", vault) }
+    fn budget(unit: f64, vault: f64) -> Budget {
+        let line = |name: &str, seconds| BTreeMap::from([(name.to_owned(), seconds)]);
+        Budget { calibration: 0.5, steps: line("unit", unit), tests: line("lethe-vault::all", vault) }
+    }
+
+    fn usage(calibration: f64, unit: f64, vault: f64) -> Usage {
+        let taken = |name: &str, seconds| {
+            BTreeMap::from([(name.to_owned(), Taken { seconds, calibrations: seconds / calibration })])
+        };
+        Usage { calibration, steps: taken("unit", unit), tests: taken("lethe-vault::all", vault) }
     }
 
     #[test]
     fn a_step_and_a_test_binary_that_take_half_as_much_again_are_named() {
-        let lines = budget(1.0, 100.0, 40.0);
-        assert!(lines.exceeded_by(&budget(1.0, 149.0, 59.0)).is_empty());
-        let faults = lines.exceeded_by(&budget(1.0, 151.0, 61.0));
+        let lines = budget(100.0, 40.0);
+        assert!(lines.exceeded_by(&usage(0.5, 149.0, 59.0)).is_empty());
+        let faults = lines.exceeded_by(&usage(0.5, 151.0, 61.0));
         assert_eq!(faults.len(), 2, "{faults:?}");
-        assert!(faults[0].contains("step unit took 151.0 s: at most 150.0 s"), "{faults:?}");
+        assert!(faults[0].contains("step unit took 151.0 s"), "{faults:?}");
     }
 
     #[test]
     fn a_slower_machine_may_take_longer() {
-        let lines = budget(1.0, 100.0, 40.0);
-        assert!(lines.exceeded_by(&budget(2.0, 299.0, 119.0)).is_empty());
-        assert_eq!(lines.exceeded_by(&budget(0.5, 99.0, 39.0)).len(), 2);
+        let lines = budget(100.0, 40.0);
+        assert!(lines.exceeded_by(&usage(1.0, 299.0, 119.0)).is_empty());
+        assert_eq!(lines.exceeded_by(&usage(0.25, 99.0, 39.0)).len(), 2);
     }
 
     #[test]
     fn what_is_new_needs_a_line_once_it_takes_long() {
         let lines = Budget { calibration: 1.0, steps: BTreeMap::new(), tests: BTreeMap::new() };
-        assert!(lines.exceeded_by(&budget(1.0, 9.9, 0.1)).is_empty());
-        assert_eq!(lines.exceeded_by(&budget(1.0, 10.1, 0.1)).len(), 1);
+        assert!(lines.exceeded_by(&usage(1.0, 9.9, 0.1)).is_empty());
+        assert_eq!(lines.exceeded_by(&usage(1.0, 10.1, 0.1)).len(), 1);
     }
 
     #[test]
     fn what_has_a_line_and_was_not_measured_is_named() {
-        let none = Budget { calibration: 1.0, steps: BTreeMap::new(), tests: BTreeMap::new() };
-        let faults = budget(1.0, 100.0, 40.0).exceeded_by(&none);
+        let none = Usage { calibration: 1.0, steps: BTreeMap::new(), tests: BTreeMap::new() };
+        let faults = budget(100.0, 40.0).exceeded_by(&none);
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(
             faults[1].starts_with("test binary lethe-vault::all has a line and was not measured"),
@@ -241,9 +274,10 @@ mod tests {
     #[test]
     fn a_calibration_that_is_no_measurement_is_refused() {
         for calibration in [0.0, -1.0, 0.001, 1000.0, f64::NAN, f64::INFINITY] {
-            assert!(budget(calibration, 1.0, 1.0).checked().is_err(), "{calibration}");
+            let lines = Budget { calibration, ..budget(1.0, 1.0) };
+            assert!(lines.checked().is_err(), "{calibration}");
         }
-        assert!(budget(0.4, 1.0, 1.0).checked().is_ok());
+        assert!(budget(1.0, 1.0).checked().is_ok());
     }
 
     #[test]

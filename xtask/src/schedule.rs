@@ -58,6 +58,9 @@ impl Run {
     pub fn all(self, steps: &[Step]) -> Result<()> {
         let (sender, receiver) = channel();
         let run = Arc::new(self);
+        let (goes_on, until) = channel();
+        let record = run.record.clone();
+        let calibrations = thread::spawn(move || budget::keep_calibrating(&record, &until));
         let (mut waiting, mut ended, mut running) = (steps.to_vec(), Vec::<Ended>::new(), Vec::new());
         loop {
             let has_failed = ended.iter().any(|end| end.failure.is_some());
@@ -66,6 +69,7 @@ impl Run {
             if let Some(nth) = waiting.iter().position(may_begin) {
                 let step = waiting.remove(nth);
                 println!("==> {} begins: {}", step.name(), step.promise());
+                run.note(Kind::Begin, step, Duration::ZERO)?;
                 run.clone().begin(step, sender.clone());
                 running.push(step);
                 continue;
@@ -76,11 +80,17 @@ impl Run {
             let end: Ended = receiver.recv()?;
             running.retain(|step| *step != end.step);
             run.show(&end, ended.len() + 1, steps.len())?;
-            let line = Line { kind: Kind::Step, name: end.step.name().into(), processor: end.processor };
-            record::add(&run.record, &line)?;
+            run.note(Kind::Step, end.step, end.processor)?;
             ended.push(end);
         }
+        drop(goes_on);
+        calibrations.join().expect("no panic")?;
         summary(&ended)
+    }
+
+    /// Adds a line about a step to the record.
+    fn note(&self, kind: Kind, step: Step, processor: Duration) -> Result<()> {
+        record::add(&self.record, &Line { kind, name: step.name().into(), processor })
     }
 
     fn begin(self: Arc<Self>, step: Step, sender: Sender<Ended>) {
