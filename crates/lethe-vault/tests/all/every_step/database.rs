@@ -8,7 +8,7 @@
 use super::account::Account;
 use super::life::Machine;
 use super::walk::Effort;
-use super::{effort_of, path, ring};
+use super::{effort, path, ring};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::{Change, Crash, DATABASE};
 use crate::support::tape::{Effect, World};
@@ -112,7 +112,7 @@ fn spoil_everywhere(header: &VaultHeader, effort: Effort) -> usize {
 
 #[test]
 fn a_spoilt_page_of_a_commit_that_was_acknowledged_is_told_or_loses_nothing() {
-    let effort = effort_of(0);
+    let effort = effort();
     let told = spoil_everywhere(&ring(true), effort);
     println!("{told} times the vault told of damage");
     assert!(told > 20, "{told}");

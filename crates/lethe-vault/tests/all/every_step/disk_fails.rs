@@ -3,7 +3,7 @@
 
 use super::account::{Account, Entries};
 use super::life::{End, Machine, access, commit};
-use super::{effort_of, is_thorough, path, ring};
+use super::{effort, is_thorough, path, ring};
 use crate::support::tape::{Effect, World};
 use lethe_vault::{VaultError, VaultHeader};
 use std::io::ErrorKind;
@@ -53,7 +53,7 @@ fn live_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> Vault
 fn refuse_everywhere(header: &VaultHeader, how: ErrorKind, is_told: impl Fn(&VaultError) -> bool) {
     let (began, changes) = (Instant::now(), changes(header));
     assert!(changes > 100, "{changes} changes");
-    let effort = effort_of(0);
+    let effort = effort();
     for after in (0..changes).filter(|after| effort.looks_at(*after as usize, changes as usize)) {
         let refusal = live_until_refused(header, after, how);
         assert!(is_told(&refusal), "{how} after {after} changes: {refusal}");
@@ -111,7 +111,7 @@ fn a_disk_that_is_full_at_any_change_and_has_room_again_stops_no_vault_that_keep
     let (began, header) = (Instant::now(), ring(true));
     let (changes, refuses) = live_until_there_is_room(&header, None);
     assert!(changes > 100 && !refuses, "{changes} changes");
-    let stride = if is_thorough() { 1 } else { 29 };
+    let stride = if is_thorough() { 3 } else { 29 };
     let lives = (0..changes).step_by(stride).map(|after| live_until_there_is_room(&header, Some(after)).1);
     let refused = lives.filter(|refuses| *refuses).count();
     println!("full after {changes} changes, writes refused in {refused} lives, in {:?}", began.elapsed());
