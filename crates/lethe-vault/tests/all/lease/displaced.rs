@@ -184,7 +184,7 @@ async fn succeed_by_restore(desk: &Desk, store: Network<VersionedMemory>) -> (In
 
 #[test]
 fn a_displaced_gateway_answers_nothing_once_its_successor_serves() {
-    let (mut after_claim, mut stopped) = (0, 0);
+    let (mut after_claim, mut stopped, mut at_work) = (0, 0, 0);
     let seeds = more_if_thorough(SEEDS, 10);
     for seed in 0..seeds {
         let story = Story::draw(seed);
@@ -194,11 +194,13 @@ fn a_displaced_gateway_answers_nothing_once_its_successor_serves() {
         let Story { successor, slowest, pauses, suspended, .. } = &story;
         assert_eq!(late.map(told), None, "seed {seed}: {successor:?}, {slowest}, {pauses:?}, {suspended:?}");
         assert!(matches!(failure, Some(VaultError::Displaced { .. })), "seed {seed}: {failure:?}");
-        assert!(answers.len() > 10, "seed {seed}: {} answers", answers.len());
+        // One that is slow to open and then stopped for long has no time for more.
+        at_work += u64::from(answers.len() > 10);
         after_claim += usize::from(answers.iter().any(|(at, _)| *at > claimed));
         stopped += usize::from(pauses.iter().any(|(at, lasts)| *at + *lasts > story.takeover + LONG_ENOUGH));
     }
     // Without those there would be nothing to see.
+    assert!(at_work > seeds * 9 / 10, "{at_work} of {seeds} gateways answered more than ten times");
     assert!(after_claim as u64 > seeds / 6, "{after_claim} gateways answered after they were displaced");
     assert!(stopped as u64 > seeds / 6, "{stopped} gateways were stopped for longer than a lease");
 }

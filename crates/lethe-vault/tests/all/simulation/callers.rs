@@ -174,7 +174,9 @@ impl Caller {
                 Ok(())
             }
             Err(VaultError::RowsFull { .. }) => {
-                assert!(!contents.rows.fits(&changes), "rows were refused that fit");
+                // A commit that failed may have had its effect, and counts until the vault is opened again.
+                let fits = contents.rows.is_certain() && contents.rows.fits(&changes);
+                assert!(!fits, "rows were refused that fit");
                 Ok(())
             }
             Err(error) => {

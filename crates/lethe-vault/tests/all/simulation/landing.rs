@@ -1,6 +1,7 @@
 //! The store's own side: the checks when a request takes effect, for every sender and however late it comes.
 
 use super::verdict::Verdict;
+use crate::support::master;
 use crate::support::shipped::{self, Shipped};
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
@@ -72,8 +73,16 @@ impl Landing {
     }
 
     async fn checkpoint_landed(&self, number: (u32, u64), name: &str) {
-        let Shipped { needed, pieces, bytes, .. } = Shipped::open(&self.header, name, &self.memory).await;
+        let found = Shipped::find(&self.header, name, &self.memory, &master()).await;
         let mut history = self.history.borrow_mut();
+        let Some(Shipped { needed, pieces, bytes, .. }) = found else {
+            // It came late, after a newer gateway had removed its pieces.
+            let newest = history.checkpoints.keys().next_back();
+            self.verdict.ensure(newest.is_some_and(|newest| *newest > number), || {
+                format!("checkpoint {number:?} is the newest in the store, and a piece of it is not there")
+            });
+            return;
+        };
         history.checkpoints.insert(number, Needed { buckets: needed, pieces });
         let expected = *history.checkpoint_bytes.get_or_insert(bytes);
         self.verdict.ensure(bytes == expected, || {

@@ -61,12 +61,25 @@ impl Shipped {
         store: &VersionedMemory,
         key: &MasterKey,
     ) -> Shipped {
-        let get = async |name: &str| store.get(name, usize::MAX).await.expect("memory").expect("it is there");
+        Self::find(header, name, store, key).await.expect("it is there")
+    }
+
+    /// Opens the checkpoint of this name; `None` if a part of it is not in the store.
+    ///
+    /// # Panics
+    /// If it is not what a vault ships.
+    pub async fn find(
+        header: &VaultHeader,
+        name: &str,
+        store: &VersionedMemory,
+        key: &MasterKey,
+    ) -> Option<Shipped> {
+        let get = async |name: &str| store.get(name, usize::MAX).await.expect("memory");
         let open = |purpose, name: &str, sealed: &[u8]| {
             let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
             blob::open(key, purpose, &context, sealed).expect("what was shipped opens")
         };
-        let manifest = get(name).await;
+        let manifest = get(name).await?;
         let (mut bytes, mut stream, mut pieces) = (manifest.len(), Vec::new(), Vec::new());
         let text = open(Purpose::MANIFEST, name, &manifest);
         // With a journal in the store, the place of an object comes after them.
@@ -74,7 +87,7 @@ impl Shipped {
             borsh::BorshDeserialize::deserialize(&mut &text[..]).expect("a manifest decodes");
         for nth in 0..digests.len() {
             let piece = format!("{}-{nth:08x}", name.replace("checkpoint/", "piece/"));
-            let sealed = get(&piece).await;
+            let sealed = get(&piece).await?;
             bytes += sealed.len();
             stream.extend(open(Purpose::CHECKPOINT, &piece, &sealed));
             pieces.push(piece);
@@ -102,7 +115,7 @@ impl Shipped {
         while !rows.is_empty() {
             found.push(Row::deserialize(&mut rows).expect("a row decodes"));
         }
-        Shipped { head, words: scheme, stash, rows: found, needed, pieces, bytes }
+        Some(Shipped { head, words: scheme, stash, rows: found, needed, pieces, bytes })
     }
 }
 
