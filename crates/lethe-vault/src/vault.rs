@@ -283,13 +283,19 @@ impl Vault {
         self.ask(|reply| Command::Check(progress, reply)).await
     }
 
+    /// Ends with [`VaultError::StoreFull`] from now on where the store has no room, and does not wait for it: for those who look
+    /// after a vault and do not serve it.
+    pub fn fail_if_store_is_full(&self) {
+        self.shared.store_room.wait(false);
+    }
+
     /// Finishes what was asked for, ships a checkpoint and closes the vault; returns the receipt. It does not wait for a store that
     /// is full.
     ///
     /// # Errors
     /// The reason why the vault has stopped.
     pub async fn close(&self) -> Result<Receipt, VaultError> {
-        self.shared.store_room.wait(false);
+        self.fail_if_store_is_full();
         self.ask(Command::Close).await
     }
 

@@ -120,6 +120,11 @@ fn kept_filter(filter: Option<LifecycleRuleFilter>, prefix: Option<String>) -> S
     let (form, prefix, tags, more, less) = match filter.and {
         Some(and) => {
             let tags = and.tags.unwrap_or_default();
+            let has_size = and.object_size_greater_than.is_some() || and.object_size_less_than.is_some();
+            // Without a condition it would be a rule for everything.
+            if and.prefix.is_none() && tags.is_empty() && !has_size {
+                return Err(s3_error!(MalformedXML));
+            }
             (FilterForm::And, and.prefix, tags, and.object_size_greater_than, and.object_size_less_than)
         }
         None => {

@@ -20,6 +20,8 @@ Examples:
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (vault, meter) = Home::new(&settings).open().await?;
+    // It has an eviction to finish first, perhaps, and nobody else waits.
+    vault.fail_if_store_is_full();
     let bar = progress::steps("checking buckets", 0);
     let shown = bar.clone();
     let report = vault
@@ -42,7 +44,7 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     for complaint in &report.complaints {
         say!("{complaint}");
     }
-    say!("{} of {} buckets are not what was written", report.complaints.len(), report.buckets);
+    say!("{} faults were found; {} buckets were read", report.complaints.len(), report.buckets);
     say!("{spent}");
     Ok(Exit::Tampering)
 }

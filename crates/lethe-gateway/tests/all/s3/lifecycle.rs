@@ -77,6 +77,7 @@ async fn what_is_no_rule_or_cannot_be_kept_is_refused_and_changes_nothing() {
         (all(days).replace("Enabled", "On"), "400 MalformedXML"),
         (rule("", days), "400 MalformedXML"),
         (rule("<Filter/><Prefix>a</Prefix>", days), "400 MalformedXML"),
+        (rule("<Filter><And/></Filter>", days), "400 MalformedXML"),
         (
             rule("<Filter><Prefix>a</Prefix><ObjectSizeLessThan>3</ObjectSizeLessThan></Filter>", days),
             "400 MalformedXML",

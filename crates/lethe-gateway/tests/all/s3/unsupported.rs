@@ -82,6 +82,7 @@ async fn no_write_passes_over_a_condition_or_a_range() {
         ("DELETE", "/bucket/key", vec![date]),
         ("DELETE", "/bucket/key", vec![("if-none-match", "*")]),
         ("PUT", "/bucket/key", vec![copy, ("if-none-match", "*")]),
+        ("PUT", "/bucket/key", vec![copy, ("x-amz-copy-source-range", "bytes=0-1")]),
         ("PUT", "/bucket/key", vec![copy, ("if-match", "\"no such tag\"")]),
         ("DELETE", "/empty", vec![date]),
         ("PUT", "/bucket/key?tagging=", vec![("if-match", "\"no such tag\"")]),

@@ -150,6 +150,23 @@ async fn what_a_cut_off_eviction_has_left_goes_before_the_next_one_is_tried_agai
         .await;
 }
 
+/// An owner who checks a vault gets an answer, though an eviction must be finished first and has no room.
+#[tokio::test(start_paused = true)]
+async fn a_check_of_a_vault_whose_store_is_full_says_so_and_waits_for_nothing() {
+    let mut scene = Scene::new(header(often_evicted(), 1), Shelf::new).await;
+    be_cut_off_in_an_eviction(&mut scene).await;
+    // For the claim alone.
+    scene.store.room.left.set(Some(1));
+    scene
+        .open(4, async |known| {
+            known.vault.fail_if_store_is_full();
+            let checking = known.vault.check(Box::new(|_, _| {}));
+            let checked = tokio::time::timeout(10 * LATER, checking).await.expect("it does not wait");
+            assert!(matches!(checked, Err(VaultError::StoreFull)), "{checked:?}");
+        })
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_that_finds_the_store_full_gets_the_room_of_what_was_superseded() {
     let parameters = VaultParameters { ship_every: 1, ..often_evicted() };
