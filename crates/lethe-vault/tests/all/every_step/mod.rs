@@ -7,8 +7,7 @@
 //! worlds the vault must open, hold what was acknowledged, and leave nothing in the store that it does not need; from each
 //! store alone, what the last receipt stands for must come back.
 //!
-//! `LETHE_SIM_SEEDS` above the usual number runs more lives, looks at all of their steps, and has in the first of them second
-//! crashes at all steps of all recoveries.
+//! `LETHE_SIM_SEEDS` above the usual number looks at all steps of a life, and runs a life more for each five times that number.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 mod account;

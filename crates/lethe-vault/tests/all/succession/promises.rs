@@ -2,6 +2,8 @@
 
 use super::life::{Summary, live};
 use super::machine::Side;
+use crate::every_step::more_if_thorough;
+use crate::simulation::number;
 use crate::support::chance::Chance;
 use crate::support::parameters;
 use lethe_core::words::BlockId;
@@ -12,20 +14,16 @@ use lethe_vault::{
 use std::panic::catch_unwind;
 use tokio::task::LocalSet;
 
-/// Lives of one run of the test.
+/// Lives of a usual run; a thorough one has ten times as many.
 const LIVES: u64 = 75;
 
 #[test]
 fn nothing_acknowledged_is_lost_whenever_the_process_dies() {
-    let number = |variable: &str| {
-        let text = std::env::var(variable).ok()?;
-        Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{variable} is {text:?}; give a number")))
-    };
     if let Some(seed) = number("LETHE_SIM_SEED") {
         live(seed);
         return;
     }
-    let lives = number("LETHE_SIM_SEEDS").unwrap_or(LIVES);
+    let lives = more_if_thorough(LIVES, 10);
     let mut summary = Summary::default();
     for seed in 0..lives {
         let Ok(lived) = catch_unwind(|| live(seed)) else {
