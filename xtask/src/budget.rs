@@ -110,9 +110,10 @@ impl Budget {
     }
 }
 
-/// Measures how fast this machine is while both processors work, and adds the median of some measurements to a record.
-pub fn calibrate(path: &Path) -> Result<()> {
-    let several = || (0..CALIBRATIONS).map(|_| calibration()).collect::<Result<Vec<_>>>();
+/// Measures how fast this machine is while both processors work, and adds the median of some measurements to a record. `program`
+/// is a copy of this one that no step builds anew.
+pub fn calibrate(program: &Path, path: &Path) -> Result<()> {
+    let several = || (0..CALIBRATIONS).map(|_| calibration(program)).collect::<Result<Vec<_>>>();
     let times = thread::scope(|scope| {
         let running: Vec<_> = (0..2).map(|_| scope.spawn(several)).collect();
         running.into_iter().map(|run| run.join().expect("no panic")).collect::<Result<Vec<_>>>()
@@ -121,16 +122,16 @@ pub fn calibrate(path: &Path) -> Result<()> {
 }
 
 /// Measures how fast this machine is again and again, until the other end of a channel is gone.
-pub fn keep_calibrating(path: &Path, until: &Receiver<()>) -> Result<()> {
+pub fn keep_calibrating(program: &Path, path: &Path, until: &Receiver<()>) -> Result<()> {
     while until.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        add_calibration(path, calibration()?)?;
+        add_calibration(path, calibration(program)?)?;
     }
     Ok(())
 }
 
 /// The seconds of processor time that [`work`] takes now.
-fn calibration() -> Result<f64> {
-    let used = used_by(command(&std::env::current_exe()?).arg("calibrate").stdout(Stdio::null()))?;
+fn calibration(program: &Path) -> Result<f64> {
+    let used = used_by(command(program).arg("calibrate").stdout(Stdio::null()))?;
     ensure!(used.status.success(), "the calibration ended with {}", used.status);
     Ok(processor(&used).as_secs_f64())
 }

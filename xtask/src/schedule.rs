@@ -48,7 +48,7 @@ impl Run {
             fs::remove_file(&record).with_context(|| format!("removing {}", record.display()))?;
         }
         let (program, measuring) = (measure::copy(&folder, "step")?, measure::install(&folder, &record)?);
-        budget::calibrate(&record)?;
+        budget::calibrate(&program, &record)?;
         Ok(Run { folder, effort, record, program, measuring })
     }
 
@@ -59,8 +59,10 @@ impl Run {
         let (sender, receiver) = channel();
         let run = Arc::new(self);
         let (goes_on, until) = channel();
-        let record = run.record.clone();
-        let calibrations = thread::spawn(move || budget::keep_calibrating(&record, &until));
+        let calibrating = run.clone();
+        let calibrations = thread::spawn(move || {
+            budget::keep_calibrating(&calibrating.program, &calibrating.record, &until)
+        });
         let (mut waiting, mut ended, mut running) = (steps.to_vec(), Vec::<Ended>::new(), Vec::new());
         loop {
             let has_failed = ended.iter().any(|end| end.failure.is_some());
