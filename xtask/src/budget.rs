@@ -1,7 +1,7 @@
 //! The step `budget`: no step and no test binary takes much more processor time than it did when its line was written.
 
 use crate::measure::{processor, used_by};
-use crate::record::{self, CALIBRATION, INTERVAL, Kind, Line, Record, Taken};
+use crate::record::{self, INTERVAL, Kind, Line, Record, Taken};
 use crate::step::Step;
 use crate::tool::command;
 use anyhow::{Context, Result, bail, ensure};
@@ -72,13 +72,7 @@ impl Budget {
 
     /// Refuses a calibration that would let every run pass, or none.
     fn checked(self) -> Result<Self> {
-        ensure!(
-            CALIBRATION.contains(&self.calibration),
-            "a calibration of {} s is none: it takes from {} to {} s",
-            self.calibration,
-            CALIBRATION.start(),
-            CALIBRATION.end()
-        );
+        record::refuse_no_calibration(self.calibration)?;
         Ok(self)
     }
 
@@ -245,6 +239,7 @@ mod tests {
         let faults = lines.exceeded_by(&usage(0.5, 151.0, 61.0));
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(faults[0].contains("step unit took 151.0 s"), "{faults:?}");
+        assert!(faults[0].contains(": at most 150.0 s"), "{faults:?}");
     }
 
     #[test]

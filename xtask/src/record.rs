@@ -15,7 +15,7 @@ pub const NEWEST: &str = "record.tsv";
 /// The time from one calibration of a run to the next.
 pub const INTERVAL: Duration = Duration::from_secs(15);
 /// The seconds that a calibration may take: beyond them it is no measurement of this machine.
-pub const CALIBRATION: RangeInclusive<f64> = 0.02..=20.0;
+const CALIBRATION: RangeInclusive<f64> = 0.02..=20.0;
 
 /// A thing that is measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +54,16 @@ pub struct Line {
     pub name: String,
     /// The processor time that it took.
     pub processor: Duration,
+}
+
+/// Refuses seconds that no calibration takes: they would let every run pass, or none.
+pub fn refuse_no_calibration(seconds: f64) -> Result<()> {
+    let (least, most) = (CALIBRATION.start(), CALIBRATION.end());
+    ensure!(
+        CALIBRATION.contains(&seconds),
+        "a calibration of {seconds} s is none: it takes from {least} to {most} s"
+    );
+    Ok(())
 }
 
 /// The file of this run's record.
@@ -119,13 +129,7 @@ impl Record {
             let measured = &mut record.calibrations;
             let since = match kind {
                 Kind::Calibration => {
-                    ensure!(
-                        CALIBRATION.contains(&seconds),
-                        "line {}: a calibration of {seconds} s is none: it takes from {} to {} s",
-                        number + 1,
-                        CALIBRATION.start(),
-                        CALIBRATION.end()
-                    );
+                    refuse_no_calibration(seconds).with_context(|| format!("line {}", number + 1))?;
                     measured.push(seconds);
                     continue;
                 }

@@ -120,11 +120,6 @@ fn kept_filter(filter: Option<LifecycleRuleFilter>, prefix: Option<String>) -> S
     let (form, prefix, tags, more, less) = match filter.and {
         Some(and) => {
             let tags = and.tags.unwrap_or_default();
-            let has_size = and.object_size_greater_than.is_some() || and.object_size_less_than.is_some();
-            // Without a condition it would be a rule for everything.
-            if and.prefix.is_none() && tags.is_empty() && !has_size {
-                return Err(s3_error!(MalformedXML));
-            }
             (FilterForm::And, and.prefix, tags, and.object_size_greater_than, and.object_size_less_than)
         }
         None => {
@@ -133,6 +128,11 @@ fn kept_filter(filter: Option<LifecycleRuleFilter>, prefix: Option<String>) -> S
             (FilterForm::Filter, filter.prefix, tags, more, less)
         }
     };
+    // An `And` of nothing would be a rule for everything.
+    let restricts = prefix.is_some() || !tags.is_empty() || more.is_some() || less.is_some();
+    if form == FilterForm::And && !restricts {
+        return Err(s3_error!(MalformedXML));
+    }
     let bytes = |bytes: i64, name: &str| {
         u64::try_from(bytes).map_err(|_| wrong(format!("'{name}' must not be negative")))
     };

@@ -131,10 +131,8 @@ pub(super) fn check_headers(verb: &str, headers: &HeaderMap, account: &str) -> S
     for (name, value) in headers {
         let value = value.as_bytes();
         match name.as_str() {
-            "content-range" => return Err(not_done("content-range", verb)),
-            "x-amz-copy-source-range" if verb == "CopyObject" => {
-                return Err(not_done("x-amz-copy-source-range", verb));
-            }
+            name @ "content-range" => return Err(not_done(name, verb)),
+            name @ "x-amz-copy-source-range" if verb == "CopyObject" => return Err(not_done(name, verb)),
             name if conditions::HEADERS.contains(&name) && !has_condition(verb, name) => {
                 return Err(not_done(name, verb));
             }

@@ -9,23 +9,21 @@ use lethe_vault::{JournalPlace, VaultHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::{Builder, Runtime};
 
+/// Of so many crashes the recovery of one crashes again, at each of its steps. If all did, a life would take over an hour.
+const CRASHES_TO_ONE_AGAIN: usize = 50;
+
 /// The amount of what is done.
 #[derive(Clone, Copy)]
 pub struct Effort {
     /// Of so many steps in a row, one is looked at.
     pub stride: usize,
-    /// Of so many crashes the recovery of one crashes again, at each of its steps.
-    one_of: usize,
-    /// Power losses at one step, each of which leaves other sectors.
-    power_losses: u64,
 }
 
 impl Effort {
-    /// Every eighth step of a life, and second crashes in some recoveries.
-    pub const USUAL: Effort = Effort { stride: 8, one_of: 50, power_losses: 1 };
-    /// Every step of a life, and second crashes in some recoveries. With second crashes in all of them, a life takes over an
-    /// hour.
-    pub const EVERY_STEP: Effort = Effort { stride: 1, one_of: 50, power_losses: 1 };
+    /// Every eighth step of a life.
+    pub const USUAL: Effort = Effort { stride: 8 };
+    /// Every step of a life.
+    pub const EVERY_STEP: Effort = Effort { stride: 1 };
 
     /// Tells whether a step of so many is looked at. Lives of other lengths begin at another step.
     pub fn looks_at(self, at: usize, of: usize) -> bool {
@@ -84,7 +82,7 @@ impl Walk<'_> {
                     let account = || new().at(at, entries);
                     let when = format!("seed {}, {how:?} after {at} of {} effects", self.seed, effects.len());
                     let again =
-                        (self.summary.crashes + self.seed as usize).is_multiple_of(self.effort.one_of);
+                        (self.summary.crashes + self.seed as usize).is_multiple_of(CRASHES_TO_ONE_AGAIN);
                     self.recover(world, &account, &when, again);
                     self.summary.crashes += 1;
                 }
@@ -108,8 +106,8 @@ impl Walk<'_> {
 
     /// The worlds that a crash in this one may leave.
     fn crashes(&mut self, world: &World) -> Vec<(World, Crash)> {
-        let losses = if world.disk.is_synced() { 0 } else { self.effort.power_losses };
-        let ways = [Crash::Kill].into_iter().chain((0..losses).map(|_| Crash::PowerLoss));
+        let loses_power = (!world.disk.is_synced()).then_some(Crash::PowerLoss);
+        let ways = [Crash::Kill].into_iter().chain(loses_power);
         let crash = |how| {
             let left = world.fork();
             left.disk.crash(how, &mut self.chance);
