@@ -12,10 +12,10 @@ use std::time::Instant;
 
 const PAGES: usize = 1024;
 const RESIDENT: usize = 15;
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 9;
 
-/// Half a second, about: programs that share a processor have it for some milliseconds in turn.
-const FAULTS: usize = 20_000;
+/// A second, about: programs that share a processor have it for some milliseconds in turn.
+const FAULTS: usize = 40_000;
 
 /// A program that wants a processor all the time.
 struct Busy(Child);

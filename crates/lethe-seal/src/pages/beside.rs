@@ -64,6 +64,10 @@ pub trait Beside<M>: Send {
     /// Lets the caller do the next turn itself, if there is a turn that was not begun; else it returns soon.
     fn help(&self, carrier: &Carrier<M>);
 
+    /// Tells whether it has stepped back: the caller then asks for no more turns, and carries pages itself. What it says
+    /// must depend on the load of the machine alone.
+    fn rests(&self) -> bool;
+
     /// Returns soon: the caller has nothing to do. It does what must be done if no partner is beside any more.
     fn wait(&self, carrier: &Carrier<M>);
 }
@@ -148,9 +152,9 @@ impl<M> Asked<M> {
         self.beside.room() / 2
     }
 
-    /// Tells whether there is room for all of it.
+    /// Tells whether there is room for all of it, and somebody to do it.
     pub(crate) fn takes(&self, carried: &Carried<'_>) -> bool {
-        carried.to.len() <= self.most_under_way()
+        carried.to.len() <= self.most_under_way() && !self.beside.rests()
     }
 
     /// Seals a page of the caller's.
@@ -193,7 +197,7 @@ impl<M> Asked<M> {
     ) -> Result<(), FirstForged> {
         self.expected.clear();
         // Between now and then there are as many turns again, and one more.
-        if self.manner.reads_ahead() && 2 * from.len() < self.most_under_way() {
+        if self.manner.reads_ahead() && 2 * from.len() < self.most_under_way() && !self.beside.rests() {
             for id in from {
                 let turn = self.next(carrier)?;
                 self.ask(turn, Some(id), None);

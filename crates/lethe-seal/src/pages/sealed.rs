@@ -306,7 +306,10 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
             Some(asked) if one_slot && asked.borrow().takes(&carried) => {
                 self.carry_beside(&mut asked.borrow_mut(), &carried)
             }
-            None if one_slot && matches!(self.spread, Spread::Alone) => self.carry_alone(&carried),
+            _ if one_slot && matches!(self.spread, Spread::Alone) => {
+                self.settle().await?;
+                self.carry_alone(&carried)
+            }
             _ => carried.by_hand(self).await,
         }
     }

@@ -17,7 +17,7 @@ use super::signals::Blocked;
 use crate::error::Error;
 use crate::failure::say;
 use lethe_seal::pages::{Beside, Carrier, Carry, Outcome, SharedMemory, Turn};
-use rests::{LOST, Rests, idle_time};
+use rests::{InVain, LOST, Rests, idle_time};
 use ring::{Ring, Scratch};
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, futex};
@@ -48,9 +48,6 @@ const LOOKS_BEFORE_HELP: u32 = 1 << 7;
 const LOOKS_BEFORE_YIELD: u32 = 1 << 10;
 const LOOKS_BEFORE_DOUBT: u32 = 1 << 16;
 
-/// Turns in a row that a caller has waited for in vain and then done before it waits for none.
-const TURNS_BEFORE_REST: u32 = 1 << 8;
-
 /// The limit on locked memory counts all addresses of the process.
 const UNLOCKED: &str = "the process beside may not lock its memory (ulimit -l): pages that it opens may come into swap, in \
                         the clear";
@@ -63,8 +60,8 @@ pub(crate) struct SecondProcess {
     program: libc::pid_t,
     ended: Cell<bool>,
     looks: Cell<u32>,
-    /// The turns that were done here after they had been waited for, and how many had been begun after the last one.
-    alone: Cell<(u32, Turn)>,
+    /// The turns that were done here after they had been waited for.
+    in_vain: Cell<InVain>,
     scratch: RefCell<Scratch>,
 }
 
@@ -99,7 +96,7 @@ impl SecondProcess {
                     program,
                     ended: Cell::new(false),
                     looks: Cell::new(0),
-                    alone: Cell::new((0, 0)),
+                    in_vain: Cell::new(InVain::default()),
                     scratch: RefCell::new(Scratch::new()),
                 };
                 let refused = |errno| Error::System { what: "memory for two processes", errno };
@@ -122,13 +119,13 @@ impl SecondProcess {
         self.ring.do_next(carrier, &mut self.scratch.borrow_mut(), || self.has_ended())
     }
 
-    /// Does a turn that was waited for in vain. After many in a row the process is left to rest.
+    /// Does a turn that was waited for in vain. After too many of them the process is left to rest.
     fn do_alone<M: SharedMemory>(&self, carrier: &Carrier<M>) {
-        let (turns, last) = self.alone.get();
-        let turns = if self.ring.begun() == last { turns + 1 } else { 1 };
         if self.do_next(carrier) {
-            self.alone.set((turns, self.ring.begun()));
-            if turns >= TURNS_BEFORE_REST {
+            let mut in_vain = self.in_vain.get();
+            let is_too_much = in_vain.add(self.ring.begun());
+            self.in_vain.set(in_vain);
+            if is_too_much {
                 // Asleep is as good.
                 let _ =
                     self.ring.asleep().compare_exchange(AWAKE, RESTS, Ordering::Relaxed, Ordering::Relaxed);
@@ -170,6 +167,7 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
         if asleep.load(Ordering::Relaxed) == ASLEEP
             && asleep.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         {
+            self.ring.woken().store(nanoseconds(), Ordering::Relaxed);
             // The futex is there as long as we borrow it: waking cannot fail.
             let _ = futex::wake(asleep, futex::Flags::empty(), 1);
         }
@@ -189,11 +187,15 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
         }
     }
 
+    fn rests(&self) -> bool {
+        self.ring.asleep().load(Ordering::Relaxed) == RESTS
+    }
+
     fn wait(&self, carrier: &Carrier<M>) {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
         spin_loop();
-        if self.ring.asleep().load(Ordering::Relaxed) == RESTS {
+        if Beside::<M>::rests(self) {
             self.do_next(carrier);
         } else if looks > LOOKS_BEFORE_HELP {
             self.do_alone(carrier);
@@ -224,6 +226,12 @@ impl Drop for SecondProcess {
         // SAFETY: it is not used again.
         unsafe { ManuallyDrop::drop(&mut self.ring) };
     }
+}
+
+/// The monotonic clock, which both processes read.
+fn nanoseconds() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 fn all_but(processor: usize) -> Option<CpuSet> {
@@ -287,8 +295,14 @@ fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_
             (rested, worked) = (Instant::now(), Instant::now());
         } else if now - worked > PATIENCE {
             sleep(ring, ASLEEP, LOOKS_UP);
-            ring.asleep().store(AWAKE, Ordering::SeqCst);
+            // Whoever is woken late has not had a processor either.
+            let late = (ring.asleep().swap(AWAKE, Ordering::SeqCst) == AWAKE)
+                .then(|| nanoseconds().saturating_sub(ring.woken().load(Ordering::Relaxed)));
             worked = Instant::now();
+            if late.is_some_and(|late| Duration::from_nanos(late) > LOST) {
+                rest(ring, rests.loses(worked - rested), is_alone);
+                (rested, worked) = (Instant::now(), Instant::now());
+            }
         }
         last = if worked > now { worked } else { now };
         if last > now && is_alone() {

@@ -5,6 +5,7 @@
 //! running would take it from others. Losing it again soon makes rests longer. All of it follows from the load of the
 //! machine.
 
+use lethe_seal::pages::Turn;
 use rustix::fs::{Mode, OFlags};
 use std::time::Duration;
 
@@ -18,6 +19,28 @@ const LONGEST: Duration = Duration::from_millis(1600);
 
 /// Rests' times of undisturbed work after which a loss is the first again.
 const PROVEN: u32 = 20;
+
+/// A caller waits for none when it has waited in vain for so many turns more than a quarter of all.
+const MOST_IN_VAIN: u64 = 1 << 8;
+
+/// The turns that a caller waited for in vain and then did itself.
+#[derive(Clone, Copy, Default)]
+pub(super) struct InVain {
+    /// Four for each of them, less one for each turn begun since.
+    score: u64,
+    /// The last of them.
+    last: Turn,
+}
+
+impl InVain {
+    /// Adds this turn. `true` if there were too many of late: the count then begins anew.
+    pub(super) fn add(&mut self, turn: Turn) -> bool {
+        let score = self.score.saturating_sub(turn - self.last) + 4;
+        let is_too_much = score >= 4 * MOST_IN_VAIN;
+        *self = InVain { score: if is_too_much { 0 } else { score }, last: turn };
+        is_too_much
+    }
+}
 
 /// The rests so far.
 pub(super) struct Rests {
@@ -78,6 +101,18 @@ mod tests {
         assert_eq!(rests.loses(millis(32_000)), millis(100));
         // A time slice of a busy machine is no proof, however short the rest was.
         assert_eq!(rests.loses(millis(100)), millis(200));
+    }
+
+    /// The turns until it is too much, where each nth is waited for in vain.
+    fn turns_until_too_much(nth: usize) -> Option<Turn> {
+        let mut in_vain = InVain::default();
+        (1..=100_000).step_by(nth).find(|turn| in_vain.add(*turn))
+    }
+
+    #[test]
+    fn whoever_waits_in_vain_for_more_than_a_quarter_of_the_turns_soon_waits_for_none() {
+        let turns: Vec<Option<Turn>> = (1..6).map(turns_until_too_much).collect();
+        assert_eq!(turns, [Some(341), Some(1021), Some(3061), None, None]);
     }
 
     #[test]

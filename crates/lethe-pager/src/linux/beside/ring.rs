@@ -30,8 +30,9 @@ struct Head {
     begun: Counter,
     /// The doings of the process beside while it does no turns; a futex.
     asleep: AtomicU32,
+    /// The moment at which the caller last woke it, in nanoseconds of the monotonic clock.
+    woken: AtomicU64,
     stop: AtomicU32,
-    /// For the process beside.
     scratch: UnsafeCell<Scratch>,
 }
 
@@ -232,6 +233,10 @@ impl Ring {
 
     pub(super) fn asleep(&self) -> &AtomicU32 {
         &self.head().asleep
+    }
+
+    pub(super) fn woken(&self) -> &AtomicU64 {
+        &self.head().woken
     }
 
     pub(super) fn stop(&self) -> &AtomicU32 {

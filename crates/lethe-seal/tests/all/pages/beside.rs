@@ -32,6 +32,8 @@ struct State {
     sealed: Vec<u32>,
     /// The choice of the turn that is done next among those that may be done, where it is not the first.
     any: Option<Choices>,
+    /// If set, it steps back by whim.
+    may_rest: bool,
 }
 
 /// A way through a tree of choices.
@@ -145,6 +147,11 @@ impl<M> Beside<M> for Whimsical {
         self.0.lock().unwrap().do_one();
     }
 
+    fn rests(&self) -> bool {
+        let mut state = self.0.lock().unwrap();
+        state.may_rest && state.whims.next_u32().is_multiple_of(4)
+    }
+
     fn wait(&self, _: &Carrier<M>) {
         self.0.lock().unwrap().do_one();
     }
@@ -176,6 +183,7 @@ fn carried(areas: &DetWoParameters, manner: Manner, room: u64, whims: u64) -> Ca
         outcomes: BTreeMap::new(),
         sealed: Vec::new(),
         any: None,
+        may_rest: false,
     }));
     let versions = ScheduledVersions::new(&schedule);
     let pages = SealedPages::new(Arc::clone(&memory), &layout, key(cipher, 1), versions).unwrap();
@@ -199,12 +207,14 @@ proptest! {
     fn pages_carried_beside_are_those_carried_by_hand_in_the_same_order_whenever_it_is_done(
         (capacity, holding) in (1u64..24).prop_flat_map(|capacity| (Just(capacity), 1..=capacity)),
         room in 2u64..60,
+        may_rest in any::<bool>(),
         steps in proptest::collection::vec((0u64..24, any::<bool>(), any::<u8>()), 1..80),
         whims in any::<u64>(),
     ) {
         let areas = areas(capacity, holding);
         for manner in MANNERS {
             let Carried { memory, state, oram } = carried(&areas, manner, room, whims);
+            state.lock().unwrap().may_rest = may_rest;
             let mut expected = vec![[0; PAGE]; capacity as usize];
             let mut writes = 0;
             for (page, writing, byte) in &steps {
@@ -229,8 +239,8 @@ proptest! {
                 .map(|slot| slot as u32)
                 .collect();
             let sealed = state.lock().unwrap().sealed.clone();
-            // Writes that there is no room for are done by hand.
-            if schedule.most_refreshes() < room / 2 {
+            // Writes that there is no room for, or that come while it rests, are done by hand.
+            if schedule.most_refreshes() < room / 2 && !may_rest {
                 prop_assert_eq!(sealed, order);
             }
             // The same key, identities and pages: the same bytes.
