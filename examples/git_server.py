@@ -1,4 +1,4 @@
-"""A Git server that keeps each repository in a container of a Swift server, such as the one of `lethe serve`.
+"""A Git server that keeps each repository in a container of a Swift server, such as the one of `ameles serve`.
 
     python -m dulwich.contrib.swift init -c git.conf project
     python git_server.py git.conf 9418

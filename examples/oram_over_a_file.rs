@@ -1,23 +1,23 @@
 //! A sealed Ring ORAM over one file.
 //!
-//!     cargo run -p lethe-examples --example oram_over_a_file
+//!     cargo run -p ameles-examples --example oram_over_a_file
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
+use ameles_core::layout::Layout;
+use ameles_core::oram::{Access, Oram};
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::schemes::ring::{RingOram, RingParameters};
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::words::BlockId;
+use ameles_seal::cipher::Cipher;
+use ameles_seal::derive::Salt;
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::parallel::Workers;
+use ameles_seal::sealed::{Sealed, sealed_layout};
+use ameles_seal::slot_format::{Nonces, SlotFormat};
+use ameles_seal::versions::{TrustedVersions, VaultId};
 use futures::executor::block_on;
-use lethe_core::layout::Layout;
-use lethe_core::oram::{Access, Oram};
-use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::ring::{RingOram, RingParameters};
-use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use lethe_core::words::BlockId;
-use lethe_seal::cipher::Cipher;
-use lethe_seal::derive::Salt;
-use lethe_seal::master_key::MasterKey;
-use lethe_seal::parallel::Workers;
-use lethe_seal::sealed::{Sealed, sealed_layout};
-use lethe_seal::slot_format::{Nonces, SlotFormat};
-use lethe_seal::versions::{TrustedVersions, VaultId};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{OsRng, SeedableRng, TryRngCore};
 use std::error::Error;

@@ -2,19 +2,19 @@
 //! what it is asked.
 //!
 //! Nothing here is sealed. If your memory is untrusted, implement `Untrusted` instead, and put
-//! `lethe_seal::sealed::Sealed` in between, as the example `oram_over_a_file` does.
+//! `ameles_seal::sealed::Sealed` in between, as the example `oram_over_a_file` does.
 //!
-//!     cargo run -p lethe-examples --example store_of_your_own
+//!     cargo run -p ameles-examples --example store_of_your_own
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
+use ameles_core::layout::Layout;
+use ameles_core::oram::{Access, Oram};
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::schemes::path::{PathOram, PathParameters};
+use ameles_core::store::Store;
+use ameles_core::words::{BlockId, Bucket, Slot};
 use futures::executor::block_on;
-use lethe_core::layout::Layout;
-use lethe_core::oram::{Access, Oram};
-use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::path::{PathOram, PathParameters};
-use lethe_core::store::Store;
-use lethe_core::words::{BlockId, Bucket, Slot};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::cell::{Cell, RefCell};

@@ -69,7 +69,7 @@ pub(crate) fn text(panel: &Panel) -> String {
 pub(crate) fn svg(left: &Panel, right: &Panel) -> String {
     let mut drawn = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 880 392\" font-family=\"sans-serif\" font-size=\"13\" \
-         role=\"img\" aria-label=\"Requests over time: a clear pattern of encrypted objects, none of Lethe\">\n\
+         role=\"img\" aria-label=\"Requests over time: a clear pattern of encrypted objects, none of Ameles\">\n\
          <style>text{fill:#768390}.title{font-size:16px;font-weight:bold}.frame{fill:none;stroke:#768390}\
          .dots{fill:#2f81f7}.bars{fill:#d97706;opacity:.7}</style>\n",
     );

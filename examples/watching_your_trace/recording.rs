@@ -1,20 +1,20 @@
 //! The reads, carried out under a recorder.
 
 use crate::reads::BLOCKS;
+use ameles_core::oram::{Access, Oram};
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::schemes::ring::{RingOram, RingParameters};
+use ameles_core::words::BlockId;
+use ameles_seal::blob;
+use ameles_seal::cipher::Cipher;
+use ameles_seal::derive::{Purpose, Salt};
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::parallel::Workers;
+use ameles_seal::sealed::{Sealed, sealed_layout};
+use ameles_seal::slot_format::{Nonces, SlotFormat};
+use ameles_seal::versions::{TrustedVersions, VaultId};
+use ameles_store::{Blobs, DenseMemory, Event, Recorder, Request};
 use futures::executor::block_on;
-use lethe_core::oram::{Access, Oram};
-use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::ring::{RingOram, RingParameters};
-use lethe_core::words::BlockId;
-use lethe_seal::blob;
-use lethe_seal::cipher::Cipher;
-use lethe_seal::derive::{Purpose, Salt};
-use lethe_seal::master_key::MasterKey;
-use lethe_seal::parallel::Workers;
-use lethe_seal::sealed::{Sealed, sealed_layout};
-use lethe_seal::slot_format::{Nonces, SlotFormat};
-use lethe_seal::versions::{TrustedVersions, VaultId};
-use lethe_store::{Blobs, DenseMemory, Event, Recorder, Request};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ pub(crate) struct Shown {
     pub(crate) rewritten: Vec<(u64, u64)>,
 }
 
-/// A trace of Lethe's.
+/// A trace of Ameles's.
 pub(crate) struct Trace {
     pub(crate) accesses: Vec<Shown>,
     /// Levels of the tree in the store: slots of an access.
@@ -80,7 +80,7 @@ impl Trace {
 }
 
 /// The same blocks in a sealed Ring ORAM.
-pub(crate) fn with_lethe(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
+pub(crate) fn with_ameles(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
     let mut random = ChaCha20Rng::seed_from_u64(SEED);
     let master = MasterKey::draw(&mut random);
     let parameters = RingParameters::for_capacity(BLOCKS, BLOCK_BYTES as u32, BLOCKS / 8, 1);

@@ -8,7 +8,7 @@ module arrive_handshakes_proof #(
 ) (
   input logic             clk_i,
   input logic             valid_i,
-  input lethe_pkg::job_t  job_i,
+  input ameles_pkg::job_t  job_i,
   input logic             r_valid_i,
   input logic [127:0]     r_data_i,
   input logic             header_ready_i,
@@ -16,7 +16,7 @@ module arrive_handshakes_proof #(
   input logic             mask_ready_i
 );
 
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 
   localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 4, 1);
   localparam int unsigned Requests = arrival_headers(Cfg);
@@ -26,7 +26,7 @@ module arrive_handshakes_proof #(
   logic [127:0] body;
   pad_t mask_pad;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_arrive #(.Cfg(Cfg)) u_arrive (
+  ameles_arrive #(.Cfg(Cfg)) u_arrive (
     .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .r_valid_i, .r_ready_o(r_ready), .r_data_i,
     .header_valid_o(header_valid), .header_ready_i, .header_o(header), .header_beat_o(),
     .body_valid_o(body_valid), .body_ready_i, .body_o(body),

@@ -1,7 +1,7 @@
 // No mask of the whole backend is used up twice for what goes to memory, whatever memory answers and whatever is asked. AES is
 // not there: a mask says whether it was made of the pad that is watched, which is any one.
 module backend_pads_proof
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 0,
@@ -29,7 +29,7 @@ module backend_pads_proof
   logic [7:0] ar_length, aw_length;
   logic [127:0] answer, w_data;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_backend #(.Choices(Cfg), .AddressBits(16)) u_backend (
+  ameles_backend #(.Choices(Cfg), .AddressBits(16)) u_backend (
     .clk_i, .clk2_i(1'b0), .rst_ni(rst_n), .stop_i(1'b0), .key_valid_i(1'b1), .key_ready_o(), .key_i('0), .base_i('0),
     .request_valid_i, .request_ready_o(request_ready), .request_op_i, .request_block_i, .request_path_i,
     .request_leaf_i('0), .request_more_i(1'b0),

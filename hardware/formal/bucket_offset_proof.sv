@@ -21,11 +21,11 @@ module bucket_offset_proof #(
   logic [Wide-1:0] offset, mine, others;
   logic [LeafLevel:0] bucket;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_path_walk #(.LeafLevel(LeafLevel), .FirstLevel(FirstLevel)) u_walk (
+  ameles_path_walk #(.LeafLevel(LeafLevel), .FirstLevel(FirstLevel)) u_walk (
     .clk_i, .start_i, .path_i, .evictions_i('0), .next_i,
     .level_o(), .last_o(last), .bucket_o(bucket), .right_o(right), .count_o()
   );
-  lethe_bucket_offset #(
+  ameles_bucket_offset #(
     .BucketBytes(BucketBytes), .OffsetBits(Wide), .LeafLevel(LeafLevel), .FirstLevel(FirstLevel),
     .SubtreeLevels(SubtreeLevels)
   ) u_offset (.clk_i, .start_i, .path_i, .next_i, .right_i(right), .offset_o(offset));

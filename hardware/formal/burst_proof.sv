@@ -19,7 +19,7 @@ module burst_proof #(
   logic [19:0] offset;
   logic [7:0] length;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_burst #(.OffsetBits(20), .BusBits(BusBits), .MostBeats(MostBeats)) u_burst (
+  ameles_burst #(.OffsetBits(20), .BusBits(BusBits), .MostBeats(MostBeats)) u_burst (
     .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(taken), .offset_i, .beats_i,
     .valid_o(valid), .ready_i, .offset_o(offset), .length_o(length), .first_o(), .last_o(last)
   );

@@ -1,17 +1,17 @@
 // In the place of AES for a proof about the order of masks: what goes in comes out, two cycles later.
-package lethe_aes_pkg;
+package ameles_aes_pkg;
 
-  function automatic int unsigned lethe_aes_latency(int unsigned stages);
+  function automatic int unsigned ameles_aes_latency(int unsigned stages);
     return stages == 0 ? 1 : 2;
   endfunction
 
-  function automatic int unsigned lethe_aes_double_latency();
+  function automatic int unsigned ameles_aes_double_latency();
     return 2;
   endfunction
 
 endpackage
 
-module lethe_aes #(
+module ameles_aes #(
   parameter int unsigned StagesPerRound = 1,
   parameter int unsigned RomRounds = 0
 ) (

@@ -3,7 +3,7 @@
 //
 // For what comes in, the pads are those that go back under one less: of the eviction that wrote the bucket last.
 module eviction_masks_proof
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 #(
   parameter int unsigned LeafLevel = 20,
   parameter int unsigned BlocksPerBucket = 5,
@@ -25,7 +25,7 @@ module eviction_masks_proof
   logic rst_n, valid;
   pad_t pad;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_eviction_masks #(.Cfg(Cfg)) u_eviction_masks (
+  ameles_eviction_masks #(.Cfg(Cfg)) u_eviction_masks (
     .clk_i, .rst_ni(rst_n), .valid_o(valid), .ready_i, .pad_o(pad)
   );
 

@@ -13,7 +13,7 @@ module eviction_turns_proof #(
   input logic [511:0] any_i
 );
 
-  localparam lethe_pkg::config_t Cfg =
+  localparam ameles_pkg::config_t Cfg =
       proof_pkg::tiny(1'b1, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
 
   logic rst_n, comes_in, goes_back;
@@ -21,7 +21,7 @@ module eviction_turns_proof #(
   assign comes_in = u_pair.body_in_ready;
   assign goes_back = u_pair.body_back_ready;
 
-  localparam int unsigned Turn = (LeafLevel + 1 - TopLevels) * lethe_pkg::body_beats(Cfg, 0) - 32'(Wrong);
+  localparam int unsigned Turn = (LeafLevel + 1 - TopLevels) * ameles_pkg::body_beats(Cfg, 0) - 32'(Wrong);
   logic [$clog2(2*Turn)-1:0] taken_q;
   always_ff @(posedge clk_i or negedge rst_n) begin
     if (!rst_n) taken_q <= '0;

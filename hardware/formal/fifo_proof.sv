@@ -1,7 +1,7 @@
 // A queue neither loses nor doubles a word, nor changes their order: the nth word that went in is the nth that comes out,
 // for any n. Counts go modulo a power of two beyond what the queue holds. What is offered stays until it is taken.
 module fifo_proof #(
-  parameter bit Deep = 1'b0,  // lethe_deep_fifo
+  parameter bit Deep = 1'b0,  // ameles_deep_fifo
   parameter int unsigned Width = 2,
   parameter int unsigned Depth = 4,
   parameter bit Wrong = 1'b0  // for a proof that must fail
@@ -23,7 +23,7 @@ module fifo_proof #(
   logic [NthBits-1:0] in, out, count, left_ram;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
   if (Deep) begin : gen_deep
-    lethe_deep_fifo #(.Width(Width), .Depth(Depth)) u_fifo (
+    ameles_deep_fifo #(.Width(Width), .Depth(Depth)) u_fifo (
       .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .data_i, .valid_o(valid), .ready_i, .data_o(data)
     );
     for (genvar nth = 0; nth < Depth; nth++) begin : gen_words
@@ -32,7 +32,7 @@ module fifo_proof #(
     assign {in, out, count} = {NthBits'(u_fifo.in_q), NthBits'(u_fifo.out_q), NthBits'(u_fifo.count_q)};
     assign left_ram = NthBits'(valid);
   end else begin : gen_shallow
-    lethe_fifo #(.Width(Width), .Depth(Depth)) u_fifo (
+    ameles_fifo #(.Width(Width), .Depth(Depth)) u_fifo (
       .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .data_i, .valid_o(valid), .ready_i, .data_o(data)
     );
     for (genvar nth = 0; nth < Depth; nth++) begin : gen_words

@@ -14,7 +14,7 @@ module free_list_proof #(
   logic rst_n, valid;
   logic [SlotBits-1:0] slot;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_free_list #(.Slots(Slots)) u_free_list (
+  ameles_free_list #(.Slots(Slots)) u_free_list (
     .clk_i, .rst_ni(rst_n), .take_i, .valid_o(valid), .slot_o(slot), .give_i, .slot_i
   );
 

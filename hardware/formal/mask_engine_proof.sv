@@ -2,7 +2,7 @@
 // goes into a queue of masks are all chunks of the oldest request that has none yet, the first lowest. So it brings what it
 // was asked for, once, and there is room. AES is not there: a chunk is its pad. If requests stay until they are taken.
 module mask_engine_proof
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 #(
   parameter bit Raw = 1'b1,
   parameter int unsigned Lanes = 1,
@@ -35,7 +35,7 @@ module mask_engine_proof
   logic rst_n, leaf_ready;
   logic [3:0] ready, rows;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_mask_engine #(.Cfg(Cfg)) u_engine (
+  ameles_mask_engine #(.Cfg(Cfg)) u_engine (
     .clk_i, .clk2_i(1'b0), .rst_ni(rst_n), .round_keys_i('0), .keyed_i,
     .leaf_valid_i, .leaf_ready_o(leaf_ready), .leaf_input_i, .leaf_valid_o(), .leaf_ready_i(taken_i[4]), .leaf_chunk_o(),
     .read_valid_i(valid_i[0]), .read_ready_o(ready[0]), .read_row_i(rows[0]), .read_pad_i(pads_i[0]),

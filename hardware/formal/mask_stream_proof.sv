@@ -14,7 +14,7 @@ module mask_stream_proof #(
 
   logic rst_n, has_room, valid;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_mask_stream #(.Width(8), .Depth(Depth), .Deep(Deep)) u_stream (
+  ameles_mask_stream #(.Width(8), .Depth(Depth), .Deep(Deep)) u_stream (
     .clk_i, .rst_ni(rst_n), .has_room_o(has_room), .first_i, .put_i, .mask_i, .valid_o(valid), .ready_i, .mask_o()
   );
 

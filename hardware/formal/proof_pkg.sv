@@ -1,7 +1,7 @@
 // The small controllers whose cells are proven: the narrowest bus, and as few blocks and buckets as a proof names.
 package proof_pkg;
 
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 
   function automatic config_t tiny(
     bit raw, int unsigned leaf_level, int unsigned blocks_per_bucket, int unsigned stash_blocks, int unsigned block_beats,

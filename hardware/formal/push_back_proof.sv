@@ -11,8 +11,8 @@ module push_back_proof #(
 );
 
   logic [LeafLevel:0] shared, level, expected;
-  lethe_shared_levels #(.LeafLevel(LeafLevel)) u_shared (.path_i, .leaf_i, .shared_o(shared));
-  lethe_deepest_room #(.LeafLevel(LeafLevel)) u_room (.shared_i(shared), .full_i, .level_o(level));
+  ameles_shared_levels #(.LeafLevel(LeafLevel)) u_shared (.path_i, .leaf_i, .shared_o(shared));
+  ameles_deepest_room #(.LeafLevel(LeafLevel)) u_room (.shared_i(shared), .full_i, .level_o(level));
 
   always_comb begin
     expected = '0;

@@ -21,7 +21,7 @@ module push_twin_proof #(
 
   logic rst_n;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_push_to_leaf #(
+  ameles_push_to_leaf #(
     .LeafLevel(LeafLevel), .BlocksPerBucket(BlocksPerBucket), .LevelBlocks(LevelBlocks), .DataBits(1)
   ) u_push (
     .clk_i, .rst_ni(rst_n), .clear_i, .path_i,

@@ -1,7 +1,7 @@
-// The reads of paths among writes that are counted as lethe_write_back counts them: level by level, of paths that were read and
+// The reads of paths among writes that are counted as ameles_write_back counts them: level by level, of paths that were read and
 // whose writing has begun, in order, and never back. Counts go modulo a power of two beyond what the cell counts.
 module read_issue_among_writes
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 #(
   parameter config_t Cfg = '0,
   parameter bit Forgets = 1'b0,  // for a proof that must fail: levels may be forgotten
@@ -34,7 +34,7 @@ module read_issue_among_writes
 
   logic [7:0] paths_q, begun_q, written_q;
   logic [LevelBits-1:0] levels_q;
-  lethe_read_issue #(.Cfg(Cfg)) u_read_issue (
+  ameles_read_issue #(.Cfg(Cfg)) u_read_issue (
     .clk_i, .rst_ni(rst_no), .valid_i(valid), .ready_o(), .job_i(job_o), .base_i(base_q),
     .read_beat_i(read_beat), .write_beat_i(write_beat), .write_begins_i(write_begins), .write_whole_i(write_whole),
     .written_paths_i(written_q[1:0]), .written_levels_i(levels_q + LevelBits'(Early)),

@@ -10,7 +10,7 @@ module read_issue_handshakes_proof #(
   input logic [319:0] any_i
 );
 
-  localparam lethe_pkg::config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 4, 1, TopLevels);
+  localparam ameles_pkg::config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 4, 1, TopLevels);
 
   logic rst_n, ar_valid, ar_ready;
   logic [47:0] ar;

@@ -1,7 +1,7 @@
 // No bucket is asked for while its newest contents are neither written nor on chip: of any path before, however long ago, that
 // shares the bucket, memory has this level; or it replaces headers only, and the row of this level is told to be on chip.
 module read_issue_newest_proof
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 2,

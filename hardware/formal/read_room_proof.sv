@@ -13,7 +13,7 @@ module read_room_proof #(
   input logic [7:0]      length_i,
   input logic            ar_ready_i,
   input logic            job_i,
-  input lethe_pkg::job_t path_i,
+  input ameles_pkg::job_t path_i,
   input logic            r_valid_i,
   input logic [127:0]    r_data_i,
   input logic            header_ready_i,
@@ -21,7 +21,7 @@ module read_room_proof #(
   input logic            mask_ready_i
 );
 
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 
   localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 4, BlockBeats);
   localparam int unsigned Beats = arrival_beats(Cfg);
@@ -30,23 +30,23 @@ module read_room_proof #(
   logic rst_n, burst_ready, ar_valid, r_ready, header_put, header_room, header_valid, header_beat, masks_asked;
   logic body_put, body_room, body_valid, asked, arrives, ends_header;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_read_room #(.Cfg(Cfg)) u_room (
+  ameles_read_room #(.Cfg(Cfg)) u_room (
     .clk_i, .rst_ni(rst_n), .valid_i(burst_i), .ready_o(burst_ready), .first_i, .length_i,
     .valid_o(ar_valid), .ready_i(ar_ready_i),
     .header_beat_i(header_beat), .body_beat_i(body_valid && body_ready_i),
     .header_i(Wrong ? ends_header : header_valid && header_ready_i), .request_i(masks_asked)
   );
-  lethe_arrive #(.Cfg(Cfg)) u_arrive (
+  ameles_arrive #(.Cfg(Cfg)) u_arrive (
     .clk_i, .rst_ni(rst_n), .valid_i(job_i), .ready_o(), .job_i(path_i), .r_valid_i, .r_ready_o(r_ready), .r_data_i,
     .header_valid_o(header_put), .header_ready_i(header_room), .header_o(), .header_beat_o(header_beat),
     .body_valid_o(body_put), .body_ready_i(body_room), .body_o(),
     .mask_valid_o(), .mask_ready_i, .mask_row_o(), .mask_pad_o(), .masks_asked_o(masks_asked)
   );
-  lethe_fifo #(.Width(1), .Depth(Headers)) u_headers (
+  ameles_fifo #(.Width(1), .Depth(Headers)) u_headers (
     .clk_i, .rst_ni(rst_n), .valid_i(header_put), .ready_o(header_room), .data_i('0),
     .valid_o(header_valid), .ready_i(header_ready_i), .data_o()
   );
-  lethe_beat_queue #(.Width(1), .Beats(Beats)) u_bodies (
+  ameles_beat_queue #(.Width(1), .Beats(Beats)) u_bodies (
     .clk_i, .rst_ni(rst_n), .valid_i(body_put), .ready_o(body_room), .data_i('0),
     .valid_o(body_valid), .ready_i(body_ready_i), .data_o()
   );

@@ -7,7 +7,7 @@ module schedule_handshakes_proof #(
   input logic            clk_i,
   input logic            stop_i,
   input logic            valid_i,
-  input lethe_pkg::op_e  op_i,
+  input ameles_pkg::op_e  op_i,
   input logic [31:0]     block_i,
   input logic [31:0]     path_i,
   input logic [31:0]     leaf_i,
@@ -19,14 +19,14 @@ module schedule_handshakes_proof #(
   input logic            ready_i
 );
 
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 
   localparam config_t Cfg = proof_pkg::tiny(Raw, 3, 2, 4, 1);
 
   logic rst_n, ready, random_ready, valid;
   job_t job;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_schedule #(.Cfg(Cfg)) u_schedule (
+  ameles_schedule #(.Cfg(Cfg)) u_schedule (
     .clk_i, .rst_ni(rst_n), .stop_i, .valid_i, .ready_o(ready), .op_i, .block_i, .path_i, .leaf_i, .more_i,
     .random_ready_o(random_ready), .random_valid_i, .random_i, .done_i, .waiting_i,
     .valid_o(valid), .ready_i, .job_o(job), .emergencies_o()

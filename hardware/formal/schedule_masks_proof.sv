@@ -1,7 +1,7 @@
 // No IV is given twice: the paths that the schedule gives out have the IVs 0, 1, 2 and so on, and the evictions among them G
 // of 0, 1, 2 and so on, whatever the requests and the stash are. Until a count goes round, after 2^64.
 module schedule_masks_proof
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 #(
   parameter bit Raw = 1'b1,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: puts count as paths
@@ -30,7 +30,7 @@ module schedule_masks_proof
   logic rst_n, valid;
   job_t job;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_schedule #(.Cfg(Cfg)) u_schedule (
+  ameles_schedule #(.Cfg(Cfg)) u_schedule (
     .clk_i, .rst_ni(rst_n), .stop_i, .valid_i, .ready_o(), .op_i, .block_i, .path_i, .leaf_i, .more_i,
     .random_ready_o(), .random_valid_i, .random_i, .done_i, .waiting_i,
     .valid_o(valid), .ready_i, .job_o(job), .emergencies_o()

@@ -21,9 +21,9 @@ def read(top, cells, configuration):
     """A design that holds a proof and its cells, flat, with one clock and plain registers."""
     design = ys.Design()
     given = " ".join(f"-G {name}={value}" for name, value in configuration.items())
-    cells = [cell if "/" in cell else f"{RTL}/lethe_{cell}.sv" for cell in cells]
+    cells = [cell if "/" in cell else f"{RTL}/ameles_{cell}.sv" for cell in cells]
     helpers = [f"{HERE}/{helper}.sv" for helper in ("proof_pkg", "first_cycle_reset", "stays_until_ready")]
-    files = " ".join([f"{RTL}/lethe_pkg.sv", *helpers, *cells, f"{HERE}/{top}.sv"])
+    files = " ".join([f"{RTL}/ameles_pkg.sv", *helpers, *cells, f"{HERE}/{top}.sv"])
     ys.run_pass(f"read_slang --top {top} {given} {files}", design)
     ys.run_pass(f"prep -flatten -top {top}; async2sync; chformal -lower; memory_map -formal; opt_clean", design)
     return design

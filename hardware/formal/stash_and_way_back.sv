@@ -1,7 +1,7 @@
-// The stash and the way back, joined as in lethe_backend, among surroundings that may do anything: which jobs come and when,
+// The stash and the way back, joined as in ameles_backend, among surroundings that may do anything: which jobs come and when,
 // what headers say, when masks and memory are ready. Contents of blocks are zeros: nothing depends on them.
 module stash_and_way_back
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 #(
   parameter config_t Cfg = '0,
   localparam int unsigned Z = Cfg.blocks_per_bucket,
@@ -31,7 +31,7 @@ module stash_and_way_back
   assign joins = u_stash.state_q == 4'd10;
   always_comb assume (!valid || (job.op <= OpSkip && (!joins || ((job.op == OpPut || job.op == OpSkip) && !job.evict))));
 
-  // The tree top tells by the counts of paths and evictions which rows were never written: they are as lethe_schedule has them.
+  // The tree top tells by the counts of paths and evictions which rows were never written: they are as ameles_schedule has them.
   if (Cfg.top_levels > 0) begin : gen_counted
     logic [63:0] paths_q, evictions_q;
     logic takes;
@@ -62,7 +62,7 @@ module stash_and_way_back
   logic [at_least_one(Cfg.tag_bits)-1:0] loaded_tag;
   logic body_in_ready, body_back_ready, interest_valid, interest_mask_ready, data_ready, answer_valid, answer_last;
   pad_t interest_pad;
-  lethe_stash #(.Cfg(Cfg)) u_stash (
+  ameles_stash #(.Cfg(Cfg)) u_stash (
     .clk_i, .rst_ni(rst_no),
     .valid_i(valid), .ready_o(ready), .job_i(job), .on_chip_i(on_chip),
     .done_o(), .waiting_o(), .overflow_o(overflow),
@@ -82,7 +82,7 @@ module stash_and_way_back
     .load_i(load), .load_slot_i(load_slot), .load_beat_i(load_beat), .loaded_o(loaded),
     .loaded_tag_o(loaded_tag), .give_i(give), .give_slot_i(give_slot)
   );
-  lethe_write_back #(.Cfg(Cfg), .AddressBits(16)) u_write_back (
+  ameles_write_back #(.Cfg(Cfg), .AddressBits(16)) u_write_back (
     .clk_i, .rst_ni(rst_no),
     .valid_i(back_valid), .ready_o(back_ready), .job_i(back_job), .bank_i(back_bank), .occupied_i(occupied),
     .base_i('0), .bank_o(plan_bank), .level_o(plan_level),

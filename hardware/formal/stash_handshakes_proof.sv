@@ -14,7 +14,7 @@ module stash_handshakes_proof #(
   input logic [511:0] any_i
 );
 
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 
   localparam config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, StashBlocks, BlockBeats, TopLevels, 1, TagBits);
 

@@ -1,7 +1,7 @@
 // No write goes to a slot of the stash that holds a block, but to that of the block of interest; and only a slot that holds a
 // block is given back, once. For the stash and the way back together, whatever jobs, headers and moments there are.
 module stash_slots_proof
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 1,

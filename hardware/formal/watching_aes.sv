@@ -1,18 +1,18 @@
 // In the place of AES for a proof about pads: a mask says whether it was made of the pad that is watched, two cycles later.
 // That pad is any one, from the reset on. The first key is taken, at once.
-package lethe_aes_pkg;
+package ameles_aes_pkg;
 
-  function automatic int unsigned lethe_aes_latency(int unsigned stages);
+  function automatic int unsigned ameles_aes_latency(int unsigned stages);
     return stages == 0 ? 1 : 2;
   endfunction
 
-  function automatic int unsigned lethe_aes_double_latency();
+  function automatic int unsigned ameles_aes_double_latency();
     return 2;
   endfunction
 
 endpackage
 
-module lethe_aes #(
+module ameles_aes #(
   parameter int unsigned StagesPerRound = 1,
   parameter int unsigned RomRounds = 0
 ) (
@@ -40,7 +40,7 @@ module lethe_aes #(
 
 endmodule
 
-module lethe_aes_key (
+module ameles_aes_key (
   input  logic               clk_i,
   input  logic               rst_ni,
   input  logic               key_valid_i,

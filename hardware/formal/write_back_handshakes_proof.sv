@@ -7,19 +7,19 @@ module write_back_handshakes_proof #(
   parameter int unsigned BlockBeats = 1,
   parameter int unsigned TagBits = 0,
   parameter bit Wrong = 1'b0,  // for a proof that must fail: masks need not stay
-  localparam lethe_pkg::config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 2, BlockBeats, 0, 1, TagBits)
+  localparam ameles_pkg::config_t Cfg = proof_pkg::tiny(Raw, LeafLevel, BlocksPerBucket, 2, BlockBeats, 0, 1, TagBits)
 ) (
   input logic                                                                  clk_i,
   input logic                                                                  valid_i,
-  input lethe_pkg::job_t                                                       job_i,
+  input ameles_pkg::job_t                                                       job_i,
   input logic                                                                  bank_i,
   input logic [LeafLevel:0][$clog2(BlocksPerBucket+1)-1:0]                     occupied_i,
-  input logic [BlocksPerBucket-1:0][lethe_pkg::entry_bits(Cfg)-1:0]            entries_i,
-  input logic [BlocksPerBucket-1:0][lethe_pkg::slot_bits(Cfg)-1:0]             slots_i,
+  input logic [BlocksPerBucket-1:0][ameles_pkg::entry_bits(Cfg)-1:0]            entries_i,
+  input logic [BlocksPerBucket-1:0][ameles_pkg::slot_bits(Cfg)-1:0]             slots_i,
   input logic [1:0]                                                            below_i,
   input logic                                                                  other_load_i,
   input logic [127:0]                                                          loaded_i,
-  input logic [lethe_pkg::at_least_one(Cfg.tag_bits)-1:0]                      loaded_tag_i,
+  input logic [ameles_pkg::at_least_one(Cfg.tag_bits)-1:0]                      loaded_tag_i,
   input logic                                                                  row_mask_valid_i,
   input logic [127:0]                                                          row_mask_i,
   input logic                                                                  body_mask_valid_i,
@@ -34,7 +34,7 @@ module write_back_handshakes_proof #(
   logic [7:0] aw_length;
   logic [127:0] w_data;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_write_back #(.Cfg(Cfg), .AddressBits(16)) u_write_back (
+  ameles_write_back #(.Cfg(Cfg), .AddressBits(16)) u_write_back (
     .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .bank_i, .occupied_i, .base_i('0),
     .bank_o(), .level_o(), .entries_i, .slots_i, .below_i,
     .busy_o(busy), .load_o(load), .load_slot_o(), .load_beat_o(), .loaded_i, .loaded_tag_i, .give_o(), .give_slot_o(),

@@ -1,7 +1,7 @@
 // No mask of a path that goes back is asked for twice: the pads rise, in the order of IV, bucket, header before body,
 // and chunk, and a pad begins beyond the last chunk of the one before. For paths whose IVs rise.
 module write_masks_proof
-  import lethe_pkg::*;
+  import ameles_pkg::*;
 #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 20,
@@ -26,7 +26,7 @@ module write_masks_proof
   logic rst_n, ready, valid, row;
   pad_t pad;
   first_cycle_reset u_reset (.clk_i, .rst_no(rst_n));
-  lethe_write_masks #(.Cfg(Cfg)) u_write_masks (
+  ameles_write_masks #(.Cfg(Cfg)) u_write_masks (
     .clk_i, .rst_ni(rst_n), .valid_i, .ready_o(ready), .job_i, .valid_o(valid), .ready_i, .row_o(row), .pad_o(pad)
   );
 

@@ -19,7 +19,7 @@ HARDWARE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # The choices of the paper, which are those of the bench, for cells that take them whole.
 CHOICES = {
-    "scheme": "lethe_pkg::RawOram", "leaf_level": 20, "blocks_per_bucket": 5, "eviction_rate": 5, "stash_blocks": 64,
+    "scheme": "ameles_pkg::RawOram", "leaf_level": 20, "blocks_per_bucket": 5, "eviction_rate": 5, "stash_blocks": 64,
     "blocks": (1 << 20) + (1 << 15) + (1 << 10), "block_bytes": 64, "bus_bits": 512, "aes_lanes": 2, "aes_double": 1,
     "aes_rom_rounds": 0, "mask_beats": 256, "top_levels": 0, "level_blocks": "'0", "subtree_levels": 0, "scan_lanes": 1,
     "capacity": 1 << 20, "labels": 32, "label_bits": 14, "trusted": 1024, "look_aside": 128, "tag_bits": 0, "slot_cycles": 0,
@@ -29,43 +29,43 @@ CHOICES = {
 
 def choices(**changes):
     given = {**CHOICES, **changes}
-    return "lethe_pkg::config_t'{" + ",".join(f"{name}:{value}" for name, value in given.items()) + "}"
+    return "ameles_pkg::config_t'{" + ",".join(f"{name}:{value}" for name, value in given.items()) + "}"
 
 
 WHOLE = "RAW ORAM with front end, one pipeline of AES at twice the clock"
 AES = "  of which AES"
 PARTS = {
-    AES: ("lethe_aes_double", {}),
-    "  the key schedule": ("lethe_aes_key", {}),
-    "  the front end": ("lethe_front_end", {"Cfg": choices()}),
+    AES: ("ameles_aes_double", {}),
+    "  the key schedule": ("ameles_aes_key", {}),
+    "  the front end": ("ameles_front_end", {"Cfg": choices()}),
 }
 NO_AES = "  the whole without AES, by difference"
 REST = "  the backend without AES, by difference"
 CONFIGURATIONS = {
-    WHOLE: ("lethe_bench", {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1"}),
+    WHOLE: ("ameles_bench", {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1"}),
     **PARTS,
     "the same with tags of 96 bits (PMMAC)": (
-        "lethe_bench",
+        "ameles_bench",
         {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1", "TagBits": "96"},
     ),
-    "  of which the tags' own cell": ("lethe_pmmac", {"Cfg": choices(tag_bits=96)}),
+    "  of which the tags' own cell": ("ameles_pmmac", {"Cfg": choices(tag_bits=96)}),
     "the same with tags and a pacer": (
-        "lethe_bench",
+        "ameles_bench",
         {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1", "TagBits": "96", "SlotCycles": "340"},
     ),
     "the same, S-boxes of two rounds in block RAM": (
-        "lethe_bench",
+        "ameles_bench",
         {"Raw": "1'b1", "FrontEnd": "1'b1", "AesDouble": "1'b1", "AesRomRounds": "2"},
     ),
-    "RAW ORAM with front end, two lanes of AES": ("lethe_bench", {"Raw": "1'b1", "FrontEnd": "1'b1"}),
-    "  of which a lane, twice": ("lethe_aes", {"StagesPerRound": "2"}),
+    "RAW ORAM with front end, two lanes of AES": ("ameles_bench", {"Raw": "1'b1", "FrontEnd": "1'b1"}),
+    "  of which a lane, twice": ("ameles_aes", {"StagesPerRound": "2"}),
     "RAW ORAM with front end, two lanes, eight levels on chip": (
-        "lethe_bench",
+        "ameles_bench",
         {"Raw": "1'b1", "FrontEnd": "1'b1", "TopLevels": "8"},
     ),
-    "RAW ORAM, backend alone, two lanes": ("lethe_bench", {"Raw": "1'b1"}),
+    "RAW ORAM, backend alone, two lanes": ("ameles_bench", {"Raw": "1'b1"}),
     "Path ORAM, backend alone, four lanes": (
-        "lethe_bench",
+        "ameles_bench",
         {"Raw": "1'b0", "BlocksPerBucket": "4", "StashBlocks": "78", "AesLanes": "4"},
     ),
 }
@@ -83,9 +83,9 @@ PEER_CHOICES = {"ORAMZ": 5, "ORAMC": 64, "ORAML": 20, "BEDWidth": 512, "EnableRE
 
 
 def sources(top):
-    packages = [f"{HARDWARE}/rtl/lethe_aes_pkg.sv", f"{HARDWARE}/rtl/lethe_pkg.sv"]
+    packages = [f"{HARDWARE}/rtl/ameles_aes_pkg.sv", f"{HARDWARE}/rtl/ameles_pkg.sv"]
     cells = [path for path in sorted(glob.glob(f"{HARDWARE}/rtl/*.sv")) if path not in packages]
-    own = {"lethe_bench": "tests/lethe_bench.sv", "lethe_axi": "examples/lethe_axi.sv"}
+    own = {"ameles_bench": "tests/ameles_bench.sv", "ameles_axi": "examples/ameles_axi.sv"}
     return packages + cells + [f"{HARDWARE}/{path}" for name, path in own.items() if name == top]
 
 
@@ -150,7 +150,7 @@ def figures(cells):
 
 def main():
     if sys.argv[1:] == ["--read"]:
-        for top, parameters in [*CONFIGURATIONS.values(), ("lethe_axi", {})]:
+        for top, parameters in [*CONFIGURATIONS.values(), ("ameles_axi", {})]:
             read(top, parameters)
         return
     if sys.argv[1:2] == ["--peer"]:

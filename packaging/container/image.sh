@@ -8,7 +8,7 @@ set -eu
 program=$1
 image=$2
 
-install -D -m 755 "$program" "$image/usr/bin/lethe"
+install -D -m 755 "$program" "$image/usr/bin/ameles"
 # Each line names a library and where it was found; the loader's has its path alone.
 ldd "$program" | grep -o '/[^ ]*' | while read -r library; do
     install -D -m 755 "$(readlink -f "$library")" "$image$library"
@@ -16,6 +16,6 @@ done
 install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$image/etc/ssl/certs/ca-certificates.crt"
 
 # Nobody's numbers, so that they are those of no user of the host.
-echo 'lethe:x:65532:65532:Lethe:/data:/sbin/nologin' > "$image/etc/passwd"
-echo 'lethe:x:65532:' > "$image/etc/group"
+echo 'ameles:x:65532:65532:Ameles:/data:/sbin/nologin' > "$image/etc/passwd"
+echo 'ameles:x:65532:' > "$image/etc/group"
 install -d -m 700 -o 65532 -g 65532 "$image/data"

@@ -1,11 +1,11 @@
-"""Prints the memory that `lethe init` states for the whole process beside the most that it ever took.
+"""Prints the memory that `ameles init` states for the whole process beside the most that it ever took.
 
 Each vault is filled to nine tenths, and written over twice, by puts of 1 MiB. To be run by hand, with room on the disk for
 six times the largest (docs/reference/figures.md):
 
     cargo xtask test --only clients
-    cargo build --release -p lethe
-    .test-env/python/bin/python tests/clients/bench_memory.py target/release/lethe 256MiB 1GiB
+    cargo build --release -p ameles
+    .test-env/python/bin/python tests/clients/bench_memory.py target/release/ameles 256MiB 1GiB
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PUT = 1 << 20
 
 
 def in_bytes(text: str) -> float:
-    """Bytes of a size as Lethe writes it."""
+    """Bytes of a size as Ameles writes it."""
     number, unit = re.fullmatch(r"([\d.]+) ?(\w+)", text).groups()
     return float(number) * UNITS[unit]
 
@@ -42,7 +42,7 @@ def measure(binary: Path, capacity: str, flags: list[str]) -> tuple[str, float, 
         data = folder / "data"
         command = [str(binary.resolve()), "serve", "--data", str(data), "--capacity", capacity, "--log", "warn", *flags]
         command += ["--listen", f"127.0.0.1:{port}", "--swift", f"127.0.0.1:{swift}", "--admin", f"127.0.0.1:{admin}"]
-        log = folder / "lethe.log"
+        log = folder / "ameles.log"
         program = Program(command, log)
         try:
             program.wait_for(f"http://127.0.0.1:{admin}/healthz")
@@ -64,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=Path)
     parser.add_argument("capacity", nargs="+")
-    parser.add_argument("--serve", action="append", default=[], help="a flag more for `lethe serve`")
+    parser.add_argument("--serve", action="append", default=[], help="a flag more for `ameles serve`")
     arguments = parser.parse_args()
     print("| capacity | stated | measured, at most | measured ÷ stated |\n|---|--:|--:|--:|")
     for capacity in arguments.capacity:

@@ -1,11 +1,11 @@
-"""Prints how long rclone takes to copy many small objects up and down, through `lethe serve` and through versitygw.
+"""Prints how long rclone takes to copy many small objects up and down, through `ameles serve` and through versitygw.
 
 Both serve a folder of this machine, with what they do unless told otherwise, and take turns. To be run by hand, on a
 machine with nothing else to do (docs/reference/gateway-figures.md):
 
     cargo xtask test --only clients
-    cargo build --release -p lethe
-    .test-env/python/bin/python tests/clients/bench_small_objects.py target/release/lethe
+    cargo build --release -p ameles
+    .test-env/python/bin/python tests/clients/bench_small_objects.py target/release/ameles
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Served:
         if self.metrics is None:
             return 0
         text = urllib.request.urlopen(self.metrics, timeout=10).read().decode()
-        line = next(line for line in text.splitlines() if line.startswith("lethe_accesses_total "))
+        line = next(line for line in text.splitlines() if line.startswith("ameles_accesses_total "))
         return int(float(line.split()[1]))
 
     def processor_seconds(self) -> float:
@@ -48,16 +48,16 @@ class Served:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def serve_lethe(binary: Path, folder: Path, flags: list[str]) -> Served:
-    """`lethe serve` over a folder."""
+def serve_ameles(binary: Path, folder: Path, flags: list[str]) -> Served:
+    """`ameles serve` over a folder."""
     port, admin = free_ports(2)
-    data = folder / "lethe-data"
+    data = folder / "ameles-data"
     command = [str(binary.resolve()), "serve", "--data", str(data), "--swift", "off"]
     command += ["--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin}", *flags]
-    program = Program(command, folder / "lethe.log")
+    program = Program(command, folder / "ameles.log")
     program.wait_for(f"http://127.0.0.1:{admin}/healthz")
     endpoint = Endpoint(f"http://127.0.0.1:{port}", *first_key(data / "trusted"))
-    return Served("lethe", program, endpoint, f"http://127.0.0.1:{admin}/metrics")
+    return Served("ameles", program, endpoint, f"http://127.0.0.1:{admin}/metrics")
 
 
 def serve_versitygw(binary: Path, folder: Path) -> Served:
@@ -90,11 +90,11 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         (source / f"object-{number:06}").write_bytes(os.urandom(options.bytes))
     both = [serve_versitygw(options.versitygw, folder)]
     try:
-        both.append(serve_lethe(options.lethe, folder, options.serve))
+        both.append(serve_ameles(options.ameles, folder, options.serve))
         times: dict[tuple[str, str], list[tuple[float, float, int]]] = {}
         for nth in range(options.rounds):
             for served in both:
-                bucket, back = f"lethe:round-{nth}", folder / "back"
+                bucket, back = f"ameles:round-{nth}", folder / "back"
                 subprocess.run([str(options.rclone), "mkdir", bucket], env=served.environment, check=True)
                 for verb, start, end in (("up", str(source), bucket), ("down", bucket, str(back))):
                     figure = measure(options.rclone, served, options.clients, start, end)
@@ -110,10 +110,10 @@ def run(options: argparse.Namespace, folder: Path) -> None:
 def report(options: argparse.Namespace, times: dict[tuple[str, str], list[tuple[float, float, int]]]) -> None:
     """Prints the medians of all rounds, and what all of them were."""
     print(f"{options.objects} objects of {options.bytes} bytes, {options.clients} at a time, {options.rounds} rounds")
-    print("| | lethe s | its processor s | accesses | versitygw s | ratio | lethe, each | versitygw, each |")
+    print("| | ameles s | its processor s | accesses | versitygw s | ratio | ameles, each | versitygw, each |")
     print("|---|--:|--:|--:|--:|--:|---|---|")
     for verb in ("up", "down"):
-        ours, bare = times["lethe", verb], times["versitygw", verb]
+        ours, bare = times["ameles", verb], times["versitygw", verb]
         middle = [statistics.median(column) for column in zip(*ours)]
         base = statistics.median(took for took, _, _ in bare)
         each = [" ".join(f"{took:.2f}" for took, _, _ in figures) for figures in (ours, bare)]
@@ -128,7 +128,7 @@ def main() -> None:
     default = next(TEST_ENV.glob("versitygw-*/versitygw"), Path("versitygw"))
     fetched = TEST_ENV / "rclone/usr/bin/rclone"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("lethe", type=Path, help="the program under test")
+    parser.add_argument("ameles", type=Path, help="the program under test")
     parser.add_argument("--versitygw", type=Path, default=default)
     parser.add_argument("--rclone", type=Path, default=fetched if fetched.exists() else Path("rclone"))
     parser.add_argument("--objects", type=int, default=1000)
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="where to make the folders of both, on the disk that is measured")
-    parser.add_argument("--serve", action="append", default=[], help="a flag more for `lethe serve`")
+    parser.add_argument("--serve", action="append", default=[], help="a flag more for `ameles serve`")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         run(options, Path(folder))

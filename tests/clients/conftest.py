@@ -1,13 +1,13 @@
-"""Real clients against a running `lethe serve`, with a real S3 server as the untrusted side.
+"""Real clients against a running `ameles serve`, with a real S3 server as the untrusted side.
 
 `cargo xtask test --only clients` sets up what is needed and runs this. By hand, these variables say where things are:
 
-LETHE_BIN               the program under test
-LETHE_TEST_VERSITYGW    versitygw, the untrusted side
-LETHE_TEST_RCLONE       rclone; looked for on PATH if not given
-LETHE_TEST_CHROMIUM     Chromium without windows; Debian's if not given
-LETHE_TEST_ENDPOINT     an S3 server to test instead of `lethe serve`, with LETHE_TEST_ACCESS_KEY and
-                        LETHE_TEST_SECRET_KEY; tests that are about lethe itself are then left out. It is there to
+AMELES_BIN               the program under test
+AMELES_TEST_VERSITYGW    versitygw, the untrusted side
+AMELES_TEST_RCLONE       rclone; looked for on PATH if not given
+AMELES_TEST_CHROMIUM     Chromium without windows; Debian's if not given
+AMELES_TEST_ENDPOINT     an S3 server to test instead of `ameles serve`, with AMELES_TEST_ACCESS_KEY and
+                        AMELES_TEST_SECRET_KEY; tests that are about ameles itself are then left out. It is there to
                         find out whether a failure is the client's, the test's or ours
 """
 
@@ -42,47 +42,47 @@ def _program(variable: str, fallback: str | None = None) -> Path:
 
 
 @pytest.fixture(scope="session")
-def lethe() -> Path:
+def ameles() -> Path:
     """The program under test."""
-    if "LETHE_TEST_ENDPOINT" in os.environ:
-        pytest.skip("is about lethe itself, and LETHE_TEST_ENDPOINT names another server")
-    return _program("LETHE_BIN")
+    if "AMELES_TEST_ENDPOINT" in os.environ:
+        pytest.skip("is about ameles itself, and AMELES_TEST_ENDPOINT names another server")
+    return _program("AMELES_BIN")
 
 
 @pytest.fixture(scope="session")
 def versitygw() -> Path:
     """The S3 server that plays the provider."""
-    return _program("LETHE_TEST_VERSITYGW", "versitygw")
+    return _program("AMELES_TEST_VERSITYGW", "versitygw")
 
 
 @pytest.fixture(scope="session")
 def rclone_program() -> Path:
     """rclone."""
-    return _program("LETHE_TEST_RCLONE", "rclone")
+    return _program("AMELES_TEST_RCLONE", "rclone")
 
 
 @pytest.fixture
-def new_gateway(lethe: Path, versitygw: Path, tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
+def new_gateway(ameles: Path, versitygw: Path, tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
     """Makes gateways that are a test's own, over one untrusted side that is the test's own; none runs yet."""
-    yield from _new_gateways(lethe, versitygw, tmp_path)
+    yield from _new_gateways(ameles, versitygw, tmp_path)
 
 
 @pytest.fixture(scope="module")
 def new_gateway_of_module(
-    lethe: Path, versitygw: Path, tmp_path_factory: pytest.TempPathFactory
+    ameles: Path, versitygw: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., Gateway]]:
     """Makes gateways that all tests of a module share, over one untrusted side; none runs yet."""
-    yield from _new_gateways(lethe, versitygw, tmp_path_factory.mktemp("module"))
+    yield from _new_gateways(ameles, versitygw, tmp_path_factory.mktemp("module"))
 
 
-def _new_gateways(lethe: Path, versitygw: Path, within: Path) -> Iterator[Callable[..., Gateway]]:
+def _new_gateways(ameles: Path, versitygw: Path, within: Path) -> Iterator[Callable[..., Gateway]]:
     untrusted = UntrustedSide(versitygw, within)
     gateways: list[Gateway] = []
 
     def make(name: str = "gateway", vault: str = "vault") -> Gateway:
         folder = within / name
         folder.mkdir()
-        gateways.append(Gateway(lethe, folder, untrusted, vault))
+        gateways.append(Gateway(ameles, folder, untrusted, vault))
         return gateways[-1]
 
     yield make
@@ -94,10 +94,10 @@ def _new_gateways(lethe: Path, versitygw: Path, within: Path) -> Iterator[Callab
 @pytest.fixture(scope="session")
 def shared_gateway(request: pytest.FixtureRequest) -> Iterator[Gateway]:
     """One gateway for all tests that only speak S3."""
-    lethe, versitygw = (request.getfixturevalue(name) for name in ("lethe", "versitygw"))
+    ameles, versitygw = (request.getfixturevalue(name) for name in ("ameles", "versitygw"))
     folder = request.getfixturevalue("tmp_path_factory").mktemp("shared")
     untrusted = UntrustedSide(versitygw, folder)
-    gateway = Gateway(lethe, folder, untrusted)
+    gateway = Gateway(ameles, folder, untrusted)
     try:
         gateway.start()
         yield gateway
@@ -110,9 +110,9 @@ def shared_gateway(request: pytest.FixtureRequest) -> Iterator[Gateway]:
 @pytest.fixture(scope="session")
 def endpoint(request: pytest.FixtureRequest) -> Endpoint:
     """The S3 endpoint under test."""
-    other = os.environ.get("LETHE_TEST_ENDPOINT")
+    other = os.environ.get("AMELES_TEST_ENDPOINT")
     if other:
-        return Endpoint(other, os.environ["LETHE_TEST_ACCESS_KEY"], os.environ["LETHE_TEST_SECRET_KEY"])
+        return Endpoint(other, os.environ["AMELES_TEST_ACCESS_KEY"], os.environ["AMELES_TEST_SECRET_KEY"])
     return request.getfixturevalue("shared_gateway").endpoint
 
 
@@ -148,7 +148,7 @@ def aws(endpoint: Endpoint) -> Callable[..., str]:
 
 @pytest.fixture
 def rclone(endpoint: Endpoint, rclone_program: Path) -> Callable[..., bytes]:
-    """Runs rclone, which knows the endpoint as `lethe:`, and returns what it printed."""
+    """Runs rclone, which knows the endpoint as `ameles:`, and returns what it printed."""
 
     def run(*arguments: str) -> bytes:
         return _run([str(rclone_program), *arguments], endpoint.rclone_environment(), None, text=False)
@@ -179,7 +179,7 @@ def chromium():
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
+            executable_path=os.environ.get("AMELES_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
             # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
             args=["--no-sandbox", "--disable-dev-shm-usage"],
         )

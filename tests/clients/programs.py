@@ -39,7 +39,7 @@ def free_ports(count: int) -> list[int]:
 
 def environment(**more: str) -> dict[str, str]:
     """This process's environment without anything that points a client elsewhere, and with `more`."""
-    strange = ("AWS_", "RCLONE_", "LETHE_")
+    strange = ("AWS_", "RCLONE_", "AMELES_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
     return kept | {"AWS_EC2_METADATA_DISABLED": "true"} | more
 
@@ -85,15 +85,15 @@ class Endpoint:
         )
 
     def rclone_environment(self) -> dict[str, str]:
-        """What rclone needs to reach it as the remote `lethe:`."""
+        """What rclone needs to reach it as the remote `ameles:`."""
         return environment(
             RCLONE_CONFIG=os.devnull,
-            RCLONE_CONFIG_LETHE_TYPE="s3",
-            RCLONE_CONFIG_LETHE_PROVIDER="Other",
-            RCLONE_CONFIG_LETHE_ENDPOINT=self.url,
-            RCLONE_CONFIG_LETHE_ACCESS_KEY_ID=self.access_key,
-            RCLONE_CONFIG_LETHE_SECRET_ACCESS_KEY=self.secret_key,
-            RCLONE_CONFIG_LETHE_REGION=self.region,
+            RCLONE_CONFIG_AMELES_TYPE="s3",
+            RCLONE_CONFIG_AMELES_PROVIDER="Other",
+            RCLONE_CONFIG_AMELES_ENDPOINT=self.url,
+            RCLONE_CONFIG_AMELES_ACCESS_KEY_ID=self.access_key,
+            RCLONE_CONFIG_AMELES_SECRET_ACCESS_KEY=self.secret_key,
+            RCLONE_CONFIG_AMELES_REGION=self.region,
             RCLONE_RETRIES="1",
             RCLONE_LOW_LEVEL_RETRIES="1",
         )
@@ -150,7 +150,7 @@ class SwiftLogin:
 
 
 def password_in(said: str) -> str:
-    """The password that `lethe user` has shown."""
+    """The password that `ameles user` has shown."""
     return next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
 
 
@@ -245,14 +245,14 @@ def first_key(trusted: Path) -> tuple[str, str]:
 
 
 class Gateway:
-    """`lethe serve` over an untrusted side."""
+    """`ameles serve` over an untrusted side."""
 
     BLOCK = 64 << 10
 
     def __init__(self, binary: Path, folder: Path, untrusted: UntrustedSide, vault: str = "vault"):
         self.binary = binary
         self.data = folder / "data"
-        self.log = folder / "lethe.log"
+        self.log = folder / "ameles.log"
         self.untrusted = untrusted
         self.vault = vault
         self.capacity = "128MiB"
@@ -319,7 +319,7 @@ class Gateway:
         return self.data / "trusted" / "page-link"
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Runs another command of `lethe` on the same vault, to its end."""
+        """Runs another command of `ameles` on the same vault, to its end."""
         return subprocess.run(
             [str(self.binary), *arguments, *self.vault_flags()],
             stdin=subprocess.DEVNULL,
@@ -341,9 +341,9 @@ class Gateway:
     @cached_property
     def swift(self) -> SwiftLogin:
         """Where clients of Swift log in, with a password made for it: the first one is shown at terminals only."""
-        command = [str(self.binary), "user", "password", "lethe:owner", "--data", str(self.data)]
+        command = [str(self.binary), "user", "password", "ameles:owner", "--data", str(self.data)]
         said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        login = SwiftLogin(self.url(self.swift_port), "lethe", "owner", password_in(said))
+        login = SwiftLogin(self.url(self.swift_port), "ameles", "owner", password_in(said))
         login.wait_until_good()
         return login
 
@@ -355,7 +355,7 @@ class Gateway:
 
 
 class Demonstration:
-    """`lethe serve --demonstration`, which reads in this pattern."""
+    """`ameles serve --demonstration`, which reads in this pattern."""
 
     def __init__(self, binary: Path, folder: Path, pattern: str):
         self.temporary = folder / "temporary"

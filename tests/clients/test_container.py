@@ -34,7 +34,7 @@ LEAST_RIGHTS = ["--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileg
 def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
     """Runs podman, with images and containers of the test's own, and returns what it printed."""
     # podman takes no longer path than 50 characters for what is in use.
-    in_use = tempfile.mkdtemp(prefix="lethe-")
+    in_use = tempfile.mkdtemp(prefix="ameles-")
     storage = ["--storage-driver=vfs", f"--root={tmp_path / 'storage'}", f"--runroot={in_use}"]
 
     def run(*arguments: str, program: str = "podman") -> str:
@@ -51,19 +51,19 @@ def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture
-def image(podman, lethe: Path, tmp_path: Path) -> str:
+def image(podman, ameles: Path, tmp_path: Path) -> str:
     """The image, with the program under test in it."""
     laid_out = tmp_path / "build" / "image"
-    subprocess.run([PACKAGING / "image.sh", lethe, laid_out], check=True)
+    subprocess.run([PACKAGING / "image.sh", ameles, laid_out], check=True)
     source = tmp_path / "source"
     source.mkdir()
     containerfile, instead = str(PACKAGING / "Containerfile"), f"--build-context=build={laid_out.parent}"
-    podman("build", "--isolation=chroot", instead, "-f", containerfile, "-t", "lethe", str(source), program="buildah")
-    return "localhost/lethe"
+    podman("build", "--isolation=chroot", instead, "-f", containerfile, "-t", "ameles", str(source), program="buildah")
+    return "localhost/ameles"
 
 
 class Container:
-    """`lethe serve` in a container, over a volume."""
+    """`ameles serve` in a container, over a volume."""
 
     def __init__(self, podman, image: str):
         self.podman, self.image = podman, image
@@ -128,7 +128,7 @@ def test_nothing_is_in_the_image_but_the_program_and_what_it_needs(podman, image
     files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink()}
     libraries = {name for name in files if name.startswith("lib") and ".so" in name}
     podman("umount", container)
-    known = {"usr/bin/lethe", "etc/passwd", "etc/group", "etc/ssl/certs/ca-certificates.crt"}
+    known = {"usr/bin/ameles", "etc/passwd", "etc/group", "etc/ssl/certs/ca-certificates.crt"}
     # What podman puts into every container.
     added = {"etc/hosts", "etc/hostname", "etc/resolv.conf", "run/.containerenv", "dev/console"}
     assert files - libraries - added == known

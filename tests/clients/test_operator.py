@@ -22,7 +22,7 @@ PATIENCE = 300.0
 
 
 def status(gateway: Gateway) -> str:
-    """What `lethe status` says."""
+    """What `ameles status` says."""
     command = [str(gateway.binary), "status", "--data", str(gateway.data)]
     return subprocess.run(command, capture_output=True, text=True, env=environment(), check=True).stdout
 
@@ -124,7 +124,7 @@ def successor_has(gateway: Gateway, wanted: int) -> None:
     while time.monotonic() < give_up:
         with urllib.request.urlopen(f"http://127.0.0.1:{gateway.admin_port}/metrics", timeout=5) as answer:
             told = answer.read().decode()
-        if int(float(re.search(r"^lethe_successor_blocks (\S+)", told, re.MULTILINE).group(1))) >= wanted:
+        if int(float(re.search(r"^ameles_successor_blocks (\S+)", told, re.MULTILINE).group(1))) >= wanted:
             return
         time.sleep(0.02)
     raise AssertionError(f"the successor has no {wanted} blocks:\n{told}\n{gateway.log.read_text()}")

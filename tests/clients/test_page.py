@@ -26,12 +26,12 @@ def gateway(shared_gateway: Gateway) -> Gateway:
 
 
 @pytest.fixture
-def demonstration(lethe, tmp_path):
+def demonstration(ameles, tmp_path):
     """Starts a demonstration that reads in this pattern."""
     running = []
 
     def start(pattern: str) -> Demonstration:
-        running.append(Demonstration(lethe, tmp_path, pattern))
+        running.append(Demonstration(ameles, tmp_path, pattern))
         return running[-1]
 
     yield start
@@ -72,7 +72,7 @@ def picture(page: Page, path: str) -> None:
 
 def fits_in_both_themes_and_at_each_width(page: Page, name: str, folder: Path) -> None:
     """Takes a picture of each, and fails where the page is wider than the screen or has the other theme's ground."""
-    kept = Path(os.environ.get("LETHE_TEST_SCREENSHOTS", folder))
+    kept = Path(os.environ.get("AMELES_TEST_SCREENSHOTS", folder))
     for viewport in (WIDE, MIDDLE, PHONE):
         page.set_viewport_size(viewport)
         for scheme in ("light", "dark"):
@@ -117,9 +117,9 @@ def test_what_is_asked_and_what_is_seen_appear_side_by_side(browser, gateway, bu
     page.wait_for_function(f"() => ({INK})(document.querySelector('#seen')) > 1000")
     assert page.locator("#figures dd").all_inner_texts() != before
     *requests, ratio = page.locator("#costs tr").first.locator("td").all_inner_texts()
-    with_lethe, without = (int(re.sub(r"\D", "", cell)) for cell in requests)
-    assert with_lethe > 0 and without > 0
-    assert float(ratio.removeprefix("× ").replace(",", "")) == pytest.approx(with_lethe / without, abs=0.051)
+    with_ameles, without = (int(re.sub(r"\D", "", cell)) for cell in requests)
+    assert with_ameles > 0 and without > 0
+    assert float(ratio.removeprefix("× ").replace(",", "")) == pytest.approx(with_ameles / without, abs=0.051)
     assert page.problems == []
 
 
@@ -249,7 +249,7 @@ def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(brows
     page.locator("body").click()
     page.keyboard.press("o")
     expect(page.locator("#bare")).to_be_hidden()
-    expect(page.locator("#finding")).to_contain_text("With Lethe there is none")
+    expect(page.locator("#finding")).to_contain_text("With Ameles there is none")
     expect(page.locator("#switch-words")).to_contain_text("The ORAM is on")
     expect(switch).to_be_checked()
     asked, seen = counted(reads)

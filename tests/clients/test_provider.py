@@ -59,11 +59,11 @@ def test_the_provider_sees_as_many_accesses_whatever_is_asked(new_gateway):
     keys = {"the same": ["0"] * 64, "all in turn": [str(turn % 8) for turn in range(64)], "none": ["?"] * 64}
     accesses = {}
     for name, asked in keys.items():
-        before = metrics(gateway)["lethe_accesses_total"]
+        before = metrics(gateway)["ameles_accesses_total"]
         for key in asked:
             with suppress(ClientError):
                 s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
-        accesses[name] = metrics(gateway)["lethe_accesses_total"] - before
+        accesses[name] = metrics(gateway)["ameles_accesses_total"] - before
     # An object that is not there shows nothing: names are looked up on the trusted side.
     assert accesses == {"the same": 64, "all in turn": 64, "none": 0}
 

@@ -15,7 +15,7 @@ OBJECTS = {f"k{number}": content(length, number) for number, length in enumerate
 
 @pytest.fixture
 def lost(new_gateway) -> tuple[Gateway, str]:
-    """A gateway whose machine was lost after a clean stop, and the receipt that was printed by `lethe backup`."""
+    """A gateway whose machine was lost after a clean stop, and the receipt that was printed by `ameles backup`."""
     gateway: Gateway = new_gateway()
     # Every block is rewritten, so a small vault does.
     gateway.capacity = "16MiB"

@@ -140,8 +140,8 @@ def test_a_site_is_read_by_everybody_at_the_s3_door(browser, shared_gateway: Gat
 def test_a_site_is_read_by_everybody_at_the_swift_door(browser, shared_gateway: Gateway, s3, rclone, site: Path):
     container = f"site-{uuid.uuid4().hex[:12]}"
     s3.create_bucket(Bucket=container)
-    rclone("sync", str(site), f"lethe:{container}")
-    base = f"{shared_gateway.swift.url}/v1/AUTH_lethe/{container}"
+    rclone("sync", str(site), f"ameles:{container}")
+    base = f"{shared_gateway.swift.url}/v1/AUTH_ameles/{container}"
     assert refused(f"{base}/index.html") == 401
     shared_gateway.swift.connection().post_container(container, {"X-Container-Read": ".r:*"})
     check_that_it_works(browser, base)

@@ -121,13 +121,13 @@ def test_a_temporary_url_opens_one_object_for_one_method(shared_gateway: Gateway
     swift.put_container(container, {"X-Container-Meta-Temp-URL-Key": "some key"})
     swift.put_object(container, "o", b"for whoever has the link")
     base = shared_gateway.swift.url
-    path = generate_temp_url(f"/v1/AUTH_lethe/{container}/o", 600, "some key", "GET")
+    path = generate_temp_url(f"/v1/AUTH_ameles/{container}/o", 600, "some key", "GET")
     with urllib.request.urlopen(base + path) as answer:
         assert answer.read() == b"for whoever has the link"
     for request in (
         urllib.request.Request(base + path, method="PUT", data=b"x"),
         urllib.request.Request(base + path.replace("/o?", "/p?")),
-        urllib.request.Request(base + generate_temp_url(f"/v1/AUTH_lethe/{container}/o", 600, "other", "GET")),
+        urllib.request.Request(base + generate_temp_url(f"/v1/AUTH_ameles/{container}/o", 600, "other", "GET")),
     ):
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(request)
@@ -139,7 +139,7 @@ def test_a_user_who_is_added_while_the_gateway_runs_sees_what_is_granted(shared_
     owner.put_container(container)
     owner.put_object(container, "o", b"granted")
     guest = shared_gateway.add_user("guests", f"guest-{container}", "member").connection()
-    storage = f"{shared_gateway.swift.url}/v1/AUTH_lethe"
+    storage = f"{shared_gateway.swift.url}/v1/AUTH_ameles"
     give_up = time.monotonic() + 240
     while True:
         try:

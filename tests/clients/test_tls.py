@@ -85,9 +85,9 @@ def test_rclone_is_served(secured, authority, rclone_program, tmp_path):
     (tmp_path / "file").write_bytes(content(200_000))
     rclone = [str(rclone_program), "--ca-cert", str(tmp_path / "ca.pem")]
     environment = secured.endpoint.rclone_environment()
-    copy = [*rclone, "copy", str(tmp_path / "file"), f"lethe:{BUCKET}"]
+    copy = [*rclone, "copy", str(tmp_path / "file"), f"ameles:{BUCKET}"]
     subprocess.run(copy, env=environment, check=True, timeout=240)
-    cat = [*rclone, "cat", f"lethe:{BUCKET}/file"]
+    cat = [*rclone, "cat", f"ameles:{BUCKET}/file"]
     got = subprocess.run(cat, env=environment, check=True, timeout=240, capture_output=True)
     assert got.stdout == content(200_000)
 
@@ -97,7 +97,7 @@ def test_swift_is_served_to_who_trusts_the_certificate_and_hands_out_addresses_o
 ):
     file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(file)
-    login = replace(secured.add_user("lethe", "other", "owner"), authority=file)
+    login = replace(secured.add_user("ameles", "other", "owner"), authority=file)
     login.wait_until_good()
     swift = login.connection()
     assert swift.get_auth()[0].startswith(secured.url(secured.swift_port))

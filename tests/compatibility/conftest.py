@@ -1,10 +1,10 @@
-"""A public suite of S3 tests against `lethe serve`.
+"""A public suite of S3 tests against `ameles serve`.
 
 `cargo xtask test --only compatibility` sets up what is needed and runs this. By hand, these variables say where things
 are:
 
-LETHE_BIN               the program under test
-LETHE_TEST_VERSITYGW    versitygw, whose program holds the suite
+AMELES_BIN               the program under test
+AMELES_TEST_VERSITYGW    versitygw, whose program holds the suite
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Outcome:
 
 
 class FolderGateway(Gateway):
-    """`lethe serve` over a folder: what the store is does not matter here."""
+    """`ameles serve` over a folder: what the store is does not matter here."""
 
     def __init__(self, binary: Path, folder: Path):
         super().__init__(binary, folder, untrusted=None)
@@ -131,9 +131,9 @@ def run(versitygw: Path, name: str, endpoint: Endpoint, folder: Path) -> Outcome
     return Outcome(bool(passed) and done.returncode == 0, said, "context deadline exceeded" in said)
 
 
-def run_all(versitygw: Path, lethe: Path, folder: Path, names: list[str]) -> dict[str, Outcome]:
+def run_all(versitygw: Path, ameles: Path, folder: Path, names: list[str]) -> dict[str, Outcome]:
     """Runs these tests against one gateway."""
-    gateway = FolderGateway(lethe, folder)
+    gateway = FolderGateway(ameles, folder)
     gateway.start()
     try:
         accounts = {name: f"suite{number}" for number, name in enumerate(names)}

@@ -15,20 +15,20 @@ LEFT_OUT = LeftOut.read()
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "name" in metafunc.fixturenames:
-        metafunc.parametrize("name", chosen(program("LETHE_TEST_VERSITYGW"), LEFT_OUT))
+        metafunc.parametrize("name", chosen(program("AMELES_TEST_VERSITYGW"), LEFT_OUT))
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Outcome]]:
     """All tests, run once, side by side."""
-    versitygw, lethe = program("LETHE_TEST_VERSITYGW"), program("LETHE_BIN")
+    versitygw, ameles = program("AMELES_TEST_VERSITYGW"), program("AMELES_BIN")
     folder: Path = tmp_path_factory.mktemp("compatibility")
-    yield run_all(versitygw, lethe, folder, chosen(versitygw, LEFT_OUT))
+    yield run_all(versitygw, ameles, folder, chosen(versitygw, LEFT_OUT))
 
 
 def test_what_is_left_out_is_in_the_suite() -> None:
-    names = all_tests(program("LETHE_TEST_VERSITYGW"))
-    run = set(chosen(program("LETHE_TEST_VERSITYGW"), LEFT_OUT))
+    names = all_tests(program("AMELES_TEST_VERSITYGW"))
+    run = set(chosen(program("AMELES_TEST_VERSITYGW"), LEFT_OUT))
     assert len(run) > 400, "the suite has shrunk"
     assert not set(LEFT_OUT.fails) - run, "these are not among the tests that are run"
     for pattern in LEFT_OUT.not_run:

@@ -2,20 +2,20 @@
 
 `cargo xtask test --only enclave` sets up what is needed and runs this. By hand, these variables say where things are:
 
-LETHE_BIN                    the program under test
-LETHE_TEST_RUNTIME           the enclave's runtime
-LETHE_PROGRAMS_BIN           lethe-programs, the paper's six programs, for this computer
-LETHE_TEST_PROGRAMS_RISCV    the same for RISC-V
-LETHE_TEST_PICOSAT_RISCV     the solver picosat for RISC-V
-LETHE_BARE_BIN               lethe-bare, which rehearses faults, for this computer
-LETHE_TEST_BARE_RISCV        the same for RISC-V without an operating system
-LETHE_TEST_SQLITE_RISCV      the shell of the database SQLite for RISC-V
-LETHE_TEST_DASH_RISCV        the shell dash for RISC-V
-LETHE_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
-LETHE_TEST_COMPILER_MUSL     the same with musl
-LETHE_TEST_COMPILER_PICOLIBC a C compiler for RISC-V without an operating system, with picolibc
-LETHE_TAMPERINGS             random moments at which untrusted memory is changed (24)
-LETHE_SECRETS                secrets that are guessed under OPAM (80)
+AMELES_BIN                    the program under test
+AMELES_TEST_RUNTIME           the enclave's runtime
+AMELES_PROGRAMS_BIN           ameles-programs, the paper's six programs, for this computer
+AMELES_TEST_PROGRAMS_RISCV    the same for RISC-V
+AMELES_TEST_PICOSAT_RISCV     the solver picosat for RISC-V
+AMELES_BARE_BIN               ameles-bare, which rehearses faults, for this computer
+AMELES_TEST_BARE_RISCV        the same for RISC-V without an operating system
+AMELES_TEST_SQLITE_RISCV      the shell of the database SQLite for RISC-V
+AMELES_TEST_DASH_RISCV        the shell dash for RISC-V
+AMELES_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
+AMELES_TEST_COMPILER_MUSL     the same with musl
+AMELES_TEST_COMPILER_PICOLIBC a C compiler for RISC-V without an operating system, with picolibc
+AMELES_TAMPERINGS             random moments at which untrusted memory is changed (24)
+AMELES_SECRETS                secrets that are guessed under OPAM (80)
 """
 
 from __future__ import annotations
@@ -61,57 +61,57 @@ def _file(variable: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def lethe() -> Path:
+def ameles() -> Path:
     """The program under test."""
-    return _file("LETHE_BIN")
+    return _file("AMELES_BIN")
 
 
 @pytest.fixture(scope="session")
 def runtime() -> Path:
     """The enclave's runtime."""
-    return _file("LETHE_TEST_RUNTIME")
+    return _file("AMELES_TEST_RUNTIME")
 
 
 @pytest.fixture(scope="session")
 def outside() -> Path:
     """The paper's programs for this computer."""
-    return _file("LETHE_PROGRAMS_BIN")
+    return _file("AMELES_PROGRAMS_BIN")
 
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """The paper's programs for RISC-V."""
-    return _file("LETHE_TEST_PROGRAMS_RISCV")
+    return _file("AMELES_TEST_PROGRAMS_RISCV")
 
 
 @pytest.fixture(scope="session")
 def picosat() -> Path:
     """The solver for RISC-V."""
-    return _file("LETHE_TEST_PICOSAT_RISCV")
+    return _file("AMELES_TEST_PICOSAT_RISCV")
 
 
 @pytest.fixture(scope="session")
 def bare() -> tuple[Path, Path]:
     """The program that rehearses faults: for this computer, and for RISC-V without an operating system."""
-    return _file("LETHE_BARE_BIN"), _file("LETHE_TEST_BARE_RISCV")
+    return _file("AMELES_BARE_BIN"), _file("AMELES_TEST_BARE_RISCV")
 
 
 @pytest.fixture(scope="session")
 def sqlite() -> Path:
     """The database's shell for RISC-V."""
-    return _file("LETHE_TEST_SQLITE_RISCV")
+    return _file("AMELES_TEST_SQLITE_RISCV")
 
 
 @pytest.fixture(scope="session")
 def dash() -> Path:
     """The shell for RISC-V."""
-    return _file("LETHE_TEST_DASH_RISCV")
+    return _file("AMELES_TEST_DASH_RISCV")
 
 
 @pytest.fixture(scope="session")
 def compiler() -> Path:
     """A C compiler for RISC-V."""
-    return _file("LETHE_TEST_COMPILER_RISCV")
+    return _file("AMELES_TEST_COMPILER_RISCV")
 
 
 @pytest.fixture(scope="session")
@@ -136,7 +136,7 @@ def built_with(tmp_path_factory) -> Callable[[str, str], Path]:
 
     def build(library: str, name: str) -> Path:
         flags = {"musl": [], "picolibc": [*freestanding, *beneath]}[library]
-        compiler = _file(f"LETHE_TEST_COMPILER_{library.upper()}")
+        compiler = _file(f"AMELES_TEST_COMPILER_{library.upper()}")
         return once(folder / f"{name}-{library}", lambda program: compile_to(program, compiler, name, *flags))
 
     return build
@@ -157,12 +157,12 @@ def uncounted(tmp_path_factory) -> list[str | Path]:
 
 
 @pytest.fixture(scope="session")
-def enclave(lethe, runtime) -> Callable[..., list[str | Path]]:
+def enclave(ameles, runtime) -> Callable[..., list[str | Path]]:
     """The words that run a program in the enclave, or watch it there."""
 
     def words(flags: list[str | Path], *program: str | Path, way: str = "run") -> list[str | Path]:
         named = [] if "--runtime" in flags else ["--runtime", runtime]
-        return [lethe, "enclave", way, *named, *flags, "--", *program]
+        return [ameles, "enclave", way, *named, *flags, "--", *program]
 
     return words
 

@@ -44,7 +44,7 @@ class Running:
         while time.monotonic() < deadline and self.process.poll() is None:
             for file in self._files():
                 try:
-                    if "lethe-untrusted" in os.readlink(file):
+                    if "ameles-untrusted" in os.readlink(file):
                         with file.open("r+b") as opened:
                             return mmap.mmap(opened.fileno(), 0)
                 # It was closed meanwhile, or it was just made and has no length yet.

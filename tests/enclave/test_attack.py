@@ -27,7 +27,7 @@ Round = list[Sight]
 RESIDENT = 6
 VICTIM = ["--untrusted", "512KiB", "--resident", str(RESIDENT)]
 # A thorough run has 128.
-SECRETS = int(os.environ.get("LETHE_SECRETS", "80"))
+SECRETS = int(os.environ.get("AMELES_SECRETS", "80"))
 # Rounds of a rehearsal: no attack has more.
 MOST = max(SECRETS, 76)
 KIN = [

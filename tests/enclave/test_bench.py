@@ -10,11 +10,11 @@ import pytest
 
 
 @pytest.fixture
-def bench(lethe, runtime, programs, picosat):
+def bench(ameles, runtime, programs, picosat):
     """Runs the bench in little memory, without the wall clock."""
 
     def bench(*flags) -> subprocess.CompletedProcess[str]:
-        words = [lethe, "enclave", "bench", "--runtime", runtime, "--programs", programs, "--picosat", picosat]
+        words = [ameles, "enclave", "bench", "--runtime", runtime, "--programs", programs, "--picosat", picosat]
         words += ["--rounds", "0", "--no-page-bench", *flags]
         return subprocess.run(words, capture_output=True, text=True, check=False, timeout=500)
 

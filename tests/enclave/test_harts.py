@@ -56,7 +56,7 @@ def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(d
     debugger.let_start(2, entry(runtime))
     late = debugger.go_on_to(entry(runtime) + debugger.read(entry(runtime), 256).index(WAIT_FOR_INTERRUPT))
 
-    place = symbol(runtime, compiler, "lethe_enclave_places") + 8 * late
+    place = symbol(runtime, compiler, "ameles_enclave_places") + 8 * late
     while not any(debugger.read(place, 8)):
         debugger.go_on(without=late)
         debugger.hold()
@@ -71,7 +71,7 @@ def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(d
 
 def test_a_hart_that_is_started_at_the_first_ones_place_finds_its_own(debugged, runtime, compiler):
     running, debugger = debugged("2")
-    hart = debugger.go_on_to(symbol(runtime, compiler, "lethe_enclave_hart_start"))
+    hart = debugger.go_on_to(symbol(runtime, compiler, "ameles_enclave_hart_start"))
     # As OpenSBI 1.1 does if the hart is faster than the one that starts it.
     debugger.set_register(hart, PC, entry(runtime))
     debugger.set_register(hart, A1, 0)

@@ -14,7 +14,7 @@ PRIVATE_START, UNTRUSTED_START = 0x8000_0000, 0xC000_0000
 MAILBOX = [(0x000, 8), (0x040, 32), (0x080, 8), (0x0C0, 32), (0x100, 8), (0x1_0000, 0x1_0000), (0x2_0000, 0x1_0000)]
 DATA_AT = 0x2_0000
 # The launch package begins so (`enclave/boundary/src/launch.rs`).
-PACKAGE = b"LETHEPK\x01"
+PACKAGE = b"AMELESP\x01"
 PAGE = 4096
 # The request to read standard input.
 READ = 2

@@ -96,7 +96,7 @@ def test_flags_that_cannot_be_meant(run, built, flags, why):
     ended = run(flags, built("steps"))
     assert ended.returncode == 2
     usage = [line for line in ended.stderr.splitlines() if line.startswith("Usage:")]
-    assert usage == [] or usage[0].startswith("Usage: lethe enclave run "), ended.stderr
+    assert usage == [] or usage[0].startswith("Usage: ameles enclave run "), ended.stderr
     assert usage != [] or "a value is required" in ended.stderr or "invalid value" in ended.stderr, ended.stderr
 
 

@@ -64,7 +64,7 @@ def test_calls_at_their_edges_answer_as_they_do_outside(enclave, built, tmp_path
     # A container's first process has a session that the container cannot name: its number reads as 0 there.
     outside = subprocess.run([tmp_path / "edges"], start_new_session=True, **pipes)
     inside = subprocess.run(enclave([], built("edges")), **pipes)
-    said, _, figures = inside.stderr.decode().partition("\n\nlethe enclave:")
+    said, _, figures = inside.stderr.decode().partition("\n\nameles enclave:")
     assert said == outside.stderr.decode().strip() and said.count("\n") > 60
     assert inside.stdout == outside.stdout and "refused" not in figures
 

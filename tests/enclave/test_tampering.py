@@ -12,7 +12,7 @@ from conftest import SCHEMES, SEVERAL_HARTS
 from host import ANSWER_AT, ANSWER_NUMBER_AT, PAGES_AT, REQUEST_NUMBER_AT, STRIDE, Running
 
 # A thorough run has 100.
-TIMES = int(os.environ.get("LETHE_TAMPERINGS", "24"))
+TIMES = int(os.environ.get("AMELES_TAMPERINGS", "24"))
 # Room for the program under the scheme that needs most. A larger tree would only be higher.
 ROOM = ["--untrusted", "1MiB"]
 # Path ORAM takes as long as ten others, so one in twenty is under it.

@@ -2,8 +2,8 @@
 
 `cargo xtask test --only pager` sets up what is needed and runs this. By hand, these variables say where things are:
 
-LETHE_BIN              the program under test; liblethe_preload.so lies beside it
-LETHE_PROGRAMS_BIN     lethe-programs, the paper's six programs
+AMELES_BIN              the program under test; libameles_preload.so lies beside it
+AMELES_PROGRAMS_BIN     ameles-programs, the paper's six programs
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def _program(variable: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def lethe() -> Path:
+def ameles() -> Path:
     """The program under test."""
-    return _program("LETHE_BIN")
+    return _program("AMELES_BIN")
 
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """The paper's programs."""
-    return _program("LETHE_PROGRAMS_BIN")
+    return _program("AMELES_PROGRAMS_BIN")
 
 
 @pytest.fixture(scope="session")
@@ -77,11 +77,11 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def page_run(lethe: Path) -> Run:
+def page_run(ameles: Path) -> Run:
     """Runs a program paged: flags of `page run`, then the program."""
 
     def run(flags: list[str], *program: str | Path, **more: object) -> subprocess.CompletedProcess[str]:
-        words = [str(lethe), "page", "run", *flags, "--", *map(str, program)]
+        words = [str(ameles), "page", "run", *flags, "--", *map(str, program)]
         return subprocess.run(words, capture_output=True, text=True, check=False, timeout=280, **more)
 
     return run

@@ -1,4 +1,4 @@
-"""`lethe page bench` measures every program in every configuration, for the same number of faults."""
+"""`ameles page bench` measures every program in every configuration, for the same number of faults."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ FAULTS = 200
 
 
 @pytest.fixture(scope="module")
-def measured(lethe: Path, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measured(ameles: Path, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what a bounded bench leaves."""
     folder = tmp_path_factory.mktemp("bench")
-    words = [lethe, "page", "bench", "--quick", "--warm", "100", "--faults", str(FAULTS), "--programs", programs]
+    words = [ameles, "page", "bench", "--quick", "--warm", "100", "--faults", str(FAULTS), "--programs", programs]
     more = ["--csv", folder / "figures.csv", "--svg", folder / "pictures"]
     ran = subprocess.run([*words, *more], capture_output=True, text=True, check=False, timeout=280)
     assert ran.returncode == 0, ran.stderr
@@ -75,8 +75,8 @@ def test_the_papers_figures_are_drawn(measured, figure, schemes):
         assert any(text.startswith(scheme) for text in texts), (scheme, texts)
 
 
-def test_a_program_with_too_few_faults_is_named(lethe, programs):
-    words = [lethe, "page", "bench", "--quick", "--warm", "0", "--faults", "1000000", "--programs", programs]
+def test_a_program_with_too_few_faults_is_named(ameles, programs):
+    words = [ameles, "page", "bench", "--quick", "--warm", "0", "--faults", "1000000", "--programs", programs]
     ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 1, ran.stderr
     assert "random_writes" in ran.stderr and "--faults" in ran.stderr, ran.stderr

@@ -57,7 +57,7 @@ def compiled(tmp_path):
 
 
 def answers_as_unpaged(page_run, program: Path, *words: str | Path, flags: tuple[str, ...] = ()) -> str:
-    """Runs a program unpaged and paged: both must end with 0. What `lethe` said."""
+    """Runs a program unpaged and paged: both must end with 0. What `ameles` said."""
     unpaged = subprocess.run([program, *words], capture_output=True, text=True, check=False, timeout=60)
     assert unpaged.returncode == 0, unpaged.stdout + unpaged.stderr
     paged = page_run(["--resident", "15", *flags], program, *words)

@@ -54,7 +54,7 @@ def test_variables_of_a_library_that_do_not_fit_are_told_and_lie_in_the_clear(ra
 
 
 @pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
-def test_a_library_between_lethe_and_the_c_library_serves_faults_and_is_not_paged(ran, scheme):
+def test_a_library_between_ameles_and_the_c_library_serves_faults_and_is_not_paged(ran, scheme):
     flags = ["--scheme", scheme]
     assert faults(ran("links", *flags, libraries=[], cc=[], words=[], preloaded="between"))[1] > 1000
 

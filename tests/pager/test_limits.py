@@ -91,7 +91,7 @@ def test_more_resident_pages_than_there_are_count_as_all_of_them(page_run):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_the_program_is_told_to_end_when_lethe_ends(lethe, how):
+def test_the_program_is_told_to_end_when_ameles_ends(ameles, how):
     script = """
 import os, signal, time
 # Once for each thread of what has ended; the first is enough.
@@ -101,7 +101,7 @@ print("began", flush=True)
 while True:
     time.sleep(0.1)
 """
-    words = [str(lethe), "page", "run", "--resident", "400", "--", *python(), "-c", script]
+    words = [str(ameles), "page", "run", "--resident", "400", "--", *python(), "-c", script]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout.readline() == "began\n"
         running.send_signal(how)

@@ -32,7 +32,7 @@ def read_until(terminal: int, word: bytes) -> bytes:
     return text
 
 
-def test_ctrl_c_is_for_the_program_to_answer(lethe):
+def test_ctrl_c_is_for_the_program_to_answer(ameles):
     script = """
 import signal, time
 counted = 0
@@ -48,7 +48,7 @@ while counted < 3:
 print("so far", counted, flush=True)  # a key may come after the line above and before the condition
 raise SystemExit(5)
 """
-    words = [str(lethe), "page", "run", "--resident", "400", "--", *python(), "-c", script]
+    words = [str(ameles), "page", "run", "--resident", "400", "--", *python(), "-c", script]
     process, terminal = in_a_terminal(words)
     read_until(terminal, b"began")
     for key, so_far in [(b"\x03", b"so far 1"), (b"\x1c", b"so far 2")]:
@@ -62,7 +62,7 @@ raise SystemExit(5)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
-def test_a_request_to_end_is_handed_on_and_the_programs_answer_too(lethe, how):
+def test_a_request_to_end_is_handed_on_and_the_programs_answer_too(ameles, how):
     script = f"""
 import signal, sys, time
 signal.signal({how.value}, lambda *_: sys.exit(9))
@@ -70,7 +70,7 @@ print("began", flush=True)
 while True:
     time.sleep(0.1)
 """
-    words = [str(lethe), "page", "run", "--resident", "400", "--", *python(), "-c", script]
+    words = [str(ameles), "page", "run", "--resident", "400", "--", *python(), "-c", script]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout.readline() == "began\n"
         running.send_signal(how)

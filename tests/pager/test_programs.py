@@ -77,14 +77,14 @@ def test_the_papers_programs_check_their_own_answers(page_run, programs, program
     assert faults(paged.stderr)[1] > 0
 
 
-def test_redis_serves_threads_and_large_values(lethe, tool, tmp_path):
+def test_redis_serves_threads_and_large_values(ameles, tool, tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     server = [tool("redis-server"), "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
     flags = ["page", "run", "--resident", "512", "--scheme", "eager"]
     log = (tmp_path / "log").open("w+")
-    process = subprocess.Popen([lethe, *flags, "--", *server], cwd=tmp_path, stdout=log, stderr=log)
+    process = subprocess.Popen([ameles, *flags, "--", *server], cwd=tmp_path, stdout=log, stderr=log)
     try:
         client = [tool("redis-cli"), "-p", port]
 

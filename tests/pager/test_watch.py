@@ -47,9 +47,9 @@ def untrusted(name: str) -> list[str]:
 Seen = dict[int, list[int]]
 
 
-def watch(lethe: Path, csv_file: Path, flags: list[str], program: list[str | Path]) -> tuple[Seen, str]:
+def watch(ameles: Path, csv_file: Path, flags: list[str], program: list[str | Path]) -> tuple[Seen, str]:
     """The slots that changed at each fault, and what the command says of them."""
-    words = [lethe, "page", "watch", *FLAGS, *flags, "--csv", csv_file, "--", *program]
+    words = [ameles, "page", "watch", *FLAGS, *flags, "--csv", csv_file, "--", *program]
     ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 0, ended.stderr
     seen: Seen = defaultdict(list)
@@ -67,11 +67,11 @@ def scheduled(main: int, holding: int):
 
 
 @pytest.mark.parametrize(("scheme", "beside"), KIN)
-def test_every_program_changes_exactly_the_slots_of_the_schedule(lethe, six, tmp_path, scheme, beside):
+def test_every_program_changes_exactly_the_slots_of_the_schedule(ameles, six, tmp_path, scheme, beside):
     for k, programs in [("3", six), ("7", {"random_writes": six["random_writes"]})]:
         for name, program in programs.items():
             flags = [*untrusted(name), "--scheme", scheme, "--k", k, *beside, "--end"]
-            seen, said = watch(lethe, tmp_path / "seen.csv", flags, program)
+            seen, said = watch(ameles, tmp_path / "seen.csv", flags, program)
             assert f"watched {FAULTS} faults with {FAULTS - RESIDENT} evictions" in said, (name, said)
             assert "exactly the slots of the deterministic schedule" in said, (name, said)
             areas = re.search(r"(\d+) main and (\d+) holding slots", said)
@@ -97,11 +97,11 @@ def assert_order(name, seen: Seen, writes) -> None:
         due = due[len(changed) :]
 
 
-def test_under_plain_every_program_and_every_input_shows_another_sequence(lethe, six, tmp_path):
+def test_under_plain_every_program_and_every_input_shows_another_sequence(ameles, six, tmp_path):
     sequences = {}
     for name, program in six.items():
         flags = [*untrusted(name), "--scheme", "plain", "--end"]
-        seen, said = watch(lethe, tmp_path / "seen.csv", flags, program)
+        seen, said = watch(ameles, tmp_path / "seen.csv", flags, program)
         assert "whoever watches knows when" in said, said
         # One slot a fault, that of the page which was evicted.
         assert set(seen) == set(range(RESIDENT + 1, FAULTS + 1)), name
@@ -111,11 +111,11 @@ def test_under_plain_every_program_and_every_input_shows_another_sequence(lethe,
         assert sequences[one] != sequences[other], (one, other)
 
 
-def test_the_program_runs_on_unwatched_and_answers_as_ever(lethe, programs, tmp_path):
+def test_the_program_runs_on_unwatched_and_answers_as_ever(ameles, programs, tmp_path):
     unpaged = subprocess.run([programs, "random_writes"], capture_output=True, text=True, check=True)
     picture = tmp_path / "seen.svg"
     words = ["page", "watch", *FLAGS, *untrusted("random_writes"), "--scheme", "detworam", "--svg", picture, "--", programs, "random_writes"]
-    watched = subprocess.run([lethe, *words], capture_output=True, text=True, check=False, timeout=120)
+    watched = subprocess.run([ameles, *words], capture_output=True, text=True, check=False, timeout=120)
     assert (watched.stdout, watched.returncode) == (unpaged.stdout, 0), watched.stderr
     assert re.search(rf"watched {FAULTS} of 1\d{{4}} faults", watched.stderr), watched.stderr
     drawn = ElementTree.parse(picture).getroot()
@@ -123,9 +123,9 @@ def test_the_program_runs_on_unwatched_and_answers_as_ever(lethe, programs, tmp_
     assert paths["main"].count("M") > 100 and paths["holding"].count("M") > 100
 
 
-def test_what_cannot_be_watched_is_said_in_a_sentence(lethe, tmp_path):
+def test_what_cannot_be_watched_is_said_in_a_sentence(ameles, tmp_path):
     def ended(*words: str) -> subprocess.CompletedProcess[str]:
-        called = [lethe, "page", "watch", *words]
+        called = [ameles, "page", "watch", *words]
         return subprocess.run(called, capture_output=True, text=True, check=False, timeout=60)
 
     for flag in ["--svg", "--csv"]:

@@ -66,17 +66,17 @@ def test_what_is_preloaded_already_is_kept_and_handed_on(page_run):
 import os
 print(os.environ["LD_PRELOAD"])
 maps = open("/proc/self/maps").read()
-print("libBrokenLocale" in maps, "liblethe_preload" in maps)
+print("libBrokenLocale" in maps, "libameles_preload" in maps)
 """
     theirs = {**os.environ, "LD_PRELOAD": "libBrokenLocale.so.1"}
     paged = page_run(["--resident", "400"], *python(), "-c", script, env=theirs)
     assert paged.stdout == "libBrokenLocale.so.1\nTrue True\n", paged.stderr
 
 
-def test_a_library_whose_path_cannot_be_preloaded_is_refused(page_run, lethe, tmp_path):
+def test_a_library_whose_path_cannot_be_preloaded_is_refused(page_run, ameles, tmp_path):
     folder = tmp_path / "with space"
     folder.mkdir()
-    library = shutil.copy(lethe.parent / "liblethe_preload.so", folder)
+    library = shutil.copy(ameles.parent / "libameles_preload.so", folder)
     answer = page_run(["--library", str(library)], "echo", "began")
     assert answer.returncode == 1 and answer.stdout == "", answer.stdout
     assert "--library" in answer.stderr and "space" in answer.stderr
@@ -121,13 +121,13 @@ def test_a_program_that_leaves_by_the_shortest_way_is_counted(page_run, tmp_path
     assert faults(paged.stderr)[1] > 80
 
 
-def test_a_library_that_is_not_lethes_is_refused(page_run, tmp_path):
+def test_a_library_that_is_not_ameless_is_refused(page_run, tmp_path):
     text = tmp_path / "library.so"
     text.write_text("no library\n")
     for other in [text, Path("/lib/x86_64-linux-gnu/libm.so.6")]:
         answer = page_run(["--library", str(other)], *python(), "-c", "print('began')")
         assert answer.returncode == 1 and answer.stdout == "", answer
-        assert "is not Lethe's library" in answer.stderr, answer.stderr
+        assert "is not Ameles's library" in answer.stderr, answer.stderr
 
 
 SHARE = r"""

@@ -1,8 +1,8 @@
-"""OpenStack's Tempest, all of its object-storage tests, against a running `lethe serve`.
+"""OpenStack's Tempest, all of its object-storage tests, against a running `ameles serve`.
 
 `cargo xtask test --only tempest` sets up what is needed and runs this. By hand:
 
-LETHE_BIN       the program under test
+AMELES_BIN       the program under test
 python tests/tempest/run.py [PART_OF_A_NAME ...]
 
 Every test must pass, but for those that `skips.toml` names, which must be skipped: one that is skipped without being
@@ -46,23 +46,23 @@ def free_port() -> int:
 
 
 class Gateway:
-    """`lethe serve` over a folder."""
+    """`ameles serve` over a folder."""
 
     def __init__(self, binary: str, folder: Path):
         self.binary = binary
         self.data = folder / "data"
-        self.log = folder / "lethe.log"
+        self.log = folder / "ameles.log"
         self.swift = free_port()
-        self.lethe("init", "--capacity", "256MiB", "--block-size", "16KiB")
+        self.ameles("init", "--capacity", "256MiB", "--block-size", "16KiB")
 
-    def lethe(self, *arguments: str) -> str:
+    def ameles(self, *arguments: str) -> str:
         """Runs a command to its end and returns what it printed."""
         command = [self.binary, *arguments, "--data", str(self.data)]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def add_user(self, account: str, user: str, role: str) -> str:
         """Makes a user and returns the password."""
-        said = self.lethe("user", "add", f"{account}:{user}", "--role", role)
+        said = self.ameles("user", "add", f"{account}:{user}", "--role", role)
         return next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
 
     def start(self) -> None:
@@ -233,8 +233,8 @@ def main() -> int:
         work(int(sys.argv[2]), sys.argv[4:], Path(sys.argv[3]))
         return 0
     wanted = sys.argv[1:]
-    folder = Path(tempfile.mkdtemp(prefix="lethe-tempest-"))
-    gateway = Gateway(os.environ["LETHE_BIN"], folder)
+    folder = Path(tempfile.mkdtemp(prefix="ameles-tempest-"))
+    gateway = Gateway(os.environ["AMELES_BIN"], folder)
     gateway.start()
     configure(folder, gateway)
     environment = os.environ | {"TEMPEST_CONFIG_DIR": str(folder), "TEMPEST_CONFIG": "tempest.conf"}

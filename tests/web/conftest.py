@@ -1,10 +1,10 @@
 """The visualizer's page, served as any file server would, in a real browser.
 
-LETHE_TEST_PAGE         the folder of the page with its module, as `cargo xtask web` makes it
-LETHE_TEST_PAGE_MODULE  the module alone
-LETHE_BIN               the program whose `visualize` is tested
-LETHE_TEST_CHROMIUM     Chromium without windows; Debian's if not given
-LETHE_TEST_SCREENSHOTS  a folder for pictures of the whole page, of which there are none without it
+AMELES_TEST_PAGE         the folder of the page with its module, as `cargo xtask web` makes it
+AMELES_TEST_PAGE_MODULE  the module alone
+AMELES_BIN               the program whose `visualize` is tested
+AMELES_TEST_CHROMIUM     Chromium without windows; Debian's if not given
+AMELES_TEST_SCREENSHOTS  a folder for pictures of the whole page, of which there are none without it
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
     """The address of the page on a file server."""
-    folder = Path(os.environ["LETHE_TEST_PAGE"])
+    folder = Path(os.environ["AMELES_TEST_PAGE"])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -85,7 +85,7 @@ def browser():
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
+            executable_path=os.environ.get("AMELES_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
             # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
             args=["--no-sandbox", "--disable-dev-shm-usage"],
         )
@@ -142,7 +142,7 @@ def _own(url: str, address: str) -> bool:
 
 def picture(page: Page, name: str) -> None:
     """Keeps a picture of the whole page, if there is a folder for it."""
-    folder = os.environ.get("LETHE_TEST_SCREENSHOTS")
+    folder = os.environ.get("AMELES_TEST_SCREENSHOTS")
     if folder:
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 

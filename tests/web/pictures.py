@@ -4,8 +4,8 @@
 
 It saves them with the page's own button, from the page that `cargo xtask web` makes.
 
-LETHE_TEST_PAGE      the folder of the page with its module
-LETHE_TEST_CHROMIUM  Chromium without windows; Debian's if not given
+AMELES_TEST_PAGE      the folder of the page with its module
+AMELES_TEST_CHROMIUM  Chromium without windows; Debian's if not given
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def drawn(page: Page, scheme: str) -> tuple[str, str]:
 
 
 def main() -> None:
-    folder = Path(os.environ["LETHE_TEST_PAGE"])
+    folder = Path(os.environ["AMELES_TEST_PAGE"])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
+            executable_path=os.environ.get("AMELES_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
             args=["--no-sandbox", "--disable-dev-shm-usage"],
         )
         for scheme in MOMENTS:

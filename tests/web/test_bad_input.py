@@ -116,7 +116,7 @@ def test_the_page_opened_without_scripts_says_what_it_needs(browser, site):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(site)
-    expect(page.locator("#waits")).to_contain_text("lethe visualize")
+    expect(page.locator("#waits")).to_contain_text("ameles visualize")
     context.close()
 
 

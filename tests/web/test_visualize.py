@@ -1,4 +1,4 @@
-"""`lethe visualize`: the page out of the program."""
+"""`ameles visualize`: the page out of the program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 def started():
     """Starts the program, and says where its page is."""
     program = subprocess.Popen(
-        [os.environ["LETHE_BIN"], "visualize", "--port", "0", "--module", os.environ["LETHE_TEST_PAGE_MODULE"]],
+        [os.environ["AMELES_BIN"], "visualize", "--port", "0", "--module", os.environ["AMELES_TEST_PAGE_MODULE"]],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -36,6 +36,6 @@ def test_a_file_that_is_no_module_is_refused_in_a_sentence(tmp_path):
     wrong = tmp_path / "module.wasm"
     wrong.write_text("no module")
     ended = subprocess.run(
-        [os.environ["LETHE_BIN"], "visualize", "--port", "0", "--module", wrong], capture_output=True, text=True, timeout=60
+        [os.environ["AMELES_BIN"], "visualize", "--port", "0", "--module", wrong], capture_output=True, text=True, timeout=60
     )
     assert ended.returncode == 1 and "no module of WebAssembly" in ended.stderr

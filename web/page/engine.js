@@ -1,7 +1,7 @@
 // The schemes of the core, compiled to WebAssembly, asked in JSON.
 
 /** Loads the module that lies beside the page. */
-export async function load(url = new URL("lethe_web.wasm", import.meta.url)) {
+export async function load(url = new URL("ameles_web.wasm", import.meta.url)) {
   const answer = await fetch(url);
   if (!answer.ok) throw new Error(`${url.pathname.split("/").pop()} cannot be loaded (${answer.status})`);
   // Some file servers do not know the type of a module, which loading it while it arrives insists on.
@@ -19,12 +19,12 @@ class Engine {
 
   /** Carries a request out. What was wrong with it is an error. */
   ask(request) {
-    const { memory, lethe_room, lethe_answer, lethe_text } = this.#exports;
+    const { memory, ameles_room, ameles_answer, ameles_text } = this.#exports;
     const text = new TextEncoder().encode(JSON.stringify(request));
-    const at = lethe_room(text.length);
+    const at = ameles_room(text.length);
     new Uint8Array(memory.buffer, at, text.length).set(text);
-    const bytes = lethe_answer();
-    const said = JSON.parse(new TextDecoder().decode(new Uint8Array(memory.buffer, lethe_text(), bytes)));
+    const bytes = ameles_answer();
+    const said = JSON.parse(new TextDecoder().decode(new Uint8Array(memory.buffer, ameles_text(), bytes)));
     if (said.error !== undefined) throw new Error(said.error);
     return said.ok;
   }

@@ -379,6 +379,6 @@ async function start() {
 
 start().catch((error) => {
   element("waits").remove();
-  const remedy = "This page needs lethe_web.wasm beside it, and a file server: “cargo xtask web” builds the folder";
+  const remedy = "This page needs ameles_web.wasm beside it, and a file server: “cargo xtask web” builds the folder";
   complain(new Error(`${error.message}. ${remedy}`));
 });

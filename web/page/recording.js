@@ -1,4 +1,4 @@
-// A trace that `lethe page watch --csv` or `lethe enclave watch --csv` has written: the provider's side alone.
+// A trace that `ameles page watch --csv` or `ameles enclave watch --csv` has written: the provider's side alone.
 
 import { slotsOf } from "./player.js";
 import { Touches } from "./touches.js";
@@ -10,7 +10,7 @@ const HEADING = "fault,slot";
 export function parse(text) {
   const [heading, ...rows] = text.split(/\r?\n/);
   if (heading.trim() !== HEADING) {
-    const wanted = `a trace begins with “${HEADING}”, as lethe page watch --csv writes it`;
+    const wanted = `a trace begins with “${HEADING}”, as ameles page watch --csv writes it`;
     throw new Error(`line 1 is “${heading.slice(0, 40)}”: ${wanted}`);
   }
   const moments = [];

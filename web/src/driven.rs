@@ -1,8 +1,8 @@
 //! A scheme of any type, driven one store operation at a time.
 
-use lethe_core::inspect::{Inspect, Inspection};
-use lethe_core::oram::{Access, Oram};
-use lethe_core::words::BlockId;
+use ameles_core::inspect::{Inspect, Inspection};
+use ameles_core::oram::{Access, Oram};
+use ameles_core::words::BlockId;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;

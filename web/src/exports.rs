@@ -1,8 +1,8 @@
 //! The three functions that the page calls, and a text that goes both ways.
 //!
 //! ```text
-//! page:    at = lethe_room(bytes of the request);  write the request there
-//! page:    bytes = lethe_answer();  at = lethe_text();  read the answer there
+//! page:    at = ameles_room(bytes of the request);  write the request there
+//! page:    bytes = ameles_answer();  at = ameles_text();  read the answer there
 //! ```
 
 #![allow(
@@ -20,7 +20,7 @@ thread_local! {
 
 /// Makes room for a request of so many bytes, and says where.
 #[unsafe(no_mangle)]
-pub extern "C" fn lethe_room(bytes: usize) -> *mut u8 {
+pub extern "C" fn ameles_room(bytes: usize) -> *mut u8 {
     TEXT.with_borrow_mut(|text| {
         text.clear();
         text.resize(bytes, 0);
@@ -30,7 +30,7 @@ pub extern "C" fn lethe_room(bytes: usize) -> *mut u8 {
 
 /// Answers the request that was written into the room, and says how many bytes the answer has.
 #[unsafe(no_mangle)]
-pub extern "C" fn lethe_answer() -> usize {
+pub extern "C" fn ameles_answer() -> usize {
     let request = TEXT.take();
     let answer = match std::str::from_utf8(&request) {
         Ok(request) => HOST.with_borrow_mut(|host| host.answer(request)),
@@ -44,6 +44,6 @@ pub extern "C" fn lethe_answer() -> usize {
 
 /// The place of the answer.
 #[unsafe(no_mangle)]
-pub extern "C" fn lethe_text() -> *const u8 {
+pub extern "C" fn ameles_text() -> *const u8 {
     TEXT.with_borrow(|text| text.as_ptr())
 }

@@ -6,7 +6,7 @@ use crate::driven::{Asked, Batch};
 use crate::made::{MapShape, PositionMapKind, Setting};
 use crate::picture::Picture;
 use crate::simulation::{Simulation, Stop};
-use lethe_core::words::BlockId;
+use ameles_core::words::BlockId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

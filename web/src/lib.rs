@@ -2,7 +2,7 @@
 //!
 //! Compiled to WebAssembly it is asked in JSON ([`host`]) through three exported functions ([`exports`]). The page is
 //! in `web/page/`; `cargo xtask web` puts both together. A scheme of your own goes into [`own`]: it implements
-//! [`Oram`](lethe_core::oram::Oram) over any [`Store`](lethe_core::store::Store), and the page draws it like the
+//! [`Oram`](ameles_core::oram::Oram) over any [`Store`](ameles_core::store::Store), and the page draws it like the
 //! others.
 #![deny(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! The network between the processors of a scheme, which shows each step of messages and waits with it.
 
 use crate::memory::{Memory, Sent};
-use lethe_core::network::{Message, Network};
+use ameles_core::network::{Message, Network};
 use std::convert::Infallible;
 use std::rc::Rc;
 

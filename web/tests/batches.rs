@@ -2,13 +2,13 @@
 
 mod common;
 
+use ameles_web::catalogue::{ENTRIES, LEAST_BLOCKS, MOST_BATCH};
+use ameles_web::driven::Batch;
+use ameles_web::made::{PositionMapKind, Setting};
+use ameles_web::phase::Phase;
+use ameles_web::picture::Picture;
+use ameles_web::simulation::{Seen, Simulation, Stop, read, write};
 use common::settle;
-use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS, MOST_BATCH};
-use lethe_web::driven::Batch;
-use lethe_web::made::{PositionMapKind, Setting};
-use lethe_web::phase::Phase;
-use lethe_web::picture::Picture;
-use lethe_web::simulation::{Seen, Simulation, Stop, read, write};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 

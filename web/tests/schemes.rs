@@ -2,14 +2,14 @@
 
 mod common;
 
+use ameles_web::area::Area;
+use ameles_web::catalogue::{ENTRIES, LEAST_BLOCKS};
+use ameles_web::driven::Asked;
+use ameles_web::host::Host;
+use ameles_web::made::{PositionMapKind, Setting};
+use ameles_web::picture::Picture;
+use ameles_web::simulation::{Simulation, read, write};
 use common::settle;
-use lethe_web::area::Area;
-use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS};
-use lethe_web::driven::Asked;
-use lethe_web::host::Host;
-use lethe_web::made::{PositionMapKind, Setting};
-use lethe_web::picture::Picture;
-use lethe_web::simulation::{Simulation, read, write};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 

@@ -222,14 +222,14 @@ mod tests {
 
     fn budget(unit: f64, vault: f64) -> Budget {
         let line = |name: &str, seconds| BTreeMap::from([(name.to_owned(), seconds)]);
-        Budget { calibration: 0.5, steps: line("unit", unit), tests: line("lethe-vault::all", vault) }
+        Budget { calibration: 0.5, steps: line("unit", unit), tests: line("ameles-vault::all", vault) }
     }
 
     fn usage(calibration: f64, unit: f64, vault: f64) -> Usage {
         let taken = |name: &str, seconds| {
             BTreeMap::from([(name.to_owned(), Taken { seconds, calibrations: seconds / calibration })])
         };
-        Usage { calibration, steps: taken("unit", unit), tests: taken("lethe-vault::all", vault) }
+        Usage { calibration, steps: taken("unit", unit), tests: taken("ameles-vault::all", vault) }
     }
 
     #[test]
@@ -262,7 +262,7 @@ mod tests {
         let faults = budget(100.0, 40.0).exceeded_by(&none);
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(
-            faults[1].starts_with("test binary lethe-vault::all has a line and was not measured"),
+            faults[1].starts_with("test binary ameles-vault::all has a line and was not measured"),
             "{faults:?}"
         );
     }

@@ -40,7 +40,7 @@ pub struct Distribution {
     pub musl: PathBuf,
 }
 
-/// Builds all of them, beside the tests' programs for this computer, so that `lethe` finds its runtime.
+/// Builds all of them, beside the tests' programs for this computer, so that `ameles` finds its runtime.
 pub fn build() -> Result<Built> {
     let folder = profile::folder()?;
     let build = |package: &str, profile: &str, target: &str| {
@@ -49,11 +49,11 @@ pub fn build() -> Result<Built> {
         cargo.args(["--profile", profile, "--target", target, "--target-dir"]).arg(&folder);
         run(cargo.envs([profile::parts()?]))
     };
-    build("lethe-enclave", "enclave", RUNTIME)?;
-    build("lethe-programs", "release", PROGRAMS)?;
+    build("ameles-enclave", "enclave", RUNTIME)?;
+    build("ameles-programs", "release", PROGRAMS)?;
     Ok(Built {
-        runtime: folder.join(RUNTIME).join("enclave/lethe-enclave"),
-        programs: folder.join(PROGRAMS).join("release/lethe-programs"),
+        runtime: folder.join(RUNTIME).join("enclave/ameles-enclave"),
+        programs: folder.join(PROGRAMS).join("release/ameles-programs"),
         distribution: distribution()?,
     })
 }

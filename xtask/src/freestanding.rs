@@ -43,7 +43,7 @@ impl Toolchain {
 
     /// `cargo rustc` of the package that is a freestanding program.
     fn build(self, target: &str, into: &Path) -> Command {
-        self.build_package("lethe-bare", "core,alloc", target, into)
+        self.build_package("ameles-bare", "core,alloc", target, into)
     }
 
     /// `cargo rustc` of a package that needs these libraries of Rust's own.
@@ -84,21 +84,21 @@ fn rust_release(version: &str) -> Option<(u32, u32)> {
 pub fn link_for_riscv(toolchain: Toolchain, into: &Path) -> Result<PathBuf> {
     // Without a function to begin with, the linker would warn, and leave everything out.
     let begin = format!("link-arg=--entry={BEGIN}");
-    let arguments = ["--bin", "lethe-bare", "--", "-C", &begin, "-C", "link-arg=--fatal-warnings"];
+    let arguments = ["--bin", "ameles-bare", "--", "-C", &begin, "-C", "link-arg=--fatal-warnings"];
     run(toolchain.build(RISCV, into).args(arguments))?;
-    Ok(into.join(RISCV).join("release/lethe-bare"))
+    Ok(into.join(RISCV).join("release/ameles-bare"))
 }
 
 /// Builds a WebAssembly module, and says where it is.
 pub fn build_for_wasm(toolchain: Toolchain, into: &Path) -> Result<PathBuf> {
     run(toolchain.build(WASM, into).args(MODULE))?;
-    built(into, "lethe_bare.wasm")
+    built(into, "ameles_bare.wasm")
 }
 
 /// Builds the module of the visualizer's page, and says where it is.
 pub fn build_for_page(toolchain: Toolchain, into: &Path) -> Result<PathBuf> {
-    run(toolchain.build_package("lethe-web", "std,panic_abort", WASM, into).args(MODULE))?;
-    built(into, "lethe_web.wasm")
+    run(toolchain.build_package("ameles-web", "std,panic_abort", WASM, into).args(MODULE))?;
+    built(into, "ameles_web.wasm")
 }
 
 /// The arguments that make a package a module.

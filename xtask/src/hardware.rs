@@ -14,7 +14,7 @@ use std::process::Command;
 const HARDWARE: &str = "hardware";
 
 /// Packages, which every other file may use, in the order in which they use each other.
-const PACKAGES: [&str; 2] = ["rtl/lethe_aes_pkg.sv", "rtl/lethe_pkg.sv"];
+const PACKAGES: [&str; 2] = ["rtl/ameles_aes_pkg.sv", "rtl/ameles_pkg.sv"];
 
 /// Configurations that are linted: each way that the RTL can be put together.
 const LINTED: [&[&str]; 16] = [
@@ -72,26 +72,26 @@ pub fn test(numbers: &[(&str, &str)]) -> Result<()> {
     run(command(python()).args(["hardware/synthesis/area.py", "--read"]).stdout(silent()))?;
     run(command(python()).arg("hardware/formal/prove.py").stdout(silent()))?;
     bench_cells(&verilator)?;
-    run(nextest("package(lethe-hardware)")?
+    run(nextest("package(ameles-hardware)")?
         .args(["--run-ignored", "only"])
         .envs(numbers.iter().copied())
-        .env("LETHE_VERILATOR", &verilator.root))
+        .env("AMELES_VERILATOR", &verilator.root))
 }
 
 /// Prints cycles and area of the configurations beside the paper's.
 pub fn report() -> Result<()> {
     let verilator = verilator()?;
     run(cargo()
-        .args(["run", "--package", "lethe-hardware", "--bin", "hardware-cycles"])
-        .env("LETHE_VERILATOR", &verilator.root))?;
+        .args(["run", "--package", "ameles-hardware", "--bin", "hardware-cycles"])
+        .env("AMELES_VERILATOR", &verilator.root))?;
     run(command(python()).arg("hardware/synthesis/area.py"))
 }
 
 /// Draws the waveforms of the book.
 pub fn waves() -> Result<()> {
     run(cargo()
-        .args(["run", "--package", "lethe-hardware", "--bin", "hardware-waves", "--", "docs/pictures"])
-        .env("LETHE_VERILATOR", verilator()?.root))
+        .args(["run", "--package", "ameles-hardware", "--bin", "hardware-waves", "--", "docs/pictures"])
+        .env("AMELES_VERILATOR", verilator()?.root))
 }
 
 /// Verilator, as a Python package brings it.
@@ -139,8 +139,8 @@ fn lint(verilator: &Verilator) -> Result<()> {
         lint.args(["--lint-only", "-Wall", "--top-module", top, "lint.vlt"]);
         run(lint.args(PACKAGES).args(["-y", "rtl"]).args(configuration).arg(file))
     };
-    read("lethe_axi", &[], "examples/lethe_axi.sv")?;
-    LINTED.iter().try_for_each(|configuration| read("lethe_bench", configuration, "tests/lethe_bench.sv"))
+    read("ameles_axi", &[], "examples/ameles_axi.sv")?;
+    LINTED.iter().try_for_each(|configuration| read("ameles_bench", configuration, "tests/ameles_bench.sv"))
 }
 
 /// Runs the benches that are programs of their own: each checks a cell, and ends with 0 if all is well.

@@ -190,8 +190,8 @@ fn run() -> Result<()> {
         }
         Chore::Load(args) => tool::run(
             tool::cargo()
-                .args(["test", "--release", "--package", "lethe", "--test", "load", "--", "--nocapture"])
-                .env("LETHE_LOAD_SECONDS", args.seconds.to_string()),
+                .args(["test", "--release", "--package", "ameles", "--test", "load", "--", "--nocapture"])
+                .env("AMELES_LOAD_SECONDS", args.seconds.to_string()),
         ),
         Chore::Web => {
             let made = web::assemble(&steps::target_folder()?.join("no-std"))?;

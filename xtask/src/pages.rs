@@ -69,7 +69,7 @@ mod tests {
             "`c.rs`, `b/c.rs`, `a/src/b/`, `crates/a` and `docs/d.md` are there,",
             "`x.rs` is not,",
             "nor `crates/a/tests/`, nor `a/src/c.rs`;",
-            "`lethe.toml` is the user's, and `cargo run x.rs` no name;",
+            "`ameles.toml` is the user's, and `cargo run x.rs` no name;",
             "[there](../d.md#part), [there](e.md), [out](https://a.b/c.md), [not](d.md).",
         ];
         let found = stale("docs/how/e.md", &lines, &files);

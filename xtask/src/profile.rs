@@ -11,18 +11,18 @@ use std::process::Command;
 
 /// Crates of the workspace that seal, move and store blocks, or simulate: tests wait for them.
 const OPTIMISED: [&str; 12] = [
-    "lethe-controller",
-    "lethe-core",
-    "lethe-dram",
-    "lethe-hardware",
-    "lethe-pager",
-    "lethe-preload",
-    "lethe-processor",
-    "lethe-programs",
-    "lethe-seal",
-    "lethe-store",
-    "lethe-traces",
-    "lethe-vault",
+    "ameles-controller",
+    "ameles-core",
+    "ameles-dram",
+    "ameles-hardware",
+    "ameles-pager",
+    "ameles-preload",
+    "ameles-processor",
+    "ameles-programs",
+    "ameles-seal",
+    "ameles-store",
+    "ameles-traces",
+    "ameles-vault",
 ];
 
 /// Dependencies that only tests have, with as much optimisation as tests wait for.

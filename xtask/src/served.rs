@@ -24,9 +24,9 @@ pub fn build() -> Result<()> {
 }
 
 /// Serves a new vault until it answers, and sees that what is not in this build is refused by name.
-pub fn check(lethe: &Path) -> Result<()> {
+pub fn check(ameles: &Path) -> Result<()> {
     let home = tempfile::tempdir()?;
-    let mut serving = command(lethe)
+    let mut serving = command(ameles)
         .args(["serve", "--listen", "127.0.0.1:0", "--capacity", "64MiB", "--data"])
         .arg(home.path())
         .stdout(Stdio::piped())
@@ -34,12 +34,12 @@ pub fn check(lethe: &Path) -> Result<()> {
     let answered = answer(&mut serving);
     serving.kill()?;
     serving.wait()?;
-    println!("    `lethe serve` answers: {}", answered?);
+    println!("    `ameles serve` answers: {}", answered?);
 
-    let refused = command(lethe).args(["lab", "thesis", "--help"]).output()?;
+    let refused = command(ameles).args(["lab", "thesis", "--help"]).output()?;
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    ensure!(refused.status.code() == Some(2), "`lethe lab` ended with {}", refused.status);
-    ensure!(why.contains("`lethe lab` is not in this build") && why.contains("--features full"), "{why}");
+    ensure!(refused.status.code() == Some(2), "`ameles lab` ended with {}", refused.status);
+    ensure!(why.contains("`ameles lab` is not in this build") && why.contains("--features full"), "{why}");
     Ok(())
 }
 

@@ -114,16 +114,16 @@ impl Step {
             Step::Enclave => {
                 "programs of RISC-V answer in the enclave as outside, and a host that tampers or looks is caught or sees nothing"
             }
-            Step::Clients => "boto3, the AWS command line and rclone work against `lethe serve`",
+            Step::Clients => "boto3, the AWS command line and rclone work against `ameles serve`",
             Step::Pager => {
-                "sqlite3, picosat, redis-server and Python answer as unpaged under `lethe page run`"
+                "sqlite3, picosat, redis-server and Python answer as unpaged under `ameles page run`"
             }
             Step::Web => "the visualizer steps every scheme in a browser, and each answers as an array does",
             Step::Compatibility => {
-                "versitygw's S3 tests pass against `lethe serve`, but for those that are listed with a reason"
+                "versitygw's S3 tests pass against `ameles serve`, but for those that are listed with a reason"
             }
             Step::Tempest => {
-                "all of Tempest's object-storage tests pass against `lethe serve`, but for a list of skips"
+                "all of Tempest's object-storage tests pass against `ameles serve`, but for a list of skips"
             }
             Step::Docs => "the examples in the documentation run",
             Step::Examples => "every example runs to its end",

@@ -44,11 +44,11 @@ impl Effort {
     /// Variables that the tests and their runner take their numbers from; without them, they have their own.
     fn numbers(self) -> &'static [(&'static str, &'static str)] {
         let thorough = &[
-            ("LETHE_HARDWARE_OPERATIONS", "3000"),
-            ("LETHE_SECRETS", "128"),
-            ("LETHE_SIM_SEEDS", "20000"),
-            ("LETHE_STRESS_FAULTS", "1500"),
-            ("LETHE_TAMPERINGS", "100"),
+            ("AMELES_HARDWARE_OPERATIONS", "3000"),
+            ("AMELES_SECRETS", "128"),
+            ("AMELES_SIM_SEEDS", "20000"),
+            ("AMELES_STRESS_FAULTS", "1500"),
+            ("AMELES_TAMPERINGS", "100"),
             ("NEXTEST_PROFILE", "thorough"),
             // Of each property, whatever number it has for itself: from two and a half to twenty-seven times as many.
             ("PROPTEST_CASES", "640"),
@@ -150,7 +150,7 @@ fn build() -> Result<PathBuf> {
 /// Builds what `cargo run --release` runs, and says where it is.
 fn release() -> Result<PathBuf> {
     served::build()?;
-    Ok(target_folder()?.join("release/lethe"))
+    Ok(target_folder()?.join("release/ameles"))
 }
 
 /// The folder that cargo builds into.
@@ -204,8 +204,8 @@ fn no_std() -> Result<()> {
     let page = freestanding::build_for_page(toolchain, &into)?;
     println!("    the module of the visualizer is {}", page.display());
     run(pytest("tests/no_std")?
-        .env("LETHE_BARE_BIN", build()?.join("lethe-bare"))
-        .env("LETHE_BARE_WASM", module))
+        .env("AMELES_BARE_BIN", build()?.join("ameles-bare"))
+        .env("AMELES_BARE_WASM", module))
 }
 
 /// nextest, with an expression that chooses among the tests of all targets but documentation.
@@ -229,7 +229,7 @@ fn unit(effort: Effort) -> Result<()> {
         return Ok(());
     }
     // Those of these packages are ignored because they take long; others are started by something else.
-    run(nextest("package(lethe-core) | package(lethe-vault)")?
+    run(nextest("package(ameles-core) | package(ameles-vault)")?
         .args(["--run-ignored", "only"])
         .envs(numbers()))
 }
@@ -260,8 +260,8 @@ fn pytest(tests: &str) -> Result<Command> {
 fn pager() -> Result<()> {
     let built = build()?;
     run(pytest("tests/pager")?
-        .env("LETHE_BIN", built.join("lethe"))
-        .env("LETHE_PROGRAMS_BIN", built.join("lethe-programs")))
+        .env("AMELES_BIN", built.join("ameles"))
+        .env("AMELES_PROGRAMS_BIN", built.join("ameles-programs")))
 }
 
 fn in_enclave(effort: Effort) -> Result<()> {
@@ -274,40 +274,40 @@ fn in_enclave(effort: Effort) -> Result<()> {
         .args(["--dist", "worksteal"])
         .envs(effort.numbers().iter().copied())
         .envs([profile::parts()?])
-        .env("LETHE_BIN", host.join("lethe"))
-        .env("LETHE_PROGRAMS_BIN", host.join("lethe-programs"))
-        .env("LETHE_TEST_RUNTIME", built.runtime)
-        .env("LETHE_TEST_PROGRAMS_RISCV", built.programs)
-        .env("LETHE_BARE_BIN", host.join("lethe-bare"))
-        .env("LETHE_TEST_BARE_RISCV", bare)
-        .env("LETHE_TEST_PICOSAT_RISCV", built.distribution.picosat)
-        .env("LETHE_TEST_SQLITE_RISCV", built.distribution.sqlite)
-        .env("LETHE_TEST_DASH_RISCV", built.distribution.dash)
-        .env("LETHE_TEST_COMPILER_RISCV", enclave::COMPILER)
-        .env("LETHE_TEST_COMPILER_MUSL", built.distribution.musl)
-        .env("LETHE_TEST_COMPILER_PICOLIBC", enclave::BARE_COMPILER))
+        .env("AMELES_BIN", host.join("ameles"))
+        .env("AMELES_PROGRAMS_BIN", host.join("ameles-programs"))
+        .env("AMELES_TEST_RUNTIME", built.runtime)
+        .env("AMELES_TEST_PROGRAMS_RISCV", built.programs)
+        .env("AMELES_BARE_BIN", host.join("ameles-bare"))
+        .env("AMELES_TEST_BARE_RISCV", bare)
+        .env("AMELES_TEST_PICOSAT_RISCV", built.distribution.picosat)
+        .env("AMELES_TEST_SQLITE_RISCV", built.distribution.sqlite)
+        .env("AMELES_TEST_DASH_RISCV", built.distribution.dash)
+        .env("AMELES_TEST_COMPILER_RISCV", enclave::COMPILER)
+        .env("AMELES_TEST_COMPILER_MUSL", built.distribution.musl)
+        .env("AMELES_TEST_COMPILER_PICOLIBC", enclave::BARE_COMPILER))
 }
 
 fn compatibility() -> Result<()> {
     setup::versitygw()?;
     run(pytest_in_turn("tests/compatibility")?
         .arg("--quiet")
-        .env("LETHE_BIN", release()?)
-        .env("LETHE_TEST_VERSITYGW", setup::versitygw_path()?))
+        .env("AMELES_BIN", release()?)
+        .env("AMELES_TEST_VERSITYGW", setup::versitygw_path()?))
 }
 
 fn tempest() -> Result<()> {
     setup::tempest()?;
-    run(command(setup::in_tempest("python")).arg("tests/tempest/run.py").env("LETHE_BIN", release()?))
+    run(command(setup::in_tempest("python")).arg("tests/tempest/run.py").env("AMELES_BIN", release()?))
 }
 
 fn in_browser() -> Result<()> {
     let page = web::assemble(&target_folder()?.join("no-std"))?;
     run(pytest("tests/web")?
         .args(["--dist", "worksteal"])
-        .env("LETHE_BIN", release()?)
-        .env("LETHE_TEST_PAGE", &page)
-        .env("LETHE_TEST_PAGE_MODULE", page.join("lethe_web.wasm")))
+        .env("AMELES_BIN", release()?)
+        .env("AMELES_TEST_PAGE", &page)
+        .env("AMELES_TEST_PAGE_MODULE", page.join("ameles_web.wasm")))
 }
 
 fn clients() -> Result<()> {
@@ -316,7 +316,7 @@ fn clients() -> Result<()> {
     let fetched = std::env::current_dir()?.join(setup::fetched_rclone());
     let rclone = if fetched.exists() { fetched } else { "rclone".into() };
     run(pytest("tests/clients")?
-        .env("LETHE_BIN", release()?)
-        .env("LETHE_TEST_VERSITYGW", setup::versitygw_path()?)
-        .env("LETHE_TEST_RCLONE", rclone))
+        .env("AMELES_BIN", release()?)
+        .env("AMELES_TEST_VERSITYGW", setup::versitygw_path()?)
+        .env("AMELES_TEST_RCLONE", rclone))
 }

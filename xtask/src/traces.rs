@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 /// The crate of the traces, which has the table of programs and keeps short traces and digests.
-const CRATE: &str = "crates/lethe-traces";
+const CRATE: &str = "crates/ameles-traces";
 
 #[derive(Args)]
 pub struct TracesArgs {
@@ -24,13 +24,13 @@ pub struct TracesArgs {
 /// Builds the recorder and the programs, and records.
 pub fn record(args: &TracesArgs) -> Result<()> {
     let built = target_folder()?.join("release");
-    let packages = ["lethe-trace-recorder", "lethe-programs", "lethe-traces"];
+    let packages = ["ameles-trace-recorder", "ameles-programs", "ameles-traces"];
     run(cargo().args(["build", "--release"]).args(packages.iter().flat_map(|name| ["--package", name])))?;
     let length = if args.full { "full" } else { "short" };
-    let mut record = command(built.join("lethe-traces"));
+    let mut record = command(built.join("ameles-traces"));
     record.arg("record").arg("--out").arg(target_folder()?.join("traces").join(length));
-    record.arg("--plugin").arg(built.join("liblethe_trace_recorder.so"));
-    record.arg("--own").arg(built.join("lethe-programs"));
+    record.arg("--plugin").arg(built.join("libameles_trace_recorder.so"));
+    record.arg("--own").arg(built.join("ameles-programs"));
     record.args(args.only.iter().flat_map(|name| ["--only", name]));
     if args.full {
         record.arg("--full");

@@ -25,7 +25,7 @@ pub fn assemble(into: &Path) -> Result<PathBuf> {
         let to = made.join(file.file_name());
         fs::copy(file.path(), &to).with_context(|| format!("copying to {}", to.display()))?;
     }
-    fs::copy(&module, made.join("lethe_web.wasm")).context("copying the module")?;
+    fs::copy(&module, made.join("ameles_web.wasm")).context("copying the module")?;
     Ok(made.canonicalize()?)
 }
 
@@ -33,5 +33,5 @@ pub fn assemble(into: &Path) -> Result<PathBuf> {
 pub fn draw(page: &Path) -> Result<()> {
     setup::python()?;
     let python = setup::in_python("python");
-    tool::run(tool::command(python).arg("tests/web/pictures.py").env("LETHE_TEST_PAGE", page))
+    tool::run(tool::command(python).arg("tests/web/pictures.py").env("AMELES_TEST_PAGE", page))
 }

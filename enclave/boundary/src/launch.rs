@@ -10,7 +10,7 @@ use core::fmt;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The first bytes of a package; the last of them is its format.
-pub const MAGIC: [u8; 8] = *b"LETHEPK\x01";
+pub const MAGIC: [u8; 8] = *b"AMELESP\x01";
 /// Bytes before the options.
 const HEADER_BYTES: usize = 20;
 /// The most bytes of the options: arguments and environment are most of them.

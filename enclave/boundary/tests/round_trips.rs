@@ -1,11 +1,11 @@
 //! The bytes of the boundary: what one side writes the other side reads, and no bytes make a parser panic.
 
-use lethe_boundary::exit::{Ending, ExitError, ExitRecord, Failure, Faults, Instructions, Memory, Refused};
-use lethe_boundary::launch::{
+use ameles_boundary::exit::{Ending, ExitError, ExitRecord, Failure, Faults, Instructions, Memory, Refused};
+use ameles_boundary::launch::{
     Allowed, Launch, LaunchError, Levels, Listening, MAGIC, Paging, Seed, Way, Window, encode, parse,
 };
-use lethe_boundary::mailbox::{ANSWER_BYTES, Answer, Clock, REQUEST_BYTES, Request, RequestError, Stream};
-use lethe_boundary::map::{HOST_BYTES, MOST_DATA_BYTES, MOST_EXIT_BYTES, PAGES_AT, untrusted_bytes};
+use ameles_boundary::mailbox::{ANSWER_BYTES, Answer, Clock, REQUEST_BYTES, Request, RequestError, Stream};
+use ameles_boundary::map::{HOST_BYTES, MOST_DATA_BYTES, MOST_EXIT_BYTES, PAGES_AT, untrusted_bytes};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,9 +1,9 @@
 //! The host, as the runtime calls it: everything comes back checked, and nothing is believed.
 
 use alloc::string::ToString;
-use lethe_boundary::exit::{Ending, Failure};
-use lethe_boundary::mailbox::{Answer, Clock, Request, Stream};
-use lethe_boundary::map::MOST_DATA_BYTES;
+use ameles_boundary::exit::{Ending, Failure};
+use ameles_boundary::mailbox::{Answer, Clock, Request, Stream};
+use ameles_boundary::map::MOST_DATA_BYTES;
 
 /// The mailbox.
 pub trait Mailbox {
@@ -104,5 +104,5 @@ impl<M: Mailbox> Host<M> {
 
 /// The end of a run whose host lied.
 pub fn lie() -> Ending {
-    Ending::Failed { kind: Failure::Host, text: lethe_boundary::mailbox::AnswerError.to_string() }
+    Ending::Failed { kind: Failure::Host, text: ameles_boundary::mailbox::AnswerError.to_string() }
 }

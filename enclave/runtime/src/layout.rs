@@ -8,9 +8,9 @@
 //! ```
 //! Nothing of it is secret, and nothing is drawn at random.
 
+use ameles_boundary::launch::Levels;
+use ameles_boundary::map::PRIVATE_START;
 use core::ops::Range;
-use lethe_boundary::launch::Levels;
-use lethe_boundary::map::PRIVATE_START;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -38,7 +38,7 @@ pub const fn top(levels: Levels) -> u64 {
 
 /// The addresses that the runtime keeps for itself, if untrusted memory has so many bytes: whole gigabytes.
 pub const fn kernel(untrusted_bytes: u64) -> Range<u64> {
-    let end = lethe_boundary::map::UNTRUSTED_START + untrusted_bytes;
+    let end = ameles_boundary::map::UNTRUSTED_START + untrusted_bytes;
     PRIVATE_START..end.next_multiple_of(1 << 30)
 }
 

@@ -2,11 +2,11 @@
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
-use lethe_enclave as _;
+use ameles_enclave as _;
 
 #[cfg(not(target_os = "none"))]
 #[allow(clippy::print_stderr, reason = "a word to whoever starts it by mistake")]
 fn main() -> std::process::ExitCode {
-    eprintln!("This runs inside of the enclave only: use `lethe enclave run -- ./program`.");
+    eprintln!("This runs inside of the enclave only: use `ameles enclave run -- ./program`.");
     std::process::ExitCode::from(2)
 }

@@ -2,15 +2,15 @@
 
 use crate::layout;
 use alloc::string::{String, ToString};
+use ameles_boundary::launch::{LEAST_RESIDENT, MOST_HARTS, MOST_RESIDENT, Paging};
+use ameles_boundary::map;
+use ameles_pager::assembly::Assembly;
+use ameles_pager::fault::policy::Policy;
+use ameles_pager::scheme::{Scheme, UnknownScheme};
+use ameles_pager::scheme_error::SchemeError;
+use ameles_seal::pages::PageCipher;
 use core::ops::Range;
 use core::str::FromStr;
-use lethe_boundary::launch::{LEAST_RESIDENT, MOST_HARTS, MOST_RESIDENT, Paging};
-use lethe_boundary::map;
-use lethe_pager::assembly::Assembly;
-use lethe_pager::fault::policy::Policy;
-use lethe_pager::scheme::{Scheme, UnknownScheme};
-use lethe_pager::scheme_error::SchemeError;
-use lethe_seal::pages::PageCipher;
 
 /// The most untrusted memory, in bytes.
 const MOST_UNTRUSTED: u64 = 1 << 36;

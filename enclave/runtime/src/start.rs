@@ -8,7 +8,7 @@ use crate::processor::Processor;
 use crate::space::{NoPages, Promise};
 use crate::stack;
 use alloc::vec::Vec;
-use lethe_boundary::exit::{Ending, Failure};
+use ameles_boundary::exit::{Ending, Failure};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::RngCore;
 

@@ -3,9 +3,9 @@
 use crate::calls::Program;
 use crate::host::Mailbox;
 use crate::processor::{Processor, Shares};
-use lethe_boundary::exit::{Ending, ExitRecord, Faults, Instructions, Memory};
-use lethe_pager::fault::counters::Counters;
-use lethe_seal::pages::PageMeter;
+use ameles_boundary::exit::{Ending, ExitRecord, Faults, Instructions, Memory};
+use ameles_pager::fault::counters::Counters;
+use ameles_seal::pages::PageMeter;
 
 /// The kind of work that the runtime does for the program at a trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-module lethe/tests/clients/minio-go
+module ameles/tests/clients/minio-go
 
 go 1.25
 

@@ -1,6 +1,6 @@
 //! The helpers that tests of simulations share.
 
-use lethe_web::simulation::{Simulation, Stop};
+use ameles_web::simulation::{Simulation, Stop};
 
 /// Steps until nothing is left to do.
 pub(crate) fn settle(simulation: &mut Simulation) -> Vec<Stop> {

@@ -2,7 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
-use lethe_boundary::exit::Refused;
+use ameles_boundary::exit::Refused;
 
 /// The most numbers that are noted. A program may ask for any number, and there are more than Linux has calls.
 const MOST: usize = 512;

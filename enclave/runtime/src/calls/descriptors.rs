@@ -4,7 +4,7 @@ use super::{Done, Program, Stop};
 use crate::host::Mailbox;
 use crate::processor::Processor;
 use alloc::collections::BTreeMap;
-use lethe_boundary::mailbox::Stream;
+use ameles_boundary::mailbox::Stream;
 use linux_raw_sys::errno::{EBADF, EINVAL, EMFILE};
 use linux_raw_sys::general::{
     F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_SETFD, F_SETFL, FD_CLOEXEC, O_CLOEXEC, O_RDONLY, O_WRONLY,

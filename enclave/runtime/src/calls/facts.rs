@@ -8,7 +8,7 @@ use crate::layout::STACK_BYTES;
 use crate::paging::Trouble;
 use crate::processor::Processor;
 use crate::stack::USER;
-use lethe_boundary::mailbox::Clock;
+use ameles_boundary::mailbox::Clock;
 use linux_raw_sys::errno::{EINVAL, EPERM, ERANGE, ESRCH};
 use linux_raw_sys::general::{
     CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID,
@@ -112,7 +112,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     fn uname(&mut self, into: u64) -> Done {
-        let names = ["Linux", "enclave", "6.1.0", "#1 Lethe", "riscv64", ""];
+        let names = ["Linux", "enclave", "6.1.0", "#1 Ameles", "riscv64", ""];
         let mut told = [0; 6 * NAME_BYTES];
         for (place, name) in told.chunks_mut(NAME_BYTES).zip(names) {
             place[..name.len()].copy_from_slice(name.as_bytes());

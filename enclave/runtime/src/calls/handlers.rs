@@ -10,7 +10,7 @@ use crate::layout::way_back;
 use crate::processor::Processor;
 use crate::registers::{ARGUMENT, NUMBER, RETURN_ADDRESS, Registers, STACK_POINTER};
 use alloc::format;
-use lethe_boundary::exit::Ending;
+use ameles_boundary::exit::Ending;
 use linux_raw_sys::errno::EFAULT;
 use linux_raw_sys::general::{SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SIGSEGV};
 use syscalls::riscv64::Sysno;

@@ -7,7 +7,7 @@ use crate::host::Mailbox;
 use crate::layout::page_of;
 use crate::processor::Processor;
 use crate::registers::Registers;
-use lethe_boundary::exit::Ending;
+use ameles_boundary::exit::Ending;
 use linux_raw_sys::general::{
     BUS_ADRALN, ILL_ILLOPC, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGILL, SIGSEGV, SIGTRAP, TRAP_BRKPT,
 };

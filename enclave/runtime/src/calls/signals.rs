@@ -6,7 +6,7 @@ use crate::processor::Processor;
 use crate::registers::Registers;
 use crate::stack::USER;
 use alloc::collections::BTreeMap;
-use lethe_boundary::exit::Ending;
+use ameles_boundary::exit::Ending;
 use linux_raw_sys::errno::{EAGAIN, EINVAL, ENOMEM, EPERM, ESRCH, ETIMEDOUT};
 use linux_raw_sys::general::{
     FUTEX_CLOCK_REALTIME, FUTEX_PRIVATE_FLAG, FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAKE, FUTEX_WAKE_BITSET,

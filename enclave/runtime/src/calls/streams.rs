@@ -9,12 +9,12 @@ use crate::processor::Processor;
 use crate::stack::USER;
 use alloc::vec;
 use alloc::vec::Vec;
-use lethe_boundary::mailbox::Stream;
+use ameles_boundary::mailbox::Stream;
 use linux_raw_sys::errno::{EBADF, EFAULT, EINVAL, ENOTTY, EPIPE, ESPIPE};
 use linux_raw_sys::general::{AT_EMPTY_PATH, POLLIN, POLLNVAL, POLLOUT, S_IFIFO, SI_USER, SIGPIPE};
 
 /// Bytes that a call moves at most at a time. A program that wants more asks again.
-const MOST_BYTES: u64 = lethe_boundary::map::MOST_DATA_BYTES as u64;
+const MOST_BYTES: u64 = ameles_boundary::map::MOST_DATA_BYTES as u64;
 /// The most buffers of one call, as Linux has it.
 const MOST_BUFFERS: u64 = 1024;
 /// The most descriptors that are waited for.

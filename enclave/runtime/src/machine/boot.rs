@@ -2,9 +2,9 @@
 
 use super::end::{self, end_with};
 use super::waiting::SOFTWARE;
+use ameles_boundary::exit::{Ending, Failure};
 use core::arch::global_asm;
 use core::panic::PanicInfo;
-use lethe_boundary::exit::{Ending, Failure};
 
 /// The firmware's calls about harts, and the one that starts a hart.
 const HSM: usize = 0x48_534D;
@@ -13,15 +13,15 @@ const HART_START: usize = 0;
 // The firmware enters with the hart's number in a0 and the address of the device tree in a1, without translation.
 global_asm!(
     ".section .text.start",
-    ".global lethe_enclave_start",
-    "lethe_enclave_start:",
+    ".global ameles_enclave_start",
+    "ameles_enclave_start:",
     // The runtime is hart 0's. Another hart of the enclave comes here if it started the firmware: it starts hart 0 at this
     // place. It also comes here if OpenSBI 1.1 lets a hart go before it has noted where to. In both cases it waits until
     // hart 0 has a place for it.
     "beqz a0, 3f",
     "mv s0, a0",
     "mv a2, a1",
-    "la a1, lethe_enclave_start",
+    "la a1, ameles_enclave_start",
     "li a0, 0",
     "li a7, {hsm}",
     "li a6, {start}",
@@ -38,9 +38,9 @@ global_asm!(
     "j 4b",
     "5:",
     "fence r, rw",
-    "j lethe_enclave_hart_start",
+    "j ameles_enclave_hart_start",
     "3:",
-    "la sp, lethe_enclave_stack_end",
+    "la sp, ameles_enclave_stack_end",
     "csrw sie, zero",
     // The program may ask for the time, as on Linux, and for no other counter.
     "li t0, 2",
@@ -50,8 +50,8 @@ global_asm!(
     "csrs sstatus, t0",
     "la t0, {kernel_trap}",
     "csrw stvec, t0",
-    "la t0, lethe_enclave_zeros",
-    "la t1, lethe_enclave_zeros_end",
+    "la t0, ameles_enclave_zeros",
+    "la t1, ameles_enclave_zeros_end",
     "1:",
     "bgeu t0, t1, 2f",
     "sd zero, 0(t0)",
@@ -64,7 +64,7 @@ global_asm!(
     start = const HART_START,
     places = sym super::harts::PLACES,
     software = const SOFTWARE,
-    kernel_trap = sym super::trap::lethe_enclave_kernel_trap,
+    kernel_trap = sym super::trap::ameles_enclave_kernel_trap,
 );
 
 extern "C" fn main(_hart: usize, device_tree: *const u8) -> ! {

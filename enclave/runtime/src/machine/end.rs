@@ -2,10 +2,10 @@
 
 use super::untrusted::write_word;
 use alloc::format;
+use ameles_boundary::exit::{Ending, ExitRecord, Failure};
+use ameles_boundary::map::{EXIT_AT, EXIT_LENGTH_AT};
 use core::fmt::{Arguments, Write};
 use core::sync::atomic::{AtomicBool, Ordering};
-use lethe_boundary::exit::{Ending, ExitRecord, Failure};
-use lethe_boundary::map::{EXIT_AT, EXIT_LENGTH_AT};
 
 static ENDING: AtomicBool = AtomicBool::new(false);
 
@@ -29,7 +29,7 @@ pub(super) fn last_words(text: &Arguments<'_>) -> ! {
 /// The end where there is nothing to write a record with: the firmware's console must do.
 pub(super) fn without_record(text: &Arguments<'_>) -> ! {
     // It cannot fail.
-    let _ = writeln!(Console, "lethe-enclave: {text}");
+    let _ = writeln!(Console, "ameles-enclave: {text}");
     off()
 }
 

@@ -13,13 +13,13 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+use ameles_boundary::exit::Ending;
+use ameles_boundary::launch::MOST_HARTS;
+use ameles_fork::{Crew, share};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use lethe_boundary::exit::Ending;
-use lethe_boundary::launch::MOST_HARTS;
-use lethe_fork::{Crew, share};
 use sbi_rt::SbiRet;
 
 /// Bytes of the stack of each hart, by its 16s.
@@ -85,7 +85,7 @@ unsafe impl Sync for EnclaveHarts {}
 /// The [`Beginning`] of each hart, for one that comes to the runtime by the first one's way.
 ///
 /// It is not among the zeros, which the first hart fills while another may look.
-#[unsafe(export_name = "lethe_enclave_places")]
+#[unsafe(export_name = "ameles_enclave_places")]
 #[unsafe(link_section = ".data")]
 pub(super) static PLACES: [AtomicU64; MOST_HARTS as usize] =
     [const { AtomicU64::new(0) }; MOST_HARTS as usize];
@@ -112,7 +112,7 @@ pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, 
             // It started the firmware, and waits for its place.
             STARTED => interrupt(1 << hart),
             _ => {
-                let entry: unsafe extern "C" fn() = lethe_enclave_hart_start;
+                let entry: unsafe extern "C" fn() = ameles_enclave_hart_start;
                 said(hart, sbi_rt::hart_start(hart, entry as usize, end.expose_provenance()))?;
             }
         }
@@ -152,18 +152,18 @@ struct Beginning {
 }
 
 unsafe extern "C" {
-    fn lethe_enclave_hart_start();
+    fn ameles_enclave_hart_start();
 }
 
 // The firmware enters with the hart's number in a0 and the place of its `Beginning` in a1, without translation or
 // interrupts.
 global_asm!(
     ".section .text",
-    ".global lethe_enclave_hart_start",
-    "lethe_enclave_hart_start:",
+    ".global ameles_enclave_hart_start",
+    "ameles_enclave_hart_start:",
     "mv sp, a1",
     "csrw sscratch, sp",
-    "la t0, lethe_enclave_hart_trap",
+    "la t0, ameles_enclave_hart_trap",
     "csrw stvec, t0",
     "csrw scounteren, zero",
     "li t0, 0x6000",
@@ -172,7 +172,7 @@ global_asm!(
     "j {serve}",
     // A trap, which a hart has none of: on the same stack from its beginning, because nothing on it is needed any more.
     ".balign 4",
-    "lethe_enclave_hart_trap:",
+    "ameles_enclave_hart_trap:",
     "csrr sp, sscratch",
     "csrr a0, scause",
     "csrr a1, sepc",

@@ -3,8 +3,8 @@
 use super::mailbox::HostMailbox;
 use super::untrusted::SealedPart;
 use crate::host::Mailbox;
-use lethe_boundary::mailbox::{Answer, Request};
-use lethe_seal::pages::SharedMemory;
+use ameles_boundary::mailbox::{Answer, Request};
+use ameles_seal::pages::SharedMemory;
 
 /// The place where sealed pages stay.
 pub(super) enum Sealed {

@@ -4,10 +4,10 @@ use super::mailbox::HostMailbox;
 use crate::host::{Mailbox, lie};
 use crate::paging::Listener;
 use alloc::rc::Rc;
+use ameles_boundary::exit::Ending;
+use ameles_boundary::mailbox::{Answer, Request};
+use ameles_pager::fault::counters::Counters;
 use core::cell::Cell;
-use lethe_boundary::exit::Ending;
-use lethe_boundary::mailbox::{Answer, Request};
-use lethe_pager::fault::counters::Counters;
 
 /// Tells the host of faults, and ends the run at one of them.
 pub(super) struct AfterFault {

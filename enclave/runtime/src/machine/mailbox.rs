@@ -3,10 +3,10 @@
 use super::hart::all_retired;
 use super::untrusted::{read, read_word, write, write_word};
 use crate::host::{Mailbox, lie};
+use ameles_boundary::exit::Ending;
+use ameles_boundary::mailbox::{ANSWER_BYTES, Answer, Request};
+use ameles_boundary::map::{ANSWER_AT, ANSWER_NUMBER_AT, DATA_AT, REQUEST_AT, REQUEST_NUMBER_AT};
 use core::sync::atomic::{AtomicU64, Ordering};
-use lethe_boundary::exit::Ending;
-use lethe_boundary::mailbox::{ANSWER_BYTES, Answer, Request};
-use lethe_boundary::map::{ANSWER_AT, ANSWER_NUMBER_AT, DATA_AT, REQUEST_AT, REQUEST_NUMBER_AT};
 use spinning_top::Spinlock;
 
 /// Requests so far. Harts that do a batch's shares call one after the other.

@@ -22,12 +22,12 @@ use crate::tally::{Tally, Work};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::ToString;
+use ameles_boundary::exit::{Ending, ExitRecord, Memory};
+use ameles_boundary::launch::{self, Launch, Listening, Way};
+use ameles_boundary::map::{PRIVATE_START, UNTRUSTED_START};
+use ameles_seal::pages::{Crew, PageMeter};
 use core::cell::Cell;
 use core::ops::Range;
-use lethe_boundary::exit::{Ending, ExitRecord, Memory};
-use lethe_boundary::launch::{self, Launch, Listening, Way};
-use lethe_boundary::map::{PRIVATE_START, UNTRUSTED_START};
-use lethe_seal::pages::{Crew, PageMeter};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use riscv::register::sstatus::{self, FS};
@@ -37,7 +37,7 @@ static METER: PageMeter = PageMeter::new(Hart::retired);
 
 unsafe extern "C" {
     /// The first byte behind the runtime.
-    static lethe_enclave_end: u8;
+    static ameles_enclave_end: u8;
 }
 
 /// Runs the program of the launch package.
@@ -76,7 +76,7 @@ fn private(range: &Range<usize>) -> Option<Range<usize>> {
 }
 
 fn runtime_end() -> usize {
-    (&raw const lethe_enclave_end).expose_provenance()
+    (&raw const ameles_enclave_end).expose_provenance()
 }
 
 /// Gives all of private memory to the heap that holds neither the runtime nor what was put there for it.

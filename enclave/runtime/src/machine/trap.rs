@@ -131,7 +131,7 @@ pub(super) unsafe extern "C" fn enter(context: *mut Context) {
         "sret",
         ".option pop",
         runtime_stack = const RUNTIME_STACK,
-        program_trap = sym lethe_enclave_program_trap,
+        program_trap = sym ameles_enclave_program_trap,
         pc = const PC,
         left = const LEFT,
         floating = const FLOATING,
@@ -141,7 +141,7 @@ pub(super) unsafe extern "C" fn enter(context: *mut Context) {
 
 /// The other half of [`enter`]: a trap of the program leads here, and from here back to who entered.
 #[unsafe(naked)]
-unsafe extern "C" fn lethe_enclave_program_trap() {
+unsafe extern "C" fn ameles_enclave_program_trap() {
     naked_asm!(
         ".option push",
         ".option arch, +d",
@@ -175,20 +175,20 @@ unsafe extern "C" fn lethe_enclave_program_trap() {
         entered = const ENTERED,
         pc = const PC,
         runtime_stack = const RUNTIME_STACK,
-        kernel_trap = sym lethe_enclave_kernel_trap,
+        kernel_trap = sym ameles_enclave_kernel_trap,
         floating = const FLOATING,
         floating_status = const FLOATING_STATUS,
     )
 }
 
-global_asm!(".section .bss", ".balign 16", "lethe_enclave_last_stack:", ".space 0x4000", ".text");
+global_asm!(".section .bss", ".balign 16", "ameles_enclave_last_stack:", ".space 0x4000", ".text");
 
 /// A trap of the runtime itself, which has none: something is broken.
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn lethe_enclave_kernel_trap() {
+pub(super) unsafe extern "C" fn ameles_enclave_kernel_trap() {
     naked_asm!(
         ".balign 4",
-        "la sp, lethe_enclave_last_stack + 0x4000",
+        "la sp, ameles_enclave_last_stack + 0x4000",
         "csrr a0, scause",
         "csrr a1, sepc",
         "j {broken}",

@@ -1,9 +1,9 @@
 //! Untrusted memory: what the host sees and changes at any moment.
 
 use super::copy::copy_once;
+use ameles_boundary::map::{DATA_AT, EXIT_AT, MOST_DATA_BYTES, MOST_EXIT_BYTES, PAGES_AT, UNTRUSTED_START};
+use ameles_seal::pages::SharedMemory;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
-use lethe_boundary::map::{DATA_AT, EXIT_AT, MOST_DATA_BYTES, MOST_EXIT_BYTES, PAGES_AT, UNTRUSTED_START};
-use lethe_seal::pages::SharedMemory;
 
 const _: () = assert!(DATA_AT + MOST_DATA_BYTES as u64 <= PAGES_AT && EXIT_AT + MOST_EXIT_BYTES <= DATA_AT);
 

@@ -3,14 +3,14 @@
 use super::frames::ProgramFrames;
 use crate::processor::Processor;
 use alloc::boxed::Box;
+use ameles_core::oram::{Oram, OramError};
+use ameles_pager::assembly::Platform;
+use ameles_pager::fault::counters::Counters;
+use ameles_pager::fault::error::FaultError;
+use ameles_pager::fault::path::{FaultPath, Served};
+use ameles_seal::pages::{Crew, PageError, PageMeter, SealedPages, SharedMemory, Versions};
 use core::convert::Infallible;
 use core::ops::Range;
-use lethe_core::oram::{Oram, OramError};
-use lethe_pager::assembly::Platform;
-use lethe_pager::fault::counters::Counters;
-use lethe_pager::fault::error::FaultError;
-use lethe_pager::fault::path::{FaultPath, Served};
-use lethe_seal::pages::{Crew, PageError, PageMeter, SealedPages, SharedMemory, Versions};
 
 /// The reason why a page is not brought in.
 pub type PagingError = FaultError<PageError, Infallible>;

@@ -10,11 +10,11 @@ use crate::processor::Processor;
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use ameles_boundary::launch::Levels;
+use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::page::PAGE_BYTES;
 use core::convert::Infallible;
 use core::marker::PhantomData;
-use lethe_boundary::launch::Levels;
-use lethe_pager::fault::frames::{Frames, Taken};
-use lethe_pager::page::PAGE_BYTES;
 use zeroize::Zeroize;
 
 /// A physical page.

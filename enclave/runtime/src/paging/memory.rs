@@ -12,16 +12,16 @@ use crate::space::{Promise, Space};
 use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use ameles_boundary::exit::{Ending, Failure, Memory};
+use ameles_boundary::launch::Levels;
+use ameles_pager::assembly::Assembly;
+use ameles_pager::fault::counters::Counters;
+use ameles_pager::fault::path::Served;
+use ameles_pager::page::PAGE_BYTES;
+use ameles_pager::scheme_error::SchemeError;
+use ameles_seal::pages::{Crew, PageMeter, SharedMemory};
 use core::marker::PhantomData;
 use core::ops::Range;
-use lethe_boundary::exit::{Ending, Failure, Memory};
-use lethe_boundary::launch::Levels;
-use lethe_pager::assembly::Assembly;
-use lethe_pager::fault::counters::Counters;
-use lethe_pager::fault::path::Served;
-use lethe_pager::page::PAGE_BYTES;
-use lethe_pager::scheme_error::SchemeError;
-use lethe_seal::pages::{Crew, PageMeter, SharedMemory};
 use rand_chacha::ChaCha20Rng;
 
 /// The reason why memory is not touched.

@@ -5,8 +5,8 @@
 use super::entry::Entry;
 use alloc::boxed::Box;
 use alloc::vec;
+use ameles_boundary::launch::Levels;
 use core::ops::Range;
-use lethe_boundary::launch::Levels;
 
 const ENTRIES: u64 = 512;
 const BITS: u32 = 9;

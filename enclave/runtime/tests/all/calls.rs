@@ -1,11 +1,11 @@
 //! The system calls of a program.
 
 use crate::support::{TestMailbox, TestProgram, program, system_call};
-use lethe_boundary::exit::{Ending, Failure, Refused};
-use lethe_boundary::mailbox::{Answer, Request, Stream};
-use lethe_enclave::access::{Access, Touch};
-use lethe_enclave::paging::Trouble;
-use lethe_enclave::space::Promise;
+use ameles_boundary::exit::{Ending, Failure, Refused};
+use ameles_boundary::mailbox::{Answer, Request, Stream};
+use ameles_enclave::access::{Access, Touch};
+use ameles_enclave::paging::Trouble;
+use ameles_enclave::space::Promise;
 use proptest::prelude::*;
 use syscalls::riscv64::Sysno;
 

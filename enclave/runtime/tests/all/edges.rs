@@ -4,11 +4,11 @@ use crate::calls::{
     BUFFER, EBADF, EFAULT, EINVAL, ENOMEM, PAGE, PRIVATE_ANONYMOUS, READ_WRITE, call, ends, get, put, ready,
     words,
 };
-use lethe_boundary::exit::Ending;
-use lethe_boundary::mailbox::{Answer, Request, Stream};
-use lethe_enclave::access::{Access, Touch};
-use lethe_enclave::paging::Trouble;
-use lethe_enclave::space::Promise;
+use ameles_boundary::exit::Ending;
+use ameles_boundary::mailbox::{Answer, Request, Stream};
+use ameles_enclave::access::{Access, Touch};
+use ameles_enclave::paging::Trouble;
+use ameles_enclave::space::Promise;
 use syscalls::riscv64::Sysno;
 
 const EMFILE: i64 = -24;

@@ -1,13 +1,13 @@
 //! The program's own handlers of signals.
 
 use crate::support::{TestProgram, ask, program};
-use lethe_boundary::exit::Ending;
-use lethe_boundary::launch::Levels;
-use lethe_enclave::access::{Access, Touch};
-use lethe_enclave::calls::Illegal;
-use lethe_enclave::layout;
-use lethe_enclave::registers::Registers;
-use lethe_enclave::space::Promise;
+use ameles_boundary::exit::Ending;
+use ameles_boundary::launch::Levels;
+use ameles_enclave::access::{Access, Touch};
+use ameles_enclave::calls::Illegal;
+use ameles_enclave::layout;
+use ameles_enclave::registers::Registers;
+use ameles_enclave::space::Promise;
 use syscalls::riscv64::Sysno;
 
 const PAGE: u64 = 4096;

@@ -1,8 +1,8 @@
 //! The plan by which a file becomes memory.
 
-use lethe_enclave::access::Access;
-use lethe_enclave::image::{Image, ImageError, Segment};
-use lethe_enclave::layout::kernel;
+use ameles_enclave::access::Access;
+use ameles_enclave::image::{Image, ImageError, Segment};
+use ameles_enclave::layout::kernel;
 
 const HEADERS_AT: usize = 64;
 const HEADER_BYTES: usize = 56;

@@ -1,13 +1,13 @@
 //! The program's memory, over every scheme, against an array.
 
 use crate::support::{SCHEMES, memory};
-use lethe_boundary::exit::{Ending, Failure};
-use lethe_boundary::launch::Levels;
-use lethe_enclave::access::{Access, Touch};
-use lethe_enclave::paging::Trouble;
-use lethe_enclave::space::Promise;
-use lethe_pager::scheme::Scheme;
-use lethe_seal::pages::SharedMemory;
+use ameles_boundary::exit::{Ending, Failure};
+use ameles_boundary::launch::Levels;
+use ameles_enclave::access::{Access, Touch};
+use ameles_enclave::paging::Trouble;
+use ameles_enclave::space::Promise;
+use ameles_pager::scheme::Scheme;
+use ameles_seal::pages::SharedMemory;
 use proptest::prelude::*;
 
 const PAGE: u64 = 4096;

@@ -1,8 +1,8 @@
 //! The options of a launch package: what can be, and what is refused.
 
-use lethe_boundary::launch::{Levels, MOST_HARTS, Paging, Way};
-use lethe_enclave::settings::{Settings, SettingsError};
-use lethe_pager::scheme::Scheme;
+use ameles_boundary::launch::{Levels, MOST_HARTS, Paging, Way};
+use ameles_enclave::settings::{Settings, SettingsError};
+use ameles_pager::scheme::Scheme;
 
 fn paging(scheme: Scheme, harts: u32) -> Paging {
     Paging {

@@ -1,7 +1,7 @@
 //! The areas of a program, against a table that says of every page what it is.
 
-use lethe_enclave::access::Access;
-use lethe_enclave::space::{NoPages, Promise, Space};
+use ameles_enclave::access::Access;
+use ameles_enclave::space::{NoPages, Promise, Space};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;

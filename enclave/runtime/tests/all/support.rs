@@ -1,20 +1,20 @@
 //! A processor without a state, a mailbox that a test answers, and programs over them.
 
-use lethe_boundary::exit::Ending;
-use lethe_boundary::launch::Levels;
-use lethe_boundary::mailbox::{Answer, Request};
-use lethe_enclave::calls::Program;
-use lethe_enclave::host::{Host, Mailbox};
-use lethe_enclave::layout;
-use lethe_enclave::paging::{Paging, ProgramMemory};
-use lethe_enclave::processor::Processor;
-use lethe_enclave::registers::Registers;
-use lethe_enclave::start::reserve_way_back;
-use lethe_fork::Pool;
-use lethe_pager::assembly::Assembly;
-use lethe_pager::fault::policy::Policy;
-use lethe_pager::scheme::Scheme;
-use lethe_seal::pages::{AtomicMemory, Crew, PageCipher};
+use ameles_boundary::exit::Ending;
+use ameles_boundary::launch::Levels;
+use ameles_boundary::mailbox::{Answer, Request};
+use ameles_enclave::calls::Program;
+use ameles_enclave::host::{Host, Mailbox};
+use ameles_enclave::layout;
+use ameles_enclave::paging::{Paging, ProgramMemory};
+use ameles_enclave::processor::Processor;
+use ameles_enclave::registers::Registers;
+use ameles_enclave::start::reserve_way_back;
+use ameles_fork::Pool;
+use ameles_pager::assembly::Assembly;
+use ameles_pager::fault::policy::Policy;
+use ameles_pager::scheme::Scheme;
+use ameles_seal::pages::{AtomicMemory, Crew, PageCipher};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::cell::RefCell;

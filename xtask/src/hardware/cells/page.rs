@@ -287,12 +287,12 @@ mod tests {
 
     #[test]
     fn comments_become_markdown_with_links_to_other_cells() {
-        let sources = ["lethe_a", "lethe_b"].map(|name| (name.to_owned(), Source::default()));
+        let sources = ["ameles_a", "ameles_b"].map(|name| (name.to_owned(), Source::default()));
         let cells = Cells { sources: BTreeMap::from(sources), witnesses: Vec::new(), faults: Vec::new() };
-        let prose = Prose { cells: &cells, own: "lethe_a" };
+        let prose = Prose { cells: &cells, own: "ameles_a" };
         assert_eq!(
-            prose.line("Timing: 2 * `lethe_a` (see lethe_b), `lethe_b` < `x * y`"),
-            "**Timing:** 2 \\* `lethe_a` (see [`lethe_b`](lethe_b.md)), [`lethe_b`](lethe_b.md) \\< `x * y`"
+            prose.line("Timing: 2 * `ameles_a` (see ameles_b), `ameles_b` < `x * y`"),
+            "**Timing:** 2 \\* `ameles_a` (see [`ameles_b`](ameles_b.md)), [`ameles_b`](ameles_b.md) \\< `x * y`"
         );
         let header = ["A list:".to_owned(), "  one".to_owned(), String::new(), "More.".to_owned()];
         assert_eq!(prose.header(&header), "A list:\n\n    one\n\nMore.\n");

@@ -190,7 +190,7 @@ pub(super) fn comment(text: &str) -> Vec<String> {
 /// The modules that lines instantiate, each once: a name of ours with parameters, or with the instance's name.
 pub(super) fn instances<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for line in lines.map(str::trim_start).filter(|line| line.starts_with("lethe_")) {
+    for line in lines.map(str::trim_start).filter(|line| line.starts_with("ameles_")) {
         if let Some((name, rest)) = line.split_once(' ')
             && (rest.starts_with("#(") || rest.starts_with("u_"))
             && !found.iter().any(|other| other == name)
@@ -226,18 +226,18 @@ mod tests {
     use super::*;
 
     const CELL: &str = "// A queue.\n//\n// Interface: two sides. Timing: a cycle. Keeps: words.\nmodule a\n  \
-        import lethe_pkg::*;\n#(\n  parameter int unsigned Width = 8,  // of a word\n  \
+        import ameles_pkg::*;\n#(\n  parameter int unsigned Width = 8,  // of a word\n  \
         localparam int unsigned Bits = $clog2(Width)\n) (\n  input  logic             clk_i,\n  \
-        // The way out.\n  output logic [Width-1:0] data_o  // a word\n);\n\n  lethe_ram #(\n    .Depth(4)\n  \
-        ) u_ram (.clk_i);\n  lethe_ram u_other (.clk_i);\n  lethe_pkg::job_t job;\nendmodule\n";
+        // The way out.\n  output logic [Width-1:0] data_o  // a word\n);\n\n  ameles_ram #(\n    .Depth(4)\n  \
+        ) u_ram (.clk_i);\n  ameles_ram u_other (.clk_i);\n  ameles_pkg::job_t job;\nendmodule\n";
 
     #[test]
     fn a_cell_is_read_with_its_parameters_ports_and_parts() {
         let source = Source::parse("a", CELL).unwrap();
         assert_eq!(source.header.len(), 3);
         assert_eq!(source.missing(), None);
-        assert_eq!(source.packages, ["lethe_pkg"]);
-        assert_eq!(source.instances, ["lethe_ram"]);
+        assert_eq!(source.packages, ["ameles_pkg"]);
+        assert_eq!(source.instances, ["ameles_ram"]);
         let kinds: Vec<&str> = source.parameters.iter().map(|item| item.kind.as_str()).collect();
         assert_eq!(kinds, ["parameter", "localparam"]);
         assert_eq!((&*source.parameters[0].default, &*source.parameters[0].comment), ("8", "of a word"));

@@ -1,0 +1,58 @@
+//! The parts that a program without a standard library has to bring itself, and how its host calls it.
+#![allow(unsafe_code, reason = "an allocator and a name for the linker; each says why it is sound")]
+
+use crate::rehearsal::{Scheme, digest};
+use alloc::boxed::Box;
+use ameles_seal::pages::PageCipher;
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes that one call may allocate, all together.
+const HEAP_BYTES: usize = 4 << 20;
+
+/// Gives memory from front to back, and takes none back: a rehearsal is short.
+struct Heap {
+    bytes: UnsafeCell<[u8; HEAP_BYTES]>,
+    used: AtomicUsize,
+}
+
+// SAFETY: no byte is given twice, and the heap itself touches none.
+unsafe impl Sync for Heap {}
+
+// SAFETY: the memory that is given lies within the bytes, is aligned, and is given once.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let start = self.bytes.get() as usize;
+        let mut at = 0;
+        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            at = (start + used).next_multiple_of(layout.align()) - start;
+            at.checked_add(layout.size()).filter(|end| *end <= HEAP_BYTES)
+        });
+        if taken.is_err() { null_mut() } else { self.bytes.get().cast::<u8>().wrapping_add(at) }
+    }
+
+    unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+}
+
+#[global_allocator]
+static HEAP: Heap = Heap { bytes: UnsafeCell::new([0; HEAP_BYTES]), used: AtomicUsize::new(0) };
+
+/// A rehearsal's digest, 32 bytes, by the numbers of scheme and cipher.
+// SAFETY: no other symbol has this name.
+#[unsafe(no_mangle)]
+extern "C" fn ameles_bare_digest(scheme: u32, cipher: u32) -> *const u8 {
+    let digest = digest(Scheme::ALL[scheme as usize], PageCipher::ALL[cipher as usize]);
+    Box::leak(Box::new(digest)).as_ptr()
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    #[cfg(target_family = "wasm")]
+    core::arch::wasm32::unreachable();
+    #[cfg(not(target_family = "wasm"))]
+    loop {
+        core::hint::spin_loop();
+    }
+}

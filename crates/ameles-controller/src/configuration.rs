@@ -1,0 +1,271 @@
+//! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
+
+use crate::configuration_error::{ConfigurationError, MOST_REST};
+use crate::early_write_back::EarlyLine;
+use crate::oram_configuration::OramConfiguration;
+use crate::pace::Pace;
+use crate::small_tree::SmallTreeConfiguration;
+use crate::tree_scheme::TreeScheme;
+use ameles_core::schemes::freecursive::{BackendParameters, TrustedHits};
+use ameles_dram::Specification;
+use ameles_processor::cache::{Cache, CacheShape};
+use ameles_processor::processor::Shape;
+
+/// A processor, an ORAM and a memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configuration {
+    /// The processor.
+    pub processor: Shape,
+    /// Bytes of its last-level cache.
+    pub cache_bytes: u64,
+    /// Ways of that.
+    pub cache_ways: usize,
+    /// The ORAM.
+    pub oram: OramConfiguration,
+    /// ρ's small tree before that, if there is one.
+    pub small_tree: Option<SmallTreeConfiguration>,
+    /// The times at which paths may begin.
+    pub pace: Pace,
+    /// IR-DWB: true if dirty lines of the cache are written back in the place of dummies, or under delayed remapping all lines
+    /// that go next are remapped ahead. It needs dummies.
+    pub early_write_backs: bool,
+    /// The line that is written back early.
+    pub early_line: EarlyLine,
+    /// LLC-D: true if a line leaves the tree when the cache gets it, and comes into the tree when it leaves the cache.
+    pub delayed_remapping: bool,
+    /// Cycles until a request is answered that needs no path.
+    pub hit_cycles: u64,
+    /// The memory.
+    pub memory: Specification,
+    /// Levels of a subtree that lies together in the memory; `None` for the plain layout.
+    pub subtree_levels: Option<usize>,
+    /// Lines of memory in a block of the ORAM, which is a line of the cache: a power of two, 1 to 64.
+    pub block_lines: u64,
+}
+
+/// A scheme of IR-ORAM's figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Freecursive ORAM with ten levels in a dedicated cache.
+    Baseline,
+    /// Smaller buckets on some levels.
+    IrAlloc,
+    /// The ten levels in a stash that finds blocks by their number.
+    IrStash,
+    /// Dirty lines are written back in the place of dummies.
+    IrDwb,
+    /// All three, with buckets not as small as those of `IrAlloc`.
+    IrOram,
+    /// Delayed remapping.
+    LlcD,
+    /// Delayed remapping, with IR-Stash and IR-Alloc.
+    LlcDStashAlloc,
+    /// Delayed remapping, ahead of the line's leaving the cache in the place of dummies.
+    LlcDDwb,
+    /// The same with IR-Stash and IR-Alloc.
+    LlcDStashAllocDwb,
+    /// A small tree as an oblivious cache of the main one.
+    Rho,
+    /// RAW ORAM in place of Path ORAM.
+    Raw,
+    /// Ring ORAM in place of Path ORAM.
+    Ring,
+}
+
+impl Configuration {
+    /// The machine of IR-ORAM's Table I with its Baseline, for a tree of L levels (25 in the paper) that is half full. A higher tree
+    /// has a larger memory, and a larger table of positions on chip: as many PosMaps as the paper's.
+    pub fn baseline(levels: u32) -> Self {
+        let more_levels = levels.saturating_sub(25).min(7);
+        let mut memory = Specification::usimm().with_super_rows();
+        memory.geometry.rows <<= more_levels;
+        Configuration {
+            processor: Shape::IR_ORAM,
+            cache_bytes: 2 << 20,
+            cache_ways: 8,
+            oram: OramConfiguration {
+                scheme: TreeScheme::Path,
+                levels,
+                blocks_per_bucket: 4,
+                sizes: Vec::new(),
+                user_blocks: 2u64 << levels,
+                top_levels: 10,
+                hits: TrustedHits::SaveThePath,
+                top_ways: 4,
+                stash: 200,
+                labels: 16,
+                trusted_positions: 1 << (18 + more_levels),
+                look_aside: 1024,
+                look_aside_ways: 1,
+            },
+            small_tree: None,
+            pace: Pace::Free,
+            early_write_backs: false,
+            early_line: EarlyLine::GoesNext,
+            delayed_remapping: false,
+            hit_cycles: 20,
+            memory,
+            subtree_levels: Some(7),
+            block_lines: 1,
+        }
+    }
+
+    /// The same memory of the user in blocks of so many lines, a power of two: in a tree that has a level less for each doubling, and
+    /// with as many bytes in the tree top and in the PLB.
+    pub fn with_block_lines(mut self, lines: u64) -> Self {
+        let fewer = lines.max(1).ilog2();
+        let oram = &mut self.oram;
+        oram.levels = oram.levels.saturating_sub(fewer);
+        oram.top_levels = oram.top_levels.saturating_sub(fewer);
+        oram.user_blocks = (oram.user_blocks >> fewer).max(1);
+        oram.labels <<= fewer;
+        oram.look_aside = (oram.look_aside >> fewer).max(oram.look_aside_ways);
+        for (first, last, _) in &mut oram.sizes {
+            (*first, *last) = (first.saturating_sub(fewer), last.saturating_sub(fewer));
+        }
+        self.block_lines = lines;
+        self.with_fitting_subtrees()
+    }
+
+    /// The same with subtrees of as many levels as fit a super-row of the memory, but no more than there are now.
+    pub fn with_fitting_subtrees(mut self) -> Self {
+        let bucket = u64::from(self.oram.scheme.slots(self.oram.blocks_per_bucket)) * self.block_lines;
+        let fits = |levels: &usize| ((1 << levels) - 1) * bucket <= self.memory.geometry.super_row_blocks();
+        self.subtree_levels =
+            self.subtree_levels.map(|most| (1..=most.min(32)).rev().find(fits).unwrap_or(most));
+        self
+    }
+
+    /// The same with buckets of these sizes. The ranges of levels are for 25 levels; in another tree they keep their distance from
+    /// the leaves.
+    pub fn with_sizes(mut self, of_25: &[(u32, u32, u32)]) -> Self {
+        let (levels, top) = (self.oram.levels, self.oram.top_levels);
+        let shifted = |level: u32| (level + levels).checked_sub(25).filter(|level| *level >= top);
+        self.oram.sizes = of_25
+            .iter()
+            .filter_map(|(first, last, size)| Some((shifted(*first).unwrap_or(top), shifted(*last)?, *size)))
+            .collect();
+        self
+    }
+
+    /// The same with the options of a scheme, and the paper's [sizes](Self::with_sizes) of buckets.
+    pub fn with_scheme(mut self, scheme: Scheme) -> Self {
+        use Scheme::{
+            Baseline, IrAlloc, IrDwb, IrOram, IrStash, LlcD, LlcDDwb, LlcDStashAlloc, LlcDStashAllocDwb, Raw,
+            Rho, Ring,
+        };
+        let of_paper: &[(u32, u32, u32)] = match scheme {
+            IrAlloc | LlcDStashAlloc | LlcDStashAllocDwb => &[(10, 15, 1), (16, 18, 2)],
+            IrOram => &[(10, 16, 2), (17, 19, 3)],
+            Baseline | IrStash | IrDwb | LlcD | LlcDDwb | Rho | Raw | Ring => &[],
+        };
+        if matches!(scheme, IrStash | IrOram | LlcDStashAlloc | LlcDStashAllocDwb) {
+            self.oram.hits = TrustedHits::AnswerAtOnce;
+        }
+        self.early_write_backs = matches!(scheme, IrDwb | IrOram | LlcDDwb | LlcDStashAllocDwb);
+        self.delayed_remapping = matches!(scheme, LlcD | LlcDStashAlloc | LlcDDwb | LlcDStashAllocDwb);
+        match scheme {
+            Raw => (self.oram.scheme, self.oram.blocks_per_bucket) = (TreeScheme::RAW, 5),
+            Ring => (self.oram.scheme, self.oram.blocks_per_bucket) = (TreeScheme::RING, 8),
+            _ => {}
+        }
+        self = self.with_fitting_subtrees();
+        self.small_tree = (scheme == Rho).then(|| SmallTreeConfiguration::beside(self.oram.levels));
+        self.with_sizes(of_paper)
+    }
+
+    /// Checks all of it.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn check(&self) -> Result<(), ConfigurationError> {
+        let tree = self.oram.parameters()?.tree;
+        let lines = self.block_lines;
+        if !lines.is_power_of_two() || lines > 64 {
+            return Err(ConfigurationError::BlockLines { lines });
+        }
+        self.cache()?;
+        if self.early_write_backs && !self.pace.has_dummies() {
+            return Err(ConfigurationError::NoDummies);
+        }
+        if let Some(small) = &self.small_tree {
+            if self.oram.scheme != TreeScheme::Path {
+                return Err(ConfigurationError::PathAlone);
+            }
+            let (blocks, tags) = (self.oram.user_blocks, small.parameters()?.tags());
+            if tags > blocks / 4 {
+                return Err(ConfigurationError::Tags { blocks, tags });
+            }
+            if self.early_write_backs || self.delayed_remapping {
+                return Err(ConfigurationError::SmallTreeAlone);
+            }
+        }
+        let (top, leaf_level) = (self.oram.top_levels, self.oram.levels - 1);
+        let is_wrong = |range: &&(u32, u32, u32)| range.0 > range.1 || range.0 < top || range.1 > leaf_level;
+        if let Some((first, last, _)) = self.oram.sizes.iter().find(is_wrong) {
+            let (first, last) = (*first, *last);
+            return Err(ConfigurationError::SizedLevels { first, last, top, leaf_level });
+        }
+        if self.pace == Pace::Instructions(0) {
+            return Err(ConfigurationError::NoInstructions);
+        }
+        if let Some((rest, unit)) = self.pace.rest().filter(|(rest, _)| *rest > MOST_REST) {
+            return Err(ConfigurationError::TooSlow { rest, unit });
+        }
+        if let Pace::FromStart(cycles) = self.pace {
+            let needed = self.bus_cycles(&tree)?;
+            if cycles < needed {
+                return Err(ConfigurationError::TooFast { cycles, needed });
+            }
+        }
+        Ok(())
+    }
+
+    /// The processor's cycles in a cycle of DRAM, at 3.2 GHz.
+    pub(crate) fn multiplier(&self) -> u64 {
+        3200 / u64::from(self.memory.clock.mhz).max(1)
+    }
+
+    /// The last-level cache, empty. Its lines are blocks.
+    ///
+    /// # Errors
+    /// [`CacheShape`].
+    pub fn cache(&self) -> Result<Cache, CacheShape> {
+        let (bytes, ways) = (self.cache_bytes, self.cache_ways);
+        Cache::new(bytes / self.block_lines, ways).map_err(|_| CacheShape { bytes, ways })
+    }
+
+    /// Lines of a path of the main tree in memory, in one direction: PL in IR-ORAM.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn path_blocks(&self) -> Result<u64, ConfigurationError> {
+        Ok(blocks(&self.slots()?))
+    }
+
+    /// The slots of a bucket of the main tree by level, in lines of memory.
+    pub(crate) fn slots(&self) -> Result<Vec<u32>, ConfigurationError> {
+        Ok(self.in_lines(self.oram.slots(&self.oram.parameters()?.tree)))
+    }
+
+    /// Slots by level, as lines of memory.
+    pub(crate) fn in_lines(&self, slots: Vec<u32>) -> Vec<u32> {
+        slots.into_iter().map(|slots| slots.saturating_mul(self.block_lines as u32)).collect()
+    }
+
+    /// Cycles for which the data bus is busy with a longest path that is read and written.
+    fn bus_cycles(&self, tree: &BackendParameters) -> Result<u64, ConfigurationError> {
+        let small =
+            self.small_tree.as_ref().map(SmallTreeConfiguration::slots).transpose()?.unwrap_or_default();
+        let small = 2 * blocks(&self.in_lines(small));
+        let written = blocks(&self.in_lines(self.oram.slots(tree)));
+        let moved = (self.oram.read_by_eviction(tree) * self.block_lines + written).max(small);
+        let channels = u64::from(self.memory.geometry.channels);
+        Ok(moved.div_ceil(channels) * self.memory.timing.burst.0 * self.multiplier())
+    }
+}
+
+/// The blocks of a path with so many slots by level.
+fn blocks(slots: &[u32]) -> u64 {
+    slots.iter().map(|size| u64::from(*size)).sum()
+}

@@ -1,0 +1,105 @@
+//! The reasons why there is no such machine.
+
+use crate::small_tree::SmallTreeError;
+use ameles_core::schemes::freecursive::FreecursiveParametersError;
+use ameles_core::schemes::path::PathParametersError;
+use ameles_dram::DramError;
+use ameles_processor::cache::CacheShape;
+
+/// The longest T, in cycles or instructions: three milliseconds in cycles.
+pub(crate) const MOST_REST: u64 = 10_000_000;
+
+/// The reason why there is no such machine.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigurationError {
+    /// The tree is refused.
+    #[error("the tree is impossible: {0}")]
+    Tree(#[from] PathParametersError),
+    /// The front end is refused.
+    #[error("the front end is impossible: {0}")]
+    FrontEnd(#[from] FreecursiveParametersError),
+    /// The memory is refused, or the tree does not fit into it.
+    #[error("the memory is impossible: {0}")]
+    Memory(#[from] DramError),
+    /// The cache is refused.
+    #[error(transparent)]
+    Cache(#[from] CacheShape),
+    /// The tree has too few or too many levels.
+    #[error(
+        "a tree of {levels} levels with {top} of them on the trusted side: choose 2 to 32 levels, and fewer on the trusted side"
+    )]
+    Levels {
+        /// Levels of the tree.
+        levels: u32,
+        /// Levels on the trusted side.
+        top: u32,
+    },
+    /// Paths would have to begin faster than the memory can move them.
+    #[error("a path every {cycles} cycles is too fast: the bus alone needs {needed} for a path")]
+    TooFast {
+        /// T.
+        cycles: u64,
+        /// Cycles that the data bus is busy with a path.
+        needed: u64,
+    },
+    /// Paths would hardly ever begin.
+    #[error("a T of {rest} {unit} is too long: choose at most {MOST_REST}")]
+    TooSlow {
+        /// T.
+        rest: u64,
+        /// Its unit, in words.
+        unit: &'static str,
+    },
+    /// Dummies would come without end.
+    #[error("a T of 0 instructions lets the processor fetch none between two dummies: choose 1 or more")]
+    NoInstructions,
+    /// Sizes are given for levels that are not in memory.
+    #[error(
+        "levels {first} to {last} are no levels in memory: choose some of {top} to {leaf_level}, the higher number last"
+    )]
+    SizedLevels {
+        /// The first level of the range.
+        first: u32,
+        /// The last.
+        last: u32,
+        /// The first level in memory.
+        top: u32,
+        /// The level of the leaves.
+        leaf_level: u32,
+    },
+    /// Blocks are not of so many lines.
+    #[error("blocks of {lines} lines are impossible: choose a power of two, 1 to 64")]
+    BlockLines {
+        /// Lines of a block.
+        lines: u64,
+    },
+    /// Lines are written back in the place of dummies, and there are none.
+    #[error("early write-backs take the place of dummies: choose a rate")]
+    NoDummies,
+    /// The blocks that have no room in untrusted memory do not fit the trusted side either.
+    #[error(
+        "the tree cannot hold its blocks, however many background evictions come: make the buckets larger"
+    )]
+    Contents,
+    /// The small tree is refused.
+    #[error("the small tree is impossible: {0}")]
+    SmallTree(#[from] SmallTreeError),
+    /// There are too few blocks for the tags of the small tree.
+    #[error(
+        "{blocks} blocks are too few for {tags} tags of a small tree: choose a quarter of the blocks or less"
+    )]
+    Tags {
+        /// Blocks of the user.
+        blocks: u64,
+        /// Tags.
+        tags: u64,
+    },
+    /// A tree of another scheme is combined with what is Path ORAM's.
+    #[error(
+        "buckets by level, an index of the tree top and a small tree go with Path ORAM only: leave them out, or choose it"
+    )]
+    PathAlone,
+    /// A small tree is combined with what it is not built for.
+    #[error("a small tree goes with neither early write-backs nor delayed remapping: choose one of them")]
+    SmallTreeAlone,
+}

@@ -1,0 +1,116 @@
+//! The counts of a run.
+
+use crate::pattern::Tree;
+use ameles_core::words::Level;
+
+/// The reason of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathKind {
+    /// It brings the block that a request asks for.
+    Data,
+    /// It brings a PosMap block of this level for a request.
+    PosMap(u32),
+    /// Nothing was pending.
+    Dummy,
+    /// The stash was too full.
+    Background,
+    /// The schedule says so: an eviction after so many paths.
+    Eviction,
+    /// A bucket of Ring ORAM was read too often: it is no path, but it takes the turn of one.
+    Reshuffle,
+    /// It writes a dirty line of the cache back, or brings a PosMap block for that or for a remapping ahead, in the place of a
+    /// dummy.
+    Early,
+    /// It takes a block out of the small tree that lost its tag, or brings a PosMap block for its return into the main tree.
+    Leaving,
+}
+
+impl PathKind {
+    /// Tells whether the path is written back as a whole, and serves nothing.
+    pub(crate) fn is_eviction(self) -> bool {
+        matches!(self, PathKind::Background | PathKind::Eviction | PathKind::Reshuffle)
+    }
+}
+
+/// The counts of a run so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    // Wide: each field is a count of its own, which tables show.
+    /// Paths that bring a block which was asked for.
+    pub data: u64,
+    /// Paths that bring PosMap blocks, by level: those of PosMap 1 first.
+    pub posmap: Vec<u64>,
+    /// Dummies.
+    pub dummy: u64,
+    /// Background evictions.
+    pub background: u64,
+    /// Scheduled evictions.
+    pub evictions: u64,
+    /// Reshuffles of single buckets, which take the turns of paths.
+    pub reshuffles: u64,
+    /// Paths that write lines back early.
+    pub early: u64,
+    /// Paths for blocks on their way from the small tree back into the main one.
+    pub leaving: u64,
+    /// All paths of the small tree, whatever they are for.
+    pub small: u64,
+    /// Requests that a path of the small tree served.
+    pub small_hits: u64,
+    /// Requests that were answered without a path, from the stash.
+    pub stash_hits: u64,
+    /// Requests that were answered without a path, from the tree top, by level.
+    pub top_hits: Vec<u64>,
+    /// Requests whose block was found on its path, by level.
+    pub found: Vec<u64>,
+    /// Requests that read a path although their block was in the stash.
+    pub found_in_stash: u64,
+    /// Requests for blocks that had never been written.
+    pub fresh: u64,
+    /// Blocks that were put in without a path, under delayed remapping.
+    pub put_in: u64,
+    /// Lines that were written back early to the end, or remapped ahead.
+    pub early_lines: u64,
+}
+
+impl Counts {
+    /// All paths, and reshuffles.
+    pub fn paths(&self) -> u64 {
+        let evictions = self.background + self.evictions + self.reshuffles;
+        self.data + self.posmap_paths() + self.dummy + evictions + self.early + self.leaving
+    }
+
+    /// Paths that bring PosMap blocks for requests.
+    pub fn posmap_paths(&self) -> u64 {
+        self.posmap.iter().sum()
+    }
+
+    pub(crate) fn add_path(&mut self, tree: Tree, kind: PathKind) {
+        self.small += u64::from(tree == Tree::Small);
+        match kind {
+            PathKind::Data => self.data += 1,
+            PathKind::PosMap(level) => add_at(&mut self.posmap, level - 1),
+            PathKind::Dummy => self.dummy += 1,
+            PathKind::Background => self.background += 1,
+            PathKind::Eviction => self.evictions += 1,
+            PathKind::Reshuffle => self.reshuffles += 1,
+            PathKind::Early => self.early += 1,
+            PathKind::Leaving => self.leaving += 1,
+        }
+    }
+
+    pub(crate) fn add_top_hit(&mut self, level: Level) {
+        add_at(&mut self.top_hits, level.0);
+    }
+
+    pub(crate) fn add_found(&mut self, level: Level) {
+        add_at(&mut self.found, level.0);
+    }
+}
+
+fn add_at(counts: &mut Vec<u64>, at: u32) {
+    let at = at as usize;
+    if counts.len() <= at {
+        counts.resize(at + 1, 0);
+    }
+    counts[at] += 1;
+}

@@ -1,0 +1,132 @@
+//! The trees of a machine: the main one, and ρ's small tree before it if there is one. A block is in one of them.
+
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
+use crate::counts::PathKind;
+use crate::memory_side::{MemorySide, TreeParts, Want};
+use crate::path_side::{Failure, PathSide, Step};
+use crate::pattern::Tree;
+use crate::small_side::SmallSide;
+use ameles_core::schemes::freecursive::TrustedHits;
+use ameles_core::words::BlockId;
+use rand_chacha::ChaCha8Rng;
+
+/// The trees.
+pub(crate) struct Hierarchy {
+    pub(crate) main: MemorySide,
+    pub(crate) small: Option<SmallSide>,
+}
+
+impl Hierarchy {
+    /// The trees of a configuration, the main one with contents.
+    pub(crate) fn over(
+        configuration: &Configuration,
+        mut parts: TreeParts,
+        random: &mut ChaCha8Rng,
+    ) -> Result<Self, ConfigurationError> {
+        let Configuration { oram, small_tree, .. } = configuration;
+        let saves_paths = oram.hits != TrustedHits::ReadThePath;
+        let small = match small_tree {
+            Some(small) => {
+                let main = (&mut parts, oram.user_blocks);
+                Some(SmallSide::draw(small, saves_paths, main, random)?)
+            }
+            None => None,
+        };
+        Ok(Hierarchy { main: MemorySide::over(oram, parts, random)?, small })
+    }
+
+    fn side(&self, tree: Tree) -> &dyn PathSide {
+        match (tree, &self.small) {
+            (Tree::Small, Some(small)) => small,
+            _ => &self.main,
+        }
+    }
+
+    /// The tree whose path a block needs next.
+    pub(crate) fn tree_of(&self, block: BlockId) -> Tree {
+        match &self.small {
+            Some(small) if small.has(block) => Tree::Small,
+            _ => Tree::Main,
+        }
+    }
+
+    /// Serves a block without a path, if it is on the trusted side.
+    pub(crate) fn answer(&mut self, block: BlockId, want: Want) -> Result<bool, Failure> {
+        let Some(small) = &mut self.small else { return self.main.answer(block, want) };
+        if small.has(block) {
+            let is_answered = small.answer(block)?;
+            self.main.counts.stash_hits += u64::from(is_answered);
+            return Ok(is_answered);
+        }
+        let is_answered = small.has_room() && self.main.answer(block, Want::TakeOut)?;
+        if is_answered {
+            small.put_in(block)?;
+        }
+        Ok(is_answered)
+    }
+
+    /// Does the next step towards a block, in the tree [that it needs](Self::tree_of): one path at most.
+    pub(crate) fn step(&mut self, block: BlockId, want: Want) -> Result<Step, Failure> {
+        let Some(small) = &mut self.small else { return self.main.step(block, want) };
+        if small.has(block) {
+            let step = small.step(block)?;
+            self.main.counts.small_hits += u64::from(matches!(step, Step::Path { .. }));
+            return Ok(step);
+        }
+        if !small.has_room() {
+            return Ok(Step::TooFull);
+        }
+        let step = self.main.step(block, Want::TakeOut)?;
+        if matches!(step, Step::Answered | Step::Path { kind: PathKind::Data, .. }) {
+            small.put_in(block)?;
+        }
+        Ok(step)
+    }
+
+    /// Tells whether blocks that leave the small tree must go on before any more can come.
+    pub(crate) fn is_full_of_leaving(&self) -> bool {
+        self.small.as_ref().is_some_and(SmallSide::is_full_of_leaving)
+    }
+
+    /// Does a step for the blocks that leave the small tree, by a path of this tree; `None` if none needs one.
+    pub(crate) fn leave(&mut self, tree: Tree) -> Result<Option<Step>, Failure> {
+        let Some(small) = &mut self.small else { return Ok(None) };
+        if tree == Tree::Small {
+            return small.take_out_next();
+        }
+        while let Some(block) = small.first_outside() {
+            match self.main.bring_position(block)? {
+                Some(Step::Path { leaf, .. }) => {
+                    return Ok(Some(Step::Path { leaf, kind: PathKind::Leaving }));
+                }
+                Some(_) => return Ok(None),
+                None => {
+                    self.main.oram.put_block_in(block, &[])?;
+                    small.is_back(block);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a path of a tree for nothing, or for an eviction if one comes first.
+    pub(crate) fn dummy(&self, tree: Tree) -> Result<Step, Failure> {
+        self.side(tree).dummy()
+    }
+
+    /// Writes back what an access leaves to be written of the path of a tree.
+    pub(crate) fn write_back(&self, tree: Tree) -> Result<(), Failure> {
+        self.side(tree).write_back()
+    }
+
+    /// Tells whether an eviction of a tree comes before its next access.
+    pub(crate) fn must_evict(&self, tree: Tree) -> bool {
+        self.side(tree).must_evict()
+    }
+
+    /// Does an eviction of a tree: a path that is written back at once.
+    pub(crate) fn evict(&self, tree: Tree) -> Result<Step, Failure> {
+        self.side(tree).evict()
+    }
+}

@@ -1,0 +1,24 @@
+//! An oblivious RAM controller between a simulated processor and simulated DRAM.
+//!
+//! A [`Machine`](machine::Machine) takes the misses of a program's first-level cache through a processor with its last-level
+//! cache; what misses there becomes paths of Freecursive ORAM, one at a time, and each path reads and writes its blocks in
+//! DRAM. The schemes are those of `ameles-core`, over a tree without payloads. A [`Configuration`](configuration::Configuration)
+//! says which of their options are on.
+
+pub mod allocation;
+pub mod configuration;
+pub mod configuration_error;
+pub mod counts;
+pub mod early_write_back;
+mod hierarchy;
+pub mod machine;
+mod memory_side;
+pub mod oram_configuration;
+pub mod pace;
+mod path_side;
+mod path_timer;
+pub mod pattern;
+mod small_side;
+pub mod small_tree;
+pub mod tree;
+pub mod tree_scheme;

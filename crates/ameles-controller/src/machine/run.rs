@@ -1,0 +1,313 @@
+//! A machine at work: which path comes next, and when.
+
+use super::fault::Fault;
+use super::outcome::{Outcome, RunError, ShownPath};
+use super::state::State;
+use crate::counts::PathKind;
+use crate::early_write_back::EarlyWriteBack;
+use crate::memory_side::{Ahead, Want};
+use crate::pace::Last;
+use crate::path_side::Step;
+use crate::path_timer::Moved;
+use crate::pattern::Tree;
+use crate::small_side::SmallSide;
+use crate::tree::store::MovedSlots;
+use crate::tree_scheme::TreeScheme;
+use ameles_core::words::{BlockId, Leaf};
+use ameles_processor::processor::{Next, Processor, Reason, Request};
+use ameles_processor::trace::Miss;
+use ameles_processor::units::{Cycle, Line};
+use std::collections::VecDeque;
+
+/// The outcome of waiting for a request.
+enum Received {
+    /// A request came, or the processor waits for one that is there.
+    Request,
+    /// The program ended.
+    End(Cycle),
+    /// So many instructions were fetched in this cycle that a dummy is due.
+    Fetched(Cycle),
+}
+
+/// A machine at work.
+pub(super) struct Run<'a, T, W> {
+    machine: &'a mut State,
+    /// The processor, whose clock stands at 0 when the run begins.
+    processor: Processor<T>,
+    /// The cycle of the machine at which the run begins.
+    begin: Cycle,
+    /// Requests that were made and not answered, in their order.
+    queue: VecDeque<Request>,
+    early: Option<EarlyWriteBack>,
+    /// Instructions that had been fetched when the last path began.
+    fetched: u64,
+    watch: W,
+}
+
+impl<'a, T: Iterator<Item = Miss>, W: FnMut(ShownPath)> Run<'a, T, W> {
+    pub(super) fn new(machine: &'a mut State, processor: Processor<T>, watch: W) -> Self {
+        let (configuration, begin) = (&machine.configuration, machine.last.end);
+        let early = configuration.early_write_backs.then(|| {
+            EarlyWriteBack::new(processor.cache(), configuration.delayed_remapping, configuration.early_line)
+        });
+        Run { machine, processor, begin, queue: VecDeque::new(), early, fetched: 0, watch }
+    }
+
+    pub(super) fn finish(mut self) -> Result<Outcome, RunError> {
+        let cycles = loop {
+            let tree = self.turn();
+            let State { configuration, last, .. } = &*self.machine;
+            let (start, mut dummy) = (configuration.pace.next(*last), configuration.pace.dummy(*last));
+            if self.machine.faults.has(Fault::EarlyWorkComesEarly) {
+                dummy = self.early_fault(start, dummy);
+            }
+            if self.machine.memory.must_evict(tree) {
+                let step = self.machine.memory.evict(tree)?;
+                self.path(start, tree, step, None)?;
+                continue;
+            }
+            if let Some(end) = self.receive(dummy.unwrap_or(start))? {
+                break end;
+            }
+            match (self.queue.front(), dummy) {
+                // A request that is made later must not put the dummy off.
+                (Some(request), dummy) if dummy.is_none_or(|dummy| request.at <= dummy) => {
+                    self.serve(start.max(request.at))?;
+                }
+                (_, Some(dummy)) => self.fill(dummy, tree)?,
+                (_, None) => match self.receive_next()? {
+                    Received::Request => {}
+                    Received::End(end) => break end,
+                    Received::Fetched(at) => self.fill(start.max(at), tree)?,
+                },
+            }
+        };
+        let (work, energy) = self.machine.timer.work(Cycle(self.begin.0 + cycles.0));
+        let counts = std::mem::take(&mut self.machine.memory.main.counts);
+        Ok(Outcome { cycles, counts, processor: self.processor.counts(), work, energy })
+    }
+
+    /// The tree of the next path, which the pattern says.
+    fn turn(&self) -> Tree {
+        let State { memory, pattern, faults, .. } = &*self.machine;
+        if faults.has(Fault::NoPattern) && memory.small.as_ref().is_some_and(SmallSide::has_room) {
+            return self.queue.front().map_or(Tree::Small, |request| memory.tree_of(BlockId(request.line.0)));
+        }
+        pattern.tree()
+    }
+
+    /// The cycle of a dummy in a machine whose early work does not wait for it.
+    fn early_fault(&mut self, start: Cycle, dummy: Option<Cycle>) -> Option<Cycle> {
+        if self.early_line(start).is_some() { Some(self.machine.last.end) } else { dummy }
+    }
+
+    /// The line that a dummy at this cycle works for.
+    fn early_line(&mut self, now: Cycle) -> Option<Line> {
+        let State { memory, random, .. } = &mut *self.machine;
+        let is_at_hand = |line: Line| memory.main.oram.is_at_hand(BlockId(line.0));
+        self.early.as_mut()?.line(self.processor.cache(), now, random, is_at_hand)
+    }
+
+    /// Takes the requests in that are made before a cycle. Returns the end of the program, if it has come.
+    fn receive(&mut self, limit: Cycle) -> Result<Option<Cycle>, RunError> {
+        loop {
+            match self.processor.advance_to(Cycle(limit.0 - self.begin.0)) {
+                Next::Request(request) => self.take_in(request)?,
+                Next::Waits | Next::Reached => return Ok(None),
+                Next::Done(end) if self.queue.is_empty() => return Ok(Some(end)),
+                Next::Done(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// Takes the next request in, unless the program ends before or so many instructions are fetched that a dummy is due.
+    fn receive_next(&mut self) -> Result<Received, RunError> {
+        let rest = self.machine.configuration.pace.instructions();
+        let limit = rest.map_or(u64::MAX, |rest| self.fetched.saturating_add(rest));
+        Ok(match self.processor.advance_to_fetch(limit) {
+            Next::Request(request) => {
+                self.take_in(request)?;
+                Received::Request
+            }
+            Next::Reached => Received::Fetched(Cycle(self.begin.0 + self.processor.now().0)),
+            Next::Done(end) if self.queue.is_empty() => Received::End(end),
+            Next::Done(_) | Next::Waits => Received::Request,
+        })
+    }
+
+    /// Takes a request in, and answers it at once if it needs no path.
+    fn take_in(&mut self, mut request: Request) -> Result<(), RunError> {
+        request.at.0 += self.begin.0;
+        self.machine.check(request.line)?;
+        // Requests for a line are answered in their order.
+        let waits = self.queue.iter().any(|other| other.line == request.line);
+        if !(waits && self.want(&request) == Want::PutIn) && self.is_answered(&request)? {
+            self.answer_at_once(&request, request.at);
+        } else {
+            self.queue.push_back(request);
+        }
+        Ok(())
+    }
+
+    /// Serves a request without a path, if it needs none.
+    fn is_answered(&mut self, request: &Request) -> Result<bool, RunError> {
+        let (block, want) = (BlockId(request.line.0), self.want(request));
+        let (memory, cache) = (&mut self.machine.memory, self.processor.cache());
+        if want == Want::PutIn
+            && let Some(early) = &mut self.early
+            && let Some(leaf) = early.leaf(cache, request.line)
+        {
+            let is_in = memory.main.put_in_at(block, leaf)?;
+            if is_in {
+                early.forget(cache, request.line);
+            }
+            return Ok(is_in);
+        }
+        Ok(memory.answer(block, want)?)
+    }
+
+    /// Answers a request without a path.
+    fn answer_at_once(&mut self, request: &Request, at: Cycle) {
+        self.answer(request, Cycle(at.0 + self.machine.configuration.hit_cycles));
+    }
+
+    fn answer(&mut self, request: &Request, at: Cycle) {
+        self.processor.answer(request, Cycle(at.0 - self.begin.0));
+    }
+
+    fn want(&self, request: &Request) -> Want {
+        match (request.reason, self.machine.configuration.delayed_remapping) {
+            (_, false) => Want::Access,
+            (Reason::Load | Reason::Store, true) => Want::TakeOut,
+            (Reason::WriteBack | Reason::GiveBack, true) => Want::PutIn,
+        }
+    }
+
+    /// Does a step for the request that has waited longest of those which need a path of the tree whose turn it is, and fills
+    /// the turn if there is none.
+    fn serve(&mut self, start: Cycle) -> Result<(), RunError> {
+        let (tree, memory) = (self.turn(), &mut self.machine.memory);
+        if memory.is_full_of_leaving()
+            && let Some(step) = memory.leave(tree)?
+        {
+            return self.path(start, tree, step, None);
+        }
+        let needs_it = |request: &Request| memory.tree_of(BlockId(request.line.0)) == tree;
+        let first = self.queue.iter().position(|request| request.at <= start && needs_it(request));
+        let Some((nth, request)) = first.map(|nth| (nth, self.queue[nth])) else {
+            return self.fill(start, tree);
+        };
+        if self.is_answered(&request)? {
+            return self.answered(start, nth);
+        }
+        let want = self.want(&request);
+        match self.machine.memory.step(BlockId(request.line.0), want)? {
+            Step::Answered => self.answered(start, nth),
+            // An eviction comes first.
+            Step::TooFull if self.machine.memory.must_evict(tree) => Ok(()),
+            Step::TooFull => self.fill(start, tree),
+            step => self.path(start, tree, step, Some(nth)),
+        }
+    }
+
+    /// Answers the `nth` request that waits without a path, in a turn that something else may use.
+    fn answered(&mut self, start: Cycle, nth: usize) -> Result<(), RunError> {
+        if let Some(request) = self.queue.remove(nth) {
+            self.answer_at_once(&request, start);
+        }
+        if self.machine.faults.has(Fault::HitSkipsItsTurn) {
+            self.machine.last = Last { start, end: start };
+        }
+        Ok(())
+    }
+
+    /// Fills the turn of a path that nothing waits for: with a step of an early write-back or for a block that leaves the small tree,
+    /// or a dummy.
+    fn fill(&mut self, start: Cycle, tree: Tree) -> Result<(), RunError> {
+        let step = match self.early_step(start)? {
+            Some(step) => Some(step),
+            None => self.machine.memory.leave(tree)?,
+        };
+        let step = match step {
+            Some(step) => step,
+            None => self.machine.memory.dummy(tree)?,
+        };
+        self.path(start, tree, step, None)
+    }
+
+    /// Does a step for the line that goes next from the cache; `None` if there is none, or it needed no path.
+    fn early_step(&mut self, now: Cycle) -> Result<Option<Step>, RunError> {
+        while let Some(line) = self.early_line(now) {
+            let State { memory, configuration, .. } = &mut *self.machine;
+            let (Some(early), memory) = (&mut self.early, &mut memory.main) else { return Ok(None) };
+            let step = if configuration.delayed_remapping {
+                // The block of a line that a request waits for may still be in the tree.
+                if self.queue.iter().any(|request| request.line == line) {
+                    return Ok(None);
+                }
+                match memory.remap_ahead(BlockId(line.0))? {
+                    Ahead::Drawn(leaf) => {
+                        early.remapped(leaf);
+                        memory.counts.early_lines += 1;
+                        continue;
+                    }
+                    Ahead::NotYet(step) => step,
+                }
+            } else {
+                let step = memory.step(BlockId(line.0), Want::Access)?;
+                if !matches!(step, Step::TooFull | Step::Path { kind: PathKind::PosMap(_), .. }) {
+                    self.processor.cache_mut().clean(line);
+                    early.done();
+                    memory.counts.early_lines += 1;
+                }
+                step
+            };
+            return Ok(match step {
+                Step::Answered | Step::TooFull => None,
+                Step::Path { leaf, .. } => Some(Step::Path { leaf, kind: PathKind::Early }),
+            });
+        }
+        Ok(None)
+    }
+
+    /// Takes the time of a path that was read, writes it back, and answers the request that it serves: the `nth` that waits.
+    fn path(&mut self, start: Cycle, tree: Tree, step: Step, nth: Option<usize>) -> Result<(), RunError> {
+        let Step::Path { leaf, kind } = step else { return Ok(()) };
+        self.fetched = self.processor.counts().instructions;
+        let State { memory, timer, last, pattern, faults, configuration, .. } = &mut *self.machine;
+        let is_late = matches!(kind, PathKind::PosMap(_)) && faults.has(Fault::PosMapComesLater);
+        let start = Cycle(start.0 + if is_late { 64 } else { 0 });
+        let refusals = memory.main.oram.tree().index_refusals();
+        memory.main.counts.add_path(tree, kind);
+        let slots = memory.main.store.take_moved().map(Box::new);
+        let times = timer.step(start, tree, moved(leaf, kind.is_eviction(), slots.as_deref()))?;
+        if !kind.is_eviction() {
+            memory.write_back(tree)?;
+        }
+        *last = Last { start, end: times.written };
+        pattern.pass();
+        // In Path ORAM an eviction is a path like any other.
+        let evicts = kind.is_eviction() && configuration.oram.scheme != TreeScheme::Path;
+        (self.watch)(ShownPath { start, end: times.written, tree, leaf, evicts, slots });
+        if faults.has(Fault::FullSetShows) && memory.main.oram.tree().index_refusals() > refusals {
+            let (start, end) = (last.end, timer.step(last.end, tree, Moved::Access(leaf))?.written);
+            *last = Last { start, end };
+            (self.watch)(ShownPath { start, end, tree, leaf, evicts: false, slots: None });
+        }
+        if let Some(nth) = nth.filter(|_| kind == PathKind::Data)
+            && let Some(request) = self.queue.remove(nth)
+        {
+            self.answer(&request, times.read);
+        }
+        Ok(())
+    }
+}
+
+/// The blocks that a step moves: those of a path, or of slots one by one.
+pub(super) fn moved(leaf: Leaf, evicts: bool, slots: Option<&MovedSlots>) -> Moved<'_> {
+    match slots {
+        Some(slots) => Moved::Slots(slots),
+        None if evicts => Moved::Eviction(leaf),
+        None => Moved::Access(leaf),
+    }
+}

@@ -1,0 +1,67 @@
+//! The parts of a machine without a program.
+
+use super::fault::Faults;
+use super::outcome::RunError;
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
+use crate::hierarchy::Hierarchy;
+use crate::pace::Last;
+use crate::path_timer::PathTimer;
+use crate::pattern::Pattern;
+use crate::tree::filled::FilledTree;
+use ameles_core::words::BlockId;
+use ameles_processor::units::Line;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// The controller and the memory, between two programs.
+pub(super) struct State {
+    pub(super) configuration: Configuration,
+    pub(super) memory: Hierarchy,
+    pub(super) timer: PathTimer,
+    pub(super) random: ChaCha8Rng,
+    pub(super) last: Last,
+    pub(super) pattern: Pattern,
+    pub(super) faults: Faults,
+}
+
+impl State {
+    /// The state over a tree that was drawn for its ORAM.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub(super) fn over(
+        configuration: Configuration,
+        tree: FilledTree,
+        seed: u64,
+    ) -> Result<Self, ConfigurationError> {
+        configuration.check()?;
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let memory = Hierarchy::over(&configuration, tree.into_parts(), &mut random)?;
+        let timer = PathTimer::new(&configuration)?;
+        let (last, faults) = (Last::default(), Faults::default());
+        let pattern = Pattern::new(configuration.small_tree.as_ref().map_or(0, |small| small.paths));
+        Ok(State { configuration, memory, timer, random, last, pattern, faults })
+    }
+
+    /// Checks that there is such a machine.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub(super) fn check_configuration(configuration: &Configuration) -> Result<(), ConfigurationError> {
+        configuration.check()?;
+        PathTimer::new(configuration).map(drop)
+    }
+
+    /// The block of a line of the cache.
+    ///
+    /// # Errors
+    /// [`RunError::Line`].
+    pub(super) fn check(&self, line: Line) -> Result<BlockId, RunError> {
+        let Configuration { oram, block_lines, .. } = &self.configuration;
+        if line.0 < oram.user_blocks {
+            return Ok(BlockId(line.0));
+        }
+        Err(RunError::Line { line: line.0 * block_lines, lines: oram.user_blocks * block_lines })
+    }
+}

@@ -1,0 +1,196 @@
+//! The configuration of a main ORAM, and its parameters in the core.
+
+use crate::configuration_error::ConfigurationError;
+use crate::tree_scheme::TreeScheme;
+use ameles_core::schemes::freecursive::{
+    BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
+};
+use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
+use ameles_core::schemes::raw::RawParameters;
+use ameles_core::schemes::ring::{RingBucket, RingParameters};
+use ameles_core::words::Level;
+
+/// A tree with its front end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OramConfiguration {
+    /// The scheme of the tree.
+    pub scheme: TreeScheme,
+    /// L, levels of the tree: 2 to 32. (The core counts from 0 to L - 1.)
+    pub levels: u32,
+    /// Z, blocks of a bucket.
+    pub blocks_per_bucket: u32,
+    /// IR-Alloc: the first and the last level of a range, and the size of its buckets. They lie below the tree top.
+    pub sizes: Vec<(u32, u32, u32)>,
+    /// Blocks that the user can address: lines of memory.
+    pub user_blocks: u64,
+    /// Levels on the trusted side.
+    pub top_levels: u32,
+    /// The use of blocks that are found on the trusted side.
+    pub hits: TrustedHits,
+    /// Ways of the index of the tree top by block, if hits are to be answered at once.
+    pub top_ways: u32,
+    /// Blocks of the stash, with a path that was read: beyond that come background evictions. If the stash has the top levels in it,
+    /// it has room for their buckets beside.
+    pub stash: u32,
+    /// X, positions in a PosMap block.
+    pub labels: u32,
+    /// The most positions that the trusted side keeps.
+    pub trusted_positions: u64,
+    /// Blocks of the PLB.
+    pub look_aside: u32,
+    /// Ways of the PLB.
+    pub look_aside_ways: u32,
+}
+
+impl OramConfiguration {
+    /// The parameters of the ORAM in the core.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn parameters(&self) -> Result<FreecursiveParameters, ConfigurationError> {
+        let (levels, top) = (self.levels, self.top_levels);
+        if !(2..=32).contains(&levels) || top >= levels {
+            return Err(ConfigurationError::Levels { levels, top });
+        }
+        let parameters = FreecursiveParameters {
+            capacity: self.user_blocks,
+            labels: self.labels,
+            trusted_positions: self.trusted_positions,
+            look_aside: self.look_aside,
+            look_aside_ways: self.look_aside_ways,
+            positions: PositionsKept::Aside,
+            hits: self.hits,
+            max_batch: 1,
+            tree: match self.scheme {
+                TreeScheme::Path => self.path()?,
+                TreeScheme::Raw { eviction_rate, .. } => self.raw(eviction_rate)?,
+                TreeScheme::Ring { eviction_rate, reads, slots, .. } => {
+                    self.ring(eviction_rate, reads, slots)?
+                }
+            },
+        };
+        parameters.validate()?;
+        Ok(parameters)
+    }
+
+    /// Blocks of the tree: the user's, and those of the PosMaps.
+    fn capacity(&self) -> u64 {
+        let (labels, trusted) = (self.labels.max(2), self.trusted_positions.max(1));
+        FreecursiveParameters::tree_capacity(self.user_blocks, labels, trusted)
+    }
+
+    fn path(&self) -> Result<BackendParameters, ConfigurationError> {
+        let path = PathParameters {
+            capacity: self.capacity(),
+            block_bytes: 0,
+            leaf_level: Level(self.levels - 1),
+            top: Level(0),
+            blocks_per_bucket: self.blocks_per_bucket,
+            max_batch: 1,
+            stash_bound: self.stash,
+        };
+        let sizes: Vec<_> =
+            self.sizes.iter().map(|(first, last, size)| (Level(*first), Level(*last), *size)).collect();
+        let ways = (self.hits == TrustedHits::AnswerAtOnce).then_some(self.top_ways);
+        let top = TreeTopParameters { levels: self.top_levels, ways };
+        Ok(BackendParameters::Path { buckets: BucketsByLevel::uniform(path)?.with(&sizes)?, top })
+    }
+
+    fn raw(&self, eviction_rate: u32) -> Result<BackendParameters, ConfigurationError> {
+        self.check_no_options()?;
+        let raw = RawParameters {
+            capacity: self.capacity(),
+            block_bytes: 0,
+            leaf_level: Level(self.levels - 1),
+            top: Level(self.top_levels),
+            blocks_per_bucket: self.blocks_per_bucket,
+            eviction_rate,
+            max_batch: 1,
+            stash_bound: self.stash_with_top(),
+        };
+        raw.validate().map_err(FreecursiveParametersError::from)?;
+        Ok(BackendParameters::Raw(raw))
+    }
+
+    fn ring(
+        &self,
+        eviction_rate: u32,
+        reads: u32,
+        slots: u32,
+    ) -> Result<BackendParameters, ConfigurationError> {
+        self.check_no_options()?;
+        let share = self.capacity() as f64 / libm::exp2((self.levels - 1).into());
+        // The leaves hold their share, and three standard deviations of it.
+        let of_leaf = libm::ceil(share + 3.0 * libm::sqrt(share)) as u32;
+        let leaf_blocks = self.blocks_per_bucket.max(of_leaf);
+        let ring = RingParameters {
+            capacity: self.capacity(),
+            block_bytes: 0,
+            leaf_level: Level(self.levels - 1),
+            top: Level(self.top_levels),
+            eviction_rate,
+            reads,
+            inner: RingBucket { blocks: self.blocks_per_bucket, slots },
+            leaf: RingBucket { blocks: leaf_blocks, slots: slots.max(leaf_blocks) },
+            max_batch: 1,
+            stash_bound: self.stash_with_top(),
+        };
+        ring.validate().map_err(FreecursiveParametersError::from)?;
+        Ok(BackendParameters::Ring(ring))
+    }
+
+    /// Refuses the options that are Path ORAM's.
+    fn check_no_options(&self) -> Result<(), ConfigurationError> {
+        let has_any = !self.sizes.is_empty() || self.hits == TrustedHits::AnswerAtOnce;
+        if has_any { Err(ConfigurationError::PathAlone) } else { Ok(()) }
+    }
+
+    /// Blocks of a stash that has the top levels in it.
+    fn stash_with_top(&self) -> u32 {
+        let top_blocks = u64::from(self.blocks_per_bucket) * ((1 << self.top_levels) - 1);
+        u32::try_from(u64::from(self.stash) + top_blocks).unwrap_or(u32::MAX)
+    }
+
+    /// Tells whether another ORAM can begin with the same tree: one of the same shape, for the same blocks, which has settled with as
+    /// much room in its top and its stash.
+    pub fn has_tree_of(&self, other: &Self) -> bool {
+        let tree = |oram: &Self| {
+            let FreecursiveParameters { capacity, labels, trusted_positions, tree, .. } =
+                oram.parameters().ok()?;
+            Some((capacity, labels, trusted_positions, tree))
+        };
+        tree(self).is_some_and(|one| tree(other).is_some_and(|other| one == other))
+    }
+
+    /// Slots of a bucket by level that may hold blocks, in its tree.
+    pub(crate) fn blocks(&self, tree: &BackendParameters) -> Vec<u32> {
+        match tree {
+            BackendParameters::Path { buckets, .. } => buckets.blocks().to_vec(),
+            BackendParameters::Raw(raw) => vec![raw.blocks_per_bucket; self.levels as usize],
+            BackendParameters::Ring(ring) => {
+                let mut slots = vec![ring.inner.slots; self.levels as usize];
+                slots[self.levels as usize - 1] = ring.leaf.slots;
+                slots
+            }
+        }
+    }
+
+    /// The most slots that an eviction reads of a path: Z of each bucket of Ring ORAM, with its metadata, and all of the others'.
+    pub(crate) fn read_by_eviction(&self, tree: &BackendParameters) -> u64 {
+        let BackendParameters::Ring(ring) = tree else {
+            return self.slots(tree).iter().map(|slots| u64::from(*slots)).sum();
+        };
+        let metadata = u64::from(self.scheme.has_headers_in_memory());
+        let inner = u64::from(ring.leaf_level.0 - ring.top.0);
+        inner * (u64::from(ring.inner.blocks) + metadata) + u64::from(ring.leaf.blocks) + metadata
+    }
+
+    /// The slots of a bucket in memory by level, 0 for the levels on the trusted side.
+    pub(crate) fn slots(&self, tree: &BackendParameters) -> Vec<u32> {
+        let mut slots = self.blocks(tree);
+        let headers = u32::from(self.scheme.has_headers_in_memory());
+        slots.iter_mut().for_each(|slots| *slots += headers);
+        slots[..self.top_levels as usize].fill(0);
+        slots
+    }
+}

@@ -1,0 +1,66 @@
+//! The times at which paths may begin: the protection of the timing channel.
+
+use ameles_processor::units::Cycle;
+
+/// The rule for the beginning of a path. With a rate, a path that nothing waits for is a dummy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// A path begins when it is needed and the one before it has ended: the number of paths and their times show.
+    Free,
+    /// A path begins T cycles after the one before it began, or when that ended if a refresh of the memory made it longer.
+    FromStart(u64),
+    /// A path begins T cycles after the one before it ended.
+    FromEnd(u64),
+    /// A path begins when it is needed, and a dummy when none was for T cycles. It hides how long a program rests, and not when it
+    /// asks. So the authors' own simulator has it, which counts T in instructions: up to four of them are a cycle.
+    Idle(u64),
+    /// A path begins when it is needed, and a dummy when the processor has fetched T instructions since the last path began: what the
+    /// authors' own simulator counts. A processor that waits fetches none, so that there are no dummies then.
+    Instructions(u64),
+}
+
+/// The times of the last path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Last {
+    pub(crate) start: Cycle,
+    pub(crate) end: Cycle,
+}
+
+impl Pace {
+    /// T, and its unit in words.
+    pub(crate) fn rest(self) -> Option<(u64, &'static str)> {
+        match self {
+            Pace::Free => None,
+            Pace::FromStart(cycles) | Pace::FromEnd(cycles) | Pace::Idle(cycles) => Some((cycles, "cycles")),
+            Pace::Instructions(instructions) => Some((instructions, "instructions")),
+        }
+    }
+
+    /// T in instructions, if they are counted.
+    pub(crate) fn instructions(self) -> Option<u64> {
+        if let Pace::Instructions(instructions) = self { Some(instructions) } else { None }
+    }
+
+    /// Tells whether there are dummies.
+    pub fn has_dummies(self) -> bool {
+        self != Pace::Free
+    }
+
+    /// The first cycle at which a path that is needed may begin.
+    pub(crate) fn next(self, last: Last) -> Cycle {
+        match self {
+            Pace::Free | Pace::Idle(_) | Pace::Instructions(_) => last.end,
+            Pace::FromStart(cycles) => Cycle(last.end.0.max(last.start.0.saturating_add(cycles))),
+            Pace::FromEnd(cycles) => Cycle(last.end.0.saturating_add(cycles)),
+        }
+    }
+
+    /// The cycle at which a dummy begins if no path was needed until then, if cycles say that.
+    pub(crate) fn dummy(self, last: Last) -> Option<Cycle> {
+        match self {
+            Pace::Free | Pace::Instructions(_) => None,
+            Pace::Idle(cycles) => Some(Cycle(last.end.0.saturating_add(cycles))),
+            Pace::FromStart(_) | Pace::FromEnd(_) => Some(self.next(last)),
+        }
+    }
+}

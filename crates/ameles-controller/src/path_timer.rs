@@ -1,0 +1,258 @@
+//! The time that a path takes in DRAM: its blocks are read, and when the last one is there, those are written that change.
+
+use crate::configuration::Configuration;
+use crate::configuration_error::ConfigurationError;
+use crate::pattern::Tree;
+use crate::tree::store::MovedSlots;
+use crate::tree_scheme::{Headers, TreeScheme};
+use ameles_core::words::{Leaf, Level};
+use ameles_dram::{
+    Block, Counts as Work, DramError, Energy, Geometry, Layout, Memory, PlainLayout, SubtreeLayout,
+};
+use ameles_processor::units::Cycle;
+use std::ops::Range;
+
+/// The blocks of a step that are moved.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Moved<'a> {
+    /// An access to the path to this leaf.
+    Access(Leaf),
+    /// An eviction along the path to this leaf.
+    Eviction(Leaf),
+    /// These slots of the main tree, one by one.
+    Slots(&'a MovedSlots),
+}
+
+/// The cycles of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PathTimes {
+    /// Its last block has been read.
+    pub(crate) read: Cycle,
+    /// Its last block has been written.
+    pub(crate) written: Cycle,
+}
+
+/// DRAM with a tree in it, or two.
+pub(crate) struct PathTimer {
+    memory: Memory,
+    main: Region,
+    small: Option<Region>,
+    /// The processor's cycles in a cycle of DRAM.
+    multiplier: u64,
+    /// The blocks of a path that an access to the main tree writes.
+    written: Written,
+    /// Lines of a block.
+    block_lines: u64,
+    /// True if the first block of a bucket has Ring ORAM's metadata.
+    has_metadata: bool,
+    /// Metadata that a step reads before anything else.
+    first: Vec<Block>,
+    /// The other blocks that it reads.
+    blocks: Vec<Block>,
+    /// The blocks that it writes, if those are not all of `blocks`.
+    changed: Vec<Block>,
+    changes_all: bool,
+}
+
+/// The blocks of a path that an access writes.
+#[derive(Clone, Copy)]
+enum Written {
+    All,
+    /// The first lines of each bucket of so many.
+    Firsts {
+        lines: usize,
+        bucket: usize,
+    },
+    None,
+}
+
+/// A tree in the memory, from its first block on.
+struct Region {
+    first: u64,
+    layout: TreeLayout,
+}
+
+/// The layout of a tree.
+enum TreeLayout {
+    Subtrees(SubtreeLayout),
+    Plain(PlainLayout),
+}
+
+impl Region {
+    /// A tree from block `first` on, with its slots by level, none on the `top` levels.
+    fn new(
+        first: u64,
+        (slots, top): (&[u32], u32),
+        subtree_levels: Option<usize>,
+        geometry: &Geometry,
+    ) -> Result<Self, DramError> {
+        let layout = match subtree_levels {
+            Some(height) => TreeLayout::Subtrees(SubtreeLayout::new(slots, top as usize, height, geometry)?),
+            None => TreeLayout::Plain(PlainLayout::new(slots, geometry)?),
+        };
+        let region = Region { first, layout };
+        let (needed, room) = (region.end(), geometry.blocks());
+        if needed > room {
+            let why = format!("all trees together need {needed} blocks, and the memory has {room}");
+            return Err(DramError::Layout(why));
+        }
+        Ok(region)
+    }
+
+    /// The block behind its last one.
+    fn end(&self) -> u64 {
+        self.first
+            + match &self.layout {
+                TreeLayout::Subtrees(layout) => layout.blocks(),
+                TreeLayout::Plain(layout) => layout.blocks(),
+            }
+    }
+
+    /// Lines of a bucket of a level.
+    fn slots(&self, level: Level) -> u64 {
+        let slots = match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.slots(),
+            TreeLayout::Plain(layout) => layout.slots(),
+        };
+        slots[level.0 as usize].into()
+    }
+
+    /// Some lines of the bucket at `index` of a level.
+    fn bucket(&self, level: Level, index: u64, lines: Range<u64>) -> impl Iterator<Item = Block> + use<> {
+        let bucket = match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.bucket(level.0 as usize, index),
+            TreeLayout::Plain(layout) => layout.bucket(level.0 as usize, index),
+        };
+        let first = self.first + bucket.0;
+        lines.map(move |line| Block(first + line))
+    }
+
+    fn path(&self, leaf: Leaf, blocks: &mut Vec<Block>) {
+        match &self.layout {
+            TreeLayout::Subtrees(layout) => layout.path(leaf.0, blocks),
+            TreeLayout::Plain(layout) => layout.path(leaf.0, blocks),
+        }
+        blocks.iter_mut().for_each(|block| block.0 += self.first);
+    }
+}
+
+impl PathTimer {
+    /// The memory of a configuration. The small tree stands behind the main one, at the beginning of a super-row, and one is left
+    /// out between.
+    pub(crate) fn new(configuration: &Configuration) -> Result<Self, ConfigurationError> {
+        let Configuration { memory, oram, small_tree, subtree_levels, .. } = configuration;
+        let geometry = &memory.geometry;
+        let main = Region::new(0, (&configuration.slots()?, oram.top_levels), *subtree_levels, geometry)?;
+        let super_row = geometry.super_row_blocks();
+        let first = main.end().next_multiple_of(super_row) + super_row;
+        let small = match small_tree {
+            Some(small) => {
+                let slots = configuration.in_lines(small.slots()?);
+                Some(Region::new(first, (&slots, small.top_levels), *subtree_levels, geometry)?)
+            }
+            None => None,
+        };
+        let (memory, multiplier) = (Memory::new(memory)?, configuration.multiplier());
+        let written = match oram.scheme {
+            TreeScheme::Path => Written::All,
+            TreeScheme::Raw { headers: Headers::InMemory, .. } => {
+                let lines = configuration.block_lines as usize;
+                Written::Firsts { lines, bucket: (oram.blocks_per_bucket as usize + 1) * lines }
+            }
+            TreeScheme::Raw { headers: Headers::OnChip, .. } | TreeScheme::Ring { .. } => Written::None,
+        };
+        let has_metadata = matches!(oram.scheme, TreeScheme::Ring { metadata: Headers::InMemory, .. });
+        Ok(PathTimer {
+            memory,
+            main,
+            small,
+            multiplier,
+            written,
+            block_lines: configuration.block_lines,
+            has_metadata,
+            first: Vec::new(),
+            blocks: Vec::new(),
+            changed: Vec::new(),
+            changes_all: false,
+        })
+    }
+
+    /// Reads the blocks of a step of a tree, not before `start`, and writes those that it changes.
+    pub(crate) fn step(
+        &mut self,
+        start: Cycle,
+        tree: Tree,
+        moved: Moved<'_>,
+    ) -> Result<PathTimes, DramError> {
+        match moved {
+            Moved::Access(leaf) => {
+                self.list_path(tree, leaf, if tree == Tree::Small { Written::All } else { self.written })
+            }
+            Moved::Eviction(leaf) => self.list_path(tree, leaf, Written::All),
+            Moved::Slots(moved) => self.list_slots(moved),
+        }
+        let mut at = ameles_dram::Cycle(start.0.div_ceil(self.multiplier));
+        self.memory.advance(at);
+        for blocks in [&self.first, &self.blocks] {
+            if !blocks.is_empty() {
+                let reads = self.memory.read(blocks)?;
+                at = self.memory.wait(reads);
+                self.memory.advance(at);
+            }
+        }
+        let read = at;
+        let changed = if self.changes_all { &self.blocks } else { &self.changed };
+        if !changed.is_empty() {
+            let writes = self.memory.write(changed)?;
+            at = self.memory.wait(writes);
+        }
+        let cycle = |at: ameles_dram::Cycle| Cycle(at.0 * self.multiplier);
+        Ok(PathTimes { read: cycle(read), written: cycle(at) })
+    }
+
+    /// Lists the blocks of a path, and those of them that are written.
+    fn list_path(&mut self, tree: Tree, leaf: Leaf, written: Written) {
+        let region = match (tree, &self.small) {
+            (Tree::Small, Some(small)) => small,
+            _ => &self.main,
+        };
+        self.first.clear();
+        self.changed.clear();
+        region.path(leaf, &mut self.blocks);
+        self.changes_all = matches!(written, Written::All);
+        if let Written::Firsts { lines, bucket } = written {
+            self.changed.extend(self.blocks.chunks_exact(bucket).flat_map(|bucket| &bucket[..lines]));
+        }
+    }
+
+    /// Lists the blocks of slots of the main tree, the metadata that say which they are, and the buckets that are written.
+    fn list_slots(&mut self, moved: &MovedSlots) {
+        let (region, lines) = (&self.main, self.block_lines);
+        self.first.clear();
+        self.blocks.clear();
+        self.changed.clear();
+        self.changes_all = false;
+        let metadata = if self.has_metadata { lines } else { 0 };
+        for (level, index, slot) in &moved.read {
+            let first = metadata + u64::from(*slot) * lines;
+            self.blocks.extend(region.bucket(*level, *index, first..first + lines));
+        }
+        for (level, index) in &moved.written {
+            self.changed.extend(region.bucket(*level, *index, 0..region.slots(*level)));
+        }
+        if self.has_metadata {
+            for (level, index) in moved.buckets() {
+                self.first.extend(region.bucket(level, index, 0..lines));
+            }
+            if moved.written.is_empty() {
+                self.changed.extend(&self.first);
+            }
+        }
+    }
+
+    /// The work of the memory up to a cycle, and its energy.
+    pub(crate) fn work(&mut self, end: Cycle) -> (Work, Energy) {
+        self.memory.advance(ameles_dram::Cycle(end.0.div_ceil(self.multiplier)));
+        (self.memory.counts(), self.memory.energy())
+    }
+}

@@ -1,0 +1,107 @@
+//! The configuration of ρ's small tree.
+
+use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
+use ameles_core::schemes::rho::{SmallTreeParameters, SmallTreeParametersError};
+use ameles_core::words::Level;
+
+/// A small tree before the main one (Nagarajan et al., ASPLOS 2019), as IR-ORAM is compared with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmallTreeConfiguration {
+    /// L, levels of the tree: 2 to 32.
+    pub levels: u32,
+    /// Z, blocks of a bucket: 1 to 64.
+    pub blocks_per_bucket: u32,
+    /// Levels on the trusted side.
+    pub top_levels: u32,
+    /// Sets of the tags.
+    pub sets: u32,
+    /// Tags of a set.
+    pub ways: u32,
+    /// The most blocks that may be on their way back into the main tree: at least 1.
+    pub leaving: u32,
+    /// Blocks of its stash, with a path that was read: beyond that come background evictions.
+    pub stash: u32,
+    /// Paths of the small tree for one of the main tree: at least 1.
+    pub paths: u32,
+}
+
+/// The reason why there is no such small tree.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SmallTreeError {
+    /// The tree or its tags are refused.
+    #[error(transparent)]
+    Parameters(#[from] SmallTreeParametersError),
+    /// It has too few or too many levels.
+    #[error(
+        "{levels} levels with {top} of them on the trusted side: choose 2 to 32, and fewer on the trusted side"
+    )]
+    Levels {
+        /// Levels of the tree.
+        levels: u32,
+        /// Levels on the trusted side.
+        top: u32,
+    },
+    /// It is never read.
+    #[error("without paths of it no block comes: choose one path or more for each of the main tree")]
+    NoPaths,
+}
+
+/// The least Z that Path ORAM takes as the size of the largest bucket for a tree of any height.
+const NOMINAL: u32 = 4;
+
+impl SmallTreeConfiguration {
+    /// IR-ORAM's, beside a main tree of 25 levels: L = 19 and Z = 2, two paths of it for one of the main tree, and the 16,000 sets of
+    /// 10 tags that the code of its authors has. Beside another tree it has as many levels fewer, and tags in proportion.
+    /// Neither paper nor code says whether levels of it are on chip: none are here.
+    pub fn beside(levels: u32) -> Self {
+        let fewer = 25u32.saturating_sub(levels);
+        SmallTreeConfiguration {
+            levels: levels.saturating_sub(6).max(2),
+            blocks_per_bucket: 2,
+            top_levels: 0,
+            sets: 16_000u32.checked_shr(fewer).unwrap_or(0).max(1),
+            ways: 10,
+            leaving: 8,
+            stash: 200,
+            paths: 2,
+        }
+    }
+
+    /// The parameters of the tree in the core.
+    ///
+    /// # Errors
+    /// [`SmallTreeError`].
+    pub fn parameters(&self) -> Result<SmallTreeParameters, SmallTreeError> {
+        let SmallTreeConfiguration { levels, top_levels: top, .. } = *self;
+        if !(2..=32).contains(&levels) || top >= levels {
+            return Err(SmallTreeError::Levels { levels, top });
+        }
+        if self.paths == 0 {
+            return Err(SmallTreeError::NoPaths);
+        }
+        let tree = PathParameters {
+            capacity: u64::from(self.sets) * u64::from(self.ways) + u64::from(self.leaving),
+            block_bytes: 0,
+            leaf_level: Level(levels - 1),
+            top: Level(0),
+            blocks_per_bucket: self.blocks_per_bucket.max(NOMINAL),
+            max_batch: 1,
+            stash_bound: self.stash,
+        };
+        let of_all = (Level(0), Level(levels - 1), self.blocks_per_bucket);
+        let tree = BucketsByLevel::uniform(tree)
+            .and_then(|tree| tree.with(&[of_all]))
+            .map_err(SmallTreeParametersError::from)?;
+        let tree_top = TreeTopParameters { levels: top, ways: None };
+        let parameters = SmallTreeParameters { sets: self.sets, ways: self.ways, tree, tree_top };
+        parameters.validate()?;
+        Ok(parameters)
+    }
+
+    /// Z by level, 0 for the levels on the trusted side: the slots of a path in memory.
+    pub(crate) fn slots(&self) -> Result<Vec<u32>, SmallTreeError> {
+        let mut slots = self.parameters()?.tree.blocks().to_vec();
+        slots[..self.top_levels as usize].fill(0);
+        Ok(slots)
+    }
+}

@@ -1,0 +1,80 @@
+//! The way from a state that is drawn to the one in which random accesses end.
+//!
+//! A drawn block is as deep as the paths since its last access allow, if there was room for it. A real one that found no room
+//! sinks only when a path comes by. With buckets of four that makes no difference; with IR-Alloc's it does: the levels on
+//! top fill up, and background evictions come, whose share does not grow further after a few hundred thousand paths. The deep levels,
+//! which so few paths do not change, stay as they were drawn.
+
+use crate::configuration_error::ConfigurationError;
+use crate::memory_side::TreeParts;
+use crate::oram_configuration::OramConfiguration;
+use crate::path_side::{AnyTree, Failure, HandedTree, PathSide, now};
+use crate::tree::store::TreeStore;
+use ameles_core::oram::OramError;
+use ameles_core::position_map::handed::Handed;
+use ameles_core::words::{BlockId, Bucket, Leaf};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+
+/// A tree without a front end.
+struct Bare {
+    tree: HandedTree,
+    store: TreeStore,
+}
+
+impl PathSide for Bare {
+    fn tree(&self) -> AnyTree<'_> {
+        AnyTree::Main(&self.tree)
+    }
+
+    fn store(&self) -> &TreeStore {
+        &self.store
+    }
+}
+
+impl Bare {
+    /// Accesses a block, after the evictions that come first.
+    fn access(&self, block: BlockId, handed: Handed) -> Result<(), Failure> {
+        self.make_room()?;
+        if self.must_evict() {
+            return Err(OramError::Owed);
+        }
+        now(self.tree.access_at(block, handed, |_| ()))?;
+        self.write_back()
+    }
+}
+
+/// Accesses random blocks, each after those that keep its position, until so many paths were accessed.
+///
+/// # Errors
+/// [`ConfigurationError::Contents`], if background evictions do not make room for them.
+pub(crate) fn settle(
+    oram: &OramConfiguration,
+    parts: TreeParts,
+    paths: u64,
+    random: &mut ChaCha8Rng,
+) -> Result<TreeParts, ConfigurationError> {
+    let parameters = oram.parameters()?;
+    let space = parameters.address_space();
+    let TreeParts { slots, mut positions, trusted, ring } = parts;
+    let (store, for_tree) = (TreeStore::of(oram.scheme, slots), ChaCha8Rng::from_rng(random));
+    let tree = HandedTree::new(&parameters.tree, Bucket(0), store.clone(), for_tree)?;
+    let bare = Bare { tree, store };
+    bare.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
+    let leaves = 1u64 << (oram.levels - 1);
+    let levels = (0..=space.maps()).rev().cycle();
+    for level in levels.take(paths as usize) {
+        let blocks = space.blocks_of(level);
+        let block = BlockId(blocks.start + random.next_u64() % (blocks.end - blocks.start));
+        let position = &mut positions[block.0 as usize];
+        let old = position.checked_sub(1).map(|leaf| Leaf(leaf.into()));
+        let new = Leaf(random.next_u64() % leaves);
+        *position = new.0 as u32 + 1;
+        bare.access(block, Handed { old, new }).map_err(|_| ConfigurationError::Contents)?;
+    }
+    let Bare { tree, store } = bare;
+    let trusted = tree.trusted_blocks();
+    // The slots are copied while a tree looks at them.
+    drop(tree);
+    Ok(TreeParts { slots: store.into_slots(), positions, trusted, ring })
+}

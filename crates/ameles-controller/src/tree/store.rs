@@ -1,0 +1,220 @@
+//! The store of a tree whose blocks have no payload. It notes which paths it was asked for.
+
+use super::slots::Slots;
+use crate::tree_scheme::TreeScheme;
+use ameles_core::block_header::{self, HEADER_BYTES};
+use ameles_core::store::Store;
+use ameles_core::words::{BlockId, Bucket, Leaf, Level, Slot};
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::rc::Rc;
+
+/// A store over [`Slots`], for a tree without payloads.
+#[derive(Clone, Debug)]
+pub struct TreeStore(Rc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    slots: RefCell<Slots>,
+    numbers: Numbers,
+    /// The slots that a Ring ORAM moved since they were last taken.
+    moved: RefCell<MovedSlots>,
+    shown: Cell<Shown>,
+    wanted: Cell<Option<BlockId>>,
+}
+
+/// The operations since they were last taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// The path that was read last.
+    pub path: Option<Leaf>,
+    /// Paths that were read.
+    pub read: u32,
+    /// The level on which the block was found that was looked for.
+    pub found: Option<Level>,
+}
+
+/// The slots that were moved, one by one: those of Ring ORAM.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MovedSlots {
+    /// The slots that were read: the level, the place of the bucket from the left, and that of the slot.
+    pub read: Vec<(Level, u64, u32)>,
+    /// The buckets that were written: the level, and the place from the left.
+    pub written: Vec<(Level, u64)>,
+}
+
+impl MovedSlots {
+    /// The buckets, each once.
+    pub(crate) fn buckets(&self) -> Vec<(Level, u64)> {
+        if !self.written.is_empty() {
+            return self.written.clone();
+        }
+        self.read.iter().map(|(level, index, _)| (*level, *index)).collect()
+    }
+}
+
+impl TreeStore {
+    /// A store for a tree of a scheme.
+    pub fn of(scheme: TreeScheme, slots: Slots) -> Self {
+        match scheme {
+            TreeScheme::Path => Self::of_path(slots),
+            TreeScheme::Raw { .. } => Self::of_raw(slots),
+            TreeScheme::Ring { .. } => Self::of_ring(slots),
+        }
+    }
+
+    /// A store for Path ORAM with buckets numbered from 0, level by level, from the root's on. Its levels above those of the slots
+    /// are never asked for.
+    pub fn of_path(slots: Slots) -> Self {
+        Self::new(slots, Numbers { above: 0, end: u64::MAX, by_slot: false })
+    }
+
+    /// A store for RAW ORAM. Its headers are numbered from 0, from the first level of the slots on. Behind them come the bodies, of
+    /// which nothing is kept.
+    fn of_raw(slots: Slots) -> Self {
+        let above = (1 << slots.top().0) - 1;
+        let end = (2 << slots.leaf_level().0) - 1 - above;
+        Self::new(slots, Numbers { above, end, by_slot: false })
+    }
+
+    /// A store for Ring ORAM, whose buckets are numbered from 0, from the first level of the slots on. Slots are read one by one.
+    fn of_ring(slots: Slots) -> Self {
+        let above = (1 << slots.top().0) - 1;
+        Self::new(slots, Numbers { above, end: u64::MAX, by_slot: true })
+    }
+
+    fn new(slots: Slots, numbers: Numbers) -> Self {
+        let (shown, wanted, moved) = (Cell::default(), Cell::new(None), RefCell::default());
+        TreeStore(Rc::new(Inner { slots: RefCell::new(slots), numbers, moved, shown, wanted }))
+    }
+
+    /// Gives the slots away.
+    pub(crate) fn into_slots(self) -> Slots {
+        match Rc::try_unwrap(self.0) {
+            Ok(inner) => inner.slots.into_inner(),
+            Err(shared) => shared.slots.borrow().clone(),
+        }
+    }
+
+    /// Takes what was shown since the last time.
+    pub fn take_shown(&self) -> Shown {
+        self.0.shown.take()
+    }
+
+    /// Takes the slots that a Ring ORAM moved since the last time; `None` for another scheme.
+    pub fn take_moved(&self) -> Option<MovedSlots> {
+        self.0.numbers.by_slot.then(|| self.0.moved.take())
+    }
+
+    /// Returns what was shown since it was last taken.
+    pub fn shown(&self) -> Shown {
+        self.0.shown.get()
+    }
+
+    /// Looks for a block in what is read from now on.
+    pub fn look_for(&self, block: Option<BlockId>) {
+        self.0.wanted.set(block);
+    }
+
+    /// Lets the caller look at the slots.
+    pub fn look<T>(&self, look: impl FnOnce(&Slots) -> T) -> T {
+        look(&self.0.slots.borrow())
+    }
+}
+
+/// The numbers of the buckets that have blocks.
+#[derive(Clone, Copy, Debug)]
+struct Numbers {
+    /// Buckets of the tree above the one with number 0.
+    above: u64,
+    /// The first number that has none.
+    end: u64,
+    /// True if slots are read one by one.
+    by_slot: bool,
+}
+
+impl Numbers {
+    /// The level of a bucket, and its place on it, from the left; `None` for one without blocks.
+    fn place(self, bucket: Bucket) -> Option<(u32, u64)> {
+        let nth = bucket.0 + self.above + 1;
+        let level = nth.ilog2();
+        (bucket.0 < self.end).then_some((level, nth - (1 << level)))
+    }
+}
+
+impl Inner {
+    /// Reads slots one by one.
+    fn read_slots(&self, slots: &[Slot], into: &mut [u8]) {
+        let tree = self.slots.borrow();
+        let (mut shown, mut moved) = (self.shown.get(), self.moved.borrow_mut());
+        for (slot, entry) in slots.iter().zip(into.chunks_exact_mut(HEADER_BYTES)) {
+            entry.fill(0);
+            let Some((level, index)) = self.numbers.place(slot.bucket) else { continue };
+            if let Some((block, leaf)) = tree.bucket(level, index).nth(slot.index as usize).flatten() {
+                block_header::write(entry, block, leaf);
+                if self.wanted.get() == Some(block) {
+                    shown.found = Some(Level(level));
+                }
+            }
+            shown.path = Some(Leaf(index << (tree.leaf_level().0 - level)));
+            moved.read.push((Level(level), index, slot.index));
+        }
+        shown.read += u32::from(!slots.is_empty());
+        self.shown.set(shown);
+    }
+
+    /// Notes which buckets are written.
+    fn note_written(&self, buckets: &[Bucket]) {
+        let mut moved = self.moved.borrow_mut();
+        let places = buckets.iter().filter_map(|bucket| self.numbers.place(*bucket));
+        moved.written.extend(places.map(|(level, index)| (Level(level), index)));
+    }
+}
+
+impl Store for TreeStore {
+    type Error = Infallible;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        if self.0.numbers.by_slot {
+            self.0.read_slots(slots, into);
+            return Ok(());
+        }
+        let tree = self.0.slots.borrow();
+        let mut shown = self.0.shown.get();
+        let wanted = self.0.wanted.get();
+        // The buckets of a path lie far apart: asked for all at once, they come from memory side by side.
+        let places = || slots.iter().filter_map(|slot| self.0.numbers.place(slot.bucket));
+        std::hint::black_box(places().fold(0, |sum, (level, index)| sum ^ tree.first_word(level, index)));
+        let mut entries = into.chunks_exact_mut(HEADER_BYTES);
+        for (level, index) in places() {
+            for (content, entry) in tree.bucket(level, index).zip(&mut entries) {
+                entry.fill(0);
+                if let Some((block, leaf)) = content {
+                    block_header::write(entry, block, leaf);
+                    if wanted == Some(block) {
+                        shown.found = Some(Level(level));
+                    }
+                }
+            }
+            if level == tree.leaf_level().0 {
+                (shown.path, shown.read) = (Some(Leaf(index)), shown.read + 1);
+            }
+        }
+        self.0.shown.set(shown);
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+        if self.0.numbers.by_slot {
+            self.0.note_written(buckets);
+        }
+        let mut tree = self.0.slots.borrow_mut();
+        let mut rest = from;
+        for (level, index) in buckets.iter().filter_map(|bucket| self.0.numbers.place(*bucket)) {
+            let (entries, behind) = rest.split_at(tree.size(Level(level)) as usize * HEADER_BYTES);
+            rest = behind;
+            tree.replace(level, index, entries.chunks_exact(HEADER_BYTES).map(block_header::read));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! Small Circuit ORAMs over a store that records its trace.
+
+use crate::model::setup::MAX_BATCH;
+pub(crate) use crate::model::setup::rng;
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use ameles_core::testing::{TraceStore, TraceStoreError};
+use ameles_core::words::Level;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use rand_chacha::ChaCha8Rng;
+
+pub(crate) type FlatCircuit<'a> = CircuitOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
+
+pub(crate) fn flat_circuit<'a>(
+    parameters: &CircuitParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> FlatCircuit<'a> {
+    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    CircuitOram::new(parameters.clone(), store, positions, rng(seed)).unwrap()
+}
+
+pub(crate) fn parameters(leaf_level: u32, top: u32) -> CircuitParameters {
+    CircuitParameters {
+        capacity: 2 << leaf_level,
+        block_bytes: 5,
+        leaf_level: Level(leaf_level),
+        top: Level(top),
+        blocks_per_bucket: 2,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+/// Any small parameters, with a stash that holds every block: no emergency is possible.
+pub(crate) fn small() -> impl Strategy<Value = CircuitParameters> {
+    (0u32..=6, 0usize..3, any::<Index>(), 2u32..5, any::<Index>()).prop_map(
+        |(leaf_level, block_bytes, top, blocks_per_bucket, fill)| {
+            let most = u64::from(blocks_per_bucket) << leaf_level;
+            CircuitParameters {
+                capacity: 1 + fill.index(most as usize) as u64,
+                block_bytes: [0, 1, 9][block_bytes],
+                blocks_per_bucket,
+                ..parameters(leaf_level, top.index(leaf_level as usize + 1) as u32)
+            }
+        },
+    )
+}

@@ -1,0 +1,278 @@
+//! The promises of CURIOUS beside right answers.
+
+#![allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
+
+use super::setup::*;
+use ameles_core::oram::{Access, Bounds, Oram, OramError};
+use ameles_core::partitions::{Addressed, Partitions, PartitionsParameters};
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::range::OutOfRange;
+use ameles_core::schemes::curious::{CuriousOram, CuriousParameters, Logged, log_layout};
+use ameles_core::schemes::path::{PathOram, PathParameters};
+use ameles_core::schemes::ring::{RingOram, RingParameters};
+use ameles_core::testing::oblivious::{Batches, Sequence};
+use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, finish_now};
+use ameles_core::words::{BlockId, Bucket, Level};
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+
+fn parameters() -> CuriousParameters {
+    CuriousParameters::for_capacity(400, 5, MAX_BATCH)
+}
+
+#[test]
+fn costs_are_as_documented() {
+    let parameters = parameters();
+    let store = TraceStore::new(parameters.layout());
+    let oram = curious_oram(&parameters, &store, 1);
+    let mut model = ArrayModel::new(400, 5);
+    let levels = parameters.tree.levels as usize;
+    for block in [7, 8, 7, 7, 9] {
+        finish_now(model.batch(&oram, &[Operation::Read(BlockId(block))]));
+        assert_eq!(traffic(&store.take_trace()), (levels, 0));
+        assert_eq!((oram.owed(), oram.must_idle()), (1, false));
+        finish_now(oram.idle()).unwrap();
+        assert_eq!(traffic(&store.take_trace()), (0, levels));
+        assert_eq!(oram.owed(), 0);
+    }
+    // Six accesses: as many paths, but for those of one partition, which are written between.
+    finish_now(model.batch(&oram, &[const { Operation::Dummy }; 6]));
+    let reads = |entry: &&TraceEntry| matches!(entry, TraceEntry::Read(_));
+    assert_eq!(store.take_trace().iter().filter(reads).count(), 6);
+}
+
+#[test]
+fn the_trees_are_those_of_the_authors_for_the_sizes_of_the_thesis() {
+    // Blocks, partitions, buckets of a tree and of a path: from the counts that the thesis prints.
+    for (blocks, partitions, buckets, levels) in [
+        (81_920, 287, 121, 5),
+        (20_480, 144, 121, 5),
+        (5120, 72, 40, 4),
+        (1280, 36, 40, 4),
+        (320, 18, 13, 3),
+        (327_680, 573, 364, 6),
+    ] {
+        let CuriousParameters { partitions: common, tree } = CuriousParameters::for_capacity(blocks, 0, 1);
+        assert_eq!((common.partitions, tree.buckets(), tree.levels), (partitions, buckets, levels));
+    }
+}
+
+#[test]
+fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
+    for (capacity, count) in [(16, 2000), (100, 2000), (1024, 1500)] {
+        let parameters = CuriousParameters::for_capacity(capacity, 0, MAX_BATCH);
+        let common = &parameters.partitions;
+        assert_eq!(common.cache_bound, 2 * (common.least_cache(5) + MAX_BATCH));
+        for sequence in
+            [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
+        {
+            let store = TraceStore::new(parameters.layout());
+            let oram = curious_oram(&parameters, &store, 1);
+            let peak =
+                peak_of_cache(&oram, &store, sequence, Batches { count, most: MAX_BATCH as usize, seed: 1 });
+            println!("{capacity} blocks, {sequence:?}: at most {peak} of {}", common.cache_bound);
+        }
+    }
+}
+
+#[test]
+fn a_trusted_side_without_room_makes_idle_put_more() {
+    let mut parameters = parameters();
+    parameters.partitions.cache_bound = 2 * MAX_BATCH;
+    let store = TraceStore::new(parameters.layout());
+    let oram = curious_oram(&parameters, &store, 1);
+    let mut model = ArrayModel::new(400, 5);
+    for nth in 0..400 {
+        while oram.must_idle() {
+            assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
+            finish_now(oram.idle()).unwrap();
+        }
+        finish_now(model.batch(&oram, &[Operation::Write(BlockId(nth), nth as u8)]));
+    }
+    assert!(oram.emergencies() > 0);
+    finish_now(model.read_all(&Patient(&oram)));
+}
+
+/// Drives what must come first before each access.
+struct Patient<'a, O>(&'a O);
+
+impl<O: Oram> Oram for Patient<'_, O> {
+    type Error = O::Error;
+
+    fn bounds(&self) -> Bounds {
+        self.0.bounds()
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
+        while self.0.must_idle() {
+            self.0.idle().await?;
+        }
+        self.0.access(batch).await
+    }
+}
+
+fn common(capacity: u64) -> PartitionsParameters {
+    PartitionsParameters {
+        capacity,
+        block_bytes: 3,
+        partitions: 4,
+        sweep_evictions: 1,
+        sweep_accesses: 2,
+        cache_bound: 500,
+        max_batch: MAX_BATCH,
+    }
+}
+
+proptest! {
+    #[test]
+    fn partitions_of_path_oram_answer_like_an_array_in_whatever_order_the_store_finishes(
+        steps in schedule(30),
+        seed: u64,
+    ) {
+        let path = PathParameters {
+            capacity: 12,
+            block_bytes: 3,
+            leaf_level: Level(3),
+            top: Level(0),
+            blocks_per_bucket: 4,
+            max_batch: 4,
+            stash_bound: 100,
+        };
+        let layout = path.layout();
+        let mut all = layout.clone();
+        (1..4).for_each(|_| { all.append(&layout); });
+        let store = TraceStore::new(all);
+        let oram = Partitions::new(common(30), rng(seed), |nth| {
+            let first = Bucket(u64::from(nth) * layout.buckets());
+            let positions = FlatPositionMap::new(Positions::new(12));
+            let path = PathOram::new(path.clone(), first, &store, positions, rng(!seed));
+            Ok(Addressed::new(path.unwrap(), 2))
+        });
+        drive(&oram.unwrap(), &store, &steps);
+    }
+}
+
+#[test]
+fn partitions_of_ring_oram_answer_like_an_array() {
+    let ring = RingParameters::for_capacity(12, 3, 0, MAX_BATCH);
+    let stores: Vec<TraceStore> = (0..4).map(|_| TraceStore::new(ring.geometry().layout())).collect();
+    let oram = Partitions::new(common(30), rng(1), |nth| {
+        let positions = FlatPositionMap::new(Positions::new(12));
+        let ring = RingOram::new(ring.clone(), &stores[nth as usize], positions, rng(nth.into()));
+        Ok(Addressed::new(ring.unwrap(), 2))
+    });
+    let oram = oram.unwrap();
+    let mut model = ArrayModel::new(30, 3);
+    for batch in Sequence::Mixed.operations(30, Batches { count: 300, most: MAX_BATCH as usize, seed: 1 }, 1)
+    {
+        finish_now(model.batch(&oram, &batch));
+        finish_now(oram.idle()).unwrap();
+    }
+    finish_now(model.read_all(&oram));
+}
+
+fn logged<'a>(
+    parameters: &CuriousParameters,
+    store: &'a TraceStore,
+    slots: u64,
+) -> Logged<CuriousOram<&'a TraceStore, ChaCha8Rng>, &'a TraceStore> {
+    let first = Bucket(parameters.layout().buckets());
+    Logged::new(curious_oram(parameters, store, 1), slots, first, store).unwrap()
+}
+
+fn logged_store(parameters: &CuriousParameters, slots: u64) -> TraceStore {
+    let mut layout = parameters.layout();
+    layout.append(&log_layout(slots, 5));
+    TraceStore::new(layout)
+}
+
+#[test]
+fn the_log_holds_the_newest_contents_of_what_was_accessed_last() {
+    let (parameters, slots) = (parameters(), 50);
+    let store = logged_store(&parameters, slots);
+    let oram = logged(&parameters, &store, slots);
+    let mut model = ArrayModel::new(400, 5);
+    let first = parameters.layout().buckets();
+    let (mut last, mut begun) = (Vec::new(), 0);
+    for nth in 0..200u64 {
+        let block = BlockId(nth * nth % 60);
+        let batch = [Operation::Write(block, nth as u8), Operation::Dummy, Operation::Read(BlockId(nth % 7))];
+        finish_now(model.batch(&oram, &batch));
+        finish_now(oram.idle()).unwrap();
+        last.extend([Some(block), None, Some(BlockId(nth % 7))]);
+        let writes = store.take_trace().into_iter().filter_map(|entry| match entry {
+            TraceEntry::Write(buckets) => {
+                Some(buckets.into_iter().map(|bucket| bucket.0).collect::<Vec<u64>>())
+            }
+            TraceEntry::Read(_) => None,
+        });
+        let log: Vec<u64> = writes.flatten().filter(|bucket| *bucket >= first).collect();
+        assert_eq!(log, (begun..begun + 3).map(|nth| first + nth % slots).collect::<Vec<u64>>());
+        begun += 3;
+    }
+    let found = finish_now(oram.read()).unwrap();
+    let due: Vec<BlockId> = last.iter().rev().take(50).copied().flatten().collect();
+    assert_eq!(found.iter().map(|(block, _)| *block).collect::<Vec<_>>(), due);
+    for block in (0..60).map(BlockId) {
+        if let Some((_, payload)) = found.iter().find(|(found, _)| *found == block) {
+            let mut read = [0; 5];
+            finish_now(oram.access(&mut [Access::Read(block, &mut read)])).unwrap();
+            assert_eq!(read[..], payload[..]);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn curious_with_a_log_answers_like_an_array_in_whatever_order_the_store_finishes(
+        steps in schedule(400),
+        slots in 1u64..20,
+    ) {
+        let store = logged_store(&parameters(), slots);
+        drive(&logged(&parameters(), &store, slots), &store, &steps);
+    }
+}
+
+#[test]
+fn a_log_without_slots_is_refused() {
+    let store = logged_store(&parameters(), 1);
+    let refused = Logged::new(curious_oram(&parameters(), &store, 1), 0, Bucket(0), &store).err().unwrap();
+    assert_eq!(refused.to_string(), "slots is 0; choose it from 1 to 2147483648");
+}
+
+#[test]
+fn nothing_is_answered_after_a_write_was_dropped_half_way_or_failed() {
+    for fail in [false, true] {
+        let store = TraceStore::new(parameters().layout());
+        let oram = curious_oram(&parameters(), &store, 1);
+        finish_now(oram.access(&mut [Access::Dummy])).unwrap();
+        assert_half_an_idle_tears(&oram, &store, fail);
+    }
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused_up_front() {
+    let store = TraceStore::new(parameters().layout());
+    assert_refuses_up_front(&curious_oram(&parameters(), &store, 1), &store);
+}
+
+#[test]
+fn parameters_out_of_range_are_refused_by_name() {
+    let refused = |change: &dyn Fn(&mut CuriousParameters)| {
+        let mut changed = parameters();
+        change(&mut changed);
+        let OutOfRange { name, value, .. } = changed.validate().unwrap_err();
+        (name, value)
+    };
+    assert_eq!(parameters().validate(), Ok(()));
+    assert_eq!(refused(&|of| of.partitions.capacity = 0), ("capacity", 0));
+    assert_eq!(refused(&|of| of.partitions.partitions = 0), ("partitions", 0));
+    assert_eq!(refused(&|of| of.partitions.sweep_accesses = 0), ("sweep_accesses", 0));
+    assert_eq!(refused(&|of| of.partitions.max_batch = 0), ("max_batch", 0));
+    assert_eq!(refused(&|of| of.partitions.cache_bound = 11), ("cache_bound", 11));
+    assert_eq!(refused(&|of| of.tree.arity = 1), ("arity", 1));
+    assert_eq!(refused(&|of| of.tree.levels = 0), ("levels", 0));
+    assert_eq!(refused(&|of| (of.tree.arity, of.tree.levels) = (16, 9)), ("leaves", 1 << 32));
+    assert_eq!(refused(&|of| of.tree.blocks_per_bucket = 0), ("blocks_per_bucket", 0));
+    assert_eq!(refused(&|of| of.tree.capacity = 66), ("capacity", 66));
+}

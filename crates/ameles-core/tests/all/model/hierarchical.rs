@@ -1,0 +1,199 @@
+//! The promises of hierarchical ORAM beside right answers.
+
+use super::setup::*;
+use ameles_core::oram::{Access, Oram, OramError};
+use ameles_core::range::OutOfRange;
+use ameles_core::schemes::hierarchical::{HierarchicalParameters, LevelShape, overflow_exponent};
+use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now};
+use ameles_core::words::BlockId;
+
+const PARAMETERS: HierarchicalParameters = HierarchicalParameters {
+    capacity: 100,
+    block_bytes: 5,
+    buffer: 12,
+    load: 2,
+    run_blocks: 150,
+    max_batch: MAX_BATCH,
+    spread: false,
+};
+
+/// Blocks, buckets and slots of each level.
+fn shapes(parameters: &HierarchicalParameters) -> Vec<(u64, u64, u32)> {
+    parameters
+        .levels()
+        .iter()
+        .map(|LevelShape { blocks, buckets, slots, .. }| (*blocks, *buckets, *slots))
+        .collect()
+}
+
+/// Entries of a trace, slots that it reads, and slots that it writes.
+fn traffic_of_tables(parameters: &HierarchicalParameters, trace: &[TraceEntry]) -> (usize, u64, u64) {
+    let layout = parameters.layout();
+    let slots = trace.iter().fold((0, 0), |(read, written), entry| match entry {
+        TraceEntry::Read(slots) => (read + slots.len() as u64, written),
+        TraceEntry::Write(buckets) => {
+            let slots = buckets.iter().map(|bucket| u64::from(layout.extent(*bucket).slots)).sum::<u64>();
+            (read, written + slots)
+        }
+    });
+    (trace.len(), slots.0, slots.1)
+}
+
+/// Reads a block so many times, in one batch, and returns the traffic.
+fn read(oram: &impl Oram, store: &TraceStore, times: usize) -> (usize, u64, u64) {
+    finish_now(ArrayModel::new(100, 5).batch(oram, &vec![Operation::Read(BlockId(7)); times]));
+    traffic_of_tables(&PARAMETERS, &store.take_trace())
+}
+
+#[test]
+fn costs_are_as_documented() {
+    let store = TraceStore::new(PARAMETERS.layout());
+    let oram = hierarchical(&PARAMETERS, &store, 1);
+    assert_eq!(shapes(&PARAMETERS), [(12, 8, 12), (24, 16, 22), (48, 32, 26), (96, 64, 28), (100, 64, 28)]);
+    let slots = [12, 22, 26, 28, 28];
+    let mut full = [false; 5];
+    for epoch in 1u32..40 {
+        let (levels, most) = full
+            .iter()
+            .zip(slots)
+            .filter(|(full, _)| **full)
+            .fold((0, 0), |(levels, most), (_, slots)| (levels + 1, most + slots));
+        for (before, batch) in [(0, 2), (2, 5)] {
+            let buffer = usize::from(before > 0);
+            let costs = (buffer + levels + 1, before + batch * most, batch);
+            assert_eq!(read(&oram, &store, batch as usize), costs, "epoch {epoch}");
+        }
+        assert_eq!((oram.owed(), oram.must_idle()), (1, true));
+        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
+        assert_eq!(store.take_trace(), []);
+        finish_now(oram.idle()).unwrap();
+        let level = PARAMETERS.level_of_epoch(epoch.into());
+        assert_eq!(level, (epoch.trailing_zeros() as usize).min(4));
+        full[..level].fill(false);
+        full[level] = true;
+        assert_eq!(oram.owed(), 0);
+        let (_, read, written) = traffic_of_tables(&PARAMETERS, &store.take_trace());
+        assert_eq!((read, written), (rebuilt(level), rebuilt(level)), "epoch {epoch}");
+    }
+    assert_eq!(oram.trusted_bytes(), 5 * 32);
+}
+
+/// Slots that a rebuild of a level reads, and writes: copies to the area, to the list, back, and to the table, and sorts.
+fn rebuilt(level: usize) -> u64 {
+    let (blocks, buckets, slots) = shapes(&PARAMETERS)[level];
+    let table = buckets * u64::from(slots);
+    let sort = |records: u64| {
+        let runs = records.div_ceil(150);
+        // Knuth, table 1 of section 5.3.4.
+        let comparators = [0, 0, 1, 3, 5, 9, 12, 16, 19, 26, 31, 37, 41, 48, 53, 59, 63][runs as usize];
+        150 * (runs + 2 * comparators)
+    };
+    let incoming = PARAMETERS.incoming(level);
+    let by_block = if level == 4 { 2 } else { 1 };
+    incoming + by_block * sort(incoming) + 2 * blocks + 2 * sort(blocks + table) + table
+}
+
+#[test]
+fn a_rebuild_that_is_spread_out_keeps_no_access_waiting() {
+    let parameters = HierarchicalParameters { spread: true, ..PARAMETERS };
+    let store = TraceStore::new(parameters.layout());
+    let oram = hierarchical(&parameters, &store, 1);
+    let mut model = ArrayModel::new(100, 5);
+    for epoch in 0..40u64 {
+        let write = |block: u64| Operation::Write(BlockId(block % 100), epoch as u8);
+        finish_now(model.batch(&oram, &[write(epoch), write(3 * epoch), write(7)]));
+        finish_now(model.batch(&oram, &[write(epoch + 1), write(5 * epoch), write(11), Operation::Dummy]));
+        assert!(oram.must_idle());
+        store.hold_back(true);
+        let mut executor = Executor::new();
+        executor.spawn(async { oram.idle().await.expect("the store works") });
+        executor.run();
+        assert!(!oram.must_idle() && oram.owed() == 1, "the next epoch has begun");
+        let asked = store.pending();
+        store.hold_back(false);
+        let read = |block: u64| Operation::Read(BlockId(block % 100));
+        finish_now(model.batch(&oram, &[read(epoch), read(3 * epoch), read(7), read(5 * epoch)]));
+        assert_eq!(store.pending(), asked, "the rebuild has not gone on");
+        while store.pending() > 0 {
+            store.complete(0);
+            executor.run();
+        }
+        assert_eq!((executor.unfinished(), oram.owed()), (0, 0));
+        finish_now(model.batch(&oram, &[read(epoch), read(11), read(7)]));
+        finish_now(oram.idle()).unwrap();
+    }
+}
+
+#[test]
+fn a_table_overflows_as_seldom_as_claimed_for_every_capacity() {
+    for capacity in (0..=32).flat_map(|bits| [1u64 << bits, (1 << bits) + (1 << bits) / 2]) {
+        for (load, buffer) in [(1, 6), (1, 4096), (4, 6), (16, 64), (1 << 16, 1 << 10)] {
+            let paper = HierarchicalParameters::for_capacity(capacity.min(1 << 32), 1, 1 << 20, MAX_BATCH);
+            let parameters = HierarchicalParameters { load, buffer, ..paper };
+            parameters.validate().unwrap();
+            for (blocks, buckets, slots) in shapes(&parameters) {
+                assert!(u64::from(slots) == blocks || overflow_exponent(blocks, buckets, slots) < -80.0);
+                assert!(blocks <= buckets * u64::from(load));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_bound_on_a_table_is_above_the_probability_by_a_small_factor() {
+    // Exactly, for one bucket: the binomial law; for all of them, their sum is the union bound.
+    for (blocks, buckets) in [(12u64, 8u64), (64, 64), (300, 32)] {
+        let chance = 1.0 / buckets as f64;
+        let mut probability = (1.0 - chance).powi(blocks as i32);
+        let mut above = 1.0 - probability;
+        for slots in 0..blocks.min(40) {
+            let exact = (above.max(0.0) * buckets as f64).log2();
+            let bound = overflow_exponent(blocks, buckets, slots as u32);
+            if above > 1e-12 {
+                assert!(bound >= exact.min(0.0), "{blocks} in {buckets}, {slots} slots: {bound} < {exact}");
+                let loose = slots as f64 > 2.0 * blocks as f64 * chance && bound - exact > 4.0;
+                assert!(!loose, "{blocks} in {buckets}, {slots} slots: {bound}, {exact}");
+            }
+            probability *= (blocks - slots) as f64 / (slots + 1) as f64 * chance / (1.0 - chance);
+            above -= probability;
+        }
+    }
+}
+
+#[test]
+fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
+    for (fail, spread) in [(false, false), (true, false), (false, true), (true, true)] {
+        let parameters = HierarchicalParameters { spread, ..PARAMETERS };
+        let store = TraceStore::new(parameters.layout());
+        let oram = hierarchical(&parameters, &store, 1);
+        for _ in 0..2 {
+            finish_now(oram.access(&mut [const { Access::Dummy }; 4])).unwrap();
+        }
+        assert_half_an_idle_tears(&oram, &store, fail);
+    }
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused_up_front() {
+    let store = TraceStore::new(PARAMETERS.layout());
+    assert_refuses_up_front(&hierarchical(&PARAMETERS, &store, 1), &store);
+}
+
+#[test]
+fn parameters_out_of_range_are_refused_by_name() {
+    let refused = |parameters: HierarchicalParameters| {
+        let OutOfRange { name, value, .. } = parameters.validate().unwrap_err();
+        (name, value)
+    };
+    assert_eq!(refused(HierarchicalParameters { capacity: 0, ..PARAMETERS }), ("capacity", 0));
+    assert_eq!(refused(HierarchicalParameters { capacity: 1 << 33, ..PARAMETERS }), ("capacity", 1 << 33));
+    assert_eq!(refused(HierarchicalParameters { max_batch: 0, ..PARAMETERS }), ("max_batch", 0));
+    assert_eq!(refused(HierarchicalParameters { buffer: 5, ..PARAMETERS }), ("buffer", 5));
+    assert_eq!(refused(HierarchicalParameters { load: 0, ..PARAMETERS }), ("load", 0));
+    assert_eq!(refused(HierarchicalParameters { run_blocks: 27, ..PARAMETERS }), ("run_blocks", 27));
+    let long = 1 + (1 << 24);
+    assert_eq!(
+        refused(HierarchicalParameters { block_bytes: long, ..PARAMETERS }),
+        ("block_bytes", long.into())
+    );
+}

@@ -1,0 +1,124 @@
+//! The promises of ObliviStore beside right answers.
+
+#![allow(clippy::print_stdout, reason = "the figures are there to be looked at")]
+
+use super::setup::*;
+use ameles_core::oram::{Access, Oram};
+use ameles_core::range::OutOfRange;
+use ameles_core::schemes::oblivistore::ObliviStoreParameters;
+use ameles_core::testing::oblivious::{Batches, Sequence};
+use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
+
+fn parameters() -> ObliviStoreParameters {
+    ObliviStoreParameters::for_capacity(400, 5, MAX_BATCH)
+}
+
+#[test]
+fn costs_are_as_documented() {
+    let parameters = parameters();
+    let store = TraceStore::new(parameters.layout());
+    let oram = oblivistore_oram(&parameters, &store, 1);
+    let mut model = ArrayModel::new(400, 5);
+    let levels = parameters.partition.levels as usize;
+    let (mut read, mut written, mut puts) = (0, 0, 0);
+    for nth in 1..=8000 {
+        finish_now(model.batch(&oram, &[Operation::Dummy]));
+        let trace = store.take_trace();
+        let (taken, none) = traffic(&trace);
+        assert!(trace.len() == 1 && taken <= levels && none == 0, "{trace:?}");
+        while oram.owed() > 0 {
+            finish_now(oram.idle()).unwrap();
+        }
+        let (drained, filled) = traffic(&store.take_trace());
+        (read, written, puts) = (read + drained, written + filled, nth + nth / 4);
+    }
+    let mean = |slots: usize| slots as f64 / f64::from(puts);
+    println!("{levels} levels: a put reads {:.2} slots and writes {:.2}", mean(read), mean(written));
+    assert!((mean(read) / levels as f64 - 1.0).abs() < 0.25);
+    assert!((mean(written) / (2 * levels) as f64 - 1.0).abs() < 0.25);
+}
+
+#[test]
+fn the_partitions_are_those_of_the_code_for_the_sizes_of_the_thesis() {
+    // Blocks, partitions, levels, and blocks of the last level, from the code that the thesis ran.
+    for (blocks, partitions, levels, last) in [
+        (327_680, 573, 10, 702),
+        (81_920, 287, 9, 364),
+        (20_480, 144, 8, 188),
+        (5120, 72, 7, 99),
+        (1280, 36, 6, 56),
+        (320, 18, 5, 34),
+    ] {
+        let ObliviStoreParameters { partitions: common, partition } =
+            ObliviStoreParameters::for_capacity(blocks, 0, 1);
+        assert_eq!((common.partitions, partition.levels, partition.capacity), (partitions, levels, last));
+    }
+}
+
+#[test]
+fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
+    for (capacity, count) in [(16, 2000), (100, 2000), (1024, 1500)] {
+        let parameters = ObliviStoreParameters::for_capacity(capacity, 0, MAX_BATCH);
+        let common = &parameters.partitions;
+        assert_eq!(common.cache_bound, 2 * (common.least_cache(1) + MAX_BATCH));
+        for sequence in
+            [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
+        {
+            let store = TraceStore::new(parameters.layout());
+            let oram = oblivistore_oram(&parameters, &store, 1);
+            let peak =
+                peak_of_cache(&oram, &store, sequence, Batches { count, most: MAX_BATCH as usize, seed: 1 });
+            println!("{capacity} blocks, {sequence:?}: at most {peak} of {}", common.cache_bound);
+        }
+    }
+}
+
+#[test]
+fn the_peak_of_the_trusted_side_has_the_buffers_of_rebuilds() {
+    let parameters = parameters();
+    let store = TraceStore::new(parameters.layout());
+    let oram = oblivistore_oram(&parameters, &store, 1);
+    let cached = peak_of_cache(
+        &oram,
+        &store,
+        Sequence::Random,
+        Batches { count: 500, most: MAX_BATCH as usize, seed: 1 },
+    );
+    // Of a rebuild of the last level its blocks are held, and then its slots beside them.
+    let last = 3 * parameters.partition.capacity as usize;
+    assert!(oram.peak_blocks() >= last, "{} blocks, {last} of one rebuild", oram.peak_blocks());
+    let most = cached + parameters.buffer_blocks() as usize + MAX_BATCH as usize;
+    assert!(oram.peak_blocks() <= most, "{} blocks, of {most}", oram.peak_blocks());
+}
+
+#[test]
+fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
+    for fail in [false, true] {
+        let store = TraceStore::new(parameters().layout());
+        let oram = oblivistore_oram(&parameters(), &store, 1);
+        finish_now(oram.access(&mut [Access::Dummy])).unwrap();
+        assert_half_an_idle_tears(&oram, &store, fail);
+    }
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused_up_front() {
+    let store = TraceStore::new(parameters().layout());
+    assert_refuses_up_front(&oblivistore_oram(&parameters(), &store, 1), &store);
+}
+
+#[test]
+fn parameters_out_of_range_are_refused_by_name() {
+    let refused = |change: &dyn Fn(&mut ObliviStoreParameters)| {
+        let mut changed = parameters();
+        change(&mut changed);
+        let OutOfRange { name, value, .. } = changed.validate().unwrap_err();
+        (name, value)
+    };
+    assert_eq!(parameters().validate(), Ok(()));
+    assert_eq!(refused(&|of| of.partitions.partitions = 0), ("partitions", 0));
+    assert_eq!(refused(&|of| of.partition.levels = 0), ("levels", 0));
+    assert_eq!(refused(&|of| of.partition.levels = 25), ("levels", 25));
+    assert_eq!(refused(&|of| of.partition.capacity = 15), ("capacity", 15));
+    assert_eq!(refused(&|of| of.partition.block_bytes = 1 << 25), ("block_bytes", 1 << 25));
+}

@@ -1,0 +1,352 @@
+//! The promises of Path ORAM beside right answers: it refuses before it changes, goes on from a snapshot, overlaps
+//! write-backs, and never answers from a state that is torn or a store that lies.
+
+use super::setup::*;
+use crate::lies::{ENTRY, LIES, TWICE, fill_with_junk, tamper};
+use crate::notebook::Notebook;
+use crate::snapshots::{assert_alike, run, write_all};
+use ameles_core::oram::{Access, Oram, OramError};
+use ameles_core::position_map::flat::FlatPositionMap;
+use ameles_core::position_map::recursive::RecursivePositionMap;
+use ameles_core::resumable::Resumable;
+use ameles_core::schemes::path::{PathOram, PathParameters, PathSnapshot, PathSnapshotError};
+use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now, settle};
+use ameles_core::words::{BlockId, Bucket, Level};
+use proptest::prelude::*;
+use std::cell::Cell;
+
+fn parameters(leaf_level: u32, top: u32) -> PathParameters {
+    PathParameters {
+        capacity: 4 << leaf_level,
+        block_bytes: 5,
+        leaf_level: Level(leaf_level),
+        top: Level(top),
+        blocks_per_bucket: 4,
+        max_batch: MAX_BATCH,
+        stash_bound: 4000,
+    }
+}
+
+proptest! {
+    #[test]
+    fn path_oram_goes_on_from_a_snapshot_as_if_nothing_had_happened(
+        (parameters, before, after) in small_path()
+            .prop_flat_map(|p| (Just(p.clone()), batches(p.capacity), batches(p.capacity))),
+        seeds: [u64; 2],
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_path(&parameters, &store, seeds[0]);
+        let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+        run(&oram, &mut model, &before);
+        let snapshot = borsh::to_vec(&(oram.snapshot().unwrap(), oram.positions().snapshot())).unwrap();
+
+        let copy = TraceStore::new(parameters.layout());
+        copy.set_contents(&store.contents());
+        let (state, positions) = borsh::from_slice(&snapshot).unwrap();
+        let state: PathSnapshot = state;
+        let map = FlatPositionMap::new(positions);
+        let restored = PathOram::restore(parameters.clone(), Bucket(0), &copy, map, rng(seeds[1]), &state).unwrap();
+        prop_assert_eq!(restored.owed(), oram.owed());
+
+        oram.reseed(rng(seeds[1]));
+        assert_alike((&oram, &store), (&restored, &copy), model, &after);
+    }
+
+    #[test]
+    fn a_path_oram_that_was_written_down_bit_by_bit_is_the_one_that_went_on(
+        (parameters, before, after) in small_path()
+            .prop_flat_map(|p| (Just(p.clone()), batches(p.capacity), batches(p.capacity))),
+        seeds: [u64; 2],
+        every in 1usize..8,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_path(&parameters, &store, seeds[0]);
+        let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+        let mut notebook = Notebook::begin(&oram, &parameters);
+        for batches in before.chunks(every) {
+            run(&oram, &mut model, batches);
+            notebook.write(&oram);
+        }
+        let copy = TraceStore::new(parameters.layout());
+        copy.set_contents(&store.contents());
+        let other: FlatPath<'_> =
+            notebook.take_up(parameters, (&copy, rng(seeds[1])), |_| {}).expect("a sound state");
+        let bytes = |oram: &FlatPath<'_>| borsh::to_vec(&Resumable::snapshot(oram).unwrap()).unwrap();
+        prop_assert_eq!(bytes(&other), bytes(&oram));
+        oram.reseed(rng(seeds[1]));
+        assert_alike((&oram, &store), (&other, &copy), model, &after);
+    }
+
+    #[test]
+    fn a_recursive_map_goes_on_from_a_snapshot_as_if_nothing_had_happened(
+        (parameters, map, before, after) in small_path()
+            .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), batches(p.capacity), batches(p.capacity))),
+        seeds: [u64; 3],
+    ) {
+        let (layout, first) = recursive_layout(&parameters, &map);
+        let store = TraceStore::new(layout.clone());
+        let oram = recursive_path(&parameters, &map, &store, seeds[0]);
+        let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+        run(&oram, &mut model, &before);
+        let snapshot = borsh::to_vec(&(oram.snapshot().unwrap(), oram.positions().snapshot().unwrap())).unwrap();
+
+        let copy = TraceStore::new(layout);
+        copy.set_contents(&store.contents());
+        let (state, positions) = borsh::from_slice(&snapshot).unwrap();
+        let positions =
+            RecursivePositionMap::restore(&map, first, &copy, &mut rng(seeds[1]), &positions).unwrap();
+        let state: PathSnapshot = state;
+        let restored =
+            PathOram::restore(parameters.clone(), Bucket(0), &copy, positions, rng(seeds[2]), &state).unwrap();
+
+        oram.positions().reseed(&mut rng(seeds[1]));
+        oram.reseed(rng(seeds[2]));
+        assert_alike((&oram, &store), (&restored, &copy), model, &after);
+    }
+
+    #[test]
+    fn no_bytes_in_the_store_make_path_oram_panic(
+        junk in prop::collection::vec(prop::collection::vec(any::<u8>(), 84), 1..8),
+        small_headers: bool,
+        seed: u64,
+    ) {
+        let parameters = parameters(4, 1);
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_path(&parameters, &store, seed);
+        write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
+        fill_with_junk(&store, &parameters.layout(), (&junk, ENTRY), small_headers);
+        for block in 0..oram.capacity() {
+            let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
+            match outcome {
+                Ok(()) | Err(OramError::Contradiction(_) | OramError::Torn) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}
+
+/// Twenty rounds of six single accesses and a write-back; if `refused`, with what is refused on the way: one more access
+/// when the write-back must come first. Returns the trace.
+fn rounds(parameters: &PathParameters, refused: bool) -> Vec<TraceEntry> {
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(parameters, &store, 1);
+    let mut model = ArrayModel::new(parameters.capacity, 5);
+    write_all(&oram, &mut model);
+    let mut trace = store.take_trace();
+    let single = [Operation::Read(BlockId(77))];
+    for _ in 0..20 {
+        for _ in 0..6 {
+            finish_now(model.batch(&oram, &single));
+        }
+        trace.extend(store.take_trace());
+        if refused {
+            let outcome = finish_now(model.clone().prepare(&single).try_run(&oram));
+            assert_eq!(store.take_trace(), [], "a refusal shows nothing");
+            assert!(matches!(outcome, Err(OramError::Owed)));
+        }
+        finish_now(settle(&oram));
+        trace.extend(store.take_trace());
+    }
+    finish_now(model.read_all(&oram));
+    trace.extend(store.take_trace());
+    trace
+}
+
+#[test]
+fn a_refusal_for_what_is_owed_leaves_no_mark() {
+    let parameters = parameters(6, 2);
+    assert!(rounds(&parameters, true) == rounds(&parameters, false));
+}
+
+#[test]
+fn what_is_refused_up_front_shows_nothing() {
+    let parameters = parameters(3, 0);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(&parameters, &store, 1);
+    assert_refuses_up_front(&oram, &store);
+}
+
+#[test]
+fn reads_overlap_a_write_back_unless_they_meet_its_subtree() {
+    let parameters = parameters(6, 3);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(&parameters, &store, 1);
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    write_all(&oram, &mut model);
+    store.take_trace();
+    store.hold_back(true);
+    let subtree = |bucket: Bucket| match bucket.0 {
+        0..8 => bucket.0,
+        8..24 => (bucket.0 - 8) / 2,
+        24..56 => (bucket.0 - 24) / 4,
+        56.. => (bucket.0 - 56) / 8,
+    };
+    let (mut overlapped, mut waited) = (0, 0);
+    for nth in 0..200 {
+        let mut executor = Executor::new();
+        executor.spawn(model.prepare(&[Operation::Read(BlockId(nth))]).run(&oram));
+        executor.run();
+        store.complete(0);
+        executor.run();
+        executor.spawn(async { oram.idle().await.unwrap() });
+        executor.spawn(model.prepare(&[Operation::Read(BlockId(nth + 7))]).run(&oram));
+        executor.run();
+        let at_once = store.pending() == 2;
+        *(if at_once { &mut overlapped } else { &mut waited }) += 1;
+        store.complete(0);
+        executor.run();
+        assert_eq!(store.pending(), 1, "only the read is left");
+        store.complete(0);
+        executor.run();
+        assert_eq!(executor.unfinished(), 0);
+        store.hold_back(false);
+        finish_now(settle(&oram));
+        store.hold_back(true);
+        let trace = store.take_trace();
+        let [TraceEntry::Read(_), TraceEntry::Write(written), TraceEntry::Read(read), TraceEntry::Write(_)] =
+            &trace[..]
+        else {
+            panic!("{trace:?}")
+        };
+        assert_eq!(at_once, subtree(written[0]) != subtree(read[0].bucket));
+    }
+    assert!(overlapped > 150 && waited > 5, "{overlapped} overlapped, {waited} waited");
+}
+
+#[test]
+fn whatever_is_begun_side_by_side_takes_turns() {
+    let parameters = parameters(4, 2);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(&parameters, &store, 1);
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    write_all(&oram, &mut model);
+    for nth in 0..100 {
+        store.hold_back(true);
+        let mut executor = Executor::new();
+        for block in [nth % 64, 3, nth * 7 % 64, 3] {
+            executor.spawn(model.prepare(&[Operation::Write(BlockId(block), nth as u8)]).run(&oram));
+            executor.spawn(async { oram.idle().await.unwrap() });
+        }
+        executor.run();
+        while executor.unfinished() > 0 {
+            assert!((1..=2).contains(&store.pending()), "at most a read beside a write");
+            store.complete(store.pending() - 1);
+            executor.run();
+        }
+        store.hold_back(false);
+    }
+    finish_now(model.read_all(&oram));
+}
+
+#[test]
+fn nothing_is_answered_after_the_store_failed() {
+    let parameters = parameters(3, 0);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(&parameters, &store, 1);
+    store.hold_back(true);
+    let failed = Cell::new(0);
+    let mut executor = Executor::new();
+    executor.spawn(async {
+        let error = oram.access(&mut [Access::Write(BlockId(1), &[1; 5])]).await.unwrap_err();
+        assert!(matches!(error, OramError::Store(_)));
+        failed.set(failed.get() + 1);
+    });
+    executor.spawn(async {
+        let error = oram.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]).await.unwrap_err();
+        assert!(matches!(error, OramError::Torn));
+        failed.set(failed.get() + 1);
+    });
+    executor.run();
+    store.fail(0);
+    executor.run();
+    assert_eq!(failed.get(), 2);
+    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
+    assert!(matches!(oram.snapshot(), Err(PathSnapshotError::Torn)));
+}
+
+#[test]
+fn an_access_that_waits_for_a_write_back_learns_that_it_failed() {
+    let parameters = parameters(3, 0);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(&parameters, &store, 1);
+    let write = &mut [Access::Write(BlockId(1), &[1; 5])];
+    finish_now(oram.access(write)).unwrap();
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    executor.spawn(async { assert!(matches!(oram.idle().await, Err(OramError::Store(_)))) });
+    executor.spawn(async {
+        let error = oram.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]).await.unwrap_err();
+        assert!(matches!(error, OramError::Torn));
+    });
+    executor.run();
+    assert_eq!((store.pending(), executor.unfinished()), (1, 2));
+    store.fail(0);
+    executor.run();
+    assert_eq!(executor.unfinished(), 0);
+}
+
+#[test]
+fn nothing_is_answered_after_an_access_was_dropped_half_way() {
+    let parameters = parameters(3, 0);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(&parameters, &store, 1);
+    store.hold_back(true);
+    {
+        let mut executor = Executor::new();
+        executor.spawn(async { oram.access(&mut [Access::Dummy]).await.unwrap() });
+        executor.run();
+        assert!(matches!(oram.snapshot(), Err(PathSnapshotError::InFlight)));
+    }
+    store.hold_back(false);
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+}
+
+#[test]
+fn a_store_that_lies_is_found_out() {
+    for (expected, lie) in LIES.into_iter().chain([TWICE]) {
+        let parameters = parameters(6, 2);
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_path(&parameters, &store, 1);
+        write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
+        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
+        let read = |block| finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
+        match (0..oram.capacity()).find_map(|block| read(block).err()) {
+            Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
+            other => panic!("{expected}: {other:?}"),
+        }
+        assert!(matches!(read(0), Err(OramError::Torn)));
+    }
+}
+
+#[test]
+fn positions_of_another_moment_are_found_out() {
+    let parameters = parameters(6, 6);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(&parameters, &store, 1);
+    finish_now(oram.access(&mut [Access::Write(BlockId(1), &[1; 5])])).unwrap();
+    let before = FlatPositionMap::new(oram.positions().snapshot());
+    finish_now(oram.access(&mut [Access::Write(BlockId(1), &[2; 5])])).unwrap();
+    let snapshot = oram.snapshot().unwrap();
+    let torn = PathOram::restore(parameters, Bucket(0), &store, before, rng(2), &snapshot).unwrap();
+    let outcome = finish_now(torn.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]));
+    assert!(matches!(outcome, Err(OramError::Contradiction("a block is not where the position map has it"))));
+}
+
+#[test]
+fn a_snapshot_of_other_parameters_is_refused() {
+    let small = parameters(3, 0);
+    let store = TraceStore::new(small.layout());
+    let oram = flat_path(&small, &store, 1);
+    finish_now(oram.access(&mut [Access::Write(BlockId(31), &[1; 5])])).unwrap();
+    let snapshot = oram.snapshot().unwrap();
+    for other in [
+        PathParameters { capacity: 31, ..small.clone() },
+        PathParameters { block_bytes: 4, ..small.clone() },
+        PathParameters { capacity: 3, leaf_level: Level(0), ..small.clone() },
+    ] {
+        let store = TraceStore::new(other.layout());
+        let positions = FlatPositionMap::new(oram.positions().snapshot());
+        let refused = PathOram::restore(other, Bucket(0), &store, positions, rng(1), &snapshot).err();
+        assert_eq!(refused, Some(PathSnapshotError::Mismatch));
+    }
+}

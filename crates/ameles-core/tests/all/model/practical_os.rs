@@ -1,0 +1,78 @@
+//! The promises of PracticalOS beside right answers.
+
+use super::setup::*;
+use ameles_core::oram::{Access, Oram, OramError};
+use ameles_core::range::OutOfRange;
+use ameles_core::schemes::practical_os::PracticalOsParameters;
+use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
+use ameles_core::words::BlockId;
+
+const PARAMETERS: PracticalOsParameters =
+    PracticalOsParameters { capacity: 100, block_bytes: 5, cache: 10, run_blocks: 30, max_batch: MAX_BATCH };
+
+#[test]
+fn costs_are_as_documented() {
+    let store = TraceStore::new(PARAMETERS.layout());
+    let oram = practical_os(&PARAMETERS, &store, 1);
+    let mut model = ArrayModel::new(100, 5);
+    for batch in [2, 2, 1] {
+        finish_now(model.batch(&oram, &vec![Operation::Read(BlockId(7)); batch]));
+        let trace = store.take_trace();
+        assert_eq!((trace.len(), traffic(&trace)), (1, (batch, 0)));
+    }
+    assert_eq!((oram.owed(), oram.must_idle()), (1, true));
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
+    assert_eq!(store.take_trace(), []);
+    finish_now(oram.idle()).unwrap();
+    // Four runs of 30 records: each by itself, and twice in the five comparators of merge exchange.
+    assert_eq!(PARAMETERS.runs(), 4);
+    let moved = (4 + 2 * 5) * 30;
+    assert_eq!(traffic(&store.take_trace()), (moved, moved));
+    assert_eq!(oram.owed(), 0);
+    assert_eq!(oram.trusted_bytes(), 110 * 4 + 10 * (16 + 16 + 5));
+}
+
+#[test]
+fn the_papers_client_holds_twice_the_root_of_the_blocks() {
+    for (capacity, cache) in [(1, 6), (36, 6), (37, 7), (100, 10), (1 << 20, 1 << 10)] {
+        let parameters = PracticalOsParameters::for_capacity(capacity, 1, MAX_BATCH);
+        parameters.validate().unwrap();
+        assert_eq!(parameters.cache, cache);
+        // Two runs are held beside the cache.
+        assert!(parameters.cache + 2 * parameters.run_blocks <= 2 * cache);
+    }
+}
+
+#[test]
+fn nothing_is_answered_after_a_shuffle_was_dropped_half_way_or_failed() {
+    for fail in [false, true] {
+        let store = TraceStore::new(PARAMETERS.layout());
+        let oram = practical_os(&PARAMETERS, &store, 1);
+        finish_now(oram.access(&mut [const { Access::Dummy }; 6])).unwrap();
+        assert_half_an_idle_tears(&oram, &store, fail);
+    }
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused_up_front() {
+    let store = TraceStore::new(PARAMETERS.layout());
+    assert_refuses_up_front(&practical_os(&PARAMETERS, &store, 1), &store);
+}
+
+#[test]
+fn parameters_out_of_range_are_refused_by_name() {
+    let refused = |parameters: PracticalOsParameters| {
+        let OutOfRange { name, value, .. } = parameters.validate().unwrap_err();
+        (name, value)
+    };
+    assert_eq!(refused(PracticalOsParameters { capacity: 0, ..PARAMETERS }), ("capacity", 0));
+    assert_eq!(refused(PracticalOsParameters { capacity: 1 << 32, ..PARAMETERS }), ("capacity", 1 << 32));
+    assert_eq!(refused(PracticalOsParameters { max_batch: 0, ..PARAMETERS }), ("max_batch", 0));
+    assert_eq!(refused(PracticalOsParameters { cache: 5, ..PARAMETERS }), ("cache", 5));
+    assert_eq!(refused(PracticalOsParameters { run_blocks: 0, ..PARAMETERS }), ("run_blocks", 0));
+    let long = 1 + (1 << 24);
+    assert_eq!(
+        refused(PracticalOsParameters { block_bytes: long, ..PARAMETERS }),
+        ("block_bytes", long.into())
+    );
+}

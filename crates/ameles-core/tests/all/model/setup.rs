@@ -1,0 +1,365 @@
+//! The shared set-up of the tests of schemes: small ORAMs over a store that records its trace, and random batches.
+
+use ameles_core::layout::Layout;
+use ameles_core::oram::{Access, Oram, OramError};
+use ameles_core::partitions::{Partitions, PartitionsParameters, SubOram};
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
+use ameles_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
+use ameles_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
+use ameles_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
+use ameles_core::schemes::path::{BucketsByLevel, PathOram, PathParameters};
+use ameles_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
+use ameles_core::schemes::ring::RingParameters;
+use ameles_core::schemes::root::{RootOram, RootParameters, root_oram};
+use ameles_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
+use ameles_core::testing::oblivious::{Batches, Sequence};
+use ameles_core::testing::{
+    ArrayModel, Executor, Operation, TraceEntry, TraceStore, TraceStoreError, finish_now,
+};
+use ameles_core::words::{BlockId, Bucket, Level};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use std::cell::Cell;
+
+pub(crate) const MAX_BATCH: u32 = 6;
+
+pub(crate) type FlatPath<'a> = PathOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
+pub(crate) type RecursivePath<'a> =
+    PathOram<&'a TraceStore, RecursivePositionMap<&'a TraceStore, ChaCha8Rng>, ChaCha8Rng>;
+
+pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+pub(crate) fn operation(capacity: u64) -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        3 => (0..capacity).prop_map(|block| Operation::Read(BlockId(block))),
+        3 => (0..capacity, any::<u8>()).prop_map(|(block, seed)| Operation::Write(BlockId(block), seed)),
+        1 => Just(Operation::Dummy),
+    ]
+}
+
+/// Batches in which blocks often come twice.
+pub(crate) fn batches(capacity: u64) -> impl Strategy<Value = Vec<Vec<Operation>>> {
+    let batch = |most| prop::collection::vec(operation(most), 0..=MAX_BATCH as usize);
+    prop::collection::vec(prop_oneof![batch(capacity), batch(capacity.min(3))], 0..60)
+}
+
+pub(crate) fn small_path() -> impl Strategy<Value = PathParameters> {
+    (0u32..=6, 0usize..3, any::<Index>()).prop_map(|(leaf_level, block_bytes, top)| PathParameters {
+        capacity: 3 << leaf_level,
+        block_bytes: [0, 1, 9][block_bytes],
+        leaf_level: Level(leaf_level),
+        top: Level(top.index(leaf_level as usize + 1) as u32),
+        blocks_per_bucket: 4,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    })
+}
+
+/// Small trees whose leaves have four blocks, and whose other levels have one to four.
+pub(crate) fn small_buckets() -> impl Strategy<Value = BucketsByLevel> {
+    (small_path(), prop::collection::vec(1u32..=4, 6)).prop_map(|(parameters, sizes)| {
+        let inner = parameters.path_buckets() - 1;
+        let parameters = PathParameters { capacity: 2 << parameters.leaf_level.0, ..parameters };
+        let blocks = sizes.into_iter().take(inner).chain([4]).collect();
+        BucketsByLevel::new(parameters, blocks).unwrap()
+    })
+}
+
+pub(crate) fn small_map(blocks: u64) -> impl Strategy<Value = RecursiveParameters> {
+    (2u32..=5, 1u64..30, 0u64..64).prop_map(move |(entries_per_block, flat_limit, trusted_blocks)| {
+        RecursiveParameters { blocks, entries_per_block, flat_limit, trusted_blocks, max_batch: MAX_BATCH }
+    })
+}
+
+pub(crate) fn flat_path<'a>(parameters: &PathParameters, store: &'a TraceStore, seed: u64) -> FlatPath<'a> {
+    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    PathOram::new(parameters.clone(), Bucket(0), store, positions, rng(seed)).unwrap()
+}
+
+pub(crate) fn small_ring() -> impl Strategy<Value = RingParameters> {
+    (1u64..200, 0usize..3, 0u64..200).prop_map(|(capacity, block_bytes, trusted)| {
+        RingParameters::for_capacity(capacity, [0, 1, 9][block_bytes], trusted, MAX_BATCH)
+    })
+}
+
+pub(crate) fn small_square_root() -> impl Strategy<Value = SquareRootParameters> {
+    (1u64..40, 0usize..3, 0u32..10, 1u32..12).prop_map(|(capacity, block_bytes, more, run_blocks)| {
+        SquareRootParameters {
+            capacity,
+            block_bytes: [0, 1, 9][block_bytes],
+            shelter: MAX_BATCH + more,
+            run_blocks,
+            max_batch: MAX_BATCH,
+        }
+    })
+}
+
+pub(crate) fn square_root<'a>(
+    parameters: &SquareRootParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> SquareRootOram<&'a TraceStore, ChaCha8Rng> {
+    SquareRootOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
+}
+
+pub(crate) fn small_practical_os() -> impl Strategy<Value = PracticalOsParameters> {
+    (1u64..40, 0usize..3, 0u32..10, 1u32..12).prop_map(|(capacity, block_bytes, more, run_blocks)| {
+        let (block_bytes, cache) = ([0, 1, 9][block_bytes], MAX_BATCH + more);
+        PracticalOsParameters { capacity, block_bytes, cache, run_blocks, max_batch: MAX_BATCH }
+    })
+}
+
+pub(crate) fn practical_os<'a>(
+    parameters: &PracticalOsParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> PracticalOs<&'a TraceStore, ChaCha8Rng> {
+    PracticalOs::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
+}
+
+pub(crate) fn small_root() -> impl Strategy<Value = RootParameters> {
+    (small_path(), any::<Index>(), any::<u32>()).prop_map(|(path, subtrees, near)| RootParameters {
+        subtrees: Level(subtrees.index(path.leaf_level.0 as usize + 1) as u32),
+        path,
+        near,
+    })
+}
+
+pub(crate) fn root<'a>(
+    parameters: &RootParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> RootOram<&'a TraceStore, ChaCha8Rng> {
+    root_oram(parameters.clone(), Bucket(0), store, rng(seed), rng(!seed)).unwrap()
+}
+
+pub(crate) fn small_hierarchical() -> impl Strategy<Value = HierarchicalParameters> {
+    (1u64..40, 0usize..3, 0u32..10, 1u32..4, 0u32..12, any::<bool>()).prop_map(
+        |(capacity, block_bytes, more, load, run, spread)| {
+            let paper = HierarchicalParameters::for_capacity(capacity, 0, 1, MAX_BATCH);
+            let block_bytes = [0, 1, 9][block_bytes];
+            let (buffer, run_blocks) = (MAX_BATCH + more, 40 + run);
+            HierarchicalParameters { block_bytes, buffer, load, run_blocks, spread, ..paper }
+        },
+    )
+}
+
+pub(crate) fn hierarchical<'a>(
+    parameters: &HierarchicalParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> HierarchicalOram<&'a TraceStore, ChaCha8Rng> {
+    HierarchicalOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
+}
+
+fn small_partitions() -> impl Strategy<Value = PartitionsParameters> {
+    (1u64..60, 0usize..3, 1u32..9, 0u32..4).prop_map(
+        |(capacity, block_bytes, partitions, sweep_evictions)| PartitionsParameters {
+            capacity,
+            block_bytes: [0, 1, 9][block_bytes],
+            partitions,
+            sweep_evictions,
+            sweep_accesses: 3,
+            cache_bound: 1000,
+            max_batch: MAX_BATCH,
+        },
+    )
+}
+
+pub(crate) fn small_curious() -> impl Strategy<Value = CuriousParameters> {
+    (small_partitions(), 2u32..5).prop_map(|(partitions, arity)| {
+        let block_bytes = partitions.block_bytes;
+        let tree = TreeShape { arity, levels: 3, blocks_per_bucket: 2, capacity: 10, block_bytes };
+        CuriousParameters { partitions, tree }
+    })
+}
+
+pub(crate) fn small_oblivistore() -> impl Strategy<Value = ObliviStoreParameters> {
+    (small_partitions(), 1u32..5, 0u64..9).prop_map(|(partitions, levels, more)| {
+        let block_bytes = partitions.block_bytes;
+        let partition = PartitionShape { levels, capacity: (1 << (levels - 1)) + more, block_bytes };
+        ObliviStoreParameters { partitions, partition }
+    })
+}
+
+pub(crate) fn oblivistore_oram<'a>(
+    parameters: &ObliviStoreParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> ObliviStore<&'a TraceStore, ChaCha8Rng> {
+    let mut seeds = (0..).map(|nth| rng(seed.wrapping_add(nth)));
+    oblivistore(parameters, Bucket(0), &store, || seeds.next().unwrap()).unwrap()
+}
+
+pub(crate) fn curious_oram<'a>(
+    parameters: &CuriousParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> CuriousOram<&'a TraceStore, ChaCha8Rng> {
+    let mut seeds = (0..).map(|nth| rng(seed.wrapping_add(nth)));
+    curious(parameters, Bucket(0), &store, || seeds.next().unwrap()).unwrap()
+}
+
+/// The most blocks on the trusted side of partitions that were never used, over a sequence that must make no emergency.
+pub(crate) fn peak_of_cache<P: SubOram, R: RngCore>(
+    oram: &Partitions<P, R>,
+    store: &TraceStore,
+    sequence: Sequence,
+    batches: Batches,
+) -> usize {
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    let mut peak = 0;
+    for batch in sequence.operations(oram.capacity(), batches, 1) {
+        finish_now(model.batch(oram, &batch));
+        peak = peak.max(oram.cached_blocks());
+        finish_now(oram.idle()).unwrap();
+        store.take_trace();
+    }
+    assert_eq!(oram.emergencies(), 0);
+    peak
+}
+
+pub(crate) fn recursive_layout(parameters: &PathParameters, map: &RecursiveParameters) -> (Layout, Bucket) {
+    let mut layout = parameters.layout();
+    let first = layout.append(&map.layout().unwrap());
+    (layout, first)
+}
+
+pub(crate) fn recursive_path<'a>(
+    parameters: &PathParameters,
+    map: &RecursiveParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> RecursivePath<'a> {
+    let (_, first) = recursive_layout(parameters, map);
+    let mut rng = rng(seed);
+    let positions = RecursivePositionMap::new(map, first, store, &mut rng).unwrap();
+    PathOram::new(parameters.clone(), Bucket(0), store, positions, rng).unwrap()
+}
+
+/// A step of a schedule.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Begins a batch.
+    Access(Vec<Operation>),
+    /// Begins a step of what is owed, whether or not any work is owed.
+    Idle,
+    /// Lets one of the waiting operations of the store finish.
+    Complete(Index),
+}
+
+pub(crate) fn schedule(capacity: u64) -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => prop::collection::vec(operation(capacity), 0..=MAX_BATCH as usize).prop_map(Step::Access),
+        2 => Just(Step::Idle),
+        5 => any::<Index>().prop_map(Step::Complete),
+    ];
+    prop::collection::vec(step, 0..150)
+}
+
+/// Slots that a trace reads, and slots that it writes in buckets of one slot.
+pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
+    trace.iter().fold((0, 0), |(read, written), entry| match entry {
+        TraceEntry::Read(slots) => (read + slots.len(), written),
+        TraceEntry::Write(buckets) => (read, written + buckets.len()),
+    })
+}
+
+/// Asserts that nothing is answered after a step of `idle`, which is owed, that the store failed or that was dropped half-way.
+pub(crate) fn assert_half_an_idle_tears<O: Oram>(oram: &O, store: &TraceStore, fail: bool) {
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    executor.spawn(async {
+        assert!(matches!(oram.idle().await, Err(OramError::Store(_))));
+    });
+    executor.run();
+    if fail {
+        store.fail(0);
+        executor.run();
+        assert_eq!(executor.unfinished(), 0);
+    }
+    drop(executor);
+    store.hold_back(false);
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
+}
+
+/// Asserts that a scheme with blocks of 5 bytes refuses what is beyond its bounds, shows nothing of it, and owes
+/// nothing for it.
+pub(crate) fn assert_refuses_up_front<O: Oram>(oram: &O, store: &TraceStore) {
+    let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
+    let beyond = BlockId(oram.capacity());
+    assert!(matches!(refused(&mut [Access::Read(beyond, &mut [0; 5])]), OramError::OutOfRange { .. }));
+    assert!(matches!(refused(&mut [Access::Write(BlockId(0), &[0; 4])]), OramError::WrongLength { .. }));
+    let too_many = &mut [const { Access::Dummy }; MAX_BATCH as usize + 1];
+    assert!(matches!(refused(too_many), OramError::BatchTooLarge { .. }));
+    assert_eq!((store.take_trace(), oram.owed()), (vec![], 0));
+}
+
+/// Runs a schedule twice, by `run` over a store of its own each time: the replay shows the same trace, and writes the
+/// same contents.
+pub(crate) fn assert_replays(layout: &Layout, run: impl Fn(&TraceStore)) {
+    let (store, again) = (TraceStore::new(layout.clone()), TraceStore::new(layout.clone()));
+    run(&store);
+    run(&again);
+    assert_eq!(store.take_trace(), again.take_trace(), "a replay shows another trace");
+    assert!(store.contents() == again.contents(), "a replay writes other contents");
+}
+
+/// Runs a schedule as a driver does: at most one access and one step of `idle` are in flight, and no access begins
+/// while `idle` must run first. Then lets everything finish, and compares every block with the array.
+pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    let (accessing, idling) = (Cell::new(false), Cell::new(false));
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    let idle = || async {
+        oram.idle().await.expect("idle works");
+        idling.set(false);
+    };
+    for step in steps {
+        match step {
+            Step::Access(operations) => {
+                while accessing.get() || oram.must_idle() {
+                    if oram.must_idle() && !idling.replace(true) {
+                        executor.spawn(idle());
+                    }
+                    executor.run();
+                    if accessing.get() || oram.must_idle() {
+                        assert!(store.pending() > 0, "work waits for something that nobody will do");
+                        store.complete(store.pending() - 1);
+                        executor.run();
+                    }
+                }
+                accessing.set(true);
+                let prepared = model.prepare(operations);
+                let accessing = &accessing;
+                executor.spawn(async move {
+                    prepared.run(oram).await;
+                    accessing.set(false);
+                });
+            }
+            Step::Idle if !idling.replace(true) => executor.spawn(idle()),
+            Step::Complete(which) if store.pending() > 0 => store.complete(which.index(store.pending())),
+            Step::Idle | Step::Complete(_) => {}
+        }
+        executor.run();
+    }
+    finish(oram, store, executor, model);
+}
+
+fn finish<O: Oram>(oram: &O, store: &TraceStore, mut executor: Executor<'_>, mut model: ArrayModel) {
+    while executor.unfinished() > 0 {
+        assert!(store.pending() > 0, "{} tasks wait for each other", executor.unfinished());
+        store.complete(store.pending() - 1);
+        executor.run();
+    }
+    store.hold_back(false);
+    ameles_core::testing::finish_now(model.read_all(oram));
+    assert_eq!(oram.emergencies(), 0, "an eviction outside of the public schedule");
+}

@@ -1,0 +1,71 @@
+//! The promises of Square-Root ORAM beside right answers.
+
+use super::setup::*;
+use ameles_core::oram::{Access, Oram, OramError};
+use ameles_core::schemes::square_root::{SquareRootParameters, SquareRootParametersError};
+use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
+use ameles_core::words::BlockId;
+
+const PARAMETERS: SquareRootParameters =
+    SquareRootParameters { capacity: 100, block_bytes: 5, shelter: 10, run_blocks: 30, max_batch: MAX_BATCH };
+
+#[test]
+fn costs_are_as_documented() {
+    let store = TraceStore::new(PARAMETERS.layout());
+    let oram = square_root(&PARAMETERS, &store, 1);
+    let mut model = ArrayModel::new(100, 5);
+    for (before, batch) in [(0, 2), (2, 2), (4, 1)] {
+        finish_now(model.batch(&oram, &vec![Operation::Read(BlockId(7)); batch]));
+        let trace = store.take_trace();
+        assert_eq!((trace.len(), traffic(&trace)), (2, (before + batch, batch)));
+    }
+    assert_eq!((oram.owed(), oram.must_idle()), (1, true));
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
+    assert_eq!(store.take_trace(), []);
+    finish_now(oram.idle()).unwrap();
+    // Four runs of 30 records: each twice by itself, and twice in the five comparators of merge exchange.
+    assert_eq!(PARAMETERS.runs(), 4);
+    let moved = 2 * (4 + 2 * 5) * 30;
+    assert_eq!(traffic(&store.take_trace()), (moved, moved));
+    assert_eq!(oram.owed(), 0);
+    assert_eq!(oram.trusted_bytes(), 110 * 4 + 10 * 16);
+}
+
+#[test]
+fn the_papers_shelter_has_as_many_slots_as_the_root_of_the_blocks() {
+    for (capacity, shelter) in [(1, 6), (36, 6), (37, 7), (100, 10), (1 << 20, 1 << 10), (u64::MAX, u32::MAX)]
+    {
+        assert_eq!(SquareRootParameters::for_capacity(capacity, 1, 1, MAX_BATCH).shelter, shelter);
+    }
+}
+
+#[test]
+fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
+    for fail in [false, true] {
+        let store = TraceStore::new(PARAMETERS.layout());
+        let oram = square_root(&PARAMETERS, &store, 1);
+        finish_now(oram.access(&mut [const { Access::Dummy }; 6])).unwrap();
+        assert_half_an_idle_tears(&oram, &store, fail);
+    }
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused_up_front() {
+    let store = TraceStore::new(PARAMETERS.layout());
+    assert_refuses_up_front(&square_root(&PARAMETERS, &store, 1), &store);
+}
+
+#[test]
+fn parameters_out_of_range_are_refused_by_name() {
+    use SquareRootParametersError::*;
+    let refused = |parameters: SquareRootParameters| parameters.validate().unwrap_err();
+    assert_eq!(refused(SquareRootParameters { capacity: 0, ..PARAMETERS }), Zero("capacity"));
+    assert_eq!(refused(SquareRootParameters { run_blocks: 0, ..PARAMETERS }), Zero("run_blocks"));
+    assert_eq!(refused(SquareRootParameters { max_batch: 0, ..PARAMETERS }), Zero("max_batch"));
+    let long = 1 + (1 << 24);
+    assert_eq!(refused(SquareRootParameters { block_bytes: long, ..PARAMETERS }), BlockBytes(long));
+    let short = SquareRootParameters { shelter: 5, ..PARAMETERS };
+    assert_eq!(refused(short), Shelter { shelter: 5, max_batch: MAX_BATCH });
+    let large = SquareRootParameters { capacity: 1 << 32, ..PARAMETERS };
+    assert_eq!(refused(large), Capacity(1 << 32));
+}

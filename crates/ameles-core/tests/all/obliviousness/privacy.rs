@@ -1,0 +1,87 @@
+//! Root ORAM keeps to the privacy that its parameters state, and the judge finds out a statement that is too good.
+//!
+//! Two blocks are asked for, and one access of six asks for the one or for the other: the most that a single access can tell
+//! is in which subtrees the accesses before and after it were.
+
+use super::setup::*;
+use ameles_core::schemes::path::PathParameters;
+use ameles_core::schemes::root::{RootParameters, root_oram};
+use ameles_core::testing::oblivious::{
+    Adversary, Judgement, Pace, Patterns, Trial, judge_likelihood, path, run_script,
+};
+use ameles_core::testing::{Operation, TraceStore};
+use ameles_core::words::{BlockId, Bucket, Level};
+
+/// Runs of each of two sequences.
+const RUNS_OF_EACH: u64 = 9000;
+
+/// Sixteen leaves, in subtrees of four.
+fn parameters(epsilon: f64) -> RootParameters {
+    let path = PathParameters {
+        capacity: 8,
+        block_bytes: 1,
+        leaf_level: Level(4),
+        top: Level(0),
+        blocks_per_bucket: 4,
+        max_batch: 1,
+        stash_bound: 100,
+    };
+    RootParameters::for_epsilon(path, Level(2), epsilon)
+}
+
+/// Asks for two blocks twice, since the leaf that a first access shows is no block's; then for one of them, then for both.
+fn script(asks_for: Operation) -> Vec<Vec<Operation>> {
+    let [one, other] = [1, 2].map(|block| Operation::Read(BlockId(block)));
+    let both = || [one, other];
+    let operations = both().into_iter().chain(both()).chain([asks_for]).chain(both());
+    operations.map(|operation| vec![operation]).collect()
+}
+
+fn runs(parameters: &RootParameters, asks_for: &Operation, side: u64) -> Vec<Trial> {
+    (0..RUNS_OF_EACH)
+        .map(|nth| {
+            let (seed, operations) = (side << 32 | nth, script(*asks_for));
+            let store = TraceStore::new(parameters.path.layout());
+            let oram =
+                root_oram(parameters.clone(), Bucket(0), &store, rng(seed), rng(!seed)).expect("valid");
+            let events = run_script(&oram, &store, &operations, operations.len(), Pace::Prompt, working());
+            Trial { operations, events }
+        })
+        .collect()
+}
+
+/// Judges a scheme of these parameters by a privacy that it states.
+fn judge(parameters: &RootParameters, stated: f64, pair: [&Operation; 2]) -> Judgement {
+    let [one, other] = pair;
+    let patterns = Patterns { accesses: &[2, 3, 4, 5, 6], subtree: &|leaf| leaf / 4 };
+    let watch = |seed| path::watch(&parameters.path, Adversary::Full, seed);
+    judge_likelihood(stated, &patterns, watch, &runs(parameters, one, 1), &runs(parameters, other, 2))
+}
+
+fn pairs() -> [[Operation; 2]; 3] {
+    let [one, other] = [1, 2].map(|block| Operation::Read(BlockId(block)));
+    [[one, other], [one, Operation::Dummy], [other, Operation::Read(BlockId(5))]]
+}
+
+#[test]
+fn root_oram_tells_no_more_than_its_privacy_allows() {
+    for epsilon in [0.0, 0.5, 1.5, 3.0] {
+        for [one, other] in &pairs() {
+            let judgement = judge(&parameters(epsilon), epsilon, [one, other]);
+            println!("ε = {epsilon}, {one:?} or {other:?}: {judgement}");
+            count_tests(judgement.findings.len());
+            assert!(judgement.passes(), "ε = {epsilon}, {one:?} or {other:?}: {judgement}");
+        }
+    }
+}
+
+#[test]
+fn a_privacy_that_is_too_good_is_found_out() {
+    let [one, other] = &pairs()[0];
+    // A proof that forgets that both blocks tell, and parameters that are a little off.
+    for (epsilon, stated) in [(3.0, 1.5), (3.0, 2.0), (1.5, 0.75), (1.0, 0.0)] {
+        let judgement = judge(&parameters(epsilon), stated, [one, other]);
+        println!("ε = {epsilon}, stated {stated}: {judgement}");
+        assert!(judgement.alarmed("likelier under"), "ε = {epsilon}, stated {stated}: {judgement}");
+    }
+}

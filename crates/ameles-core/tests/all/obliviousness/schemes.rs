@@ -1,0 +1,495 @@
+//! The schemes as they are.
+
+use super::setup::*;
+use ameles_core::partitions::PartitionsParameters;
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use ameles_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
+use ameles_core::schemes::freecursive::{
+    BackendParameters, FreecursiveOram, FreecursiveParameters, PositionsKept, TrustedHits,
+};
+use ameles_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
+use ameles_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
+use ameles_core::schemes::path::{BucketsByLevel, PathOram, PathParameters, TreeTopParameters};
+use ameles_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
+use ameles_core::schemes::raw::{RawOram, RawParameters};
+use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use ameles_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
+use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
+use ameles_core::store::Store;
+use ameles_core::testing::oblivious::{
+    circuit, freecursive, hierarchical, partitions, path, permuted, raw, ring, trivial,
+};
+use ameles_core::testing::{TraceStore, small_ring};
+use ameles_core::words::{Bucket, Level};
+use rand_chacha::ChaCha8Rng;
+
+/// Sixteen leaves in two subtrees; every bucket with all its dummies.
+pub(crate) fn whole_buckets() -> RingParameters {
+    RingParameters { block_bytes: 1, max_batch: MAX_BATCH, ..small_ring(10) }
+}
+
+/// The same with as few slots as there may be.
+pub(crate) fn compacted_buckets() -> RingParameters {
+    RingParameters {
+        inner: RingBucket { blocks: 4, slots: 10 },
+        leaf: RingBucket { blocks: 10, slots: 10 },
+        ..whole_buckets()
+    }
+}
+
+/// The same with so few that a bucket which is full has one dummy, and further reads of it take blocks.
+pub(crate) fn crowded_buckets() -> RingParameters {
+    RingParameters {
+        reads: MAX_BATCH + 1,
+        inner: RingBucket { blocks: 4, slots: 5 },
+        leaf: RingBucket { blocks: 10, slots: 10 },
+        ..whole_buckets()
+    }
+}
+
+/// Runs of a Ring ORAM, and the watch over it.
+pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.leaf_level.0,
+        rate: rate(1, parameters.eviction_rate),
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(|adversary, seed| ring::watch(parameters, adversary, seed)),
+    }
+}
+
+fn judge_ring(name: &str, parameters: &RingParameters, driven: &[Driven]) {
+    assert_eq!(parameters.validate(), Ok(()));
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.geometry().layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
+        drive(&oram, &store, script, pace, working())
+    };
+    ring_subject(parameters, run).must_pass(name, driven);
+}
+
+#[test]
+fn ring_oram_shows_nothing_of_what_was_asked() {
+    let driven = [Driven::Promptly, Driven::Late, Driven::Beside, Driven::Overlapping];
+    judge_ring("whole buckets", &whole_buckets(), &driven);
+}
+
+#[test]
+fn ring_oram_with_compacted_buckets_shows_nothing_of_what_was_asked() {
+    judge_ring("compacted buckets", &compacted_buckets(), &[Driven::Late]);
+}
+
+#[test]
+fn ring_oram_whose_buckets_run_out_of_dummies_shows_nothing_of_what_was_asked() {
+    judge_ring("crowded buckets", &crowded_buckets(), &[Driven::Beside]);
+}
+
+#[test]
+fn ring_oram_as_planned_shows_nothing_of_what_was_asked() {
+    judge_ring("as planned", &RingParameters::for_capacity(128, 1, 96, MAX_BATCH), &[Driven::Late]);
+}
+
+pub(crate) fn path_parameters() -> PathParameters {
+    PathParameters {
+        capacity: 64,
+        block_bytes: 1,
+        leaf_level: Level(5),
+        top: Level(1),
+        blocks_per_bucket: 4,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+/// Runs of a Path ORAM with a flat position map, and the watch over it.
+pub(crate) fn path_subject<'a>(parameters: PathParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.leaf_level.0,
+        rate: rate(1, 1),
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| path::watch(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn path_oram_shows_nothing_of_what_was_asked() {
+    let parameters = path_parameters();
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = PathOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    path_subject(parameters.clone(), run)
+        .must_pass("path", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}
+
+#[test]
+fn path_oram_with_buckets_by_level_shows_nothing_of_what_was_asked() {
+    let parameters = path_parameters();
+    let buckets = BucketsByLevel::new(parameters.clone(), vec![1, 2, 2, 3, 4]).expect("valid");
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(buckets.layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = PathOram::with_buckets(&buckets, Bucket(0), &store, positions, rng(seed));
+        drive(&oram, &store, script, pace, working())
+    };
+    path_subject(parameters.clone(), run).must_pass("path, by level", &[Driven::Promptly, Driven::Late]);
+}
+
+/// Two levels of PosMap blocks, a buffer of four, and three levels of the tree on the trusted side.
+pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters {
+    let (capacity, labels, trusted_positions) = (32, 3, 4);
+    let tree = PathParameters {
+        capacity: FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions),
+        block_bytes: 12,
+        leaf_level: Level(5),
+        top: Level(0),
+        blocks_per_bucket: 4,
+        max_batch: 1,
+        stash_bound: 1000,
+    };
+    let ways = (hits == TrustedHits::AnswerAtOnce).then_some(2);
+    FreecursiveParameters {
+        capacity,
+        labels,
+        trusted_positions,
+        look_aside: 4,
+        look_aside_ways: 1,
+        positions: PositionsKept::InBlocks,
+        hits,
+        max_batch: MAX_BATCH,
+        tree: BackendParameters::Path {
+            buckets: BucketsByLevel::uniform(tree).expect("valid"),
+            top: TreeTopParameters { levels: 3, ways },
+        },
+    }
+}
+
+/// Runs of a Freecursive ORAM, and the watch over the `shown`th path of each access.
+pub(crate) fn freecursive_subject<'a>(
+    parameters: FreecursiveParameters,
+    shown: u32,
+    run: Run<'a>,
+) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.tree.leaf_level().0,
+        rate: rate(1, 1),
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| freecursive::watch(&parameters, shown, adversary, seed)),
+    }
+}
+
+#[test]
+fn freecursive_oram_shows_nothing_of_what_was_asked_nor_of_what_its_buffer_saves() {
+    let parameters = freecursive_parameters(TrustedHits::ReadThePath);
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.tree.layout());
+        let oram = FreecursiveOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    for shown in 0..parameters.paths_per_access() {
+        freecursive_subject(parameters.clone(), shown, run)
+            .must_pass("freecursive", &[Driven::Promptly, Driven::Late]);
+    }
+}
+
+pub(crate) fn circuit_parameters() -> CircuitParameters {
+    CircuitParameters {
+        capacity: 64,
+        block_bytes: 1,
+        leaf_level: Level(5),
+        top: Level(1),
+        blocks_per_bucket: 2,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+/// Runs of a Circuit ORAM with a flat position map, and the watch over it.
+pub(crate) fn circuit_subject<'a>(parameters: CircuitParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.leaf_level.0,
+        rate: rate(2, 1),
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| circuit::watch(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn circuit_oram_shows_nothing_of_what_was_asked() {
+    let parameters = circuit_parameters();
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = CircuitOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    circuit_subject(parameters.clone(), run)
+        .must_pass("circuit", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}
+
+pub(crate) fn raw_parameters() -> RawParameters {
+    RawParameters {
+        capacity: 64,
+        block_bytes: 1,
+        leaf_level: Level(5),
+        top: Level(1),
+        blocks_per_bucket: 3,
+        eviction_rate: 3,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+/// Runs of a RAW ORAM with a flat position map, and the watch over it.
+pub(crate) fn raw_subject<'a>(parameters: RawParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.leaf_level.0,
+        rate: rate(1, parameters.eviction_rate),
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| raw::watch(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn raw_oram_shows_nothing_of_what_was_asked() {
+    let parameters = raw_parameters();
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = RawOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    raw_subject(parameters.clone(), run).must_pass("raw", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}
+
+pub(crate) fn trivial_parameters() -> TrivialParameters {
+    TrivialParameters { capacity: 10, block_bytes: 1, chunk_blocks: 4, max_batch: MAX_BATCH }
+}
+
+/// Runs of a Trivial ORAM, and the watch over it.
+pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1,
+        rate: rate(1, 1),
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, _| trivial::watch(&parameters, adversary)),
+    }
+}
+
+#[test]
+fn trivial_oram_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|_, script, pace| {
+        let store = TraceStore::new(trivial_parameters().layout());
+        let oram = TrivialOram::new(trivial_parameters(), Bucket(0), &store).expect("valid parameters");
+        drive(&oram, &store, script, pace, working())
+    };
+    trivial_subject(trivial_parameters(), run).must_pass("trivial", &[Driven::Promptly, Driven::Beside]);
+}
+
+pub(crate) fn square_root_parameters() -> SquareRootParameters {
+    SquareRootParameters { capacity: 16, block_bytes: 1, shelter: 9, run_blocks: 9, max_batch: MAX_BATCH }
+}
+
+/// Runs of a Square-Root ORAM, and the watch over it.
+pub(crate) fn square_root_subject<'a>(parameters: SquareRootParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1,
+        rate: rate(1, 1),
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| permuted::square_root(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn square_root_oram_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(square_root_parameters().layout());
+        let oram =
+            SquareRootOram::new(square_root_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    let subject = square_root_subject(square_root_parameters(), run);
+    subject.must_pass("square root", &[Driven::Promptly, Driven::Beside]);
+}
+
+pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
+    HierarchicalParameters {
+        capacity: 12,
+        block_bytes: 1,
+        buffer: 6,
+        load: 1,
+        run_blocks: 64,
+        max_batch: MAX_BATCH,
+        spread,
+    }
+}
+
+/// Runs of a hierarchical ORAM, and the watch over it.
+pub(crate) fn hierarchical_subject<'a>(parameters: HierarchicalParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1,
+        rate: rate(1, 1),
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| hierarchical::watch(&parameters, adversary, seed)),
+    }
+}
+
+fn judge_hierarchical(name: &str, spread: bool, driven: &[Driven]) {
+    let parameters = hierarchical_parameters(spread);
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.layout());
+        let oram = HierarchicalOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    hierarchical_subject(parameters.clone(), run).must_pass(name, driven);
+}
+
+#[test]
+fn hierarchical_oram_shows_nothing_of_what_was_asked() {
+    judge_hierarchical("hierarchical", false, &[Driven::Promptly, Driven::Beside]);
+}
+
+#[test]
+fn hierarchical_oram_whose_rebuilds_are_spread_out_shows_nothing_of_what_was_asked() {
+    judge_hierarchical("hierarchical, spread out", true, &[Driven::Late, Driven::Beside]);
+}
+
+pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
+    PracticalOsParameters { capacity: 16, block_bytes: 1, cache: 9, run_blocks: 9, max_batch: MAX_BATCH }
+}
+
+/// Runs of a PracticalOS, and the watch over it.
+pub(crate) fn practical_os_subject<'a>(parameters: PracticalOsParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1,
+        rate: rate(1, 1),
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| permuted::practical_os(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn practical_os_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(practical_os_parameters().layout());
+        let oram = PracticalOs::new(practical_os_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    let subject = practical_os_subject(practical_os_parameters(), run);
+    subject.must_pass("practical os", &[Driven::Promptly, Driven::Beside]);
+}
+
+/// Eight partitions, swept so often for each four accesses.
+fn eight_partitions(sweep_evictions: u32) -> PartitionsParameters {
+    PartitionsParameters {
+        capacity: 48,
+        block_bytes: 1,
+        partitions: 8,
+        sweep_evictions,
+        sweep_accesses: 4,
+        cache_bound: 1000,
+        max_batch: MAX_BATCH,
+    }
+}
+
+/// Trees with two leaves each.
+pub(crate) fn curious_parameters() -> CuriousParameters {
+    let partitions = eight_partitions(0);
+    let tree = TreeShape { arity: 2, levels: 2, blocks_per_bucket: 3, capacity: 9, block_bytes: 1 };
+    CuriousParameters { partitions, tree }
+}
+
+/// A CURIOUS of the judged parameters, over any store.
+pub(crate) fn judged_curious<S: Store + Clone>(store: &S, seed: u64) -> CuriousOram<S, ChaCha8Rng> {
+    let mut seeds = (seed.wrapping_mul(64)..).map(rng);
+    curious(&curious_parameters(), Bucket(0), store, || seeds.next().expect("they do not end"))
+        .expect("valid")
+}
+
+/// Runs of a CURIOUS, and the watch over it.
+pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
+    let parameters = curious_parameters();
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.partitions.capacity,
+        leaves: u64::from(parameters.partitions.partitions) * parameters.tree.leaves(),
+        rate: rate(1, 1),
+        max_batch: parameters.partitions.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| partitions::curious(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn curious_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = &TraceStore::new(curious_parameters().layout());
+        drive(&judged_curious(&store, seed), store, script, pace, working())
+    };
+    curious_subject(run).must_pass("curious", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}
+
+pub(crate) fn oblivistore_parameters() -> ObliviStoreParameters {
+    let partition = PartitionShape { levels: 3, capacity: 9, block_bytes: 1 };
+    ObliviStoreParameters { partitions: eight_partitions(3), partition }
+}
+
+/// An ObliviStore of the judged parameters, over any store.
+pub(crate) fn judged_oblivistore<S: Store + Clone>(store: &S, seed: u64) -> ObliviStore<S, ChaCha8Rng> {
+    let mut seeds = (seed.wrapping_mul(64)..).map(rng);
+    let random = || seeds.next().expect("they do not end");
+    oblivistore(&oblivistore_parameters(), Bucket(0), store, random).expect("valid")
+}
+
+/// Runs of an ObliviStore, and the watch over it.
+pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
+    let parameters = oblivistore_parameters();
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.partitions.capacity,
+        leaves: u64::from(parameters.partitions.partitions),
+        rate: rate(1, 1),
+        max_batch: parameters.partitions.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn oblivistore_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = &TraceStore::new(oblivistore_parameters().layout());
+        drive(&judged_oblivistore(&store, seed), store, script, pace, working())
+    };
+    oblivistore_subject(run).must_pass("oblivistore", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}

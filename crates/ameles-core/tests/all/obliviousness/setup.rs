@@ -1,0 +1,259 @@
+//! Runs of a scheme under sequences that could hardly differ more, and their judgement.
+
+use ameles_core::oram::Oram;
+use ameles_core::testing::oblivious::{
+    Adversary, Batches, EvictionRate, Judgement, MOST_TESTS, Pace, Pool, Power, Sequence, Trial, Watch,
+    judge, judge_and_pool, run_script,
+};
+use ameles_core::testing::{Event, Operation, TraceStore, Work};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Independently seeded runs of each sequence.
+pub(crate) const RUNS: u64 = 64;
+/// Batches of each run, after the blocks were written.
+pub(crate) const BATCHES: usize = 60;
+/// The runs of a small tree: many, so that what differs from run to run shows.
+pub(crate) const MANY_RUNS: Effort = Effort { runs: RUNS, batches: BATCHES };
+/// The seeds of the simulations in a usual run; more make a thorough one.
+const USUAL_SEEDS: u64 = 2000;
+/// The longest batch.
+pub(crate) const MAX_BATCH: u32 = 4;
+/// Batches at the beginning of a run that are always driven promptly: by then every bucket was written.
+pub(crate) const PROMPT: usize = 30;
+
+pub(crate) const PAIRS: [(Sequence, Sequence); 7] = [
+    (Sequence::OneBlock, Sequence::Sweep),
+    (Sequence::Random, Sequence::Zipf),
+    (Sequence::Sweep, Sequence::SweepingWrites),
+    (Sequence::TwoBlocks, Sequence::Sweep),
+    (Sequence::Dummies, Sequence::Random),
+    (Sequence::NeverWritten, Sequence::OneBlock),
+    (Sequence::Mixed, Sequence::Random),
+];
+
+/// A number of each pair and pace: no two judgements draw from the same seeds, so that their draws can be added up.
+fn salt(pair: (Sequence, Sequence), driven: Driven) -> u64 {
+    let nth = PAIRS.iter().position(|other| *other == pair).unwrap_or(PAIRS.len()) as u64;
+    nth + (driven as u64) * 16
+}
+
+/// The blocks that the sequences of a pair write first: all of them, so that buckets are full, but where a block is read
+/// that was never written, and in a pair of the others, so that there is room.
+fn filled(pair: (Sequence, Sequence), capacity: u64) -> u64 {
+    let is_whole = ![pair.0, pair.1].contains(&Sequence::OneBlock);
+    if is_whole { capacity } else { (capacity / 2).max(1) }
+}
+
+pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+/// Runs a scheme: seed of its randomness, script, pace.
+pub(crate) type Run<'a> = &'a dyn Fn(u64, &[Vec<Operation>], Pace) -> Vec<Event>;
+
+/// So many evictions for so many accesses.
+pub(crate) fn rate(evictions: u64, accesses: u32) -> EvictionRate {
+    EvictionRate { evictions, accesses: accesses.into() }
+}
+
+pub(crate) fn working() -> Rc<Cell<Work>> {
+    Rc::new(Cell::new(Work::Access))
+}
+
+/// Runs a script on an ORAM.
+pub(crate) fn drive<O: Oram>(
+    oram: &O,
+    store: &TraceStore,
+    script: &[Vec<Operation>],
+    pace: Pace,
+    working: Rc<Cell<Work>>,
+) -> Vec<Event> {
+    run_script(oram, store, script, PROMPT, pace, working)
+}
+
+/// The pace at which the runs of a case are driven; each run by itself where the store's order is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Driven {
+    Promptly,
+    Late,
+    Beside,
+    Overlapping,
+}
+
+/// The number of runs of each sequence, and of the batches of each after the blocks were written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub(crate) runs: u64,
+    pub(crate) batches: usize,
+}
+
+impl Effort {
+    /// Ten times the runs in a thorough run of the tests, so that a third of the bias is found.
+    fn or_thorough(self) -> Self {
+        let times = if is_thorough() { 10 } else { 1 };
+        Effort { runs: times * self.runs, ..self }
+    }
+}
+
+fn is_thorough() -> bool {
+    let asked = std::env::var("AMELES_SIM_SEEDS").ok().and_then(|asked| asked.parse::<u64>().ok());
+    asked.is_some_and(|asked| asked > USUAL_SEEDS)
+}
+
+pub(crate) fn trials(
+    effort: Effort,
+    (filled, capacity): (u64, u64),
+    most: u32,
+    sequence: Sequence,
+    driven: Driven,
+    side: u64,
+    run: Run<'_>,
+) -> Vec<Trial> {
+    (0..effort.runs)
+        .map(|nth| {
+            let batches = Batches { count: effort.batches, most: most as usize, seed: nth };
+            let seed = side << 32 | nth;
+            let operations = sequence.operations_on(filled, capacity, batches, seed);
+            let pace = match driven {
+                Driven::Promptly => Pace::Prompt,
+                Driven::Late => Pace::Late,
+                Driven::Beside => Pace::Beside(nth),
+                Driven::Overlapping => Pace::Overlapping(nth),
+            };
+            let events = run(seed, &operations, pace);
+            Trial { operations, events }
+        })
+        .collect()
+}
+
+/// A scheme to be judged.
+pub(crate) struct Subject<'a> {
+    pub(crate) effort: Effort,
+    pub(crate) capacity: u64,
+    pub(crate) leaves: u64,
+    /// Evictions by the count of accesses.
+    pub(crate) rate: EvictionRate,
+    pub(crate) max_batch: u32,
+    pub(crate) run: Run<'a>,
+    pub(crate) watch: Box<dyn Fn(Adversary, u64) -> Box<dyn Watch> + 'a>,
+}
+
+impl Subject<'_> {
+    pub(crate) fn judge(
+        &self,
+        adversary: Adversary,
+        pair: (Sequence, Sequence),
+        driven: Driven,
+    ) -> Judgement {
+        self.judge_trials(adversary, &self.trials(self.effort, pair, driven))
+    }
+
+    /// The runs of both sequences.
+    fn trials(&self, effort: Effort, pair: (Sequence, Sequence), driven: Driven) -> [Vec<Trial>; 2] {
+        let filled = filled(pair, self.capacity);
+        let first = 2 * salt(pair, driven);
+        [(pair.0, first + 1), (pair.1, first + 2)].map(|(sequence, side)| {
+            trials(effort, (filled, self.capacity), self.max_batch, sequence, driven, side, self.run)
+        })
+    }
+
+    fn judge_trials(&self, adversary: Adversary, [one, other]: &[Vec<Trial>; 2]) -> Judgement {
+        judge(self.leaves, |seed| (self.watch)(adversary, seed), one, other)
+    }
+
+    /// All pairs of sequences pass, under both adversaries, who look at the same runs; and so do the draws of all of them
+    /// together.
+    pub(crate) fn must_pass(&self, name: &str, driven: &[Driven]) {
+        let mut pool = self.pool();
+        for driven in driven {
+            for pair in PAIRS {
+                self.must_pass_pair(name, *driven, pair, &mut pool);
+            }
+        }
+        must_pass_pooled(name, &pool);
+        // A bias of less than a percent among all leaves is found, whatever the scheme, and of a third of it in a thorough
+        // run.
+        if self.leaves > 1 {
+            let most = if is_thorough() { 0.0033 } else { 0.01 };
+            let limit = pool.power("leaves, by high bits");
+            assert!(limit.is_some_and(|limit| limit < most), "{name}: finds {limit:?}");
+        }
+    }
+
+    /// A pool for the draws of its judgements.
+    pub(crate) fn pool(&self) -> Pool {
+        Pool::new(self.leaves, self.rate)
+    }
+
+    /// Judges a pair of sequences, which passes under both adversaries, and adds what the stronger one sees to a pool.
+    pub(crate) fn must_pass_pair(
+        &self,
+        name: &str,
+        driven: Driven,
+        pair: (Sequence, Sequence),
+        pool: &mut Pool,
+    ) {
+        let trials = self.trials(self.effort.or_thorough(), pair, driven);
+        let full = self.judge_and_pool(pair, driven, &trials, pool);
+        let snapshot = self.judge_trials(Adversary::Snapshot, &trials);
+        for (adversary, judgement) in [(Adversary::Full, full), (Adversary::Snapshot, snapshot)] {
+            println!("{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
+            count_tests(judgement.findings.len());
+            assert!(judgement.passes(), "{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
+        }
+    }
+
+    /// Judges a pair of sequences, and adds what the stronger adversary sees to a pool.
+    pub(crate) fn judge_pair(
+        &self,
+        pair: (Sequence, Sequence),
+        driven: Driven,
+        pool: &mut Pool,
+    ) -> Judgement {
+        self.judge_and_pool(pair, driven, &self.trials(self.effort, pair, driven), pool)
+    }
+
+    /// Judges all pairs of sequences together, promptly driven.
+    pub(crate) fn judge_pooled(&self) -> Judgement {
+        let mut pool = self.pool();
+        for pair in PAIRS {
+            let judgement = self.judge_pair(pair, Driven::Promptly, &mut pool);
+            assert!(!judgement.alarmed("shape"), "{pair:?}: {judgement}");
+        }
+        pool.judge()
+    }
+
+    fn judge_and_pool(
+        &self,
+        pair: (Sequence, Sequence),
+        driven: Driven,
+        [one, other]: &[Vec<Trial>; 2],
+        pool: &mut Pool,
+    ) -> Judgement {
+        let names = [pair.0, pair.1].map(|sequence| format!("{sequence:?}"));
+        let watch = |seed| (self.watch)(Adversary::Full, seed ^ salt(pair, driven) << 40);
+        judge_and_pool(pool, [&names[0], &names[1]], self.leaves, watch, [one, other])
+    }
+}
+
+/// The draws of all judgements together pass. Prints the least bias that is found in each class of them.
+pub(crate) fn must_pass_pooled(name: &str, pool: &Pool) {
+    let judgement = pool.judge();
+    println!("{name}, pooled: {judgement}");
+    for Power { family, class, draws, cells, limit } in pool.powers() {
+        println!("power | {name} | {family} | {class} | {draws} draws | {cells} cells | {limit}");
+    }
+    count_tests(judgement.findings.len());
+    assert!(judgement.passes(), "{name}, pooled: {judgement}");
+}
+
+/// The suite as a whole keeps to the number of tests that its false-alarm rate allows.
+pub(crate) fn count_tests(more: usize) {
+    static TESTS: AtomicUsize = AtomicUsize::new(0);
+    let all = TESTS.fetch_add(more, Ordering::Relaxed) + more;
+    assert!(all <= MOST_TESTS, "{all} tests of sound schemes: the false-alarm rate no longer holds");
+}

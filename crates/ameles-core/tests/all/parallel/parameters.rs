@@ -1,0 +1,83 @@
+//! The parameters of a parallel ORAM: what is planned is valid, and what is refused is named.
+
+use super::setup::parameters;
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::range::OutOfRange;
+use ameles_core::schemes::parallel::{
+    ParallelOram, ParallelParameters, ParallelParametersError, routing_overflow_exponent,
+};
+use ameles_core::testing::{TraceStore, processor_stores};
+use ameles_core::words::Level;
+
+#[test]
+fn messages_are_too_short_less_than_once_in_2_to_the_80_rounds_for_every_number_of_processors() {
+    for bits in 0..=10 {
+        let processors = 1 << bits;
+        assert_eq!(
+            ParallelParameters { stash_bound: 2000, ..parameters(processors, 0, 0) }.validate(),
+            Ok(())
+        );
+        let exponent = routing_overflow_exponent(processors);
+        assert!(exponent < -80.0, "{processors} processors: 2^{exponent}");
+        assert!(bits > 4 || exponent == f64::NEG_INFINITY, "{processors} processors: 2^{exponent}");
+    }
+    assert!(parameters(2048, 0, 0).validate().is_err(), "more are not accepted");
+}
+
+#[test]
+fn planned_parameters_are_valid_at_every_size() {
+    for capacity in (1..70).chain([1000, 4096, 100_000, 1 << 28, u64::from(u32::MAX)]) {
+        for processors in (0..=10).map(|bits| 1 << bits) {
+            for trusted in [0, capacity / 32, capacity / 4] {
+                let planned = ParallelParameters::for_capacity(capacity, 64, processors, trusted).unwrap();
+                assert_eq!(planned.validate(), Ok(()), "{planned:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn subtrees_lie_side_by_side() {
+    let parameters = parameters(4, 3, 1);
+    let firsts: Vec<u64> =
+        (0..4).map(|nth| parameters.subtree(ameles_core::network::Processor(nth)).first_bucket().0).collect();
+    assert_eq!(firsts, [0, 14, 28, 42]);
+    assert_eq!(parameters.layout().buckets(), 4 * 14);
+}
+
+#[test]
+fn parameters_out_of_range_are_refused_by_name() {
+    let refused = |change: fn(&mut ParallelParameters)| {
+        let mut bad = parameters(8, 3, 1);
+        change(&mut bad);
+        bad.validate().unwrap_err()
+    };
+    let named = |change| match refused(change) {
+        ParallelParametersError::OutOfRange(OutOfRange { name, .. }) => name,
+        other => panic!("{other}"),
+    };
+    assert_eq!(named(|p| p.processors = 0), "processors");
+    assert_eq!(named(|p| p.processors = 1025), "processors");
+    assert_eq!(refused(|p| p.processors = 6), ParallelParametersError::Processors(6));
+    assert_eq!(named(|p| p.leaf_level = Level(2)), "leaf_level");
+    assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");
+    assert_eq!(named(|p| p.top = Level(2)), "top");
+    assert_eq!(named(|p| p.top = Level(p.leaf_level.0 + 1)), "top");
+    assert_eq!(named(|p| p.blocks_per_bucket = 1), "blocks_per_bucket");
+    assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
+    assert_eq!(named(|p| p.capacity = 0), "capacity");
+    assert_eq!(named(|p| p.stash_bound = 7), "stash_bound");
+    assert!(matches!(refused(|p| p.capacity = 129), ParallelParametersError::Tree(_)));
+    assert!(ParallelParameters::for_capacity(64, 1, 3, 0).is_err());
+    assert!(ParallelParameters::for_capacity(u64::MAX, 1, 4, 0).is_err());
+}
+
+#[test]
+fn a_store_for_each_processor_is_asked_for() {
+    let parameters = parameters(4, 1, 0);
+    let store = TraceStore::new(parameters.layout());
+    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let stores = processor_stores(&store, 3);
+    let refused = ParallelOram::new(parameters, stores, &store, positions, super::setup::rng(1)).err();
+    assert_eq!(refused, Some(ParallelParametersError::Stores { stores: 3, processors: 4 }));
+}

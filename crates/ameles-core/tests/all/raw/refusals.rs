@@ -1,0 +1,146 @@
+//! The refusals of RAW ORAM, the lies that it finds out, and its silence after a failure.
+
+use super::setup::*;
+use crate::lies::{LIES, TWICE, fill_with_junk, tamper};
+use crate::model::setup::assert_refuses_up_front;
+use crate::snapshots::write_all;
+use ameles_core::block_header::HEADER_BYTES;
+use ameles_core::oram::{Access, Oram, OramError};
+use ameles_core::resumable::Resumable;
+use ameles_core::schemes::raw::RawSnapshotError;
+use ameles_core::testing::{ArrayModel, Executor, TraceStore, finish_now};
+use ameles_core::words::BlockId;
+use proptest::prelude::*;
+
+#[test]
+fn what_is_refused_shows_nothing_and_leaves_no_mark() {
+    let parameters = parameters(3, 0);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_raw(&parameters, &store, 1);
+    assert_refuses_up_front(&oram, &store);
+    for _ in 0..6 {
+        finish_now(oram.access(&mut [Access::Dummy])).unwrap();
+    }
+    store.take_trace();
+    assert!(oram.must_idle());
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
+    assert_eq!(store.take_trace(), []);
+    // The headers, and the eviction of five accesses.
+    assert_eq!(oram.owed(), 2);
+    finish_now(oram.idle()).unwrap();
+    assert_eq!((oram.owed(), oram.must_idle()), (1, false));
+    finish_now(oram.idle()).unwrap();
+    assert_eq!((oram.owed(), oram.must_idle()), (0, false));
+}
+
+#[test]
+fn nothing_is_answered_after_the_store_failed() {
+    let parameters = parameters(3, 0);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_raw(&parameters, &store, 1);
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    executor.spawn(async {
+        let error = oram.access(&mut [Access::Write(BlockId(1), &[1; 5])]).await.unwrap_err();
+        assert!(matches!(error, OramError::Store(_)));
+    });
+    executor.spawn(async {
+        let error = oram.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]).await.unwrap_err();
+        assert!(matches!(error, OramError::Torn));
+    });
+    executor.run();
+    store.fail(0);
+    executor.run();
+    assert_eq!(executor.unfinished(), 0);
+    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
+    assert!(matches!(oram.snapshot(), Err(RawSnapshotError::Torn)));
+}
+
+#[test]
+fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
+    // An access, a writing of headers, an eviction.
+    for (idles, done) in [(false, 0), (true, 0), (true, 1)] {
+        let parameters = parameters(3, 0);
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_raw(&parameters, &store, 1);
+        (0..5).for_each(|_| finish_now(oram.access(&mut [Access::Dummy])).unwrap());
+        (0..done).for_each(|_| finish_now(oram.idle()).unwrap());
+        store.hold_back(true);
+        {
+            let mut executor = Executor::new();
+            executor.spawn(async {
+                if idles {
+                    oram.idle().await.unwrap()
+                } else {
+                    oram.access(&mut [Access::Dummy]).await.unwrap()
+                }
+            });
+            executor.run();
+            assert!(matches!(oram.snapshot(), Err(RawSnapshotError::InFlight)));
+        }
+        store.hold_back(false);
+        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+    }
+}
+
+#[test]
+fn a_store_that_lies_is_found_out() {
+    for (expected, lie) in LIES {
+        let parameters = parameters(6, 2);
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_raw(&parameters, &store, 1);
+        write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
+        tamper(&store, &headers(&parameters), |_, bytes| lie(bytes, HEADER_BYTES));
+        let read = |block| {
+            finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
+            (0..oram.owed()).try_for_each(|_| finish_now(oram.idle()))
+        };
+        match (0..oram.capacity()).find_map(|block| read(block).err()) {
+            Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
+            other => panic!("{expected}: {other:?}"),
+        }
+        assert!(matches!(read(0), Err(OramError::Torn)));
+    }
+}
+
+#[test]
+fn an_eviction_finds_a_block_that_stands_in_two_places() {
+    let parameters = parameters(6, 2);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_raw(&parameters, &store, 1);
+    write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
+    let (expected, lie) = TWICE;
+    tamper(&store, &headers(&parameters), |_, bytes| lie(bytes, HEADER_BYTES));
+    let dummy = |_| {
+        finish_now(oram.access(&mut [Access::Dummy]))?;
+        (0..oram.owed()).try_for_each(|_| finish_now(oram.idle()))
+    };
+    match (0..5).find_map(|nth| dummy(nth).err()) {
+        Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
+        other => panic!("{expected}: {other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_in_the_store_make_raw_oram_panic(
+        junk in prop::collection::vec(prop::collection::vec(any::<u8>(), 42), 1..8),
+        small_headers: bool,
+        seed: u64,
+    ) {
+        let parameters = parameters(4, 1);
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_raw(&parameters, &store, seed);
+        write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
+        fill_with_junk(&store, &headers(&parameters), (&junk, HEADER_BYTES), small_headers);
+        for block in 0..oram.capacity() {
+            let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
+            for outcome in [outcome, finish_now(oram.idle()), finish_now(oram.idle())] {
+                match outcome {
+                    Ok(()) | Err(OramError::Contradiction(_) | OramError::Torn) => {}
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The filling of the stash on its worst case, a full vault that is read in a scan, against the room that planned
+//! parameters leave and against the paper's.
+
+use super::setup::rng;
+use ameles_core::oram::{Access, Oram};
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::schemes::raw::{RawOram, RawParameters};
+use ameles_core::testing::stash_tail::{ExponentialFit, moments};
+use ameles_core::testing::waiting::waiting;
+use ameles_core::testing::{TraceStore, finish_now};
+use ameles_core::words::{BlockId, Bucket, Level};
+use std::collections::BTreeMap;
+
+/// The filling after the evictions that were due.
+fn tail(parameters: &RawParameters, accesses: u64, seed: u64) -> BTreeMap<i64, u64> {
+    let store = TraceStore::new(parameters.layout());
+    store.record(false);
+    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let oram = RawOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).unwrap();
+    waiting(&oram, accesses)
+}
+
+/// Capacity, trusted blocks and largest batch of the ORAMs that the claim is about: no trusted top and a high one, few
+/// subtrees and many, batches.
+const PLANNED: [(u64, u64, u32); 6] =
+    [(1024, 0, 1), (1024, 23, 1), (1024, 90, 1), (1024, 1024, 1), (4096, 360, 1), (1024, 23, 16)];
+
+#[test]
+fn an_eviction_outside_of_the_schedule_is_rarer_than_2_to_the_minus_80_with_planned_parameters() {
+    for (capacity, trusted, max_batch) in PLANNED {
+        let parameters = RawParameters::for_capacity(capacity, 0, trusted, max_batch).unwrap();
+        let held = tail(&parameters, 200_000, 1);
+        let (mean, deviation) = moments(&held);
+        let bound = f64::from(parameters.waiting_bound());
+        let left = (bound - mean) / deviation;
+        assert!(left > 10.5, "{parameters:?}: {mean:.1} wait, deviation {deviation:.2}, {left:.2} are left");
+        assert!(mean <= parameters.waiting(), "{parameters:?}: {mean:.1} wait on average");
+        // A line through the tail of many subtrees, which falls like a Gaussian's, is far above it further out.
+        if parameters.top > Level(5) {
+            assert!(left > 16.0, "{parameters:?}: {left:.2} are left");
+            continue;
+        }
+        // Neighbouring samples are much alike.
+        let fit = ExponentialFit::of(&held, 100).expect("enough samples");
+        assert!(fit.log2(bound) < -80.0, "{parameters:?}: 2^{:.1}", fit.log2(bound));
+        let less = mean + (bound - mean) / 3.0;
+        assert!(fit.log2(less) > -80.0, "{parameters:?}: a third of the room is told from enough");
+    }
+}
+
+#[test]
+fn the_paper_s_stash_of_64_blocks_is_enough_for_four_blocks_a_leaf_and_not_for_five() {
+    // Z = A = 5 and C = 64, section IV-B. How full the tree is, the paper does not say.
+    let beyond = |load: u64| {
+        let planned = RawParameters::for_capacity(4 << 8, 0, 0, 1).unwrap();
+        assert_eq!((planned.leaf_level, planned.top), (Level(8), Level(0)));
+        let parameters = RawParameters { capacity: load << 8, ..planned };
+        ExponentialFit::of(&tail(&parameters, 400_000, 2), 100).expect("enough samples").log2(64.0)
+    };
+    let (four, five) = (beyond(4), beyond(5));
+    assert!(four < -80.0 && five > -80.0, "2^{four:.1} and 2^{five:.1}");
+}
+
+#[test]
+fn evictions_make_room_when_the_stash_has_none() {
+    // The schedule alone does not keep so low a bound.
+    let planned = RawParameters::for_capacity(256, 0, 0, 1).unwrap();
+    let parameters = RawParameters { stash_bound: 3, ..planned };
+    let store = TraceStore::new(parameters.layout());
+    store.record(false);
+    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    let oram = RawOram::new(parameters, Bucket(0), &store, positions, rng(1)).unwrap();
+    let mut most = 0;
+    for nth in 0..20_000 {
+        while oram.must_idle() {
+            assert!(oram.emergencies() < 20_000, "idle makes no room");
+            finish_now(oram.idle()).unwrap();
+        }
+        finish_now(oram.access(&mut [Access::Read(BlockId(nth % 256), &mut [])])).unwrap();
+        most = most.max(oram.stash_blocks());
+    }
+    assert!(most <= 3 && oram.emergencies() > 0, "{most} blocks, {} emergencies", oram.emergencies());
+}

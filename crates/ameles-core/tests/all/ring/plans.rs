@@ -1,0 +1,70 @@
+//! The plans of Ring ORAM, over all that a user can ask for, by computation alone. `examples/ring_plans.rs` has a finer
+//! grid, `stash.rs` the simulations.
+
+use ameles_core::schemes::ring::{RingObjective, RingParameters};
+use ameles_core::testing::ring_plans::{Wish, adjusted, grid};
+
+/// The log2 of the probability of an emergency eviction that a plan must stay below.
+const MOST: f64 = -80.0;
+
+/// Plans for a grid of wishes from the least to the most that may be asked for.
+fn wishes() -> Vec<Wish> {
+    let large = [1 << 12, 1 << 17, (1 << 31) - 1];
+    let mut wishes = grid(&[1, 2, 20, 64, 300, 1024], &[1, 2, 5, 8, 16, 1024], &[1, 16, 1024]);
+    wishes.extend(grid(&large, &[4, 8, 64], &[16]));
+    wishes.extend(grid(&[1 << 14], &[2, 20, 65_536], &[1, 1024]));
+    wishes
+}
+
+#[test]
+fn every_vault_that_can_be_asked_for_gets_a_stash_that_overflows_below_2_to_the_minus_80() {
+    for wish in wishes() {
+        let plan = wish.plan();
+        assert_eq!(plan.validate(), Ok(()), "{wish:?}: {plan:?}");
+        let log2 = plan.emergency_log2();
+        assert!(log2 <= MOST, "2^{log2:.1} for {wish:?}: {plan:?}");
+        assert!(plan.eviction_rate <= 256, "{wish:?}: {plan:?}");
+    }
+}
+
+#[test]
+fn a_z_s_or_a_of_the_user_s_gets_a_stash_that_holds_or_is_refused() {
+    let mut valid = 0;
+    for wish in grid(&[20, 1024, 1 << 14, 1 << 17], &[8], &[1, 16]) {
+        if wish.objective != RingObjective::BYTES {
+            continue;
+        }
+        for plan in adjusted(&wish.plan()).filter(|plan| plan.validate().is_ok()) {
+            valid += 1;
+            let log2 = plan.emergency_log2();
+            assert!(log2 <= MOST, "2^{log2:.1} for {wish:?}: {plan:?}");
+        }
+    }
+    assert!(valid > 30, "{valid} are valid");
+}
+
+#[test]
+fn a_plan_costs_least_of_what_it_is_made_for() {
+    for (capacity, part) in [(4096, 8), (4096, 20), (1 << 14, 16), (1 << 17, 20)] {
+        let of = |objective| RingParameters::for_objective(capacity, 0, capacity / part, 16, objective);
+        let (bytes, requests) = (of(RingObjective::BYTES).traffic(), of(RingObjective::REQUESTS).traffic());
+        let free_writes = of(RingObjective { slot_written: 0.01, ..RingObjective::BYTES }).traffic();
+        assert!(bytes.slots() <= requests.slots(), "{capacity}, {part}: {bytes:?}, {requests:?}");
+        assert!(requests.requests() < bytes.requests(), "{capacity}, {part}: {bytes:?}, {requests:?}");
+        // The search ends within a thousandth of what is best around.
+        let read = free_writes.slots_read;
+        assert!(read <= 1.01 * bytes.slots_read, "{capacity}, {part}: {bytes:?}, {free_writes:?}");
+    }
+}
+
+#[test]
+fn planned_vaults_move_no_more_than_is_told_of_them() {
+    // Slots and requests an access, as the documentation has them, for 4096 and 131,072 blocks.
+    for (capacity, part, slots, requests) in
+        [(4096, 8, 13.7, 4.9), (4096, 4, 7.1, 1.8), (1 << 17, 8, 8.9, 3.1), (1 << 17, 4, 4.8, 1.6)]
+    {
+        let plan = RingParameters::for_capacity(capacity, 0, capacity / part, 16);
+        let traffic = plan.traffic();
+        assert!(traffic.slots() <= slots && traffic.requests() <= requests, "{traffic:?} of {plan:?}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Small Ring ORAMs, random batches, and a driver that interleaves them in a random order.
+
+use ameles_core::oram::Oram;
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use ameles_core::testing::oblivious::{Adversary, ring};
+use ameles_core::testing::{
+    ArrayModel, Event, Operation, Stage, TraceStore, TraceStoreError, Work, finish_now,
+};
+use ameles_core::words::{BlockId, Level};
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+pub(crate) type FlatRing<'a> = RingOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
+
+pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+pub(crate) fn store_for(parameters: &RingParameters) -> TraceStore {
+    TraceStore::new(parameters.geometry().layout())
+}
+
+pub(crate) fn flat_ring<'a>(parameters: &RingParameters, store: &'a TraceStore, seed: u64) -> FlatRing<'a> {
+    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    RingOram::new(parameters.clone(), store, positions, rng(seed)).expect("valid parameters")
+}
+
+/// Any small valid parameters, with a stash that holds every block: no emergency is possible.
+pub(crate) fn small() -> impl Strategy<Value = RingParameters> {
+    (
+        (0u32..=4).prop_flat_map(|leaf_level| (Just(leaf_level), 0..=leaf_level, 1..=3u64 << leaf_level)),
+        1u32..=6,
+        1u32..=5,
+        1u32..=5,
+        (0u32..=2, 0u32..=3, 0u32..=100, 0u32..=100),
+        prop::sample::select(vec![0, 1, 9]),
+    )
+        .prop_map(|((leaf_level, top, capacity), rate, max_batch, spare, (z, leaf_z, inner, leaf), bytes)| {
+            let reads = max_batch + spare;
+            // The least Z that the analysis allows for a rate, and any number of slots between the least and the most.
+            let blocks = [1, 2, 4, 5, 5, 6, 7][rate as usize] + z;
+            let bucket = |blocks: u32, percent: u32| {
+                let (least, most) = (blocks.max(reads), blocks + reads);
+                RingBucket { blocks, slots: least + (most - least) * percent / 100 }
+            };
+            let share = capacity as f64 / f64::from(1 << leaf_level);
+            let leaf_blocks = ((share + 3.0 * share.sqrt()).ceil() as u32).max(blocks) + leaf_z;
+            RingParameters {
+                capacity,
+                block_bytes: bytes,
+                leaf_level: Level(leaf_level),
+                top: Level(top),
+                eviction_rate: rate,
+                reads,
+                inner: bucket(blocks, inner),
+                leaf: bucket(leaf_blocks, leaf),
+                max_batch,
+                stash_bound: 500,
+            }
+        })
+        .prop_filter("outside of the paper's analysis", |parameters| parameters.validate().is_ok())
+}
+
+/// The parameters that the planner makes for small capacities.
+pub(crate) fn planned() -> impl Strategy<Value = RingParameters> {
+    (1u64..200, prop::sample::select(vec![0, 3]), 0u64..100, 1u32..8).prop_map(
+        |(capacity, bytes, trusted, batch)| RingParameters::for_capacity(capacity, bytes, trusted, batch),
+    )
+}
+
+fn operation(capacity: u64) -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        3 => (0..capacity).prop_map(|block| Operation::Read(BlockId(block))),
+        3 => (0..capacity, any::<u8>()).prop_map(|(block, seed)| Operation::Write(BlockId(block), seed)),
+        1 => Just(Operation::Dummy),
+    ]
+}
+
+/// Batches in which blocks often come twice.
+pub(crate) fn batches(parameters: &RingParameters) -> impl Strategy<Value = Vec<Vec<Operation>>> + use<> {
+    let most = parameters.max_batch as usize;
+    let batch = move |blocks| prop::collection::vec(operation(blocks), 0..=most);
+    prop::collection::vec(prop_oneof![batch(parameters.capacity), batch(parameters.capacity.min(3))], 0..60)
+}
+
+pub(crate) fn with_batches(
+    parameters: impl Strategy<Value = RingParameters>,
+) -> impl Strategy<Value = (RingParameters, Vec<Vec<Operation>>)> {
+    parameters.prop_flat_map(|parameters| {
+        let batches = batches(&parameters);
+        (Just(parameters), batches)
+    })
+}
+
+/// The order in which things happen.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    /// The choices of the next of the possible things.
+    pub(crate) choices: Vec<u8>,
+    /// The side whose store operations end only when nothing else can go on.
+    pub(crate) held: Option<Held>,
+    /// The most steps of `idle` at a time.
+    pub(crate) most_idles: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Held {
+    Access,
+    Idle,
+}
+
+pub(crate) fn order() -> impl Strategy<Value = Order> {
+    let held = prop::sample::select(vec![None, None, Some(Held::Access), Some(Held::Idle)]);
+    (prop::collection::vec(any::<u8>(), 1..300), held, 1usize..=3)
+        .prop_map(|(choices, held, most_idles)| Order { choices, held, most_idles })
+}
+
+/// Runs batches beside idle steps, the store getting done in whatever order. Returns all that showed.
+pub(crate) fn interleave<O: Oram>(
+    oram: &O,
+    store: &TraceStore,
+    model: &mut ArrayModel,
+    batches: &[Vec<Operation>],
+    order: &Order,
+) -> Vec<Event> {
+    let mut stage = Stage::new(oram, store, model.clone());
+    stage.hold_back(true);
+    let mut batches = batches.iter();
+    let mut choices = order.choices.iter().cycle();
+    let mut choose = |among: usize| usize::from(*choices.next().expect("it never ends")) % among;
+    loop {
+        let (owed, must_idle) = stage.owes();
+        let can_access = !stage.is_accessing() && !must_idle && batches.len() > 0;
+        let can_idle = stage.idles() < order.most_idles && owed > 0;
+        let held = |work: &Work| match work {
+            Work::Access => order.held == Some(Held::Access),
+            Work::Idle(_) => order.held == Some(Held::Idle),
+        };
+        let mut answers: Vec<usize> =
+            (0..stage.asking().len()).filter(|nth| !held(&stage.asking()[*nth])).collect();
+        if answers.is_empty() && !can_access && !can_idle {
+            answers = (0..stage.asking().len()).collect();
+        }
+        let kinds = usize::from(can_access) + usize::from(can_idle) + answers.len();
+        if kinds == 0 {
+            break;
+        }
+        match choose(kinds) {
+            0 if can_access => stage.begin_access(batches.next().expect("there is one")),
+            nth if can_idle && nth == usize::from(can_access) => stage.begin_idle(),
+            nth => stage.complete(answers[nth - usize::from(can_access) - usize::from(can_idle)]),
+        }
+    }
+    stage.finish();
+    assert_eq!(batches.len(), 0, "work waits for something that nobody will do");
+    stage.hold_back(false);
+    let events = stage.take_events();
+    *model = stage.into_model();
+    events
+}
+
+/// Every block is where it was, and no emergency was needed.
+pub(crate) fn assert_nothing_lost<O: Oram>(oram: &O, model: &mut ArrayModel) {
+    finish_now(model.read_all(oram));
+    assert_eq!(oram.emergencies(), 0, "an eviction outside of the public schedule");
+}
+
+/// All that showed follows from the public schedule.
+pub(crate) fn assert_public(parameters: &RingParameters, events: &[Event]) {
+    for adversary in [Adversary::Full, Adversary::Snapshot] {
+        let mut watch = ring::watch(parameters, adversary, 1);
+        for (nth, event) in events.iter().enumerate() {
+            if let Err(deviation) = watch.see(event) {
+                panic!("{adversary:?}, event {nth}, {event:?}: {deviation}");
+            }
+        }
+    }
+}

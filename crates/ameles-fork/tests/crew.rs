@@ -1,0 +1,53 @@
+//! A platform's own crew: every part is done once, with what belongs to its lane and to itself.
+
+use ameles_fork::{Crew, share};
+use proptest::prelude::*;
+use std::thread;
+
+/// Threads that are made for each job.
+struct Threads(usize);
+
+// SAFETY: shares of lanes are disjoint and cover all parts, a lane is one thread's, and the scope waits for all.
+unsafe impl Crew for Threads {
+    fn lanes(&self) -> usize {
+        self.0
+    }
+
+    fn do_parts(&self, parts: usize, work: &(dyn Fn(usize, usize) + Sync)) {
+        thread::scope(|scope| {
+            for lane in 0..self.0 {
+                scope.spawn(move || share(parts, self.0, lane).for_each(|part| work(lane, part)));
+            }
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 64 }))]
+
+    #[test]
+    fn every_part_is_done_once_with_its_own_chunk_and_its_lanes_own(lanes in 1usize..5, parts in 0usize..20) {
+        let crew = Threads(lanes);
+        let crew: &dyn Crew = &crew;
+        let mut done = vec![Vec::new(); lanes];
+        crew.run(parts, &mut done, |own, part| own.push(part));
+        prop_assert_eq!(done.concat(), (0..parts).collect::<Vec<_>>());
+        let mut buffer = vec![0; parts * 3];
+        let mut counts = vec![0; lanes];
+        crew.run_chunks(&mut buffer, 3, &mut counts, |count, part, chunk| {
+            *count += 1;
+            chunk.iter_mut().for_each(|byte| *byte += part as u8 + 1);
+        });
+        let expected: Vec<u8> = (0..parts as u8).flat_map(|part| [part + 1; 3]).collect();
+        prop_assert_eq!(buffer, expected);
+        prop_assert_eq!(counts.iter().sum::<usize>(), parts);
+        prop_assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1);
+    }
+}
+
+#[test]
+#[should_panic = "each lane needs something of its own"]
+fn a_lane_without_something_of_its_own_is_refused() {
+    let crew: &dyn Crew = &Threads(2);
+    crew.run(1, &mut [0], |own, _| *own += 1);
+}

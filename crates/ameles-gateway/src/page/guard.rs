@@ -1,0 +1,139 @@
+//! The guard of the page: it lets in a request with the token, under a name that the listener goes by.
+
+use axum::Router;
+use axum::extract::{Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use base64ct::{Base64UrlUnpadded, Encoding as _};
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+/// The cookie that stands for the token once the link was opened.
+const COOKIE: &str = "ameles-page";
+
+/// Lets only the owner in. Clones are the same guard.
+#[derive(Clone)]
+pub struct Guard {
+    secrets: Arc<Secrets>,
+    hosts: Arc<Vec<String>>,
+}
+
+struct Secrets {
+    /// In the link, which may end up in the terminal's history.
+    token: Zeroizing<String>,
+    /// In the cookie: another one, so that neither tells the other.
+    session: Zeroizing<String>,
+}
+
+/// The system gave no random numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the system gave no random numbers for the page's token")]
+pub struct GuardError;
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guard(..)")
+    }
+}
+
+#[derive(Deserialize)]
+struct EntranceLink {
+    token: Option<String>,
+}
+
+impl Guard {
+    /// Draws a token for the page at this address.
+    ///
+    /// # Errors
+    /// [`GuardError`].
+    pub fn draw(address: SocketAddr) -> Result<Self, GuardError> {
+        let port = address.port();
+        let mut hosts = vec![address.to_string()];
+        if address.ip().is_loopback() {
+            hosts.extend(["127.0.0.1", "[::1]", "localhost"].map(|name| format!("{name}:{port}")));
+        }
+        let secrets = Secrets { token: random()?, session: random()? };
+        Ok(Guard { secrets: Arc::new(secrets), hosts: Arc::new(hosts) })
+    }
+
+    /// The link that lets in. Secret.
+    pub fn link(&self, address: SocketAddr) -> Zeroizing<String> {
+        Zeroizing::new(format!("http://{address}/?token={}", self.secrets.token.as_str()))
+    }
+
+    /// These routes for requests with the cookie, and the way to it.
+    pub(super) fn over(self, routes: Router) -> Router {
+        let guarded = routes.layer(from_fn_with_state(self.clone(), only_with_cookie));
+        let entrance = Router::new().route("/", get(enter)).with_state(self.clone());
+        entrance.merge(guarded).layer(from_fn_with_state(self, only_under_own_name))
+    }
+
+    /// Tells whether a request that changes something comes from the page itself, or from no page. To a browser, all
+    /// ports of a machine are one site: it sends the cookie along for requests of another listener's page.
+    fn is_from_page(&self, headers: &HeaderMap) -> bool {
+        headers.get_all(header::ORIGIN).iter().all(|origin| {
+            let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+            host.is_some_and(|host| self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host)))
+        })
+    }
+
+    fn has_session(&self, headers: &HeaderMap) -> bool {
+        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let mut pairs =
+            cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        pairs.any(|(name, value)| name == COOKIE && is_same(value, &self.secrets.session))
+    }
+}
+
+fn random() -> Result<Zeroizing<String>, GuardError> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *bytes).map_err(|_| GuardError)?;
+    Ok(Zeroizing::new(Base64UrlUnpadded::encode_string(&*bytes)))
+}
+
+fn is_same(given: &str, secret: &str) -> bool {
+    given.as_bytes().ct_eq(secret.as_bytes()).into()
+}
+
+const CLOSED: &str =
+    "This page is its owner's alone. Open the link that `ameles serve` printed when it started.\n";
+
+async fn enter(State(guard): State<Guard>, Query(link): Query<EntranceLink>, headers: HeaderMap) -> Response {
+    if link.token.is_some_and(|token| is_same(&token, &guard.secrets.token)) {
+        let session = guard.secrets.session.as_str();
+        let cookie = format!("{COOKIE}={session}; HttpOnly; SameSite=Strict; Path=/");
+        // The token does not stay in the address.
+        return ([(header::SET_COOKIE, cookie)], Redirect::to("/page/")).into_response();
+    }
+    if guard.has_session(&headers) {
+        return Redirect::to("/page/").into_response();
+    }
+    (StatusCode::UNAUTHORIZED, CLOSED).into_response()
+}
+
+async fn only_with_cookie(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    if !request.method().is_safe() && !guard.is_from_page(request.headers()) {
+        let why = "The page changes nothing for a page of another origin. Open the link that `ameles serve` printed.\n";
+        return (StatusCode::FORBIDDEN, why).into_response();
+    }
+    if guard.has_session(request.headers()) {
+        return next.run(request).await;
+    }
+    (StatusCode::UNAUTHORIZED, CLOSED).into_response()
+}
+
+/// Refuses other names: a name that a stranger points at this machine must not open the page in the owner's browser.
+async fn only_under_own_name(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|_| hosts.next().is_none());
+    if host.is_some_and(|host| guard.hosts.iter().any(|own| own.eq_ignore_ascii_case(host))) {
+        return next.run(request).await;
+    }
+    let why = "The page is not served under this name. Open the link that `ameles serve` printed.\n";
+    (StatusCode::MISDIRECTED_REQUEST, why).into_response()
+}

@@ -1,0 +1,147 @@
+//! The live page: the requests of the applications beside the view of the provider.
+//!
+//! It shows what the vault hides, so it is the owner's alone. It is served on the administrative listener to a browser
+//! that brings the token of this run, once in a link and from then on in a cookie that scripts cannot read. Requests
+//! whose `Host` is not one that this listener goes by are refused, so that a name that a stranger points here opens
+//! nothing. Nothing is loaded from elsewhere, and the page may not be framed.
+
+mod guard;
+mod history;
+mod request_counters;
+mod row;
+mod told;
+
+pub use guard::{Guard, GuardError};
+pub use request_counters::{RequestCells, RequestCounters, Watched};
+pub use row::Row;
+pub use told::{Costs, Demonstration, Figures, PricesOf, Seen, Told};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderName, StatusCode, header};
+use axum::middleware::map_response;
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures::stream::{self, Stream, StreamExt};
+use history::History;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The interval at which the page is told the counters.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// The sources of the page, and the switch that it offers.
+#[derive(Clone)]
+pub struct Page {
+    /// Gives the counters of the moment.
+    pub tell: Arc<dyn Fn() -> Told + Send + Sync>,
+    /// Switches the ORAM of a demonstration vault off or on; other vaults have no such switch.
+    pub set_oblivious: Option<Arc<dyn Fn(bool) + Send + Sync>>,
+    /// Ends the streams of pages that are open, which nothing else does.
+    pub ended: CancellationToken,
+}
+
+impl std::fmt::Debug for Page {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Page(..)")
+    }
+}
+
+impl Page {
+    fn told(&self) -> String {
+        serde_json::to_string(&(self.tell)()).unwrap_or_default()
+    }
+}
+
+/// A page, and the messages from before it was opened.
+#[derive(Clone)]
+struct Served {
+    page: Page,
+    history: Arc<History>,
+}
+
+/// The routes of the page, all behind the guard. From now on until the page's end, its last minute is kept.
+///
+/// # Panics
+/// Outside of a runtime.
+pub fn router(page: Page, guard: Guard) -> Router {
+    let asset =
+        |kind: &'static str, text: &'static str| get(async move || ([(header::CONTENT_TYPE, kind)], text));
+    let script = |text| asset("text/javascript; charset=utf-8", text);
+    let routes = Router::new()
+        .route("/page/", asset("text/html; charset=utf-8", include_str!("assets/index.html")))
+        .route("/page/page.css", asset("text/css; charset=utf-8", include_str!("assets/page.css")))
+        .route("/page/page.js", script(include_str!("assets/page.js")))
+        .route("/page/heat.js", script(include_str!("assets/heat.js")))
+        .route("/page/expected.js", script(include_str!("assets/expected.js")))
+        .route("/page/tree.js", script(include_str!("assets/tree.js")))
+        .route("/page/paint.js", script(include_str!("assets/paint.js")))
+        .route("/page/units.js", script(include_str!("assets/units.js")))
+        .route("/page/stream", get(stream))
+        .route("/page/oblivious", post(set_oblivious))
+        .with_state(Served { history: keep(page.clone()), page });
+    guard.over(routes).layer(map_response(hardened))
+}
+
+/// The rights of the page in a browser: it loads its own files, and nothing else.
+const HARDENED: [(HeaderName, &str); 6] = [
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+async fn hardened(mut response: Response) -> Response {
+    for (name, value) in HARDENED {
+        response.headers_mut().insert(name, header::HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Has the last minute kept.
+fn keep(page: Page) -> Arc<History> {
+    let history = Arc::new(History::default());
+    let kept = Arc::clone(&history);
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(EVERY);
+        while page.ended.run_until_cancelled(ticks.tick()).await.is_some() {
+            kept.push(page.told());
+        }
+    });
+    history
+}
+
+async fn stream(State(served): State<Served>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let Served { page, history } = served;
+    let ended = page.ended.clone().cancelled_owned();
+    let before = stream::once(async move { Ok(Event::default().event("history").data(history.all())) });
+    let ticks = stream::unfold(tokio::time::interval(EVERY), |mut interval| async {
+        interval.tick().await;
+        Some(((), interval))
+    });
+    let events = ticks.map(move |()| Ok(Event::default().data(page.told())));
+    Sse::new(before.chain(events).take_until(ended))
+}
+
+async fn set_oblivious(State(served): State<Served>, body: String) -> Response {
+    match (served.page.set_oblivious, body.parse::<bool>()) {
+        (None, _) => {
+            let why = "Only a demonstration vault can do without its ORAM: `ameles serve --demonstration`.\n";
+            (StatusCode::CONFLICT, why).into_response()
+        }
+        (Some(_), Err(_)) => (StatusCode::BAD_REQUEST, "Send true or false.\n").into_response(),
+        (Some(set), Ok(oblivious)) => {
+            set(oblivious);
+            StatusCode::NO_CONTENT.into_response()
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The refusal of a request: a status and a sentence.
+
+use super::range::MOST_RANGES;
+use crate::device::DeviceError;
+use crate::error::Error;
+use crate::http::body_timeout::{BodyError, find_cause};
+use crate::http::door::{BUSY, RETRY_AFTER as RETRY_SECONDS};
+use axum::body::Body;
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use std::borrow::Cow;
+
+/// A refusal. Its sentence holds no name.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    status: StatusCode,
+    text: Cow<'static, str>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// The outcome of a verb.
+pub(super) type Outcome<T> = Result<T, Refusal>;
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, text: impl Into<Cow<'static, str>>) -> Self {
+        Refusal { status, text: text.into(), headers: Vec::new() }
+    }
+
+    pub(super) fn bad_request(text: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::new(StatusCode::BAD_REQUEST, text)
+    }
+
+    pub(super) fn not_found() -> Self {
+        Refusal::new(StatusCode::NOT_FOUND, "The resource could not be found.")
+    }
+
+    /// The refusal of a request without a known user.
+    pub(super) fn unauthorized(text: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::new(StatusCode::UNAUTHORIZED, text)
+            .with(WWW_AUTHENTICATE, HeaderValue::from_static("Swift realm=\"ameles\""))
+    }
+
+    /// The request of a principal that may not.
+    pub(super) fn forbidden(text: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::new(StatusCode::FORBIDDEN, text)
+    }
+
+    pub(super) fn too_large(text: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, text)
+    }
+
+    /// The refusal of a request that may come again in a moment.
+    pub(super) fn for_now(text: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
+            .with(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS))
+    }
+
+    pub(super) fn no_such_method() -> Self {
+        Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "The method is not allowed for this resource.")
+    }
+
+    pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The refusal as an answer. A `HEAD` gets the same without the sentence.
+    pub(super) fn into_response(self, method: &Method) -> Response<Body> {
+        let silent = self.status == StatusCode::NOT_MODIFIED || *method == Method::HEAD;
+        let length = if silent { 0 } else { self.text.len() };
+        let body = if silent { Body::empty() } else { Body::from(self.text.into_owned()) };
+        let mut answer = Response::new(body);
+        *answer.status_mut() = self.status;
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        if self.status != StatusCode::NOT_MODIFIED {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        for (name, value) in self.headers {
+            headers.insert(name, value);
+        }
+        answer
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let text = error.told();
+        let status = match error {
+            Error::NoSuchContainer | Error::NoSuchKey | Error::NoSuchVersion | Error::DeleteMarker { .. } => {
+                return Refusal::not_found();
+            }
+            Error::ContainerNotEmpty { objects } => {
+                return Refusal::new(
+                    StatusCode::CONFLICT,
+                    format!(
+                        "There was a conflict when trying to complete your request. The container still holds {objects} \
+                         objects, or versions that the S3 door keeps."
+                    ),
+                );
+            }
+            Error::ContainerExists => StatusCode::CONFLICT,
+            Error::PreconditionFailed(_) | Error::NoArchive => StatusCode::PRECONDITION_FAILED,
+            Error::OverQuota(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Error::NotModified => StatusCode::NOT_MODIFIED,
+            Error::RangeNotSatisfiable { bytes } => return unsatisfiable(bytes),
+            Error::BadDigest(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::Body(source) => match find_cause(&*source) {
+                Some(BodyError::NoPlace(_)) => return Refusal::for_now(BUSY),
+                Some(BodyError::TooLate) => StatusCode::REQUEST_TIMEOUT,
+                _ => StatusCode::BAD_REQUEST,
+            },
+            Error::Full { .. }
+            | Error::OverRowShare
+            | Error::Device(DeviceError::Full | DeviceError::RowsFull) => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Device(
+                DeviceError::Unavailable(_)
+                | DeviceError::DiskFull
+                | DeviceError::StoreFull
+                | DeviceError::Closed,
+            ) => return Refusal::for_now(text),
+            Error::Device(DeviceError::Tampered(_)) => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Refusal::new(status, text)
+    }
+}
+
+/// The refusal of a range of which no byte is there.
+pub(super) fn unsatisfiable(bytes: u64) -> Refusal {
+    let refusal = Refusal::new(
+        StatusCode::RANGE_NOT_SATISFIABLE,
+        format!(
+            "No range lies within the object's {bytes} bytes; or there are more than {MOST_RANGES}, or several of more \
+             than twice the object."
+        ),
+    );
+    match HeaderValue::try_from(format!("bytes */{bytes}")) {
+        Ok(range) => refusal.with(CONTENT_RANGE, range),
+        Err(_) => refusal,
+    }
+}

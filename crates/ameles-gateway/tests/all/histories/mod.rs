@@ -1,0 +1,53 @@
+//! Random histories of verbs against a plain model. The gateway answers as a map of names, or of lists of versions,
+//! would answer, and a gateway loaded anew from the rows is the same gateway.
+
+mod lists;
+mod model;
+mod step;
+mod world;
+
+use ameles_gateway::testing::MemoryDevice;
+use ameles_gateway::{Gateway, Options, Padding};
+use model::Model;
+use proptest::prelude::*;
+use std::sync::Arc;
+use step::{Step, step};
+use world::World;
+
+const BLOCK: usize = 16;
+const BLOCKS: u64 = 64;
+const BATCH: usize = 3;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_history_of_verbs_is_a_history_of_a_map(
+        steps in prop::collection::vec(step(), 1..60),
+        padding in prop_oneof![
+            Just(Padding::None),
+            Just(Padding::PowersOfTwo),
+            Just(Padding::Classes(vec![20, 64, 100])),
+        ],
+        pack in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
+        runtime.block_on(async {
+            let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, BATCH));
+            let options = Options { padding, pack, ..Options::default() };
+            let gateway = Gateway::open(Arc::clone(&device), options.clone()).await.expect("opened");
+            let mut world = World { device, options, gateway, model: Model::new() };
+            world.step(Step::CreateContainer(0)).await;
+            world.step(Step::CreateContainer(1)).await;
+            world.step(Step::SetVersioning(1, true)).await;
+            for step in steps {
+                world.step(step).await;
+            }
+            world.check().await;
+            world.list_all();
+            world.step(Step::Reload).await;
+            world.check().await;
+            world.list_all();
+        });
+    }
+}

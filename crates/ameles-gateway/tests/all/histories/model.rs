@@ -1,0 +1,59 @@
+//! The model: containers as maps of keys to lists of versions.
+
+use ameles_gateway::catalogue::{VersionId, Versioning};
+use std::collections::BTreeMap;
+
+/// Containers.
+pub(super) type Model = BTreeMap<u8, Modelled>;
+
+/// A container as it is expected to be.
+#[derive(Debug, Default)]
+pub(super) struct Modelled {
+    pub(super) versioning: Option<Versioning>,
+    /// The versions of each key, the newest first; no key without any.
+    pub(super) keys: BTreeMap<String, Vec<Kept>>,
+    /// Every name that a version ever had.
+    pub(super) names: Vec<(String, VersionId)>,
+}
+
+/// A version: its name, and its body and ETag if it is no delete marker.
+pub(super) type Kept = (VersionId, Option<(Vec<u8>, String)>);
+
+impl Modelled {
+    pub(super) fn current(&self, key: &str) -> Option<&(Vec<u8>, String)> {
+        self.keys.get(key)?.first()?.1.as_ref()
+    }
+
+    /// The objects that keys stand for.
+    pub(super) fn all_current(&self) -> impl Iterator<Item = (&String, &(Vec<u8>, String))> {
+        self.keys.iter().filter_map(|(key, versions)| Some((key, versions.first()?.1.as_ref()?)))
+    }
+
+    /// Puts a version on top, of whose name only the kind is foreseen.
+    pub(super) fn put(&mut self, key: &str, id: VersionId, content: Option<(Vec<u8>, String)>) {
+        let versions = self.keys.entry(key.to_owned()).or_default();
+        match (self.versioning, id) {
+            (Some(Versioning::Enabled), VersionId::Number(_)) => {
+                let name = (key.to_owned(), id);
+                assert!(!self.names.contains(&name), "a name came again");
+                self.names.push(name);
+            }
+            (None | Some(Versioning::Suspended), VersionId::Null) => {
+                versions.retain(|(id, _)| *id != VersionId::Null);
+            }
+            other => panic!("unforeseen: {other:?}"),
+        }
+        versions.insert(0, (id, content));
+    }
+
+    /// Removes a version for good, or the object that a key stands for where no versions are kept.
+    pub(super) fn remove(&mut self, key: &str, id: VersionId) -> Option<Kept> {
+        let versions = self.keys.get_mut(key)?;
+        let nth = versions.iter().position(|(known, _)| *known == id)?;
+        let removed = versions.remove(nth);
+        if versions.is_empty() {
+            self.keys.remove(key);
+        }
+        Some(removed)
+    }
+}

@@ -1,0 +1,12 @@
+//! The server over loopback: a real S3 client (`object_store`), and raw HTTP for requests that a client would not send.
+
+mod connections;
+mod objects;
+mod refusals;
+
+use crate::running::Running;
+use ameles_gateway::http::server::{self, Limits};
+
+async fn start(limits: Limits) -> Running {
+    crate::running::start(server::Options { limits, ..Default::default() }).await
+}

@@ -1,0 +1,380 @@
+//! Every verb, asked for by callers that may not use it.
+
+use super::server::{Answer, Server, at, keys, now};
+use super::signer::{REGION, Signer};
+use ameles_gateway::catalogue::{ContainerSettings, Details, UploadId};
+use ameles_gateway::objects::conditions::WriteConditions;
+use time::OffsetDateTime;
+
+pub(crate) struct Verb {
+    pub(crate) name: &'static str,
+    pub(crate) method: &'static str,
+    pub(crate) target: String,
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    pub(crate) body: &'static str,
+    /// The answer to the owner.
+    pub(crate) right: &'static str,
+}
+
+const TAGS: &str = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
+const OWNERSHIP: &str = "<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule></OwnershipControls>";
+const LIST: &str =
+    "<AccessControlPolicy><Owner><ID>ameles</ID></Owner><AccessControlList/></AccessControlPolicy>";
+
+/// A request of each verb that the gateway serves, in an order in which the owner can ask for all of them.
+#[expect(clippy::too_many_lines, reason = "a table: a row for each verb")]
+pub(crate) fn verbs(upload: &str) -> Vec<Verb> {
+    let verb = |name, method, target: &str, headers, body, right| {
+        let target = target.replace("UPLOAD", upload);
+        Verb { name, method, target, headers, body, right }
+    };
+    let copy: &[_] = &[("x-amz-copy-source", "/bucket/object")];
+    let private: &[_] = &[("x-amz-acl", "private")];
+    vec![
+        verb("ListBuckets", "GET", "/", &[], "", "200"),
+        verb("CreateBucket", "PUT", "/created", &[], "", "200"),
+        verb("HeadBucket", "HEAD", "/bucket", &[], "", "200"),
+        verb("GetBucketLocation", "GET", "/bucket?location", &[], "", "200"),
+        verb("GetBucketVersioning", "GET", "/bucket?versioning", &[], "", "200"),
+        verb(
+            "PutBucketVersioning",
+            "PUT",
+            "/bucket?versioning",
+            &[],
+            "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>",
+            "200",
+        ),
+        verb("ListObjects", "GET", "/bucket", &[], "", "200"),
+        verb("ListObjectsV2", "GET", "/bucket?list-type=2", &[], "", "200"),
+        verb("ListObjectVersions", "GET", "/bucket?versions", &[], "", "200"),
+        verb("PutObject", "PUT", "/bucket/new", &[], "content", "200"),
+        verb("GetObject", "GET", "/bucket/object", &[], "", "200"),
+        verb(
+            "GetObject with a range that is none",
+            "GET",
+            "/bucket/object",
+            &[("range", "lines=0-4")],
+            "",
+            "200",
+        ),
+        verb("HeadObject", "HEAD", "/bucket/object", &[], "", "200"),
+        verb(
+            "GetObjectAttributes",
+            "GET",
+            "/bucket/object?attributes",
+            &[("x-amz-object-attributes", "ETag")],
+            "",
+            "200",
+        ),
+        verb("CopyObject", "PUT", "/bucket/copy", copy, "", "200"),
+        verb("GetObjectTagging", "GET", "/bucket/object?tagging", &[], "", "200"),
+        verb("PutObjectTagging", "PUT", "/bucket/object?tagging", &[], TAGS, "200"),
+        verb("DeleteObjectTagging", "DELETE", "/bucket/object?tagging", &[], "", "204"),
+        verb("GetBucketTagging", "GET", "/bucket?tagging", &[], "", "404 NoSuchTagSet"),
+        verb("PutBucketTagging", "PUT", "/bucket?tagging", &[], TAGS, "204"),
+        verb("DeleteBucketTagging", "DELETE", "/bucket?tagging", &[], "", "204"),
+        verb("GetBucketAcl", "GET", "/bucket?acl", &[], "", "200"),
+        verb("PutBucketAcl", "PUT", "/bucket?acl", private, "", "200"),
+        verb("GetObjectAcl", "GET", "/bucket/object?acl", &[], "", "200"),
+        verb("PutObjectAcl", "PUT", "/bucket/object?acl", private, "", "200"),
+        verb("PutObjectAcl in the body", "PUT", "/open/object?acl", &[], LIST, "200"),
+        verb("GetBucketOwnershipControls", "GET", "/open?ownershipControls", &[], "", "200"),
+        verb("PutBucketOwnershipControls", "PUT", "/bucket?ownershipControls", &[], OWNERSHIP, "200"),
+        verb("DeleteBucketOwnershipControls", "DELETE", "/bucket?ownershipControls", &[], "", "204"),
+        verb("CreateMultipartUpload", "POST", "/bucket/parts?uploads", &[], "", "200"),
+        verb("UploadPart", "PUT", "/bucket/parts?partNumber=1&uploadId=UPLOAD", &[], "part", "200"),
+        verb("UploadPartCopy", "PUT", "/bucket/parts?partNumber=2&uploadId=UPLOAD", copy, "", "200"),
+        verb("ListParts", "GET", "/bucket/parts?uploadId=UPLOAD", &[], "", "200"),
+        verb("ListMultipartUploads", "GET", "/bucket?uploads", &[], "", "200"),
+        verb(
+            "CompleteMultipartUpload",
+            "POST",
+            "/bucket/parts?uploadId=UPLOAD",
+            &[],
+            "<CompleteMultipartUpload/>",
+            "400 MalformedXML",
+        ),
+        verb("AbortMultipartUpload", "DELETE", "/bucket/parts?uploadId=UPLOAD", &[], "", "204"),
+        verb("GetBucketCors", "GET", "/bucket?cors", &[], "", "404 NoSuchCORSConfiguration"),
+        verb("DeleteBucketCors", "DELETE", "/bucket?cors", &[], "", "204"),
+        verb(
+            "GetBucketEncryption",
+            "GET",
+            "/bucket?encryption",
+            &[],
+            "",
+            "404 ServerSideEncryptionConfigurationNotFoundError",
+        ),
+        verb("DeleteBucketEncryption", "DELETE", "/bucket?encryption", &[], "", "204"),
+        verb(
+            "GetBucketLifecycleConfiguration",
+            "GET",
+            "/bucket?lifecycle",
+            &[],
+            "",
+            "404 NoSuchLifecycleConfiguration",
+        ),
+        verb("DeleteBucketLifecycle", "DELETE", "/bucket?lifecycle", &[], "", "204"),
+        verb("GetBucketPolicy", "GET", "/bucket?policy", &[], "", "404 NoSuchBucketPolicy"),
+        verb("GetBucketPolicyStatus", "GET", "/bucket?policyStatus", &[], "", "404 NoSuchBucketPolicy"),
+        verb("DeleteBucketPolicy", "DELETE", "/bucket?policy", &[], "", "204"),
+        verb(
+            "GetBucketReplication",
+            "GET",
+            "/bucket?replication",
+            &[],
+            "",
+            "404 ReplicationConfigurationNotFoundError",
+        ),
+        verb("DeleteBucketReplication", "DELETE", "/bucket?replication", &[], "", "204"),
+        verb("GetBucketWebsite", "GET", "/bucket?website", &[], "", "404 NoSuchWebsiteConfiguration"),
+        verb("DeleteBucketWebsite", "DELETE", "/bucket?website", &[], "", "204"),
+        verb(
+            "GetPublicAccessBlock",
+            "GET",
+            "/bucket?publicAccessBlock",
+            &[],
+            "",
+            "404 NoSuchPublicAccessBlockConfiguration",
+        ),
+        verb("DeletePublicAccessBlock", "DELETE", "/bucket?publicAccessBlock", &[], "", "204"),
+        verb(
+            "GetObjectLockConfiguration",
+            "GET",
+            "/bucket?object-lock",
+            &[],
+            "",
+            "404 ObjectLockConfigurationNotFoundError",
+        ),
+        verb("GetObjectRetention", "GET", "/bucket/object?retention", &[], "", "400 InvalidRequest"),
+        verb("GetObjectLegalHold", "GET", "/bucket/object?legal-hold", &[], "", "400 InvalidRequest"),
+        verb("GetBucketAccelerateConfiguration", "GET", "/bucket?accelerate", &[], "", "200"),
+        verb("GetBucketLogging", "GET", "/bucket?logging", &[], "", "200"),
+        verb("GetBucketNotificationConfiguration", "GET", "/bucket?notification", &[], "", "200"),
+        verb("GetBucketRequestPayment", "GET", "/bucket?requestPayment", &[], "", "200"),
+        verb(
+            "PutBucketPolicy, which is not served",
+            "PUT",
+            "/bucket?policy",
+            &[],
+            "{}",
+            "501 NotImplemented",
+        ),
+        verb(
+            "PutBucketCors",
+            "PUT",
+            "/bucket?cors",
+            &[],
+            "<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule>\
+             </CORSConfiguration>",
+            "200",
+        ),
+        verb(
+            "PutObjectRetention, which is not served",
+            "PUT",
+            "/bucket/object?retention",
+            &[],
+            "<Retention/>",
+            "501 NotImplemented",
+        ),
+        verb(
+            "DeleteObjects",
+            "POST",
+            "/bucket?delete",
+            &[],
+            "<Delete><Object><Key>copy</Key></Object></Delete>",
+            "200",
+        ),
+        verb("DeleteObject", "DELETE", "/bucket/new", &[], "", "204"),
+        verb("DeleteBucket", "DELETE", "/created", &[], "", "204"),
+    ]
+}
+
+async fn put(server: &Server, bucket: &str, key: &str) {
+    let mut writer = server.gateway.writer(Some(7), None).expect("room");
+    writer.push("content".into()).await.expect("written");
+    let written = writer.finish().await.expect("written");
+    let account = server.account("ameles");
+    let (details, conditions) = (Details::default(), WriteConditions::default());
+    account.link(bucket, key, written, details, conditions).await.expect("linked");
+}
+
+/// A server with two buckets of the first account, an object in each, and an upload in parts under way.
+pub(crate) async fn prepared() -> (Server, String) {
+    let server = Server::start().await;
+    let account = server.account("ameles");
+    for (bucket, ownership) in
+        [("bucket", None), ("open", Some(ameles_gateway::catalogue::Ownership::Preferred))]
+    {
+        let settings = ContainerSettings { ownership, ..ContainerSettings::default() };
+        account.create_container(bucket, settings).await.expect("made");
+        put(&server, bucket, "object").await;
+    }
+    let UploadId(id) =
+        account.begin_upload("bucket", "parts", Details::default(), None).await.expect("begun");
+    let upload = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    server.device.take_log();
+    (server, upload)
+}
+
+/// The answer to one wrong way of asking; `None` if a verb cannot be asked for in it.
+async fn ask(server: &Server, verb: &Verb, way: &str) -> Option<Answer> {
+    let Verb { method, target, headers, body, .. } = verb;
+    let (body, host) = (body.as_bytes(), server.host());
+    let date = now();
+    let owner = Signer { access_key: keys::OWNER, secret: "owner-secret", date: &date, region: REGION };
+    let signed = |signer: Signer<'_>| signer.headers(method, target, &host, headers, body);
+    let as_sent: Vec<(String, String)> =
+        headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Some(match way {
+        "not signed" => server.raw(method, target, &as_sent, body).await,
+        "wrong secret" => {
+            let signed = signed(Signer { secret: "another", ..owner });
+            server.raw(method, target, &signed, body).await
+        }
+        "unknown key" => {
+            let signed = signed(Signer { access_key: "nobody", ..owner });
+            server.raw(method, target, &signed, body).await
+        }
+        "signed long ago" => {
+            let date = at(OffsetDateTime::now_utc() - time::Duration::hours(1));
+            let signed = signed(Signer { date: &date, ..owner });
+            server.raw(method, target, &signed, body).await
+        }
+        "expired URL" => {
+            let date = at(OffsetDateTime::now_utc() - time::Duration::seconds(100));
+            let target = Signer { date: &date, ..owner }.presign(method, target, &host, headers, 99);
+            server.raw(method, &target, &as_sent, body).await
+        }
+        "URL for another method" => {
+            let other = if *method == "GET" { "PUT" } else { "GET" };
+            let target = owner.presign(other, target, &host, headers, 99);
+            server.raw(method, &target, &as_sent, body).await
+        }
+        "URL for another target" => {
+            let other = owner.presign(method, "/bucket/another", &host, headers, 99);
+            let signature = other.split_once('?').expect("signed").1;
+            let joint = if target.contains('?') { '&' } else { '?' };
+            server.raw(method, &format!("{target}{joint}{signature}"), &as_sent, body).await
+        }
+        "tampered header" => {
+            let signed =
+                owner.headers(method, target, &host, &[headers, &[("x-amz-meta-a", "1")][..]].concat(), body);
+            let tampered = signed.into_iter().map(|(name, value)| {
+                let value = if name == "x-amz-meta-a" { "2".into() } else { value };
+                (name, value)
+            });
+            server.raw(method, target, &tampered.collect::<Vec<_>>(), body).await
+        }
+        "tampered body" => {
+            if body.is_empty() {
+                return None;
+            }
+            let mut tampered = body.to_vec();
+            let last = tampered.len() - 2;
+            tampered[last] ^= 1;
+            server.raw(method, target, &signed(owner), &tampered).await
+        }
+        "member" => server.send(keys::MEMBER, method, target, headers, body).await,
+        "another account" => server.send(keys::STRANGER, method, target, headers, body).await,
+        other => unreachable!("{other}"),
+    })
+}
+
+#[tokio::test]
+async fn no_verb_answers_who_may_not_ask() {
+    let (server, upload) = prepared().await;
+    let before = server.gateway.usage();
+    for verb in verbs(&upload) {
+        for (way, expected) in [
+            ("not signed", "403 AccessDenied"),
+            ("wrong secret", "403 SignatureDoesNotMatch"),
+            ("unknown key", "403 InvalidAccessKeyId"),
+            ("signed long ago", "403 RequestTimeTooSkewed"),
+            ("expired URL", "403 AccessDenied"),
+            ("URL for another method", "403 SignatureDoesNotMatch"),
+            ("URL for another target", "403 SignatureDoesNotMatch"),
+            ("tampered header", "403 SignatureDoesNotMatch"),
+            ("member", "403 AccessDenied"),
+        ] {
+            let answer = ask(&server, &verb, way).await.expect("an answer");
+            let expected = if verb.method == "HEAD" { "403" } else { expected };
+            assert_eq!(answer.verdict(), expected, "{}, {way}: {}", verb.name, answer.body);
+        }
+    }
+    assert_eq!(server.gateway.usage(), before, "nothing was changed");
+    assert_eq!(server.device.take_log(), [], "nothing was read or written");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_other_than_the_one_that_was_signed_changes_nothing() {
+    let (server, upload) = prepared().await;
+    let before = server.gateway.usage();
+    for verb in verbs(&upload) {
+        let Some(answer) = ask(&server, &verb, "tampered body").await else { continue };
+        assert!(answer.status >= 400, "{}: {}", verb.name, answer.body);
+        assert_ne!(answer.status, 501, "{} was looked at: {}", verb.name, answer.body);
+    }
+    assert_eq!(server.gateway.usage(), before, "nothing was changed");
+    let view = server.account("ameles").container("bucket").expect("there");
+    assert_eq!(view.settings.tags.len(), 0);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_another_account_has_is_not_there() {
+    let (server, upload) = prepared().await;
+    let before = server.gateway.usage();
+    for verb in verbs(&upload).iter().filter(|verb| !verb.target.starts_with("/created")) {
+        let answer = ask(&server, verb, "another account").await.expect("an answer");
+        if verb.name == "ListBuckets" {
+            assert_eq!(answer.status, 200);
+            assert!(!answer.body.contains("<Bucket>"), "{}", answer.body);
+            continue;
+        }
+        let expected = if verb.method == "HEAD" { "404" } else { "404 NoSuchBucket" };
+        let expected = if verb.right == "501 NotImplemented" && verb.name.contains("not served") {
+            "501 NotImplemented"
+        } else {
+            expected
+        };
+        assert_eq!(answer.verdict(), expected, "{}: {}", verb.name, answer.body);
+    }
+    let made = server.send(keys::STRANGER, "PUT", "/bucket", &[], b"").await;
+    assert_eq!(made.verdict(), "200", "the name is free in the other account");
+    let made = server.send(keys::STRANGER, "PUT", "/own", &[], b"").await;
+    assert_eq!(made.verdict(), "200");
+    let stolen = server
+        .send(keys::STRANGER, "PUT", "/own/stolen", &[("x-amz-copy-source", "/open/object")], b"")
+        .await;
+    assert_eq!(stolen.verdict(), "404 NoSuchBucket");
+    let after = server.gateway.usage();
+    assert_eq!((after.objects, after.bytes, after.uploads), (before.objects, before.bytes, before.uploads));
+    assert_eq!(server.device.take_log().len(), 2, "two rows for two buckets");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_verb_answers_its_owner() {
+    let (server, upload) = prepared().await;
+    for verb in verbs(&upload) {
+        let answer =
+            server.send(keys::OWNER, verb.method, &verb.target, verb.headers, verb.body.as_bytes()).await;
+        assert_eq!(answer.verdict(), verb.right, "{}: {}", verb.name, answer.body);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_signed_url_is_good_until_it_expires() {
+    let (server, _) = prepared().await;
+    let date = now();
+    let owner = Signer { access_key: keys::OWNER, secret: "owner-secret", date: &date, region: REGION };
+    let target = owner.presign("GET", "/bucket/object", &server.host(), &[], 60);
+    let answer = server.raw("GET", &target, &[], b"").await;
+    assert_eq!((answer.verdict().as_str(), answer.body.as_str()), ("200", "content"));
+    let answer = server.raw("GET", &target.replace("Expires=60", "Expires=61"), &[], b"").await;
+    assert_eq!(answer.verdict(), "403 SignatureDoesNotMatch");
+    server.stop().await;
+}

@@ -1,0 +1,108 @@
+//! Old versions, in both modes.
+
+use super::desk::{Client, start};
+use ameles_gateway::catalogue::Versioning;
+use ameles_gateway::objects::listing::ListRequest;
+
+#[tokio::test]
+async fn versions_come_back_one_after_the_other() {
+    let running = start().await;
+    let owner = Client::new(&running, "one", "owner").await;
+    let path = "/v1/AUTH_one/c/o";
+    owner.ask("PUT", "/v1/AUTH_one/c", &[("x-versions-location", "old")], b"").await.expect(201);
+    owner.put(path, b"0").await;
+    owner.ask("PUT", path, &[], b"1").await.expect(412);
+    owner.put("/v1/AUTH_one/old", b"").await;
+    // Many within one millisecond: no version is lost.
+    for version in 1..=5 {
+        owner.put(path, version.to_string().as_bytes()).await;
+    }
+    assert_eq!(
+        owner.head("/v1/AUTH_one/old").await.expect(204).header("x-container-object-count"),
+        Some("5")
+    );
+    owner.ask("POST", path, &[("x-object-meta-a", "b")], b"").await.expect(202);
+    for version in (0..5).rev() {
+        owner.ask("DELETE", path, &[], b"").await.expect(204);
+        assert_eq!(owner.get(path).await.expect(200).text(), version.to_string());
+    }
+    owner.ask("DELETE", path, &[], b"").await.expect(204);
+    owner.get(path).await.expect(404);
+    for container in ["c", "old"] {
+        let head = owner.head(&format!("/v1/AUTH_one/{container}")).await.expect(204);
+        assert_eq!(head.header("x-container-object-count"), Some("0"));
+    }
+    // An object whose name another's begins with has versions of its own.
+    owner.put("/v1/AUTH_one/c/o/x", b"a").await;
+    owner.put("/v1/AUTH_one/c/o/x", b"b").await;
+    owner.put(path, b"c").await;
+    owner.ask("DELETE", path, &[], b"").await.expect(204);
+    owner.get(path).await.expect(404);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_history_keeps_what_was_deleted() {
+    let running = start().await;
+    let owner = Client::new(&running, "one", "owner").await;
+    let path = "/v1/AUTH_one/c/o";
+    owner.put("/v1/AUTH_one/old", b"").await;
+    owner.ask("PUT", "/v1/AUTH_one/c", &[("x-history-location", "old")], b"").await.expect(201);
+    owner.put(path, b"first").await;
+    owner.put(path, b"second").await;
+    owner.ask("DELETE", path, &[], b"").await.expect(204);
+    owner.get(path).await.expect(404);
+    owner.ask("DELETE", path, &[], b"").await.expect(404);
+    let kept = owner.get("/v1/AUTH_one/old").await.expect(200);
+    let kept: Vec<&str> = kept.text().lines().collect();
+    assert_eq!(kept.len(), 3);
+    assert!(kept.iter().all(|name| name.starts_with("001o/")), "{kept:?}");
+    let read = async |name: &str| owner.get(&format!("/v1/AUTH_one/old/{name}")).await.expect(200);
+    assert_eq!((read(kept[0]).await.text(), read(kept[1]).await.text()), ("first", "second"));
+    let marker = read(kept[2]).await;
+    assert_eq!(marker.header("content-type"), Some("application/x-deleted;swift_versions_deleted=1"));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_archive_keeps_counts_for_the_account() {
+    let running = start().await;
+    let owner = Client::new(&running, "one", "owner").await;
+    let admin = Client::new(&running, "ops", "admin").await;
+    owner.ask("PUT", "/v1/AUTH_one/old", &[], b"").await.expect(201);
+    owner.ask("PUT", "/v1/AUTH_one/c", &[("x-versions-location", "old")], b"").await.expect(201);
+    admin.ask("POST", "/v1/AUTH_one", &[("x-account-meta-quota-bytes", "20")], b"").await.expect(204);
+    owner.put("/v1/AUTH_one/c/a", &[1; 10]).await;
+    owner.put("/v1/AUTH_one/c/a", &[2; 10]).await;
+    owner.ask("PUT", "/v1/AUTH_one/c/a", &[], &[3; 1]).await.expect(413);
+    assert_eq!(owner.get("/v1/AUTH_one/c/a").await.expect(200).body, [2; 10]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_container_with_versions_of_the_s3_door_shows_what_its_names_stand_for() {
+    let running = start().await;
+    let owner = Client::new(&running, "one", "owner").await;
+    let account = running.gateway.account("one");
+    owner.put("/v1/AUTH_one/c", b"").await;
+    account.set_versioning("c", Versioning::Enabled).await.expect("set");
+    let path = "/v1/AUTH_one/c/o";
+    owner.ask("DELETE", path, &[], b"").await.expect(404);
+    owner.put(path, b"first").await;
+    owner.put(path, b"second").await;
+    owner.ask("POST", path, &[("x-object-meta-a", "b")], b"").await.expect(202);
+    assert_eq!(owner.get(path).await.expect(200).text(), "second");
+    assert_eq!(owner.head("/v1/AUTH_one/c").await.expect(204).header("x-container-object-count"), Some("1"));
+    owner.ask("DELETE", path, &[], b"").await.expect(204);
+    owner.get(path).await.expect(404);
+    owner.ask("DELETE", path, &[], b"").await.expect(404);
+    owner.get("/v1/AUTH_one/c").await.expect(204);
+    owner.ask("DELETE", "/v1/AUTH_one/c", &[], b"").await.expect(409);
+    let all = ListRequest { limit: 10, ..ListRequest::default() };
+    let kept = account.list_versions("c", &all, None).expect("listed").entries;
+    let markers: Vec<bool> = kept.iter().map(|kept| kept.object.version.is_marker()).collect();
+    assert_eq!(markers, [true, false, false]);
+    owner.put("/v1/AUTH_one/old", b"").await;
+    owner.ask("POST", "/v1/AUTH_one/c", &[("x-versions-location", "old")], b"").await.expect(400);
+    running.stop().await;
+}

@@ -1,0 +1,146 @@
+//! DDR3 behind the bus: the timing model of the processor lab, of one channel, which decides when beats come and go.
+//!
+//! It carries no data: [`Memory`](crate::Memory) does. A beat is a burst of DRAM. Reads and writes have a channel of the bus each, as
+//! AXI has; what they share is the data bus of DRAM. What is read comes back in the order in which it was asked for, as
+//! bursts of one ID must, though DRAM may read it in another one.
+
+use ameles_dram::{
+    Block, Command, Counts, Cycle, Direction, DramError, Fast, Memory, RequestId, Specification, Watch,
+};
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+/// Timing of DRAM.
+pub struct Dram {
+    model: Memory<Fast, Ear>,
+    done: Rc<RefCell<HashMap<u64, u64>>>,
+    /// Requests of the model so far: they are numbered from 0.
+    asked: u64,
+    /// Beats that were asked for, in order, with the cycle of the controller in which each may pass.
+    reads: VecDeque<(RequestId, Option<u64>)>,
+    /// Beats that wait for DRAM to write them.
+    writes: Vec<RequestId>,
+    counts: Counts,
+    /// Cycles of DRAM in one of the controller.
+    ratio: u64,
+    /// Cycles of the controller from the last of a burst to its beat on the bus.
+    way: u64,
+}
+
+/// The ear for what DRAM has done, by the numbers of requests.
+struct Ear(Rc<RefCell<HashMap<u64, u64>>>);
+
+impl Watch for Ear {
+    fn command(&mut self, _: &Command) {}
+
+    fn done(&mut self, request: RequestId, cycle: Cycle) {
+        self.0.borrow_mut().insert(request.0, cycle.0);
+    }
+}
+
+/// DDR3-1600 of the processor lab as on the paper's board: a channel of one rank, 1 GiB. Blocks that follow each other lie in a row.
+pub fn of_the_board() -> Specification {
+    let mut board = Specification::usimm().with_super_rows();
+    (board.geometry.channels, board.geometry.ranks, board.geometry.rows) = (1, 1, 1 << 14);
+    board
+}
+
+impl Dram {
+    /// DRAM at rest, behind a controller whose clock has so many MHz. A read of memory at rest takes `read_latency` cycles of the
+    /// controller up to its beat: what the model does not take itself is the way through the interface and back.
+    ///
+    /// # Errors
+    /// [`DramError`], if the description makes no sense.
+    ///
+    /// # Panics
+    /// If the clock of DRAM is no multiple of the controller's, or DRAM alone takes longer for a read.
+    pub fn new(specification: &Specification, mhz: u32, read_latency: u64) -> Result<Self, DramError> {
+        let ratio = u64::from(specification.clock.mhz / mhz);
+        assert_eq!(u64::from(specification.clock.mhz), ratio * u64::from(mhz), "clocks are multiples");
+        let timing = &specification.timing;
+        let own = (timing.t_rcd + timing.t_cas + timing.burst).0.div_ceil(ratio);
+        assert!(own <= read_latency, "a read takes {own} cycles in DRAM alone");
+        let done = Rc::default();
+        Ok(Dram {
+            model: Memory::watched(specification, Ear(Rc::clone(&done)))?,
+            done,
+            asked: 0,
+            reads: VecDeque::new(),
+            writes: Vec::new(),
+            counts: Counts::default(),
+            ratio,
+            way: read_latency - own,
+        })
+    }
+
+    /// The work that DRAM has done.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Bytes that it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.model.specification().geometry.bytes().0
+    }
+
+    /// Bytes of a burst: those that a beat of the bus must have.
+    pub(crate) fn burst_bytes(&self) -> u64 {
+        self.model.specification().geometry.block_bytes.0
+    }
+
+    /// Works up to a cycle of the controller.
+    pub(crate) fn advance(&mut self, cycle: u64) {
+        self.model.advance(Cycle(cycle * self.ratio));
+        self.counts = self.model.counts();
+        let mut done = self.done.borrow_mut();
+        if done.is_empty() {
+            return;
+        }
+        for (read, due) in self.reads.iter_mut().filter(|(_, due)| due.is_none()) {
+            *due = done.remove(&read.0).map(|cycle| cycle.div_ceil(self.ratio) + self.way);
+        }
+        self.writes.retain(|write| done.remove(&write.0).is_none());
+    }
+
+    /// Tells whether another burst of reads may be asked for.
+    pub(crate) fn takes_reads(&self) -> bool {
+        self.reads.len() < self.model.specification().queues.read as usize
+    }
+
+    /// Tells whether another beat may be written.
+    pub(crate) fn takes_write(&self) -> bool {
+        self.writes.len() < self.model.specification().queues.write as usize
+    }
+
+    /// Asks for the beats of a burst.
+    pub(crate) fn read(&mut self, address: u64, beats: u32) {
+        for nth in 0..u64::from(beats) {
+            let read = self.ask(Direction::Read, address + nth * self.burst_bytes());
+            self.reads.push_back((read, None));
+        }
+    }
+
+    /// Takes a beat to be written.
+    pub(crate) fn write(&mut self, address: u64) {
+        let write = self.ask(Direction::Write, address);
+        self.writes.push(write);
+    }
+
+    /// Tells whether the beat that is next in order is there.
+    pub(crate) fn has_read(&self, cycle: u64) -> bool {
+        self.reads.front().is_some_and(|(_, due)| due.is_some_and(|due| due <= cycle))
+    }
+
+    /// Gives that beat away.
+    pub(crate) fn give(&mut self) {
+        self.reads.pop_front();
+    }
+
+    fn ask(&mut self, direction: Direction, address: u64) -> RequestId {
+        let block = Block(address / self.burst_bytes());
+        self.model.post(direction, &[block]).expect("the tree fits the memory");
+        self.asked += 1;
+        RequestId(self.asked - 1)
+    }
+}

@@ -1,0 +1,143 @@
+//! A figure: so many clients that put, or get, objects of one size.
+
+use super::options::GatewayOptions;
+use crate::bench::report::bytes;
+use crate::bench::{BenchError, Sample};
+use ameles_vault::Vault;
+use futures::future::try_join_all;
+use futures::{StreamExt, TryStreamExt};
+use object_store::aws::AmazonS3;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// The request that clients make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Put,
+    Get,
+}
+
+/// The measurement to make.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell {
+    pub(super) verb: Verb,
+    /// Bytes of an object.
+    pub(super) size: usize,
+    pub(super) clients: usize,
+}
+
+/// The measurements.
+#[derive(Debug)]
+pub(super) struct Measured {
+    /// Megabits of objects a second.
+    pub(super) megabits: f64,
+    /// The time that each request took.
+    pub(super) seconds: Vec<f64>,
+    /// Evictions owed when the last request was answered.
+    pub(super) owed: u64,
+}
+
+impl Measured {
+    pub(super) fn quantile(&self, share: f64) -> f64 {
+        Sample::quantile(&self.seconds, share)
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} Mbit/s, {:.1} ms", self.megabits, 1000.0 * self.quantile(0.5))
+    }
+}
+
+impl Cell {
+    pub(super) fn name(&self) -> String {
+        let verb = match self.verb {
+            Verb::Put => "put",
+            Verb::Get => "get",
+        };
+        let plural = if self.clients == 1 { "client" } else { "clients" };
+        format!("{verb} {}, {} {plural}", bytes(self.size as u64), self.clients)
+    }
+
+    /// Measures over the gateway of a client; `vault` is beneath it, if one is.
+    pub(super) async fn measure(
+        self,
+        store: &AmazonS3,
+        options: &GatewayOptions,
+        vault: Option<&Vault>,
+    ) -> Result<Measured, BenchError> {
+        empty(store).await?;
+        let payload = PutPayload::from(vec![7; self.size]);
+        let objects = (options.most_bytes / self.size as u64).clamp(1, self.clients as u64);
+        if self.verb == Verb::Get {
+            for number in 0..objects {
+                let path = Path::from(number.to_string());
+                store.put(&path, payload.clone()).await.map_err(BenchError::failed)?;
+            }
+        }
+        let is_settled = || vault.is_none_or(|vault| vault.status().evictions_owed == 0);
+        while !is_settled() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let least = options.requests.div_ceil(self.clients).max(1);
+        let begun = Instant::now();
+        let clients = (0..self.clients as u64).map(|number| {
+            let (store, payload) = (store.clone(), payload.clone());
+            let name = if self.verb == Verb::Get { number % objects } else { number };
+            let (path, time) = (Path::from(name.to_string()), options.time);
+            let client = async move {
+                let mut seconds = Vec::new();
+                while seconds.len() < least || begun.elapsed() < time {
+                    let asked = Instant::now();
+                    match self.verb {
+                        Verb::Put => self.put(&store, &path, payload.clone()).await?,
+                        Verb::Get => self.get(&store, &path).await?,
+                    }
+                    seconds.push(asked.elapsed().as_secs_f64());
+                    if self.verb == Verb::Put && self.is_large() {
+                        // The object that was put is deleted to make room: a vault holds no more than this many at
+                        // once.
+                        store.delete(&path).await.map_err(BenchError::failed)?;
+                    }
+                }
+                Ok::<_, BenchError>(seconds)
+            };
+            async { tokio::spawn(client).await.map_err(BenchError::failed)? }
+        });
+        let seconds: Vec<f64> = try_join_all(clients).await?.into_iter().flatten().collect();
+        let took = begun.elapsed().as_secs_f64();
+        let owed = vault.map_or(0, |vault| vault.status().evictions_owed);
+        let megabits = (seconds.len() * self.size * 8) as f64 / took / 1e6;
+        Ok(Measured { megabits, seconds, owed })
+    }
+
+    fn is_large(self) -> bool {
+        self.size > 1 << 20
+    }
+
+    async fn put(self, store: &AmazonS3, path: &Path, payload: PutPayload) -> Result<(), BenchError> {
+        store.put(path, payload).await.map(drop).map_err(BenchError::failed)
+    }
+
+    async fn get(self, store: &AmazonS3, path: &Path) -> Result<(), BenchError> {
+        let mut body = store.get(path).await.map_err(BenchError::failed)?.into_stream();
+        let mut got = 0;
+        while let Some(piece) = body.next().await {
+            got += piece.map_err(BenchError::failed)?.len();
+        }
+        if got != self.size {
+            return Err(BenchError::failed("an object came back with another length"));
+        }
+        Ok(())
+    }
+}
+
+async fn empty(store: &AmazonS3) -> Result<(), BenchError> {
+    let objects: Vec<_> = store.list(None).try_collect().await.map_err(BenchError::failed)?;
+    for object in objects {
+        store.delete(&object.location).await.map_err(BenchError::failed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,308 @@
+//! An ORAM over sealed memory, driven by one thread, beside the same accesses on a plain array.
+//!
+//! Half of the accesses read, half write, blocks uniform, over a vault in which every block was written before. An
+//! access ends when its off-line work is done, so nothing is owed at the end.
+
+mod arrays;
+mod subject;
+
+use super::BenchError;
+use super::progress::Progress;
+use super::report::{Bound, Report, TrustedMemory, bytes};
+use super::resident::{Resident, forget_peak, resident};
+use super::sample::Sample;
+use ameles_core::schemes::circuit::CircuitParameters;
+use ameles_core::schemes::path::PathParameters;
+use ameles_core::schemes::ring::RingParameters;
+use ameles_seal::cipher::Cipher;
+use ameles_seal::sealed::sealed_layout;
+use ameles_seal::slot_format::SlotFormat;
+use arrays::{PlainArray, SealedArray};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{Duration, Instant};
+use subject::{Subject, circuit_over_sealed_memory, path_over_sealed_memory, ring_over_sealed_memory};
+
+/// The scheme that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryScheme {
+    /// Path ORAM, a bucket sealed as one slot.
+    Path,
+    /// Ring ORAM, each block sealed as a slot of its own.
+    Ring,
+    /// Circuit ORAM, a bucket sealed as one slot.
+    Circuit,
+}
+
+/// The settings of the bench.
+#[derive(Clone, Debug)]
+pub struct MemoryOptions {
+    /// N: blocks, all of them written before anything is measured.
+    pub capacity: u64,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// The scheme.
+    pub scheme: MemoryScheme,
+    /// Ring ORAM's A; the cheapest one in bytes if nothing is said.
+    pub eviction_rate: Option<u32>,
+    /// The cipher that seals the slots.
+    pub cipher: Cipher,
+    /// The stash and the top of the tree take at most this share of the payload: 32 means 1/32.
+    pub trusted_share: u64,
+    /// Accesses between filling and measuring.
+    pub warm_up: u64,
+    /// The number of times that each of the things compared is measured.
+    pub repetitions: usize,
+    /// The time that each repetition lasts.
+    pub slice: Duration,
+    /// The bound on the accesses a second.
+    pub asked: Option<f64>,
+    /// The bound on the resident memory, in multiples of the payload.
+    pub asked_resident: Option<f64>,
+}
+
+impl MemoryOptions {
+    /// 2^20 blocks of 64 bytes.
+    pub fn small_blocks() -> Self {
+        MemoryOptions {
+            capacity: 1 << 20,
+            block_bytes: 64,
+            scheme: MemoryScheme::Path,
+            eviction_rate: None,
+            cipher: Cipher::default(),
+            trusted_share: 32,
+            warm_up: 1 << 20,
+            repetitions: 9,
+            slice: Duration::from_secs(1),
+            asked: Some(100_000.0),
+            asked_resident: None,
+        }
+    }
+
+    /// 2^17 blocks of 4 KiB.
+    pub fn pages() -> Self {
+        MemoryOptions {
+            capacity: 1 << 17,
+            block_bytes: 4096,
+            scheme: MemoryScheme::Ring,
+            // An eviction then fits a second-level cache.
+            eviction_rate: Some(13),
+            warm_up: 1 << 17,
+            asked: Some(20_000.0),
+            asked_resident: Some(2.5),
+            ..Self::small_blocks()
+        }
+    }
+
+    fn check(&self) -> Result<(), BenchError> {
+        if self.repetitions == 0 || self.slice.is_zero() {
+            return Err(BenchError::Options("give at least one repetition of some length".into()));
+        }
+        if self.capacity == 0 || self.trusted_share == 0 {
+            return Err(BenchError::Options("give at least one block, and a share of at least 1".into()));
+        }
+        Ok(())
+    }
+}
+
+/// Runs the bench: fills the vault, then lets ORAM and arrays take turns.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run(options: &MemoryOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
+    options.check()?;
+    let payload = options.capacity * u64::from(options.block_bytes);
+    let mut report = Report::new(format!(
+        "memory, {} blocks of {}, one thread",
+        options.capacity,
+        bytes(options.block_bytes.into())
+    ));
+    forget_peak();
+    let (mut oram, stored) = build(options, &mut report)?;
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut buffer = vec![7; options.block_bytes as usize];
+    for block in 0..options.capacity {
+        if block.is_multiple_of(options.capacity.div_ceil(50)) {
+            progress.at("filling", block, options.capacity);
+        }
+        oram.access(block, true, &mut buffer)?;
+    }
+    progress.at("warming up", 0, 1);
+    for _ in 0..options.warm_up {
+        access(&mut *oram, &mut random, options.capacity, &mut buffer)?;
+    }
+    let resident = resident();
+    let trusted = oram.trusted();
+
+    let arrays: [Box<dyn Subject>; 2] = [
+        Box::new(PlainArray::new(options.capacity, options.block_bytes)),
+        Box::new(SealedArray::new(options.capacity, options.block_bytes, options.cipher)?),
+    ];
+    let [mut plain, mut sealed] = arrays;
+    let mut measured = [const { Vec::new() }; 3];
+    for repetition in 0..options.repetitions {
+        progress.at("measuring", repetition as u64, options.repetitions as u64);
+        for (subject, rates) in [&mut oram, &mut plain, &mut sealed].into_iter().zip(&mut measured) {
+            rates.push(rate(&mut **subject, &mut random, options, &mut buffer)?);
+        }
+    }
+    let rates = Rates { measured };
+    rates.report(&mut report, options, trusted);
+    if let Some(Resident { now, peak }) = resident {
+        let times = |bytes: u64| Sample::once(bytes as f64 / payload as f64);
+        report.row(
+            "resident (VmHWM)",
+            "× payload",
+            times(peak),
+            options.asked_resident.map(Bound::AtMost),
+            trusted,
+        );
+        report.row("resident (VmRSS)", "× payload", times(now), None, trusted);
+    }
+    if let Some(trusted) = trusted {
+        let share = Sample::once(trusted.stash_and_top as f64 / payload as f64);
+        let most = Bound::AtMost(1.0 / options.trusted_share as f64);
+        report.row("stash and tree top", "× payload", share, Some(most), Some(trusted));
+    }
+    report.row("stored", "× payload", Sample::once(stored as f64 / payload as f64), None, trusted);
+    report.notes.push(
+        "resident: the whole process with the vault filled and warm, before the arrays were made".into(),
+    );
+    Ok(report)
+}
+
+/// Accesses of one repetition, a second of time and a second of processor time.
+#[derive(Clone, Copy)]
+struct Rate {
+    by_time: f64,
+    by_processor: f64,
+}
+
+struct Rates {
+    /// ORAM, plain array, sealed array.
+    measured: [Vec<Rate>; 3],
+}
+
+impl Rates {
+    fn report(&self, report: &mut Report, options: &MemoryOptions, trusted: Option<TrustedMemory>) {
+        let by_time = |rates: &[Rate]| Sample::of(&rates.iter().map(|rate| rate.by_time).collect::<Vec<_>>());
+        let by_processor =
+            |rates: &[Rate]| Sample::of(&rates.iter().map(|rate| rate.by_processor).collect::<Vec<_>>());
+        let [oram, plain, sealed] = &self.measured;
+        let slower = |than: &[Rate]| {
+            let ratios: Vec<f64> =
+                than.iter().zip(oram).map(|(than, oram)| than.by_processor / oram.by_processor).collect();
+            Sample::of(&ratios)
+        };
+        let unit = "accesses/s";
+        report.row("ORAM", unit, by_time(oram), options.asked.map(Bound::AtLeast), trusted);
+        report.row("ORAM, of processor time", unit, by_processor(oram), None, trusted);
+        report.row("plain array", unit, by_time(plain), None, None);
+        report.row("plain array, of processor time", unit, by_processor(plain), None, None);
+        report.row("array of sealed blocks", unit, by_time(sealed), None, None);
+        report.row("array of sealed blocks, of processor time", unit, by_processor(sealed), None, None);
+        report.row("ORAM against plain array", "× slower", slower(plain), None, trusted);
+        report.row("ORAM against sealed blocks", "× slower", slower(sealed), None, trusted);
+        let had: Vec<f64> =
+            self.measured.iter().flatten().map(|rate| rate.by_time / rate.by_processor).collect();
+        report.set(
+            "processor",
+            format!("the bench's thread had {:.0} % of one", 100.0 * Sample::of(&had).median),
+        );
+        let half = oram.len() / 2;
+        if half > 0 {
+            let drift = by_processor(&oram[half..]).median / by_processor(&oram[..half]).median - 1.0;
+            report.set(
+                "drift from the first half of the repetitions to the second",
+                format!("{:+.1} %", 100.0 * drift),
+            );
+        }
+    }
+}
+
+/// Runs accesses for a while.
+fn rate(
+    subject: &mut dyn Subject,
+    random: &mut ChaCha8Rng,
+    options: &MemoryOptions,
+    buffer: &mut [u8],
+) -> Result<Rate, BenchError> {
+    let (start, processor) = (Instant::now(), processor_time());
+    let mut accesses = 0u64;
+    loop {
+        // The clock is looked at seldom.
+        for _ in 0..256 {
+            access(subject, random, options.capacity, buffer)?;
+        }
+        accesses += 256;
+        let elapsed = start.elapsed();
+        if elapsed >= options.slice {
+            let used = processor_time() - processor;
+            return Ok(Rate {
+                by_time: accesses as f64 / elapsed.as_secs_f64(),
+                by_processor: accesses as f64 / used.as_secs_f64().max(f64::MIN_POSITIVE),
+            });
+        }
+    }
+}
+
+fn access(
+    subject: &mut dyn Subject,
+    random: &mut ChaCha8Rng,
+    capacity: u64,
+    buffer: &mut [u8],
+) -> Result<(), BenchError> {
+    let drawn = random.next_u64();
+    subject.access((drawn >> 1) % capacity, drawn & 1 == 1, buffer)
+}
+
+/// The time that this thread has had of a processor.
+fn processor_time() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32)
+}
+
+/// The ORAM, and what it stores at most.
+fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Subject>, u64), BenchError> {
+    let trusted_blocks = options.capacity / options.trusted_share;
+    let cipher = options.cipher;
+    let stored = |layout: &ameles_core::layout::Layout| sealed_layout(layout, SlotFormat::Counted).bytes().0;
+    let (oram, stored) = match options.scheme {
+        MemoryScheme::Path => {
+            let parameters =
+                PathParameters::for_capacity(options.capacity, options.block_bytes, trusted_blocks, 1);
+            let parameters = parameters.map_err(BenchError::failed)?;
+            report.set("scheme", format!("Path ORAM, {parameters:?}"));
+            let stored = stored(&parameters.layout());
+            (path_over_sealed_memory(parameters, cipher)?, stored)
+        }
+        MemoryScheme::Circuit => {
+            let parameters =
+                CircuitParameters::for_capacity(options.capacity, options.block_bytes, trusted_blocks, 1);
+            let parameters = parameters.map_err(BenchError::failed)?;
+            report.set("scheme", format!("Circuit ORAM, {parameters:?}"));
+            let stored = stored(&parameters.layout());
+            (circuit_over_sealed_memory(parameters, cipher)?, stored)
+        }
+        MemoryScheme::Ring => {
+            let parameters = ring_parameters(options, trusted_blocks)?;
+            report.set("scheme", format!("Ring ORAM, {parameters:?}"));
+            let stored = stored(&parameters.layout());
+            (ring_over_sealed_memory(parameters, cipher)?, stored)
+        }
+    };
+    report.set("position map", "flat, on the trusted side");
+    report.set("sealing", cipher);
+    Ok((oram, stored))
+}
+
+fn ring_parameters(options: &MemoryOptions, trusted_blocks: u64) -> Result<RingParameters, BenchError> {
+    let (capacity, block_bytes) = (options.capacity, options.block_bytes);
+    let Some(rate) = options.eviction_rate else {
+        return Ok(RingParameters::for_capacity(capacity, block_bytes, trusted_blocks, 1));
+    };
+    RingParameters::for_rate(capacity, block_bytes, trusted_blocks, 1, rate).ok_or_else(|| {
+        BenchError::Options(format!("A = {rate} needs more trusted memory than {trusted_blocks} blocks"))
+    })
+}

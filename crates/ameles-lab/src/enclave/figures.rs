@@ -1,0 +1,198 @@
+//! Figures out of the runs: slowdowns against plain, and geometric means over the programs.
+
+use super::configuration::Configuration;
+use super::counted::Counted;
+use super::machine::{Setting, Window};
+use super::plan::Plan;
+use crate::bench::Sample;
+use crate::paging;
+use ameles_pager::scheme::Scheme;
+
+/// The counts of a program in a configuration.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cell {
+    Counted(Counted),
+    /// The program does not fit.
+    TooLarge,
+}
+
+impl Cell {
+    /// The counts of two runs together.
+    pub(super) fn and(self, other: Cell) -> Cell {
+        match (self, other) {
+            (Cell::Counted(one), Cell::Counted(other)) => Cell::Counted(one + other),
+            _ => Cell::TooLarge,
+        }
+    }
+
+    pub(super) fn counted(&self) -> Option<&Counted> {
+        match self {
+            Cell::Counted(counted) => Some(counted),
+            Cell::TooLarge => None,
+        }
+    }
+}
+
+/// The figures of a program in one configuration.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Figure {
+    pub(super) counted: Counted,
+    /// The slowdown against plain, by the critical path.
+    pub(super) slowdown: f64,
+    /// The same by all instructions, of whichever hart.
+    pub(super) of_all: f64,
+    /// The same by the wall clock, if that was looked at.
+    pub(super) by_wall_clock: Option<f64>,
+    /// Milliseconds from fault to fault by the wall clock: the median over the rounds.
+    pub(super) millis: Option<f64>,
+}
+
+/// The figures of one configuration.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) configuration: Configuration,
+    /// The programs' figures; nothing for one that does not fit, under this scheme or under plain.
+    pub(super) programs: Vec<Option<Figure>>,
+}
+
+impl Line {
+    /// The geometric mean over the programs, if all have the figure.
+    pub(super) fn mean(&self, of: impl Fn(&Figure) -> Option<f64>) -> Option<f64> {
+        let logarithms: Option<Vec<f64>> =
+            self.programs.iter().map(|figure| figure.as_ref().and_then(&of).map(f64::ln)).collect();
+        let logarithms = logarithms?;
+        Some((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+    }
+
+    /// The geometric mean of the slowdowns.
+    pub(super) fn slowdown(&self) -> Option<f64> {
+        self.mean(|figure| Some(figure.slowdown))
+    }
+}
+
+/// The figures of all configurations in one setting.
+#[derive(Clone, Debug)]
+pub(super) struct Figures {
+    pub(super) setting: Setting,
+    pub(super) window: Window,
+    pub(super) rounds: u64,
+    /// The names of the programs.
+    pub(super) programs: Vec<&'static str>,
+    pub(super) lines: Vec<Line>,
+}
+
+impl Figures {
+    /// The lines of a figure of the paper: those of the schemes that stand beside its own for comparison, and its own.
+    /// Nothing if none of its own was measured.
+    pub(super) fn lines_of(&self, beside: &[Scheme], own: &[Scheme]) -> Vec<&Line> {
+        let of = |scheme: &Scheme| {
+            let scheme = *scheme;
+            self.lines.iter().filter(move |line| line.configuration.scheme == scheme)
+        };
+        if own.iter().flat_map(of).next().is_none() {
+            return Vec::new();
+        }
+        beside.iter().chain(own).flat_map(of).collect()
+    }
+
+    /// Figures of cells that come configuration by configuration, and of the nanoseconds a fault of the same.
+    ///
+    /// # Panics
+    /// If plain does not come first.
+    pub(super) fn of(plan: &Plan, cells: &[Cell], nanos: &[Vec<f64>]) -> Self {
+        assert_eq!(plan.configurations[0], Configuration::PLAIN, "everything is compared with plain");
+        let programs = plan.programs.len();
+        let median = |nth: usize| (!nanos[nth].is_empty()).then(|| Sample::of(&nanos[nth]).median);
+        let figure = |line: usize, program: usize| {
+            let nth = line * programs + program;
+            let (counted, plain) = (cells[nth].counted()?, cells[program].counted()?);
+            let scheme = plan.configurations[line].scheme;
+            Some(Figure {
+                counted: *counted,
+                slowdown: counted.critical_path(scheme) as f64 / plain.total as f64,
+                of_all: counted.total as f64 / plain.total as f64,
+                by_wall_clock: median(nth).zip(median(program)).map(|(this, plain)| this / plain),
+                millis: median(nth).map(|nanos| nanos / 1e6),
+            })
+        };
+        let line = |(line, configuration): (usize, &Configuration)| Line {
+            configuration: *configuration,
+            programs: (0..programs).map(|program| figure(line, program)).collect(),
+        };
+        Figures {
+            setting: plan.setting,
+            window: plan.window,
+            rounds: plan.rounds,
+            programs: plan.programs.iter().map(|program| program.name).collect(),
+            lines: plan.configurations.iter().enumerate().map(line).collect(),
+        }
+    }
+}
+
+/// The slowdowns of `ameles page bench`.
+pub(super) struct Beside(Vec<(paging::Configuration, f64)>);
+
+impl Beside {
+    pub(super) fn of(report: Option<&paging::Report>) -> Self {
+        Beside(report.map_or_else(Vec::new, |report| report.slowdowns().collect()))
+    }
+
+    /// The mean slowdown of the same scheme and K.
+    pub(super) fn slowdown(&self, configuration: Configuration) -> Option<f64> {
+        let alike = configuration.alike();
+        self.0.iter().find(|(known, _)| *known == alike).map(|(_, slowdown)| *slowdown)
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ameles_pager::scheme::Scheme;
+    use ameles_programs::PROGRAMS;
+    use ameles_seal::pages::PageCipher;
+
+    #[test]
+    fn a_slowdown_is_against_plain_of_the_same_program_and_means_are_geometric() {
+        let eager = Configuration { scheme: Scheme::Eager, k: Some(3), harts: 1 };
+        let setting =
+            Setting { cipher: PageCipher::default(), resident: 15, untrusted_bytes: 0, small: true };
+        let plan = Plan {
+            setting,
+            window: Window { warm: 0, faults: 1 },
+            programs: PROGRAMS[..2].iter().collect(),
+            configurations: vec![Configuration::PLAIN, eager],
+            rounds: 0,
+        };
+        let counted = |total, hidden| Cell::Counted(Counted { total, hidden, ..Counted::default() });
+        let cells = vec![counted(100, 7), counted(10, 0), counted(300, 100), counted(90, 10)];
+        let figures = Figures::of(&plan, &cells, &[vec![], vec![], vec![], vec![]]);
+        let line = &figures.lines[1];
+        let slowdowns: Vec<f64> = line.programs.iter().flatten().map(|figure| figure.slowdown).collect();
+        assert_eq!(slowdowns, [2.0, 8.0]);
+        assert_eq!(line.programs[0].unwrap().of_all, 3.0);
+        assert!((line.slowdown().unwrap() - 4.0).abs() < 1e-9);
+        assert_eq!(line.mean(|figure| figure.by_wall_clock), None);
+    }
+
+    #[test]
+    fn a_program_that_does_not_fit_has_no_figure_nor_has_the_mean() {
+        let setting =
+            Setting { cipher: PageCipher::default(), resident: 15, untrusted_bytes: 0, small: true };
+        let plan = Plan {
+            setting,
+            window: Window { warm: 0, faults: 1 },
+            programs: PROGRAMS[..2].iter().collect(),
+            configurations: vec![Configuration::PLAIN],
+            rounds: 0,
+        };
+        let one = Counted { total: 1, ..Counted::default() };
+        let cells = vec![Cell::Counted(one), Cell::Counted(one).and(Cell::TooLarge)];
+        let figures = Figures::of(&plan, &cells, &[vec![], vec![]]);
+        assert!(figures.lines[0].programs[0].is_some() && figures.lines[0].programs[1].is_none());
+        assert_eq!(figures.lines[0].slowdown(), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! The cost of each paging scheme in the enclave, by instructions, behind `ameles enclave bench`: the paper's six programs
+//! run under every scheme for the same number of faults, and a slowdown is that against plain encrypted paging.
+//!
+//! The bench does not know how a machine is started: a [`Machine`] runs a [`Task`], and returns its [`Counted`] cost.
+//! Instructions are the same digits in every run, so that machines may run side by side; the wall clock is looked at in
+//! runs of their own, one at a time.
+
+mod configuration;
+mod counted;
+mod csv;
+mod error;
+mod figures;
+mod machine;
+mod pictures;
+mod plan;
+mod runs;
+mod table;
+
+pub use configuration::Configuration;
+pub use counted::Counted;
+pub use error::EnclaveError;
+pub use machine::{Clock, Machine, Ran, Refusal, Setting, Task, Window};
+pub use plan::Options;
+
+use crate::bench::Progress;
+use crate::paging::{self, Picture};
+use figures::{Beside, Figures};
+use plan::Plan;
+use runs::Bench;
+use std::io::{self, Write};
+
+/// The figures of all plans, as far as they were measured.
+pub struct Report {
+    figures: Figures,
+    sweeps: [Vec<Figures>; 2],
+    beside: Beside,
+    swept: Result<(), EnclaveError>,
+}
+
+/// Measures all plans. Each table is told as soon as it is found. The slowdowns of `ameles page bench` stand beside them, if
+/// there are any.
+///
+/// # Errors
+/// A machine that cannot be started, a program that fails or has too few faults. An error in a sweep stands in the report.
+pub fn run(
+    options: &Options,
+    machine: &dyn Machine,
+    page_bench: Option<&paging::Report>,
+    progress: &dyn Progress,
+) -> Result<Report, EnclaveError> {
+    let (paper, sweeps) = (options.plan(), options.sweep_plans());
+    let all = [&paper].into_iter().chain(sweeps.iter().flatten()).map(Plan::steps).sum();
+    let bench = Bench::new(machine, options.machines, progress, all);
+    let beside = Beside::of(page_bench);
+    let found = |table: String| progress.found(&table);
+
+    let figures = bench.figures(&paper)?;
+    table::of_the_paper(&figures, &beside).into_iter().for_each(found);
+    found(table::instructions_a_fault(&figures));
+    found(table::shares(&figures));
+    found(table::plain_fault(&figures));
+    table::handing_over(&figures).map(found);
+    table::wall_clock(&figures).map(found);
+    let mut report = Report { figures, sweeps: Default::default(), beside, swept: Ok(()) };
+    report.swept = sweep(&bench, &sweeps, &mut report.sweeps);
+    let [resident, memory] = &report.sweeps;
+    table::sweep_of_resident_pages(resident).map(found);
+    table::sweep_of_memory(memory).map(found);
+    Ok(report)
+}
+
+/// Measures the sweeps, up to the first error.
+fn sweep(
+    bench: &Bench<'_>,
+    plans: &[Vec<Plan>; 2],
+    into: &mut [Vec<Figures>; 2],
+) -> Result<(), EnclaveError> {
+    for (plans, into) in plans.iter().zip(into) {
+        for plan in plans {
+            into.push(bench.figures(plan)?);
+        }
+    }
+    Ok(())
+}
+
+impl Report {
+    /// The paper's Figures 2, 5 and 6 drawn anew.
+    pub fn pictures(&self) -> Vec<Picture> {
+        pictures::of_the_paper(&self.figures)
+    }
+
+    /// Writes all figures as comma-separated values.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
+        csv::write(into, [&self.figures].into_iter().chain(self.sweeps.iter().flatten()), &self.beside)
+    }
+
+    /// Tells how the sweeps ended. What they measured before an error is among the figures.
+    ///
+    /// # Errors
+    /// Those of [`run`], in a sweep.
+    pub fn swept(self) -> Result<(), EnclaveError> {
+        self.swept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Silent;
+    use ameles_seal::pages::PageCipher;
+
+    /// A machine that does not start with more than 32 resident pages.
+    struct Small;
+
+    impl Machine for Small {
+        fn run(&self, task: &Task, _: Clock) -> Result<Ran, Refusal> {
+            if task.setting.resident > 32 {
+                return Err("there is no such machine".into());
+            }
+            Ok(Ran::Counted(Counted { faults: task.window.faults, total: 7, ..Counted::default() }))
+        }
+    }
+
+    #[test]
+    fn a_sweep_that_ends_early_leaves_what_was_measured() {
+        let options = Options {
+            quick: true,
+            sweep: true,
+            cipher: PageCipher::default(),
+            resident: 15,
+            untrusted_bytes: None,
+            schemes: Vec::new(),
+            left_out: vec!["picosat"],
+            faults: None,
+            warm: None,
+            rounds: 0,
+            machines: 1,
+        };
+        let report = run(&options, &Small, None, &Silent).unwrap();
+        let resident: Vec<_> = report.sweeps[0].iter().map(|figures| figures.setting.resident).collect();
+        assert_eq!(resident, [8, 15, 32]);
+        let mut csv = Vec::new();
+        report.write_csv(&mut csv).unwrap();
+        // A program that cannot be run here is nowhere.
+        assert!(!String::from_utf8_lossy(&csv).contains("picosat"));
+        assert!(String::from_utf8(csv).unwrap().contains("recommender"));
+        assert!(matches!(report.swept(), Err(EnclaveError::Run { .. })));
+    }
+}

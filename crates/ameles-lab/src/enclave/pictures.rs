@@ -1,0 +1,66 @@
+//! The paper's Figures 2, 5 and 6 drawn anew.
+
+use super::figures::{Figures, Line};
+use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
+use crate::paging::Picture;
+use crate::paging::colours::{colour, strength};
+use ameles_pager::scheme::Scheme;
+
+/// Path ORAM, OPAM and DetWoORAM; the Eager and the Parallel form beside it.
+pub(super) fn of_the_paper(figures: &Figures) -> Vec<Picture> {
+    use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
+    let all: [(&str, &str, &[Scheme], &[Scheme]); 3] = [
+        ("enclave-figure-2.svg", "Figure 2: Path ORAM, OPAM and DetWoORAM", &[], &[Path, Opam, DetWoOram]),
+        ("enclave-figure-5.svg", "Figure 5: Eager DetWoORAM", &[DetWoOram], &[Eager]),
+        (
+            "enclave-figure-6.svg",
+            "Figure 6: Parallel DetWoORAM, and Eager and Parallel together",
+            &[DetWoOram],
+            &[Parallel, EagerParallel],
+        ),
+    ];
+    let picture = |(file, title, beside_it, own): (&'static str, &str, &[Scheme], &[Scheme])| {
+        let lines = figures.lines_of(beside_it, own);
+        (!lines.is_empty()).then(|| Picture { file, svg: chart(title, figures, &lines).svg() })
+    };
+    all.into_iter().filter_map(picture).collect()
+}
+
+fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
+    let bar = |ratio| Bar { ratio, spread: None };
+    let programs = figures.programs.iter().enumerate().map(|(nth, program)| Group {
+        name: (*program).to_owned(),
+        bars: lines
+            .iter()
+            .map(|line| line.programs[nth].as_ref().map(|figure| bar(figure.slowdown)))
+            .collect(),
+        quoted: false,
+    });
+    let mean = Group {
+        name: "geometric mean".to_owned(),
+        bars: lines.iter().map(|line| line.slowdown().map(bar)).collect(),
+        quoted: false,
+    };
+    let paper = Group {
+        name: "the paper's mean".to_owned(),
+        bars: lines.iter().map(|line| line.configuration.paper().map(bar)).collect(),
+        quoted: true,
+    };
+    Chart {
+        scale: Scale::Ratios,
+        title: title.to_owned(),
+        what: format!(
+            "slowdown against plain paging in the enclave, by instructions on the critical path; {}, {} pages resident",
+            figures.setting.cipher, figures.setting.resident
+        ),
+        groups: programs.chain([mean, paper]).collect(),
+        series: lines.iter().map(|line| series(line)).collect(),
+    }
+}
+
+/// A series whose colour is that of its scheme, paler the smaller K is and the fewer harts there are.
+fn series(line: &Line) -> Series {
+    let configuration = line.configuration;
+    let strength = strength(configuration.k) * if configuration.harts == 2 { 0.7 } else { 1.0 };
+    Series { name: configuration.to_string(), colour: colour(configuration.scheme), strength }
+}

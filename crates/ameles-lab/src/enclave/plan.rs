@@ -1,0 +1,131 @@
+//! The plans of a bench: the paper's, and the sweeps.
+
+use super::configuration::Configuration;
+use super::machine::{Setting, Window};
+use crate::paging::configuration::UNTRUSTED_BYTES;
+use ameles_pager::scheme::Scheme;
+use ameles_programs::{PROGRAMS, Program};
+use ameles_seal::pages::PageCipher;
+
+/// The program of the sweeps. In that of memory it is of its small size: it has to fit into little.
+const SWEPT_PROGRAM: &str = "random_writes";
+/// Numbers of resident pages of the sweep.
+const SWEPT_RESIDENT: [u32; 5] = [8, 15, 32, 64, 128];
+/// Sizes of untrusted memory of the sweep, in MiB.
+const SWEPT_MEBIBYTES: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+/// The most faults of a run of the sweep: Path ORAM's are dear where memory is large.
+const SWEPT_FAULTS: u64 = 100;
+
+/// The most faults of a run by the wall clock, and before them: such runs follow one after the other.
+const TIMED: Window = Window { warm: 200, faults: 100 };
+
+/// The choices of whoever runs the bench.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// True if a short window in little memory is enough, with rough figures.
+    pub quick: bool,
+    /// True if it counts with 8 to 128 resident pages, and with 1 to 256 MiB of untrusted memory, too.
+    pub sweep: bool,
+    /// The cipher that seals pages.
+    pub cipher: PageCipher,
+    /// Pages that are resident.
+    pub resident: u32,
+    /// Untrusted memory in bytes; 64 MiB, or 16 if it is quick, unless told otherwise.
+    pub untrusted_bytes: Option<u64>,
+    /// The schemes beside plain; all, if none is named.
+    pub schemes: Vec<Scheme>,
+    /// Names of programs that cannot be run here.
+    pub left_out: Vec<&'static str>,
+    /// Faults that are counted in each run; 500, or 40 if it is quick, unless told otherwise.
+    pub faults: Option<u64>,
+    /// Faults before them; 1500, or 40 if it is quick, unless told otherwise: the programs have made their data by then.
+    pub warm: Option<u64>,
+    /// Rounds by the wall clock: 0 for none.
+    pub rounds: u64,
+    /// Machines that count at the same time: at least 1.
+    pub machines: usize,
+}
+
+/// The runs to make.
+pub(super) struct Plan {
+    pub(super) setting: Setting,
+    pub(super) window: Window,
+    pub(super) programs: Vec<&'static Program>,
+    pub(super) configurations: Vec<Configuration>,
+    /// Rounds by the wall clock.
+    pub(super) rounds: u64,
+}
+
+impl Plan {
+    /// The window of the runs by the wall clock.
+    pub(super) fn timed_window(&self) -> Window {
+        Window { warm: self.window.warm.min(TIMED.warm), faults: self.window.faults.min(TIMED.faults) }
+    }
+
+    /// The number of runs.
+    pub(super) fn steps(&self) -> u64 {
+        let runs: usize = self.programs.iter().map(|program| program.runs.len()).sum();
+        (runs * self.configurations.len()) as u64 * (1 + self.rounds)
+    }
+}
+
+impl Options {
+    fn setting(&self) -> Setting {
+        let usual = if self.quick { UNTRUSTED_BYTES / 4 } else { UNTRUSTED_BYTES };
+        let untrusted_bytes = self.untrusted_bytes.unwrap_or(usual);
+        Setting { cipher: self.cipher, resident: self.resident, untrusted_bytes, small: false }
+    }
+
+    /// Those of the configurations that were asked for.
+    fn asked(&self, mut configurations: Vec<Configuration>) -> Vec<Configuration> {
+        configurations.retain(|one| {
+            *one == Configuration::PLAIN || self.schemes.is_empty() || self.schemes.contains(&one.scheme)
+        });
+        configurations
+    }
+
+    fn window(&self) -> Window {
+        let (warm, faults) = if self.quick { (40, 40) } else { (1500, 500) };
+        Window { warm: self.warm.unwrap_or(warm), faults: self.faults.unwrap_or(faults) }
+    }
+
+    /// The programs that are not left out.
+    fn programs(&self) -> impl Iterator<Item = &'static Program> {
+        PROGRAMS.iter().filter(|program| !self.left_out.contains(&program.name))
+    }
+
+    /// The plan of the paper.
+    pub(super) fn plan(&self) -> Plan {
+        Plan {
+            setting: self.setting(),
+            window: self.window(),
+            programs: self.programs().collect(),
+            configurations: self.asked(Configuration::of_the_paper()),
+            rounds: self.rounds,
+        }
+    }
+
+    /// The plans of the sweeps, by resident pages and by untrusted memory: none unless they were asked for.
+    pub(super) fn sweep_plans(&self) -> [Vec<Plan>; 2] {
+        if !self.sweep || self.left_out.contains(&SWEPT_PROGRAM) {
+            return [const { Vec::new() }; 2];
+        }
+        let setting = self.setting();
+        let resident = SWEPT_RESIDENT.into_iter().map(|resident| Setting { resident, ..setting });
+        let small = Setting { small: true, ..setting };
+        let memory = SWEPT_MEBIBYTES.into_iter().map(|mib| Setting { untrusted_bytes: mib << 20, ..small });
+        let plan = |setting| self.swept(setting);
+        [resident.map(plan).collect(), memory.map(plan).collect()]
+    }
+
+    fn swept(&self, setting: Setting) -> Plan {
+        let Window { warm, faults } = self.window();
+        Plan {
+            setting,
+            window: Window { warm: warm.min(SWEPT_FAULTS), faults: faults.min(SWEPT_FAULTS) },
+            programs: self.programs().filter(|program| program.name == SWEPT_PROGRAM).collect(),
+            configurations: self.asked(Configuration::of_the_sweep()),
+            rounds: 0,
+        }
+    }
+}

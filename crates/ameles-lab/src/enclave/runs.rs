@@ -1,0 +1,216 @@
+//! The runs of a plan: those that are counted side by side, those by the wall clock one at a time.
+
+use super::counted::Counted;
+use super::error::EnclaveError;
+use super::figures::{Cell, Figures};
+use super::machine::{Clock, Machine, Ran, Task, Window};
+use super::plan::Plan;
+use crate::bench::Progress;
+use ameles_programs::Program;
+use std::cell::Cell as Count;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// The machine, and whoever listens.
+pub(super) struct Bench<'a> {
+    machine: &'a dyn Machine,
+    machines: usize,
+    progress: &'a dyn Progress,
+    done: Count<u64>,
+    all: u64,
+}
+
+/// The runs of one program in one configuration.
+type Group = Vec<Task>;
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(
+        machine: &'a dyn Machine,
+        machines: usize,
+        progress: &'a dyn Progress,
+        all: u64,
+    ) -> Self {
+        Bench { machine, machines: machines.max(1), progress, done: Count::new(0), all }
+    }
+
+    /// Counts, and then looks at the wall clock.
+    ///
+    /// # Errors
+    /// A machine that cannot be started, a program that fails or has too few faults.
+    pub(super) fn figures(&self, plan: &Plan) -> Result<Figures, EnclaveError> {
+        let counted = self.side_by_side(&groups(plan, plan.window))?;
+        let groups = groups(plan, plan.timed_window());
+        let mut timed = vec![Vec::new(); groups.len()];
+        for round in 0..plan.rounds as usize {
+            // Each round begins with another one: no configuration always runs after the same.
+            for nth in (0..groups.len()).map(|nth| (nth + round) % groups.len()) {
+                if let Cell::Counted(found) = self.one_after_another(&groups[nth])? {
+                    timed[nth].push(found.each(found.nanos));
+                }
+            }
+        }
+        Ok(Figures::of(plan, &counted, &timed))
+    }
+
+    /// Counts all groups on several machines at a time.
+    fn side_by_side(&self, groups: &[Group]) -> Result<Vec<Cell>, EnclaveError> {
+        let tasks: Vec<(usize, &Task)> = groups
+            .iter()
+            .enumerate()
+            .flat_map(|(nth, group)| group.iter().map(move |task| (nth, task)))
+            .collect();
+        let (next, machine) = (AtomicUsize::new(0), self.machine);
+        let mut cells: Vec<Option<Cell>> = groups.iter().map(|_| None).collect();
+        thread::scope(|scope| {
+            let (send, receive) = mpsc::channel();
+            for _ in 0..self.machines.min(tasks.len()) {
+                let (send, next, tasks) = (send.clone(), &next, &tasks);
+                scope.spawn(move || {
+                    while let Some((nth, task)) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        // After an error nobody listens any more.
+                        if send.send((*nth, *task, run(machine, task, Clock::Instructions))).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(send);
+            for (nth, task, cell) in receive {
+                self.tell(task);
+                let cell = cell?;
+                cells[nth] = Some(match cells[nth].take() {
+                    Some(before) => before.and(cell),
+                    None => cell,
+                });
+            }
+            Ok(())
+        })?;
+        Ok(cells.into_iter().flatten().collect())
+    }
+
+    /// Runs a group by the wall clock, while nothing else runs.
+    fn one_after_another(&self, group: &Group) -> Result<Cell, EnclaveError> {
+        let mut sum: Option<Cell> = None;
+        for task in group {
+            let cell = run(self.machine, task, Clock::Wall)?;
+            sum = Some(match sum {
+                Some(before) => before.and(cell),
+                None => cell,
+            });
+            self.tell(task);
+        }
+        Ok(sum.unwrap_or(Cell::Counted(Counted::default())))
+    }
+
+    fn tell(&self, task: &Task) {
+        self.done.set(self.done.get() + 1);
+        self.progress.at(&format!("{}: {}", task.run.name, task.configuration), self.done.get(), self.all);
+    }
+}
+
+/// All groups: configuration by configuration, program by program.
+fn groups(plan: &Plan, window: Window) -> Vec<Group> {
+    let pairs = plan
+        .configurations
+        .iter()
+        .flat_map(|configuration| plan.programs.iter().map(move |program| (*configuration, *program)));
+    let group = |(configuration, program): (_, &'static Program)| {
+        let task = |run| Task { run, configuration, setting: plan.setting, window };
+        program.runs.iter().map(task).collect()
+    };
+    pairs.map(group).collect()
+}
+
+fn run(machine: &dyn Machine, task: &Task, clock: Clock) -> Result<Cell, EnclaveError> {
+    let Task { run, configuration, window, setting } = *task;
+    let run = run.name;
+    let ran = machine.run(task, clock).map_err(|source| EnclaveError::Run { run, configuration, source })?;
+    match ran {
+        Ran::TooLarge(_) if setting.small => Ok(Cell::TooLarge),
+        Ran::TooLarge(reason) => Err(EnclaveError::TooLarge { run, configuration, reason }),
+        Ran::Counted(counted) => Ok(Cell::Counted(counted)),
+        Ran::Ended => Err(EnclaveError::FewFaults { run, configuration, last: window.warm + window.faults }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::configuration::Configuration;
+    use super::super::machine::{Refusal, Setting};
+    use super::*;
+    use crate::bench::Silent;
+    use ameles_pager::scheme::Scheme;
+    use ameles_programs::PROGRAMS;
+    use ameles_seal::pages::PageCipher;
+
+    /// A machine under which each fault takes 10 instructions, and 30 if it is not a plain one.
+    struct Steady {
+        /// The fault with which a program ends.
+        last: u64,
+        /// The least memory that a program fits into, in bytes.
+        least: u64,
+    }
+
+    impl Machine for Steady {
+        fn run(&self, task: &Task, clock: Clock) -> Result<Ran, Refusal> {
+            if task.setting.untrusted_bytes < self.least {
+                return Ok(Ran::TooLarge("it is too large".into()));
+            }
+            let faults = task.window.faults;
+            if task.window.warm + faults > self.last {
+                return Ok(Ran::Ended);
+            }
+            let each = if task.configuration == Configuration::PLAIN { 10 } else { 30 };
+            let (total, nanos) = match clock {
+                Clock::Instructions => (each * faults, 0),
+                Clock::Wall => (0, 2 * each * faults),
+            };
+            Ok(Ran::Counted(Counted { faults, total, nanos, ..Counted::default() }))
+        }
+    }
+
+    fn plan(small: bool) -> Plan {
+        Plan {
+            setting: Setting { cipher: PageCipher::default(), resident: 15, untrusted_bytes: 1000, small },
+            window: Window { warm: 5, faults: 7 },
+            programs: PROGRAMS.iter().collect(),
+            configurations: vec![
+                Configuration::PLAIN,
+                Configuration { scheme: Scheme::Opam, k: None, harts: 1 },
+            ],
+            rounds: 3,
+        }
+    }
+
+    fn figures(machine: &Steady, small: bool) -> Result<Figures, EnclaveError> {
+        Bench::new(machine, 3, &Silent, 0).figures(&plan(small))
+    }
+
+    #[test]
+    fn each_program_is_counted_and_timed_in_each_configuration_whatever_machine_ends_first() {
+        let figures = figures(&Steady { last: 100, least: 0 }, false).unwrap();
+        for (line, slowdown) in figures.lines.iter().zip([1.0, 3.0]) {
+            for (figure, program) in line.programs.iter().zip(&PROGRAMS) {
+                let figure = figure.unwrap();
+                assert_eq!(figure.counted.faults, 7 * program.runs.len() as u64);
+                assert_eq!((figure.slowdown, figure.by_wall_clock), (slowdown, Some(slowdown)));
+                assert!((figure.millis.unwrap() - 20e-6 * slowdown).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_that_ends_within_its_window_is_an_error() {
+        let error = figures(&Steady { last: 9, least: 0 }, false).unwrap_err();
+        assert!(matches!(error, EnclaveError::FewFaults { last: 12, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_does_not_fit_is_an_error_but_in_the_sweep() {
+        let machine = Steady { last: 100, least: 1001 };
+        assert!(matches!(figures(&machine, false), Err(EnclaveError::TooLarge { .. })));
+        let swept = figures(&machine, true).unwrap();
+        assert!(swept.lines.iter().all(|line| line.slowdown().is_none()));
+    }
+}

@@ -1,0 +1,259 @@
+//! The figures as Markdown tables.
+
+use super::configuration::Configuration;
+use super::counted::Counted;
+use super::figures::{Beside, Figure, Figures, Line};
+use super::machine::Setting;
+use crate::markdown::{add, first_cells, markdown, ratio, rendered};
+use ameles_pager::scheme::Scheme;
+
+/// Resident pages for which the paper has figures.
+const PAPER_RESIDENT: u32 = 15;
+/// The most instructions that a plain fault is to take outside of the cipher.
+const MOST_OUTSIDE_CIPHER: f64 = 6000.0;
+/// The paper's share of making threads in an access, in percent.
+const PAPER_THREAD_CREATION: [(u64, f64); 3] = [(3, 2.10), (7, 4.49), (15, 6.36)];
+
+/// The paper's Figures 2, 5 and 6: slowdowns against plain.
+pub(super) fn of_the_paper(figures: &Figures, beside: &Beside) -> Vec<String> {
+    use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
+    let all: [(&str, &[Scheme], &[Scheme]); 3] = [
+        ("Figure 2: Path ORAM, OPAM and DetWoORAM", &[], &[Path, Opam, DetWoOram]),
+        ("Figure 5: Eager DetWoORAM, by its critical path", &[DetWoOram], &[Eager]),
+        (
+            "Figure 6: Parallel DetWoORAM, and Eager and Parallel together, by their critical path",
+            &[DetWoOram],
+            &[Parallel, EagerParallel],
+        ),
+    ];
+    let table = |(title, beside_it, own): (&str, &[Scheme], &[Scheme])| {
+        let lines = figures.lines_of(beside_it, own);
+        let table = slowdowns(figures, &lines, beside);
+        (!lines.is_empty())
+            .then(|| format!("## {title}: slowdown against plain\n\n{}\n\n{table}", counted_how(figures)))
+    };
+    all.into_iter().filter_map(table).collect()
+}
+
+fn counted_how(figures: &Figures) -> String {
+    let Setting { cipher, resident, untrusted_bytes, .. } = figures.setting;
+    format!(
+        "{cipher}, {resident} pages resident, {} MiB untrusted, every slot written before; instructions of {} faults after {}.",
+        untrusted_bytes >> 20,
+        figures.window.faults,
+        figures.window.warm
+    )
+}
+
+fn slowdowns(figures: &Figures, lines: &[&Line], beside: &Beside) -> String {
+    let known = figures.setting.resident == PAPER_RESIDENT;
+    let mut header = vec!["scheme", "K", "harts"];
+    header.extend(&figures.programs);
+    header.extend(["geometric mean", "all work"]);
+    header.extend(known.then_some("paper"));
+    header.extend(beside.is_there().then_some("`page bench`"));
+    let mut table = markdown(&header);
+    for line in lines {
+        let Configuration { scheme, k, harts } = line.configuration;
+        let mut row = first_cells(scheme.name(), k);
+        row.push(harts.to_string());
+        row.extend(line.programs.iter().map(|figure| option(figure.as_ref().map(|figure| figure.slowdown))));
+        row.extend([option(line.slowdown()), option(line.mean(|figure| Some(figure.of_all)))]);
+        if known {
+            row.push(option(line.configuration.paper()));
+        }
+        if beside.is_there() {
+            row.push(option(beside.slowdown(line.configuration)));
+        }
+        add(&mut table, row);
+    }
+    rendered(&table)
+}
+
+/// Instructions from fault to fault, in thousands: all of them, of whichever hart.
+pub(super) fn instructions_a_fault(figures: &Figures) -> String {
+    let mut header = vec!["scheme", "K", "harts"];
+    header.extend(&figures.programs);
+    let mut table = markdown(&header);
+    for line in &figures.lines {
+        let mut row = named(line);
+        row.extend(line.programs.iter().map(|figure| each(figure, |counted| counted.total, 1000.0)));
+        add(&mut table, row);
+    }
+    let mut own = first_cells("the program itself", None);
+    own.push(String::new());
+    own.extend(figures.lines[0].programs.iter().map(|figure| each(figure, Counted::own, 1000.0)));
+    add(&mut table, own);
+    format!("## Thousands of instructions from fault to fault\n\n{}", rendered(&table))
+}
+
+/// The shares of the instructions, on the average over the programs.
+pub(super) fn shares(figures: &Figures) -> String {
+    type Part = fn(&Counted) -> u64;
+    const COLUMNS: [(&str, Part); 5] = [
+        ("ciphers", |counted| counted.ciphers),
+        ("copies", |counted| counted.copies),
+        ("the rest of a fault", Counted::bookkeeping),
+        ("system calls", |counted| counted.system_calls),
+        ("program", Counted::own),
+    ];
+    const OF_THESE: [(&str, Part); 2] =
+        [("between faults", |counted| counted.off_line), ("of that hidden", |counted| counted.hidden)];
+    let mut header = vec!["scheme", "K", "harts"];
+    header.extend(COLUMNS.iter().chain(&OF_THESE).map(|(name, _)| *name));
+    let mut table = markdown(&header);
+    for line in &figures.lines {
+        let mut row = named(line);
+        let counted: Vec<&Counted> = line.programs.iter().flatten().map(|figure| &figure.counted).collect();
+        let mean = |part: Part| {
+            counted.iter().map(|one| part(one) as f64 / one.total as f64).sum::<f64>() / counted.len() as f64
+        };
+        row.extend(COLUMNS.iter().chain(&OF_THESE).map(|(_, part)| format!("{:.1} %", 100.0 * mean(*part))));
+        add(&mut table, row);
+    }
+    format!(
+        "## Where the instructions go\n\n{}\n\nMeans over the programs, of all instructions. Ciphers and copies are those of sealed pages. The rest of a fault\n\
+         is the trap, the page table, the scheme's own bookkeeping. Between faults: the part that is done when the fault is over.",
+        rendered(&table)
+    )
+}
+
+/// The instructions of a plain fault outside of the cipher.
+pub(super) fn plain_fault(figures: &Figures) -> String {
+    let mut header = vec!["a plain fault"];
+    header.extend(&figures.programs);
+    header.push("at most");
+    let mut table = markdown(&header);
+    let plain = &figures.lines[0];
+    let row = |name: &str, of: &dyn Fn(&Figure) -> f64, last: String| {
+        let mut row = vec![name.to_owned()];
+        row.extend(
+            plain
+                .programs
+                .iter()
+                .map(|figure| figure.as_ref().map_or(no_figure(), |figure| whole(of(figure)))),
+        );
+        row.push(last);
+        row
+    };
+    let ciphers = |figure: &Figure| figure.counted.each(figure.counted.ciphers);
+    let copies = |figure: &Figure| figure.counted.each(figure.counted.copies);
+    let outside = |figure: &Figure| figure.counted.outside_ciphers();
+    add(&mut table, row("in ciphers", &ciphers, no_figure()));
+    add(&mut table, row("outside of them", &outside, whole(MOST_OUTSIDE_CIPHER)));
+    add(&mut table, row("of these in copies", &copies, no_figure()));
+    format!("## Instructions of a plain fault\n\n{}", rendered(&table))
+}
+
+/// The share of handing pages over to other harts, beside the paper's of making threads; nothing without harts.
+pub(super) fn handing_over(figures: &Figures) -> Option<String> {
+    let mut table = markdown(&[
+        "scheme",
+        "K",
+        "harts",
+        "handing over",
+        "a batch's longest share",
+        "paper: making threads",
+    ]);
+    let mut lines = figures.lines.iter().filter(|line| line.configuration.harts > 1).peekable();
+    lines.peek()?;
+    for line in lines {
+        let configuration = line.configuration;
+        let counted = line.programs.iter().flatten().map(|figure| figure.counted);
+        let sum = counted.reduce(|sum, next| sum + next).unwrap_or_default();
+        // The path of a fault alone: the program's own work is not part of an access.
+        let path = sum.in_faults - (sum.shared - sum.longest);
+        let share = |part: u64| format!("{:.2} %", 100.0 * part as f64 / path.max(1) as f64);
+        let paper = PAPER_THREAD_CREATION.iter().find(|(k, _)| Some(*k) == configuration.k);
+        let mut row = named(line);
+        row.extend([share(sum.handing_over), share(sum.longest)]);
+        row.push(paper.map_or_else(String::new, |(_, share)| format!("{share:.2} %")));
+        add(&mut table, row);
+    }
+    Some(format!("## Shares in the critical path of a fault, over all programs\n\n{}", rendered(&table)))
+}
+
+/// Slowdowns by the wall clock; nothing if it was not looked at.
+pub(super) fn wall_clock(figures: &Figures) -> Option<String> {
+    if figures.rounds == 0 {
+        return None;
+    }
+    let mut header = vec!["scheme", "K", "harts"];
+    header.extend(&figures.programs);
+    header.extend(["geometric mean", "ms a fault"]);
+    let mut table = markdown(&header);
+    for line in &figures.lines {
+        let mut row = named(line);
+        let by_clock =
+            |figure: &Option<Figure>| option(figure.as_ref().and_then(|figure| figure.by_wall_clock));
+        row.extend(line.programs.iter().map(by_clock));
+        row.push(option(line.mean(|figure| figure.by_wall_clock)));
+        row.push(option(line.mean(|figure| figure.millis)));
+        add(&mut table, row);
+    }
+    Some(format!(
+        "## Slowdown against plain by the wall clock of the emulator (rounds: {}; medians)\n\n{}",
+        figures.rounds,
+        rendered(&table)
+    ))
+}
+
+/// The sweep of resident pages; nothing if there was none.
+pub(super) fn sweep_of_resident_pages(all: &[Figures]) -> Option<String> {
+    sweep("R resident pages", all, |setting| format!("R = {}", setting.resident))
+}
+
+/// The sweep of untrusted memory; nothing if there was none.
+pub(super) fn sweep_of_memory(all: &[Figures]) -> Option<String> {
+    sweep("untrusted memory", all, |setting| format!("{} MiB", setting.untrusted_bytes >> 20))
+}
+
+fn sweep(what: &str, all: &[Figures], name: impl Fn(&Setting) -> String) -> Option<String> {
+    let first = all.first()?;
+    let names: Vec<String> = all.iter().map(|figures| name(&figures.setting)).collect();
+    let mut header = vec!["scheme", "K", "harts"];
+    for name in &names {
+        header.extend([name.as_str(), "thousands"]);
+    }
+    let mut table = markdown(&header);
+    for (nth, line) in first.lines.iter().enumerate() {
+        let mut row = named(line);
+        for figures in all {
+            let line = &figures.lines[nth];
+            row.extend([option(line.slowdown()), each(&line.programs[0], |counted| counted.total, 1000.0)]);
+        }
+        add(&mut table, row);
+    }
+    let (program, window) = (first.programs[0], first.window);
+    Some(format!(
+        "## A sweep of {what}: slowdown against plain, and thousands of instructions a fault\n\n\
+         {program}{}; {} faults after {}. An empty cell: the program does not fit.\n\n{}",
+        if first.setting.small { " in its small size" } else { "" },
+        window.faults,
+        window.warm,
+        rendered(&table)
+    ))
+}
+
+fn named(line: &Line) -> Vec<String> {
+    let Configuration { scheme, k, harts } = line.configuration;
+    let mut cells = first_cells(scheme.name(), k);
+    cells.push(harts.to_string());
+    cells
+}
+
+fn each(figure: &Option<Figure>, of: impl Fn(&Counted) -> u64, unit: f64) -> String {
+    figure.as_ref().map_or_else(no_figure, |figure| whole(figure.counted.each(of(&figure.counted)) / unit))
+}
+
+fn whole(figure: f64) -> String {
+    format!("{figure:.0}")
+}
+
+fn option(figure: Option<f64>) -> String {
+    figure.map_or_else(no_figure, ratio)
+}
+
+fn no_figure() -> String {
+    String::new()
+}

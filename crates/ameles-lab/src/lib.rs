@@ -1,0 +1,21 @@
+//! Measures Ameles: every figure beside a bare baseline of the same run, and the trusted memory that it took.
+#![forbid(unsafe_code)]
+
+mod bar_chart;
+pub mod bench;
+pub mod cosbench;
+#[cfg(target_os = "linux")]
+pub mod enclave;
+mod heading;
+mod line_chart;
+mod markdown;
+#[cfg(target_os = "linux")]
+pub mod paging;
+pub mod plan;
+pub mod prices;
+pub mod processor;
+pub mod report;
+pub mod sizes;
+pub mod svg;
+pub mod thesis;
+pub mod virtual_time;

@@ -1,0 +1,61 @@
+//! The bench's view of whoever starts programs, paged or not.
+
+use super::measured::Measured;
+use ameles_pager::scheme::Scheme;
+use ameles_seal::pages::PageCipher;
+use std::error::Error;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+/// The way in which a program is paged.
+#[derive(Clone, Copy, Debug)]
+pub struct Paging {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// K, where the scheme has one.
+    pub k: u64,
+    /// The cipher that seals pages.
+    pub cipher: PageCipher,
+    /// Pages that are resident.
+    pub resident: u64,
+    /// The most untrusted memory, in bytes.
+    pub untrusted_bytes: u64,
+}
+
+/// The faults of a program that are measured. After the last of them it is ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Faults before the measured ones.
+    pub warm: u64,
+    /// Faults that are measured.
+    pub faults: u64,
+    /// True if ciphers and copies are timed one by one.
+    pub metered: bool,
+}
+
+/// A paged program that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// The way it ended.
+    pub status: ExitStatus,
+    /// The cost of its faults, unless its figures are missing or stop before its end.
+    pub measured: Option<Measured>,
+}
+
+/// The reason why a program could not be run.
+pub type Refusal = Box<dyn Error + Send + Sync>;
+
+/// Starts programs and waits for their end.
+pub trait Pager {
+    /// Runs a program paged: to its own end, or to that of the window.
+    ///
+    /// # Errors
+    /// The program cannot be started, or was not paged.
+    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<Ended, Refusal>;
+
+    /// Runs a program unpaged, and tells how it ended and how long it took.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    fn run_unpaged(&self, command: Command) -> Result<(ExitStatus, Duration), Refusal>;
+}

@@ -1,0 +1,97 @@
+//! The paper's Figures 2, 5 and 6 drawn anew, and the sweep.
+
+use super::colours::{colour, strength};
+use super::configuration::Configuration;
+use super::figures::{Figures, Line, Spread};
+use super::paper;
+use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
+use ameles_pager::scheme::Scheme;
+use ameles_programs::PROGRAMS;
+
+/// A picture, and the file that it goes to.
+pub struct Picture {
+    /// The name of the file.
+    pub file: &'static str,
+    /// Its contents.
+    pub svg: String,
+}
+
+/// The paper's pictures: DetWoORAM beside Path ORAM and OPAM, beside Eager, beside Parallel.
+pub(super) fn of_the_paper(figures: &Figures) -> Vec<Picture> {
+    use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
+    let all: [(&str, &str, &[Scheme]); 3] = [
+        ("figure-2.svg", "Figure 2: Path ORAM, OPAM and DetWoORAM", &[Path, Opam, DetWoOram]),
+        ("figure-5.svg", "Figure 5: Eager DetWoORAM", &[DetWoOram, Eager]),
+        (
+            "figure-6.svg",
+            "Figure 6: Parallel DetWoORAM, and Eager and Parallel together",
+            &[DetWoOram, Parallel, EagerParallel],
+        ),
+    ];
+    let picture = |(file, title, schemes): (&'static str, &str, &[Scheme])| {
+        let of = |scheme| figures.lines.iter().filter(move |line| line.configuration.scheme == scheme);
+        let lines: Vec<&Line> = schemes.iter().copied().flat_map(of).collect();
+        Picture { file, svg: chart(title, figures, &lines).svg() }
+    };
+    all.into_iter().map(picture).collect()
+}
+
+fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
+    let programs = PROGRAMS.iter().enumerate().map(|(nth, program)| Group {
+        name: program.name.to_owned(),
+        bars: lines.iter().map(|line| Some(bar(&line.programs[nth].slowdown))).collect(),
+        quoted: false,
+    });
+    let mean = Group {
+        name: "geometric mean".to_owned(),
+        bars: lines.iter().map(|line| Some(bar(&line.slowdown))).collect(),
+        quoted: false,
+    };
+    let quoted = |line: &&Line| paper::slowdown(line.configuration).map(|ratio| Bar { ratio, spread: None });
+    let paper =
+        Group { name: "the paper's mean".to_owned(), bars: lines.iter().map(quoted).collect(), quoted: true };
+    Chart {
+        scale: Scale::Ratios,
+        title: title.to_owned(),
+        what: format!(
+            "slowdown against plain paging, with its quartiles; {}, {} pages resident",
+            figures.setting.cipher, figures.setting.resident
+        ),
+        groups: programs.chain([mean, paper]).collect(),
+        series: lines.iter().map(|line| series(line)).collect(),
+    }
+}
+
+/// The means for several numbers of resident pages.
+pub(super) fn of_the_sweep(sweep: &[Figures]) -> Option<Picture> {
+    let first = sweep.first()?;
+    let lines =
+        || first.lines.iter().enumerate().filter(|(_, line)| line.configuration != Configuration::PLAIN);
+    let group = |figures: &Figures| Group {
+        name: format!("R = {}", figures.setting.resident),
+        bars: lines().map(|(nth, _)| Some(bar(&figures.lines[nth].slowdown))).collect(),
+        quoted: false,
+    };
+    let chart = Chart {
+        scale: Scale::Ratios,
+        title: "The same with R resident pages".to_owned(),
+        what: format!(
+            "slowdown against plain paging, with its quartiles; {}, geometric means over the six programs",
+            first.setting.cipher
+        ),
+        groups: sweep.iter().map(group).collect(),
+        series: lines().map(|(_, line)| series(line)).collect(),
+    };
+    Some(Picture { file: "resident.svg", svg: chart.svg() })
+}
+
+fn bar(spread: &Spread) -> Bar {
+    Bar { ratio: spread.median, spread: Some((spread.lower_quartile, spread.upper_quartile)) }
+}
+
+/// A colour for each scheme, paler the smaller K is. The absolute time stands beside the name.
+fn series(line: &Line) -> Series {
+    let name = format!("{} ({:.0} µs)", line.configuration, line.micros.median);
+    let Configuration { scheme, k } = line.configuration;
+    Series { name, colour: colour(scheme), strength: strength(k) }
+}

@@ -1,0 +1,87 @@
+//! The plans of a bench: the paper's, the same with the fastest cipher, and the sweep.
+
+use super::configuration::{Configuration, RATIOS, Setting};
+use ameles_programs::PROGRAMS;
+use ameles_seal::pages::PageCipher;
+
+/// Numbers of resident pages of the sweep.
+const SWEPT: [u64; 5] = [8, 15, 32, 64, 128];
+
+/// The choices of whoever runs the bench.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// True if one short round is enough, with rough figures.
+    pub quick: bool,
+    /// True if it measures with 8 to 128 resident pages too.
+    pub sweep: bool,
+    /// The cipher that seals pages.
+    pub cipher: PageCipher,
+    /// The most pages that are resident.
+    pub resident: u64,
+    /// Rounds; 7, or 1 if it is quick, unless told otherwise.
+    pub rounds: Option<u64>,
+    /// Faults that are measured in each run; 5000, or 1000 if it is quick, unless told otherwise.
+    pub faults: Option<u64>,
+    /// Faults before them; as many, unless told otherwise.
+    pub warm: Option<u64>,
+}
+
+/// The measurements to make.
+pub(super) struct Plan {
+    pub(super) setting: Setting,
+    pub(super) configurations: Vec<Configuration>,
+    pub(super) rounds: u64,
+    /// Further rounds, in which ciphers and copies are timed one by one. That takes time itself: they count for nothing
+    /// else.
+    pub(super) metered_rounds: u64,
+}
+
+impl Plan {
+    /// The steps of it, without the whole runs.
+    pub(super) fn steps(&self) -> u64 {
+        (self.rounds + self.metered_rounds) * (PROGRAMS.len() * self.configurations.len()) as u64
+    }
+}
+
+impl Options {
+    fn setting(&self, cipher: PageCipher, resident: u64) -> Setting {
+        let usual = if self.quick { 1000 } else { 5000 };
+        Setting { cipher, resident, warm: self.warm.unwrap_or(usual), faults: self.faults.unwrap_or(usual) }
+    }
+
+    /// The plan of the paper.
+    pub(super) fn plan(&self) -> Plan {
+        Plan {
+            setting: self.setting(self.cipher, self.resident),
+            configurations: Configuration::all(&RATIOS),
+            rounds: self.rounds.unwrap_or(if self.quick { 1 } else { 7 }),
+            metered_rounds: if self.quick { 0 } else { 2 },
+        }
+    }
+
+    /// The same with the fastest cipher, if that is another one.
+    pub(super) fn second_plan(&self) -> Option<Plan> {
+        let fastest = PageCipher::Aegis256X2;
+        (self.cipher != fastest && !self.quick).then(|| Plan {
+            setting: self.setting(fastest, self.resident),
+            rounds: self.fewer_rounds(),
+            metered_rounds: 0,
+            ..self.plan()
+        })
+    }
+
+    /// The plans of the sweep: none unless it was asked for.
+    pub(super) fn sweep_plans(&self) -> Vec<Plan> {
+        let plan = |resident| Plan {
+            setting: self.setting(self.cipher, resident),
+            configurations: Configuration::all(&RATIOS[..1]),
+            rounds: self.fewer_rounds(),
+            metered_rounds: 0,
+        };
+        SWEPT.into_iter().filter(|_| self.sweep).map(plan).collect()
+    }
+
+    fn fewer_rounds(&self) -> u64 {
+        self.rounds.unwrap_or(if self.quick { 1 } else { 3 })
+    }
+}

@@ -1,0 +1,90 @@
+//! Interleaved rounds: in each of them every program runs once in every configuration, plain among them. So any other
+//! load of the machine slows all of them.
+
+use super::configuration::{Configuration, Setting};
+use super::error::{PagedRun, PagingError};
+use super::measured::Measured;
+use super::pager::{Ended, Pager, Window};
+use super::plan::Plan;
+use super::programs::Programs;
+use super::steps::Steps;
+use ameles_programs::{PROGRAMS, Program, Run};
+
+/// The measurements: for each program, for each configuration, one of each round.
+pub(super) type Rounds = Vec<Vec<Vec<Measured>>>;
+
+/// The programs, and whoever starts them.
+pub(super) struct Bench<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) pager: &'a dyn Pager,
+    pub(super) steps: &'a Steps<'a>,
+}
+
+impl Bench<'_> {
+    /// Takes the rounds that count.
+    ///
+    /// # Errors
+    /// A run that cannot be started, fails, or has not so many faults.
+    pub(super) fn measure(&self, plan: &Plan) -> Result<Rounds, PagingError> {
+        self.take_turns(plan, plan.rounds, false)
+    }
+
+    /// Takes the metered rounds.
+    ///
+    /// # Errors
+    /// As [`measure`](Self::measure).
+    pub(super) fn meter(&self, plan: &Plan) -> Result<Rounds, PagingError> {
+        self.take_turns(plan, plan.metered_rounds, true)
+    }
+
+    fn take_turns(&self, plan: &Plan, rounds: u64, metered: bool) -> Result<Rounds, PagingError> {
+        let count = plan.configurations.len();
+        let mut measured: Rounds = PROGRAMS.iter().map(|_| vec![Vec::new(); count]).collect();
+        for round in 0..rounds as usize {
+            for (program, measured) in PROGRAMS.iter().zip(&mut measured) {
+                // Each round begins with another one: no configuration always runs after the same.
+                for turn in (0..count).map(|turn| (turn + round) % count) {
+                    let configuration = plan.configurations[turn];
+                    self.steps.begin(&format!("{}: {configuration}", program.name));
+                    measured[turn].push(self.program(program, configuration, &plan.setting, metered)?);
+                    self.steps.end();
+                }
+            }
+        }
+        Ok(measured)
+    }
+
+    /// Runs all runs of a program for so many faults each.
+    fn program(
+        &self,
+        program: &Program,
+        configuration: Configuration,
+        setting: &Setting,
+        metered: bool,
+    ) -> Result<Measured, PagingError> {
+        let each = program.runs.iter().map(|run| self.one(run, configuration, setting, metered));
+        each.reduce(|sum, next| Ok(sum? + next?)).unwrap_or_else(|| Ok(Measured::default()))
+    }
+
+    fn one(
+        &self,
+        run: &Run,
+        configuration: Configuration,
+        setting: &Setting,
+        metered: bool,
+    ) -> Result<Measured, PagingError> {
+        let Setting { warm, faults, resident, cipher } = *setting;
+        let (command, window) = (self.programs.command(run), Window { warm, faults, metered });
+        let ended = self.pager.run_paged(command, setting.paging(configuration), Some(window));
+        let Ended { status, measured } = ended.map_err(PagingError::Run)?;
+        let paged = PagedRun { run: run.name, configuration, cipher, resident };
+        let measured = measured.ok_or(PagingError::NoWindow { paged, status })?;
+        if measured.faults != faults {
+            return Err(PagingError::FewFaults { paged, status, found: measured.faults, faults, warm });
+        }
+        if !status.success() {
+            return Err(PagingError::FailedInWindow { paged, status });
+        }
+        Ok(measured)
+    }
+}

@@ -1,0 +1,161 @@
+//! The promises of a plan.
+
+use super::*;
+use crate::virtual_time::ServerTime;
+use ameles_store::{BitsPerSecond, LinkSpeed, PriceTable};
+use ameles_vault::{SchemeParameters, VaultParameters};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Bytes of trusted memory.
+const TRUSTED: u64 = 4 << 30;
+
+fn work() -> Work {
+    Work {
+        capacity: 16 << 30,
+        sizes: ObjectSizes::of_table("1000,5\n300000,3\n5000000,2").unwrap(),
+        reads: 200_000.0,
+        writes: 50_000.0,
+        speed: LinkSpeed {
+            round_trip: Duration::from_millis(30),
+            up: BitsPerSecond::mega(100),
+            down: BitsPerSecond::mega(100),
+        },
+        server: ServerTime::default(),
+        prices: PriceTable::shipped().get("s3-standard").unwrap().clone(),
+        trusted: TRUSTED,
+        block_bytes: vec![64 << 10, 1 << 20],
+    }
+}
+
+/// The trusted memory of a vault, about: its tables and the blocks that its trusted side may hold.
+fn memory(parameters: &VaultParameters) -> u64 {
+    parameters.trusted_bytes()
+}
+
+/// A plan at the prices of the work.
+fn plan(work: &Work, order: Order) -> Plan {
+    Plan::of(work, &[("s3-standard".to_owned(), work.prices.clone())], order, &memory)
+}
+
+/// The plan by the bill: what it takes to find is shared.
+fn by_bill() -> &'static Plan {
+    static PLAN: OnceLock<Plan> = OnceLock::new();
+    PLAN.get_or_init(|| plan(&work(), Order::Bill))
+}
+
+fn assert_sound(plan: &Plan, by: impl Fn(&Choice) -> f64) {
+    let Offer { choices, rejected, .. } = &plan.offers[0];
+    assert!(choices.len() > 3);
+    assert!(choices.iter().all(|choice| choice.memory <= TRUSTED));
+    assert!(choices.is_sorted_by(|one, other| by(one) <= by(other)));
+    let lacking = rejected.iter().filter_map(|rejected| rejected.choice.as_ref());
+    assert!(lacking.into_iter().all(|choice| choice.memory > TRUSTED));
+}
+
+#[test]
+fn choices_come_in_the_order_asked_and_fit_into_the_memory() {
+    assert_sound(by_bill(), |choice| choice.figures.dollars());
+    let by_time = plan(&work(), Order::Time);
+    assert_sound(&by_time, |choice| choice.figures.time.as_secs_f64());
+}
+
+#[test]
+fn a_bill_without_an_oram_is_what_one_adds_up_by_hand() {
+    let plain = by_bill().offers[0].plain;
+    let mean = (5.0 * 1000.0 + 3.0 * 300_000.0 + 2.0 * 5_000_000.0) / 10.0;
+    let prices = &work().prices;
+    let gigabyte = prices.bytes_per_gb as f64;
+    let by_hand = 200.0 * prices.get_per_1000
+        + 50.0 * prices.put_per_1000
+        + 200_000.0 * mean / gigabyte * prices.egress_per_gb
+        + (16u64 << 30) as f64 / gigabyte * prices.storage_per_gb_month;
+    assert!((plain.dollars() - by_hand).abs() < 1e-3, "{} by hand {by_hand}", plain.dollars());
+    let by_hand = 0.030 + mean * 8.0 / 100e6;
+    assert!((plain.time.as_secs_f64() - by_hand).abs() < 1e-6);
+}
+
+#[test]
+fn the_memory_of_oblivistore_has_the_buffers_of_its_rebuilds() {
+    let Offer { choices, rejected, .. } = &by_bill().offers[0];
+    let lacking = rejected.iter().filter_map(|rejected| rejected.choice.as_ref());
+    let is_it = |choice: &&Choice| (choice.scheme, choice.block_bytes) == ("oblivistore", 1 << 20);
+    let memory = choices.iter().chain(lacking).find(is_it).unwrap().memory;
+    // 128 partitions of 128 blocks and a third more; a rebuild of the last level holds three times as many.
+    assert!(memory >> 20 > 20 * 3 * (128 + 32), "{memory}");
+}
+
+#[test]
+fn the_impossible_is_told_what_is_nearest() {
+    let plan = plan(&Work { trusted: 1 << 16, ..work() }, Order::Bill);
+    assert!(plan.nearest().unwrap().1.memory > 1 << 16);
+    assert!(plan.best_vault().is_none(), "{:?}", plan.best_vault());
+}
+
+#[test]
+fn small_files_are_looked_at_in_blocks_of_4_kib() {
+    let sizes = ObjectSizes::all_of(1000);
+    let small =
+        Work { capacity: 1 << 30, trusted: 1 << 30, sizes, block_bytes: BLOCK_BYTES.into(), ..work() };
+    let plan = plan(&small, Order::Bill);
+    let (_, best) = plan.best_vault().unwrap();
+    assert_eq!(best.block_bytes, 4 << 10);
+    let of_16 = plan.offers[0].choices.iter().find(|choice| choice.block_bytes == 16 << 10).unwrap();
+    assert!(of_16.figures.dollars() > 1.3 * best.figures.dollars());
+}
+
+#[test]
+fn what_a_little_more_memory_would_bring_is_said() {
+    // Trivial ORAM always fits; what a process takes anyway keeps the others out.
+    let memory = |parameters: &VaultParameters| match parameters.scheme {
+        SchemeParameters::Trivial(_) => 1 << 20,
+        _ => (64 << 20) + memory(parameters),
+    };
+    let little = |trusted| {
+        let work = Work { capacity: 512 << 20, trusted, block_bytes: vec![64 << 10], ..work() };
+        let prices = [("s3-standard".to_owned(), work.prices.clone())];
+        Plan::of(&work, &prices, Order::Bill, &memory)
+    };
+    let best =
+        |plan: &Plan| plan.best_vault().map(|(_, best)| (best.scheme, best.figures.dollars())).unwrap();
+    let least =
+        (1..64).map(|nth| nth * (8 << 20)).find(|trusted| best(&little(*trusted)).0 != "trivial").unwrap();
+    let plan = little(least - (8 << 20));
+    let (scheme, dollars) = best(&plan);
+    assert_eq!(scheme, "trivial");
+    let more = plan.with_more();
+    let (_, first) = more.first().unwrap();
+    assert!(first.memory <= 2 * plan.trusted && first.figures.dollars() < dollars / 5.0, "{first:?}");
+    assert!(plan.tables(3).contains(" would bring "), "{}", plan.tables(3));
+}
+
+#[test]
+fn all_prices_are_in_one_table_and_the_cheapest_comes_first() {
+    let shipped = PriceTable::shipped();
+    let prices =
+        ["s3-standard", "r2-standard"].map(|name| (name.to_owned(), shipped.get(name).unwrap().clone()));
+    let plan = Plan::of(&work(), &prices, Order::Bill, &memory);
+    let dollars: Vec<f64> = plan.choices().iter().map(|(_, choice)| choice.figures.dollars()).collect();
+    assert!(dollars.is_sorted());
+    // Bytes that leave cost nothing at R2.
+    assert_eq!(plan.best_vault().unwrap().0.prices, "r2-standard");
+    let tables = plan.tables(100);
+    let rows = |name: &str| tables.lines().filter(|line| line.starts_with(&format!("| {name}"))).count();
+    assert!(rows("s3-standard") > 3 && rows("r2-standard") > 3, "{tables}");
+    let tables = plan.tables(1);
+    let rows = |name: &str| tables.lines().filter(|line| line.starts_with(&format!("| {name}"))).count();
+    assert_eq!(
+        (rows("s3-standard"), rows("r2-standard")),
+        (2, 2),
+        "the best of each, beside no ORAM: {tables}"
+    );
+}
+
+#[test]
+fn the_line_to_type_names_a_vault_of_the_capacity() {
+    let plan = by_bill();
+    let flags = plan.best_vault().unwrap().1.flags.as_ref().unwrap();
+    assert!(flags.starts_with("--capacity 16GiB --block-size "), "{flags}");
+    assert!(flags.contains(" --scheme ring --tree-top "), "{flags}");
+    assert!(plan.tables(3).lines().count() > 6);
+}

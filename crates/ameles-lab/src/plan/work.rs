@@ -1,0 +1,34 @@
+//! The work that somebody has for a store.
+
+use super::object_sizes::ObjectSizes;
+use crate::virtual_time::ServerTime;
+use ameles_store::{LinkSpeed, Prices};
+
+/// The work of a month, and the means that there are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// Bytes that are to be stored.
+    pub capacity: u64,
+    /// The sizes of the objects.
+    pub sizes: ObjectSizes,
+    /// Objects that are read in a month.
+    pub reads: f64,
+    /// Objects that are written in a month.
+    pub writes: f64,
+    /// The link to the store.
+    pub speed: LinkSpeed,
+    /// The time that the store takes for a request.
+    pub server: ServerTime,
+    /// The provider's prices.
+    pub prices: Prices,
+    /// Bytes of trusted memory.
+    pub trusted: u64,
+    /// The sizes of blocks that are looked at, in bytes.
+    pub block_bytes: Vec<u64>,
+}
+
+/// Accesses of a batch at most, as a vault serves an object.
+pub(super) const BATCH: u64 = 16;
+
+/// The sizes of blocks that make sense for most work, in bytes.
+pub const BLOCK_BYTES: [u64; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];

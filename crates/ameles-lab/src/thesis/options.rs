@@ -1,0 +1,180 @@
+//! The choices of whoever runs the workloads.
+
+use super::drive::How;
+use super::error::ThesisError;
+use super::workloads;
+use crate::prices::{self, Provider};
+use crate::virtual_time::{LinkModel, ServerTime};
+use ameles_gateway::AnyDevice;
+use ameles_store::{BitsPerSecond, LinkSpeed};
+use ameles_vault::Vault;
+use std::time::Duration;
+
+/// The part of the filling of an ORAM, before its first access, that is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CountFilling {
+    /// Nothing.
+    Nothing,
+    /// Its requests, and not its bytes: the thesis's uploads and costs have them, its MB have not.
+    #[default]
+    Requests,
+    /// Its requests and its bytes.
+    All,
+}
+
+/// A part of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The five workloads, or those that are named.
+    Workloads,
+    /// Sweeps of the size of blocks and of the link.
+    Sweeps,
+    /// The costs that differential privacy saves.
+    Study,
+    /// The workloads without an ORAM, by block size.
+    Estimates,
+    /// Git over Swift, in a public and in a private cloud.
+    Git,
+    /// The growth of each scheme with its number of blocks.
+    Growth,
+    /// The thesis's verdicts, from the rows of the workloads.
+    Verdicts,
+    /// Workload A, or those that are named, in real time. Run only when it is named.
+    Real,
+    /// A vault that grows under load, in real time. Run only when it is named.
+    Elasticity,
+    /// A vault that is killed and comes back, in real time. Run only when it is named.
+    Reliability,
+}
+
+impl Part {
+    /// All that are run if none is named, in the order of the report.
+    pub const ALL: [Part; 7] = [
+        Part::Workloads,
+        Part::Git,
+        Part::Estimates,
+        Part::Sweeps,
+        Part::Study,
+        Part::Growth,
+        Part::Verdicts,
+    ];
+}
+
+/// The choices.
+#[derive(Clone, Debug)]
+pub struct Options {
+    // Wide: each field is a choice of the command line.
+    /// The parts of the report; if none is named, all, or the workloads alone where a workload, a scheme or a block size
+    /// is named.
+    pub parts: Vec<Part>,
+    /// The letters of the workloads, or files of COSBench; all of the thesis, if none is named.
+    pub workloads: Vec<String>,
+    /// The schemes; if none is named, all but those that are run only when they are named.
+    pub schemes: Vec<String>,
+    /// Bytes of a block; the thesis's three for each workload, if none is named.
+    pub block_bytes: Vec<u64>,
+    /// True if each workload is run with its largest blocks only, and its first 30 steps.
+    pub quick: bool,
+    /// The seed of all that is drawn: the first of them.
+    pub seed: u64,
+    /// The number of seeds, of which tables give medians and ranges. Runs in real time have the first alone.
+    pub seeds: u64,
+    /// The link.
+    pub link: LinkSpeed,
+    /// The bandwidth that a single request gets at most; 0 for all of the link's.
+    pub stream: BitsPerSecond,
+    /// The time that the store takes for a request.
+    pub server: ServerTime,
+    /// The time that the application takes for each operation, beside the store; that of the thesis's own workload, if it
+    /// is not given.
+    pub operation: Option<Duration>,
+    /// True if Ameles's schemes are run under the gateway's object layer.
+    pub objects: bool,
+    /// The part of the filling that is counted.
+    pub filling: CountFilling,
+    /// The providers in whose dollars the workloads are given, apart from the thesis's.
+    pub prices: Vec<Provider>,
+    /// Bytes of the ORAM of runs in real time; if nothing is said, one that the objects fill to half or less, and such runs
+    /// have the first 30 steps of a workload.
+    pub oram_bytes: Option<u64>,
+    /// The way from a vault to the gateway's device, for runs of the whole gateway in real time.
+    pub device: Option<fn(Vault) -> AnyDevice>,
+}
+
+/// The time of an operation beside the store in the thesis's runs of C and E: their printed runs without an ORAM take so
+/// much longer than link and store explain. In A, B and D there is no such time.
+const OPERATION: Duration = Duration::from_millis(330);
+
+impl Options {
+    /// All workloads and schemes over the link of the thesis: 23.6 ms, 510.4 Mbit/s each way. The store takes 5 ms for a
+    /// GET and 80 ms for a PUT: so much more than the link does a request take in those printed runs that send one small
+    /// block after the other.
+    pub fn standard() -> Self {
+        Options {
+            parts: Vec::new(),
+            workloads: Vec::new(),
+            schemes: Vec::new(),
+            block_bytes: Vec::new(),
+            quick: false,
+            seed: 1,
+            seeds: 1,
+            link: LinkSpeed {
+                round_trip: Duration::from_micros(23_600),
+                up: BitsPerSecond(510_400_000),
+                down: BitsPerSecond(510_400_000),
+            },
+            stream: BitsPerSecond(0),
+            server: ServerTime { get: Duration::from_millis(5), put: Duration::from_millis(80) },
+            operation: None,
+            objects: false,
+            filling: CountFilling::Requests,
+            prices: prices::of_today(),
+            oram_bytes: None,
+            device: None,
+        }
+    }
+
+    /// Checks what is true of every part.
+    pub(super) fn check(&self) -> Result<(), ThesisError> {
+        let is_a_block = |bytes: &u64| bytes.is_multiple_of(1 << 10) && (4 << 10..=16 << 20).contains(bytes);
+        match self.block_bytes.iter().find(|bytes| !is_a_block(bytes)) {
+            Some(bytes) => {
+                let (name, known) =
+                    (format!("of {bytes} bytes"), "a multiple of 1 KiB from 4 KiB to 16 MiB".to_owned());
+                Err(ThesisError::Unknown { what: "block", name, known })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The workloads that are run.
+    pub(super) fn letters(&self) -> Vec<String> {
+        match self.workloads.as_slice() {
+            [] => workloads::WORKLOADS.map(|(letter, _)| letter.to_owned()).into(),
+            named => named.into(),
+        }
+    }
+
+    /// The link and the store, for schemes that have as many requests in flight as Ameles's store.
+    pub(super) fn model(&self) -> LinkModel {
+        let in_flight = How::TOGETHER.in_flight;
+        LinkModel { speed: self.link, server: self.server, stream: self.stream, in_flight }
+    }
+
+    /// The time of an operation of a workload, beside the store.
+    pub(super) fn operation_of(&self, letter: &str) -> Duration {
+        let of_the_thesis = if matches!(letter, "C" | "E") { OPERATION } else { Duration::ZERO };
+        self.operation.unwrap_or(of_the_thesis)
+    }
+
+    /// The parts that are run.
+    pub fn parts(&self) -> Vec<Part> {
+        let is_narrowed =
+            !(self.workloads.is_empty() && self.schemes.is_empty() && self.block_bytes.is_empty());
+        match self.parts.as_slice() {
+            [] if is_narrowed => vec![Part::Workloads],
+            [] => Part::ALL.into(),
+            named => named.into(),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The schemes of partitions in a trial: CURIOUS and ObliviStore, as the thesis ran them and as Ameles drives a scheme.
+
+use super::drive::How;
+use super::error::ThesisError;
+use super::ran::Ran;
+use super::trial::{Local, Made, State, Trial};
+use ameles_core::layout::Layout;
+use ameles_core::partitions::{Partitions, SubOram};
+use ameles_core::schemes::curious::{CuriousParameters, Logged, curious, log_layout};
+use ameles_core::schemes::oblivistore::{ObliviStoreParameters, oblivistore};
+use ameles_core::words::Bucket;
+use rand_chacha::ChaCha12Rng;
+use rand_core::RngCore;
+use std::rc::Rc;
+
+/// Accesses that the thesis's proxy has in flight at most.
+const PROXY_BATCH: u32 = 64;
+/// Slots of the proxy's log: this many for each partition and each power of two of partitions.
+const LOG: u64 = 4;
+/// Evictions of the proxy's sweep for so many accesses, as its code draws them: 1.25 an access, less the one of the partition that
+/// was read, rounded up three times in four.
+const PROXY_SWEEP: (u32, u32) = (3, 4);
+
+/// The thesis's proxy: requests side by side, each access by itself.
+const PROXY: How = How { batch: PROXY_BATCH as u64, ..How::TOGETHER };
+
+/// CURIOUS with the thesis's trees and its log.
+pub(super) fn curious_of_the_thesis(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let of = |block_bytes| CuriousParameters::for_capacity(trial.blocks(), block_bytes, PROXY_BATCH);
+    let (empty, real) = (of(0), of(trial.payload()));
+    let partitions = u64::from(real.partitions.partitions);
+    let slots = (LOG * partitions * u64::from(partitions.next_power_of_two().ilog2())).max(LOG);
+    let logged = |tree: Layout, bytes| {
+        let mut layout = tree;
+        layout.append(&log_layout(slots, bytes));
+        layout
+    };
+    let first = Bucket(empty.layout().buckets());
+    let shape = trial.filled(logged(empty.layout(), 0), logged(real.layout(), trial.payload() as usize));
+    trial.run(&shape, PROXY, |store| {
+        let store = Rc::new(store);
+        let oram = curious(&empty, Bucket(0), &store, randomness(trial));
+        let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
+        let oram = Logged::new(oram, slots, first, store);
+        let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
+        let local = Local::Peak(|logged: &Logged<_, _>| held(logged.oram()));
+        Ok(Made { oram, local, period: 0, state: State::Fresh })
+    })
+}
+
+/// CURIOUS without its log, as Ameles drives a scheme.
+pub(super) fn curious_together(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let of = |block_bytes| CuriousParameters::for_capacity(trial.blocks(), block_bytes, 16);
+    let (empty, real) = (of(0), of(trial.payload()));
+    trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
+        let oram = curious(&empty, Bucket(0), &Rc::new(store), randomness(trial));
+        let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
+        Ok(Made { oram, local: Local::Peak(held), period: 0, state: State::Fresh })
+    })
+}
+
+/// ObliviStore with the proxy's rate of evictions.
+pub(super) fn oblivistore_of_the_thesis(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let of = |block_bytes| {
+        let mut parameters = ObliviStoreParameters::for_capacity(trial.blocks(), block_bytes, PROXY_BATCH);
+        (parameters.partitions.sweep_evictions, parameters.partitions.sweep_accesses) = PROXY_SWEEP;
+        parameters
+    };
+    run_oblivistore(trial, &of(0), &of(trial.payload()), PROXY)
+}
+
+/// ObliviStore with its paper's rate, as Ameles drives a scheme.
+pub(super) fn oblivistore_together(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let of = |block_bytes| ObliviStoreParameters::for_capacity(trial.blocks(), block_bytes, 16);
+    run_oblivistore(trial, &of(0), &of(trial.payload()), How::TOGETHER)
+}
+
+fn run_oblivistore(
+    trial: &Trial<'_>,
+    empty: &ObliviStoreParameters,
+    real: &ObliviStoreParameters,
+    how: How,
+) -> Result<Ran, ThesisError> {
+    trial.run(&trial.filled(empty.layout(), real.layout()), how, |store| {
+        let oram = oblivistore(empty, Bucket(0), &Rc::new(store), randomness(trial));
+        let oram = oram.map_err(|error| ThesisError::Parameters("ObliviStore", error.into()))?;
+        Ok(Made { oram, local: Local::Peak(held), period: 0, state: State::Fresh })
+    })
+}
+
+/// Randomness for the partitions and for each of them.
+fn randomness(trial: &Trial<'_>) -> impl FnMut() -> ChaCha12Rng {
+    let (first, mut stream) = (trial.random(), 0);
+    move || {
+        let mut random = first.clone();
+        stream += 1;
+        random.set_stream(stream);
+        random
+    }
+}
+
+/// The most that the trusted side held: the eviction cache with the buffers of paths and rebuilds, and the tables. The thesis
+/// prints a peak, too.
+fn held<P: SubOram, R: RngCore>(oram: &Partitions<P, R>) -> (u64, u64) {
+    (oram.peak_blocks() as u64, oram.trusted_bytes() as u64)
+}

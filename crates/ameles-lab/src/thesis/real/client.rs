@@ -1,0 +1,57 @@
+//! Clients of S3: of the server behind the link, and of the gateway.
+
+use super::server::{BUCKET, KEY, SECRET};
+use crate::thesis::error::ThesisError;
+use ameles_core::layout::Layout;
+use ameles_store::{Objects, OpenOptions};
+use bytes::Bytes;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::path::Path;
+use object_store::{ClientOptions, ObjectStoreExt, RetryConfig};
+
+/// A client of whole objects.
+pub(super) fn of_objects(endpoint: &str) -> Result<AmazonS3, ThesisError> {
+    ameles_store::encrypt_with_ring();
+    AmazonS3Builder::new()
+        .with_endpoint(endpoint)
+        .with_allow_http(true)
+        .with_bucket_name(BUCKET)
+        .with_region("us-east-1")
+        .with_access_key_id(KEY)
+        .with_secret_access_key(SECRET)
+        .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
+        .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
+        .build()
+        .map_err(ThesisError::live)
+}
+
+/// The store of a vault at the same server.
+pub(super) async fn of_vault(endpoint: &str, layout: Layout) -> Result<Objects, ThesisError> {
+    let key = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    let keys = [
+        ("endpoint", endpoint),
+        ("allow_http", "true"),
+        ("region", "us-east-1"),
+        ("access_key_id", KEY),
+        ("secret_access_key", SECRET),
+    ];
+    let options = OpenOptions { keys: keys.map(key).into(), ..OpenOptions::default() };
+    let store = Objects::open(&format!("s3://{BUCKET}/vault"), &options).await.map_err(ThesisError::live)?;
+    Ok(store.with_layout(layout))
+}
+
+/// Puts an object.
+pub(super) async fn put(client: &AmazonS3, name: &str, bytes: Vec<u8>) -> Result<(), ThesisError> {
+    client.put(&Path::from(name), bytes.into()).await.map(drop).map_err(ThesisError::live)
+}
+
+/// Gets an object.
+pub(super) async fn get(client: &AmazonS3, name: &str) -> Result<Bytes, ThesisError> {
+    let found = client.get(&Path::from(name)).await.map_err(ThesisError::live)?;
+    found.bytes().await.map_err(ThesisError::live)
+}
+
+/// Asks for what the server knows of an object, which moves no bytes of it.
+pub(super) async fn head(client: &AmazonS3, name: &str) -> Result<(), ThesisError> {
+    client.head(&Path::from(name)).await.map(drop).map_err(ThesisError::live)
+}

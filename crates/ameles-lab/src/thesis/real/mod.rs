@@ -1,0 +1,163 @@
+//! The workloads in real time: the same job through real HTTP and a real S3 server on loopback, behind the link of the
+//! thesis. Real bytes, sealed for real; beside it, the same job in virtual time.
+
+mod both;
+mod client;
+mod line;
+mod processor;
+mod run;
+mod server;
+mod table;
+
+use super::error::ThesisError;
+use super::job::{Job, QUICK_STEPS};
+use super::options::Options;
+use super::runs::job_of;
+use super::trial::Trial;
+use super::{objects, plain, rings, schemes};
+use crate::bench::Progress;
+use crate::report::Section;
+use ameles_vault::SchemeParameters;
+use both::Both;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// The schemes that are run in real time.
+const SCHEMES: [&str; 5] = ["none", "blocks", "ring", "path", "serve"];
+/// Bytes of a block, if none is named.
+const BLOCK_BYTES: u64 = 1 << 20;
+/// Bytes of the least ORAM that is chosen.
+const LEAST_ORAM: u64 = 64 << 20;
+
+/// The most bytes that a run lays down, for each byte of its ORAM: the store with old versions, and the trusted disk.
+const ROOM: u64 = 6;
+
+/// Runs the workloads that are named, or A, and returns a section for each.
+pub(super) fn sections(
+    options: &Options,
+    progress: &dyn Progress,
+    found: &mut dyn FnMut(Section),
+) -> Result<(), ThesisError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(ThesisError::live)?;
+    let named = if options.workloads.is_empty() { vec!["A".to_owned()] } else { options.workloads.clone() };
+    for letter in &named {
+        let (letter, mut job) = job_of(options, letter)?;
+        if options.oram_bytes.is_none() {
+            job.truncate(QUICK_STEPS);
+        }
+        let job = without_unused(&job);
+        let trial = trial(options, &job);
+        check_room(trial.oram_bytes)?;
+        let schemes = chosen(options)?;
+        let mut all = Vec::new();
+        for (done, scheme) in schemes.iter().enumerate() {
+            progress.at(&format!("{letter}: {scheme}, real time"), done as u64, schemes.len() as u64);
+            all.push(both(&runtime, scheme, &trial, options)?);
+            let mut so_far = table::of(&letter, &trial, &all);
+            so_far.say(format!("Interrupted. Not run: {}.", schemes[all.len()..].join(", ")));
+            progress.so_far(&so_far.text());
+        }
+        found(table::of(&letter, &trial, &all));
+    }
+    Ok(())
+}
+
+/// Checks that the temporary folder has room for an ORAM and its store.
+fn check_room(oram_bytes: u64) -> Result<(), ThesisError> {
+    let folder = tempfile::env::temp_dir();
+    let about = rustix::fs::statvfs(&folder).map_err(ThesisError::live)?;
+    let (free, needed) = (about.f_bavail.saturating_mul(about.f_frsize), oram_bytes.saturating_mul(ROOM));
+    if needed > free {
+        let folder = folder.display();
+        let why = format!(
+            "an ORAM of {} MiB needs about {} MiB in {folder}, where {} MiB are free: give a smaller --oram, or another TMPDIR",
+            oram_bytes >> 20,
+            needed >> 20,
+            free >> 20
+        );
+        return Err(ThesisError::Live(why.into()));
+    }
+    Ok(())
+}
+
+fn trial<'a>(options: &Options, job: &'a Job) -> Trial<'a> {
+    let block_bytes = options.block_bytes.first().copied().unwrap_or(BLOCK_BYTES);
+    let needed: u64 = job.sizes.iter().map(|size| size.next_multiple_of(block_bytes)).sum();
+    // A gateway keeps the object that is replaced until the new one is there.
+    let oram_bytes = options.oram_bytes.unwrap_or((2 * needed).next_power_of_two().max(LEAST_ORAM));
+    Trial {
+        job,
+        oram_bytes,
+        block_bytes,
+        model: options.model(),
+        operation: Duration::ZERO,
+        once: true,
+        seed: options.seed,
+        as_proxy: false,
+        objects: None,
+    }
+}
+
+/// The schemes that were asked for, after the baseline.
+fn chosen(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
+    let find = |name: &String| {
+        let unknown = || {
+            let known = format!("{} in real time", SCHEMES.join(", "));
+            ThesisError::Unknown { what: "scheme", name: name.clone(), known }
+        };
+        SCHEMES.into_iter().find(|scheme| scheme.eq_ignore_ascii_case(name)).ok_or_else(unknown)
+    };
+    let named: Vec<&str> = options.schemes.iter().map(find).collect::<Result<_, _>>()?;
+    let is_wanted = |scheme: &&str| named.is_empty() || *scheme == SCHEMES[0] || named.contains(scheme);
+    // The whole gateway needs a device, which whoever runs this gives.
+    let can = |scheme: &&str| *scheme != "serve" || options.device.is_some();
+    Ok(SCHEMES.into_iter().filter(is_wanted).filter(can).collect())
+}
+
+/// Runs a scheme in real time and in virtual time.
+fn both(
+    runtime: &Runtime,
+    scheme: &'static str,
+    trial: &Trial<'_>,
+    options: &Options,
+) -> Result<Both, ThesisError> {
+    let as_proxy = Trial { as_proxy: true, ..*trial };
+    let ring = || SchemeParameters::Ring(rings::for_the_bill(trial));
+    let real = runtime.block_on(async {
+        match (scheme, options.device) {
+            ("none", _) => run::plain(trial, false).await,
+            ("blocks", _) => run::plain(&as_proxy, true).await,
+            ("path", _) => run::vault(trial, SchemeParameters::Path(schemes::quarter_path(trial)?)).await,
+            ("serve", Some(device)) => run::serve(trial, ring(), device).await,
+            _ => run::vault(trial, ring()).await,
+        }
+    })?;
+    let computed = match scheme {
+        "none" => plain::objects(trial)?,
+        "blocks" => plain::blocks_one_by_one(&as_proxy)?,
+        "path" => schemes::path_planned(trial)?,
+        "serve" => objects::served(trial)?,
+        _ => rings::planned(trial)?,
+    };
+    Ok(Both { scheme, real, computed })
+}
+
+/// The same job without the objects that it does not touch, one step after the other.
+fn without_unused(job: &Job) -> Job {
+    let (mut numbers, mut sizes, mut steps) = (BTreeMap::new(), Vec::new(), job.steps.clone());
+    for step in &mut steps {
+        let next = sizes.len();
+        let number = *numbers.entry(step.object).or_insert(next);
+        if number == next {
+            sizes.push(job.sizes[step.object]);
+        }
+        (step.object, step.beside) = (number, false);
+    }
+    // Time is taken from the first step on.
+    Job { sizes, steps, ..Job::default() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! A run in real time: a job by a subject, with its figures. What is read is compared with what was written.
+
+use super::client;
+use super::line::Line;
+use super::processor;
+use super::server::{BUCKET, KEY, SECRET, Server};
+use crate::thesis::drive::Mean;
+use crate::thesis::error::ThesisError;
+use crate::thesis::job::Step;
+use crate::thesis::live::home::{Home, fill, settle};
+use crate::thesis::ran::Ran;
+use crate::thesis::trial::Trial;
+use crate::virtual_time::LinkModel;
+use ameles_core::words::BlockId;
+use ameles_gateway::auth::identity::{AccessKey, User, Users};
+use ameles_gateway::catalogue::ContainerSettings;
+use ameles_gateway::http::loopback::Loopback;
+use ameles_gateway::http::server;
+use ameles_gateway::{AnyDevice, FIRST_ACCOUNT, Gateway, Options, serve_s3};
+use ameles_store::{Meter, MeterReader, Usage};
+use ameles_vault::{Call, SchemeParameters, Vault, VaultParameters};
+use object_store::aws::AmazonS3;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The figures of a run in real time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Measured {
+    pub(super) ran: Ran,
+    /// Processor time of the job, without the S3 server's.
+    pub(super) processor: Duration,
+    /// Bytes of checkpoints that were shipped to the store meanwhile.
+    pub(super) shipped_bytes: u64,
+}
+
+/// The byte of blocks that were filled.
+const FILLED: u8 = 0xff;
+/// Accesses of a batch.
+const BATCH: usize = 16;
+
+fn server(model: LinkModel) -> Result<Server, ThesisError> {
+    Server::start(Line::new(model.speed, model.server))
+}
+
+/// The contents of what a step writes.
+fn byte(step: usize) -> u8 {
+    (step % 251) as u8
+}
+
+/// Does a job step by step; `work` does a step, and gets the byte that it writes or must find.
+async fn steps(
+    trial: &Trial<'_>,
+    mut work: impl AsyncFnMut(&Step, u8) -> Result<(), ThesisError>,
+) -> Result<Ran, ThesisError> {
+    let (mut reads, mut writes) = (Mean::default(), Mean::default());
+    let mut last = vec![FILLED; trial.job.sizes.len()];
+    let begun = Instant::now();
+    for (number, step) in trial.job.steps.iter().enumerate() {
+        if step.writes {
+            last[step.object] = byte(number);
+        }
+        let asked = Instant::now();
+        work(step, last[step.object]).await?;
+        let mean = if step.writes { &mut writes } else { &mut reads };
+        mean.add(asked.elapsed());
+    }
+    Ok(Ran { runtime: begun.elapsed(), read: reads.mean(), write: writes.mean(), ..Ran::default() })
+}
+
+fn compare(found: &[u8], byte: u8, bytes: u64) -> Result<(), ThesisError> {
+    if found.len() as u64 == bytes && found.iter().all(|one| *one == byte) {
+        return Ok(());
+    }
+    Err(ThesisError::live("what was read is not what was written"))
+}
+
+/// Reads an object, which must have these bytes; or asks whether it is there, where no bytes are wanted.
+async fn read(s3: &AmazonS3, name: &str, byte: u8, bytes: u64) -> Result<(), ThesisError> {
+    match bytes {
+        0 => client::head(s3, name).await,
+        _ => compare(&client::get(s3, name).await?, byte, bytes),
+    }
+}
+
+/// Whole objects, or the blocks of each one after the other, straight to the S3 server.
+pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<Measured, ThesisError> {
+    let server = server(trial.model)?;
+    let s3 = client::of_objects(&server.endpoint())?;
+    let places = trial.places()?;
+    let mut usage = Usage::default();
+    // The connection is there before the job begins.
+    client::put(&s3, "first", vec![0]).await?;
+    server.line.switch(true);
+    let processor = processor::own();
+    let ran = steps(trial, async |step, byte| {
+        let (place, payload) = (&places[step.object], trial.payload().into());
+        let pieces = if in_blocks { step.blocks(place, payload) } else { 0..1 };
+        let bytes = if in_blocks { trial.block_bytes } else { step.bytes(&trial.job.sizes) };
+        for piece in pieces {
+            let name = format!("{}-{piece}", step.object);
+            if step.writes {
+                client::put(&s3, &name, vec![byte; bytes as usize]).await?;
+                (usage.bucket_writes, usage.bytes_up) = (usage.bucket_writes + 1, usage.bytes_up + bytes);
+            } else {
+                read(&s3, &name, byte, bytes).await?;
+                (usage.slot_reads, usage.bytes_down) = (usage.slot_reads + 1, usage.bytes_down + bytes);
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    let processor = processor::own().saturating_sub(processor);
+    let local_bytes = if in_blocks { trial.block_bytes } else { 0 };
+    Ok(Measured {
+        ran: Ran { usage, accesses: usage.requests(), local_bytes, ..ran },
+        processor,
+        shipped_bytes: 0,
+    })
+}
+
+/// A vault at the S3 server, filled and warm, with the link put in.
+struct Placed {
+    server: Server,
+    home: Home,
+    vault: Vault,
+    meter: MeterReader,
+}
+
+async fn placed(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<Placed, ThesisError> {
+    let server = server(trial.model)?;
+    let period = period(&scheme);
+    let home = Home::new(VaultParameters::around(scheme))?;
+    let layout = home.parameters().layout();
+    home.create(client::of_vault(&server.endpoint(), layout.clone()).await?).await?;
+    let store = Meter::new(client::of_vault(&server.endpoint(), layout).await?);
+    let meter = store.reader();
+    let vault = home.open(store).await?;
+    fill(&vault, FILLED).await?;
+    warm_up(trial, &vault, period).await?;
+    server.line.switch(true);
+    Ok(Placed { server, home, vault, meter })
+}
+
+/// Accesses after which every path was evicted once, and accesses between two evictions.
+fn period(scheme: &SchemeParameters) -> (u64, u64) {
+    match scheme {
+        SchemeParameters::Ring(ring) => {
+            (u64::from(ring.eviction_rate) << ring.leaf_level.0, ring.eviction_rate.into())
+        }
+        _ => (0, 1),
+    }
+}
+
+/// Accesses blocks until every path was evicted, and the next eviction is as far off as in a new vault.
+async fn warm_up(trial: &Trial<'_>, vault: &Vault, (round, rate): (u64, u64)) -> Result<(), ThesisError> {
+    let all = (trial.blocks() + round).next_multiple_of(rate);
+    let mut block = 0;
+    for first in (trial.blocks()..all).step_by(BATCH) {
+        let next = |_| {
+            block = (block + 1) % trial.blocks();
+            Call::Read(BlockId(block))
+        };
+        let calls = (first..all.min(first + BATCH as u64)).map(next).collect();
+        vault.access(calls).await.map_err(ThesisError::live)?;
+    }
+    settle(vault).await
+}
+
+/// The job by a vault, as its library serves it.
+pub(super) async fn vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<Measured, ThesisError> {
+    let places = trial.places()?;
+    let placed = placed(trial, scheme).await?;
+    let mut accesses = 0;
+    let vault = &placed.vault;
+    let bytes = trial.payload();
+    measured(trial, &placed, async |step, byte| {
+        let blocks: Vec<u64> = step.blocks(&places[step.object], bytes.into()).collect();
+        accesses += blocks.len() as u64;
+        for batch in blocks.chunks(BATCH) {
+            let call = |block: &u64| match step.writes {
+                true => Call::Write(BlockId(*block), vec![byte; bytes as usize].into()),
+                false => Call::Read(BlockId(*block)),
+            };
+            let answers = vault.access(batch.iter().map(call).collect()).await.map_err(ThesisError::live)?;
+            for found in answers.into_iter().flatten() {
+                compare(&found, byte, bytes.into())?;
+            }
+        }
+        Ok(())
+    })
+    .await
+    .map(|measured| Measured { ran: Ran { accesses, ..measured.ran }, ..measured })
+}
+
+/// The job by the whole gateway: a client of S3, the door over HTTP, the catalogue, and the vault beneath.
+pub(super) async fn serve(
+    trial: &Trial<'_>,
+    scheme: SchemeParameters,
+    device: fn(Vault) -> AnyDevice,
+) -> Result<Measured, ThesisError> {
+    let placed = placed(trial, scheme).await?;
+    let gateway = Gateway::open(device(placed.vault.clone()), Options::default()).await;
+    let gateway = gateway.map_err(ThesisError::live)?;
+    let made = gateway.account(FIRST_ACCOUNT).create_container(BUCKET, ContainerSettings::default()).await;
+    made.map_err(ThesisError::live)?;
+    let users = Users::new(vec![User::first(AccessKey::new(KEY, SECRET))]).map_err(ThesisError::live)?;
+    let (served, users) = (gateway.clone(), Arc::new(users));
+    let door =
+        Loopback::run(|listener, end| serve_s3(listener, served, users, server::Options::default(), end));
+    let door = door.await.map_err(ThesisError::live)?;
+    let s3: AmazonS3 = client::of_objects(&format!("http://{}", door.address()))?;
+    let before = placed.vault.status().accesses;
+    let measured = measured(trial, &placed, async |step, byte| {
+        let (name, bytes) = (step.object.to_string(), step.bytes(&trial.job.sizes));
+        match step.writes {
+            true => client::put(&s3, &name, vec![byte; bytes as usize]).await,
+            false => read(&s3, &name, byte, bytes).await,
+        }
+    })
+    .await?;
+    let accesses = placed.vault.status().accesses - before;
+    door.stop().await;
+    gateway.settle().await;
+    Ok(Measured { ran: Ran { accesses, ..measured.ran }, ..measured })
+}
+
+/// Does the job, and takes the figures of the vault's store; ends when no eviction is owed.
+async fn measured(
+    trial: &Trial<'_>,
+    placed: &Placed,
+    work: impl AsyncFnMut(&Step, u8) -> Result<(), ThesisError>,
+) -> Result<Measured, ThesisError> {
+    let Placed { server, home, vault, meter } = placed;
+    let (usage, checkpoints, processor) =
+        (meter.usage(), vault.status().checkpoints.shipped, processor::own());
+    let begun = Instant::now();
+    let ran = steps(trial, work).await?;
+    settle(vault).await?;
+    let runtime = begun.elapsed();
+    let processor = processor::own().saturating_sub(processor);
+    let (usage, status) = (meter.usage().since(&usage), vault.status());
+    server.line.switch(false);
+    let parameters = home.parameters();
+    let shipped = u64::from(status.checkpoints.shipped > checkpoints);
+    let ran = Ran {
+        usage,
+        runtime,
+        local_bytes: parameters.trusted_bytes(),
+        period: period(&parameters.scheme).1,
+        emergencies: status.emergencies,
+        ..ran
+    };
+    Ok(Measured { ran, processor, shipped_bytes: shipped * parameters.shipped_bytes() })
+}

@@ -1,0 +1,185 @@
+//! A trial: a job, a block size and a link, on which a scheme is run.
+
+use super::drive::{self, Blocks, Course, How};
+use super::error::ThesisError;
+use super::job::{Job, Step};
+use super::ran::{self, Filling, Ran};
+use super::recorded::Recorded;
+use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
+use ameles_core::block_header::HEADER_BYTES;
+use ameles_core::layout::Layout;
+use ameles_core::oram::Oram;
+use ameles_store::Usage;
+use rand_chacha::ChaCha12Rng;
+use rand_core::SeedableRng;
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::ops::Range;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Bytes that sealing adds to a slot: the tag of AES-GCM.
+pub(super) const SEALING_BYTES: u64 = 16;
+/// Bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, whatever the block size.
+pub(super) const ORAM_BYTES: u64 = 5 << 30;
+
+/// A job, and the circumstances in which a scheme does it.
+#[derive(Clone, Copy)]
+pub(super) struct Trial<'a> {
+    pub(super) job: &'a Job,
+    /// Bytes of the ORAM, whatever the block size.
+    pub(super) oram_bytes: u64,
+    /// Bytes of a block, as the thesis counts them.
+    pub(super) block_bytes: u64,
+    /// The link, with its greatest number of requests in flight.
+    pub(super) model: LinkModel,
+    /// The time that the application takes for each operation, beside the store.
+    pub(super) operation: Duration,
+    /// True if the job is done once, however short it is.
+    pub(super) once: bool,
+    /// The seed of the scheme's randomness.
+    pub(super) seed: u64,
+    /// True if a sealed slot, header and all, is as long as a block, and the end of an object is marked in its last
+    /// block, as in the thesis's proxy. Otherwise a block is payload.
+    pub(super) as_proxy: bool,
+    /// The accesses of the object layer; none if the blocks of objects are accessed as they are.
+    pub(super) objects: Option<&'a Recorded>,
+}
+
+/// A scheme that was made for a trial.
+pub(super) struct Made<O> {
+    pub(super) oram: O,
+    /// Its trusted side.
+    pub(super) local: Local<O>,
+    /// Accesses between two evictions or rebuilds.
+    pub(super) period: u64,
+    /// The state from which it is measured.
+    pub(super) state: State,
+}
+
+/// The trusted side of a scheme.
+pub(super) enum Local<O> {
+    /// The bytes that it must hold, by the scheme's bound.
+    Bound(u64),
+    /// The most that it held in the run: blocks, and bytes of tables.
+    Peak(fn(&O) -> (u64, u64)),
+}
+
+/// The state of an ORAM before a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// As it was filled: the job is done once, whatever comes due in it. So the thesis ran it.
+    Fresh,
+    /// In use, after so many accesses; the job is done as often as it takes for what comes due to count.
+    InUse(u64),
+}
+
+impl Trial<'_> {
+    /// N: blocks of the ORAM.
+    pub(super) fn blocks(&self) -> u64 {
+        self.oram_bytes / self.block_bytes
+    }
+
+    /// Bytes of a block's payload.
+    pub(super) fn payload(&self) -> u32 {
+        let overhead = if self.as_proxy { HEADER_BYTES as u64 + SEALING_BYTES } else { 0 };
+        u32::try_from(self.block_bytes - overhead).unwrap_or(u32::MAX)
+    }
+
+    /// Randomness for the scheme.
+    pub(super) fn random(&self) -> ChaCha12Rng {
+        ChaCha12Rng::seed_from_u64(self.seed ^ self.block_bytes)
+    }
+
+    /// The blocks of each object, one after the other from the first block on.
+    ///
+    /// # Errors
+    /// [`ThesisError::TooSmall`].
+    pub(super) fn places(&self) -> Result<Vec<Range<u64>>, ThesisError> {
+        let payload = u64::from(self.payload());
+        let mut next = 0;
+        let place = |size: &u64| {
+            let blocks = if self.as_proxy { size / payload + 1 } else { size.div_ceil(payload).max(1) };
+            next += blocks;
+            next - blocks..next
+        };
+        let places: Vec<Range<u64>> = self.job.sizes.iter().map(place).collect();
+        if next > self.blocks() {
+            let (capacity, block_bytes) = (self.blocks(), self.block_bytes);
+            return Err(ThesisError::TooSmall { capacity, block_bytes });
+        }
+        Ok(places)
+    }
+
+    /// A store in which every bucket was written, with Ameles's requests. The layouts are of a scheme with empty
+    /// blocks and with real ones.
+    pub(super) fn filled(&self, empty: Layout, real: Layout) -> StoreShape {
+        let requests = Requests::Ameles;
+        StoreShape { empty, real, sealing_bytes: SEALING_BYTES, filled: true, requests }
+    }
+
+    /// Runs a scheme over a simulated store: `make` makes it.
+    ///
+    /// # Errors
+    /// Those of `make`, of the scheme, and [`ThesisError::TooSmall`].
+    pub(super) fn run<O: Oram<Error = Infallible>>(
+        &self,
+        shape: &StoreShape,
+        how: How,
+        make: impl FnOnce(SimulatedStore) -> Result<Made<O>, ThesisError>,
+    ) -> Result<Ran, ThesisError> {
+        let (places, payload) = (self.places()?, self.payload().into());
+        let blocks = match self.objects {
+            Some(objects) => Blocks::Recorded(objects),
+            None => Blocks::Objects(&places, payload),
+        };
+        let (clock, network) = self.link(how.in_flight);
+        let store = SimulatedStore::new(shape, clock.clone(), network.clone());
+        let Made { oram, local, period, state } = make(store)?;
+        let count = |step: &Step| step.blocks(&places[step.object], payload).count() as u64;
+        let accesses = match self.objects {
+            Some(recorded) => recorded.accesses(),
+            None => self.job.steps.iter().map(count).sum(),
+        };
+        let (worn, repeats) = match state {
+            State::Fresh => (0, 1),
+            State::InUse(worn) if self.once => (worn, 1),
+            State::InUse(worn) => (worn, ran::repeats(accesses, period)),
+        };
+        let course = Course { job: self.job, blocks, operation: self.operation, repeats };
+        let (before, times) = clock.run(async {
+            drive::wear_in(&oram, &mut self.random(), worn).await?;
+            let before = network.borrow().usage();
+            let times = drive::serve(&oram, &clock, &course, how).await?;
+            Ok::<_, ThesisError>((before, times))
+        })??;
+        let usage = ran::of_one(&network.borrow().usage(), &before, repeats);
+        let usage = Usage { stored_bytes: shape.bytes(), ..usage };
+        let filling = if shape.filled { self.filling(shape) } else { Filling::default() };
+        let emergencies = oram.emergencies();
+        let local_bytes = match local {
+            Local::Bound(bytes) => bytes,
+            Local::Peak(held) => {
+                let (blocks, tables) = held(&oram);
+                blocks * self.block_bytes + tables
+            }
+        };
+        Ok(Ran { usage, filling, local_bytes, period, repeats, emergencies, ..times })
+    }
+
+    /// A clock, and the link at rest.
+    pub(super) fn link(&self, in_flight: usize) -> (Rc<Clock>, Rc<RefCell<Network>>) {
+        let network = Network::new(LinkModel { in_flight, ..self.model });
+        (Rc::new(Clock::default()), Rc::new(RefCell::new(network)))
+    }
+
+    fn filling(&self, shape: &StoreShape) -> Filling {
+        let buckets = shape.empty.buckets();
+        let records = match shape.requests {
+            Requests::Ameles => 0,
+            Requests::ProxyRing { record_bytes } => record_bytes,
+        };
+        let requests = if records > 0 { 2 * buckets } else { buckets };
+        Filling { requests, bytes: shape.bytes() + buckets * records }
+    }
+}

@@ -1,0 +1,188 @@
+//! A link and the store behind it: the instant at which the answer to a request is there, and the counts of all.
+
+use ameles_store::{BitsPerSecond, LinkSpeed, Usage};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+/// A link and a store, as a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkModel {
+    /// The round trip, and the bandwidth each way.
+    pub speed: LinkSpeed,
+    /// The time that the store takes for a request, apart from the link's.
+    pub server: ServerTime,
+    /// The bandwidth that a single request gets at most, as a lossy link gives one connection; 0 for all of it.
+    pub stream: BitsPerSecond,
+    /// The most requests in flight; others wait for their turn. At least 1.
+    pub in_flight: usize,
+}
+
+/// The time that a store takes for a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerTime {
+    /// For a request that reads.
+    pub get: Duration,
+    /// For a request that writes.
+    pub put: Duration,
+}
+
+/// A kind of request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A range of slots, or an object.
+    Get,
+    /// A bucket, or an object.
+    Put,
+    /// A record that a scheme keeps beside its buckets.
+    GetMetadata,
+    /// The writing of such a record.
+    PutMetadata,
+}
+
+/// A link in use.
+///
+/// Payload queues for the bandwidth of its direction, first come, first served; latency does not queue, and neither
+/// do requests and answers without payload. A request that finds no room waits until the earliest answer is there.
+///
+/// The instant of an answer is known when its request is asked for: later requests never overtake earlier ones in a
+/// queue, because those that carry payload down carry none up, and the store takes the same time for each of them.
+#[derive(Debug)]
+pub struct Network {
+    model: LinkModel,
+    up_free_at: Duration,
+    down_free_at: Duration,
+    /// The instants at which those in flight are answered.
+    answers: BinaryHeap<Reverse<Duration>>,
+    usage: Usage,
+}
+
+impl Network {
+    /// A link that was never used.
+    pub fn new(model: LinkModel) -> Self {
+        Network {
+            model,
+            up_free_at: Duration::ZERO,
+            down_free_at: Duration::ZERO,
+            answers: BinaryHeap::new(),
+            usage: Usage::default(),
+        }
+    }
+
+    /// The counts so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Sends a request that carries so many bytes up (a write) or down (a read). Returns the instant of its answer.
+    pub fn request(&mut self, now: Duration, kind: Kind, bytes: u64) -> Duration {
+        let LinkModel { speed, server, stream, .. } = self.model;
+        let (up, down, takes) = match kind {
+            Kind::Put | Kind::PutMetadata => (bytes, 0, server.put),
+            Kind::Get | Kind::GetMetadata => (0, bytes, server.get),
+        };
+        self.count(kind, up, down);
+        let mut start = now;
+        while self.answers.len() >= self.model.in_flight.max(1)
+            && let Some(Reverse(free)) = self.answers.pop()
+        {
+            start = start.max(free);
+        }
+        let sent = transfer(&mut self.up_free_at, start, speed.up.time_for(up));
+        let ready = sent.max(start + stream.time_for(up)) + speed.round_trip / 2 + takes;
+        let answered = transfer(&mut self.down_free_at, ready, speed.down.time_for(down));
+        let answered = answered.max(ready + stream.time_for(down));
+        let answered = answered + (speed.round_trip - speed.round_trip / 2);
+        self.answers.push(Reverse(answered));
+        answered
+    }
+
+    /// Counts removals. They take no bandwidth, and nothing waits for them.
+    pub fn remove(&mut self, objects: u64) {
+        self.usage.bucket_deletes += objects;
+    }
+
+    fn count(&mut self, kind: Kind, up: u64, down: u64) {
+        let usage = &mut self.usage;
+        match kind {
+            Kind::Get => usage.slot_reads += 1,
+            Kind::Put => usage.bucket_writes += 1,
+            Kind::GetMetadata => usage.blob_reads += 1,
+            Kind::PutMetadata => usage.blob_writes += 1,
+        }
+        usage.bytes_up += up;
+        usage.bytes_down += down;
+    }
+}
+
+/// Reserves the line for a transfer that is ready at an instant, and returns that at which its last byte is on the
+/// way.
+fn transfer(free_at: &mut Duration, ready: Duration, takes: Duration) -> Duration {
+    if takes.is_zero() {
+        return ready;
+    }
+    *free_at = ready.max(*free_at) + takes;
+    *free_at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLI: Duration = Duration::from_millis(1);
+
+    /// 10 ms of round trip, 8 kbit/s up, 16 kbit/s down: a byte takes 1 ms up and half of one down.
+    fn network(server: ServerTime, in_flight: usize) -> Network {
+        let speed =
+            LinkSpeed { round_trip: 10 * MILLI, up: BitsPerSecond(8_000), down: BitsPerSecond(16_000) };
+        Network::new(LinkModel { speed, server, stream: BitsPerSecond(0), in_flight })
+    }
+
+    #[test]
+    fn an_answer_comes_after_round_trip_server_and_bytes() {
+        let mut network = network(ServerTime { get: 3 * MILLI, put: 5 * MILLI }, 9);
+        assert_eq!(network.request(Duration::ZERO, Kind::Get, 4), (10 + 3 + 2) * MILLI);
+        let later = 100 * MILLI;
+        assert_eq!(network.request(later, Kind::Put, 4), later + (10 + 5 + 4) * MILLI);
+    }
+
+    #[test]
+    fn bytes_queue_in_their_direction_and_round_trips_do_not() {
+        let mut network = network(ServerTime::default(), 9);
+        let at = |kind| [20, 20, 0].map(|bytes| network.request(Duration::ZERO, kind, bytes));
+        let mut at = at;
+        assert_eq!(at(Kind::Get), [20 * MILLI, 30 * MILLI, 10 * MILLI]);
+        assert_eq!(at(Kind::Put), [30 * MILLI, 50 * MILLI, 10 * MILLI]);
+    }
+
+    #[test]
+    fn a_request_without_room_waits_for_the_earliest_answer() {
+        let mut network = network(ServerTime::default(), 2);
+        let mut get = |bytes| network.request(Duration::ZERO, Kind::Get, bytes);
+        assert_eq!([get(20), get(0)], [20 * MILLI, 10 * MILLI]);
+        assert_eq!([get(0), get(0)], [20 * MILLI, 30 * MILLI]);
+    }
+
+    #[test]
+    fn a_request_gets_no_more_than_a_stream_and_several_share_the_link() {
+        let mut network = network(ServerTime::default(), 9);
+        // 4 kbit/s: a byte takes 2 ms, where the link takes half of one.
+        network.model.stream = BitsPerSecond(4_000);
+        let at = [20, 20, 20].map(|bytes| network.request(Duration::ZERO, Kind::Get, bytes));
+        assert_eq!(at, [50 * MILLI; 3]);
+    }
+
+    #[test]
+    fn requests_and_bytes_are_counted_by_kind() {
+        let mut network = network(ServerTime::default(), 1);
+        for (kind, bytes) in
+            [(Kind::Get, 1), (Kind::Put, 20), (Kind::Put, 30), (Kind::GetMetadata, 4), (Kind::PutMetadata, 5)]
+        {
+            network.request(Duration::ZERO, kind, bytes);
+        }
+        network.remove(3);
+        let usage = network.usage();
+        assert_eq!((usage.gets(), usage.puts(), usage.deletes()), (2, 3, 3));
+        assert_eq!((usage.bytes_down, usage.bytes_up), (5, 55));
+    }
+}

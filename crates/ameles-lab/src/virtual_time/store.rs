@@ -1,0 +1,276 @@
+//! A simulated object store as a scheme sees it: slots and buckets. Payloads are empty, headers are there, and
+//! sizes are counted as if the payloads were.
+
+use super::clock::Clock;
+use super::network::{Kind, Network};
+use ameles_core::layout::Layout;
+use ameles_core::store::Store;
+use ameles_core::words::{Bucket, Slot};
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The way from reads of slots and writes of buckets to requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requests {
+    /// As Ameles's store does it: a bucket that is written is one PUT, and one removal of its old version; exactly
+    /// adjacent slots of one bucket are one GET.
+    Ameles,
+    /// As the thesis's proxy runs Ring ORAM, whose metadata lie in the store: for a slot, the bucket's record is
+    /// read three times and written once; where more slots of a bucket are read, it and its record are read whole.
+    ProxyRing {
+        /// Bytes of the record of a bucket.
+        record_bytes: u64,
+    },
+}
+
+/// The shape of a simulated store.
+#[derive(Clone, Debug)]
+pub struct StoreShape {
+    /// The layout that the scheme has, with blocks of no bytes.
+    pub empty: Layout,
+    /// The same with real blocks, of the same extents.
+    pub real: Layout,
+    /// Bytes that sealing adds to a slot.
+    pub sealing_bytes: u64,
+    /// True if every bucket counts as written from the beginning. Otherwise no request goes out for one that was
+    /// never written, as below Ameles's sealing layer.
+    pub filled: bool,
+    /// The way to requests.
+    pub requests: Requests,
+}
+
+impl StoreShape {
+    /// Bytes of the whole store.
+    pub fn bytes(&self) -> u64 {
+        self.real.bytes().0 + self.real.slots() * self.sealing_bytes
+    }
+}
+
+/// A run of equal buckets.
+struct Run {
+    first_bucket: u64,
+    first_byte: usize,
+    slots: u32,
+    empty_bytes: usize,
+    real_bytes: u64,
+}
+
+/// The simulated store.
+pub struct SimulatedStore {
+    clock: Rc<Clock>,
+    network: Rc<RefCell<Network>>,
+    runs: Vec<Run>,
+    requests: Requests,
+    contents: RefCell<Contents>,
+}
+
+struct Contents {
+    bytes: Vec<u8>,
+    written: Vec<bool>,
+}
+
+impl SimulatedStore {
+    /// A store of zeros.
+    pub fn new(shape: &StoreShape, clock: Rc<Clock>, network: Rc<RefCell<Network>>) -> Self {
+        let (mut runs, mut first_bucket, mut first_byte) = (Vec::new(), 0, 0);
+        for (empty, real) in shape.empty.extents().iter().zip(shape.real.extents()) {
+            let (slots, empty_bytes) = (empty.slots, empty.slot_bytes as usize);
+            let real_bytes = u64::from(real.slot_bytes) + shape.sealing_bytes;
+            runs.push(Run { first_bucket, first_byte, slots, empty_bytes, real_bytes });
+            first_bucket += empty.buckets;
+            first_byte += empty.buckets as usize * slots as usize * empty_bytes;
+        }
+        let contents =
+            Contents { bytes: vec![0; first_byte], written: vec![shape.filled; first_bucket as usize] };
+        SimulatedStore { clock, network, runs, requests: shape.requests, contents: RefCell::new(contents) }
+    }
+
+    /// Lays the contents of a slot down, before the run begins: no request, and no time.
+    pub fn lay_down(&self, slot: Slot, contents: &[u8]) {
+        let (start, len) = self.place(slot);
+        let mut held = self.contents.borrow_mut();
+        held.bytes[start..start + len].copy_from_slice(contents);
+        held.written[slot.bucket.0 as usize] = true;
+    }
+
+    fn run(&self, bucket: Bucket) -> &Run {
+        let behind = self.runs.partition_point(|run| run.first_bucket <= bucket.0);
+        &self.runs[behind - 1]
+    }
+
+    /// The first byte of a slot, and its length.
+    fn place(&self, slot: Slot) -> (usize, usize) {
+        let run = self.run(slot.bucket);
+        let nth = (slot.bucket.0 - run.first_bucket) as usize * run.slots as usize + slot.index as usize;
+        (run.first_byte + nth * run.empty_bytes, run.empty_bytes)
+    }
+
+    /// Sends the requests that read the slots. Returns the instant of the last answer.
+    fn ask(&self, slots: &[Slot]) -> Duration {
+        let contents = self.contents.borrow();
+        let is_written = |slot: &Slot| contents.written[slot.bucket.0 as usize];
+        let mut wanted: Vec<Slot> = slots.iter().copied().filter(is_written).collect();
+        wanted.sort_unstable();
+        let (now, network) = (self.clock.now(), &mut *self.network.borrow_mut());
+        let mut answered = now;
+        let mut send = |kind, bytes| answered = answered.max(network.request(now, kind, bytes));
+        for of_bucket in wanted.chunk_by(|one, next| one.bucket == next.bucket) {
+            let run = self.run(of_bucket[0].bucket);
+            match self.requests {
+                Requests::Ameles => {
+                    for range in of_bucket.chunk_by(|one, next| one.index + 1 == next.index) {
+                        send(Kind::Get, range.len() as u64 * run.real_bytes);
+                    }
+                }
+                Requests::ProxyRing { record_bytes } if of_bucket.len() == 1 => {
+                    (0..3).for_each(|_| send(Kind::GetMetadata, record_bytes));
+                    send(Kind::Get, run.real_bytes);
+                    send(Kind::PutMetadata, record_bytes);
+                }
+                Requests::ProxyRing { record_bytes } => {
+                    send(Kind::GetMetadata, record_bytes);
+                    send(Kind::Get, u64::from(run.slots) * run.real_bytes);
+                }
+            }
+        }
+        answered
+    }
+
+    /// Sends the requests that write the buckets. Returns the instant of the last answer.
+    fn send(&self, buckets: &[Bucket]) -> Duration {
+        let (now, network) = (self.clock.now(), &mut *self.network.borrow_mut());
+        let written = &mut self.contents.borrow_mut().written;
+        let mut answered = now;
+        for bucket in buckets {
+            let run = self.run(*bucket);
+            answered = answered.max(network.request(now, Kind::Put, u64::from(run.slots) * run.real_bytes));
+            let replaces = std::mem::replace(&mut written[bucket.0 as usize], true);
+            match self.requests {
+                Requests::Ameles => network.remove(replaces.into()),
+                Requests::ProxyRing { record_bytes } => {
+                    answered = answered.max(network.request(now, Kind::PutMetadata, record_bytes));
+                }
+            }
+        }
+        answered
+    }
+}
+
+/// A read answers with what is there when it is asked for, as [`Store`] promises; a write changes it at once, for
+/// no bucket is read while its write is in flight.
+impl Store for SimulatedStore {
+    type Error = Infallible;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        let mut rest = into;
+        for slot in slots {
+            let (start, len) = self.place(*slot);
+            let (one, behind) = rest.split_at_mut(len);
+            one.copy_from_slice(&self.contents.borrow().bytes[start..start + len]);
+            rest = behind;
+        }
+        let answered = self.ask(slots);
+        self.clock.until(answered).await;
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+        let mut rest = from;
+        for bucket in buckets {
+            let (start, len) = self.place(Slot::only(*bucket));
+            let len = len * self.run(*bucket).slots as usize;
+            let (one, behind) = rest.split_at(len);
+            self.contents.borrow_mut().bytes[start..start + len].copy_from_slice(one);
+            rest = behind;
+        }
+        let answered = self.send(buckets);
+        self.clock.until(answered).await;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::{LinkModel, ServerTime};
+    use super::*;
+    use ameles_core::layout::Extent;
+    use ameles_store::{BitsPerSecond, LinkSpeed, Usage};
+
+    /// Two buckets of 4 slots of 2 + 100 bytes, and one of 1 slot of 3 + 50 bytes; 10 ms a round trip.
+    fn store(filled: bool, requests: Requests) -> (Rc<Clock>, Rc<RefCell<Network>>, SimulatedStore) {
+        let layout = |bytes: [u32; 2]| {
+            Layout::new(vec![
+                Extent { buckets: 2, slots: 4, slot_bytes: bytes[0] },
+                Extent { buckets: 1, slots: 1, slot_bytes: bytes[1] },
+            ])
+        };
+        let shape =
+            StoreShape { empty: layout([2, 3]), real: layout([92, 43]), sealing_bytes: 10, filled, requests };
+        assert_eq!(shape.bytes(), 8 * 102 + 53);
+        let unlimited = BitsPerSecond(0);
+        let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
+        let model =
+            LinkModel { speed, server: ServerTime::default(), stream: BitsPerSecond(0), in_flight: 100 };
+        let (clock, network) = (Rc::new(Clock::default()), Rc::new(RefCell::new(Network::new(model))));
+        let store = SimulatedStore::new(&shape, clock.clone(), network.clone());
+        (clock, network, store)
+    }
+
+    fn slots(slots: &[(u64, u32)]) -> Vec<Slot> {
+        slots.iter().map(|(bucket, index)| Slot { bucket: Bucket(*bucket), index: *index }).collect()
+    }
+
+    fn traffic(usage: &Usage) -> [u64; 5] {
+        [usage.gets(), usage.puts(), usage.deletes(), usage.bytes_down, usage.bytes_up]
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_both_take_a_round_trip() {
+        let (clock, _, store) = store(false, Requests::Ameles);
+        let read = async {
+            store.write(&[Bucket(2), Bucket(1)], &[7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 7]).await.unwrap();
+            let mut into = [0; 5];
+            store.read(&slots(&[(1, 3), (2, 0)]), &mut into).await.unwrap();
+            into
+        };
+        assert_eq!(clock.run(read).unwrap(), [6, 7, 7, 8, 9]);
+        assert_eq!(clock.now(), Duration::from_millis(20));
+    }
+
+    #[test]
+    fn adjacent_slots_are_one_request_and_a_bucket_is_one() {
+        let (clock, network, store) = store(true, Requests::Ameles);
+        let mut into = [0; 11];
+        clock.run(store.read(&slots(&[(0, 2), (2, 0), (0, 1), (1, 0), (1, 2)]), &mut into)).unwrap().unwrap();
+        assert_eq!(traffic(&network.borrow().usage()), [4, 0, 0, 4 * 102 + 53, 0]);
+        clock.run(store.write(&[Bucket(0)], &[0; 8])).unwrap().unwrap();
+        assert_eq!(traffic(&network.borrow().usage())[1..3], [1, 1], "the old version is removed");
+        assert_eq!(network.borrow().usage().bytes_up, 4 * 102);
+    }
+
+    #[test]
+    fn nothing_is_asked_for_what_was_never_written() {
+        let (clock, network, store) = store(false, Requests::Ameles);
+        let mut into = [9; 2];
+        clock.run(store.read(&slots(&[(0, 2)]), &mut into)).unwrap().unwrap();
+        assert_eq!((into, clock.now()), ([0; 2], Duration::ZERO));
+        clock.run(store.write(&[Bucket(0)], &[0; 8])).unwrap().unwrap();
+        clock.run(store.read(&slots(&[(0, 2)]), &mut into)).unwrap().unwrap();
+        assert_eq!(traffic(&network.borrow().usage()), [1, 1, 0, 102, 4 * 102]);
+    }
+
+    #[test]
+    fn the_proxy_reads_a_record_three_times_for_a_slot_and_buckets_whole() {
+        let (clock, network, store) = store(true, Requests::ProxyRing { record_bytes: 7 });
+        let mut into = [0; 2];
+        clock.run(store.read(&slots(&[(0, 2)]), &mut into)).unwrap().unwrap();
+        assert_eq!(traffic(&network.borrow().usage()), [4, 1, 0, 3 * 7 + 102, 7]);
+        let mut into = [0; 4];
+        clock.run(store.read(&slots(&[(0, 0), (0, 2)]), &mut into)).unwrap().unwrap();
+        assert_eq!(traffic(&network.borrow().usage()), [6, 1, 0, 4 * 7 + 5 * 102, 7]);
+        clock.run(store.write(&[Bucket(0)], &[0; 8])).unwrap().unwrap();
+        assert_eq!(traffic(&network.borrow().usage())[1], 3);
+    }
+}

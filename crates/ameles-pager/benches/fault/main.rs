@@ -1,0 +1,233 @@
+//! Faults and nothing else: every touch of the program brings a page in and evicts one, so that no computation hides
+//! anything. Microseconds a fault for each scheme, cipher and trap, beside the floor by arithmetic: what the bare trap,
+//! the cipher and the copies cost in this very run, with no bookkeeping at all.
+//!
+//! Rounds are interleaved. Every figure is the median of the rounds, and the least: where others use the machine too,
+//! the least is what the pager takes when they leave it alone. A floor is made of medians or of leasts accordingly.
+//!
+//! The program, which has one thread, and the handler thread are bound to one processor, except where a scheme is
+//! made to work on several threads. The cost of another thread of the process that runs beside is among the parts.
+#![allow(clippy::print_stdout, reason = "a bench prints")]
+
+mod bare_trap;
+mod parts;
+
+use ameles_pager::options::{Handler, HandlerProcessor, Options};
+use ameles_pager::page::PAGE_BYTES;
+use ameles_pager::region::Region;
+use ameles_pager::scheme::Scheme;
+use ameles_pager::trap::Trap;
+use ameles_seal::pages::PageCipher;
+use parts::{Of, Parts};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::time::Instant;
+
+/// The paper's `random_writes` has so many, and its Keystone so many resident.
+const PAGES: usize = 1024;
+const RESIDENT: usize = 15;
+
+/// The processors that the program and the handler thread run on.
+const PROCESSOR: usize = 0;
+
+const FAULTS: usize = 600;
+const ROUNDS: usize = 11;
+
+struct Row {
+    scheme: Scheme,
+    ratio: u64,
+    cipher: PageCipher,
+    trap: Trap,
+    others: Others,
+    /// Threads that there were, in the last round.
+    had: usize,
+    micros: Vec<f64>,
+}
+
+/// The helper that shares the work of an eager or parallel scheme.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    /// Threads, as many as the pager chooses.
+    Chosen,
+    /// A thread more, whatever the pager would choose.
+    Thread,
+    /// A process.
+    Process,
+}
+
+impl Others {
+    fn of(scheme: Scheme) -> &'static [Others] {
+        match scheme {
+            Scheme::Eager => &[Others::Chosen, Others::Process],
+            Scheme::Parallel | Scheme::EagerParallel => &[Others::Chosen, Others::Thread, Others::Process],
+            _ => &[Others::Chosen],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Others::Chosen => "",
+            Others::Thread => "thread",
+            Others::Process => "process",
+        }
+    }
+}
+
+impl Row {
+    fn options(&self) -> Options {
+        let Row { scheme, ratio, cipher, trap, others, .. } = *self;
+        Options {
+            scheme,
+            ratio,
+            cipher,
+            trap,
+            threads: (others == Others::Thread).then_some(2),
+            second_process: others == Others::Process,
+            handler: Handler {
+                processor: if self.is_bound() {
+                    HandlerProcessor::Bound(PROCESSOR)
+                } else {
+                    HandlerProcessor::Any
+                },
+                ..Handler::default()
+            },
+            resident: RESIDENT,
+            ..Options::new(PAGES as u64)
+        }
+    }
+
+    /// Tells whether the program and the handler thread share a processor.
+    fn is_bound(&self) -> bool {
+        self.others != Others::Thread
+    }
+
+    /// Microseconds a fault, after as many faults as fill the region and go round it once.
+    fn measure(&mut self) {
+        let mut region = Region::new(self.options()).expect("a region of this size fits");
+        self.had = region.threads();
+        let _bound = self.is_bound().then(|| Bound::to(PROCESSOR));
+        let memory = region.as_mut_slice();
+        let touch = |memory: &mut [u8], nth: usize| memory[nth % PAGES * PAGE_BYTES] += 1;
+        (0..PAGES + RESIDENT).for_each(|nth| touch(memory, nth));
+        let begin = Instant::now();
+        (PAGES + RESIDENT..PAGES + RESIDENT + FAULTS).for_each(|nth| touch(memory, nth));
+        let micros = begin.elapsed().as_secs_f64() * 1e6 / FAULTS as f64;
+        let evicted = region.counters().evictions as usize;
+        assert_eq!(evicted, PAGES + FAULTS, "every touch faults and evicts");
+        self.micros.push(micros);
+    }
+
+    /// Opened, sealed and copied pages of a fault, with the trap's own cost.
+    fn floor(&self, parts: &Parts, of: Of) -> f64 {
+        let (come, go, copy) = (parts.come(of, self.cipher), parts.go(of, self.cipher), parts.copy(of));
+        let k = self.ratio as f64;
+        let threads = self.had as f64;
+        let layout = self.scheme.layout(PAGES as u64, self.ratio).expect("the scheme takes this size");
+        let work = match self.scheme {
+            Scheme::Plain => come + go,
+            // The refreshed pages, the page that is held, which is copied into the buffer, and the page that is wanted.
+            Scheme::DetWoOram | Scheme::Eager | Scheme::Parallel | Scheme::EagerParallel => {
+                (k * come + (k + 1.0) * go) / threads + copy + come
+            }
+            // Two paths: four pages in every bucket, or one of its four.
+            Scheme::Path => 2.0 * 4.0 * (come + go) * levels(layout.slots()),
+            Scheme::Opam => 2.0 * (come + go) * levels(layout.slots() / 4),
+        };
+        parts.trap(of, self.trap) + work
+    }
+}
+
+/// Binds this thread to a processor until it is dropped.
+struct Bound(CpuSet);
+
+impl Bound {
+    fn to(processor: usize) -> Self {
+        let before = sched_getaffinity(None).expect("every thread has an affinity");
+        let mut only = CpuSet::new();
+        only.set(processor);
+        sched_setaffinity(None, &only).expect("there is a first processor");
+        Bound(before)
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        sched_setaffinity(None, &self.0).expect("it was so before");
+    }
+}
+
+/// Levels of a tree of so many buckets.
+fn levels(buckets: u64) -> f64 {
+    f64::from((buckets + 1).ilog2())
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn rows() -> Vec<Row> {
+    // An argument that does not begin with a dash selects rows that contain it.
+    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let mut rows = Vec::new();
+    for trap in [Trap::InThread, Trap::HandlerThread] {
+        for cipher in PageCipher::ALL {
+            for scheme in Scheme::ALL {
+                let ratios: &[u64] = if scheme.has_ratio() { &[3, 7, 15] } else { &[1] };
+                let others = Others::of(scheme).iter().copied();
+                for (others, ratio) in
+                    others.flat_map(|others| ratios.iter().map(move |ratio| (others, *ratio)))
+                {
+                    if format!("{trap} {cipher} {scheme}").contains(&filter) {
+                        rows.push(Row { scheme, ratio, cipher, trap, others, had: 1, micros: Vec::new() });
+                    }
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn main() {
+    let mut rows = rows();
+    let mut parts = Parts::default();
+    for _ in 0..ROUNDS {
+        parts.measure();
+        rows.iter_mut().for_each(Row::measure);
+    }
+    parts.print();
+    println!(
+        "\n{PAGES} pages, {RESIDENT} resident, {FAULTS} faults a round, {ROUNDS} rounds; µs a fault: median, least"
+    );
+    println!(
+        "{:15} {:21} {:15} {:>3} {:>7} {:>18} {:>18} {:>18} {:>18}",
+        "trap", "cipher", "scheme", "K", "beside", "measured", "floor", "to floor", "to plain"
+    );
+    let of: [Of; 2] = [median, least];
+    for row in &rows {
+        let plain = rows
+            .iter()
+            .find(|other| (other.scheme, other.cipher, other.trap) == (Scheme::Plain, row.cipher, row.trap));
+        let micros = of.map(|of| of(&row.micros));
+        let floor = of.map(|of| row.floor(&parts, of));
+        let to_plain = of.map(|of| plain.map_or(f64::NAN, |plain| of(&row.micros) / of(&plain.micros)));
+        let to_floor = [micros[0] / floor[0], micros[1] / floor[1]];
+        let ratio = if row.scheme.has_ratio() { row.ratio.to_string() } else { String::new() };
+        let pair = |[median, least]: [f64; 2]| format!("{median:>9.2} {least:>8.2}");
+        println!(
+            "{:15} {:21} {:15} {ratio:>3} {:>7} {} {} {} {}",
+            row.trap.name(),
+            row.cipher.name(),
+            row.scheme.name(),
+            row.others.name(),
+            pair(micros),
+            pair(floor),
+            pair(to_floor),
+            pair(to_plain),
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! A scheme by its name, with sealed pages below and a fault path above: what any platform pages through.
+
+use crate::fault::path::FaultPath;
+use crate::fault::policy::Policy;
+use crate::fill::{fill_by_writes, fill_slots};
+use crate::page::PAGE_BYTES;
+use crate::scheme::Scheme;
+use crate::scheme_error::SchemeError;
+use crate::size::{self, path_parameters, plain_parameters};
+use ameles_core::layout::Layout;
+use ameles_core::oram::Oram;
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters};
+use ameles_core::schemes::eager::{EagerOram, EagerParameters};
+use ameles_core::schemes::opam::{OpamOram, OpamParameters};
+use ameles_core::schemes::path::PathOram;
+use ameles_core::schemes::plain::Plain;
+use ameles_core::words::Bucket;
+use ameles_seal::pages::{
+    PageCipher, PageError, PageKey, ScheduledVersions, SealedPages, SharedMemory, TableVersions, Versions,
+};
+use rand_core::CryptoRng;
+
+/// Pages that an eager scheme of one thread moves in one step between two faults, unless told otherwise.
+const STEP_PAGES: u32 = 4;
+
+/// The options of a scheme, of sealing and of the fault path. All of them are public.
+#[derive(Clone, Copy, Debug)]
+pub struct Assembly {
+    /// The scheme.
+    pub scheme: Scheme,
+    /// Pages: 1 to 2^32 - 1.
+    pub pages: u64,
+    /// K, main pages refreshed by each write of DetWoORAM and its kin: at least 1.
+    pub ratio: u64,
+    /// The cipher that seals the pages.
+    pub cipher: PageCipher,
+    /// The most pages that are resident: at least 1.
+    pub resident: usize,
+    /// The choice of the page that goes when there is no room.
+    pub policy: Policy,
+    /// Pages that an eager scheme moves in one step between two faults: at least 1. 4, or all at once if it is parallel
+    /// too, unless told otherwise.
+    pub step_pages: Option<u32>,
+    /// True if each slot is written before the first fault, as if a long run lay behind: for measuring.
+    pub filled: bool,
+}
+
+/// The platform's part in an assembly.
+pub trait Platform<M> {
+    /// The platform's own fault path, of whatever scheme.
+    type Built;
+
+    /// Threads that seal and open pages side by side. Each has a sealed page on the trusted side.
+    fn threads(&self) -> usize {
+        1
+    }
+
+    /// Equips the sealed pages: with threads, with meters.
+    fn equip<V: Versions>(&self, pages: SealedPages<M, V>) -> SealedPages<M, V> {
+        pages
+    }
+
+    /// Takes the fault path, and the bytes that its scheme and sealing take on the trusted side.
+    fn take<O>(self, path: FaultPath<O>, trusted_bytes: usize) -> Self::Built
+    where
+        O: Oram<Error = PageError> + Send + 'static;
+}
+
+impl Assembly {
+    /// The untrusted memory that it needs, in bytes, if that is within the limit.
+    ///
+    /// # Errors
+    /// [`SchemeError::UntrustedMemory`], and parameters that the scheme refuses.
+    pub fn untrusted_bytes(&self, limit: u64) -> Result<usize, SchemeError> {
+        size::untrusted_bytes(self.scheme, self.pages, self.ratio, self.cipher, limit)
+    }
+
+    /// The areas of DetWoORAM and its kin.
+    pub(crate) fn areas(&self) -> DetWoParameters {
+        DetWoParameters::for_ratio(self.pages, self.ratio, PAGE_BYTES as u32)
+    }
+
+    /// Draws a key and builds the fault path over the memory.
+    ///
+    /// # Errors
+    /// [`SchemeError`].
+    pub fn build<M, R, P>(&self, memory: M, mut rng: R, platform: P) -> Result<P::Built, SchemeError>
+    where
+        M: SharedMemory + Send + 'static,
+        R: CryptoRng + Send + 'static,
+        P: Platform<M>,
+    {
+        let layout = self.scheme.layout(self.pages, self.ratio)?;
+        let buckets = layout.buckets();
+        let key = PageKey::draw(self.cipher, &mut rng);
+        let sealing_bytes = platform.threads() * (PAGE_BYTES + self.cipher.tag_bytes());
+        let table = || TableVersions::new(buckets);
+        match self.scheme {
+            Scheme::Plain => {
+                let store = self
+                    .with_table(platform.equip(SealedPages::new(memory, &layout, key, table())?), &layout)?;
+                let bytes = store.trusted_bytes() as usize + sealing_bytes;
+                let oram = Plain::new(plain_parameters(self.pages), store)?;
+                let bytes = bytes + oram.trusted_bytes();
+                self.end(oram, bytes, platform)
+            }
+            Scheme::DetWoOram | Scheme::Parallel => {
+                let versions = ScheduledVersions::new(&self.areas().schedule()?);
+                let store = platform.equip(SealedPages::new(memory, &layout, key, versions)?);
+                let bytes = store.trusted_bytes() as usize + sealing_bytes;
+                let mut oram = DetWoOram::new(self.areas(), store)?;
+                self.fill(&mut oram)?;
+                let bytes = bytes + oram.trusted_bytes();
+                self.end(oram, bytes, platform)
+            }
+            Scheme::Eager | Scheme::EagerParallel => {
+                let schedule = self.areas().schedule()?;
+                let versions = ScheduledVersions::new(&schedule);
+                let store = platform.equip(SealedPages::new(memory, &layout, key, versions)?);
+                let bytes = store.trusted_bytes() as usize + sealing_bytes;
+                let all = schedule.most_refreshes() as u32 + 1;
+                let step_pages =
+                    self.step_pages.unwrap_or(if self.scheme.is_parallel() { all } else { STEP_PAGES });
+                let mut oram = EagerOram::new(EagerParameters { areas: self.areas(), step_pages }, store)?;
+                self.fill(&mut oram)?;
+                let bytes = bytes + oram.trusted_bytes();
+                self.end(oram, bytes, platform)
+            }
+            Scheme::Path => {
+                let store = self
+                    .with_table(platform.equip(SealedPages::new(memory, &layout, key, table())?), &layout)?;
+                let bytes = store.trusted_bytes() as usize + sealing_bytes;
+                let positions = FlatPositionMap::new(Positions::new(self.pages));
+                let oram = PathOram::new(path_parameters(self.pages)?, Bucket(0), store, positions, rng)?;
+                let bytes = bytes + oram.trusted_bytes();
+                self.end(oram, bytes, platform)
+            }
+            Scheme::Opam => {
+                let store = self
+                    .with_table(platform.equip(SealedPages::new(memory, &layout, key, table())?), &layout)?;
+                let bytes = store.trusted_bytes() as usize + sealing_bytes;
+                let parameters = OpamParameters::for_capacity(self.pages, PAGE_BYTES as u32)?;
+                let oram = OpamOram::new(parameters, store, rng)?;
+                let bytes = bytes + oram.trusted_bytes();
+                self.end(oram, bytes, platform)
+            }
+        }
+    }
+
+    /// Fills the pages of a scheme that finds them by a map of its own, if that is asked for.
+    fn with_table<M: SharedMemory, V: Versions>(
+        &self,
+        pages: SealedPages<M, V>,
+        layout: &Layout,
+    ) -> Result<SealedPages<M, V>, SchemeError> {
+        if self.filled {
+            fill_slots(&pages, layout).map_err(SchemeError::Fill)?;
+        }
+        Ok(pages)
+    }
+
+    /// Fills the areas of DetWoORAM and its kin, if that is asked for: a round of the holding area refreshes each main
+    /// slot.
+    fn fill(&self, oram: &mut impl Oram<Error = PageError>) -> Result<(), SchemeError> {
+        let writes = if self.filled { self.areas().holding } else { 0 };
+        fill_by_writes(oram, writes).map_err(SchemeError::FillByWrites)
+    }
+
+    /// Hands the fault path over a scheme to the platform.
+    pub(crate) fn end<M, O, P>(
+        &self,
+        oram: O,
+        trusted_bytes: usize,
+        platform: P,
+    ) -> Result<P::Built, SchemeError>
+    where
+        O: Oram<Error = PageError> + Send + 'static,
+        P: Platform<M>,
+    {
+        Ok(platform.take(FaultPath::new(oram, self.resident, self.policy)?, trusted_bytes))
+    }
+}

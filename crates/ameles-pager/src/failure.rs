@@ -1,0 +1,105 @@
+//! The end of a thread whose page cannot be brought in.
+
+use crate::fault::error::FaultError;
+use ameles_seal::pages::PageError;
+use core::fmt::{self, Write};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// A page could not be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call} failed: {errno}")]
+pub struct MoveError {
+    /// The call that failed.
+    pub call: &'static str,
+    /// The system's reason.
+    pub errno: Errno,
+}
+
+/// The reason why a fault of a region cannot be served.
+pub type PagingError = FaultError<PageError, MoveError>;
+
+/// A touch that can never be answered, and why.
+#[derive(Debug)]
+pub struct Failure {
+    /// The page that was touched, from 0. **Secret**: it is what the scheme hides.
+    pub page: u64,
+    /// The reason why it cannot be brought in.
+    pub error: PagingError,
+}
+
+/// The end of the thread. It never goes on with wrong data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The process ends, with one line on standard error.
+    Abort,
+    /// The thread stands still forever. So does every other that touches an absent page from now on.
+    Park,
+}
+
+/// The judge who decides it.
+///
+/// The function is called where the fault is served: on the handler thread, or in a signal handler on the thread that
+/// faulted, once for every touch that fails. It must not touch the region, nor (in a signal handler) allocate or lock.
+#[derive(Clone, Default)]
+pub enum OnFailure {
+    /// [`Verdict::Abort`].
+    #[default]
+    Abort,
+    /// A function.
+    Call(Arc<dyn Fn(&Failure) -> Verdict + Send + Sync>),
+}
+
+impl OnFailure {
+    pub(crate) fn decide(&self, failure: &Failure) -> Verdict {
+        match self {
+            OnFailure::Abort => Verdict::Abort,
+            OnFailure::Call(decide) => decide(failure),
+        }
+    }
+}
+
+impl fmt::Debug for OnFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OnFailure::Abort => "Abort",
+            OnFailure::Call(_) => "Call",
+        })
+    }
+}
+
+/// Ends the process with one line, which names the slot of untrusted memory but not the page that was touched.
+pub(crate) fn abort(failure: &Failure) -> ! {
+    end(&failure.error)
+}
+
+/// Ends the process with one line. It allocates nothing and takes no lock.
+pub(crate) fn end(why: &dyn fmt::Display) -> ! {
+    say(&format_args!("{why}; the process ends here, not to go on with wrong data"));
+    std::process::abort()
+}
+
+/// Says one line. It allocates nothing and takes no lock.
+pub(crate) fn say(what: &dyn fmt::Display) {
+    let mut line = Line { bytes: [0; 512], len: 0 };
+    // What does not fit is left out.
+    let _ = writeln!(line, "ameles-pager: {what}");
+    line.bytes[line.bytes.len() - 1] = b'\n';
+    // Nobody is left to be told if standard error is gone.
+    let _ = rustix::io::write(rustix::stdio::stderr(), &line.bytes[..line.len]);
+}
+
+struct Line {
+    bytes: [u8; 512],
+    len: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let rest = &mut self.bytes[self.len..];
+        let taken = text.len().min(rest.len());
+        rest[..taken].copy_from_slice(&text.as_bytes()[..taken]);
+        self.len += taken;
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! A fault path of which there will be two: what the one that forks does before, and what the other one takes over.
+//!
+//! Pages that are resident go over with the process, which is a copy. Pages that the scheme alone holds are read
+//! through the scheme, and written through another one in the child: as many pages as the scheme was ever given, or all
+//! of them if that is less. The number is public. Which of them hold something is not: the rest are made up by accesses
+//! that look the same.
+
+use super::error::FaultError;
+use super::frames::Frames;
+use super::path::{FaultPath, Outcome};
+use super::resident::{Residence, Resident};
+use ameles_core::oram::{Access, Oram};
+use ameles_core::words::BlockId;
+use core::error::Error;
+
+/// Pages that may be brought in between the last look at the scheme and the fork.
+pub(crate) const MOST_BETWEEN: usize = 64;
+
+/// The pages that the scheme holds, for whoever copies them.
+pub(crate) struct Stored {
+    /// The pages whose contents only the scheme has.
+    pub(crate) pages: Vec<u32>,
+    /// Accesses that copying takes, at least as many. Public.
+    pub(crate) accesses: u64,
+}
+
+/// The books of the resident pages, to be handed over from one fault path to another.
+pub(crate) struct Books {
+    resident: Resident,
+    held_pages: u64,
+}
+
+impl<O: Oram> FaultPath<O> {
+    /// Gets ready to serve up to [`MOST_BETWEEN`] faults without an eviction and without allocating. The contents of
+    /// the scheme change no more until then.
+    pub(crate) fn begin_fork<F: Frames>(&mut self, frames: &mut F) -> Outcome<Stored, O, F::Error> {
+        self.unless_failed(|path| {
+            if !path.resident.has_spare() {
+                // Under a second chance the frames are all in use. One goes, as it would at the next fault.
+                path.evict_one_more(frames)?;
+            }
+            path.resident.reserve(MOST_BETWEEN);
+            let accesses = path.writes.min(path.resident.pages());
+            Ok(Stored { pages: path.resident.stored(), accesses })
+        })
+    }
+
+    /// Reads a page that the scheme holds; without one, a page that does not matter, which looks the same.
+    pub(crate) fn read_stored<F: Error>(&mut self, page: Option<u32>, into: &mut [u8]) -> Outcome<(), O, F> {
+        let block = BlockId(page.map_or(0, u64::from));
+        self.unless_failed(|path| path.access(Access::Read(block, into)))
+    }
+
+    /// Serves a fault without an eviction, after [`begin_fork`](Self::begin_fork).
+    pub(crate) fn fault_between<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<(), O, F::Error> {
+        if page >= self.resident.pages() {
+            return Err(FaultError::OutOfRange { pages: self.resident.pages() });
+        }
+        self.unless_failed(|path| match path.resident.place(page) {
+            Residence::Absent => path.bring_in_between(page, frames),
+            Residence::Unmapped => {
+                let frame = path.resident.frame_of(page).expect("an unmapped page has a frame");
+                frames.put(frame, page).map_err(FaultError::Frames)?;
+                path.resident.came_back(page);
+                path.resident.is_spare(frame);
+                path.counters.soft_faults += 1;
+                Ok(())
+            }
+            Residence::Mapped => frames.confirm(page).map_err(FaultError::Frames),
+        })
+    }
+
+    fn bring_in_between<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<(), O, F::Error> {
+        let frame = self.resident.take_spare().expect("a frame was made spare");
+        frames.prepare(frame).map_err(FaultError::Frames)?;
+        self.access(Access::Read(BlockId(page), frames.bytes(frame)))?;
+        if self.resident.take_discarded(page) {
+            frames.bytes(frame).fill(0);
+        }
+        frames.put(frame, page).map_err(FaultError::Frames)?;
+        self.resident.came_in(page);
+        self.resident.is_spare(frame);
+        self.counters.held_pages += u64::from(self.resident.begins_to_hold(page));
+        self.counters.most_held_pages = self.counters.most_held_pages.max(self.counters.held_pages);
+        self.counters.faults += 1;
+        Ok(())
+    }
+
+    /// Gives a page to a new scheme.
+    pub(crate) fn fill<F: Error>(&mut self, page: u64, from: &[u8]) -> Outcome<(), O, F> {
+        self.unless_failed(|path| path.write(page, from))
+    }
+
+    /// The pages in sight.
+    pub(crate) fn mapped(&self) -> impl Iterator<Item = u64> {
+        self.resident.mapped()
+    }
+
+    /// Hands its books over, for those of another fault path.
+    pub(crate) fn exchange(&mut self, books: Books) -> Books {
+        let held_pages = core::mem::replace(&mut self.counters.held_pages, books.held_pages);
+        self.counters.most_held_pages = self.counters.held_pages;
+        Books { resident: core::mem::replace(&mut self.resident, books.resident), held_pages }
+    }
+
+    /// Empty books of as many pages.
+    pub(crate) fn no_books(&self) -> Books {
+        Books { resident: self.resident.none(), held_pages: 0 }
+    }
+
+    /// Notes which pages the scheme was given, in books that were another's.
+    pub(crate) fn only_stored(&mut self, stored: &[u32]) {
+        self.resident.only_stored(stored);
+    }
+}

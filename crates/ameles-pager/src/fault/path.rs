@@ -1,0 +1,413 @@
+//! The five steps of a fault over a scheme.
+//!
+//! **What the watcher of the untrusted memory sees.** Every fault is one read of the scheme, and once as many pages are
+//! resident as may be, one write before it: of a clean page as of a dirty one, and also at the first touch of a page.
+//! Where a platform allows more pages while none can be taken out (all are held for direct I/O, say), such a fault
+//! writes none, and a later one two. Where the number of resident pages follows the program's size (`follow`), a fault
+//! that need not write a page for it writes zeros, as another page: so the number shows in nothing but how many faults
+//! there are, and in the time of those, for no page is taken out. [`discard`](FaultPath::discard) and a touch of an unmapped page show nothing: they
+//! change trusted bookkeeping only. So the number and the time of the faults show, and what the scheme says that reads
+//! and writes show.
+//!
+//! **Trusted state**: 1 byte a page, two queues of the resident pages, the frames; the resident pages themselves; the
+//! scheme's. Nothing is allocated after construction, unless the scheme does.
+
+use super::counters::Counters;
+use super::error::{FaultError, FaultPathError};
+use super::frames::{Frames, Taken};
+use super::policy::Policy;
+use super::poll_now::poll_now;
+use super::resident::{Residence, Resident};
+use super::reuse::Reuse;
+use ameles_core::oram::{Access, Oram, OramError};
+use ameles_core::words::BlockId;
+use core::error::Error;
+use core::ops::Range;
+
+/// Pages in a row that turn out to be pinned before one more is resident than was asked for.
+const MOST_TRIES: usize = 64;
+
+/// The kind of a fault that was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// The page was brought in through the scheme.
+    BroughtIn,
+    /// The page had its second chance and used it.
+    BroughtBack,
+    /// The page was there already: another thread's fault had brought it.
+    WasThere,
+}
+
+/// A scheme, and which of its pages are resident.
+pub struct FaultPath<O> {
+    pub(super) oram: O,
+    pub(super) resident: Resident,
+    pub(super) counters: Counters,
+    /// Pages that the scheme was given so far.
+    pub(super) writes: u64,
+    reuse: Option<Reuse>,
+    failed: bool,
+}
+
+pub(super) type Outcome<T, O, F> = Result<T, FaultError<<O as Oram>::Error, F>>;
+
+impl<O: Oram> FaultPath<O> {
+    /// Faults over a scheme whose blocks are the pages, `resident` of which may be resident.
+    ///
+    /// # Errors
+    /// [`FaultPathError`].
+    pub fn new(oram: O, resident: usize, policy: Policy) -> Result<Self, FaultPathError> {
+        if oram.max_batch() == 0 {
+            return Err(FaultPathError::MaxBatch);
+        }
+        let resident = Resident::new(oram.capacity(), resident, policy)?;
+        Ok(FaultPath { oram, resident, counters: Counters::default(), writes: 0, reuse: None, failed: false })
+    }
+
+    /// Lets twice as many pages be resident whenever more than four times as many hold something.
+    #[cfg(feature = "linux")]
+    pub(crate) fn follow(&mut self) {
+        self.resident.follow();
+        self.counters.most_resident = self.resident.follow_held(0);
+    }
+
+    /// Estimates from now on how many resident pages would halve the faults.
+    #[cfg(feature = "linux")]
+    pub(crate) fn estimate(&mut self) {
+        self.reuse = Some(Reuse::new(self.resident.pages()));
+    }
+
+    /// The number of resident pages that would have halved the faults since then, or fewer, if any would have.
+    #[cfg(feature = "linux")]
+    pub(crate) fn halving(&self) -> Option<u64> {
+        self.reuse.as_ref()?.halving()
+    }
+
+    /// The scheme.
+    pub fn oram(&self) -> &O {
+        &self.oram
+    }
+
+    /// The counts so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Pages that are resident now.
+    pub fn resident(&self) -> usize {
+        self.resident.len()
+    }
+
+    /// Tells whether a page is in the application's sight.
+    pub fn is_mapped(&self, page: u64) -> bool {
+        page < self.resident.pages() && self.resident.place(page) == Residence::Mapped
+    }
+
+    /// Bytes on the trusted side, without the resident pages and the scheme.
+    pub fn trusted_bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<O>()
+            + self.resident.bytes()
+            + self.reuse.as_ref().map_or(0, |reuse| reuse.bytes())
+    }
+
+    /// Serves the fault of a page.
+    ///
+    /// # Errors
+    /// [`FaultError`]. After any but `OutOfRange` it answers [`FaultError::Failed`] only.
+    pub fn fault<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+        if page >= self.resident.pages() {
+            return Err(FaultError::OutOfRange { pages: self.resident.pages() });
+        }
+        self.unless_failed(|path| match path.resident.place(page) {
+            Residence::Absent => path.bring_in(page, frames),
+            Residence::Unmapped => path.bring_back(page, frames),
+            Residence::Mapped => {
+                path.counters.repeated += 1;
+                frames.confirm(page).map_err(FaultError::Frames)?;
+                Ok(Served::WasThere)
+            }
+        })
+    }
+
+    /// Gives up the contents of pages: they read as zeros from now on. Shows nothing.
+    ///
+    /// # Errors
+    /// [`FaultError::OutOfRange`], before anything has changed; the platform's.
+    pub fn discard<F: Frames>(&mut self, pages: Range<u64>, frames: &mut F) -> Outcome<(), O, F::Error> {
+        if pages.end > self.resident.pages() {
+            return Err(FaultError::OutOfRange { pages: self.resident.pages() });
+        }
+        self.unless_failed(|path| {
+            for page in pages {
+                path.counters.held_pages -= u64::from(path.resident.ends_to_hold(page));
+                match path.resident.place(page) {
+                    Residence::Absent => path.resident.discard(page),
+                    Residence::Mapped => frames.clear(page).map_err(FaultError::Frames)?,
+                    Residence::Unmapped => {
+                        if let Some(frame) = path.resident.frame_of(page) {
+                            frames.clear_frame(frame).map_err(FaultError::Frames)?;
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Overwrites all resident pages with zeros, as far as it can, before their memory is given back. Nothing is served
+    /// afterwards.
+    pub fn wipe<F: Frames>(&mut self, frames: &mut F) {
+        self.failed = true;
+        for page in self.resident.mapped() {
+            // A page that cannot be wiped is given back all the same.
+            let _ = frames.wipe(page);
+        }
+        for frame in self.resident.occupied() {
+            frames.bytes(frame).fill(0);
+        }
+    }
+
+    /// Steps of off-line work that the scheme owes.
+    pub fn owed(&self) -> u64 {
+        if self.failed { 0 } else { self.oram.owed() }
+    }
+
+    /// Does a bounded step of what is owed, between two faults.
+    ///
+    /// # Errors
+    /// [`FaultError`].
+    pub fn idle<F: Frames>(&mut self, frames: &F) -> Outcome<(), O, F::Error> {
+        self.unless_failed(|path| {
+            let begin = frames.now();
+            path.idle_step()?;
+            path.counters.idle_nanos += frames.now().saturating_sub(begin);
+            Ok(())
+        })
+    }
+
+    /// Absent pages that hold nothing.
+    #[cfg(feature = "linux")]
+    pub(crate) fn absent_zeros(&self) -> Vec<u64> {
+        self.resident.absent_zeros()
+    }
+
+    pub(super) fn unless_failed<T, F: Error>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Outcome<T, O, F>,
+    ) -> Outcome<T, O, F> {
+        if self.failed {
+            return Err(FaultError::Failed);
+        }
+        let outcome = act(self);
+        self.failed = outcome.is_err();
+        outcome
+    }
+
+    fn bring_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+        let begin = frames.now();
+        let more = if self.resident.exceeds() { self.evict_one_more(frames)? } else { 0 };
+        let (frame, victim) = self.make_room(frames)?;
+        let taken = frames.now();
+        if let Some(victim) = victim {
+            self.evict(victim, frame, frames)?;
+            frames.renew(frame);
+        } else if let Some(other) = self.resident.instead() {
+            self.counters.evictions += 1;
+            // What the scheme has of a page in sight does not matter.
+            self.write(other, frames.bytes(frame))?;
+        }
+        let written = frames.now();
+        self.access(Access::Read(BlockId(page), frames.bytes(frame)))?;
+        if self.resident.take_discarded(page) {
+            frames.bytes(frame).fill(0);
+        }
+        let read = frames.now();
+        frames.put(frame, page).map_err(FaultError::Frames)?;
+        self.resident.came_in(page);
+        self.unmap_too_many(frame, frames)?;
+        let end = frames.now();
+
+        let counters = &mut self.counters;
+        counters.held_pages += u64::from(self.resident.begins_to_hold(page));
+        counters.most_held_pages = counters.most_held_pages.max(counters.held_pages);
+        counters.most_resident = self.resident.follow_held(counters.held_pages);
+        if let Some(reuse) = &mut self.reuse {
+            reuse.page_comes(page, self.resident.most());
+        }
+        counters.faults += 1;
+        counters.total_nanos += end.saturating_sub(begin);
+        counters.frames_nanos += taken.saturating_sub(begin).saturating_sub(more) + end.saturating_sub(read);
+        counters.write_nanos += more + written.saturating_sub(taken);
+        counters.read_nanos += read.saturating_sub(written);
+        Ok(Served::BroughtIn)
+    }
+
+    fn bring_back<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+        let frame = self.resident.frame_of(page).expect("an unmapped page has a frame");
+        frames.put(frame, page).map_err(FaultError::Frames)?;
+        self.resident.came_back(page);
+        self.unmap_too_many(frame, frames)?;
+        self.counters.soft_faults += 1;
+        Ok(Served::BroughtBack)
+    }
+
+    /// A frame with memory for the page that comes, and who was in it and must be written first.
+    fn make_room<F: Frames>(&mut self, frames: &mut F) -> Outcome<(usize, Option<u64>), O, F::Error> {
+        // Under a second chance there may be room by now, and no empty frame: one more goes then.
+        if !self.resident.is_full()
+            && let Some(frame) = self.resident.take_spare()
+        {
+            frames.prepare(frame).map_err(FaultError::Frames)?;
+            return Ok((frame, None));
+        }
+        if let Some((victim, frame)) = self.resident.take_oldest_unmapped() {
+            return Ok((frame, Some(victim)));
+        }
+        let frame = self.resident.take_spare().expect("the frame is empty between two faults");
+        let victim = self.take_oldest(frame, frames)?;
+        match victim {
+            Some(_) => self.resident.oldest_left(),
+            // They are held for a system call that may need this page too, and ends only when it has it.
+            None if frames.may_exceed() => frames.prepare(frame).map_err(FaultError::Frames)?,
+            None => return Err(FaultError::AllBusy { resident: self.resident.len() }),
+        }
+        Ok((frame, victim))
+    }
+
+    fn evict<F: Frames>(&mut self, victim: u64, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
+        self.counters.evictions += 1;
+        if let Some(reuse) = &mut self.reuse {
+            reuse.page_goes(victim);
+        }
+        let notes_zeros = frames.notes_zeros();
+        let page = frames.bytes(frame);
+        self.write(victim, page)?;
+        if !notes_zeros {
+            return Ok(());
+        }
+        let zeros = is_zero(page);
+        self.resident.goes_as_zeros(victim, zeros);
+        // By now it may hold something again, if it was given up while it was in sight.
+        self.counters.held_pages += u64::from(self.resident.begins_to_hold(victim));
+        self.counters.most_held_pages = self.counters.most_held_pages.max(self.counters.held_pages);
+        Ok(())
+    }
+
+    /// Gives a page to the scheme.
+    pub(super) fn write<F: Error>(&mut self, page: u64, from: &[u8]) -> Outcome<(), O, F> {
+        self.access(Access::Write(BlockId(page), from))?;
+        self.writes += 1;
+        self.resident.is_stored(page);
+        Ok(())
+    }
+
+    /// Brings the number of resident pages nearer to what was asked for, if one of them can be taken out. The time of
+    /// its write.
+    pub(super) fn evict_one_more<F: Frames>(&mut self, frames: &mut F) -> Outcome<u64, O, F::Error> {
+        let mut nanos = 0;
+        let (frame, victim) = match self.resident.take_oldest_unmapped() {
+            Some((victim, frame)) => (frame, Some(victim)),
+            None => {
+                let frame = self.resident.take_spare().expect("a frame is empty between two faults");
+                let victim = self.take_oldest(frame, frames)?;
+                if victim.is_some() {
+                    self.resident.oldest_left();
+                }
+                (frame, victim)
+            }
+        };
+        if let Some(victim) = victim {
+            let begin = frames.now();
+            self.evict(victim, frame, frames)?;
+            nanos = frames.now().saturating_sub(begin);
+            frames.release(frame);
+        }
+        self.resident.is_spare(frame);
+        Ok(nanos)
+    }
+
+    /// The page that came in has left its frame. If now more are in sight than should be, the oldest goes there.
+    fn unmap_too_many<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
+        if self.resident.has_second_chance()
+            && self.resident.has_too_many_mapped()
+            && self.take_oldest(frame, frames)?.is_some()
+        {
+            self.resident.oldest_unmapped(frame);
+        } else {
+            self.resident.is_spare(frame);
+        }
+        Ok(())
+    }
+
+    /// Takes the oldest page in sight that can be taken. `None` if no page can, or no page of many. The page is the
+    /// oldest then.
+    fn take_oldest<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<Option<u64>, O, F::Error> {
+        if let Some(page) = self.resident.due_pinned()
+            && self.take_pinned(page, frame, frames)?
+        {
+            return Ok(Some(page));
+        }
+        let tries = if frames.may_exceed() { MOST_TRIES } else { usize::MAX };
+        for _ in 0..self.resident.mapped_len().min(tries) {
+            let Some(oldest) = self.resident.oldest_mapped() else {
+                break;
+            };
+            match frames.take(oldest, frame).map_err(FaultError::Frames)? {
+                Taken::Out => return Ok(Some(oldest)),
+                Taken::Busy => self.resident.pin_oldest(),
+            }
+        }
+        // Where no more may be resident, one of these must go.
+        let tries = if frames.may_exceed() { 1 } else { self.resident.pinned_len() };
+        for _ in 0..tries {
+            if let Some(page) = self.resident.next_pinned()
+                && self.take_pinned(page, frame, frames)?
+            {
+                return Ok(Some(page));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a pinned page, if it can be taken by now.
+    fn take_pinned<F: Frames>(
+        &mut self,
+        page: u64,
+        frame: usize,
+        frames: &mut F,
+    ) -> Outcome<bool, O, F::Error> {
+        let is_out = frames.take(page, frame).map_err(FaultError::Frames)? == Taken::Out;
+        if is_out {
+            self.resident.is_pinned_no_more();
+        } else {
+            self.resident.stays_pinned();
+        }
+        Ok(is_out)
+    }
+
+    pub(super) fn access<F: Error>(&mut self, access: Access<'_>) -> Outcome<(), O, F> {
+        while self.oram.must_idle() {
+            self.idle_step()?;
+        }
+        let mut batch = [access];
+        let mut outcome = poll_now(self.oram.access(&mut batch)).ok_or(FaultError::Waits)?;
+        if matches!(outcome, Err(OramError::StashFull { .. })) {
+            // Refused before anything changed: off-line work makes room, if anything does.
+            self.idle_step()?;
+            outcome = poll_now(self.oram.access(&mut batch)).ok_or(FaultError::Waits)?;
+        }
+        Ok(outcome?)
+    }
+
+    fn idle_step<F: Error>(&mut self) -> Outcome<(), O, F> {
+        self.counters.idle_steps += 1;
+        Ok(poll_now(self.oram.idle()).ok_or(FaultError::Waits)??)
+    }
+}
+
+/// Looks at every byte: the time says nothing of where the first one is that counts.
+fn is_zero(page: &[u8]) -> bool {
+    let (words, rest) = page.as_chunks::<8>();
+    let word = words.iter().fold(0, |all, word| all | u64::from_ne_bytes(*word));
+    rest.iter().fold(word, |all, byte| all | u64::from(*byte)) == 0
+}

@@ -1,0 +1,235 @@
+//! The C interface: `include/ameles_pager.h` says what each function does.
+#![allow(unsafe_code, reason = "pointers from C; each function says what it must be given")]
+
+use crate::fault::policy::Policy;
+use crate::options::{Handler, HandlerProcessor, Options};
+use crate::region::Region;
+use rustix::fd::{AsFd, AsRawFd};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
+
+/// `ameles_options`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct AmelesOptions {
+    /// As [`Options::pages`].
+    pub pages: u64,
+    /// As [`Options::resident`].
+    pub resident: u64,
+    /// As [`Options::untrusted_bytes`].
+    pub untrusted_bytes: u64,
+    /// As [`Options::ratio`].
+    pub ratio: u64,
+    /// [`Policy::SecondChance`] for so many; [`Policy::Fifo`] for 0.
+    pub unmapped: u64,
+    /// As [`Options::threads`]; `None` for 0.
+    pub threads: u64,
+    /// A name; null for the default.
+    pub scheme: *const c_char,
+    /// A name; null for the default.
+    pub cipher: *const c_char,
+    /// A name; null for the default.
+    pub trap: *const c_char,
+    /// As [`Options::second_process`]; no for 0.
+    pub second_process: u64,
+    /// [`HandlerProcessor::Together`]; [`HandlerProcessor::Any`] for 0.
+    pub together: u64,
+}
+
+/// `ameles_counters`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "as in Counters")]
+pub struct AmelesCounters {
+    pub faults: u64,
+    pub evictions: u64,
+    pub soft_faults: u64,
+    pub repeated: u64,
+    pub idle_steps: u64,
+    pub total_nanos: u64,
+    pub frames_nanos: u64,
+    pub write_nanos: u64,
+    pub read_nanos: u64,
+    pub idle_nanos: u64,
+}
+
+/// The defaults.
+#[unsafe(no_mangle)]
+pub extern "C" fn ameles_options_default(pages: u64) -> AmelesOptions {
+    let options = Options::new(pages);
+    AmelesOptions {
+        pages,
+        resident: options.resident as u64,
+        untrusted_bytes: options.untrusted_bytes,
+        ratio: options.ratio,
+        unmapped: 0,
+        threads: 0,
+        scheme: std::ptr::null(),
+        cipher: std::ptr::null(),
+        trap: std::ptr::null(),
+        second_process: 0,
+        together: 0,
+    }
+}
+
+/// A region, or null and why.
+///
+/// # Safety
+/// `options` points to options whose names are null or C strings; `error` is null or has room for `error_bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ameles_region_new(
+    options: *const AmelesOptions,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> *mut Region {
+    // SAFETY: the caller promises it.
+    let options = unsafe { read(&*options) };
+    // No panic may reach C: whatever the options are, it is told.
+    let make = || options.and_then(|options| Region::new(options).map_err(|error| error.to_string()));
+    let made = catch_unwind(AssertUnwindSafe(make));
+    match made.unwrap_or_else(|_| Err("a region with these options cannot be made".to_owned())) {
+        Ok(region) => Box::into_raw(Box::new(region)),
+        Err(why) => {
+            if !error.is_null() && error_bytes > 0 {
+                let len = why.len().min(error_bytes - 1);
+                // SAFETY: the caller promises the room.
+                unsafe {
+                    error.cast::<u8>().copy_from_nonoverlapping(why.as_ptr(), len);
+                    error.add(len).write(0);
+                }
+            }
+            std::ptr::null_mut()
+        }
+    }
+}
+
+/// # Safety
+/// The names are null or C strings.
+unsafe fn read(from: &AmelesOptions) -> Result<Options, String> {
+    let defaults = Options::new(from.pages);
+    let policy = match from.unmapped {
+        0 => Policy::Fifo,
+        unmapped => Policy::SecondChance { unmapped: unmapped as usize },
+    };
+    // SAFETY: the caller promises it.
+    let (scheme, cipher, trap) = unsafe {
+        (
+            named(from.scheme, defaults.scheme)?,
+            named(from.cipher, defaults.cipher)?,
+            named(from.trap, defaults.trap)?,
+        )
+    };
+    Ok(Options {
+        // More than all of them are all of them.
+        resident: from.resident.min(from.pages) as usize,
+        untrusted_bytes: from.untrusted_bytes,
+        ratio: from.ratio,
+        policy,
+        threads: (from.threads > 0).then_some(from.threads as usize),
+        scheme,
+        cipher,
+        trap,
+        second_process: from.second_process != 0,
+        handler: Handler {
+            processor: match from.together {
+                0 => HandlerProcessor::Any,
+                _ => HandlerProcessor::Together,
+            },
+            ..Handler::default()
+        },
+        ..defaults
+    })
+}
+
+/// # Safety
+/// The name is null or a C string.
+unsafe fn named<T: FromStr<Err: ToString>>(name: *const c_char, default: T) -> Result<T, String> {
+    if name.is_null() {
+        return Ok(default);
+    }
+    // SAFETY: the caller promises it.
+    let name = unsafe { CStr::from_ptr(name) };
+    name.to_string_lossy().parse().map_err(|error: T::Err| error.to_string())
+}
+
+/// The first byte.
+///
+/// # Safety
+/// A region of [`ameles_region_new`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ameles_region_address(region: *const Region) -> *mut c_void {
+    // SAFETY: the caller promises it.
+    unsafe { &*region }.as_ptr().cast()
+}
+
+/// Its length.
+///
+/// # Safety
+/// A region of [`ameles_region_new`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ameles_region_bytes(region: *const Region) -> usize {
+    // SAFETY: the caller promises it.
+    unsafe { &*region }.bytes()
+}
+
+/// Gives up the contents of pages.
+///
+/// # Safety
+/// A region of [`ameles_region_new`]; no thread uses these pages.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ameles_region_discard(region: *const Region, first_page: u64, pages: u64) -> c_int {
+    // SAFETY: the caller promises it.
+    let region = unsafe { &*region };
+    match first_page.checked_add(pages).filter(|end| *end <= region.options().pages) {
+        Some(end) => {
+            region.discard_shared(first_page..end);
+            0
+        }
+        None => -1,
+    }
+}
+
+/// The counts so far.
+///
+/// # Safety
+/// A region of [`ameles_region_new`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ameles_region_counters(region: *const Region) -> AmelesCounters {
+    // SAFETY: the caller promises it.
+    let counters = unsafe { &*region }.counters();
+    AmelesCounters {
+        faults: counters.faults,
+        evictions: counters.evictions,
+        soft_faults: counters.soft_faults,
+        repeated: counters.repeated,
+        idle_steps: counters.idle_steps,
+        total_nanos: counters.total_nanos,
+        frames_nanos: counters.frames_nanos,
+        write_nanos: counters.write_nanos,
+        read_nanos: counters.read_nanos,
+        idle_nanos: counters.idle_nanos,
+    }
+}
+
+/// The file with the untrusted memory.
+///
+/// # Safety
+/// A region of [`ameles_region_new`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ameles_region_untrusted_fd(region: *const Region) -> c_int {
+    // SAFETY: the caller promises it.
+    unsafe { &*region }.untrusted().as_fd().as_raw_fd()
+}
+
+/// Takes a region back.
+///
+/// # Safety
+/// Null, or a region of [`ameles_region_new`] that is used no more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ameles_region_free(region: *mut Region) {
+    if !region.is_null() {
+        // SAFETY: it was made from a box.
+        drop(unsafe { Box::from_raw(region) });
+    }
+}

@@ -1,0 +1,81 @@
+//! Oblivious demand paging: a region of memory of which a few pages are resident, the rest behind an oblivious RAM in
+//! memory that somebody watches.
+//!
+//! - [`fault`]: what happens at a page fault, over any scheme and any platform. It needs no operating system.
+//! - [`assembly::Assembly`]: a scheme by its name with sealing below and a fault path above. Nor does this.
+//! - [`region::Region`]: virtual memory on Linux that is used as a slice. Its faults come by userfaultfd(2), in one of
+//!   [two ways](trap::Trap); [`scheme::Scheme`] says what the untrusted memory shows.
+//! - [`watch`]: looking at the untrusted memory of another process at each of its faults.
+//!
+//! ```no_run
+//! use ameles_pager::options::Options;
+//! use ameles_pager::region::Region;
+//!
+//! // 1024 pages, of which 64 are resident.
+//! let mut region = Region::new(Options::new(1024))?;
+//! region.as_mut_slice()[4096 * 1000] = 7;
+//! # Ok::<(), ameles_pager::error::Error>(())
+//! ```
+//!
+//! # Which adversary is stopped
+//! The untrusted memory is what is watched, and changed: by snapshots (DetWoORAM and its kin, and Path ORAM) or at
+//! every access (Path ORAM only). A page that was tampered with or rolled back ends the process at its next touch. The
+//! kernel of Linux sees every fault and every resident page: here it is trusted, and stands where the enclave's own
+//! runtime stands in Keystone. The number of faults and their time show.
+#![cfg_attr(not(feature = "linux"), no_std)]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+pub mod fault;
+
+#[cfg(feature = "linux")]
+pub mod access;
+#[cfg(feature = "linux")]
+pub mod addresses;
+#[cfg(feature = "linux")]
+pub mod after_fault;
+#[cfg(feature = "schemes")]
+pub mod assembly;
+#[cfg(feature = "linux")]
+mod builder;
+#[cfg(feature = "linux")]
+mod descriptors;
+#[cfg(feature = "linux")]
+pub mod error;
+#[cfg(feature = "linux")]
+pub mod eviction;
+#[cfg(feature = "linux")]
+mod extents;
+#[cfg(feature = "linux")]
+pub mod failure;
+#[cfg(feature = "linux")]
+pub mod ffi;
+#[cfg(feature = "schemes")]
+mod fill;
+#[cfg(all(feature = "linux", target_env = "gnu"))]
+pub mod fork;
+#[cfg(feature = "linux")]
+mod linux;
+#[cfg(feature = "linux")]
+pub mod options;
+#[cfg(feature = "schemes")]
+pub mod page;
+#[cfg(feature = "linux")]
+mod private;
+#[cfg(feature = "linux")]
+pub mod region;
+#[cfg(feature = "linux")]
+pub mod runs;
+#[cfg(feature = "schemes")]
+pub mod scheme;
+#[cfg(feature = "schemes")]
+pub mod scheme_error;
+#[cfg(feature = "linux")]
+pub mod shared;
+#[cfg(feature = "schemes")]
+mod size;
+#[cfg(feature = "linux")]
+pub mod trap;
+#[cfg(feature = "linux")]
+pub mod watch;

@@ -1,0 +1,113 @@
+//! A fault path over whatever scheme, with its type taken away.
+
+use super::pages::Pages;
+use crate::failure::PagingError;
+use crate::fault::counters::Counters;
+use crate::fault::fork::{Books, Stored};
+use crate::fault::path::{FaultPath, Served};
+use ameles_core::oram::Oram;
+use ameles_seal::pages::PageError;
+use std::ops::Range;
+
+/// A fault path over whatever scheme.
+pub(crate) trait Faults: Send {
+    fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<Served, PagingError>;
+    fn discard(&mut self, range: Range<u64>, pages: &mut Pages) -> Result<(), PagingError>;
+    fn idle(&mut self, pages: &Pages) -> Result<(), PagingError>;
+    fn owed(&self) -> u64;
+    fn absent_zeros(&self) -> Vec<u64>;
+    fn follow(&mut self);
+    fn estimate(&mut self);
+    fn halving(&self) -> Option<u64>;
+    fn counters(&self) -> Counters;
+    fn trusted_bytes(&self) -> usize;
+    fn is_mapped(&self, page: u64) -> bool;
+    fn wipe(&mut self, pages: &mut Pages);
+    fn begin_fork(&mut self, pages: &mut Pages) -> Result<Stored, PagingError>;
+    fn read_stored(&mut self, page: Option<u32>, into: &mut [u8]) -> Result<(), PagingError>;
+    fn fault_between(&mut self, page: u64, pages: &mut Pages) -> Result<(), PagingError>;
+    fn fill(&mut self, page: u64, from: &[u8]) -> Result<(), PagingError>;
+    fn mapped(&self) -> Vec<u64>;
+    fn hand_over(&mut self) -> Books;
+    fn take_over(&mut self, books: Books, stored: &[u32]);
+}
+
+impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
+    fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<Served, PagingError> {
+        FaultPath::fault(self, page, pages)
+    }
+
+    fn discard(&mut self, range: Range<u64>, pages: &mut Pages) -> Result<(), PagingError> {
+        FaultPath::discard(self, range, pages)
+    }
+
+    fn idle(&mut self, pages: &Pages) -> Result<(), PagingError> {
+        FaultPath::idle(self, pages)
+    }
+
+    fn owed(&self) -> u64 {
+        FaultPath::owed(self)
+    }
+
+    fn absent_zeros(&self) -> Vec<u64> {
+        FaultPath::absent_zeros(self)
+    }
+
+    fn follow(&mut self) {
+        FaultPath::follow(self);
+    }
+
+    fn estimate(&mut self) {
+        FaultPath::estimate(self);
+    }
+
+    fn halving(&self) -> Option<u64> {
+        FaultPath::halving(self)
+    }
+
+    fn counters(&self) -> Counters {
+        *FaultPath::counters(self)
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        FaultPath::trusted_bytes(self)
+    }
+
+    fn is_mapped(&self, page: u64) -> bool {
+        FaultPath::is_mapped(self, page)
+    }
+
+    fn wipe(&mut self, pages: &mut Pages) {
+        FaultPath::wipe(self, pages);
+    }
+
+    fn begin_fork(&mut self, pages: &mut Pages) -> Result<Stored, PagingError> {
+        FaultPath::begin_fork(self, pages)
+    }
+
+    fn read_stored(&mut self, page: Option<u32>, into: &mut [u8]) -> Result<(), PagingError> {
+        FaultPath::read_stored(self, page, into)
+    }
+
+    fn fault_between(&mut self, page: u64, pages: &mut Pages) -> Result<(), PagingError> {
+        FaultPath::fault_between(self, page, pages)
+    }
+
+    fn fill(&mut self, page: u64, from: &[u8]) -> Result<(), PagingError> {
+        FaultPath::fill(self, page, from)
+    }
+
+    fn mapped(&self) -> Vec<u64> {
+        FaultPath::mapped(self).collect()
+    }
+
+    fn hand_over(&mut self) -> Books {
+        let none = self.no_books();
+        self.exchange(none)
+    }
+
+    fn take_over(&mut self, books: Books, stored: &[u32]) {
+        self.exchange(books);
+        self.only_stored(stored);
+    }
+}

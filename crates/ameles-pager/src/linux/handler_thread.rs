@@ -1,0 +1,218 @@
+//! A thread that serves the faults of all others, also those within system calls. Between two faults it does what the
+//! scheme owes, in bounded steps, and looks for a fault after each.
+
+use super::doorbell::{Answer, Doorbell};
+use super::follow::{Binding, Follower};
+use super::own_thread::OwnThread;
+use super::paging::Paging;
+use super::serve::Service;
+use super::signals::Blocked;
+use super::userfaultfd::{Fault, Userfaultfd};
+use crate::descriptors::keep_for_this_thread;
+use crate::error::Error;
+use crate::failure::end;
+use crate::options::{Handler, HandlerProcessor};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::Timespec;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Dropping it ends the thread: no other thread may be waiting for a page.
+pub(crate) struct HandlerThread {
+    doorbell: Arc<Doorbell>,
+    thread: Option<OwnThread>,
+}
+
+impl HandlerThread {
+    pub(crate) fn start(
+        paging: Arc<Paging>,
+        uffd: Arc<Userfaultfd>,
+        Handler { processor, own_descriptors }: Handler,
+        binding: Arc<Binding>,
+    ) -> Result<Self, Error> {
+        let refused = |what| move |errno| Error::System { what, errno };
+        let doorbell = Arc::new(Doorbell::new(&uffd)?);
+        let heard = Arc::clone(&doorbell);
+        let (processors, follower) = match processor {
+            HandlerProcessor::Together => (None, Follower::new(binding)),
+            HandlerProcessor::Bound(processor) => {
+                (Some(processor_set(processor).map_err(refused("that processor"))?), None)
+            }
+            HandlerProcessor::Any => (None, None),
+        };
+        // The thread inherits the mask: it never runs a signal handler, which might touch the region.
+        let _blocked = Blocked::all();
+        let (tell, bound) = std::sync::mpsc::channel();
+        let (paging_here, faults_here) = (Arc::clone(&paging), Arc::clone(&uffd));
+        let serve = move || {
+            let binding = processors.map_or(Ok(()), |set| sched_setaffinity(None, &set));
+            let failed = binding.is_err();
+            if own_descriptors {
+                keep_for_this_thread();
+            }
+            // Whoever starts us serves faults until then.
+            heard.knock();
+            let _ = tell.send(binding);
+            if !failed {
+                serve(&paging, &uffd, &heard, follower);
+            }
+        };
+        let thread = OwnThread::start(c"ameles-pager", serve).map_err(refused("a thread"))?;
+        serve_until_it_begins(&paging_here, &faults_here, &doorbell)?;
+        let refusal = match bound.recv() {
+            Ok(Ok(())) => return Ok(HandlerThread { doorbell, thread: Some(thread) }),
+            Ok(Err(errno)) => Error::System { what: "that processor", errno },
+            Err(_) => Error::System { what: "a running thread", errno: Errno::SRCH },
+        };
+        // It serves nothing, and ends by itself.
+        thread.join();
+        Err(refusal)
+    }
+}
+
+fn processor_set(processor: usize) -> Result<CpuSet, Errno> {
+    if processor >= CpuSet::MAX_CPU {
+        return Err(Errno::INVAL);
+    }
+    let mut set = CpuSet::new();
+    set.set(processor);
+    Ok(set)
+}
+
+impl Drop for HandlerThread {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.doorbell.ring();
+            thread.join();
+        }
+    }
+}
+
+/// Serves faults on the calling thread until the other knocks at the doorbell. In a child after `fork` the C library
+/// may look at memory of the program while a thread begins, and nobody else is there to bring it.
+fn serve_until_it_begins(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
+    let refused = |errno| Error::System { what: "the faults of a thread", errno };
+    uffd.wait_for_faults(true).map_err(refused)?;
+    loop {
+        for Fault { address, thread } in uffd.faults().map_err(refused)? {
+            if doorbell.is_at(address) {
+                // As it is at first. The thread waits until it is answered.
+                uffd.wait_for_faults(false).map_err(refused)?;
+                doorbell.answer(uffd);
+                return Ok(());
+            }
+            let _ = paging.serve(address, thread);
+        }
+    }
+}
+
+impl HandlerThread {
+    /// Has the thread look whether another one forks.
+    pub(crate) fn look(&self) {
+        self.doorbell.knock();
+    }
+
+    /// In a child after `fork`, which has no such thread.
+    pub(crate) fn forget_in_child(&mut self) {
+        self.thread.take().into_iter().for_each(OwnThread::forget_in_child);
+    }
+}
+
+fn serve(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell, mut follower: Option<Follower>) {
+    // Closed by the program: the next touch of an absent page would find zeros.
+    let closed = |errno| -> ! { end(&Closed { errno }) };
+    let mut waits = false;
+    let mut put_off = PutOff::default();
+    loop {
+        let kept = paging.is_kept();
+        if !kept {
+            put_off.looks = 0;
+        }
+        let busy = kept || put_off.is_any() || paging.owes();
+        if waits == busy {
+            waits = !busy;
+            uffd.wait_for_faults(waits).unwrap_or_else(|errno| closed(errno));
+        }
+        let mut quiet = true;
+        for Fault { address, thread } in uffd.faults().unwrap_or_else(|errno| closed(errno)) {
+            quiet = false;
+            if doorbell.is_at(address) {
+                match doorbell.answer(uffd) {
+                    Answer::Rung => return,
+                    Answer::Chance => continue,
+                }
+            }
+            if let Some(follower) = &mut follower {
+                follower.faulted(thread);
+            }
+            // A thread to be parked waits for its page as it is.
+            if paging.serve(address, thread) == Ok(Service::PutOff) {
+                put_off.note(address);
+            }
+        }
+        if !quiet || !busy {
+            continue;
+        }
+        if paging.is_kept() {
+            put_off.wait(uffd);
+        } else if let Some(addresses) = put_off.take() {
+            paging.wake(addresses);
+        } else {
+            paging.idle();
+        }
+    }
+}
+
+/// Between two looks while a thread of the program forks.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// Looks in vain before a fork is taken for one that never ends.
+const MOST_LOOKS: u32 = 30_000;
+
+/// Faults of other threads while one forks: they are woken afterwards, and fault again. Nothing is allocated for them.
+#[derive(Default)]
+struct PutOff {
+    addresses: Option<Range<usize>>,
+    looks: u32,
+}
+
+impl PutOff {
+    fn is_any(&self) -> bool {
+        self.addresses.is_some()
+    }
+
+    fn note(&mut self, address: usize) {
+        let Range { start, end } = self.addresses.take().unwrap_or(address..address + 1);
+        self.addresses = Some(start.min(address)..end.max(address + 1));
+    }
+
+    /// Waits for a fault of the thread that forks, but not for long.
+    fn wait(&mut self, uffd: &Userfaultfd) {
+        self.looks += 1;
+        if self.looks == MOST_LOOKS {
+            end(&NeverForks);
+        }
+        let mut faults = [PollFd::from_borrowed_fd(uffd.as_fd(), PollFlags::IN)];
+        // Late or interrupted: look again in any case.
+        let _ = poll(&mut faults, Some(&LOOK));
+    }
+
+    fn take(&mut self) -> Option<Range<usize>> {
+        self.addresses.take()
+    }
+}
+
+/// A thread that forks waits for another, which waits for a page or for the heap.
+#[derive(Debug, thiserror::Error)]
+#[error("a thread that forks waits for a lock of the C library, whose holder waits until it has forked")]
+struct NeverForks;
+
+/// Faults can be read no more.
+#[derive(Debug, thiserror::Error)]
+#[error("the program has closed the descriptor that its page faults come by: {errno}")]
+struct Closed {
+    errno: Errno,
+}

@@ -1,0 +1,145 @@
+//! Off-line work beside the in-thread trap: a thread that takes the fault path's lock for one bounded step at a time,
+//! and only while no fault wants it.
+//!
+//! It never looks out for work while there is none: as long as another thread of the process runs on another processor,
+//! each move of a page must interrupt that processor, whose translations may be stale. On a virtual machine that costs
+//! more than a whole fault. So it sleeps, and a fault that leaves something owed wakes it. Where faults follow one
+//! another at once it would be woken in vain; there it is left to sleep for longer and longer. And where waking it
+//! costs more than it can save, it is woken seldom.
+
+use super::paging::Paging;
+use super::signals::Blocked;
+use crate::error::Error;
+use rustix::thread::futex;
+use rustix::time::Timespec;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread::{self, Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+const ENDED: u32 = 2;
+
+/// The time after a fault at which it begins.
+const GRACE: Duration = Duration::from_micros(8);
+
+/// The time after which it looks again by itself, if something is still owed as it goes to sleep; and after which it
+/// begins where waking it does not pay.
+const LATER: Duration = Duration::from_millis(5);
+
+/// However often waking was in vain, one fault in this many still wakes it (a power of two).
+const MOST_SKIPPED_LOG2: u32 = 6;
+
+#[derive(Default)]
+struct Sleeper {
+    state: AtomicU32,
+    /// Faults that still go by before it is woken.
+    skip: AtomicU32,
+}
+
+pub(crate) struct IdleThread {
+    sleeper: Arc<Sleeper>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl IdleThread {
+    /// `pays`: whether its work of one fault is worth waking it.
+    pub(crate) fn start(paging: Arc<Paging>, pays: bool) -> Result<Self, Error> {
+        let sleeper = Arc::new(Sleeper::default());
+        let shared = Arc::clone(&sleeper);
+        let _blocked = Blocked::all();
+        let builder = Builder::new().name("ameles-pager-idle".to_owned());
+        let begun = Arc::new(Barrier::new(2));
+        let begins = Arc::clone(&begun);
+        let serve = move || {
+            begins.wait();
+            serve(&paging, &shared, pays);
+        };
+        let thread = builder.spawn(serve).map_err(Error::Thread)?;
+        // A thread allocates when it begins: not while faults are being served.
+        begun.wait();
+        Ok(IdleThread { sleeper, thread: Some(thread) })
+    }
+
+    /// After a fault that left something owed.
+    pub(crate) fn rouse(&self) {
+        let skip = self.sleeper.skip.load(Ordering::Relaxed);
+        if skip > 0 {
+            // Two faults at once may count as one: it is a hint.
+            self.sleeper.skip.store(skip - 1, Ordering::Relaxed);
+        } else {
+            self.sleeper.wake();
+        }
+    }
+}
+
+impl Sleeper {
+    fn wake(&self) {
+        if self.state.load(Ordering::SeqCst) == ASLEEP
+            && self.state.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        {
+            // The futex is there as long as we borrow it: waking cannot fail.
+            let _ = futex::wake(&self.state, futex::Flags::PRIVATE, 1);
+        }
+    }
+
+    fn sleep(&self, paging: &Paging) {
+        if self.state.compare_exchange(AWAKE, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            return;
+        }
+        // Looked at after we were seen asleep: a fault from now on wakes us.
+        let later = Timespec { tv_sec: 0, tv_nsec: LATER.as_nanos() as i64 };
+        let timeout = paging.owes().then_some(later);
+        while self.state.load(Ordering::SeqCst) == ASLEEP {
+            // Woken, interrupted or changed before we slept: look again in any case.
+            let waited = futex::wait(&self.state, futex::Flags::PRIVATE, ASLEEP, timeout.as_ref());
+            if waited == Err(rustix::io::Errno::TIMEDOUT) {
+                self.wake();
+            }
+        }
+    }
+}
+
+fn serve(paging: &Paging, sleeper: &Sleeper, pays: bool) {
+    let mut in_vain = 0;
+    while sleeper.state.load(Ordering::SeqCst) != ENDED {
+        if !pays {
+            thread::sleep(LATER);
+        }
+        let useful = work(paging);
+        in_vain = if useful { 0 } else { (in_vain + 1).min(MOST_SKIPPED_LOG2) };
+        // Only if it looks again by itself may faults go by.
+        let skip = if paging.owes() { (1 << in_vain) - 1 } else { 0 };
+        sleeper.skip.store(skip, Ordering::Relaxed);
+        sleeper.sleep(paging);
+    }
+}
+
+/// Does what is owed until the next fault. Whether there was time for anything.
+fn work(paging: &Paging) -> bool {
+    let (bustle, since) = (paging.bustle(), Instant::now());
+    while since.elapsed() < GRACE {
+        if paging.bustle() != bustle {
+            return false;
+        }
+        // Whoever wants this processor goes first.
+        thread::yield_now();
+    }
+    while paging.owes() && paging.bustle() == bustle {
+        paging.idle();
+        thread::yield_now();
+    }
+    true
+}
+
+impl Drop for IdleThread {
+    fn drop(&mut self) {
+        self.sleeper.state.store(ENDED, Ordering::SeqCst);
+        let _ = futex::wake(&self.sleeper.state, futex::Flags::PRIVATE, 1);
+        if let Some(thread) = self.thread.take() {
+            // It does not panic, and if it did its message is out.
+            let _ = thread.join();
+        }
+    }
+}

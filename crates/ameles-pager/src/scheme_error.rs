@@ -1,0 +1,56 @@
+//! The errors of a scheme's parameters.
+
+use crate::fault::error::FaultPathError;
+use crate::scheme::Scheme;
+use ameles_core::oram::OramError;
+use ameles_core::schemes::detworam::DetWoParametersError;
+use ameles_core::schemes::opam::OpamParametersError;
+use ameles_core::schemes::path::PathParametersError;
+use ameles_core::schemes::plain::PlainParametersError;
+use ameles_seal::pages::{PageError, RegionError};
+
+/// The reason why there is no fault path of that scheme, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemeError {
+    /// The limit on untrusted memory.
+    #[error(
+        "{pages} pages under {scheme} need {needed} bytes of untrusted memory, and the limit is {limit}: raise the \
+         limit, or choose at most {most} pages"
+    )]
+    UntrustedMemory {
+        /// Pages asked for.
+        pages: u64,
+        /// The scheme.
+        scheme: Scheme,
+        /// The bytes that they need.
+        needed: u64,
+        /// The bytes that are allowed.
+        limit: u64,
+        /// The most pages for which that is enough.
+        most: u64,
+    },
+    /// Resident pages, policy, size.
+    #[error(transparent)]
+    FaultPath(#[from] FaultPathError),
+    /// Parameters of plain paging.
+    #[error(transparent)]
+    Plain(#[from] PlainParametersError),
+    /// Parameters of DetWoORAM and its kin.
+    #[error(transparent)]
+    DetWoOram(#[from] DetWoParametersError),
+    /// Parameters of Path ORAM.
+    #[error(transparent)]
+    Path(#[from] PathParametersError),
+    /// Parameters of OPAM.
+    #[error(transparent)]
+    Opam(#[from] OpamParametersError),
+    /// A slot that cannot be written before the first fault.
+    #[error("untrusted memory cannot be filled: {0}")]
+    Fill(#[source] PageError),
+    /// A write of the scheme before the first fault.
+    #[error("untrusted memory cannot be filled: {0}")]
+    FillByWrites(#[source] OramError<PageError>),
+    /// The sealing layer.
+    #[error(transparent)]
+    Sealing(#[from] RegionError),
+}

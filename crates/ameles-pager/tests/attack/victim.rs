@@ -1,0 +1,95 @@
+//! The program with a secret, and what its watcher sees.
+
+use ameles_core::testing::oblivious::programs::pseudocode_1;
+use ameles_pager::after_fault::AfterFault;
+use ameles_pager::fault::counters::Counters;
+use ameles_pager::fault::policy::Policy;
+use ameles_pager::options::{Listeners, Options};
+use ameles_pager::page::PAGE_BYTES;
+use ameles_pager::region::Region;
+use ameles_pager::scheme::Scheme;
+use ameles_pager::trap::Trap;
+use ameles_seal::pages::SharedMemory;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::pread;
+use std::sync::{Arc, Mutex};
+
+const PAGES: u64 = 16;
+
+/// Passes of the program over its pages.
+const ROUNDS: usize = 4;
+
+/// The use of pages before the secret was used: page 1 often, page 2 never. So the two secrets do not mirror one
+/// another.
+const BEFORE: [u64; 16] = [1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6];
+
+/// Faults of that. Public.
+pub(crate) const FAULTS_BEFORE: usize = BEFORE.len();
+
+/// The way in which a victim is paged. Three pages are resident, as in the paper.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paged {
+    pub(crate) scheme: Scheme,
+    pub(crate) second_process: bool,
+    pub(crate) policy: Policy,
+    pub(crate) trap: Trap,
+}
+
+/// The slots that changed at each fault.
+pub(crate) type Transcript = Vec<Vec<u64>>;
+
+/// Snapshots of the whole untrusted memory, compared byte by byte.
+#[derive(Default)]
+struct Snapshots {
+    memory: Option<OwnedFd>,
+    stride: usize,
+    last: Vec<u8>,
+    transcript: Transcript,
+}
+
+impl Snapshots {
+    fn look(&mut self) {
+        let memory = self.memory.as_ref().expect("the region stands before it faults");
+        let mut now = vec![0; self.last.len()];
+        assert_eq!(pread(memory, &mut now, 0), Ok(now.len()));
+        let slots = (0..).zip(now.chunks(self.stride).zip(self.last.chunks(self.stride)));
+        self.transcript.push(slots.filter(|(_, (now, last))| now != last).map(|(slot, _)| slot).collect());
+        self.last = now;
+    }
+}
+
+impl Paged {
+    /// Runs the program of Pseudocode 1 once, in a region of its own.
+    pub(crate) fn run(self, secret: u64) -> Transcript {
+        let Paged { scheme, second_process, policy, trap } = self;
+        let snapshots = Arc::new(Mutex::new(Snapshots::default()));
+        let watched = Arc::clone(&snapshots);
+        let look = move |_: &Counters| watched.lock().unwrap().look();
+        let mut region = Region::new(Options {
+            resident: 3,
+            scheme,
+            second_process,
+            policy,
+            trap,
+            threads: Some(2),
+            listeners: Listeners {
+                after_fault: AfterFault::CallWhenStill(Arc::new(look)),
+                ..Listeners::default()
+            },
+            ..Options::new(PAGES)
+        })
+        .unwrap();
+        {
+            let mut snapshots = snapshots.lock().unwrap();
+            let bytes = region.untrusted().bytes();
+            snapshots.memory = Some(region.untrusted().as_fd().try_clone_to_owned().unwrap());
+            snapshots.stride = bytes / scheme.layout(PAGES, region.options().ratio).unwrap().slots() as usize;
+            snapshots.last = vec![0; bytes];
+        }
+        for page in BEFORE.into_iter().chain(pseudocode_1(secret, ROUNDS)) {
+            region.as_mut_slice()[page as usize * PAGE_BYTES..][..PAGE_BYTES].fill(0);
+        }
+        drop(region);
+        std::mem::take(&mut snapshots.lock().unwrap().transcript)
+    }
+}

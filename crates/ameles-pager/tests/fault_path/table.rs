@@ -1,0 +1,103 @@
+//! Page tables that are a plain array.
+
+use crate::PAGE_BYTES;
+use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::fault::policy::{Policy, frames};
+use std::convert::Infallible;
+
+/// Page tables in an array. A place without memory is `None`; to use one wrongly panics.
+pub(crate) struct Table {
+    pub(crate) pages: Vec<Option<[u8; PAGE_BYTES]>>,
+    pub(crate) frames: Vec<Option<[u8; PAGE_BYTES]>>,
+    pub(crate) busy: Vec<u64>,
+    pub(crate) may_exceed: bool,
+    pub(crate) renewed: usize,
+    pub(crate) confirmed: Vec<u64>,
+    pub(crate) taken: usize,
+    /// Nanoseconds: each use of a frame's bytes takes a thousand.
+    pub(crate) clock: u64,
+}
+
+impl Table {
+    pub(crate) fn new(pages: u64, policy: Policy) -> Self {
+        let frames = frames(policy);
+        Table {
+            pages: vec![None; pages as usize],
+            frames: vec![None; frames],
+            busy: Vec::new(),
+            may_exceed: false,
+            renewed: 0,
+            confirmed: Vec::new(),
+            taken: 0,
+            clock: 0,
+        }
+    }
+
+    pub(crate) fn in_sight(&self) -> usize {
+        self.pages.iter().flatten().count()
+    }
+
+    pub(crate) fn resident(&self) -> usize {
+        self.in_sight() + self.frames.iter().flatten().count()
+    }
+}
+
+impl Frames for Table {
+    type Error = Infallible;
+
+    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, Infallible> {
+        self.taken += 1;
+        if self.busy.contains(&page) {
+            return Ok(Taken::Busy);
+        }
+        assert!(self.frames[frame].is_none(), "the frame is empty");
+        self.frames[frame] = Some(self.pages[page as usize].take().expect("the page is in sight"));
+        Ok(Taken::Out)
+    }
+
+    fn prepare(&mut self, frame: usize) -> Result<(), Infallible> {
+        assert!(self.frames[frame].is_none(), "the frame is empty");
+        self.frames[frame] = Some([0; PAGE_BYTES]);
+        Ok(())
+    }
+
+    fn bytes(&mut self, frame: usize) -> &mut [u8] {
+        self.clock += 1000;
+        self.frames[frame].as_mut().expect("the frame has memory")
+    }
+
+    fn renew(&mut self, frame: usize) {
+        assert!(self.frames[frame].is_some(), "the frame has memory");
+        // What it held is for nobody to read again.
+        self.frames[frame] = Some([0xEE; PAGE_BYTES]);
+        self.renewed += 1;
+    }
+
+    fn release(&mut self, frame: usize) {
+        self.frames[frame] = None;
+    }
+
+    fn may_exceed(&self) -> bool {
+        self.may_exceed
+    }
+
+    fn now(&self) -> u64 {
+        self.clock
+    }
+
+    fn put(&mut self, frame: usize, page: u64) -> Result<(), Infallible> {
+        assert!(self.pages[page as usize].is_none(), "the page is absent");
+        self.pages[page as usize] = Some(self.frames[frame].take().expect("the frame has memory"));
+        Ok(())
+    }
+
+    fn confirm(&mut self, page: u64) -> Result<(), Infallible> {
+        self.confirmed.push(page);
+        Ok(())
+    }
+
+    fn clear(&mut self, page: u64) -> Result<(), Infallible> {
+        self.pages[page as usize] = Some([0; PAGE_BYTES]);
+        Ok(())
+    }
+}

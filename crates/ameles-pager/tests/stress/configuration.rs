@@ -1,0 +1,114 @@
+//! Every scheme with every trap, who shares its work, and K. The rest is drawn.
+
+use ameles_pager::eviction::Eviction;
+use ameles_pager::fault::policy::Policy;
+use ameles_pager::options::{Handler, HandlerProcessor, Options};
+use ameles_pager::scheme::Scheme;
+use ameles_pager::trap::Trap;
+use ameles_seal::pages::PageCipher;
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use std::fmt;
+
+/// The most pages that a region has.
+pub(crate) const MOST_PAGES: u64 = 40;
+
+pub(crate) struct Configuration {
+    pub(crate) options: Options,
+    /// Threads that touch the region.
+    pub(crate) touching: u64,
+    /// True if resident pages may be kept out of swap: where they are, the kernel takes no advice for them.
+    pub(crate) locks: bool,
+    /// True if the process beside is killed.
+    pub(crate) kills: bool,
+    /// For what the victim draws itself.
+    pub(crate) seed: u64,
+}
+
+impl Configuration {
+    pub(crate) fn all(seed: u64) -> Vec<Configuration> {
+        let mut rng = ChaCha12Rng::seed_from_u64(seed);
+        let mut all = Vec::new();
+        for trap in Trap::ALL {
+            for scheme in Scheme::ALL {
+                // With as many as there are pages, every write refreshes all: also the page that is written.
+                let ratios: &[u64] = if scheme.has_ratio() { &[1, 5, MOST_PAGES] } else { &[1] };
+                for (ratio, others) in
+                    ratios.iter().flat_map(|ratio| others(scheme).iter().map(move |others| (*ratio, *others)))
+                {
+                    all.push(drawn(Options { scheme, trap, ratio, ..others.options() }, &mut rng));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// The helper that shares the work of a scheme.
+#[derive(Clone, Copy)]
+enum Others {
+    Nobody,
+    Thread,
+    Process,
+}
+
+fn others(scheme: Scheme) -> &'static [Others] {
+    match scheme {
+        Scheme::Eager => &[Others::Nobody, Others::Process],
+        Scheme::Parallel | Scheme::EagerParallel => &[Others::Nobody, Others::Thread, Others::Process],
+        _ => &[Others::Nobody],
+    }
+}
+
+impl Others {
+    fn options(self) -> Options {
+        Options {
+            threads: Some(if matches!(self, Others::Thread) { 2 } else { 1 }),
+            second_process: matches!(self, Others::Process),
+            ..Options::new(MOST_PAGES)
+        }
+    }
+}
+
+fn drawn(options: Options, rng: &mut ChaCha12Rng) -> Configuration {
+    let mut below = |many: u64| rng.next_u64() % many;
+    let pages = 8 + below(MOST_PAGES - 7);
+    let options = Options {
+        pages,
+        ratio: options.ratio.min(pages),
+        resident: 3 + below(4) as usize,
+        cipher: PageCipher::ALL[below(PageCipher::ALL.len() as u64) as usize],
+        policy: if below(4) == 0 { Policy::SecondChance { unmapped: 1 } } else { Policy::Fifo },
+        eviction: if below(4) == 0 { Eviction::ProtectAndCopy } else { Eviction::Auto },
+        handler: Handler {
+            processor: if below(2) == 0 { HandlerProcessor::Any } else { HandlerProcessor::Together },
+            ..Handler::default()
+        },
+        ..options
+    };
+    Configuration {
+        touching: 1 + below(3),
+        locks: below(2) == 0,
+        kills: options.second_process && below(4) == 0,
+        seed: rng.next_u64(),
+        options,
+    }
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Options { scheme, trap, ratio, pages, cipher, resident, policy, eviction, handler, .. } =
+            &self.options;
+        let beside = match self.options {
+            Options { second_process: true, .. } => "a process",
+            Options { threads: Some(2), .. } => "a thread",
+            _ => "nobody",
+        };
+        write!(
+            f,
+            "{trap} {scheme}, K {ratio}, {beside} beside, {cipher}, {resident} of {pages}, {policy:?}, "
+        )?;
+        write!(f, "{eviction:?}, {:?}, {} touching", handler.processor, self.touching)?;
+        write!(f, "{}{}", if self.locks { ", locked" } else { "" }, if self.kills { ", killed" } else { "" })
+    }
+}

@@ -1,0 +1,120 @@
+//! Watching a region over a socket, from fault to fault.
+
+use ameles_core::write_schedule::WriteSchedule;
+use ameles_pager::after_fault::AfterFault;
+use ameles_pager::fault::counters::Counters;
+use ameles_pager::options::{Listeners, Options};
+use ameles_pager::page::PAGE_BYTES;
+use ameles_pager::region::Region;
+use ameles_pager::scheme::Scheme;
+use ameles_pager::trap::Trap;
+use ameles_pager::watch::{Changes, Moment, Teller, WatchError, Watcher};
+use rustix::fd::OwnedFd;
+use rustix::net::{SendFlags, send};
+use std::sync::Arc;
+use std::thread;
+
+const PAGES: u64 = 40;
+
+/// Schemes, and whether they have a second process, whose writes are in untrusted memory once they are told of.
+const AT_ONCE: [(Scheme, bool); 5] = [
+    (Scheme::DetWoOram, false),
+    (Scheme::Parallel, false),
+    (Scheme::Parallel, true),
+    (Scheme::Eager, true),
+    (Scheme::EagerParallel, true),
+];
+
+/// A region whose faults are told on the socket.
+fn told_region((scheme, second_process): (Scheme, bool), trap: Trap, socket: OwnedFd) -> Region {
+    let teller = Arc::new(Teller::new(socket));
+    let told = Arc::clone(&teller);
+    let after_fault = AfterFault::CallWhenStill(Arc::new(move |counters: &Counters| told.tell(counters)));
+    let listeners = Listeners { after_fault, ..Listeners::default() };
+    let options = Options { resident: 3, scheme, second_process, trap, listeners, ..Options::new(PAGES) };
+    let region = Region::new(options).unwrap();
+    teller.region_stands(&region).unwrap();
+    region
+}
+
+/// Touches all pages in turn.
+fn sweep(mut region: Region, faults: u64) {
+    for fault in 0..faults {
+        region.as_mut_slice()[(fault % PAGES) as usize * PAGE_BYTES] += 1;
+    }
+    assert_eq!(region.counters().faults, faults);
+}
+
+/// The sight of a sweep over so many faults, if at most so many are looked at.
+fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(Moment, Vec<u64>)> {
+    let (watcher, theirs) = Watcher::new().unwrap();
+    let program = thread::spawn(move || sweep(told_region(scheme, trap, theirs), faults));
+    let (memory, geometry) = watcher.memory().unwrap().unwrap();
+    assert_eq!(geometry.areas, scheme.0.has_ratio().then_some((PAGES, PAGES.div_ceil(3))));
+    let mut changes = Changes::new(memory, &geometry);
+    let mut seen = Vec::new();
+    while let Some(moment) = watcher.fault().unwrap() {
+        seen.push((moment, changes.look()));
+        if moment.faults == looks {
+            watcher.enough();
+        } else {
+            watcher.go_on();
+        }
+    }
+    program.join().unwrap();
+    seen
+}
+
+#[test]
+fn the_watcher_sees_at_each_fault_what_that_fault_has_changed() {
+    let schedule = WriteSchedule::new(PAGES, PAGES.div_ceil(3)).unwrap();
+    for trap in Trap::ALL {
+        for scheme in AT_ONCE {
+            let seen = watched(scheme, trap, 100, 200);
+            assert_eq!(seen.len(), 100);
+            for (at, (moment, changed)) in (1u64..).zip(seen) {
+                let evictions = at.saturating_sub(3);
+                assert_eq!(moment, Moment { faults: at, evictions });
+                let due = evictions.checked_sub(1).map(|write| {
+                    schedule.refreshes(write).chain([PAGES + schedule.holding_slot(write)]).collect()
+                });
+                let mut due: Vec<u64> = due.unwrap_or_default();
+                due.sort_unstable();
+                assert_eq!(changed, due, "{scheme:?} {trap} fault {at}");
+            }
+        }
+        let plain = watched((Scheme::Plain, false), trap, 100, 200);
+        assert_eq!(plain.len(), 100);
+        assert!(plain[3..].iter().zip(0..).all(|((_, changed), page)| *changed == [page % PAGES]));
+    }
+}
+
+#[test]
+fn a_watcher_that_has_seen_enough_lets_the_program_run_on() {
+    for trap in Trap::ALL {
+        assert_eq!(watched((Scheme::Eager, true), trap, 100, 10).len(), 10);
+    }
+}
+
+#[test]
+fn a_watcher_that_goes_away_lets_the_program_run_on() {
+    for trap in Trap::ALL {
+        let (watcher, theirs) = Watcher::new().unwrap();
+        let region = told_region((Scheme::DetWoOram, false), trap, theirs);
+        drop(watcher);
+        sweep(region, 50);
+    }
+}
+
+#[test]
+fn a_process_that_ends_before_it_has_a_region_is_told_from_one_that_says_nonsense() {
+    let (watcher, theirs) = Watcher::new().unwrap();
+    drop(theirs);
+    assert!(watcher.memory().unwrap().is_none());
+
+    let (watcher, theirs) = Watcher::new().unwrap();
+    send(&theirs, &[1; 32], SendFlags::empty()).unwrap();
+    assert!(matches!(watcher.memory(), Err(WatchError::Message)));
+    send(&theirs, &[1; 15], SendFlags::empty()).unwrap();
+    assert!(matches!(watcher.fault(), Err(WatchError::Message)));
+}

@@ -1,0 +1,21 @@
+//! The work after each fault: the watcher looks, and faults are counted.
+
+use crate::report::Window;
+use ameles_pager::after_fault::{AfterFault, Tell};
+use ameles_pager::watch::Teller;
+use std::sync::Arc;
+
+/// Both, as far as they were asked for.
+pub(crate) fn after_fault(watcher: Option<Arc<Teller>>, window: Window) -> AfterFault {
+    let count = window.after_fault();
+    let Some(watcher) = watcher else {
+        return count.map_or(AfterFault::Nothing, AfterFault::Call);
+    };
+    let both: Tell = Arc::new(move |counters| {
+        watcher.tell(counters);
+        if let Some(count) = &count {
+            count(counters);
+        }
+    });
+    AfterFault::CallWhenStill(both)
+}

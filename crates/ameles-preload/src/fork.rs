@@ -1,0 +1,270 @@
+//! `fork`: the child is paged as the program is, with a scheme and a key of its own.
+//!
+//! What is done around it is done in handlers of the C library's, the first that were ever registered: so the last of
+//! the program's handlers before `fork` has run when the region is sealed for the child, and none of those after it
+//! before the child's region stands. A program that forks past these functions, by a system call of its own, gets a
+//! child without the region.
+
+use crate::errno::{errno, fail};
+use crate::kept::Kept;
+use crate::next::next;
+use crate::region_pages::{RegionPages, pages};
+use crate::say::say;
+use crate::this_thread::this_thread;
+use crate::{errand, files, own_threads, paged_heap, private_heap, report};
+use ameles_pager::after_fault::AfterFault;
+use ameles_pager::fork::{Birth, Fork};
+use libc::{c_char, c_int, c_void, pid_t};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+type Handler = Option<unsafe extern "C" fn()>;
+type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
+
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// The lock of a thread that forks. A single thread forks at a time.
+static FORKING: Mutex<()> = Mutex::new(());
+
+/// The thread that forks, as the C library names it in both processes; 0 if none does.
+static FORKER: AtomicUsize = AtomicUsize::new(0);
+
+static READY: Kept<Fork> = Kept::new();
+static BORN: Kept<Birth> = Kept::new();
+
+/// Registers the handlers, before any other is.
+pub(crate) fn register() {
+    if !REGISTERED.swap(true, Ordering::SeqCst)
+        && let Some(register) = next::<Register>(c"__register_atfork")
+    {
+        // SAFETY: the handlers stay as long as the process: this library is never unloaded.
+        unsafe { register(Some(before), Some(in_parent), Some(in_child), std::ptr::null_mut()) };
+    }
+}
+
+/// The function that `pthread_atfork` calls.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __register_atfork(
+    before: Handler,
+    in_parent: Handler,
+    in_child: Handler,
+    object: *mut c_void,
+) -> c_int {
+    register();
+    match next::<Register>(c"__register_atfork") {
+        // SAFETY: the program's own call, as it stands.
+        Some(register) => unsafe { register(before, in_parent, in_child, object) },
+        None => libc::ENOMEM,
+    }
+}
+
+fn is_forker() -> bool {
+    FORKER.load(Ordering::SeqCst) == this_thread()
+}
+
+unsafe extern "C" fn before() {
+    let Some(pages) = pages().filter(|_| is_forker()) else { return };
+    // SAFETY: `fork` comes next, and one of the other handlers after it. Only the forking thread comes here.
+    unsafe {
+        files::hide(|at| pages.holds(at));
+        paged_heap::lock().keep();
+        let mut fork = READY.take().expect("it was made before");
+        pages.region().before_fork(&mut fork);
+        READY.put(fork);
+        // What this thread's variables are found by must be there in the child.
+        own_threads::is_own();
+    }
+}
+
+unsafe extern "C" fn in_parent() {
+    let Some(pages) = pages().filter(|_| is_forker()) else { return };
+    // SAFETY: the calling thread has done what is undone here.
+    unsafe {
+        let fork = READY.take().expect("it is there until now");
+        BORN.put(pages.region().after_fork_in_parent(fork));
+        paged_heap::lock().let_go();
+        files::show();
+    }
+}
+
+unsafe extern "C" fn in_child() {
+    if pages().is_none() {
+        return;
+    }
+    if !is_forker() {
+        end("this way to fork is not known: the child ends, for it would not have its memory");
+    }
+    // SAFETY: this is the copy of the thread that has done what is undone here, and the only thread.
+    unsafe {
+        own_threads::all_are_own(true);
+        let fork = READY.take().expect("it is there until now");
+        if let Err(why) = stand(pages().expect("it was there"), fork) {
+            end(&why);
+        }
+        own_threads::all_are_own(false);
+        report::is_forked();
+        paged_heap::lock().let_go();
+        files::show_in_child();
+    }
+}
+
+/// # Safety
+/// In the child, by its only thread.
+unsafe fn stand(pages: &RegionPages, fork: Fork) -> Result<(), String> {
+    // SAFETY: the caller's promise.
+    let region = unsafe { pages.region_in_child() };
+    let (was_locked, threads) = (region.is_locked(), region.threads());
+    let change = |options: &mut ameles_pager::options::Options| {
+        // The watcher and the meters are the program's. And threads of a pool would be handed the program's memory.
+        options.listeners.after_fault = AfterFault::Nothing;
+        options.listeners.meters = None;
+        options.threads = (threads > 1 || options.scheme.is_parallel()).then_some(1);
+    };
+    // SAFETY: as above; the handlers are in their order.
+    unsafe { region.after_fork_in_child(fork, change) }.map_err(|error| error.to_string())?;
+    errand::note(region);
+    if was_locked {
+        // The heap of this library as well, as far as the limit allows it.
+        let _ = region.lock_all(true, false);
+    }
+    own_threads::remember().map_err(|error| format!("/proc/self/task: {error}"))
+}
+
+/// Ends the child; its parent learns of it.
+fn end(why: &str) -> ! {
+    say(&["fork: ", why]);
+    // SAFETY: ends the process.
+    unsafe { libc::syscall(libc::SYS_exit_group, 127) };
+    std::process::abort()
+}
+
+fn refuse(what: &str, errno: c_int, why: &str) -> pid_t {
+    say(&[what, " is refused: ", why]);
+    fail(errno);
+    -1
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fork() -> pid_t {
+    let Some(fork) = next::<unsafe extern "C" fn() -> pid_t>(c"fork") else {
+        return refuse("fork", libc::ENOSYS, "there is none");
+    };
+    let Some(pages) = pages() else {
+        // SAFETY: the program's own call, as it stands.
+        return unsafe { fork() };
+    };
+    if !REGISTERED.load(Ordering::SeqCst) || !files::find() {
+        return refuse("fork", libc::ENOSYS, "this C library is not known");
+    }
+    if is_forker() || paged_heap::lock().is_mine() || !private_heap::is_free() {
+        return refuse("fork", libc::EAGAIN, "a signal's handler called it in the midst of an allocation");
+    }
+    if own_threads::are_others() {
+        return refuse(
+            "fork",
+            libc::ENOSYS,
+            "the program has threads, whose stacks no child may have yet. posix_spawn works",
+        );
+    }
+    let forking = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let ready = match pages.region().ready_to_fork() {
+        Ok(ready) => ready,
+        Err(why) => return refuse("fork", libc::ENOMEM, &why.to_string()),
+    };
+    // SAFETY: whoever has the lock is alone with it.
+    unsafe { READY.put(ready) };
+    FORKER.store(this_thread(), Ordering::SeqCst);
+    // A child inherits where its thread may run.
+    let free = pages.region().keep_threads_free();
+    // SAFETY: the program's own call; the handlers above are called around it.
+    let mut child = unsafe { fork() };
+    let mut why = errno();
+    drop(free);
+    FORKER.store(0, Ordering::SeqCst);
+    if child != 0 {
+        // SAFETY: as above.
+        let born = unsafe { BORN.take() };
+        drop(forking);
+        if child > 0
+            && let Some(Err(error)) = born.map(|born| born.wait(child))
+        {
+            (child, why) = (-1, error.raw_os_error());
+        }
+    }
+    fail(why);
+    child
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn _Fork() -> pid_t {
+    match (pages(), next::<unsafe extern "C" fn() -> pid_t>(c"_Fork")) {
+        // SAFETY: the program's own call, as it stands.
+        (None, Some(fork)) => unsafe { fork() },
+        _ => refuse("_Fork", libc::ENOSYS, "it calls no handlers, which a paged program needs. fork works"),
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn forkpty(
+    main: *mut c_int,
+    name: *mut c_char,
+    terminal: *const libc::termios,
+    window: *const libc::winsize,
+) -> pid_t {
+    let (mut ours, mut theirs) = (-1, -1);
+    // SAFETY: the program's own pointers; the descriptors are this function's.
+    unsafe {
+        if libc::openpty(&raw mut ours, &raw mut theirs, name, terminal, window) != 0 {
+            return -1;
+        }
+        let child = fork();
+        match child {
+            0 => {
+                libc::close(ours);
+                if libc::login_tty(theirs) != 0 {
+                    libc::_exit(1);
+                }
+            }
+            -1 => {
+                libc::close(ours);
+                libc::close(theirs);
+            }
+            _ => {
+                *main = ours;
+                libc::close(theirs);
+            }
+        }
+        child
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn daemon(stays_there: c_int, keeps_files: c_int) -> c_int {
+    // SAFETY: the calls that make a daemon, in their order.
+    unsafe {
+        match fork() {
+            -1 => return -1,
+            0 => {}
+            _ => libc::_exit(0),
+        }
+        if libc::setsid() == -1 {
+            return -1;
+        }
+        if stays_there == 0 {
+            libc::chdir(c"/".as_ptr());
+        }
+        if keeps_files == 0 {
+            let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+            if nothing < 0 {
+                return -1;
+            }
+            for standard in 0..3 {
+                libc::dup2(nothing, standard);
+            }
+            if nothing > 2 {
+                libc::close(nothing);
+            }
+        }
+        0
+    }
+}

@@ -1,0 +1,50 @@
+//! The sums of the sealing layer's times: in memory that the second process shares, as long as the program runs.
+
+use crate::clock;
+use ameles_pager::options::Meters;
+use ameles_seal::pages::PageMeter;
+use std::sync::OnceLock;
+
+static METERS: OnceLock<Meters> = OnceLock::new();
+
+/// Makes them. To be called before the region is made.
+///
+/// # Errors
+/// If there is no memory for them.
+pub(crate) fn make() -> std::io::Result<Meters> {
+    let bytes = size_of::<[PageMeter; 2]>();
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: asks for new pages wherever there is room. `libc::mmap` would be the program's.
+    let at = unsafe { libc::syscall(libc::SYS_mmap, 0_usize, bytes, protection, flags, -1_isize, 0_usize) };
+    if at == -1 {
+        return Err(std::io::Error::last_os_error());
+    }
+    let meters = at as *mut PageMeter;
+    // SAFETY: the pages are as long as two meters, aligned to more than one, ours alone until now, and stay for ever.
+    let meters = unsafe {
+        meters.write(PageMeter::new(clock::nanos));
+        meters.add(1).write(PageMeter::new(clock::nanos));
+        Meters { here: &*meters, beside: &*meters.add(1) }
+    };
+    Ok(*METERS.get_or_init(|| meters))
+}
+
+/// Nanoseconds that were metered so far; all 0 without meters.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Metered {
+    pub(crate) crypto: u64,
+    pub(crate) copying: u64,
+    /// Both, in the second process.
+    pub(crate) beside: u64,
+}
+
+impl Metered {
+    pub(crate) fn now() -> Self {
+        METERS.get().map_or_else(Metered::default, |Meters { here, beside }| Metered {
+            crypto: here.crypto_nanos(),
+            copying: here.copying_nanos(),
+            beside: beside.crypto_nanos() + beside.copying_nanos(),
+        })
+    }
+}

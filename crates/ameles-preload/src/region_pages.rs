@@ -1,0 +1,129 @@
+//! The region's own addresses that are in use, by the heap: runs of whole pages, first fit, kept on the private heap.
+
+use crate::errand;
+use crate::own_threads::is_own;
+use crate::page::round_up;
+use crate::say::{say, size};
+use ameles_pager::addresses::MappingError;
+use ameles_pager::region::Region;
+use ameles_pager::runs::Runs;
+use std::cell::UnsafeCell;
+use std::ops::Range;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The region with the runs that are free in it.
+pub(crate) struct RegionPages {
+    region: UnsafeCell<Region>,
+    base: usize,
+    len: usize,
+    untrusted: String,
+    free: Mutex<Runs>,
+    told: AtomicBool,
+}
+
+// SAFETY: the region is shared as any is; it is changed only in a child after `fork`, by its only thread.
+unsafe impl Sync for RegionPages {}
+// SAFETY: as above.
+unsafe impl Send for RegionPages {}
+
+static PAGES: OnceLock<RegionPages> = OnceLock::new();
+
+/// Puts the region in service: from now on the program's memory comes from it.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingError> {
+    let (base, len) = (region.as_ptr() as usize, region.bytes());
+    errand::note(&region);
+    // SAFETY: nobody has touched it yet.
+    unsafe { region.release_own(base..base + len)? };
+    let free = Mutex::new(Runs::of(base..base + len));
+    let region = UnsafeCell::new(region);
+    let _ = PAGES.set(RegionPages { region, base, len, untrusted, free, told: AtomicBool::new(false) });
+    Ok(())
+}
+
+/// The region's pages, once it stands.
+pub(crate) fn pages() -> Option<&'static RegionPages> {
+    PAGES.get()
+}
+
+/// The region's pages, where the calling thread is the program's.
+pub(crate) fn programs() -> Option<&'static RegionPages> {
+    pages().filter(|_| !is_own())
+}
+
+impl RegionPages {
+    /// The region.
+    pub(crate) fn region(&self) -> &Region {
+        // SAFETY: it is changed in `region_in_child` only, while nobody has it.
+        unsafe { &*self.region.get() }
+    }
+
+    /// The region, to be made this process's.
+    ///
+    /// # Safety
+    /// A child after `fork` with one thread, which has no other reference to it.
+    #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
+    pub(crate) unsafe fn region_in_child(&self) -> &mut Region {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.region.get() }
+    }
+
+    /// Tells whether the address lies in the region.
+    pub(crate) fn holds(&self, at: *const u8) -> bool {
+        (at as usize).wrapping_sub(self.base) < self.len
+    }
+
+    /// Tells whether some of these addresses are the heap's.
+    pub(crate) fn is_heap(&self, span: Range<usize>) -> bool {
+        span.start < self.base + self.len && self.base < span.end
+    }
+
+    /// A run of whole pages of the heap, all zero; null if there is none.
+    pub(crate) fn take(&self, bytes: usize) -> *mut u8 {
+        let Some(bytes) = round_up(bytes).filter(|bytes| *bytes > 0) else { return null_mut() };
+        let at = self.free().take(bytes);
+        if let Some(at) = at {
+            // SAFETY: the addresses are free: nobody uses them.
+            if unsafe { self.region().bind_own(at..at + bytes) } {
+                return at as *mut u8;
+            }
+            self.free().insert(at..at + bytes);
+        }
+        self.tell_that_it_is_full(bytes);
+        null_mut()
+    }
+
+    /// Gives a run of whole pages back. Their contents are gone; the next taker finds zeros.
+    pub(crate) fn give_back(&self, run: Range<usize>) -> bool {
+        // SAFETY: the allocator gives back what it was given.
+        let released = unsafe { self.region().release_own(run.clone()) };
+        if released.is_ok() {
+            self.free().insert(run);
+        }
+        released.is_ok()
+    }
+
+    fn free(&self) -> MutexGuard<'_, Runs> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says it to whoever runs the program, once.
+    pub(crate) fn tell_that_it_is_full(&self, wanted: usize) {
+        if !self.told.swap(true, Ordering::Relaxed) {
+            let (wanted, room) = (wanted.to_string(), size(self.len as u64));
+            say(&[
+                "out of paged memory: ",
+                &wanted,
+                " bytes more were asked for, and ",
+                &self.untrusted,
+                " of untrusted memory hold a heap of ",
+                &room,
+                "; give a larger --untrusted. The program was told that there is no memory; nothing is lost",
+            ]);
+        }
+    }
+}

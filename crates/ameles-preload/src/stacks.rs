@@ -1,0 +1,183 @@
+//! The stack of a thread is paged from where the thread's own function begins downwards, in its place, as it is
+//! touched.
+//!
+//! What lies above is not: there the kernel and the C library keep what they know of the thread, and the kernel writes
+//! to it when the thread ends, without waiting for a page. The C library maps stacks, keeps them for other threads and
+//! unmaps them by calls of its own; so before it has the stack back, ordinary memory is there again.
+
+use crate::errno::{errno, fail};
+use crate::next::next;
+use crate::page::PAGE;
+use crate::region_pages::{RegionPages, pages};
+use ameles_pager::access::Access;
+use ameles_pager::addresses::Wanted;
+use libc::{c_int, c_void, pthread_attr_t, size_t};
+use std::cell::Cell;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr::null_mut;
+
+/// The bytes left unpaged below the first frame of this library: its frames while it pages the rest, or gives it back.
+const MARGIN: usize = 8 * PAGE;
+
+/// The bytes above the program's own function: the margin, and what rounding to pages takes.
+const SKIPPED: usize = MARGIN + 2 * PAGE;
+
+/// The function that a thread begins with.
+pub(crate) type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+thread_local! {
+    // Constant and without a destructor: looking at it never allocates.
+    static PAGED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// Tells whether a thread that is made with these attributes gets its stack from the C library.
+///
+/// # Safety
+/// Attributes of a thread, or null.
+pub(crate) unsafe fn is_the_librarys(attributes: *const pthread_attr_t) -> bool {
+    let (mut at, mut len) = (null_mut(), 0);
+    // SAFETY: the caller's promise; both are written. A stack that was not set ends at address 0.
+    attributes.is_null()
+        || unsafe { libc::pthread_attr_getstack(attributes, &raw mut at, &raw mut len) } == 0
+            && (at as usize).wrapping_add(len) == 0
+}
+
+/// Leaves the top of a stack that the program brings along to the kernel, which writes to the thread's record there
+/// when the thread ends, without waiting for a page. Beside it lie the thread-local variables.
+///
+/// # Safety
+/// Attributes of a thread that has such a stack.
+pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_attr_t) {
+    type Least = unsafe extern "C" fn(*const pthread_attr_t) -> size_t;
+    let (mut at, mut len) = (null_mut(), 0);
+    // SAFETY: the caller's promise; both are written.
+    let failed = unsafe { libc::pthread_attr_getstack(attributes, &raw mut at, &raw mut len) } != 0;
+    // What the C library takes of a stack, with some room for the first frames.
+    // SAFETY: the C library's own function, which reads the attributes.
+    let top =
+        next::<Least>(c"__pthread_get_minstack").map_or(16 * PAGE, |least| unsafe { least(attributes) });
+    if !failed {
+        let end = (at as usize).saturating_add(len);
+        pages.region().expose(end - top.min(len)..end);
+    }
+}
+
+/// The same attributes with a stack that is longer by what is skipped of it: it may have been measured for what the
+/// program needs. `None` if the program leaves its length to the C library.
+///
+/// # Safety
+/// Attributes of a thread that gets its stack from the C library, or null. The answer goes before they do.
+pub(crate) unsafe fn longer(attributes: *const pthread_attr_t) -> Option<pthread_attr_t> {
+    // SAFETY: the caller's promise. The maker of a thread reads its attributes only: what they refer to may be shared.
+    unsafe {
+        let mut longer = attributes.as_ref().copied()?;
+        let mut len = 0;
+        let failed = libc::pthread_attr_getstacksize(&raw const longer, &raw mut len) != 0
+            || libc::pthread_attr_setstacksize(&raw mut longer, len.checked_add(SKIPPED)?) != 0;
+        (!failed).then_some(longer)
+    }
+}
+
+/// Calls the function of a thread that begins, with its stack paged where that can be done.
+///
+/// # Safety
+/// The C library has made this stack for the calling thread, which has done nothing yet. The function takes the
+/// argument.
+pub(crate) unsafe extern "C-unwind" fn call(begin: Begin, argument: *mut c_void) -> *mut c_void {
+    // Other C libraries end a thread on the stack of its function, and have no calls to change stacks.
+    let is_paged = cfg!(target_env = "gnu") && page();
+    // SAFETY: the caller's promise.
+    unsafe { if is_paged { below(begin, argument) } else { begin(argument) } }
+}
+
+/// The function's frames begin in what is paged. Nothing is to be dropped here: the thread may leave by unwinding.
+#[inline(never)]
+unsafe extern "C-unwind" fn below(begin: Begin, argument: *mut c_void) -> *mut c_void {
+    let mut skipped = MaybeUninit::<[u8; SKIPPED]>::uninit();
+    black_box(&raw mut skipped);
+    // SAFETY: the caller's promise.
+    let answer = unsafe { begin(argument) };
+    black_box(&raw mut skipped);
+    answer
+}
+
+/// Pages the calling thread's stack from now on, but for the margin. Tells whether it could.
+#[inline(never)]
+fn page() -> bool {
+    let Some(pages) = pages() else { return false };
+    let here = 0_u8;
+    let Some(span) = below_this(&raw const here as usize) else { return false };
+    let wanted = Wanted {
+        at: span.start,
+        bytes: span.len(),
+        access: Access::READ_WRITE,
+        flags: (libc::MAP_FIXED | libc::MAP_STACK | libc::MAP_NORESERVE) as u32,
+    };
+    // SAFETY: nothing of the stack is used below the margin, and signals that come meanwhile are taken elsewhere.
+    let is_paged = unsafe { pages.region().map(wanted) }.is_ok();
+    if is_paged {
+        PAGED.set((span.start, span.end));
+    } else {
+        // What was there may be gone, but it was nothing; or it is still there.
+        put_ordinary_memory(pages, span, libc::MAP_FIXED_NOREPLACE);
+    }
+    is_paged
+}
+
+/// Gives the calling thread's stack back as it was: last of all, when the thread ends.
+pub(crate) fn give_back() {
+    let (start, end) = PAGED.replace((0, 0));
+    let here = 0_u8;
+    // A thread that ends from within its function's frames would lose them.
+    let is_above = end <= &raw const here as usize - MARGIN / 2;
+    if let Some(pages) = pages().filter(|_| end > 0 && is_above) {
+        put_ordinary_memory(pages, start..end, libc::MAP_FIXED);
+    }
+}
+
+fn put_ordinary_memory(pages: &RegionPages, span: Range<usize>, fixed: c_int) {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = fixed | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
+    let (at, len) = (span.start, span.len());
+    // SAFETY: the span is the calling thread's, which has nothing there.
+    let map = move || unsafe {
+        let at = libc::syscall(libc::SYS_mmap, at, len, protection, flags, -1_isize, 0_usize);
+        (at != -1).then_some(())
+    };
+    // SAFETY: the call replaces that span or nothing. If the kernel does not do it, the thread has a paged stack to its
+    // end.
+    unsafe { pages.region().replace(span, map) };
+}
+
+/// The part of the calling thread's stack below one of its addresses that may be paged.
+fn below_this(address: usize) -> Option<Range<usize>> {
+    let (mut at, mut len, mut guard): (*mut c_void, size_t, size_t) = (null_mut(), 0, 0);
+    let mut attributes = MaybeUninit::<pthread_attr_t>::uninit();
+    // SAFETY: the first call fills the attributes, the others read them and fill what they are given.
+    let failed: c_int = unsafe {
+        let failed = libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr());
+        if failed != 0 {
+            return None;
+        }
+        libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut at, &raw mut len)
+            | libc::pthread_attr_getguardsize(attributes.as_ptr(), &raw mut guard)
+            | libc::pthread_attr_destroy(attributes.as_mut_ptr())
+    };
+    let start = (at as usize).checked_add(guard)?.next_multiple_of(PAGE);
+    let end = (address & !(PAGE - 1)).checked_sub(MARGIN)?;
+    let is_within = failed == 0 && (at as usize..at as usize + len).contains(&address);
+    // A stack that had another thread before may have more of a guard than this one asked for.
+    (is_within && start < end && is_readable(start)).then_some(start..end)
+}
+
+/// Asks the kernel, which reads the set before it finds that there is no such way to change the mask.
+fn is_readable(address: usize) -> bool {
+    const NO_WAY: c_int = -1;
+    // SAFETY: changes nothing.
+    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, NO_WAY, address, 0_usize, 8_usize) };
+    let readable = errno() != libc::EFAULT;
+    fail(0);
+    readable
+}

@@ -1,0 +1,131 @@
+//! The work before the program's `main`: the region is made as `ameles page run` has asked for.
+
+use crate::after_fault::after_fault;
+use crate::region_pages::pages;
+use crate::report::Window;
+use crate::say::{say, size};
+use crate::{fork, inherited, meters, own_threads, private_heap, region_pages, report, robust, static_data};
+use ameles_pager::fault::policy::Policy;
+use ameles_pager::options::{Handler, HandlerProcessor, Options};
+use ameles_pager::region::Region;
+use ameles_pager::watch::Teller;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+/// The variable that `ameles page run` sets; see [`options`].
+const VARIABLE: &str = "AMELES_PAGE";
+
+/// The variable of what the system preloads: this library, then those of whoever runs the program.
+const PRELOADED: &str = "LD_PRELOAD";
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+extern "C" fn start() {
+    let Ok(text) = std::env::var(VARIABLE) else { return };
+    fork::register();
+    // Programs that this one starts are not paged.
+    // SAFETY: the program's main has not begun; there is one thread.
+    unsafe {
+        std::env::remove_var(VARIABLE);
+        match others(&std::env::var_os(PRELOADED).unwrap_or_default()) {
+            Some(others) => std::env::set_var(PRELOADED, others),
+            None => std::env::remove_var(PRELOADED),
+        }
+    }
+    // SAFETY: a signal for when the one ends who started the program.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
+    if let Err(why) = make_region(&text) {
+        say(&[&why]);
+        report::refused();
+        // SAFETY: nothing is to be finished: the program has not begun.
+        unsafe { libc::syscall(libc::SYS_exit_group, 2) };
+    }
+}
+
+/// The libraries that are preloaded beside this one, which comes first.
+fn others(preloaded: &OsStr) -> Option<&OsStr> {
+    let end = preloaded.as_bytes().iter().position(|byte| *byte == b':')?;
+    Some(OsStr::from_bytes(&preloaded.as_bytes()[end + 1..]))
+}
+
+fn make_region(text: &str) -> Result<(), String> {
+    let mut extras = Extras::default();
+    let mut options = options(text, &mut extras)?;
+    let Extras { window, watcher } = extras;
+    options.listeners.after_fault = after_fault(watcher.clone(), window);
+    let untrusted = size(options.untrusted_bytes);
+    // SAFETY: the program has not begun.
+    let variables = unsafe { static_data::find() };
+    let region = Region::new(options).map_err(|error| error.to_string())?;
+    if !region.is_locked() {
+        private_heap::tell_unlocked();
+    }
+    report::region_stands(&region, window);
+    if let Some(watcher) = watcher {
+        watcher.region_stands(&region).map_err(|error| error.to_string())?;
+    }
+    own_threads::remember().map_err(|error| format!("/proc/self/task: {error}"))?;
+    robust::watch_this_thread();
+    region_pages::begin(region, untrusted).map_err(|error| error.to_string())?;
+    // SAFETY: the program has not begun. Its variables are looked at by nobody else.
+    pages()
+        .map_or(Ok(()), |pages| unsafe { static_data::page(pages.region(), variables) })
+        .map_err(|error| error.to_string())
+}
+
+/// The things that are asked for beside the region.
+#[derive(Default)]
+struct Extras {
+    window: Window,
+    watcher: Option<Arc<Teller>>,
+}
+
+/// Options of the region as `name=value`, joined by commas. Options that are not named are as [`Options::new`] says,
+/// and the region has as many pages as the untrusted memory has room for. `warm` and `faults` say which faults are
+/// counted, `meter` that ciphers and copies are timed; `report` and `watch` are descriptors: where to write the
+/// figures, and the socket of a watcher.
+fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
+    let mut options = Options::new(0);
+    // `ameles` holds what is open now as long as the program runs.
+    options.following.estimates = true;
+    options.handler = Handler { processor: HandlerProcessor::Together, own_descriptors: true };
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let wrong = |why: &dyn std::fmt::Display| format!("{VARIABLE}: {name}={value}: {why}");
+        let number = || value.parse::<u64>().map_err(|error| wrong(&error));
+        match name {
+            "resident" => options.resident = number()? as usize,
+            "follow" => options.following.grows = number()? != 0,
+            "untrusted" => options.untrusted_bytes = number()?,
+            "scheme" => options.scheme = value.parse().map_err(|error| wrong(&error))?,
+            "k" => options.ratio = number()?,
+            "cipher" => options.cipher = value.parse().map_err(|error| wrong(&error))?,
+            "second-chance" => options.policy = Policy::SecondChance { unmapped: number()? as usize },
+            "threads" => options.threads = Some(number()? as usize),
+            "second-process" => options.second_process = number()? != 0,
+            "warm" => extras.window.warm = number()?,
+            "faults" => extras.window.faults = Some(number()?.max(1)),
+            "meter" => options.listeners.meters = Some(meters::make().map_err(|error| wrong(&error))?),
+            "report" => report::into(value.parse().map_err(|error| wrong(&error))?),
+            "watch" => {
+                extras.watcher = inherited::take(number()?).map(|socket| Arc::new(Teller::new(socket)))
+            }
+            _ => return Err(wrong(&"no such option")),
+        }
+    }
+    options.pages = options.scheme.most_pages(options.untrusted_bytes, options.ratio, options.cipher);
+    if options.pages == 0 {
+        let Options { scheme, ratio, cipher, untrusted_bytes, .. } = options;
+        let least = scheme.untrusted_bytes(1, ratio, cipher).map_err(|error| error.to_string())?;
+        return Err(format!(
+            "{} of untrusted memory hold no page under {scheme}; give --untrusted at least {}",
+            size(untrusted_bytes),
+            size(least)
+        ));
+    }
+    options.resident = options.resident.min(options.pages as usize);
+    Ok(options)
+}

@@ -1,0 +1,82 @@
+//! The errors of traces.
+
+use std::io;
+
+/// The reason why a trace cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// A line of a text is wrong.
+    #[error("line {line} of the trace: {why}")]
+    Text {
+        /// The line, counted from 1.
+        line: u64,
+        /// The fault, and what to write.
+        why: String,
+    },
+    /// There is nothing in it.
+    #[error("it is empty, and no trace is: record it again")]
+    Empty,
+    /// It has no miss that is not of the warm-up.
+    #[error("it holds no misses: record it again, with more instructions or misses")]
+    NoMisses,
+    /// It is compressed as a whole.
+    #[error("it is compressed by {0}: unpack it first, and name what comes out")]
+    Compressed(&'static str),
+    /// It is no text, and no packed trace.
+    #[error(
+        "byte {byte} is of no text, and it does not begin as a packed trace does: name a trace that ameles-trace-recorder or \
+         ameles-traces wrote, or a text in USIMM's format"
+    )]
+    Binary {
+        /// The first byte that is of no text, counted from 0.
+        byte: usize,
+    },
+    /// It does not begin as a packed trace.
+    #[error(
+        "it does not begin as a packed trace does: name one that ameles-trace-recorder or ameles-traces wrote"
+    )]
+    Foreign,
+    /// A packed trace is of another version.
+    #[error("it is a packed trace of another version than 1: record it again with this version")]
+    Version,
+    /// A record of a packed trace is wrong.
+    #[error(
+        "{} of the packed trace (byte {byte} when unpacked): {why}: copy the trace again, or record it anew",
+        place(*record)
+    )]
+    Packed {
+        /// The record, counted from 1; 0 for the number of those that only warm the cache, which comes before.
+        record: u64,
+        /// The byte at which it begins, counted from 0, in what is unpacked.
+        byte: u64,
+        /// The fault.
+        why: String,
+    },
+    /// The programs touch more memory than there is.
+    #[error(transparent)]
+    Full(#[from] Full),
+    /// The file cannot be read.
+    #[error("the trace cannot be read: {0}")]
+    Io(io::Error),
+}
+
+/// A record in words.
+fn place(record: u64) -> String {
+    if record == 0 { "the head".to_owned() } else { format!("record {record}") }
+}
+
+impl From<io::Error> for TraceError {
+    fn from(fault: io::Error) -> Self {
+        TraceError::Io(fault)
+    }
+}
+
+/// The reason why a line has no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the programs touch more than the {lines} lines of the memory: give it more lines, or take a shorter trace"
+)]
+pub struct Full {
+    /// The lines of the memory.
+    pub lines: u64,
+}

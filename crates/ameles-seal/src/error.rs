@@ -1,0 +1,65 @@
+//! The reasons why sealed memory gave no answer.
+
+use ameles_core::store::{BucketVersion, Place, UntrustedError};
+
+/// The errors between the scheme and untrusted memory. No error is an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    /// The bytes are not those that were sealed for this slot and version: the store's side changed, swapped or
+    /// replayed them, or the master key is another vault's.
+    #[error(
+        "{slot} ({version}) was forged: the store returned bytes that were not sealed for it with this key",
+        slot = .0.slot, version = .0.version
+    )]
+    Forged(Place),
+    /// The bucket was written and its version is gone: removed by the store's side. A bucket that was never written
+    /// is known by its trusted version, and is no error.
+    #[error(
+        "{slot} ({version}) was removed: it was written, and the store no longer has it",
+        slot = .0.slot, version = .0.version
+    )]
+    Missing(Place),
+    /// The bucket's version is shorter than it was written.
+    #[error("{slot} ({version}) was truncated in the store", slot = .0.slot, version = .0.version)]
+    Truncated(Place),
+    /// A version was asked for whose epoch is not in the trusted epoch table.
+    #[error("{version} of {bucket} belongs to an epoch that the trusted state does not know", bucket = .0.bucket, version = .0.version)]
+    UnknownEpoch(BucketVersion),
+    /// Nothing can be written before the first epoch has begun.
+    #[error("no epoch has begun: begin one before writing")]
+    NoEpoch,
+    /// An epoch must be newer than every one before it, and have a salt of its own.
+    #[error("epoch {asked} cannot begin: its number must be above {newest} and its salt new")]
+    EpochNotNew {
+        /// The number asked for.
+        asked: u32,
+        /// The newest epoch so far.
+        newest: u32,
+    },
+    /// The epoch has no counters left. Nothing was changed; begin a new epoch.
+    #[error("epoch {epoch} has no write counters left: begin a new one")]
+    CounterExhausted {
+        /// The epoch.
+        epoch: u32,
+    },
+    /// A version can be sealed once, in the opening that assigned it: its nonce must not be used again.
+    #[error("{version} of {bucket} was sealed already or not assigned in this opening: assign a new one", bucket = .0.bucket, version = .0.version)]
+    NotSealable(BucketVersion),
+    /// The trusted versions belong to another layout.
+    #[error("the trusted versions are those of {found} buckets, and the store has {expected}")]
+    OtherLayout {
+        /// Buckets in the trusted versions.
+        found: u64,
+        /// Buckets in the store's layout.
+        expected: u64,
+    },
+    /// The store's slots are too small to hold a tag.
+    #[error("the store's slots of {slot_bytes} bytes are shorter than the sealing overhead")]
+    SlotsTooSmall {
+        /// Sealed bytes of a slot.
+        slot_bytes: u32,
+    },
+    /// The store failed or refused.
+    #[error(transparent)]
+    Store(UntrustedError),
+}

@@ -1,0 +1,378 @@
+//! The ciphers of pages, and a region's key.
+
+use crate::aead::Aead;
+use crate::aead::terms::Algorithm;
+use crate::cipher::{Forged, KEY_BYTES, NONCE_BYTES};
+use aegis::aegis256x2::Aegis256X2;
+use aegis::aegis256x4::Aegis256X4;
+use chacha20::ChaCha20;
+use chacha20::cipher::{KeyIvInit, StreamCipher};
+use core::fmt;
+use core::str::FromStr;
+use hkdf::Hkdf;
+use hmac::{Hmac, KeyInit, Mac};
+use rand_core::CryptoRng;
+use sha2::Sha256;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The longest tag of any cipher, in bytes.
+pub const MOST_TAG_BYTES: usize = 32;
+
+/// Bytes of an AEAD's tag.
+const TAG_BYTES: usize = crate::cipher::TAG_BYTES;
+
+/// AES blocks that one GCM key encrypts or hashes at most, as a power of two.
+const GCM_BLOCKS_LOG2: u32 = 48;
+
+/// The choice of the cipher that seals the pages of a region. Public.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PageCipher {
+    /// AES-256-GCM (NIST SP 800-38D), by ring, or by RustCrypto without the feature `native`.
+    #[default]
+    Aes256Gcm,
+    /// ChaCha20 (RFC 8439), then HMAC-SHA256 (RFC 2104) over identity and sealed text, with independent keys: the
+    /// pair of Chakravarty and Panda's Keystone pager, for comparison. A 32-byte tag. By RustCrypto.
+    ChaCha20HmacSha256,
+    /// AEGIS-256X2 with a 128-bit tag (RFC 10032): the fastest where AES instructions take 128 bits. By libaegis, or
+    /// in Rust where there is no C compiler.
+    Aegis256X2,
+    /// AEGIS-256X4, of the same RFC and by the same libraries: the fastest where AES instructions take 256 or 512
+    /// bits (VAES).
+    Aegis256X4,
+}
+
+impl PageCipher {
+    /// Every cipher there is.
+    pub const ALL: [PageCipher; 4] = [
+        PageCipher::Aes256Gcm,
+        PageCipher::ChaCha20HmacSha256,
+        PageCipher::Aegis256X2,
+        PageCipher::Aegis256X4,
+    ];
+
+    /// The name used on command lines and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            PageCipher::Aes256Gcm => "aes-256-gcm",
+            PageCipher::ChaCha20HmacSha256 => "chacha20-hmac-sha256",
+            PageCipher::Aegis256X2 => "aegis-256x2",
+            PageCipher::Aegis256X4 => "aegis-256x4",
+        }
+    }
+
+    /// Bytes of its tag.
+    pub fn tag_bytes(self) -> usize {
+        match self {
+            PageCipher::Aes256Gcm | PageCipher::Aegis256X2 | PageCipher::Aegis256X4 => TAG_BYTES,
+            PageCipher::ChaCha20HmacSha256 => MOST_TAG_BYTES,
+        }
+    }
+
+    /// The most pages that one key seals; `None` where no bound is within reach.
+    ///
+    /// Nonces do not limit it: they are counted, not drawn. For AES-GCM the block size does: after σ blocks an
+    /// adversary tells it from randomness with an advantage of about σ²/2^129, here at most 2^-33 (2^48 blocks, 4 PiB;
+    /// at a page of 4 KiB every microsecond, 12 days). ChaCha20, HMAC-SHA256 and AEGIS have no such bound below 2^64
+    /// pages.
+    pub fn most_pages(self, page_bytes: usize) -> Option<u64> {
+        match self {
+            // A block more for identity, another for the lengths, another for the tag's mask.
+            PageCipher::Aes256Gcm => Some((1 << GCM_BLOCKS_LOG2) / (page_bytes.div_ceil(16) as u64 + 3)),
+            PageCipher::ChaCha20HmacSha256 | PageCipher::Aegis256X2 | PageCipher::Aegis256X4 => None,
+        }
+    }
+}
+
+impl fmt::Display for PageCipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The error that a cipher of pages was named that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no such cipher of pages; choose aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4"
+)]
+pub struct UnknownPageCipher;
+
+impl FromStr for PageCipher {
+    type Err = UnknownPageCipher;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPageCipher> {
+        PageCipher::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name)).ok_or(UnknownPageCipher)
+    }
+}
+
+/// The writing of a page: a sealed page is bound to it within its region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct PageId {
+    /// The slot, numbered through the region.
+    pub slot: u32,
+    /// The writing of it, from 1.
+    pub version: u64,
+}
+
+impl PageId {
+    /// Slot, then version, big-endian: the nonce, and the bytes that are authenticated beside the text.
+    fn bytes(self) -> [u8; NONCE_BYTES] {
+        let mut bytes = [0; NONCE_BYTES];
+        bytes[..4].copy_from_slice(&self.slot.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.version.to_be_bytes());
+        bytes
+    }
+}
+
+/// The key of one region, expanded once. Neither `seal` nor `open` allocates.
+///
+/// # Why no nonce comes back
+/// A nonce is slot and version, 32 and 64 bits. Within a region a slot's versions only grow
+/// ([`Versions`](super::Versions) gives none twice, and refuses at the end). Across regions the keys differ: a key is
+/// drawn at random, 256 bits, for one region, kept in private memory only, never written down and gone with it; it
+/// cannot be cloned, and a region takes it by value. This does not cover a process of which there are suddenly two, by
+/// `fork` or by a virtual machine's snapshot: only one of them may go on sealing.
+///
+/// Keys are wiped when dropped, but for ring's, which keeps its expanded keys private and does not wipe them.
+pub struct PageKey {
+    cipher: PageCipher,
+    inner: Inner,
+}
+
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one of them for a region, and a pointer would cost every page a look-up"
+)]
+enum Inner {
+    Aes256Gcm(Aead),
+    ChaCha20HmacSha256 { cipher: Zeroizing<[u8; KEY_BYTES]>, mac: Hmac<Sha256> },
+    Aegis256X2(Zeroizing<[u8; KEY_BYTES]>),
+    Aegis256X4(Zeroizing<[u8; KEY_BYTES]>),
+}
+
+impl PageKey {
+    /// Draws the key of a region.
+    pub fn draw<R: CryptoRng + ?Sized>(cipher: PageCipher, rng: &mut R) -> Self {
+        let [key] = Self::draw_shared(cipher, rng);
+        key
+    }
+
+    /// Draws the key of one region for several sealers of its pages, under versions that one of them gives.
+    pub fn draw_shared<R: CryptoRng + ?Sized, const N: usize>(cipher: PageCipher, rng: &mut R) -> [Self; N] {
+        let mut secret = Zeroizing::new([0; KEY_BYTES]);
+        rng.fill_bytes(&mut *secret);
+        core::array::from_fn(|_| PageKey::expand(cipher, &secret))
+    }
+
+    /// Expands a key of its own for each primitive, by HKDF-SHA256 (RFC 5869).
+    fn expand(cipher: PageCipher, secret: &[u8; KEY_BYTES]) -> Self {
+        let hkdf = Hkdf::<Sha256>::new(None, secret);
+        let derive = |part: &str| {
+            let mut key = Zeroizing::new([0; KEY_BYTES]);
+            hkdf.expand_multi_info(
+                &[b"ameles/1/page/", cipher.name().as_bytes(), part.as_bytes()],
+                &mut *key,
+            )
+            .expect("32 bytes are within HKDF's limit");
+            key
+        };
+        let inner = match cipher {
+            PageCipher::Aes256Gcm => Inner::Aes256Gcm(Aead::new(Algorithm::Aes256Gcm, &derive("/aead"))),
+            PageCipher::ChaCha20HmacSha256 => Inner::ChaCha20HmacSha256 {
+                cipher: derive("/cipher"),
+                mac: Hmac::new_from_slice(&*derive("/mac")).expect("HMAC takes keys of any length"),
+            },
+            PageCipher::Aegis256X2 => Inner::Aegis256X2(derive("/aead")),
+            PageCipher::Aegis256X4 => Inner::Aegis256X4(derive("/aead")),
+        };
+        let key = PageKey { cipher, inner };
+        // Libraries ask for the processor's instructions at their first use: here, and not in a fault.
+        key.seal(PageId { slot: 0, version: 0 }, &mut [0], &mut [0; MOST_TAG_BYTES][..cipher.tag_bytes()]);
+        key
+    }
+
+    /// The cipher that it is for.
+    pub fn cipher(&self) -> PageCipher {
+        self.cipher
+    }
+
+    /// Encrypts `text` in place and fills `tag`, which is exactly [`PageCipher::tag_bytes`] long.
+    ///
+    /// The caller never gives one key the same identity for two different texts; version 0 is never sealed.
+    ///
+    /// # Panics
+    /// If `tag` has another length.
+    pub fn seal(&self, id: PageId, text: &mut [u8], tag: &mut [u8]) {
+        let id = id.bytes();
+        match &self.inner {
+            Inner::Aes256Gcm(key) => tag.copy_from_slice(&key.seal(&id, &id, text)),
+            Inner::ChaCha20HmacSha256 { cipher, mac } => {
+                ChaCha20::new((&**cipher).into(), (&id).into()).apply_keystream(text);
+                tag.copy_from_slice(&authenticate(mac, &id, text).finalize().into_bytes());
+            }
+            Inner::Aegis256X2(key) => {
+                let cipher = Aegis256X2::<TAG_BYTES>::new(key, &widen(&id));
+                tag.copy_from_slice(&cipher.encrypt_in_place(text, &id));
+            }
+            Inner::Aegis256X4(key) => {
+                let cipher = Aegis256X4::<TAG_BYTES>::new(key, &widen(&id));
+                tag.copy_from_slice(&cipher.encrypt_in_place(text, &id));
+            }
+        }
+    }
+
+    /// Checks the tag and decrypts `text` in place.
+    ///
+    /// # Errors
+    /// [`Forged`]; `text` is wiped then.
+    ///
+    /// # Panics
+    /// If `tag` is not exactly [`PageCipher::tag_bytes`] long.
+    pub fn open(&self, id: PageId, text: &mut [u8], tag: &[u8]) -> Result<(), Forged> {
+        let id = id.bytes();
+        let opened = match &self.inner {
+            Inner::Aes256Gcm(key) => key.open(&id, &id, text, short(tag)),
+            Inner::ChaCha20HmacSha256 { cipher, mac } => {
+                assert!(tag.len() == MOST_TAG_BYTES, "the tag is as long as its cipher says");
+                let authentic = authenticate(mac, &id, text).verify_slice(tag);
+                if authentic.is_ok() {
+                    ChaCha20::new((&**cipher).into(), (&id).into()).apply_keystream(text);
+                }
+                authentic.map_err(|_| Forged)
+            }
+            Inner::Aegis256X2(key) => Aegis256X2::<TAG_BYTES>::new(key, &widen(&id))
+                .decrypt_in_place(text, short(tag), &id)
+                .map_err(|_| Forged),
+            Inner::Aegis256X4(key) => Aegis256X4::<TAG_BYTES>::new(key, &widen(&id))
+                .decrypt_in_place(text, short(tag), &id)
+                .map_err(|_| Forged),
+        };
+        if opened.is_err() {
+            text.zeroize();
+        }
+        opened
+    }
+}
+
+impl fmt::Debug for PageKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageKey").field("cipher", &self.cipher).finish_non_exhaustive()
+    }
+}
+
+/// The MAC of identity, which has a fixed length, and sealed text.
+fn authenticate(mac: &Hmac<Sha256>, id: &[u8; NONCE_BYTES], sealed: &[u8]) -> Hmac<Sha256> {
+    mac.clone().chain_update(id).chain_update(sealed)
+}
+
+fn short(tag: &[u8]) -> &[u8; TAG_BYTES] {
+    tag.try_into().expect("the tag is as long as its cipher says")
+}
+
+fn widen(id: &[u8; NONCE_BYTES]) -> [u8; 32] {
+    let mut wide = [0; 32];
+    wide[..NONCE_BYTES].copy_from_slice(id);
+    wide
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    const ID: PageId = PageId { slot: 7, version: 9 };
+
+    fn sealed(key: &PageKey, id: PageId, text: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let mut sealed = text.to_vec();
+        let mut tag = vec![0; key.cipher().tag_bytes()];
+        key.seal(id, &mut sealed, &mut tag);
+        (sealed, tag)
+    }
+
+    #[test]
+    fn an_identity_is_its_slot_and_then_its_version() {
+        let id = PageId { slot: 0x1112_1314, version: 0x2122_2324_2526_2728 };
+        assert_eq!(&id.bytes(), b"\x11\x12\x13\x14\x21\x22\x23\x24\x25\x26\x27\x28");
+    }
+
+    #[test]
+    fn a_page_opens_under_its_own_identity_and_key_only_and_is_wiped_otherwise() {
+        for cipher in PageCipher::ALL {
+            let key = PageKey::expand(cipher, &[1; 32]);
+            let text = [0x5a; 100];
+            let (page, tag) = sealed(&key, ID, &text);
+            assert_ne!(page, text);
+            let open = |key: &PageKey, id| {
+                let mut page = page.clone();
+                key.open(id, &mut page, &tag).map(|()| page.clone()).map_err(|_| page)
+            };
+            assert_eq!(open(&key, ID).unwrap(), text);
+            for id in [PageId { slot: 8, ..ID }, PageId { version: 10, ..ID }, PageId { version: 8, ..ID }] {
+                assert_eq!(open(&key, id).unwrap_err(), [0; 100]);
+            }
+            assert_eq!(open(&PageKey::expand(cipher, &[2; 32]), ID).unwrap_err(), [0; 100]);
+        }
+    }
+
+    /// Run with and without the features `native` and `pure-rust`, it holds all libraries to the same bytes.
+    #[test]
+    fn the_bytes_are_those_of_format_1_whichever_library_seals() {
+        let text: Vec<u8> = (0..1000u32).map(|i| (i * i) as u8).collect();
+        let expected = [
+            (PageCipher::Aes256Gcm, "11fec8ba7b003cc6", "37af7f27847a5113f5ba2d68e33d0960"),
+            (
+                PageCipher::ChaCha20HmacSha256,
+                "4479a6b435795230",
+                "37cde10984aeacd5bdf63c135e352ba66fdae1164dcd8ae6c96efa39a97fba4e",
+            ),
+            (PageCipher::Aegis256X2, "e509ea1b01336dc9", "e6ccd9a0f04d4346653f980ce94c2c96"),
+            (PageCipher::Aegis256X4, "0e29df33889f60a6", "bb156546828f824b77ef744335bbe7fa"),
+        ];
+        for (cipher, end, tag) in expected {
+            let page = sealed(&PageKey::expand(cipher, &[1; 32]), ID, &text);
+            let hex = |bytes: &[u8]| base16ct::lower::encode_string(bytes);
+            assert_eq!((&*hex(&page.0[992..]), &*hex(&page.1)), (end, tag), "{cipher}");
+        }
+    }
+
+    #[test]
+    fn the_papers_pair_is_encrypt_then_mac_with_unrelated_keys() {
+        let secret = [3; 32];
+        let key = PageKey::expand(PageCipher::ChaCha20HmacSha256, &secret);
+        let text = [9; 50];
+        let (page, tag) = sealed(&key, ID, &text);
+
+        // Once more with ring: another HKDF, another HMAC.
+        let prk = ring::hkdf::Salt::new(ring::hkdf::HKDF_SHA256, &[]).extract(&secret);
+        let part = |part: &'static str| {
+            let mut bytes = [0; 32];
+            let info = [b"ameles/1/page/chacha20-hmac-sha256".as_slice(), part.as_bytes()];
+            prk.expand(&info, ring::hkdf::HKDF_SHA256).unwrap().fill(&mut bytes).unwrap();
+            bytes
+        };
+        let mac = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &part("/mac"));
+        let signed = [ID.bytes().as_slice(), &page].concat();
+        assert_eq!(tag, ring::hmac::sign(&mac, &signed).as_ref());
+        let mut stream = [0; 50];
+        ChaCha20::new(&part("/cipher").into(), &ID.bytes().into()).apply_keystream(&mut stream);
+        let plain: Vec<u8> = page.iter().zip(stream).map(|(sealed, key)| sealed ^ key).collect();
+        assert_eq!(plain, text);
+    }
+
+    #[test]
+    fn ciphers_are_found_by_their_names() {
+        for cipher in PageCipher::ALL {
+            assert_eq!(cipher.name().to_uppercase().parse(), Ok(cipher));
+        }
+        assert_eq!("des".parse::<PageCipher>(), Err(UnknownPageCipher));
+    }
+
+    #[test]
+    fn aes_gcm_stops_before_two_to_the_48_blocks_and_the_others_have_no_bound() {
+        let most = PageCipher::Aes256Gcm.most_pages(4096).unwrap();
+        assert!(most * 259 <= 1 << 48 && (most + 1) * 259 > 1 << 48);
+        assert_eq!(PageCipher::ChaCha20HmacSha256.most_pages(4096), None);
+        assert_eq!(PageCipher::Aegis256X2.most_pages(4096), None);
+        assert_eq!(PageCipher::Aegis256X4.most_pages(4096), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! The reasons why pages are not answered, or cannot be sealed at all.
+
+use ameles_core::words::{Bucket, Slot};
+
+/// The errors between a scheme and shared memory. No error is an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PageError {
+    /// The bytes in shared memory are not those that were sealed for this slot and version: they were changed,
+    /// swapped, replayed or rolled back. The whole of the buffer that was asked for is wiped.
+    #[error("{slot} (version {version}) was forged: shared memory does not hold what was sealed there last")]
+    Forged {
+        /// The first such slot, in the order asked for.
+        slot: Slot,
+        /// The version that it should have had.
+        version: u64,
+    },
+    /// The scheme wrote out of its deterministic order. Nothing was written.
+    #[error("{bucket} was written out of order: the schedule's next one of its area is {expected}")]
+    OutOfOrder {
+        /// The bucket that was asked for.
+        bucket: Bucket,
+        /// The bucket that the schedule says.
+        expected: Bucket,
+    },
+    /// The bucket has no versions left, after 2^64 writings. Nothing was written; begin a region with a new key.
+    #[error("{bucket} has no versions left: begin a new region")]
+    VersionsExhausted {
+        /// The bucket.
+        bucket: Bucket,
+    },
+    /// The region's key has sealed as much as it safely may. Nothing was written; begin a region with a new key.
+    #[error("the key of this region has sealed as much as it may with {cipher}: begin a new region")]
+    KeyExhausted {
+        /// The cipher.
+        cipher: super::PageCipher,
+    },
+}
+
+/// The reason why a region cannot be made. Nothing was touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegionError {
+    /// A region's buckets all have the same number of slots, and its slots the same length, neither of them 0.
+    #[error("a region of pages needs buckets of one shape, with slots that hold something")]
+    Uneven,
+    /// Slots are numbered with 32 bits, and addressed within the memory of the machine.
+    #[error("{slots} slots are more than a region holds: at most 2^32, within the address space")]
+    TooManySlots {
+        /// Slots of the layout.
+        slots: u64,
+    },
+    /// The shared memory is too small.
+    #[error("the layout needs {needed} bytes of shared memory, and there are {found}")]
+    MemoryTooSmall {
+        /// The bytes that the layout needs.
+        needed: usize,
+        /// The bytes that there are.
+        found: usize,
+    },
+    /// The versions are those of another layout.
+    #[error("the versions are those of {found} buckets, and the layout has {expected}")]
+    OtherVersions {
+        /// Buckets that the versions are for.
+        found: u64,
+        /// Buckets of the layout.
+        expected: u64,
+    },
+}

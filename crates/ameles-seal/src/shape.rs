@@ -1,0 +1,50 @@
+//! A bucket's slots and their plaintext length, found fast: it is asked for every slot.
+
+use alloc::vec::Vec;
+use ameles_core::layout::Layout;
+use ameles_core::words::{Bucket, Slot};
+
+#[derive(Clone, Copy)]
+struct Run {
+    end: u64,
+    slots: u32,
+    slot_bytes: u32,
+}
+
+/// A layout with the bucket numbers of its extents added up.
+pub(crate) struct Shape {
+    runs: Vec<Run>,
+}
+
+impl Shape {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let mut end = 0;
+        let runs = layout.extents().iter().map(|extent| {
+            end += extent.buckets;
+            Run { end, slots: extent.slots, slot_bytes: extent.slot_bytes }
+        });
+        Shape { runs: runs.collect() }
+    }
+
+    /// Slots of the bucket, and the plaintext bytes of each.
+    ///
+    /// # Panics
+    /// If the bucket lies outside of the layout: schemes name only buckets of their own.
+    pub(crate) fn bucket(&self, bucket: Bucket) -> (u32, u32) {
+        let at = self.runs.partition_point(|run| run.end <= bucket.0);
+        let Some(run) = self.runs.get(at) else {
+            panic!("{bucket} lies outside of the layout");
+        };
+        (run.slots, run.slot_bytes)
+    }
+
+    /// Plaintext bytes of the slot.
+    ///
+    /// # Panics
+    /// If the slot lies outside of the layout.
+    pub(crate) fn slot(&self, slot: Slot) -> u32 {
+        let (slots, slot_bytes) = self.bucket(slot.bucket);
+        assert!(slot.index < slots, "{slot} lies outside of the layout");
+        slot_bytes
+    }
+}

@@ -1,0 +1,39 @@
+//! The untrusted side of Ameles: the place where sealed buckets lie, and the wrappers around that place.
+//!
+//! Three traits make up the untrusted side. [`Untrusted`](ameles_core::store::Untrusted) holds buckets in versions,
+//! [`Blobs`] holds whole named objects beside them (a header, epochs, checkpoints), and [`Inventory`] tells what is
+//! there. Nothing here knows a key, and every byte that comes back may be forged.
+//!
+//! Stores: [`DenseMemory`] (fast, one version per bucket), [`VersionedMemory`] (all versions, with an adversary's
+//! hands), [`Objects`] (files, S3, GCS, Azure).
+//!
+//! Wrappers implement all three traits over an inner store, so they stack in any order. A wrapper sees the calls to the
+//! wrapper or store **below** it: put a [`Recorder`] under a [`Retry`] to see each attempt, above it to see each call
+//! once.
+
+mod blobs;
+mod faults;
+mod forward;
+mod link;
+mod memory;
+mod meter;
+mod objects;
+mod provider;
+mod recorder;
+mod requests;
+mod retry;
+mod tls;
+mod touches;
+
+pub use blobs::{Blob, BlobError, Blobs, Inventory, check_name};
+pub use faults::{FaultCounts, FaultRates, FaultSwitch, Faults, InjectedFault};
+pub use link::{BitsPerSecond, Link, LinkSpeed};
+pub use memory::{DenseMemory, Snapshot, VersionedMemory};
+pub use meter::{Bill, Meter, MeterReader, PriceError, PriceTable, Prices, Usage};
+pub use objects::{Objects, OpenError, OpenOptions, Versioning};
+pub use provider::{Provider, ProviderCounts, ProviderDesk, ProviderLimits, ProviderRefusal};
+pub use recorder::{Event, Recorder, Request, Trace};
+pub use requests::{RangeRequest, range_requests};
+pub use retry::{Retry, RetryPolicy};
+pub use tls::encrypt_with_ring;
+pub use touches::{MOST_CELLS, Touched, TouchedRow, Touches};

@@ -1,0 +1,192 @@
+//! Counters of where the store is touched, for a picture of it, in the shape of the scheme's tree.
+//!
+//! Unlike a [`Recorder`](crate::Recorder) it remembers no request, so that it can stand in a store for years.
+
+use crate::blobs::{Blobs, Inventory};
+use crate::{forward_blobs, forward_inventory};
+use ameles_core::layout::Layout;
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::words::Bucket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most cells of a row: neighbouring buckets share one where there are more of them.
+pub const MOST_CELLS: u64 = 64;
+
+/// The counts of touched slots, row by row. Clones are the same counters.
+#[derive(Clone, Debug)]
+pub struct Touches {
+    rows: Arc<Rows>,
+}
+
+#[derive(Debug)]
+struct Rows {
+    layout: Layout,
+    /// A row for each extent of the layout: a level of a tree.
+    levels: Vec<Row>,
+    /// All buckets, in the order of their numbers.
+    whole: Row,
+}
+
+#[derive(Debug)]
+struct Row {
+    first: u64,
+    buckets: u64,
+    reads: Vec<AtomicU64>,
+    writes: Vec<AtomicU64>,
+}
+
+/// A row of counters at one moment: from the left to the right of the tree, or from the first slot to the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TouchedRow {
+    /// The number of buckets that the cells of the row stand for.
+    pub buckets: u64,
+    /// Slots read, by cell.
+    pub reads: Vec<u64>,
+    /// Slots written, by cell.
+    pub writes: Vec<u64>,
+}
+
+impl Row {
+    fn new(first: u64, buckets: u64) -> Self {
+        let cells = || (0..buckets.min(MOST_CELLS)).map(|_| AtomicU64::new(0)).collect();
+        Row { first, buckets, reads: cells(), writes: cells() }
+    }
+
+    fn cell(&self, bucket: Bucket) -> usize {
+        let place = u128::from(bucket.0 - self.first) * self.reads.len() as u128;
+        (place / u128::from(self.buckets)) as usize
+    }
+
+    fn contains(&self, bucket: Bucket) -> bool {
+        (self.first..self.first + self.buckets).contains(&bucket.0)
+    }
+
+    fn snapshot(&self) -> TouchedRow {
+        let counts = |cells: &[AtomicU64]| cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
+        TouchedRow { buckets: self.buckets, reads: counts(&self.reads), writes: counts(&self.writes) }
+    }
+}
+
+impl Touches {
+    /// Counters of a layout, all 0.
+    pub fn new(layout: &Layout) -> Self {
+        let mut first = 0;
+        let levels = layout.extents().iter().map(|extent| {
+            let row = Row::new(first, extent.buckets);
+            first += extent.buckets;
+            row
+        });
+        let levels = levels.collect();
+        Touches { rows: Arc::new(Rows { layout: layout.clone(), levels, whole: Row::new(0, first) }) }
+    }
+
+    /// Notes that `slots` slots of a bucket were read.
+    pub fn read(&self, bucket: Bucket, slots: u64) {
+        for row in self.rows_of(bucket) {
+            row.reads[row.cell(bucket)].fetch_add(slots, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a whole bucket was written.
+    pub fn written(&self, bucket: Bucket) {
+        let slots = u64::from(self.rows.layout.extent(bucket).slots);
+        for row in self.rows_of(bucket) {
+            row.writes[row.cell(bucket)].fetch_add(slots, Ordering::Relaxed);
+        }
+    }
+
+    fn rows_of(&self, bucket: Bucket) -> impl Iterator<Item = &Row> {
+        let level = self.rows.levels.iter().find(move |row| row.contains(bucket));
+        level.into_iter().chain([&self.rows.whole])
+    }
+
+    /// The levels of the tree, from its root on.
+    pub fn levels(&self) -> Vec<TouchedRow> {
+        self.rows.levels.iter().map(Row::snapshot).collect()
+    }
+
+    /// All buckets in one row, in the order of their numbers.
+    pub fn whole(&self) -> TouchedRow {
+        self.rows.whole.snapshot()
+    }
+}
+
+/// A store that counts the touches of the store below.
+#[derive(Debug)]
+pub struct Touched<S> {
+    inner: S,
+    touches: Touches,
+}
+
+impl<S: Untrusted> Touched<S> {
+    /// Counts from 0 on.
+    pub fn new(inner: S) -> Self {
+        let touches = Touches::new(inner.layout());
+        Touched { inner, touches }
+    }
+
+    /// The counters.
+    pub fn touches(&self) -> Touches {
+        self.touches.clone()
+    }
+}
+
+impl<S: Untrusted> Untrusted for Touched<S> {
+    fn layout(&self) -> &Layout {
+        self.inner.layout()
+    }
+
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        places.iter().for_each(|place| self.touches.read(place.slot.bucket, 1));
+        self.inner.read(places, into).await
+    }
+
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        buckets.iter().for_each(|written| self.touches.written(written.bucket));
+        self.inner.write(buckets, from).await
+    }
+
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        self.inner.delete(buckets).await
+    }
+}
+
+forward_blobs!([S: Blobs] Touched<S>, inner);
+
+forward_inventory!([S: Inventory] Touched<S>, inner);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ameles_core::layout::Extent;
+
+    fn tree() -> Touches {
+        let level = |buckets| Extent { buckets, slots: 3, slot_bytes: 8 };
+        Touches::new(&Layout::new(vec![level(1), level(2), level(200)]))
+    }
+
+    #[test]
+    fn a_touch_counts_in_its_level_and_in_the_whole() {
+        let touches = tree();
+        touches.read(Bucket(2), 2);
+        touches.written(Bucket(0));
+        let levels = touches.levels();
+        assert_eq!(levels[0].writes, [3]);
+        assert_eq!(levels[1].reads, [0, 2]);
+        let whole = touches.whole();
+        assert_eq!((whole.buckets, whole.reads[0], whole.writes[0]), (203, 2, 3));
+    }
+
+    #[test]
+    fn every_bucket_has_a_cell_and_the_cells_are_in_their_order() {
+        let touches = tree();
+        for bucket in 0..203 {
+            touches.read(Bucket(bucket), 1);
+        }
+        let leaves = &touches.levels()[2].reads;
+        assert_eq!((leaves.len() as u64, leaves.iter().sum::<u64>()), (MOST_CELLS, 200));
+        assert!(leaves.iter().all(|&cell| cell == 3 || cell == 4), "{leaves:?}");
+        assert_eq!(touches.whole().reads.iter().sum::<u64>(), 203);
+    }
+}

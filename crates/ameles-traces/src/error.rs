@@ -1,0 +1,55 @@
+//! The errors of recording.
+
+use ameles_processor::trace::FileError;
+use std::io;
+use std::path::PathBuf;
+
+/// The reason why a trace is not recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Programs are not there.
+    #[error("missing on this machine: {}; on Debian and Ubuntu: apt-get install {}", programs.join(", "), packages.join(" "))]
+    Missing {
+        /// Their names.
+        programs: Vec<String>,
+        /// The packages that have them.
+        packages: Vec<String>,
+    },
+    /// There is no program of that name in the table.
+    #[error("no program of the table is called {name:?}: there are {}", known.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// All names.
+        known: Vec<String>,
+    },
+    /// A file cannot be written or read.
+    #[error("{}: {why}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The fault.
+        why: io::Error,
+    },
+    /// A program failed.
+    #[error("`{command}` failed: {why}")]
+    Failed {
+        /// The command.
+        command: String,
+        /// The reason, with what it said.
+        why: String,
+    },
+    /// A program ended before the trace was complete.
+    #[error("{name} ended after {found} of {wanted} misses: skip fewer instructions, or give it more work")]
+    Short {
+        /// The program.
+        name: String,
+        /// The misses that were recorded.
+        found: u64,
+        /// The misses that were asked for.
+        wanted: u64,
+    },
+    /// The trace cannot be read back.
+    #[error(transparent)]
+    Trace(#[from] FileError),
+}

@@ -1,0 +1,48 @@
+//! The claims that a trusted disk has noted: those of its own openings, whether or not they reached the store.
+
+use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::trusted::disk::TrustedDisk;
+
+const NAME: &str = "claims";
+/// The note of an older Ameles, which knew one claim, and made it again when an opening was cut off.
+const ONE: &str = "claim";
+
+/// See the module.
+pub(crate) struct Notes(Vec<(u32, Vec<u8>)>);
+
+impl Notes {
+    /// Loads the notes of epochs above `known`: the others are of openings that have written, and are over.
+    pub(super) fn load(disk: &TrustedDisk, known: u32) -> Result<Self, VaultError> {
+        let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
+        let mut noted: Vec<(u32, Vec<u8>)> = match disk.meta(NAME)? {
+            Some(notes) => borsh::from_slice(&notes).map_err(damaged)?,
+            None => Vec::new(),
+        };
+        if let Some(note) = disk.meta(ONE)? {
+            noted.push(borsh::from_slice(&note).map_err(damaged)?);
+        }
+        noted.retain(|(epoch, _)| *epoch > known);
+        Ok(Notes(noted))
+    }
+
+    /// Tells whether an opening of this trusted disk has made this very claim, or has meant to.
+    pub(super) fn hold(&self, epoch: u32, claim: &[u8]) -> bool {
+        self.0.iter().any(|(noted, bytes)| *noted == epoch && bytes == claim)
+    }
+
+    /// The values that the disk holds when nothing is noted: all openings that are noted are over.
+    pub(crate) fn forgotten() -> [(&'static str, Vec<u8>); 2] {
+        let none: Vec<(u32, Vec<u8>)> = Vec::new();
+        // No epoch has this number.
+        let one = (0u32, Vec::<u8>::new());
+        let encoded = [(NAME, borsh::to_vec(&none)), (ONE, borsh::to_vec(&one))];
+        encoded.map(|(name, value)| (name, value.expect("memory takes every write")))
+    }
+
+    /// Notes a claim; it is durable when this returns.
+    pub(super) fn add(&mut self, disk: &TrustedDisk, epoch: u32, claim: &[u8]) -> Result<(), VaultError> {
+        self.0.push((epoch, claim.to_vec()));
+        disk.set_meta(NAME, &borsh::to_vec(&self.0).expect("memory takes every write"))
+    }
+}

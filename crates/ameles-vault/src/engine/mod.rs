@@ -1,0 +1,321 @@
+//! The scheme, its futures and the sealing layer, stepped by one input at a time. Live service and recovery run the
+//! same steps; they differ only in where the inputs come from.
+
+pub(crate) mod gate;
+mod local_reads;
+pub(crate) mod record;
+mod rewrite;
+pub(crate) mod scheme;
+pub(crate) mod work;
+
+use crate::error::VaultError;
+use crate::trusted::keeper::PlaceKeeper;
+use ameles_core::oram::Access;
+use ameles_core::store::{BucketVersion, Untrusted};
+use ameles_core::words::Bucket;
+use ameles_seal::sealed::{Assigned, Sealed};
+use bytes::Bytes;
+use gate::{Gate, OperationId, Request};
+use record::{Announcement, Call, Effect, Input, Record};
+use scheme::Scheme;
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use work::Work;
+
+/// The answers of a batch: a block for each read.
+pub(crate) type Answers = Vec<Option<Bytes>>;
+type Running<T> = Pin<Box<dyn Future<Output = Result<T, VaultError>>>>;
+
+/// See the module.
+pub(crate) struct Engine<U> {
+    pub(crate) sealed: Rc<Sealed<U>>,
+    pub(crate) scheme: Rc<dyn Scheme>,
+    gate: Rc<Gate>,
+    /// Has the payloads of stash and tree top that are not in memory, in a vault that keeps them on its trusted disk.
+    keeper: Option<PlaceKeeper>,
+    access: Option<Running<Answers>>,
+    /// Steps of off-line work, in the order in which they began.
+    idles: Vec<Running<()>>,
+    /// Buckets that are written again as they are.
+    rewriting: Option<Running<()>>,
+    answered: Option<Answers>,
+    refused: Option<VaultError>,
+    /// Versions replaced since they were last collected.
+    superseded: Vec<BucketVersion>,
+    /// Buckets that got a new version since they were last collected.
+    rewritten: Vec<Bucket>,
+    /// Operations that the store has not finished, with what is needed to do them again.
+    unfinished: BTreeMap<OperationId, Unfinished>,
+    /// True if the plaintext of unfinished writes is kept, so that they can be done again: only a replay needs it.
+    replaying: bool,
+    accesses: u64,
+    emergencies: u64,
+}
+
+enum Unfinished {
+    Read,
+    Write(Vec<Bucket>, Bytes),
+}
+
+/// The effects of a step.
+pub(crate) struct Step {
+    pub(crate) record: Record,
+    /// The work, in the order of the announcements.
+    pub(crate) work: Vec<(OperationId, Work)>,
+}
+
+impl<U: Untrusted> Engine<U> {
+    pub(crate) fn new(
+        sealed: Rc<Sealed<U>>,
+        scheme: Rc<dyn Scheme>,
+        (gate, keeper): (Rc<Gate>, Option<PlaceKeeper>),
+        accesses: u64,
+    ) -> Self {
+        let emergencies = scheme.emergencies();
+        Engine {
+            sealed,
+            scheme,
+            gate,
+            keeper,
+            access: None,
+            idles: Vec::new(),
+            rewriting: None,
+            answered: None,
+            refused: None,
+            superseded: Vec::new(),
+            rewritten: Vec::new(),
+            unfinished: BTreeMap::new(),
+            replaying: true,
+            accesses,
+            emergencies,
+        }
+    }
+
+    /// Tells whether a batch is in flight.
+    pub(crate) fn is_accessing(&self) -> bool {
+        self.access.is_some()
+    }
+
+    /// Steps of off-line work in flight.
+    pub(crate) fn idles(&self) -> usize {
+        self.idles.len()
+    }
+
+    /// Tells whether a step of off-line work is in flight.
+    pub(crate) fn is_idling(&self) -> bool {
+        !self.idles.is_empty()
+    }
+
+    /// Tells whether buckets are being written again as they are.
+    pub(crate) fn is_rewriting(&self) -> bool {
+        self.rewriting.is_some()
+    }
+
+    /// Accesses since the vault was made, dummies included.
+    pub(crate) fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    /// Takes the answers of the batch that has just been served.
+    pub(crate) fn take_answers(&mut self) -> Option<Result<Answers, VaultError>> {
+        self.answered.take().map(Ok).or_else(|| self.refused.take().map(Err))
+    }
+
+    /// Takes the versions that were replaced since the last call.
+    pub(crate) fn take_superseded(&mut self) -> Vec<BucketVersion> {
+        std::mem::take(&mut self.superseded)
+    }
+
+    /// Takes the buckets that got a new version since the last call.
+    pub(crate) fn take_rewritten(&mut self) -> Vec<Bucket> {
+        std::mem::take(&mut self.rewritten)
+    }
+
+    /// Buckets whose writing the store has not finished.
+    pub(crate) fn unfinished_buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+        self.unfinished
+            .values()
+            .flat_map(|unfinished| match unfinished {
+                Unfinished::Write(buckets, _) => buckets.as_slice(),
+                Unfinished::Read => &[],
+            })
+            .copied()
+    }
+
+    /// Applies an input. `answer` is what the store returned for a completed operation.
+    ///
+    /// # Errors
+    /// Only those after which the engine must be dropped; a refused batch is an answer.
+    pub(crate) fn step(&mut self, input: Input, answer: Vec<u8>) -> Result<Step, VaultError> {
+        let mut work = Vec::new();
+        let mut announced = Vec::new();
+        match &input {
+            Input::Batch(calls) => {
+                self.accesses += calls.len() as u64;
+                self.read_for(calls);
+                self.access = Some(Box::pin(serve(self.scheme.clone(), calls.clone())));
+            }
+            Input::Idle => {
+                let scheme = self.scheme.clone();
+                self.idles.push(Box::pin(async move { Ok(scheme.idle().await?) }));
+            }
+            Input::Rewrite(buckets) => {
+                if self.is_accessing() || self.is_idling() || self.is_rewriting() {
+                    return Err(VaultError::Damaged("its journal rewrites buckets that are in use".into()));
+                }
+                let rewriting = rewrite::rewrite(self.gate.clone(), self.sealed.layout(), buckets);
+                self.rewriting = Some(Box::pin(rewriting));
+            }
+            Input::Complete(operation) => {
+                self.unfinished.remove(operation);
+                self.gate.deliver(*operation, answer);
+            }
+            Input::Epoch(_) => {
+                // The caller has begun the epoch. Unfinished writes are done again, under its key.
+                for (operation, unfinished) in &self.unfinished {
+                    if let Unfinished::Write(buckets, plaintext) = unfinished {
+                        let assigned = self.sealed.assign(buckets)?;
+                        self.rewritten.extend_from_slice(buckets);
+                        let versions = note(&assigned, &mut self.superseded);
+                        announced.push(announce_write(*operation, &versions));
+                        work.push((*operation, Work::Write(versions, plaintext.clone())));
+                    }
+                }
+            }
+        }
+        self.poll()?;
+        let submitted = self.gate.take_submitted();
+        self.fill_up_reads(&input, &submitted)?;
+        for (operation, request) in submitted {
+            let (effect, todo) = self.plan(operation, request)?;
+            announced.push(Announcement { operation, effect });
+            work.push((operation, todo));
+        }
+        Ok(Step { record: Record { input, announced }, work })
+    }
+
+    /// Numbers operations from 0 again: at a checkpoint, when nothing is in flight.
+    pub(crate) fn renumber(&self) {
+        self.gate.restart();
+    }
+
+    /// Ends a replay: the plaintext of unfinished writes is forgotten, they are in the hands of the store now.
+    pub(crate) fn go_live(&mut self) {
+        self.replaying = false;
+        for unfinished in self.unfinished.values_mut() {
+            if let Unfinished::Write(_, plaintext) = unfinished {
+                *plaintext = Bytes::new();
+            }
+        }
+    }
+
+    fn plan(&mut self, operation: OperationId, request: Request) -> Result<(Effect, Work), VaultError> {
+        match request {
+            Request::Read(slots, buffer) => {
+                let resolved = self.sealed.resolve(&slots);
+                self.unfinished.insert(operation, Unfinished::Read);
+                let effect = Effect::Read(resolved.iter().map(|at| (at.slot, at.version)).collect());
+                Ok((effect, Work::Read(resolved, buffer)))
+            }
+            Request::Write(buckets, plaintext) => {
+                let assigned = self.sealed.assign(&buckets)?;
+                self.rewritten.extend_from_slice(&buckets);
+                let versions = note(&assigned, &mut self.superseded);
+                let kept = if self.replaying { plaintext.clone() } else { Bytes::new() };
+                self.unfinished.insert(operation, Unfinished::Write(buckets, kept));
+                Ok((announce_write(operation, &versions).effect, Work::Write(versions, plaintext)))
+            }
+        }
+    }
+
+    /// Polls what is in flight until nothing moves, in a fixed order.
+    fn poll(&mut self) -> Result<(), VaultError> {
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            let mut moved = false;
+            // These come before the access, which may wait for what they bring; and an earlier step before a later step
+            // that waits for it.
+            let mut at = 0;
+            while let Some(idle) = self.idles.get_mut(at) {
+                match idle.as_mut().poll(&mut context) {
+                    Poll::Pending => at += 1,
+                    Poll::Ready(done) => {
+                        drop(self.idles.remove(at));
+                        moved = true;
+                        done?;
+                    }
+                }
+            }
+            if let Some(rewriting) = &mut self.rewriting
+                && let Poll::Ready(done) = rewriting.as_mut().poll(&mut context)
+            {
+                self.rewriting = None;
+                moved = true;
+                done?;
+            }
+            if let Some(access) = &mut self.access
+                && let Poll::Ready(served) = access.as_mut().poll(&mut context)
+            {
+                self.access = None;
+                moved = true;
+                match served {
+                    Ok(answers) => self.answered = Some(answers),
+                    Err(
+                        refusal @ (VaultError::StashFull
+                        | VaultError::OutOfRange { .. }
+                        | VaultError::WrongLength { .. }),
+                    ) => {
+                        self.refused = Some(refusal);
+                    }
+                    Err(torn) => return Err(torn),
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+        if self.scheme.emergencies() > self.emergencies {
+            self.emergencies = self.scheme.emergencies();
+            tracing::warn!(
+                total = self.emergencies,
+                "emergency eviction: the watcher learns that the stash was nearly full"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Notes which versions were replaced, and returns the new ones.
+fn note(assigned: &[Assigned], superseded: &mut Vec<BucketVersion>) -> Vec<BucketVersion> {
+    for step in assigned.iter().filter(|step| !step.old.is_never()) {
+        superseded.push(BucketVersion { bucket: step.bucket, version: step.old });
+    }
+    assigned.iter().map(|step| step.written()).collect()
+}
+
+fn announce_write(operation: OperationId, versions: &[BucketVersion]) -> Announcement {
+    let effect = Effect::Write(versions.iter().map(|at| (at.bucket, at.version)).collect());
+    Announcement { operation, effect }
+}
+
+async fn serve(scheme: Rc<dyn Scheme>, calls: Vec<Call>) -> Result<Answers, VaultError> {
+    let block_bytes = scheme.block_bytes();
+    let mut read: Vec<Vec<u8>> = calls
+        .iter()
+        .map(|call| if matches!(call, Call::Read(_)) { vec![0; block_bytes] } else { Vec::new() })
+        .collect();
+    let mut batch: Vec<Access<'_>> = calls
+        .iter()
+        .zip(&mut read)
+        .map(|(call, into)| match call {
+            Call::Read(block) => Access::Read(*block, into),
+            Call::Write(block, from) => Access::Write(*block, from),
+            Call::Dummy => Access::Dummy,
+        })
+        .collect();
+    scheme.access(&mut batch).await?;
+    let answer = |(call, block): (&Call, Vec<u8>)| matches!(call, Call::Read(_)).then(|| Bytes::from(block));
+    Ok(calls.iter().zip(read).map(answer).collect())
+}

@@ -1,0 +1,369 @@
+//! The schemes that a vault can run, behind one trait.
+
+use crate::engine::gate::Gate;
+use crate::error::VaultError;
+use crate::reason::Reason;
+use ameles_core::incremental::{BlockPlace, Changes, Incremental, Parts};
+use ameles_core::layout::Layout;
+use ameles_core::oram::{Access, Oram, OramError};
+use ameles_core::position_map::flat::{FlatPositionMap, Positions};
+use ameles_core::resumable::{Resumable, SnapshotError};
+use ameles_core::schemes::path::{FlatPathSnapshot, PathOram, PathParameters};
+use ameles_core::schemes::ring::{RingOram, RingParameters, RingSnapshot};
+use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
+use ameles_core::words::{BlockId, Bucket};
+use borsh::{BorshDeserialize, BorshSerialize};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::convert::Infallible;
+use std::error::Error;
+use std::ops::{Range, RangeInclusive};
+use std::pin::Pin;
+use std::rc::Rc;
+
+type Flat = FlatPositionMap<Infallible>;
+type Ring = RingOram<Rc<Gate>, Flat, ChaCha20Rng>;
+type Path = PathOram<Rc<Gate>, Flat, ChaCha20Rng>;
+type Trivial = TrivialOram<Rc<Gate>>;
+
+/// The choice of a scheme, with its public parameters.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum SchemeParameters {
+    /// Ring ORAM.
+    Ring(RingParameters),
+    /// Path ORAM.
+    Path(PathParameters),
+    /// Trivial ORAM.
+    Trivial(TrivialParameters),
+}
+
+/// The trusted state of a scheme between two steps, whole, as earlier versions wrote it. Its variants are told apart by their number: new ones come last.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) enum SchemeSnapshot {
+    Ring(RingSnapshot),
+    Path(FlatPathSnapshot),
+    Trivial(TrivialParameters),
+}
+
+/// A seed of a scheme's randomness; secret.
+pub(crate) type Seed = [u8; 32];
+
+/// A step of a scheme, on-line or off-line.
+pub(crate) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
+
+/// A scheme over the gate, whichever it is. It offers what [`Oram`], [`Resumable`] and [`Incremental`] say.
+pub(crate) trait Scheme {
+    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a>;
+    fn idle(&self) -> StepFuture<'_>;
+    fn most_idles(&self) -> usize;
+    fn block_bytes(&self) -> usize;
+    fn owed(&self) -> u64;
+    fn must_idle(&self) -> bool;
+    fn emergencies(&self) -> u64;
+    fn stash_blocks(&self) -> usize;
+    fn trusted_bytes(&self) -> usize;
+    fn reseed(&self, seed: Seed);
+    fn watch(&self);
+    /// `None` while something is in flight.
+    fn take_changes(&self) -> Option<Changes>;
+    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+    fn hold_words(&self);
+    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+    fn rest(&self) -> Vec<u8>;
+    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
+    fn stash_order(&self) -> Vec<BlockId>;
+    fn locate(&self, block: BlockId) -> Option<BlockPlace>;
+    fn is_elsewhere(&self, block: BlockId) -> bool;
+    fn bring(&self, block: BlockId, payload: &[u8]);
+    fn let_go(&self);
+    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize;
+}
+
+impl<O> Scheme for O
+where
+    O: Resumable<ChaCha20Rng> + Incremental<ChaCha20Rng> + Oram<Error = Infallible>,
+{
+    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a> {
+        Box::pin(Oram::access(self, batch))
+    }
+
+    fn idle(&self) -> StepFuture<'_> {
+        Box::pin(Oram::idle(self))
+    }
+
+    fn most_idles(&self) -> usize {
+        Oram::most_idles(self)
+    }
+
+    fn block_bytes(&self) -> usize {
+        Oram::block_bytes(self)
+    }
+
+    fn owed(&self) -> u64 {
+        Oram::owed(self)
+    }
+
+    fn must_idle(&self) -> bool {
+        Oram::must_idle(self)
+    }
+
+    fn emergencies(&self) -> u64 {
+        Oram::emergencies(self)
+    }
+
+    fn stash_blocks(&self) -> usize {
+        Resumable::stash_blocks(self)
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        Resumable::trusted_bytes(self)
+    }
+
+    fn reseed(&self, seed: Seed) {
+        Resumable::reseed(self, ChaCha20Rng::from_seed(seed));
+    }
+
+    fn watch(&self) {
+        Incremental::watch(self);
+    }
+
+    fn take_changes(&self) -> Option<Changes> {
+        Incremental::take_changes(self).ok()
+    }
+
+    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        Incremental::copy_words(self, words, into);
+    }
+
+    fn hold_words(&self) {
+        Incremental::hold_words(self);
+    }
+
+    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        Incremental::copy_held_words(self, words, into);
+    }
+
+    fn rest(&self) -> Vec<u8> {
+        Incremental::rest(self)
+    }
+
+    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
+        Incremental::look_at(self, block, look);
+    }
+
+    fn stash_order(&self) -> Vec<BlockId> {
+        Incremental::stash_order(self)
+    }
+
+    fn locate(&self, block: BlockId) -> Option<BlockPlace> {
+        Incremental::locate(self, block)
+    }
+
+    fn is_elsewhere(&self, block: BlockId) -> bool {
+        Incremental::is_elsewhere(self, block)
+    }
+
+    fn bring(&self, block: BlockId, payload: &[u8]) {
+        Incremental::bring(self, block, payload);
+    }
+
+    fn let_go(&self) {
+        Incremental::let_go(self);
+    }
+
+    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
+        Incremental::most_blocks_in(self, buckets)
+    }
+}
+
+/// The sizes that the parameters of every scheme give.
+struct Sizes {
+    capacity: u64,
+    block_bytes: u32,
+    max_batch: u32,
+    stash_bound: u32,
+}
+
+impl SchemeParameters {
+    /// The scheme's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            SchemeParameters::Ring(_) => "Ring ORAM",
+            SchemeParameters::Path(_) => "Path ORAM",
+            SchemeParameters::Trivial(_) => "Trivial ORAM",
+        }
+    }
+
+    /// The accesses that go on when the store has room for no bucket more: as a rule as many as the least, and never more than
+    /// the most. Then an eviction must come first.
+    pub fn reads_on_a_full_store(&self) -> RangeInclusive<u64> {
+        match self {
+            // Two evictions may be under way, a third be due, and a fourth not yet be late.
+            SchemeParameters::Ring(ring) => {
+                let rate = u64::from(ring.eviction_rate);
+                rate..=4 * rate
+            }
+            // The paths of a batch are written back together.
+            SchemeParameters::Path(path) => 1..=u64::from(path.max_batch),
+            // Each access writes.
+            SchemeParameters::Trivial(_) => 0..=0,
+        }
+    }
+
+    /// The plaintext layout that the scheme needs.
+    pub fn layout(&self) -> Layout {
+        match self {
+            SchemeParameters::Ring(parameters) => parameters.layout(),
+            SchemeParameters::Path(parameters) => parameters.layout(),
+            SchemeParameters::Trivial(parameters) => parameters.layout(),
+        }
+    }
+
+    fn sizes(&self) -> Sizes {
+        let (capacity, block_bytes, max_batch, stash_bound) = match self {
+            SchemeParameters::Ring(ring) => {
+                (ring.capacity, ring.block_bytes, ring.max_batch, ring.stash_bound)
+            }
+            SchemeParameters::Path(path) => {
+                (path.capacity, path.block_bytes, path.max_batch, path.stash_bound)
+            }
+            SchemeParameters::Trivial(trivial) => {
+                (trivial.capacity, trivial.block_bytes, trivial.max_batch, 0)
+            }
+        };
+        Sizes { capacity, block_bytes, max_batch, stash_bound }
+    }
+
+    /// Blocks that the user can address.
+    pub fn capacity(&self) -> u64 {
+        self.sizes().capacity
+    }
+
+    /// Bytes of a block.
+    pub fn block_bytes(&self) -> u32 {
+        self.sizes().block_bytes
+    }
+
+    /// The most accesses of a batch.
+    pub fn max_batch(&self) -> u32 {
+        self.sizes().max_batch
+    }
+
+    /// The most blocks that a checkpoint may hold.
+    pub fn stash_bound(&self) -> u64 {
+        self.sizes().stash_bound.into()
+    }
+
+    /// The most payloads of the stash that came or changed in so many accesses and a batch, and in the evictions that these
+    /// made due: an eviction may leave as many blocks that it read as it takes others.
+    pub(crate) fn most_resident(&self, accesses: u64) -> u64 {
+        let accesses = accesses + u64::from(self.sizes().max_batch);
+        match self {
+            SchemeParameters::Ring(ring) => {
+                let tree = ring.geometry();
+                let path: u64 = tree.levels().map(|level| u64::from(tree.shape(level).blocks)).sum();
+                let evictions = accesses / u64::from(ring.eviction_rate) + 2;
+                accesses * u64::from(ring.most_blocks_per_access()) + evictions * path
+            }
+            SchemeParameters::Path(path) => {
+                accesses * (1 + path.path_buckets() as u64 * u64::from(path.blocks_per_bucket))
+            }
+            SchemeParameters::Trivial(_) => 0,
+        }
+    }
+
+    /// Bytes of position map and metadata in a checkpoint.
+    pub(crate) fn map_bytes(&self) -> u64 {
+        4 * self.capacity()
+            + 4 * self.layout().slots()
+            + 13 * self.layout().buckets()
+            + 17 * self.layout().buckets()
+    }
+
+    /// Bytes moved for each byte asked for, expected, up and down together, without journal and checkpoints.
+    pub fn bytes_per_byte(&self) -> f64 {
+        match self {
+            SchemeParameters::Ring(parameters) => parameters.slots_per_access(),
+            SchemeParameters::Path(parameters) => {
+                2.0 * parameters.path_buckets() as f64 * f64::from(parameters.blocks_per_bucket)
+            }
+            SchemeParameters::Trivial(parameters) => 2.0 * parameters.capacity as f64,
+        }
+    }
+
+    /// Bytes written for each byte asked for, expected.
+    pub(crate) fn bytes_written_per_byte(&self) -> f64 {
+        match self {
+            SchemeParameters::Ring(parameters) => parameters.slots_written_per_access(),
+            _ => self.bytes_per_byte() / 2.0,
+        }
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), VaultError> {
+        let refused = match self {
+            SchemeParameters::Ring(ring) => ring.validate().err().map(Reason::of),
+            SchemeParameters::Path(path) => path.validate().err().map(Reason::of),
+            SchemeParameters::Trivial(trivial) => trivial.validate().err().map(Reason::of),
+        };
+        refused.map_or(Ok(()), |why| Err(VaultError::Parameters(why)))
+    }
+
+    /// The sizes of the scheme's tables, in words.
+    pub(crate) fn tables(&self) -> Vec<u64> {
+        match self {
+            SchemeParameters::Ring(ring) => <Ring as Incremental<ChaCha20Rng>>::tables(ring),
+            SchemeParameters::Path(path) => <Path as Incremental<ChaCha20Rng>>::tables(path),
+            SchemeParameters::Trivial(trivial) => <Trivial as Incremental<ChaCha20Rng>>::tables(trivial),
+        }
+    }
+
+    /// Takes a scheme up from its written state. `None` if the state contradicts itself.
+    pub(crate) fn take_up(&self, parts: Parts<'_>, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
+        let random = ChaCha20Rng::from_seed(seed);
+        match self.clone() {
+            SchemeParameters::Ring(ring) => restored(Ring::take_up(ring, parts, gate, random)),
+            SchemeParameters::Path(path) => restored(Path::take_up(path, parts, gate, random)),
+            SchemeParameters::Trivial(trivial) => restored(Trivial::take_up(trivial, parts, gate, random)),
+        }
+    }
+
+    /// An empty scheme.
+    pub(crate) fn start(&self, gate: Rc<Gate>, seed: Seed) -> Result<Rc<dyn Scheme>, VaultError> {
+        let random = ChaCha20Rng::from_seed(seed);
+        let flat = || FlatPositionMap::new(Positions::new(self.capacity()));
+        match self.clone() {
+            SchemeParameters::Ring(parameters) => started(RingOram::new(parameters, gate, flat(), random)),
+            SchemeParameters::Path(parameters) => {
+                started(PathOram::new(parameters, Bucket(0), gate, flat(), random))
+            }
+            SchemeParameters::Trivial(parameters) => started(TrivialOram::new(parameters, Bucket(0), gate)),
+        }
+    }
+}
+
+fn started<O, E>(scheme: Result<O, E>) -> Result<Rc<dyn Scheme>, VaultError>
+where
+    O: Scheme + 'static,
+    E: Error + Send + Sync + 'static,
+{
+    match scheme {
+        Ok(scheme) => Ok(Rc::new(scheme)),
+        Err(error) => Err(VaultError::Parameters(Reason::of(error))),
+    }
+}
+
+impl SchemeSnapshot {
+    /// Brings the scheme back as it was. `None` if the snapshot contradicts itself.
+    pub(crate) fn restore(self, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
+        let random = ChaCha20Rng::from_seed(seed);
+        match self {
+            SchemeSnapshot::Ring(ring) => restored(Ring::restore(ring, gate, random)),
+            SchemeSnapshot::Path(path) => restored(<Path as Resumable<_>>::restore(path, gate, random)),
+            SchemeSnapshot::Trivial(trivial) => restored(TrivialOram::restore(trivial, gate, random)),
+        }
+    }
+}
+
+fn restored<O: Scheme + 'static, E: Error>(scheme: Result<O, SnapshotError<E>>) -> Option<Rc<dyn Scheme>> {
+    Some(Rc::new(scheme.ok()?))
+}

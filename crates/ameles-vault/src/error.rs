@@ -1,0 +1,270 @@
+//! The errors of a vault, each with what to do.
+
+use crate::lease::LEASE;
+use crate::reason::Reason;
+use crate::store_room::LacksRoom;
+use ameles_core::oram::OramError;
+use ameles_core::store::UntrustedError;
+use ameles_core::words::{BlockId, Bucket, Version};
+use ameles_seal::error::SealError;
+use ameles_store::BlobError;
+
+/// The reason why a vault could not be made, opened or used.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum VaultError {
+    /// The trusted folder holds no vault.
+    #[error(
+        "there is no vault in the trusted folder: make one with `init`, or bring one back with `restore`"
+    )]
+    NoVault,
+    /// The folder or the store already holds a vault.
+    #[error("{0}")]
+    AlreadyThere(HeldBy),
+    /// The store's header is not Ameles's.
+    #[error("the store's vault header is not one of Ameles's: is this the right place?")]
+    Foreign,
+    /// The store's header is missing.
+    #[error("the store holds no vault: its header is missing")]
+    StoreEmpty,
+    /// The format is newer than this program.
+    #[error("the vault has format {found} and this version reads format {known}: use a newer ameles")]
+    NewerFormat {
+        /// Its format.
+        found: u16,
+        /// The newest known here.
+        known: u16,
+    },
+    /// The master key is not this vault's.
+    #[error(
+        "the key does not open this vault: it was made with another key or passphrase, or has got another since"
+    )]
+    WrongKey,
+    /// The store and the trusted folder belong to different vaults.
+    #[error(
+        "the store holds another vault than the trusted folder: check which store and which folder belong together"
+    )]
+    OtherVault,
+    /// Something from the untrusted side was forged, removed or rolled back.
+    #[error("tampering: {0}")]
+    Tampered(#[source] Reason),
+    /// A bucket that must be in the store is not.
+    #[error("tampering: {bucket} ({version}) is missing from the store: it was removed or the store was rolled back", bucket = .0, version = .1)]
+    Vanished(Bucket, Version),
+    /// The trusted folder is an older copy.
+    #[error(
+        "the trusted folder is older than the store ({0}): going on from it would read paths a second time and lose \
+         writes. Serve with the newest trusted folder, which loses nothing; if that is gone for good, use \
+         `restore --takeover` into an empty --data folder, which draws every position anew. Delete nothing from the store"
+    )]
+    StaleTrustedState(String),
+    /// Another gateway has opened the vault since.
+    #[error(
+        "another gateway has opened this vault since: its epoch is {theirs}, and the newest that this trusted folder knows \
+         is {ours}. Serve with the trusted folder of that gateway, which loses nothing; if that is gone for good, use \
+         `restore --takeover` into an empty --data folder. Delete nothing from the store"
+    )]
+    Displaced {
+        /// The newest epoch known here.
+        ours: u32,
+        /// The newest in the store.
+        theirs: u32,
+    },
+    /// Something was to be written that is there already, with other contents.
+    #[error(
+        "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the two was \
+         resumed from a snapshot of its memory), or somebody planted the object, which `ameles orphans` tells. This one has \
+         stopped. What it has acknowledged since the copy is in its own trusted folder alone: keep that, and serve with \
+         the other one's"
+    )]
+    Copied(String),
+    /// The machine was resumed from a snapshot of its memory.
+    #[error(
+        "this machine was resumed from a snapshot, and another copy of it may serve the same vault: this one has stopped. \
+         Serve again: just one of the copies can. What this one has acknowledged since the copy is in its own trusted folder"
+    )]
+    Resumed,
+    /// The lease has run out, and could not be renewed so far.
+    #[error(
+        "this gateway could not look in the store for {} seconds whether another one has taken the vault over: it answers \
+         nothing until it has looked. What was asked for last may be durable, and may be asked for again", LEASE.as_secs()
+    )]
+    Lapsed,
+    /// Another process on this host has it open.
+    #[error("the vault is open in another process on this machine: stop that one first")]
+    Locked,
+    /// A block beyond the capacity.
+    #[error("{block} lies beyond the capacity of {capacity} blocks")]
+    OutOfRange {
+        /// The block.
+        block: BlockId,
+        /// The capacity.
+        capacity: u64,
+    },
+    /// A payload of the wrong length.
+    #[error("{len} bytes were given for a block of {block_bytes} bytes")]
+    WrongLength {
+        /// The bytes that were given.
+        len: usize,
+        /// A block's bytes.
+        block_bytes: usize,
+    },
+    /// The rows do not fit their reserved space.
+    #[error(
+        "the table of rows is full: {needed} bytes are needed and {most} are reserved; delete something first"
+    )]
+    RowsFull {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes reserved.
+        most: u64,
+    },
+    /// The stash is at its bound; the access was refused before anything changed.
+    #[error("the stash is full: the access was refused before anything changed")]
+    StashFull,
+    /// The trusted disk failed.
+    #[error("the trusted folder: {0}")]
+    Disk(#[source] Reason),
+    /// The trusted disk is full.
+    #[error(
+        "the trusted folder's disk is full: free some space, and run the same command again; no acknowledged write is lost"
+    )]
+    DiskFull,
+    /// A write was refused, and nothing of it was done: the trusted disk or the store is full, and what is kept there for that is
+    /// for reads and deletions.
+    #[error(
+        "no room for writes: the trusted folder's disk or the store is full; free some space there; reads go on for now"
+    )]
+    NoRoom,
+    /// The store is full, and something must be written there before anything else.
+    #[error(
+        "the store is full: free some space in it, and run the same command again; no acknowledged write is lost"
+    )]
+    StoreFull,
+    /// The copy of the buckets that a restore makes on this machine cannot be written or read.
+    #[error(
+        "the copy of the store's buckets, on the disk of the data folder: {0}; free some space there, and run `ameles restore` \
+         again, with the same flags"
+    )]
+    LocalCopy(#[source] Reason),
+    /// The trusted disk's contents cannot be understood.
+    #[error(
+        "the trusted folder is damaged: {0}; `ameles restore --takeover` with a new --data folder brings back what reached the store"
+    )]
+    Damaged(#[source] Reason),
+    /// The store cannot be reached for now.
+    #[error(
+        "the store is unavailable: {0}; no acknowledged write is lost, run the same command again when it is back"
+    )]
+    Unavailable(#[source] Reason),
+    /// The store refuses.
+    #[error("the store refused: {0}")]
+    Refused(#[source] Reason),
+    /// The vault was closed or has failed before.
+    #[error("the vault is closed")]
+    Closed,
+    /// The parameters cannot work.
+    #[error("{0}")]
+    Parameters(#[source] Reason),
+    /// The vault's key is being changed already.
+    #[error(
+        "the vault's key is being changed already: serve it with the newer key until `ameles status` has no line `key` any \
+         more, and then change it again"
+    )]
+    KeyChanging,
+    /// A restore was begun and not finished.
+    #[error(
+        "a restore into this trusted folder was not finished: run `ameles restore` again, with the same flags"
+    )]
+    RestoreUnfinished,
+    /// The store holds no checkpoint.
+    #[error("the store holds no checkpoint that could be restored")]
+    NoCheckpoint,
+    /// A restore would displace another gateway.
+    #[error(
+        "the store was last opened in epoch {0}: if that gateway is gone for good, give --takeover; it can never write to this vault again"
+    )]
+    TakeoverNeeded(u32),
+    /// The text is no receipt.
+    #[error("{0}")]
+    NotAReceipt(String),
+    /// The store's header is gone.
+    #[error(
+        "the store's header is missing, and this vault was in that store: it was removed, or the store is another one (is the folder mounted?)"
+    )]
+    HeaderVanished,
+    /// The receipt belongs to another vault or a later state.
+    #[error("receipt: {0}")]
+    Receipt(String),
+}
+
+/// The side that holds a vault already, where one was to be made or restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeldBy {
+    /// The trusted folder.
+    #[error(
+        "the trusted folder already holds a vault: `ameles serve` serves it; for another vault name another --data folder"
+    )]
+    TrustedFolder,
+    /// The store.
+    #[error(
+        "the store already holds a vault: `ameles serve` serves it with the trusted folder that belongs to it (if that is lost, \
+         `ameles restore` makes another in a new --data folder); for another vault name another place"
+    )]
+    Store,
+}
+
+impl VaultError {
+    /// Tells whether the error points to an attack by the untrusted side.
+    pub fn is_tampering(&self) -> bool {
+        matches!(self, VaultError::Tampered(_) | VaultError::Vanished(..) | VaultError::HeaderVanished)
+    }
+}
+
+impl From<UntrustedError> for VaultError {
+    fn from(error: UntrustedError) -> Self {
+        match error {
+            UntrustedError::Missing(at) | UntrustedError::Truncated(at) => {
+                VaultError::Vanished(at.bucket, at.version)
+            }
+            UntrustedError::Taken(at) => VaultError::Copied(format!("{} ({})", at.bucket, at.version)),
+            full if full.lacks_room() => VaultError::StoreFull,
+            UntrustedError::Refused(why) => VaultError::Refused(Reason::of(why)),
+            UntrustedError::Unavailable(why) => VaultError::Unavailable(Reason::of(why)),
+        }
+    }
+}
+
+impl From<SealError> for VaultError {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::Store(below) => below.into(),
+            SealError::Forged(_)
+            | SealError::Missing(_)
+            | SealError::Truncated(_)
+            | SealError::UnknownEpoch(_) => VaultError::Tampered(Reason::of(error)),
+            other => VaultError::Damaged(Reason::of(other)),
+        }
+    }
+}
+
+impl From<BlobError> for VaultError {
+    fn from(error: BlobError) -> Self {
+        match error {
+            BlobError::Store(below) => below.into(),
+            BlobError::TooLarge { .. } => VaultError::Tampered(Reason::of(error)),
+            BlobError::BadName { .. } => VaultError::Damaged(Reason::of(error)),
+        }
+    }
+}
+
+impl<E: core::error::Error + Send + Sync + 'static> From<OramError<E>> for VaultError {
+    fn from(error: OramError<E>) -> Self {
+        match error {
+            OramError::OutOfRange { block, capacity } => VaultError::OutOfRange { block, capacity },
+            OramError::WrongLength { len, block_bytes } => VaultError::WrongLength { len, block_bytes },
+            OramError::StashFull { .. } => VaultError::StashFull,
+            OramError::Contradiction(_) => VaultError::Tampered(Reason::of(error)),
+            other => VaultError::Damaged(Reason::of(other)),
+        }
+    }
+}

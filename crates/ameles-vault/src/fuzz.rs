@@ -1,0 +1,95 @@
+//! Fuzz targets for all code here that reads from a disk or a store. All of the input is authenticated first; no input
+//! may cause a panic all the same.
+
+use crate::engine::record::Record;
+use crate::engine::scheme::SchemeParameters;
+use crate::log::entry::{Object, text_bytes};
+use crate::trusted::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_order};
+use crate::trusted::delta::Delta;
+use crate::trusted::directory::Directory;
+use crate::trusted::freight::{Manifest, Unloading, piece_order};
+use crate::trusted::header::{VaultHeader, VaultParameters};
+use crate::trusted::summary::Summary;
+use crate::trusted::tables::Tables;
+use crate::trusted::unlogged::RowStream;
+use ameles_core::schemes::trivial::TrivialParameters;
+use ameles_seal::master_key::MasterKey;
+
+#[test]
+fn fuzz_vault_header() {
+    let master = MasterKey::take(&mut [3; 32]);
+    bolero::check!().for_each(|bytes: &[u8]| {
+        // With a right beginning, so that what follows it is reached.
+        let begun = [b"AMELES\n\x01\x00", b"AMELES\n\x03\x00"].map(|begin| [begin, bytes].concat());
+        for bytes in [bytes, &begun[0], &begun[1]] {
+            assert!(VaultHeader::decode(bytes, &master).is_err(), "nobody sealed this header");
+            let _ = VaultHeader::passphrase(bytes);
+        }
+    });
+}
+
+#[test]
+fn fuzz_journal_record() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        if let Some(record) = Record::decode(bytes) {
+            assert_eq!(borsh::to_vec(&record).unwrap(), bytes, "one record, one encoding");
+        }
+    });
+}
+
+#[test]
+fn fuzz_checkpoint() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let _ = ShippedCheckpoint::decode(bytes);
+        let _ = borsh::from_slice::<Checkpoint>(bytes);
+        let _ = borsh::from_slice::<(Shipped, Vec<(u64, [u8; 32])>)>(bytes);
+    });
+}
+
+#[test]
+fn fuzz_state_written_bit_by_bit() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let _ = borsh::from_slice::<Summary>(bytes);
+        let _ = borsh::from_slice::<Manifest>(bytes);
+        if let Ok(delta) = borsh::from_slice::<Delta>(bytes) {
+            let _ = delta.apply(&mut Tables::zeros(&[5, 0, 30]), 4, |piece| piece % 2 == 0);
+        }
+        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let _ = Directory::of(&words, Vec::new());
+        let mut unloading = Unloading::new(Tables::zeros(&[2, 1]), 2);
+        if bytes.chunks(40).try_for_each(|piece| unloading.take(piece).map(drop)).is_some() {
+            let _ = unloading.finish();
+        }
+    });
+}
+
+#[test]
+fn fuzz_object_of_the_journal_in_the_store() {
+    let trivial = TrivialParameters { capacity: 8, block_bytes: 16, chunk_blocks: 2, max_batch: 3 };
+    let parameters = VaultParameters::around(SchemeParameters::Trivial(trivial));
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let _ = Manifest::decode(bytes);
+        // Of a right length, so that what follows the head is reached.
+        let mut whole = bytes.to_vec();
+        whole.resize(text_bytes(&parameters, 2), 0);
+        for text in [bytes, &whole] {
+            let Some(object) = Object::decode(text, &parameters) else { continue };
+            let again = Object::decode(&object.encode(&parameters), &parameters);
+            assert_eq!(again.as_ref(), Some(&object));
+            if let Object::Entry(entry) = object {
+                let _ = RowStream::default().take(&entry.rows);
+            }
+        }
+    });
+}
+
+#[test]
+fn fuzz_receipt_and_names() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        let _ = (blob_order(&text), piece_order(&text));
+        if let Ok(receipt) = format!("ameles1-{text}").parse::<Receipt>() {
+            assert_eq!(receipt.to_string().parse::<Receipt>().unwrap(), receipt);
+        }
+    });
+}

@@ -1,0 +1,143 @@
+//! The text of an object: a head, a place for each access of the batch, and reserved bytes for changes of rows. Its length
+//! follows from the number of accesses: a read fills its place with zeros, and so does a dummy.
+
+use crate::engine::record::Call;
+use crate::trusted::header::VaultParameters;
+use crate::trusted::unlogged::RowBytes;
+use ameles_core::words::BlockId;
+use ameles_seal::blob;
+use borsh::{BorshDeserialize, BorshSerialize};
+use bytes::Bytes;
+
+/// Bytes of the head.
+const HEAD_BYTES: usize = 21;
+/// Bytes of a place beside the payload: whether there is one, and of which block.
+const PLACE_BYTES: usize = 9;
+
+/// An object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Object {
+    Entry(Entry),
+    /// The journal of this epoch has ended: the opening of the epoch named here has begun.
+    End(u32),
+}
+
+/// An object of a batch or of an opening.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The number of the object among those with which an opening begins, and how many these are; they count only
+    /// together.
+    pub(crate) opening: Option<(u32, u32)>,
+    /// The writes, with dummies in the place of reads.
+    pub(crate) calls: Vec<Call>,
+    pub(crate) rows: RowBytes,
+}
+
+#[derive(BorshSerialize, BorshDeserialize)]
+struct Head {
+    kind: u8,
+    nth: u32,
+    of: u32,
+    calls: u32,
+    continued: u32,
+    rows: u32,
+}
+
+const BATCH: u8 = 1;
+const OPENING: u8 = 2;
+const END: u8 = 3;
+
+/// Bytes for changes of rows in the object of a batch: a row of the gateway has some hundred.
+pub(crate) fn row_bytes(calls: usize) -> usize {
+    2048 + 512 * calls
+}
+
+impl VaultParameters {
+    /// Bytes of the object that a batch of so many accesses makes in a vault with its journal in the store.
+    pub fn journal_object_bytes(&self, calls: u64) -> u64 {
+        blob::sealed_bytes(text_bytes(self, calls as usize)) as u64
+    }
+}
+
+/// Bytes of the text for so many accesses.
+pub(crate) fn text_bytes(parameters: &VaultParameters, calls: usize) -> usize {
+    let place = PLACE_BYTES + parameters.scheme.block_bytes() as usize;
+    HEAD_BYTES + calls * place + row_bytes(calls)
+}
+
+impl Object {
+    /// Its text.
+    pub(crate) fn encode(&self, parameters: &VaultParameters) -> Vec<u8> {
+        match self {
+            Object::Entry(entry) => entry.encode(parameters),
+            Object::End(by) => {
+                let head = Head { kind: END, nth: *by, of: 0, calls: 0, continued: 0, rows: 0 };
+                borsh::to_vec(&head).expect("memory takes every write")
+            }
+        }
+    }
+
+    /// Reads a text that was authenticated.
+    pub(crate) fn decode(text: &[u8], parameters: &VaultParameters) -> Option<Self> {
+        let (head, rest) = text.split_at_checked(HEAD_BYTES)?;
+        let Head { kind, nth, of, calls, continued, rows } = borsh::from_slice(head).ok()?;
+        let opening = match kind {
+            END => return rest.is_empty().then_some(Object::End(nth)),
+            OPENING => Some((nth, of)),
+            BATCH => None,
+            _ => return None,
+        };
+        let calls = usize::try_from(calls).ok().filter(|n| *n <= parameters.scheme.max_batch() as usize)?;
+        if text.len() != text_bytes(parameters, calls) {
+            return None;
+        }
+        let place_bytes = PLACE_BYTES + parameters.scheme.block_bytes() as usize;
+        let (places, rest) = rest.split_at(calls * place_bytes);
+        let call = |place: &[u8]| -> Option<Call> {
+            let (kind, rest) = place.split_first()?;
+            let (block, payload) = rest.split_first_chunk()?;
+            match kind {
+                0 => Some(Call::Dummy),
+                1 => {
+                    let block = BlockId(u64::from_le_bytes(*block));
+                    let is_there = block.0 < parameters.scheme.capacity();
+                    is_there.then(|| Call::Write(block, Bytes::copy_from_slice(payload)))
+                }
+                _ => None,
+            }
+        };
+        let calls = places.chunks_exact(place_bytes).map(call).collect::<Option<Vec<_>>>()?;
+        let bytes = rest.get(..rows as usize).filter(|_| continued <= rows)?.to_vec();
+        Some(Object::Entry(Entry { opening, calls, rows: RowBytes { continued, bytes } }))
+    }
+}
+
+/// Tells whether an object of so many bytes is an end: all others are longer.
+pub(crate) fn is_end(sealed_bytes: u64) -> bool {
+    sealed_bytes == blob::sealed_bytes(HEAD_BYTES) as u64
+}
+
+impl Entry {
+    fn encode(&self, parameters: &VaultParameters) -> Vec<u8> {
+        let Entry { opening, calls, rows } = self;
+        let ((nth, of), kind) = opening.map_or(((0, 0), BATCH), |place| (place, OPENING));
+        let RowBytes { continued, bytes } = rows;
+        let (continued, rows) = (*continued, bytes.len() as u32);
+        let head = Head { kind, nth, of, calls: calls.len() as u32, continued, rows };
+        let length = text_bytes(parameters, calls.len());
+        let mut text = Vec::with_capacity(length);
+        borsh::to_writer(&mut text, &head).expect("memory takes every write");
+        for call in calls {
+            let end = text.len() + PLACE_BYTES + parameters.scheme.block_bytes() as usize;
+            if let Call::Write(block, payload) = call {
+                text.push(1);
+                text.extend_from_slice(&block.0.to_le_bytes());
+                text.extend_from_slice(payload);
+            }
+            text.resize(end, 0);
+        }
+        text.extend_from_slice(bytes);
+        text.resize(length, 0);
+        text
+    }
+}

@@ -1,0 +1,182 @@
+//! The objects of the journal in a store: created once, read and authenticated, and ended by a later opening.
+
+use super::entry::{Entry, Object, is_end, text_bytes};
+use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::ledger::context;
+use crate::trusted::position::{PREFIX, Position};
+use ameles_seal::blob;
+use ameles_seal::derive::{Purpose, Salt};
+use ameles_seal::key_ring::KeyRing;
+use ameles_seal::master_key::MasterKey;
+use ameles_store::Blobs;
+
+/// The purpose under which objects are sealed.
+pub(crate) const PURPOSE: Purpose = Purpose::named("store-journal");
+
+/// See the module.
+pub(crate) struct Objects<'a, B> {
+    pub(crate) blobs: &'a B,
+    pub(crate) header: &'a VaultHeader,
+    pub(crate) ring: &'a KeyRing,
+}
+
+/// Seals an object for its place.
+pub(crate) fn seal(
+    (header, master): (&VaultHeader, &MasterKey),
+    at: Position,
+    object: &Object,
+    salt: Salt,
+) -> Result<Vec<u8>, VaultError> {
+    let (parameters, cipher) = (&header.parameters, header.parameters.cipher()?);
+    let context = context(header, &at.name());
+    Ok(blob::seal(master, PURPOSE, &context, cipher, salt, &object.encode(parameters)))
+}
+
+/// Opens what bears the name of a place.
+pub(crate) fn open(
+    (header, ring): (&VaultHeader, &KeyRing),
+    at: Position,
+    sealed: &[u8],
+) -> Result<Object, VaultError> {
+    let name = at.name();
+    // An end may come long after its epoch, and is sealed anew in its place.
+    let context = context(header, &name);
+    let open = |key| blob::open(key, PURPOSE, &context, sealed);
+    let opened =
+        ring.opening(at.epoch).skip(1).fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
+    let text = opened.map_err(|error| {
+        let why = Reason::of(error).about(format_args!("{name} in the store"));
+        VaultError::Tampered(why.followed_by("it was planted, or was spoilt"))
+    })?;
+    let none = || VaultError::Tampered(format!("{name} in the store is no object of the journal").into());
+    Object::decode(&text, &header.parameters).ok_or_else(none)
+}
+
+impl<B: Blobs> Objects<'_, B> {
+    /// Creates an object. One that is there with the same bytes is this one: the answer to it was lost.
+    ///
+    /// # Errors
+    /// [`VaultError::Displaced`] if a later opening has ended this journal, [`VaultError::Copied`] if another machine
+    /// has written it, tampering, and those of the store.
+    pub(crate) async fn create(&self, at: Position, sealed: &[u8]) -> Result<(), VaultError> {
+        if self.blobs.put_if_absent(&at.name(), sealed).await? {
+            return Ok(());
+        }
+        match self.get(at).await? {
+            Some(held) if held == sealed => Ok(()),
+            Some(held) => Err(match open((self.header, self.ring), at, &held)? {
+                Object::End(theirs) => VaultError::Displaced { ours: at.epoch, theirs },
+                Object::Entry(_) => VaultError::Copied(at.name()),
+            }),
+            None => Err(VaultError::Tampered(
+                format!("{} was there, and is not in the store any more", at.name()).into(),
+            )),
+        }
+    }
+
+    /// Reads what is at this place.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`] if it was not made with this vault's key, and those of the store.
+    pub(crate) async fn read(&self, at: Position) -> Result<Option<Object>, VaultError> {
+        let held = self.get(at).await?;
+        held.map(|held| open((self.header, self.ring), at, &held)).transpose()
+    }
+
+    async fn get(&self, at: Position) -> Result<Option<Vec<u8>>, VaultError> {
+        let parameters = &self.header.parameters;
+        let most = blob::sealed_bytes(text_bytes(parameters, parameters.scheme.max_batch() as usize));
+        Ok(self.blobs.get(&at.name(), most).await?)
+    }
+
+    /// The places of all objects, in their order.
+    pub(crate) async fn list(&self) -> Result<Vec<Position>, VaultError> {
+        let listed = self.blobs.list(PREFIX).await?;
+        let mut places: Vec<Position> = listed.iter().filter_map(|blob| Position::of(&blob.name)).collect();
+        places.sort_unstable();
+        Ok(places)
+    }
+
+    /// The places of ends, by their length, in epochs up to this one.
+    pub(crate) async fn ends(&self, until: u32) -> Result<Vec<Position>, VaultError> {
+        let listed = self.blobs.list(PREFIX).await?;
+        let ends = listed.iter().filter(|blob| is_end(blob.size.0));
+        let mut places: Vec<Position> = ends.filter_map(|blob| Position::of(&blob.name)).collect();
+        places.retain(|at| at.epoch <= until);
+        places.sort_unstable();
+        Ok(places)
+    }
+
+    /// Seals an end anew with the newest key, in its place. One that is gone or spoilt stays as it is: a check tells.
+    pub(crate) async fn seal_end_anew(&self, at: Position, salt: Salt) -> Result<(), VaultError> {
+        let Some(held) = self.get(at).await? else { return Ok(()) };
+        if open((self.header, &self.ring.newest().into()), at, &held).is_ok() {
+            return Ok(());
+        }
+        match open((self.header, self.ring), at, &held) {
+            Ok(end @ Object::End(_)) => {
+                let sealed = seal((self.header, self.ring.newest()), at, &end, salt)?;
+                Ok(self.blobs.put(&at.name(), &sealed).await?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the journals before that of the opening `by`, each as [`end`](Self::end) does: the first from this place on, and
+    /// those after it from their begin.
+    ///
+    /// # Errors
+    /// As [`end`](Self::end).
+    pub(crate) async fn end_earlier(
+        &self,
+        from: Position,
+        (by, listed): (u32, &[Position]),
+        salt: &mut dyn FnMut() -> Salt,
+        each: &mut dyn FnMut(Position, Entry) -> Result<(), VaultError>,
+    ) -> Result<(), VaultError> {
+        for epoch in from.epoch.max(1)..by {
+            self.end(from.max(Position::first_of(epoch)), (by, listed), salt, each).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the journal of an epoch for the opening `by`: reads it from this place on, hands over what it holds, and
+    /// creates the end after it unless it has one. `listed` was there when the opening had claimed its epoch, or before.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`] if an object is missing before others, those of `each`, and those of the store.
+    async fn end(
+        &self,
+        from: Position,
+        (by, listed): (u32, &[Position]),
+        salt: &mut dyn FnMut() -> Salt,
+        each: &mut dyn FnMut(Position, Entry) -> Result<(), VaultError>,
+    ) -> Result<(), VaultError> {
+        let mut at = from;
+        loop {
+            match self.read(at).await? {
+                Some(Object::Entry(entry)) => {
+                    each(at, entry)?;
+                    at = at.next();
+                }
+                Some(Object::End(_)) => return Ok(()),
+                // An opening ends the journals before its own first.
+                None if listed.iter().any(|later| *later > at && later.epoch < by) => {
+                    let name = at.name();
+                    let why = format!(
+                        "{name} is missing from the store, and objects of the journal that come after it are there"
+                    );
+                    return Err(VaultError::Tampered(why.into()));
+                }
+                None => {
+                    let end = seal((self.header, self.ring.newest()), at, &Object::End(by), salt())?;
+                    if self.blobs.put_if_absent(&at.name(), &end).await? {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The expected costs of full batches in requests and bytes: the costs of an idle vault that is paced.
+
+use crate::engine::scheme::SchemeParameters;
+use crate::lease::LOOK_EVERY;
+use crate::trusted::header::{JournalPlace, VaultParameters};
+use ameles_core::schemes::path::PathParameters;
+use ameles_core::schemes::ring::RingParameters;
+use ameles_seal::blob;
+use ameles_store::Usage;
+use std::time::Duration;
+
+/// The requests with which a vault that is open for so long looks for a newer claim, whatever is asked.
+pub fn usage_of_looks(time: Duration) -> Usage {
+    let looks = time.as_secs_f64() / LOOK_EVERY.as_secs_f64();
+    Usage { blob_reads: looks.round() as u64, ..Usage::default() }
+}
+
+/// The requests and slots of a full batch, expected.
+struct Batch {
+    gets: f64,
+    slots_read: f64,
+    buckets_written: f64,
+    slots_written: f64,
+}
+
+impl VaultParameters {
+    /// Returns the requests and bytes of so many full batches: accesses, evictions, checkpoints, and the deletion of
+    /// what was replaced. Every bucket was written before; stored bytes are left out.
+    pub fn usage_of(&self, full_batches: f64) -> Usage {
+        let batch = match &self.scheme {
+            SchemeParameters::Ring(ring) => of_ring(ring),
+            SchemeParameters::Path(path) => of_path(path),
+            SchemeParameters::Trivial(trivial) => {
+                let blocks = trivial.capacity as f64;
+                Batch { gets: blocks, slots_read: blocks, buckets_written: blocks, slots_written: blocks }
+            }
+        };
+        let layout = self.layout();
+        // All slots of a scheme have one length.
+        let slot_bytes = layout.bytes().0 as f64 / layout.slots() as f64;
+        let accesses = full_batches * f64::from(self.scheme.max_batch());
+        let checkpoints = accesses / self.checkpoint_every as f64;
+        let shipped = checkpoints / self.ship_every as f64;
+        let pieces = self.shipped_pieces();
+        let objects = shipped * (pieces + 1) as f64;
+        let sealed = |text: u64, objects: u64| text + objects * blob::sealed_bytes(0) as u64;
+        let manifest = sealed(4 + 32 * pieces, 1);
+        let shipped_bytes = shipped * (sealed(self.shipped_bytes(), pieces) + manifest) as f64;
+        let journal = self.journal_of(full_batches);
+        let whole = |count: f64| count.round() as u64;
+        Usage {
+            slot_reads: whole(full_batches * batch.gets),
+            bucket_writes: whole(full_batches * batch.buckets_written),
+            bucket_deletes: whole(full_batches * batch.buckets_written),
+            blob_writes: whole(objects + journal.objects),
+            blob_deletes: whole(objects + journal.objects),
+            // Before a manifest is sent and before something is deleted, the claims are listed; after it, what is older.
+            lists: whole(3.0 * shipped + checkpoints + journal.lists * shipped),
+            bytes_up: whole(full_batches * batch.slots_written * slot_bytes + shipped_bytes + journal.bytes),
+            bytes_down: whole(full_batches * batch.slots_read * slot_bytes),
+            ..Usage::default()
+        }
+    }
+
+    /// The share of a journal in the store: an object for each batch, and lists of those that a shipped checkpoint holds.
+    fn journal_of(&self, full_batches: f64) -> JournalShare {
+        if self.journal == JournalPlace::Disk {
+            return JournalShare::default();
+        }
+        /// Names in a page of a list.
+        const PAGE: f64 = 1000.0;
+        let each = self.journal_object_bytes(self.scheme.max_batch().into()) as f64;
+        let between = self.recovery_point() as f64 / f64::from(self.scheme.max_batch());
+        JournalShare { objects: full_batches, bytes: full_batches * each, lists: (between / PAGE).ceil() }
+    }
+}
+
+/// Objects and bytes of a journal in the store, and lists for each shipped checkpoint.
+#[derive(Default)]
+struct JournalShare {
+    objects: f64,
+    bytes: f64,
+    lists: f64,
+}
+
+fn of_ring(ring: &RingParameters) -> Batch {
+    let (accesses, traffic) = (f64::from(ring.max_batch), ring.traffic());
+    Batch {
+        gets: accesses * traffic.gets,
+        slots_read: accesses * traffic.slots_read,
+        buckets_written: accesses * traffic.buckets_written,
+        slots_written: accesses * traffic.slots_written,
+    }
+}
+
+/// The paths of a batch share buckets near the root.
+fn of_path(path: &PathParameters) -> Batch {
+    let buckets: f64 = (path.top.0..=path.leaf_level.0)
+        .map(|level| {
+            let width = f64::from(level).exp2();
+            width * (1.0 - (1.0 - 1.0 / width).powf(f64::from(path.max_batch)))
+        })
+        .sum();
+    Batch { gets: buckets, slots_read: buckets, buckets_written: buckets, slots_written: buckets }
+}

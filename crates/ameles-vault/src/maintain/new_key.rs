@@ -1,0 +1,159 @@
+//! A new master key for a vault that is not open: the first half of a change, after which the new key alone opens it.
+//!
+//! An epoch is claimed with the old key: it is the last that belongs to it, and keeps other gateways out. Then everything
+//! on the trusted disk is sealed with the new key, in one step, and the header in the store is exchanged for one that
+//! holds the old key, sealed with the new one. The [session](crate::session) does the rest, in service.
+
+use crate::any_store::AnyStore;
+use crate::claims::Claims;
+use crate::engine::gate::Gate;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::open::at_rest::{AtRest, seal_journal};
+use crate::open::fence::{Fenced, fence};
+use crate::open::header::{agree_on_header, read_header, read_header_with_ring};
+use crate::open::setup::Setup;
+use crate::open::state::{SchemeAtRest, State};
+use crate::session::status::KeyChangeFigures;
+use crate::store::VaultStore;
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::header_exchange;
+use crate::trusted::keeper::PlaceKeeper;
+use crate::trusted::ledger::{Facts, Moment, SealWith};
+use crate::trusted::rows::{Rows, sealed_row};
+use crate::trusted::state::SealedAnew;
+use ameles_seal::epoch::Epoch;
+use ameles_seal::key_ring::{EarlierKey, KeyRing};
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::passphrase::PassphraseHeader;
+use futures::future::LocalBoxFuture;
+use std::rc::Rc;
+
+/// The key that a vault is to have.
+pub struct NewKey {
+    /// The key.
+    pub master: MasterKey,
+    /// The way from a passphrase to the key, if there is one.
+    pub passphrase: Option<PassphraseHeader>,
+}
+
+/// Changes the master key of a vault that is not open anywhere; `setup` has the one so far. When this returns, the new key
+/// opens the vault and its store, and the old one is refused. **Serve it afterwards**: what the store holds is sealed anew
+/// while it is open, and the old key is needed, sealed with the new one, until that is complete.
+///
+/// It may be cut off anywhere: until the trusted disk has changed, the vault has the old key, and from then on the new one;
+/// either way it can be done again, with the same keys.
+///
+/// # Errors
+/// [`VaultError::KeyChanging`] while an earlier change is not complete, [`VaultError::Parameters`] if it is the same key,
+/// and those of an opening.
+pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(), VaultError> {
+    change(setup.of_any(), new).await
+}
+
+/// Changes it. Its future is in a box, or else each crate that polls it would compile it.
+fn change(setup: Setup<AnyStore>, new: NewKey) -> LocalBoxFuture<'static, Result<(), VaultError>> {
+    Box::pin(change_unboxed(setup, new))
+}
+
+async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), VaultError> {
+    let Setup { disk, store, master, mut entropy, host, .. } = setup;
+    if new.master == master {
+        return Err(VaultError::Parameters("the new key is the one that the vault has".into()));
+    }
+    if let (Err(VaultError::WrongKey), Ok(_)) = (read_header(&disk, &master), read_header(&disk, &new.master))
+    {
+        // The last run was cut off after it had changed the disk.
+        return agree_on_header(&disk, &store, &new.master).await;
+    }
+    let at_rest = AtRest::read(&disk, &store, &master).await?;
+    if at_rest.ring.earlier().is_some() {
+        return Err(VaultError::KeyChanging);
+    }
+    let Fenced { epoch: Epoch { number: until, .. }, tenure, .. } =
+        fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
+    let (block, vault) = (at_rest.header.parameters.block(), at_rest.header.vault);
+    let ring = KeyRing::from(&new.master);
+    let anew = seal_anew(at_rest, &disk, new, until, &mut entropy)?;
+    disk.seal_anew(block, &anew)?;
+    header_exchange::complete(&disk, &store).await?;
+    // No request is answered in this epoch. But if the gateway before it may still answer, a takeover has to wait for that one.
+    if tenure.waits_until.is_none() {
+        let claims = Claims { blobs: &store, ring, vault };
+        if let Err(error) = claims.mark_end(until, entropy.salt()).await {
+            tracing::warn!(%error, "the end could not be marked in the store: a takeover will wait");
+        }
+    }
+    Ok(())
+}
+
+/// Completes a change of the master key that was cut off after the trusted disk had changed; `setup` has the new one. Where
+/// nothing is left to complete, nothing is done.
+///
+/// # Errors
+/// [`VaultError::WrongKey`] if the vault does not have this key, and those of an opening.
+pub async fn complete_change<U: VaultStore>(setup: &Setup<U>) -> Result<(), VaultError> {
+    read_header(&setup.disk, &setup.master)?;
+    agree_on_header(&setup.disk, &setup.store, &setup.master).await
+}
+
+/// The figures of the change that this vault is in, if it is in one, as they are before the sweep begins. How far that is, a
+/// vault in service tells.
+///
+/// # Errors
+/// Those of [`read_header`].
+pub fn change_under_way(
+    disk: &TrustedDisk,
+    master: &MasterKey,
+) -> Result<Option<KeyChangeFigures>, VaultError> {
+    let (header, ring) = read_header_with_ring(disk, master)?;
+    let of = header.parameters.layout().buckets();
+    Ok(ring.earlier().map(|_| KeyChangeFigures { passed: 0, of }))
+}
+
+/// Seals everything on the trusted disk with the new key. `until` is the last epoch that belongs to the old one.
+fn seal_anew(
+    at_rest: AtRest,
+    disk: &TrustedDisk,
+    new: NewKey,
+    until: u32,
+    entropy: &mut Entropy,
+) -> Result<SealedAnew, VaultError> {
+    let AtRest { header, ring, state, records, .. } = at_rest;
+    let old = ring.newest();
+    let header = VaultHeader { passphrase: new.passphrase, ..header };
+    let rows = Rows::open(disk.clone(), old.clone(), header.vault, header.parameters.rows_bytes)?;
+    let unlogged = rows.kept_sealed_with(&new.master, || entropy.salt())?;
+    let rows = rows.load()?;
+    let rows = rows.iter().map(|row| sealed_row(&new.master, header.vault, row, entropy.salt())).collect();
+
+    let State { number, sequence, accesses, seed, scheme, versions, garbage, mut ledger } = state;
+    let new_side = (disk, &header, &new.master);
+    let mut keeper = None;
+    match scheme {
+        // An earlier Ameles has written the stash with all the rest, and it is in memory.
+        SchemeAtRest::Whole(_) => ledger.write_anew(),
+        SchemeAtRest::Written(..) => {
+            ledger.directory.reseal((disk, &header), (old, &new.master), entropy)?;
+            ledger.write_anew_over_payloads();
+            if !ledger.directory.entries().is_empty() {
+                keeper = Some(PlaceKeeper::new(new_side, ledger.directory.shared(), entropy)?);
+            }
+        }
+    }
+    let with = (Rc::new(Gate::default()), seed);
+    let scheme = State::take_up(scheme, with, new_side, (&ledger.directory, keeper.as_ref()))?;
+    // The same state once more: the journal goes on from it as from the one before.
+    let number = number + 1;
+    let facts =
+        Facts { number, sequence, accesses, since: 0, seed, rewritten: Vec::new(), garbage: &garbage };
+    let journal = seal_journal(&records, &header, &new.master, entropy, sequence)?;
+    let seal = SealWith { header: &header, master: &new.master, entropy: &mut *entropy };
+    let state = ledger.write_down(&Moment { scheme: &*scheme, versions: &versions }, facts, seal)?;
+
+    let ring = KeyRing::new(new.master, Some(EarlierKey { key: old.clone(), until }));
+    let encoded = header.encode(&ring, entropy.salt(), entropy.salt());
+    let metas = Vec::from(header_exchange::values(disk, encoded)?);
+    Ok(SealedAnew { state, journal, rows, unlogged, metas })
+}

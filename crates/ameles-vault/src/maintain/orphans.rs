@@ -1,0 +1,314 @@
+//! Objects below a vault's prefix in the store that are no part of its newest state: found without opening the vault.
+//!
+//! The trusted disk names what is needed: the checkpoint's buckets, the older ones that a recovery or a restore may
+//! still read, and those that the journal has announced since. A bucket version that it does not name is dead if its
+//! name is one that this vault may have given: a bucket of its tree, and a version no newer than the newest that it
+//! knows. A newer one is nobody's if its epoch was never claimed, or if it is of the last epoch and none of its slots
+//! opens. The watcher sees lists, and deletions of what it could have named itself.
+
+use crate::claims::ended::ENDED;
+use crate::claims::{self, Claims};
+use crate::engine::record::{Effect, Record};
+use crate::error::VaultError;
+use crate::log::entry::is_end;
+use crate::log::{self, FROM, note};
+use crate::open::at_rest::AtRest;
+use crate::open::inventory::has_its_size;
+use crate::open::newer::{Judge, Origin};
+use crate::reason::Reason;
+use crate::store::{HEADER, SHIPPED, VaultStore};
+use crate::trusted::checkpoint::{Shipped, ShippedCheckpoint, blob_order};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::freight::piece_order;
+use crate::trusted::header::{JournalPlace, VaultHeader};
+use crate::trusted::ledger::context;
+use crate::trusted::position::Position;
+use ameles_core::store::{BucketVersion, Untrusted};
+use ameles_core::words::Version;
+use ameles_seal::blob;
+use ameles_seal::derive::Purpose;
+use ameles_seal::key_ring::{EarlierKey, KeyRing};
+use ameles_seal::master_key::MasterKey;
+use ameles_store::{BlobError, Blobs};
+use std::collections::BTreeSet;
+
+/// Bucket versions that are deleted between two looks at the claims.
+const AT_ONCE: usize = 1000;
+
+/// So many objects of so many bytes together, as the store tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// Adds an object.
+    pub fn add(&mut self, bytes: u64) {
+        self.objects += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// The objects that the store holds, by what they are to the vault.
+#[derive(Debug)]
+pub struct Orphans {
+    /// The newest state: buckets, header, claims, the mark of the last stop, the shipped checkpoint.
+    pub in_use: Tally,
+    /// Replaced buckets that a recovery or a restore may still read; the vault deletes them when their time has come.
+    pub kept: Tally,
+    /// Buckets of this vault's names that nothing needs any more.
+    pub dead_buckets: Tally,
+    /// Checkpoints before the newest, pieces of those that never got to their end, and objects of the journal that the
+    /// newest one holds.
+    pub dead_checkpoints: Tally,
+    /// Buckets newer than the newest state that no gateway of this vault has written: nobody's.
+    pub planted: Tally,
+    /// Buckets in use or kept that have not the bytes that they were written with. Never removed.
+    pub spoilt: Vec<String>,
+    /// Newer than the newest state, and perhaps another gateway's. Never removed.
+    pub newer: Vec<String>,
+    /// Names that this vault has never given. Never removed.
+    pub foreign: Vec<String>,
+    vault: VaultHeader,
+    earlier: Option<EarlierKey>,
+    epoch: u32,
+    buckets: Vec<BucketVersion>,
+    nobodys: Vec<BucketVersion>,
+    checkpoints: Vec<String>,
+}
+
+/// The objects that were removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Bucket versions, those that were planted among them.
+    pub buckets: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// Remains of interrupted writes that had no name of their own.
+    pub unfinished: u64,
+    /// Objects that bear the name of an older checkpoint and do not open with this vault's key: left where they are.
+    pub not_ours: u64,
+}
+
+/// Looks through the store. The vault must not be open anywhere.
+///
+/// # Errors
+/// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if another gateway has the vault and the trusted disk
+/// is an earlier copy; [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the store.
+pub async fn find_orphans<U: VaultStore>(
+    disk: &TrustedDisk,
+    store: &U,
+    master: &MasterKey,
+) -> Result<Orphans, VaultError> {
+    let at_rest = AtRest::read(disk, store, master).await?;
+    let AtRest { header, ring, state, records, known, .. } = &at_rest;
+    let claims = Claims { blobs: store, ring: ring.clone(), vault: header.vault };
+    let epoch = claims.ours(disk, known.epoch).await?;
+    let shipped = match disk.meta(SHIPPED)? {
+        Some(note) => {
+            let note: (Shipped, Vec<(u64, [u8; 32])>) =
+                borsh::from_slice(&note).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+            note.0
+        }
+        None => Shipped::default(),
+    };
+    let mut needed: BTreeSet<BucketVersion> = state.versions.live().collect();
+    needed.extend(records.iter().flat_map(written));
+    let kept: BTreeSet<BucketVersion> = state.garbage.iter().map(|garbage| garbage.written()).collect();
+    let mut found = Orphans {
+        in_use: Tally::default(),
+        kept: Tally::default(),
+        dead_buckets: Tally::default(),
+        dead_checkpoints: Tally::default(),
+        planted: Tally::default(),
+        spoilt: Vec::new(),
+        newer: Vec::new(),
+        foreign: Vec::new(),
+        vault: header.clone(),
+        earlier: ring.earlier().cloned(),
+        epoch,
+        buckets: Vec::new(),
+        nobodys: Vec::new(),
+        checkpoints: Vec::new(),
+    };
+    let mut newer = Vec::new();
+    let buckets = found.vault.parameters.layout().buckets();
+    store
+        .list_bucket_versions(&mut |of, bytes| {
+            let is_kept = needed.contains(&of) || kept.contains(&of);
+            if is_kept && !has_its_size(store.layout(), of, bytes.0) {
+                found.spoilt.push(name(of));
+            }
+            if needed.contains(&of) {
+                found.in_use.add(bytes.0);
+            } else if kept.contains(&of) {
+                found.kept.add(bytes.0);
+            } else if of.version > *known {
+                newer.push((of, bytes.0));
+            } else if of.bucket.0 >= buckets {
+                found.foreign.push(name(of));
+            } else {
+                found.dead_buckets.add(bytes.0);
+                found.buckets.push(of);
+            }
+        })
+        .await?;
+    found.buckets.sort_unstable();
+    if !newer.is_empty() {
+        let judge = Judge::new(store, &at_rest, epoch)?;
+        found.sort_newer(&judge, newer).await?;
+    }
+    let kept_from: Position = note(disk, FROM)?;
+    for blob in store.list("").await? {
+        found.sort_blob(blob.name, blob.size.0, &shipped, kept_from);
+    }
+    Ok(found)
+}
+
+fn name(BucketVersion { bucket, version }: BucketVersion) -> String {
+    format!("{bucket} {version}")
+}
+
+/// The bucket versions that a record has announced.
+fn written(record: &Record) -> impl Iterator<Item = BucketVersion> + '_ {
+    record.announced.iter().flat_map(|announced| {
+        let written: &[(_, Version)] = match &announced.effect {
+            Effect::Write(written) => written,
+            Effect::Read(_) => &[],
+        };
+        written.iter().map(|(bucket, version)| BucketVersion { bucket: *bucket, version: *version })
+    })
+}
+
+impl Orphans {
+    async fn sort_newer<U: VaultStore>(
+        &mut self,
+        judge: &Judge<'_, U>,
+        mut newer: Vec<(BucketVersion, u64)>,
+    ) -> Result<(), VaultError> {
+        newer.sort_unstable();
+        for (of, bytes) in newer {
+            match judge.judge(of).await? {
+                Origin::Planted(_) => {
+                    self.planted.add(bytes);
+                    self.nobodys.push(of);
+                }
+                Origin::Unclear => self.newer.push(name(of)),
+            }
+        }
+        Ok(())
+    }
+
+    fn sort_blob(&mut self, name: String, bytes: u64, shipped: &Shipped, kept_from: Position) {
+        let has_journal = self.vault.parameters.journal == JournalPlace::Store;
+        if let Some(object) = Position::of(&name).filter(|_| has_journal) {
+            return match object {
+                _ if object.epoch > self.epoch => self.newer.push(name),
+                _ if object >= kept_from || is_end(bytes) => self.in_use.add(bytes),
+                _ => {
+                    self.dead_checkpoints.add(bytes);
+                    self.checkpoints.push(name);
+                }
+            };
+        }
+        let newest = (shipped.epoch, shipped.number);
+        let claim = claims::number(&name).filter(|epoch| claims::name(*epoch) == name);
+        // A shipment that was given up has left pieces behind: they are newer than the newest checkpoint, of an epoch of
+        // ours.
+        let piece = piece_order(&name);
+        let is_given_up = piece.is_some_and(|(epoch, _)| epoch <= self.epoch);
+        match (blob_order(&name).or(piece), claim) {
+            _ if name == HEADER || name == ENDED => self.in_use.add(bytes),
+            (Some(order), _) if order == newest && shipped.number > 0 => self.in_use.add(bytes),
+            (Some(order), _) if order < newest || is_given_up => {
+                self.dead_checkpoints.add(bytes);
+                self.checkpoints.push(name);
+            }
+            (_, Some(epoch)) if epoch <= self.epoch => self.in_use.add(bytes),
+            (Some(_), _) | (_, Some(_)) => self.newer.push(name),
+            _ => self.foreign.push(name),
+        }
+    }
+
+    /// The objects that can be removed.
+    pub fn dead(&self) -> Tally {
+        let all = [self.dead_buckets, self.dead_checkpoints, self.planted];
+        Tally {
+            objects: all.iter().map(|some| some.objects).sum(),
+            bytes: all.iter().map(|some| some.bytes).sum(),
+        }
+    }
+
+    /// Removes dead objects. May be cut off anywhere and run again.
+    ///
+    /// # Errors
+    /// [`VaultError::Displaced`] if another gateway has opened the vault since, and those of the store.
+    pub async fn remove<U: VaultStore>(self, store: &U, master: &MasterKey) -> Result<Removed, VaultError> {
+        let ring = KeyRing::new(master.clone(), self.earlier.clone());
+        let claims = Claims { blobs: store, ring: ring.clone(), vault: self.vault.vault };
+        let mut removed = Removed::default();
+        let claimed: BTreeSet<u32> = self.nobodys.iter().map(|of| of.version.epoch).collect();
+        for theirs in claimed.into_iter().filter(|epoch| *epoch > self.epoch) {
+            if claims.is_claimed(theirs).await? {
+                return Err(VaultError::Displaced { ours: self.epoch, theirs });
+            }
+        }
+        for some in self.buckets.chunks(AT_ONCE).chain(self.nobodys.chunks(AT_ONCE)) {
+            // A gateway that has taken over may need what is dead for us.
+            claims.check(self.epoch).await?;
+            Untrusted::delete(store, some).await?;
+            removed.buckets += some.len() as u64;
+        }
+        for name in &self.checkpoints {
+            if self.is_ours(name, store, &ring).await? {
+                claims.check(self.epoch).await?;
+                Blobs::remove(store, name).await?;
+                removed.checkpoints += 1;
+            } else {
+                removed.not_ours += 1;
+            }
+        }
+        claims.check(self.epoch).await?;
+        removed.unfinished = store.sweep_unfinished().await?;
+        Ok(removed)
+    }
+
+    /// Tells whether the object that bears a checkpoint's name was sealed with this vault's key.
+    async fn is_ours<U: VaultStore>(
+        &self,
+        name: &str,
+        store: &U,
+        ring: &KeyRing,
+    ) -> Result<bool, VaultError> {
+        match store.get(name, ShippedCheckpoint::most_sealed_bytes(&self.vault.parameters)).await {
+            Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
+            Ok(Some(sealed)) => {
+                let context = context(&self.vault, name);
+                let object = Position::of(name).map(|at| (at.epoch, at.sequence));
+                let order = blob_order(name).or(piece_order(name)).or(object);
+                let key = ring.of_epoch(order.map_or(u32::MAX, |(epoch, _)| epoch));
+                let opens = |purpose| blob::open(key, purpose, &context, &sealed).is_ok();
+                Ok([Purpose::CHECKPOINT, Purpose::MANIFEST, log::objects::PURPOSE].into_iter().any(opens))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trusted::checkpoint::blob_name;
+
+    #[test]
+    fn only_a_name_as_the_vault_gives_it_is_a_checkpoints() {
+        let name = blob_name(3, 18);
+        assert_eq!(blob_order(&name), Some((3, 18)));
+        for other in ["checkpoint/3-12", "checkpoint/00000003-+000000000000012", "checkpoint/00000003-12"] {
+            assert_eq!(blob_order(other), None, "{other}");
+        }
+    }
+}

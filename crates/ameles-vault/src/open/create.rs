@@ -1,0 +1,73 @@
+//! Making a vault, and laying an empty state down.
+
+use super::setup::Setup;
+use crate::entropy::Entropy;
+use crate::error::{HeldBy, VaultError};
+use crate::store::{HEADER, MAX_HEADER_BYTES, VaultStore};
+use crate::trusted::header::{VaultHeader, VaultParameters};
+use crate::trusted::ledger::{SealWith, StateChange};
+use crate::trusted::summary::Summary;
+use ameles_seal::passphrase::PassphraseHeader;
+use ameles_seal::versions::{TrustedVersions, VaultId};
+use std::rc::Rc;
+
+/// Draws the identity of a new vault and puts its header together.
+pub fn draw_header(
+    entropy: &mut Entropy,
+    parameters: VaultParameters,
+    passphrase: Option<PassphraseHeader>,
+) -> VaultHeader {
+    VaultHeader { vault: VaultId::draw(entropy.source()), parameters, passphrase }
+}
+
+/// Makes an empty vault: nothing but its header is written to the store, whatever its size.
+///
+/// # Errors
+/// [`VaultError::AlreadyThere`] if the disk or the store holds one; those of disk and store.
+pub(crate) async fn create<U: VaultStore>(
+    setup: &mut Setup<U>,
+    header: &VaultHeader,
+) -> Result<(), VaultError> {
+    header.parameters.validate()?;
+    if setup.disk.meta(HEADER)?.is_some() {
+        return Err(VaultError::AlreadyThere(HeldBy::TrustedFolder));
+    }
+    if setup.store.get(HEADER, MAX_HEADER_BYTES).await?.is_some() {
+        return Err(VaultError::AlreadyThere(HeldBy::Store));
+    }
+    let encoded = header.encode(&setup.master, setup.entropy.salt(), setup.entropy.salt());
+    let versions = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
+    lay_down(setup, header, &encoded, 0, versions)?;
+    // From here on, opening the vault puts the header into the store if a crash comes first.
+    if !setup.store.put_if_absent(HEADER, &encoded).await? {
+        return Err(VaultError::AlreadyThere(HeldBy::Store));
+    }
+    Ok(())
+}
+
+/// Lays an empty state down on the trusted disk, numbered after `number`, that knows of these versions.
+pub(crate) fn lay_down<U: VaultStore>(
+    setup: &mut Setup<U>,
+    header: &VaultHeader,
+    encoded: &[u8],
+    number: u64,
+    versions: TrustedVersions,
+) -> Result<(), VaultError> {
+    let seed = setup.entropy.seed();
+    let scheme = header.parameters.scheme.start(Rc::default(), seed)?;
+    let summary = Summary {
+        number,
+        sequence: 0,
+        accesses: 0,
+        seed,
+        rest: scheme.rest(),
+        versions: versions.head(),
+        places: 0,
+        keys: Vec::new(),
+        oldest: number,
+        next_piece: 0,
+    };
+    let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
+    setup.disk.commit_state(header.parameters.block(), &StateChange::first(&summary, seal)?)?;
+    setup.disk.set_meta(HEADER, encoded)
+}

@@ -1,0 +1,124 @@
+//! The bucket versions that the store holds, held against those that the trusted side knows.
+
+use crate::claims::Claims;
+use crate::engine::Engine;
+use crate::error::VaultError;
+use crate::store::VaultStore;
+use crate::trusted::checkpoint::Garbage;
+use ameles_core::layout::Layout;
+use ameles_core::store::BucketVersion;
+use ameles_core::words::{Bucket, Bytes};
+use ameles_store::Blobs;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The bucket versions that a store holds.
+#[derive(Default)]
+pub(crate) struct Inventory {
+    pub(crate) held: BTreeSet<BucketVersion>,
+    /// Those that have not the bytes that they were written with, and the bytes that they have.
+    misshapen: BTreeMap<BucketVersion, u64>,
+}
+
+/// Lists the bucket versions that the store holds.
+pub(crate) async fn take_inventory<U: VaultStore>(store: &U) -> Result<Inventory, VaultError> {
+    let mut inventory = Inventory::default();
+    let layout = store.layout();
+    let mut add = |found, bytes: Bytes| {
+        inventory.held.insert(found);
+        if !has_its_size(layout, found, bytes.0) {
+            inventory.misshapen.insert(found, bytes.0);
+        }
+    };
+    store.list_bucket_versions(&mut add).await?;
+    Ok(inventory)
+}
+
+/// Tells whether a bucket version has as many bytes as it was written with. One of no bucket of the layout has.
+pub(crate) fn has_its_size(layout: &Layout, of: BucketVersion, bytes: u64) -> bool {
+    of.bucket.0 >= layout.buckets() || layout.bucket_bytes(of.bucket) as u64 == bytes
+}
+
+impl Inventory {
+    /// Checks that a bucket version has the bytes that it was written with, if it is there.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`].
+    pub(crate) fn refuse_misshapen(&self, layout: &Layout, of: BucketVersion) -> Result<(), VaultError> {
+        let Some(bytes) = self.misshapen.get(&of) else { return Ok(()) };
+        let BucketVersion { bucket, version } = of;
+        Err(VaultError::Tampered(
+            format!(
+                "{bucket} ({version}) has {bytes} bytes in the store and was written with {}: it was cut or replaced ({} such \
+                 in all). Put the store's own copy back; delete nothing by hand",
+                layout.bucket_bytes(bucket),
+                self.misshapen.len(),
+            )
+            .into(),
+        ))
+    }
+}
+
+/// Refuses an inventory in which something belongs to no epoch that was ever claimed.
+///
+/// # Errors
+/// [`VaultError::Tampered`], or [`VaultError::Displaced`] if the epoch was claimed since.
+pub(crate) async fn refuse_planted<B: Blobs>(
+    inventory: &Inventory,
+    claims: &Claims<'_, B>,
+    claimed: u32,
+) -> Result<(), VaultError> {
+    let Some(found) = inventory.held.iter().find(|found| found.version.epoch > claimed) else {
+        return Ok(());
+    };
+    let theirs = found.version.epoch;
+    if claims.is_claimed(theirs).await? {
+        return Err(VaultError::Displaced { ours: claimed, theirs });
+    }
+    Err(planted(*found, "is of an epoch that nobody has claimed", ELSEWHERE))
+}
+
+/// The advice for a planted version, with the trusted folder at hand.
+pub(crate) const REMOVE: &str =
+    "it was planted. Delete nothing by hand: `ameles orphans --remove` removes it if it is nobody's";
+/// The advice if nothing can tell who has written the version.
+pub(crate) const UNCLEAR: &str = "it was planted, or this trusted folder is an older copy. Delete nothing by hand: serve with the \
+    newest trusted folder, or use `restore --takeover` into an empty --data folder";
+/// The advice without a trusted folder.
+const ELSEWHERE: &str = "it was planted, or the claim was removed. Delete nothing by hand: restore from a copy of the \
+    store that lacks this object, and leave the store as it is";
+
+pub(crate) fn planted(
+    BucketVersion { bucket, version }: BucketVersion,
+    why: &str,
+    what_to_do: &str,
+) -> VaultError {
+    VaultError::Tampered(format!("{bucket} {version} in the store {why}: {what_to_do}").into())
+}
+
+/// Checks that everything needed is in the store, and returns the versions that are not needed.
+pub(crate) fn sort_out<U: VaultStore>(
+    engine: &Engine<U>,
+    garbage: &[Garbage],
+    inventory: Inventory,
+) -> Result<Vec<BucketVersion>, VaultError> {
+    let layout = engine.sealed.untrusted().layout();
+    let unfinished: BTreeSet<Bucket> = engine.unfinished_buckets().collect();
+    let mut needed: BTreeSet<BucketVersion> = garbage.iter().map(|garbage| garbage.written()).collect();
+    engine.sealed.with_versions(|versions| {
+        for live in versions.live().filter(|live| !unfinished.contains(&live.bucket)) {
+            if !inventory.held.contains(&live) {
+                return Err(VaultError::Vanished(live.bucket, live.version));
+            }
+            inventory.refuse_misshapen(layout, live)?;
+            needed.insert(live);
+        }
+        Ok(())
+    })?;
+    for kept in garbage.iter().map(|garbage| garbage.written()) {
+        if let Err(error) = inventory.refuse_misshapen(layout, kept) {
+            // The vault goes on without it, and the next checkpoint that is shipped makes it superfluous.
+            tracing::warn!(%error, "a replaced bucket that a restore may need is spoilt");
+        }
+    }
+    Ok(inventory.held.into_iter().filter(|found| !needed.contains(found)).collect())
+}

@@ -1,0 +1,137 @@
+//! The journal in the store, at an opening: nothing in it may be newer than what the trusted disk knows, the journals of
+//! earlier openings are ended, and what the store may lack of them begins this one's.
+//!
+//! An opening that was cut off may have left a batch on the trusted disk, and changes of rows, whose object has never
+//! arrived. They are there for callers to see from now on, so the store must have them first.
+
+use super::at_rest::AtRest;
+use crate::engine::record::{Call, Input};
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::log::entry::{Entry, Object, row_bytes};
+use crate::log::objects::{Objects, seal};
+use crate::log::{FROM, NOTE, note};
+use crate::session::without_reads;
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::position::Position;
+use crate::trusted::rows::Rows;
+use ameles_store::Blobs;
+
+/// The journal as the trusted disk knows it.
+pub(super) struct KnownLog {
+    /// The place after the last object that was begun.
+    next: Position,
+    /// The first object that may be missing: that of the last batch, or `next`.
+    in_doubt: Position,
+    /// The writes of the last batch, if no checkpoint came after it.
+    last: Vec<Call>,
+    /// The objects in the store before the claim.
+    listed: Vec<Position>,
+}
+
+/// Checks that the store holds what it must hold of the journal, and nothing newer; before the claim.
+///
+/// # Errors
+/// [`VaultError::StaleTrustedState`] if a gateway has gone on with this vault since, tampering, and those of disk and
+/// store.
+pub(super) async fn check_log<B: Blobs>(
+    disk: &TrustedDisk,
+    blobs: &B,
+    at_rest: &AtRest,
+    claimed: u32,
+) -> Result<KnownLog, VaultError> {
+    let objects = Objects { blobs, header: &at_rest.header, ring: &at_rest.ring };
+    let (mut next, from): (Position, Position) = (note(disk, NOTE)?, note(disk, FROM)?);
+    if next.epoch < at_rest.known.epoch {
+        // The last opening was a restore's, which has no journal.
+        next = Position::first_of(at_rest.known.epoch);
+    }
+    let (last, epoch) = last_batch(at_rest);
+    let is_in_doubt = epoch == Some(next.epoch) && next.sequence > 0;
+    let in_doubt = Position { sequence: next.sequence - u64::from(is_in_doubt), ..next };
+    let listed = objects.list().await?;
+    for newer in listed.iter().filter(|at| **at >= next && at.epoch <= claimed) {
+        if let Some(Object::Entry(entry)) = objects.read(*newer).await? {
+            refuse_newer(next, *newer, &entry)?;
+        }
+    }
+    let first = if from.epoch == next.epoch { from.sequence } else { 0 };
+    for sequence in first..in_doubt.sequence {
+        let at = Position { sequence, ..next };
+        if listed.binary_search(&at).is_err() {
+            let why = format!(
+                "{} is missing from the store: it was removed or the store was rolled back",
+                at.name()
+            );
+            return Err(VaultError::Tampered(why.into()));
+        }
+    }
+    Ok(KnownLog { next, in_doubt, last, listed })
+}
+
+/// The writes of the last batch in the journal on the disk, and its epoch.
+fn last_batch(at_rest: &AtRest) -> (Vec<Call>, Option<u32>) {
+    let mut epoch = at_rest.state.versions.epochs().newest();
+    let mut last = (Vec::new(), None);
+    for record in &at_rest.records {
+        match &record.input {
+            Input::Epoch(begun) => epoch = begun.number,
+            Input::Batch(calls) => last = (without_reads(calls), Some(epoch)),
+            Input::Idle | Input::Rewrite(_) | Input::Complete(_) => {}
+        }
+    }
+    last
+}
+
+/// Refuses an object that this trusted disk has not begun. What an opening begins with tells nothing: it may have been cut
+/// off before it had written anything.
+fn refuse_newer(next: Position, at: Position, entry: &Entry) -> Result<(), VaultError> {
+    if at < next || entry.opening.is_some() {
+        return Ok(());
+    }
+    let why =
+        format!("the store holds {}, and the newest known here comes before {}", at.name(), next.name());
+    Err(VaultError::StaleTrustedState(why))
+}
+
+impl KnownLog {
+    /// Ends the journals of earlier openings, and begins that of this one; returns the place of its next object.
+    ///
+    /// # Errors
+    /// As [`check_log`], and [`VaultError::Displaced`].
+    pub(super) async fn begin<B: Blobs>(
+        self,
+        disk: &TrustedDisk,
+        objects: &Objects<'_, B>,
+        rows: &Rows,
+        epoch: u32,
+        entropy: &mut Entropy,
+    ) -> Result<Position, VaultError> {
+        let KnownLog { next, in_doubt, last, listed } = self;
+        let mut each = |at, entry| refuse_newer(next, at, &entry);
+        objects.end_earlier(in_doubt, (epoch, &listed), &mut || entropy.salt(), &mut each).await?;
+        let begin = Position::first_of(epoch);
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut taken = 0;
+        while let Some(mut unlogged) = rows.unlogged()
+            && (entries.is_empty() || unlogged.bytes() > 0)
+        {
+            let calls = if entries.is_empty() { last.clone() } else { Vec::new() };
+            let (bytes, up_to) = unlogged.take(row_bytes(calls.len()));
+            taken = up_to;
+            entries.push(Entry { opening: Some((0, 0)), calls, rows: bytes });
+        }
+        let (mut at, of) = (begin, entries.len() as u32);
+        for (nth, entry) in (0..).zip(entries) {
+            let object = Object::Entry(Entry { opening: Some((nth, of)), ..entry });
+            let sealed = seal((objects.header, objects.ring.newest()), at, &object, entropy.salt())?;
+            objects.create(at, &sealed).await?;
+            at = at.next();
+        }
+        disk.set_meta(NOTE, &borsh::to_vec(&at).expect("memory takes every write"))?;
+        if let Some(mut unlogged) = rows.unlogged() {
+            unlogged.are_logged(taken);
+        }
+        Ok(at)
+    }
+}

@@ -1,0 +1,105 @@
+//! The second half of a restore for Ring ORAM: a full tree is written into the store, every bucket once, in the order of
+//! their numbers. Its positions are drawn anew, and its blocks come from the local copy of the old one.
+
+use super::in_flight::buckets_in_flight;
+use super::laid_stash::LaidStash;
+use super::old::Old;
+use super::setup::Setup;
+use super::state::SchemeAtRest;
+use crate::engine::gate::Gate;
+use crate::error::VaultError;
+use crate::store::VaultStore;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith};
+use crate::trusted::resealed::blocks_at_once;
+use ameles_core::block_header::{self, HEADER_BYTES};
+use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
+use ameles_core::store::{BucketVersion, Untrusted};
+use ameles_core::words::{BlockId, Bucket, Leaf, Level, Slot};
+use ameles_seal::epoch::Epoch;
+use ameles_seal::sealed::Sealed;
+use ameles_seal::versions::TrustedVersions;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::rc::Rc;
+
+/// Writes the old blocks into a full tree under this epoch, and lays its state down on the trusted disk as checkpoint
+/// `number`.
+pub(super) async fn refill<U: VaultStore, L: Untrusted>(
+    setup: &mut Setup<U>,
+    (header, ring): (&VaultHeader, &RingParameters),
+    old: &Old<'_, L>,
+    (number, base): (u64, Epoch),
+    progress: &dyn Fn(&'static str, u64, u64),
+) -> Result<(), VaultError> {
+    let random = ChaCha20Rng::from_seed(setup.entropy.seed());
+    let mut filling = RingFilling::draw(ring, |block| old.is_written(block), random);
+    let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
+    let (cipher, nonces) = (header.parameters.cipher()?, setup.entropy.nonces(header.parameters.slots));
+    let sealed = Sealed::new(&setup.store, &setup.master, cipher, nonces, empty, setup.workers.clone())?;
+    sealed.begin_epoch_numbered(base)?;
+
+    let buckets = filling.buckets();
+    let (mut done, all) = (0, header.parameters.layout().buckets());
+    // Versions are assigned in the order of the buckets; the writing of some overlaps.
+    let placed: Vec<_> =
+        buckets.map(|(level, bucket)| (level, bucket, filling.place(level, bucket))).collect();
+    let state = filling.finish();
+    let writing = |(level, bucket, placed): (Level, Bucket, Vec<(Slot, BlockId, Leaf)>)| {
+        let assigned = sealed.assign(&[bucket]);
+        let (sealed, tree) = (&sealed, ring.geometry());
+        async move {
+            let versions: Vec<BucketVersion> = assigned?.iter().map(|step| step.written()).collect();
+            let shape = tree.shape(level);
+            let payloads = old.payloads(placed.iter().map(|(_, block, _)| *block)).await?;
+            let mut plain = vec![0; (shape.slots * shape.slot_bytes) as usize];
+            for ((slot, block, leaf), payload) in placed.into_iter().zip(payloads) {
+                let into =
+                    &mut plain[(slot.index * shape.slot_bytes) as usize..][..shape.slot_bytes as usize];
+                block_header::write(into, block, leaf);
+                into[HEADER_BYTES..].copy_from_slice(&payload);
+            }
+            sealed.write_assigned(&versions, &plain).await.map_err(VaultError::from)
+        }
+    };
+    let mut writes =
+        stream::iter(placed.into_iter().map(writing)).buffered(buckets_in_flight(setup.store.layout()));
+    while writes.try_next().await?.is_some() {
+        done += 1;
+        progress("rewriting", done, all);
+    }
+    drop(writes);
+
+    let versions = sealed.snapshot();
+    drop(sealed);
+    lay_down(setup, header, old, (number, state), &versions).await
+}
+
+/// Lays the state of a tree that was filled down on the trusted disk.
+async fn lay_down<U: VaultStore, L: Untrusted>(
+    setup: &mut Setup<U>,
+    header: &VaultHeader,
+    old: &Old<'_, L>,
+    (number, state): (u64, FilledRing),
+    versions: &TrustedVersions,
+) -> Result<(), VaultError> {
+    let mut stash = LaidStash::on(&setup.disk);
+    for blocks in state.stash.chunks(blocks_at_once(header.parameters.block())) {
+        let payloads = old.payloads(blocks.iter().copied()).await?;
+        let payloads = blocks.iter().copied().zip(payloads).collect();
+        stash.lay(&payloads, (blocks, blocks.len()), (header, &setup.master, &mut setup.entropy))?;
+    }
+    let seed = setup.entropy.seed();
+    let written = SchemeAtRest::Written(state.tables, state.rest);
+    let with = (Rc::new(Gate::default()), seed);
+    let taken_up = stash.take_up(written, with, (header, &setup.master, &mut setup.entropy))?;
+    let (scheme, _keeper) =
+        taken_up.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
+    let facts =
+        Facts { number, sequence: 0, accesses: 0, since: 0, seed, rewritten: Vec::new(), garbage: &[] };
+    let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
+    let mut ledger = Ledger::over_payloads(stash.into_directory());
+    let change = ledger.write_down(&Moment { scheme: &*scheme, versions }, facts, seal)?;
+    setup.disk.commit_state(header.parameters.block(), &change)
+}

@@ -1,0 +1,86 @@
+//! The replay of a journal: the engine steps through its inputs, and the reads that it announced go out again.
+
+use crate::engine::Engine;
+use crate::engine::gate::OperationId;
+use crate::engine::record::{Announcement, Effect, Input, Record};
+use crate::engine::work::{Work, carry_out};
+use crate::error::VaultError;
+use crate::store::VaultStore;
+use ameles_core::words::{Slot, Version};
+use ameles_seal::sealed::{Resolved, Sealed};
+use futures::stream::{self, StreamExt};
+use std::collections::BTreeMap;
+
+/// Announced reads that recovery keeps in flight.
+const READ_AHEAD: usize = 8;
+
+/// Steps the engine through the journal; returns the answers of reads whose completion was not journalled.
+pub(crate) async fn replay<U: VaultStore>(
+    engine: &mut Engine<U>,
+    records: Vec<Record>,
+) -> Result<Vec<(OperationId, Vec<u8>)>, VaultError> {
+    let sealed = engine.sealed.clone();
+    let mut answers: BTreeMap<OperationId, Vec<u8>> = BTreeMap::new();
+    let mut records = records.into_iter().peekable();
+    while records.peek().is_some() {
+        // The keys of an epoch are known once its record has been stepped through: a segment for each.
+        let mut segment: Vec<Record> = records.next().into_iter().collect();
+        while let Some(record) = records.next_if(|record| !matches!(record.input, Input::Epoch(_))) {
+            segment.push(record);
+        }
+        if let Some(Record { input: Input::Epoch(epoch), .. }) = segment.first() {
+            sealed.replay_epoch(*epoch)?;
+        }
+        let announced: Vec<(OperationId, Vec<(Slot, Version)>)> =
+            segment.iter().flat_map(announced_reads).collect();
+        let mut reads = stream::iter(announced.into_iter().map(|(operation, places)| {
+            let sealed = &sealed;
+            async move { read_again(sealed, operation, &places).await }
+        }))
+        .buffered(READ_AHEAD);
+        for record in segment {
+            let answer = match &record.input {
+                Input::Complete(operation) => {
+                    while !answers.contains_key(operation)
+                        && let Some(read) = reads.next().await
+                    {
+                        let (operation, answer) = read?;
+                        answers.insert(operation, answer);
+                    }
+                    // A completed write has no answer.
+                    answers.remove(operation).unwrap_or_default()
+                }
+                _ => Vec::new(),
+            };
+            let step = engine.step(record.input.clone(), answer)?;
+            let _ = engine.take_answers();
+            if step.record != record {
+                return Err(VaultError::Damaged("its journal does not follow from its checkpoint".into()));
+            }
+        }
+        while let Some(read) = reads.next().await {
+            let (operation, answer) = read?;
+            answers.insert(operation, answer);
+        }
+    }
+    Ok(answers.into_iter().collect())
+}
+
+fn announced_reads(record: &Record) -> Vec<(OperationId, Vec<(Slot, Version)>)> {
+    let read = |announced: &Announcement| match &announced.effect {
+        Effect::Read(places) => Some((announced.operation, places.clone())),
+        Effect::Write(_) => None,
+    };
+    record.announced.iter().filter_map(read).collect()
+}
+
+async fn read_again<U: VaultStore>(
+    sealed: &Sealed<U>,
+    operation: OperationId,
+    places: &[(Slot, Version)],
+) -> Result<(OperationId, Vec<u8>), VaultError> {
+    let places: Vec<Resolved> =
+        places.iter().map(|(slot, version)| Resolved { slot: *slot, version: *version }).collect();
+    let answer = carry_out(sealed, Work::Read(places, Vec::new())).await?;
+    Ok((operation, answer))
+}

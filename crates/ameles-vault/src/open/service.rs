@@ -1,0 +1,78 @@
+//! The ways to a vault in service: made, opened, and driven on a thread of its own or by its caller.
+
+use super::setup::Setup;
+use super::{create, recovery};
+use crate::any_store::AnyStore;
+use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::store::VaultStore;
+use crate::store_room::StoreRoom;
+use crate::trusted::header::VaultHeader;
+use crate::vault::Vault;
+use futures::future::LocalBoxFuture;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+impl Vault {
+    /// Makes an empty vault. Open it afterwards.
+    ///
+    /// # Errors
+    /// [`VaultError::AlreadyThere`], [`VaultError::Parameters`], those of disk and store.
+    pub async fn create<U: VaultStore>(setup: &mut Setup<U>, header: &VaultHeader) -> Result<(), VaultError> {
+        create::create(setup, header).await
+    }
+
+    /// Opens a vault on a thread of its own.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a vault; see [`VaultError`].
+    pub async fn open<U: VaultStore + Send>(setup: Setup<U>) -> Result<Vault, VaultError> {
+        let (opened, is_open) = oneshot::channel();
+        let drive = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = match runtime {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(opened.send(Err(VaultError::Disk(Reason::of(error))))),
+            };
+            runtime.block_on(async move {
+                match Self::start(setup).await {
+                    Ok((vault, running)) => {
+                        let _ = opened.send(Ok(vault));
+                        running.await;
+                    }
+                    Err(error) => drop(opened.send(Err(error))),
+                }
+            });
+        };
+        std::thread::Builder::new()
+            .name("ameles-vault".into())
+            .spawn(drive)
+            .map_err(|error| VaultError::Disk(Reason::of(error)))?;
+        is_open.await.unwrap_or(Err(VaultError::Closed))
+    }
+
+    /// Opens a vault, and leaves it to the caller to poll the future that drives it: for simulations, and for
+    /// stores that cannot leave their thread.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn start<U: VaultStore>(
+        setup: Setup<U>,
+    ) -> Result<(Vault, impl Future<Output = ()>), VaultError> {
+        start(setup.of_any()).await
+    }
+}
+
+type Running = LocalBoxFuture<'static, ()>;
+
+/// Opens a vault. Its futures are in boxes, or else each crate that polls them would compile them.
+fn start(setup: Setup<AnyStore>) -> LocalBoxFuture<'static, Result<(Vault, Running), VaultError>> {
+    Box::pin(async move {
+        let room = Arc::<StoreRoom>::default();
+        let setup = Setup { store: setup.store.waiting_for(Arc::clone(&room)), ..setup };
+        let session = recovery::open(setup).await?;
+        room.wait(true);
+        let (vault, running) = Vault::over(session, room);
+        Ok((vault, Box::pin(running) as Running))
+    })
+}

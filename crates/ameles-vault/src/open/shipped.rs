@@ -1,0 +1,211 @@
+//! A checkpoint in the store, fetched and authenticated: its manifest, then its pieces. Earlier versions shipped it as
+//! one object.
+
+use super::laid_stash::{LaidStash, SealAs, TakenUp};
+use super::state::SchemeAtRest;
+use crate::engine::gate::Gate;
+use crate::engine::scheme::{SchemeSnapshot, Seed};
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::store::VaultStore;
+use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, blob_name, digest};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::freight::{Manifest, Unloaded, Unloading, piece_name};
+use crate::trusted::header::VaultHeader;
+use crate::trusted::ledger::context;
+use crate::trusted::position::Position;
+use crate::trusted::row::Row;
+use crate::trusted::tables::Tables;
+use ameles_core::words::BlockId;
+use ameles_seal::blob;
+use ameles_seal::derive::Purpose;
+use ameles_seal::key_ring::KeyRing;
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::versions::TrustedVersions;
+use std::rc::Rc;
+
+/// A checkpoint that was found in the store.
+pub(crate) struct Found {
+    pub(crate) number: u64,
+    pub(crate) epoch: u32,
+    pub(crate) accesses: u64,
+    pub(crate) scheme: ShippedScheme,
+    pub(crate) versions: TrustedVersions,
+    pub(crate) rows: Vec<Row>,
+    /// Receipts of earlier checkpoints.
+    pub(crate) history: Vec<(u64, [u8; 32])>,
+    /// The first object of the journal in the store that it does not hold, if the vault has such a journal.
+    pub(crate) from: Option<Position>,
+}
+
+/// The state of a scheme that was shipped.
+pub(crate) enum ShippedScheme {
+    /// By an earlier Ameles.
+    Whole(Box<SchemeSnapshot>),
+    /// Tables of words, the rest, and the stash.
+    Written { tables: Vec<Vec<u32>>, rest: Vec<u8>, stash: Box<LaidStash> },
+}
+
+impl ShippedScheme {
+    /// Takes the scheme up, with the stash that it has on the scratch disk. `None` if its state contradicts itself.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(super) fn take_up(
+        self,
+        gate: Rc<Gate>,
+        (header, master, entropy): SealAs<'_>,
+    ) -> Result<Option<(TakenUp, Option<LaidStash>)>, VaultError> {
+        let seed = entropy.seed();
+        Ok(match self {
+            ShippedScheme::Whole(snapshot) => {
+                snapshot.restore(gate, seed).map(|scheme| ((scheme, None), None))
+            }
+            ShippedScheme::Written { tables, rest, stash } => {
+                let written = SchemeAtRest::Written(tables, rest);
+                let taken_up = stash.take_up(written, (gate, seed), (header, master, entropy))?;
+                taken_up.map(|taken_up| (taken_up, Some(*stash)))
+            }
+        })
+    }
+}
+
+/// The state of a vault before its first checkpoint: empty, with everything in the journal in the store.
+///
+/// # Errors
+/// [`VaultError::Parameters`].
+pub(super) fn before_the_first(
+    header: &VaultHeader,
+    scratch: &TrustedDisk,
+) -> Result<(Receipt, Found), VaultError> {
+    let mut tables = Tables::zeros(&header.parameters.word_tables());
+    // Those of the versions are the last.
+    tables.take_last();
+    let rest = header.parameters.scheme.start(Rc::default(), Seed::default())?.rest();
+    let stash = LaidStash::on(scratch);
+    let receipt = Receipt { vault: header.vault, epoch: 0, checkpoint: 0, digest: [0; 32] };
+    let found = Found {
+        number: 0,
+        epoch: 0,
+        accesses: 0,
+        scheme: ShippedScheme::Written { tables: tables.into_inner(), rest, stash: Box::new(stash) },
+        versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
+        rows: Vec::new(),
+        history: Vec::new(),
+        from: Some(Position::first_of(1)),
+    };
+    Ok((receipt, found))
+}
+
+/// Fetches the checkpoint of this epoch and number, with its receipt. Its stash goes to the scratch disk.
+///
+/// # Errors
+/// [`VaultError::Tampered`], and those of the store.
+pub(crate) async fn fetch_checkpoint<U: VaultStore>(
+    (store, scratch): (&U, &TrustedDisk),
+    (header, ring): (&VaultHeader, &KeyRing),
+    (epoch, number): (u32, u64),
+    entropy: &mut Entropy,
+) -> Result<(Receipt, Found), VaultError> {
+    let master = ring.of_epoch(epoch);
+    let name = blob_name(epoch, number);
+    let sealed = fetch(store, &name, ShippedCheckpoint::most_sealed_bytes(&header.parameters)).await?;
+    let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };
+    let found = match blob::open(master, Purpose::MANIFEST, &context(header, &name), &sealed) {
+        Ok(text) => {
+            let (manifest, from) = Manifest::decode(&text).ok_or_else(|| is_none(&name))?;
+            let keys = (header, master, ring.newest());
+            let found = unload((store, scratch), keys, (epoch, number, manifest), entropy).await?;
+            Found { from, ..found }
+        }
+        Err(_) => {
+            let text = blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(
+                |error| VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store"))),
+            )?;
+            of_one_object(&text).ok_or_else(|| is_none(&name))?
+        }
+    };
+    Ok((receipt, found))
+}
+
+async fn fetch<U: VaultStore>(store: &U, name: &str, most: usize) -> Result<Vec<u8>, VaultError> {
+    let vanished = || VaultError::Tampered(format!("{name} is not in the store").into());
+    store.get(name, most).await?.ok_or_else(vanished)
+}
+
+fn is_none(name: &str) -> VaultError {
+    VaultError::Tampered(format!("{name} in the store is no checkpoint").into())
+}
+
+/// Fetches the pieces one after the other, and puts the state together. `newest` is the key that the stash is sealed with.
+async fn unload<U: VaultStore>(
+    (store, scratch): (&U, &TrustedDisk),
+    (header, master, newest): (&VaultHeader, &MasterKey, &MasterKey),
+    (epoch, number, manifest): (u32, u64, Manifest),
+    entropy: &mut Entropy,
+) -> Result<Found, VaultError> {
+    let mut stash = LaidStash::on(scratch);
+    let tables = Tables::zeros(&header.parameters.word_tables());
+    let mut unloading = Unloading::new(tables, header.parameters.scheme.block_bytes());
+    for (piece, expected) in (0..).zip(&manifest.pieces) {
+        let name = piece_name(epoch, number, piece);
+        let sealed = fetch(store, &name, crate::trusted::freight::MOST_SEALED_BYTES).await?;
+        if digest(&sealed) != *expected {
+            return Err(VaultError::Tampered(format!("{name} in the store was changed").into()));
+        }
+        let text =
+            blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(|error| {
+                VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store")))
+            })?;
+        drop(sealed);
+        let bytes = text.len();
+        let payloads = unloading.take(&text).ok_or_else(|| is_none(&name))?;
+        drop(text);
+        let blocks: Vec<BlockId> = payloads.keys().copied().collect();
+        if blocks.iter().any(|block| block.0 >= header.parameters.scheme.capacity()) {
+            return Err(is_none(&name));
+        }
+        let room = bytes / (4 + header.parameters.block().0 as usize);
+        let at_least = room.min(header.parameters.scheme.stash_bound() as usize);
+        stash.lay(&payloads, (&blocks, at_least), (header, newest, &mut *entropy))?;
+    }
+    let contradicts = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
+    let Unloaded { head, mut tables, order, rows } = unloading.finish().ok_or_else(contradicts)?;
+    if !stash.put_into_order(order, (header, newest, entropy))? {
+        return Err(contradicts());
+    }
+    let versions =
+        TrustedVersions::from_parts(head.versions, &tables.take_last()).map_err(|_| contradicts())?;
+    if head.number != number || head.epoch != epoch {
+        return Err(contradicts());
+    }
+    let scheme =
+        ShippedScheme::Written { tables: tables.into_inner(), rest: head.rest, stash: Box::new(stash) };
+    Ok(Found {
+        number,
+        epoch,
+        accesses: head.accesses,
+        scheme,
+        versions,
+        rows,
+        history: head.history,
+        from: None,
+    })
+}
+
+/// Decodes a checkpoint that was shipped as one object.
+fn of_one_object(text: &[u8]) -> Option<Found> {
+    let whole = ShippedCheckpoint::decode(text)?;
+    let ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history } = whole;
+    Some(Found {
+        number,
+        epoch,
+        accesses,
+        scheme: ShippedScheme::Whole(Box::new(scheme)),
+        versions,
+        rows,
+        history,
+        from: None,
+    })
+}

@@ -1,0 +1,72 @@
+//! The words of an error, with the error that it comes from.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// The reason of an error in words, and the error below it, if there is one. Clones share that.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    words: Cow<'static, str>,
+    below: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Reason {
+    /// The words of the error below.
+    pub(crate) fn of(below: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let below = Arc::from(below.into());
+        Reason { words: Cow::Owned(format!("{below}")), below: Some(below) }
+    }
+
+    /// Says first what it is about.
+    pub(crate) fn about(self, what: impl fmt::Display) -> Self {
+        Reason { words: Cow::Owned(format!("{what}: {}", self.words)), ..self }
+    }
+
+    /// Says afterwards what it may mean.
+    pub(crate) fn followed_by(self, what: &str) -> Self {
+        Reason { words: Cow::Owned(format!("{}: {what}", self.words)), ..self }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl Error for Reason {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.below.as_deref().map(|below| below as &(dyn Error + 'static))
+    }
+}
+
+impl From<String> for Reason {
+    fn from(words: String) -> Self {
+        Reason { words: Cow::Owned(words), below: None }
+    }
+}
+
+impl From<&'static str> for Reason {
+    fn from(words: &'static str) -> Self {
+        Reason { words: Cow::Borrowed(words), below: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::VaultError;
+    use ameles_core::store::UntrustedError;
+
+    #[test]
+    fn an_error_keeps_the_errors_below_it_and_so_do_its_clones() {
+        let below = std::io::Error::other("no route");
+        let error = VaultError::from(UntrustedError::Unavailable(below.into())).clone();
+        let mut chain =
+            std::iter::successors(error.source(), |error: &&(dyn Error + 'static)| (*error).source());
+        assert!(chain.any(|below| below.is::<std::io::Error>()), "{error:?}");
+        assert!(error.to_string().contains("no route"));
+    }
+}

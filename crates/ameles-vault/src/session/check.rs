@@ -1,0 +1,221 @@
+//! Reading and authenticating the whole vault, bucket by bucket, in the order of their numbers, and then what stands
+//! beside the buckets: a public pattern.
+
+use crate::claims::Claims;
+use crate::error::VaultError;
+use crate::log::entry::Object;
+use crate::log::objects::Objects;
+use crate::store::{HEADER, MAX_HEADER_BYTES};
+use crate::trusted::checkpoint::{Shipped, blob_name, blob_order, digest};
+use crate::trusted::freight::{MOST_SEALED_BYTES, Manifest, PREFIX, piece_name, piece_order};
+use crate::trusted::header::VaultHeader;
+use crate::trusted::position::{PREFIX as PREFIX_OF_LOG, Position};
+use ameles_core::store::Untrusted;
+use ameles_core::words::{Bucket, Slot};
+use ameles_seal::blob;
+use ameles_seal::derive::Purpose;
+use ameles_seal::error::SealError;
+use ameles_seal::key_ring::KeyRing;
+use ameles_seal::sealed::{Resolved, Sealed};
+use ameles_seal::versions::VaultId;
+use ameles_store::{BlobError, Blobs};
+use std::collections::BTreeSet;
+
+/// The result of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Buckets that were written at some time, all of which were read.
+    pub buckets: u64,
+    /// Slots in them.
+    pub slots: u64,
+    /// Sealed bytes read.
+    pub bytes: u64,
+    /// The faults that were found, a line for each bucket or other object, at most a hundred buckets.
+    pub complaints: Vec<String>,
+}
+
+/// Complaints that a report holds at most.
+pub(crate) const MOST_COMPLAINTS: usize = 100;
+
+/// A function that is told how much of how much is done.
+pub type Progress = Box<dyn Fn(u64, u64) + Send>;
+
+/// Reads every bucket that was ever written.
+pub(crate) async fn check<U: Untrusted>(
+    sealed: &Sealed<U>,
+    progress: Progress,
+) -> Result<Report, VaultError> {
+    let live: Vec<(Bucket, ameles_core::words::Version)> =
+        sealed.with_versions(|versions| versions.live().map(|live| (live.bucket, live.version)).collect());
+    let mut report = Report { buckets: live.len() as u64, ..Report::default() };
+    let mut plaintext = Vec::new();
+    for (nth, (bucket, version)) in live.iter().copied().enumerate() {
+        let slots = sealed.layout().extent(bucket).slots;
+        let places: Vec<Resolved> =
+            (0..slots).map(|index| Resolved { slot: Slot { bucket, index }, version }).collect();
+        plaintext.resize(sealed.layout().bucket_bytes(bucket), 0);
+        match sealed.read_places(&places, &mut plaintext).await {
+            Ok(()) => {}
+            Err(wrong @ (SealError::Forged(_) | SealError::Missing(_) | SealError::Truncated(_))) => {
+                report.complaints.push(wrong.to_string());
+                if report.complaints.len() == MOST_COMPLAINTS {
+                    break;
+                }
+            }
+            Err(other) => return Err(other.into()),
+        }
+        report.slots += u64::from(slots);
+        report.bytes += sealed.untrusted().layout().bucket_bytes(bucket) as u64;
+        progress(nth as u64 + 1, live.len() as u64);
+    }
+    Ok(report)
+}
+
+/// The objects that stand beside the buckets, as the trusted side knows them.
+pub(crate) struct NamedObjects {
+    pub(crate) ring: KeyRing,
+    pub(crate) vault: VaultId,
+    /// The header as it was stored.
+    pub(crate) header: Vec<u8>,
+    pub(crate) epoch: u32,
+    pub(crate) shipped: Shipped,
+    /// The most bytes that a shipped checkpoint has.
+    pub(crate) most: usize,
+    /// The journal in the store, if there is one: the first object that the shipped checkpoint does not hold, and the place
+    /// after the last one.
+    pub(crate) log: Option<(Position, Position)>,
+    /// The vault's header.
+    pub(crate) of: VaultHeader,
+}
+
+impl NamedObjects {
+    /// Reads header, claims and the shipped checkpoint; tells what is wrong with them.
+    pub(crate) async fn check(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
+        let mut complaints = Vec::new();
+        match read(store, HEADER, MAX_HEADER_BYTES).await? {
+            Read::Bytes(held) if held == self.header => {}
+            Read::Nothing => complaints.push("the vault's header was removed".into()),
+            _ => complaints.push("the vault's header was changed".into()),
+        }
+        let claims = Claims { blobs: store, ring: self.ring.clone(), vault: self.vault };
+        complaints.extend(claims.complaints(self.epoch).await?);
+        complaints.extend(self.check_shipped(store).await?);
+        complaints.extend(self.check_log(store).await?);
+        Ok(complaints)
+    }
+
+    /// Lists the objects of the journal once, and reads them one after the other.
+    async fn check_log(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
+        let Some((from, next)) = self.log else { return Ok(Vec::new()) };
+        let objects = Objects { blobs: store, header: &self.of, ring: &self.ring };
+        let listed = store.list(PREFIX_OF_LOG).await?;
+        let places: BTreeSet<Position> = listed.iter().filter_map(|blob| Position::of(&blob.name)).collect();
+        let (mut complaints, mut at, mut known) = (Vec::new(), from, BTreeSet::new());
+        while at < next {
+            known.insert(at);
+            let what = match objects.read(at).await {
+                Ok(Some(Object::End(_))) => {
+                    at = Position::first_of(at.epoch + 1);
+                    continue;
+                }
+                Ok(Some(Object::Entry(_))) => {
+                    at = at.next();
+                    continue;
+                }
+                Ok(None) => "removed",
+                Err(error) if error.is_tampering() => "changed",
+                Err(error) => return Err(error),
+            };
+            complaints.push(format!("{} was {what}", at.name()));
+            // It may have been the end.
+            at = match places.range(at.next()..next).next() {
+                Some(after) if after.epoch == at.epoch => at.next(),
+                after => after.copied().unwrap_or(next),
+            };
+        }
+        // Those before are left from a crash.
+        let is_planted = |name: &str| Position::of(name).is_none_or(|at| at >= from && !known.contains(&at));
+        let planted = listed.iter().filter(|blob| is_planted(&blob.name));
+        complaints.extend(planted.map(|blob| format!("{} was not written by this vault", blob.name)));
+        Ok(complaints)
+    }
+
+    /// Reads the shipped checkpoint, its manifest and its pieces.
+    async fn check_shipped(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
+        let mut complaints = Vec::new();
+        let shipped = (self.shipped.epoch, self.shipped.number);
+        let mut pieces = 0;
+        if self.shipped.number > 0 {
+            let name = blob_name(shipped.0, shipped.1);
+            match read(store, &name, self.most).await? {
+                Read::Bytes(held) if digest(&held) == self.shipped.digest => {
+                    let manifest = self.manifest(&name, &held);
+                    pieces = manifest.pieces.len() as u64;
+                    for (piece, expected) in (0..).zip(manifest.pieces) {
+                        let name = piece_name(shipped.0, shipped.1, piece);
+                        match read(store, &name, MOST_SEALED_BYTES).await? {
+                            Read::Bytes(held) if digest(&held) == expected => {}
+                            Read::Nothing => complaints.push(format!("{name} was removed")),
+                            _ => complaints.push(format!("{name} was changed")),
+                        }
+                    }
+                }
+                Read::Nothing => complaints.push(format!("{name} was removed")),
+                _ => complaints.push(format!("{name} was changed")),
+            }
+        }
+        // An older checkpoint may be left from a crash: the next that is shipped removes it.
+        let is_planted = |name: &str| blob_order(name).is_none_or(|order| order > shipped);
+        let mut planted = store.list("checkpoint/").await?;
+        planted.retain(|blob| is_planted(&blob.name));
+        for blob in store.list(PREFIX).await? {
+            let of = piece_order(&blob.name);
+            // An older checkpoint, a shipment that was given up, and one whose manifest was spoilt leave pieces behind.
+            let is_known = of.is_some_and(|of| of < shipped)
+                || (0..pieces).any(|piece| piece_name(shipped.0, shipped.1, piece) == blob.name);
+            if !is_known && (of.is_none() || !self.opens(store, &blob.name).await?) {
+                planted.push(blob);
+            }
+        }
+        complaints.extend(planted.iter().map(|blob| format!("{} was not shipped by this vault", blob.name)));
+        Ok(complaints)
+    }
+
+    /// The manifest of a checkpoint that is authentic; one that an earlier Ameles shipped has no pieces.
+    fn manifest(&self, name: &str, held: &[u8]) -> Manifest {
+        let key = self.ring.of_epoch(self.shipped.epoch);
+        let text = blob::open(key, Purpose::MANIFEST, &self.context(name), held);
+        text.ok().and_then(|text| Manifest::decode(&text)).map(|(manifest, _)| manifest).unwrap_or_default()
+    }
+
+    /// Tells whether a piece was sealed with this vault's key.
+    async fn opens(&self, store: &impl Blobs, name: &str) -> Result<bool, VaultError> {
+        Ok(match read(store, name, MOST_SEALED_BYTES).await? {
+            Read::Bytes(held) => {
+                let key = self.ring.of_epoch(piece_order(name).map_or(u32::MAX, |(epoch, _)| epoch));
+                blob::open(key, Purpose::CHECKPOINT, &self.context(name), &held).is_ok()
+            }
+            _ => false,
+        })
+    }
+
+    fn context(&self, name: &str) -> Vec<u8> {
+        [self.vault.0.as_slice(), name.as_bytes()].concat()
+    }
+}
+
+/// The object that was found under a name.
+enum Read {
+    Bytes(Vec<u8>),
+    TooLarge,
+    Nothing,
+}
+
+async fn read(store: &impl Blobs, name: &str, most: usize) -> Result<Read, VaultError> {
+    match store.get(name, most).await {
+        Ok(Some(bytes)) => Ok(Read::Bytes(bytes)),
+        Ok(None) => Ok(Read::Nothing),
+        Err(BlobError::TooLarge { .. }) => Ok(Read::TooLarge),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,153 @@
+//! The journal: records of steps that are not durable yet, and the work that waits until they are.
+
+use super::Log;
+use super::identity::Identity;
+use crate::engine::gate::OperationId;
+use crate::engine::record::{Input, Record};
+use crate::engine::work::Work;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::trusted::header::{JournalPlace, VaultHeader};
+use crate::trusted::position::Position;
+use crate::trusted::unlogged::CommitId;
+use ameles_seal::derive::{Purpose, Salt};
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::record::{RecordError, RecordSealer};
+use tokio::time::Instant;
+
+/// A record as the trusted disk takes it, with its number.
+type SealedRecord = (u64, Vec<u8>);
+
+/// See the module.
+pub(super) struct Journal {
+    sealer: RecordSealer,
+    salt: Salt,
+    /// The number of the next record.
+    sequence: u64,
+    records: Vec<Record>,
+    work: Vec<(OperationId, Work)>,
+    /// The moment of the first step that has not been flushed yet.
+    stepped_at: Option<Instant>,
+    bytes: u64,
+    /// The journal in the store, if there is one.
+    pub(super) log: Option<Log>,
+}
+
+impl Journal {
+    pub(super) fn new(
+        identity: &Identity,
+        entropy: &mut Entropy,
+        sequence: u64,
+        log: Option<Log>,
+    ) -> Result<Self, VaultError> {
+        let salt = entropy.salt();
+        Ok(Journal {
+            sealer: sealer(&identity.header, &identity.master, &salt)?,
+            salt,
+            sequence,
+            records: Vec::new(),
+            work: Vec::new(),
+            stepped_at: None,
+            bytes: 0,
+            log,
+        })
+    }
+
+    /// The number of the next record.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Tells whether an object is not known to be in the store: nothing is answered meanwhile.
+    pub(super) fn is_owed(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_owed)
+    }
+
+    /// Tells whether a change of rows waits for an object in the store.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_wanted)
+    }
+
+    /// The note that goes with the record of a batch that makes an object, and the last commit of rows that the store
+    /// holds for good.
+    pub(super) fn note_of_object(&self) -> Option<(Vec<u8>, CommitId)> {
+        let log = self.log.as_ref().filter(|log| log.has_object())?;
+        Some((borsh::to_vec(&log.next()).expect("memory takes every write"), log.logged()))
+    }
+
+    /// The first object of the journal in the store that a state of this moment does not hold. A restore has no such
+    /// journal, and none comes after it in its epoch.
+    pub(super) fn first_after(&self, header: &VaultHeader, epoch: u32) -> Option<Position> {
+        let is_kept = header.parameters.journal == JournalPlace::Store;
+        is_kept.then(|| self.log.as_ref().map_or(Position::first_of(epoch), Log::next))
+    }
+
+    /// Bytes sealed so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Notes that a step begins.
+    pub(super) fn begins(&mut self) {
+        self.stepped_at.get_or_insert_with(Instant::now);
+    }
+
+    /// Notes that a step was made: nothing of its work may leave before its record is durable.
+    pub(super) fn push(&mut self, record: Record, work: impl IntoIterator<Item = (OperationId, Work)>) {
+        self.records.push(record);
+        self.work.extend(work);
+    }
+
+    /// The records to be made durable now, sealed, by number; none if nothing depends on them yet.
+    pub(super) fn take_pressing(
+        &mut self,
+        identity: &Identity,
+        entropy: &mut Entropy,
+    ) -> Result<Option<Vec<SealedRecord>>, VaultError> {
+        let has_batch = self.records.iter().any(|record| matches!(record.input, Input::Batch(_)));
+        if !has_batch && self.work.is_empty() {
+            return Ok(None);
+        }
+        let records = std::mem::take(&mut self.records);
+        let sealed = records.iter().map(|record| self.seal(record, identity, entropy));
+        let sealed = sealed.collect::<Result<Vec<_>, _>>()?;
+        self.bytes += sealed.iter().map(|(_, record)| record.len() as u64).sum::<u64>();
+        Ok(Some(sealed))
+    }
+
+    /// Takes the moment at which the steps began that are durable now, and their work.
+    pub(super) fn take_work(&mut self) -> (Instant, Vec<(OperationId, Work)>) {
+        (self.stepped_at.take().unwrap_or_else(Instant::now), std::mem::take(&mut self.work))
+    }
+
+    /// Notes that a checkpoint is durable: the records lie before it.
+    pub(super) fn forget(&mut self) {
+        self.records.clear();
+    }
+
+    fn seal(
+        &mut self,
+        record: &Record,
+        identity: &Identity,
+        entropy: &mut Entropy,
+    ) -> Result<SealedRecord, VaultError> {
+        let text = borsh::to_vec(record).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+        let sequence = self.sequence;
+        self.sequence += 1;
+        let mut sealed = self.salt.0.to_vec();
+        if let Err(RecordError::Exhausted) = self.sealer.seal(sequence, &text, &mut sealed) {
+            self.salt = entropy.salt();
+            self.sealer = sealer(&identity.header, &identity.master, &self.salt)?;
+            sealed = self.salt.0.to_vec();
+            let sealing = self.sealer.seal(sequence, &text, &mut sealed);
+            sealing.map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+        }
+        Ok((sequence, sealed))
+    }
+}
+
+fn sealer(header: &VaultHeader, master: &MasterKey, salt: &Salt) -> Result<RecordSealer, VaultError> {
+    let cipher = header.parameters.cipher()?;
+    Ok(RecordSealer::new(master, Purpose::JOURNAL, cipher, salt, &header.vault.0))
+}

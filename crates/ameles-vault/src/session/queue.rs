@@ -1,0 +1,291 @@
+//! The order of calls: flows take turns, one call each, so that a long transfer does not keep short ones waiting. An
+//! access of no flow takes its turn with all its calls, and shares its batch with no call between them.
+//!
+//! With n flows waiting, a flow's next call is among the next n that are served, however much the others ask for. The
+//! watcher sees only that batches are full while enough calls wait; whose calls fill them is logical.
+
+use super::gathering::Gathering;
+use crate::engine::Answers;
+use crate::engine::record::Call;
+use bytes::Bytes;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use tokio::time::Instant;
+
+/// Names a flow of accesses, such as one transfer: they take one turn among all other flows, and are served in the order
+/// in which they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Flow(pub u64);
+
+type AccessId = u64;
+
+/// The holder of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Line {
+    Flow(Flow),
+    /// An access that belongs to no flow.
+    Alone(AccessId),
+}
+
+/// Accesses that wait for their batches, and those whose batch is in flight. `R` is the address of an access's answer.
+pub(crate) struct FairQueue<R> {
+    next: AccessId,
+    accesses: BTreeMap<AccessId, Pending<R>>,
+    /// Each line with a call that waits stands here once; the first one is next.
+    order: VecDeque<Line>,
+    lines: HashMap<Line, VecDeque<(AccessId, Call)>>,
+    /// The owners of the calls in the batch in flight, in its order.
+    in_flight: Vec<AccessId>,
+    gathering: Gathering,
+}
+
+struct Pending<R> {
+    calls: usize,
+    answers: Answers,
+    reply: R,
+}
+
+impl<R> FairQueue<R> {
+    pub(crate) fn new() -> Self {
+        FairQueue {
+            next: 0,
+            accesses: BTreeMap::new(),
+            order: VecDeque::new(),
+            lines: HashMap::new(),
+            in_flight: Vec::new(),
+            gathering: Gathering::new(),
+        }
+    }
+
+    /// Tells whether no call waits for a batch.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// The end of the [wait](super::gathering) for more calls, if the next batch, of at most `most`, is to wait for them.
+    pub(crate) fn gathers_until(&self, most: usize) -> Option<Instant> {
+        self.gathering.lasts_until(self.calls(), most)
+    }
+
+    /// The calls that wait for a batch.
+    fn calls(&self) -> usize {
+        self.lines.values().map(VecDeque::len).sum()
+    }
+
+    /// Adds an access of at least one call. An access of no flow has at most as many calls as a batch.
+    pub(crate) fn push(&mut self, flow: Option<Flow>, calls: Vec<Call>, reply: R) {
+        let id = self.next;
+        self.next += 1;
+        let answers = Vec::with_capacity(calls.len());
+        self.accesses.insert(id, Pending { calls: calls.len(), answers, reply });
+        let name = flow.map_or(Line::Alone(id), Line::Flow);
+        let line = self.lines.entry(name).or_default();
+        if line.is_empty() {
+            self.order.push_back(name);
+        }
+        line.extend(calls.into_iter().map(|call| (id, call)));
+    }
+
+    /// The next batch: at most `most` calls, a call of each flow in turn. [`answer`](Self::answer) comes before the
+    /// next one.
+    pub(crate) fn take_batch(&mut self, most: usize) -> Vec<Call> {
+        let mut batch = Vec::new();
+        let mut too_long = Vec::new();
+        while batch.len() < most
+            && let Some(name) = self.order.pop_front()
+        {
+            let Some(line) = self.lines.get_mut(&name) else { continue };
+            let share = match name {
+                Line::Flow(_) => 1,
+                Line::Alone(_) => line.len(),
+            };
+            if batch.len() + share > most {
+                too_long.push(name);
+                continue;
+            }
+            for (id, call) in line.drain(..share) {
+                self.in_flight.push(id);
+                batch.push(call);
+            }
+            if line.is_empty() {
+                self.lines.remove(&name);
+            } else {
+                self.order.push_back(name);
+            }
+        }
+        // They begin the next batch.
+        for name in too_long.into_iter().rev() {
+            self.order.push_front(name);
+        }
+        self.gathering.begins(batch.len());
+        batch
+    }
+
+    /// Takes the answers to the batch in flight; the dummies that filled it up have none here. Returns the accesses
+    /// that have all of theirs.
+    pub(crate) fn answer(&mut self, answers: impl IntoIterator<Item = Option<Bytes>>) -> Vec<(R, Answers)> {
+        self.gathering.is_answered(self.calls());
+        let mut whole = Vec::new();
+        for (id, answer) in std::mem::take(&mut self.in_flight).into_iter().zip(answers) {
+            let Some(access) = self.accesses.get_mut(&id) else { continue };
+            access.answers.push(answer);
+            if access.answers.len() == access.calls
+                && let Some(access) = self.accesses.remove(&id)
+            {
+                whole.push((access.reply, access.answers));
+            }
+        }
+        whole
+    }
+
+    /// Refuses the batch in flight: returns whose calls were in it, and drops the rest of their calls.
+    pub(crate) fn refuse(&mut self) -> Vec<R> {
+        let refused = std::mem::take(&mut self.in_flight);
+        let replies = refused.iter().filter_map(|id| self.accesses.remove(id)).map(|access| access.reply);
+        let replies = replies.collect();
+        for line in self.lines.values_mut() {
+            line.retain(|(id, _)| !refused.contains(id));
+        }
+        self.lines.retain(|_, line| !line.is_empty());
+        let lines = &self.lines;
+        self.order.retain(|name| lines.contains_key(name));
+        replies
+    }
+
+    /// Returns the replies of all accesses that were not answered.
+    pub(crate) fn into_replies(self) -> impl Iterator<Item = R> {
+        self.accesses.into_values().map(|access| access.reply)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ameles_core::words::BlockId;
+
+    fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
+        blocks.map(|block| Call::Read(BlockId(block))).collect()
+    }
+
+    fn serve(queue: &mut FairQueue<&'static str>, most: usize) -> (Vec<Call>, Vec<&'static str>) {
+        let batch = queue.take_batch(most);
+        let answers = batch.iter().map(|call| match call {
+            Call::Read(block) => Some(Bytes::from(block.0.to_string())),
+            Call::Write(..) | Call::Dummy => None,
+        });
+        let whole = queue.answer(answers.collect::<Vec<_>>());
+        (batch, whole.into_iter().map(|(reply, _)| reply).collect())
+    }
+
+    #[test]
+    fn a_short_access_waits_for_one_call_of_each_that_came_before_it() {
+        let mut queue = FairQueue::new();
+        queue.push(Some(Flow(0)), reads(0..1000), "long");
+        for other in 1..64 {
+            queue.push(Some(Flow(other)), reads(other..other + 1), "short");
+        }
+        let mut answered = 0;
+        for _ in 0..4 {
+            let (batch, whole) = serve(&mut queue, 16);
+            assert_eq!(batch.len(), 16);
+            answered += whole.len();
+        }
+        assert_eq!(answered, 63, "the first calls of 64 flows fill four batches of 16");
+    }
+
+    #[test]
+    fn no_flow_waits_for_more_calls_than_there_are_flows() {
+        let mut queue = FairQueue::new();
+        for flow in 0..10 {
+            queue.push(Some(Flow(flow)), reads(0..3 + 50 * flow), "");
+        }
+        // Many accesses under one name are one flow.
+        for _ in 0..20 {
+            queue.push(Some(Flow(7)), reads(0..16), "");
+        }
+        let mut served = Vec::new();
+        while !queue.is_empty() {
+            let waiting = queue.order.clone();
+            queue.take_batch(1);
+            served.push(waiting[0]);
+            let answer = std::iter::once(None);
+            queue.answer(answer);
+            for (rank, flow) in waiting.iter().enumerate().skip(1) {
+                assert_eq!(queue.order[rank - 1], *flow, "everybody behind moves up by one");
+            }
+        }
+        assert_eq!(served.len() as u64, (0..10).map(|flow| 3 + 50 * flow).sum::<u64>() + 20 * 16);
+    }
+
+    #[test]
+    fn answers_come_back_in_the_order_of_the_calls_though_batches_mix_them() {
+        let mut queue = FairQueue::new();
+        queue.push(Some(Flow(1)), reads(0..5), "first");
+        queue.push(Some(Flow(2)), reads(100..103), "other");
+        queue.push(Some(Flow(1)), reads(5..7), "second");
+        let mut got: Vec<(&str, Vec<String>)> = Vec::new();
+        while !queue.is_empty() {
+            let batch = queue.take_batch(3);
+            let answers = batch.iter().map(|call| match call {
+                Call::Read(block) => Some(Bytes::from(block.0.to_string())),
+                Call::Write(..) | Call::Dummy => None,
+            });
+            // A dummy that filled the batch up answers no access.
+            let whole = queue.answer(answers.chain([None]).collect::<Vec<_>>());
+            let text = |bytes: Option<Bytes>| String::from_utf8(bytes.expect("read").into()).expect("digits");
+            got.extend(
+                whole.into_iter().map(|(reply, answers)| (reply, answers.into_iter().map(text).collect())),
+            );
+        }
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let expected =
+            [("other", words("100 101 102")), ("first", words("0 1 2 3 4")), ("second", words("5 6"))];
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn a_refused_batch_ends_the_accesses_in_it_and_no_others() {
+        let mut queue = FairQueue::new();
+        queue.push(Some(Flow(1)), reads(0..4), "refused");
+        queue.push(Some(Flow(1)), reads(4..5), "behind it");
+        queue.push(Some(Flow(2)), reads(9..10), "not yet in it");
+        assert_eq!(queue.take_batch(1).len(), 1);
+        assert_eq!(queue.refuse(), ["refused"]);
+        assert_eq!(serve(&mut queue, 16).1, ["not yet in it", "behind it"]);
+        assert!(queue.is_empty() && queue.accesses.is_empty());
+    }
+
+    #[test]
+    fn an_access_of_no_flow_is_served_whole_in_one_batch() {
+        let mut queue = FairQueue::new();
+        queue.push(Some(Flow(0)), reads(0..100), "long");
+        for _ in 0..4 {
+            queue.push(None, reads(0..3), "whole");
+        }
+        let flowing = |batch: &[Call]| batch.len() % 3;
+        for _ in 0..4 {
+            let (batch, whole) = serve(&mut queue, 4);
+            assert_eq!((batch.len(), whole.as_slice(), flowing(&batch)), (4, &["whole"][..], 1));
+        }
+    }
+
+    #[test]
+    fn an_access_that_does_not_fit_begins_the_next_batch() {
+        let mut queue = FairQueue::new();
+        for flow in 0..3 {
+            queue.push(Some(Flow(flow)), reads(0..100), "long");
+        }
+        queue.push(None, reads(0..4), "whole");
+        assert_eq!(serve(&mut queue, 4).1, [""; 0]);
+        assert_eq!(serve(&mut queue, 4).1, ["whole"]);
+    }
+
+    #[test]
+    fn everybody_who_was_not_answered_is_known_at_the_end() {
+        let mut queue = FairQueue::new();
+        queue.push(Some(Flow(1)), reads(0..2), "half");
+        queue.push(Some(Flow(2)), reads(0..1), "whole");
+        queue.push(Some(Flow(3)), reads(0..1), "waits");
+        assert_eq!(serve(&mut queue, 2).1, ["whole"]);
+        assert_eq!(queue.into_replies().collect::<Vec<_>>(), ["half", "waits"]);
+    }
+}

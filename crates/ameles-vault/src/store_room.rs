@@ -1,0 +1,135 @@
+//! A store that has no room is waited for: what was to be written there is written again, the same bytes under the same name,
+//! until it has. Versions that nothing needs any more are deleted before that. Meanwhile writes are refused at the vault's
+//! door, and reads when nothing moves any more.
+
+use ameles_core::store::UntrustedError;
+use ameles_store::BlobError;
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// The time between two attempts.
+pub(crate) const TRY_EVERY: Duration = Duration::from_secs(2);
+
+/// Tells whether a store has room.
+#[derive(Debug, Default)]
+pub(crate) struct StoreRoom {
+    /// True while the vault serves: an opening and a stop do not wait.
+    waits: AtomicBool,
+    is_full: AtomicBool,
+    is_stuck: AtomicBool,
+    /// True while versions that nothing needs are deleted.
+    is_made: AtomicBool,
+    /// Tells who can delete some that a write has found no room.
+    lacking: Notify,
+}
+
+/// The room of a store at one moment. Public.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreFigures {
+    /// True if it has no room for what is to be written there: writes are refused.
+    pub is_full: bool,
+    /// True if reads are refused too: what is to be written there must come first.
+    pub refuses_reads: bool,
+}
+
+impl StoreRoom {
+    /// Waits for room from now on, or does not any more.
+    pub(crate) fn wait(&self, waits: bool) {
+        self.waits.store(waits, Ordering::Relaxed);
+    }
+
+    /// Tells whether something waits for room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Tells whether an access was found waiting for room since it is full.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.is_full() && self.is_stuck.load(Ordering::Relaxed)
+    }
+
+    /// Notes that an access waits for room.
+    pub(crate) fn is_waited_for(&self) {
+        self.is_stuck.store(true, Ordering::Relaxed);
+    }
+
+    /// The figures of this moment.
+    pub(crate) fn figures(&self) -> StoreFigures {
+        StoreFigures { is_full: self.is_full(), refuses_reads: self.is_stuck() }
+    }
+
+    /// Waits until a write finds no room, once more.
+    pub(crate) async fn lacks(&self) {
+        self.lacking.notified().await;
+    }
+
+    /// Notes that a deletion begins, or has ended. Nothing is tried again meanwhile.
+    pub(crate) fn is_being_made(&self, is_made: bool) {
+        self.is_made.store(is_made, Ordering::Relaxed);
+    }
+
+    /// Asks the store, again and again while it has no room.
+    pub(crate) async fn ask<T, E: LacksRoom>(&self, ask: impl AsyncFn() -> Result<T, E>) -> Result<T, E> {
+        loop {
+            match ask().await {
+                Err(error) if error.lacks_room() && self.waits.load(Ordering::Relaxed) => {
+                    if !self.is_full.swap(true, Ordering::Relaxed) {
+                        tracing::warn!(
+                            "the store is full: writes are refused until it has room; free some space in it"
+                        );
+                    }
+                    self.lacking.notify_one();
+                    self.until_next().await;
+                }
+                done => {
+                    if done.is_ok() && self.is_full.swap(false, Ordering::Relaxed) {
+                        self.is_stuck.store(false, Ordering::Relaxed);
+                        tracing::info!("the store has room again: writes are taken");
+                    }
+                    return done;
+                }
+            }
+        }
+    }
+
+    /// Waits until the next attempt. What nothing needs goes first.
+    async fn until_next(&self) {
+        sleep(TRY_EVERY).await;
+        while self.is_made.load(Ordering::Relaxed) && self.waits.load(Ordering::Relaxed) {
+            sleep(TRY_EVERY / 8).await;
+        }
+    }
+}
+
+/// An error that may say that there is no room.
+pub(crate) trait LacksRoom {
+    fn lacks_room(&self) -> bool;
+}
+
+impl LacksRoom for UntrustedError {
+    fn lacks_room(&self) -> bool {
+        matches!(self, UntrustedError::Refused(why) if is_of_room(&**why))
+    }
+}
+
+impl LacksRoom for BlobError {
+    fn lacks_room(&self) -> bool {
+        matches!(self, BlobError::Store(below) if below.lacks_room())
+    }
+}
+
+fn is_of_room(error: &(dyn Error + 'static)) -> bool {
+    let is_full = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| is_full(error.kind())) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}

@@ -1,0 +1,177 @@
+//! Checkpoints: the whole trusted state between two steps, on the trusted disk and, sealed and padded, in the store.
+
+use crate::engine::scheme::{SchemeSnapshot, Seed};
+use crate::error::VaultError;
+use crate::trusted::header::{VaultHeader, VaultParameters};
+use crate::trusted::row::Row;
+use ameles_core::store::BucketVersion;
+use ameles_core::words::{Bucket, Version};
+use ameles_seal::blob;
+use ameles_seal::versions::{TrustedVersions, VaultId};
+use base16ct::lower::encode_string;
+use borsh::{BorshDeserialize, BorshSerialize};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::str::FromStr;
+
+/// Receipts of earlier checkpoints that a shipped one carries, so that an older receipt can be recognised.
+const HISTORY: usize = 256;
+
+/// A bucket version that was replaced, and the checkpoint after which that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Garbage {
+    pub(crate) bucket: Bucket,
+    pub(crate) version: Version,
+    pub(crate) after: u64,
+}
+
+impl Garbage {
+    /// A version that was replaced after the checkpoint of this number.
+    pub(crate) fn new(replaced: BucketVersion, after: u64) -> Self {
+        Garbage { bucket: replaced.bucket, version: replaced.version, after }
+    }
+
+    pub(crate) fn written(self) -> BucketVersion {
+        BucketVersion { bucket: self.bucket, version: self.version }
+    }
+
+    /// Tells whether the checkpoint of this number on the disk needs it, or the shipped one.
+    pub(crate) fn is_needed(&self, number: u64, shipped: &Shipped) -> bool {
+        let by_disk = self.after >= number;
+        let is_older = (self.version.epoch, self.version.counter) <= shipped.newest;
+        by_disk || (is_older && self.after >= shipped.number)
+    }
+}
+
+/// The last checkpoint that reached the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Shipped {
+    pub(crate) number: u64,
+    /// The epoch in which it was shipped.
+    pub(crate) epoch: u32,
+    /// The newest bucket version that it knows: every version up to here that was newest then is needed by it.
+    pub(crate) newest: (u32, u64),
+    pub(crate) digest: [u8; 32],
+}
+
+/// The trusted state, all of it but rows and master key, as earlier versions wrote it: whole.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) struct Checkpoint {
+    pub(crate) number: u64,
+    pub(crate) sequence: u64,
+    pub(crate) accesses: u64,
+    pub(crate) seed: Seed,
+    pub(crate) scheme: SchemeSnapshot,
+    pub(crate) versions: TrustedVersions,
+    pub(crate) garbage: Vec<Garbage>,
+}
+
+impl Checkpoint {
+    /// Decodes the authenticated bytes; the padding is left out.
+    pub(crate) fn decode(mut text: &[u8]) -> std::io::Result<Self> {
+        Self::deserialize(&mut text)
+    }
+}
+
+/// A checkpoint as earlier versions shipped it, in one object: without what only the old machine needs, with the rows and
+/// the receipts before it.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) struct ShippedCheckpoint {
+    pub(crate) number: u64,
+    pub(crate) epoch: u32,
+    pub(crate) accesses: u64,
+    pub(crate) scheme: SchemeSnapshot,
+    pub(crate) versions: TrustedVersions,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) history: Vec<(u64, [u8; 32])>,
+}
+
+impl ShippedCheckpoint {
+    /// The most bytes that one of such a vault has, sealed; epochs still in use come on top.
+    pub(crate) fn most_sealed_bytes(parameters: &VaultParameters) -> usize {
+        blob::sealed_bytes(parameters.shipped_bytes() as usize + (64 << 20))
+    }
+
+    /// Decodes the authenticated bytes.
+    pub(crate) fn decode(text: &[u8]) -> Option<Self> {
+        let (padded, length) = text.split_last_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        borsh::from_slice(padded.get(..length)?).ok()
+    }
+}
+
+/// Forgets the oldest receipts beyond those that are kept.
+pub(crate) fn shorten(history: &mut Vec<(u64, [u8; 32])>) {
+    let from = history.len().saturating_sub(HISTORY);
+    history.drain(..from);
+}
+
+/// The mark that tells a state of a vault from an older one: kept elsewhere, it lets a restore notice a rolled-back
+/// store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The vault's identity.
+    pub vault: VaultId,
+    /// The epoch in which the checkpoint was shipped.
+    pub epoch: u32,
+    /// The checkpoint's number.
+    pub checkpoint: u64,
+    /// SHA-256 of the shipped checkpoint.
+    pub digest: [u8; 32],
+}
+
+impl fmt::Display for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Receipt { vault, epoch, checkpoint, digest } = self;
+        write!(f, "ameles1-{}-{epoch}-{checkpoint}-{}", encode_string(&vault.0), encode_string(digest))
+    }
+}
+
+impl FromStr for Receipt {
+    type Err = VaultError;
+
+    fn from_str(text: &str) -> Result<Self, VaultError> {
+        let bad = || {
+            VaultError::NotAReceipt(format!(
+                "{text:?} is no receipt: it looks like ameles1-VAULT-EPOCH-NUMBER-DIGEST"
+            ))
+        };
+        let parts: Vec<&str> = text.trim().split('-').collect();
+        let ["ameles1", vault, epoch, checkpoint, digest] = parts[..] else { return Err(bad()) };
+        let mut receipt = Receipt {
+            vault: VaultId([0; 16]),
+            epoch: epoch.parse().map_err(|_| bad())?,
+            checkpoint: checkpoint.parse().map_err(|_| bad())?,
+            digest: [0; 32],
+        };
+        let read = |text: &str, into: &mut [u8]| {
+            let bytes = into.len();
+            base16ct::mixed::decode(text, into).is_ok_and(|read| read.len() == bytes)
+        };
+        let is_read = read(vault, &mut receipt.vault.0) && read(digest, &mut receipt.digest);
+        if is_read { Ok(receipt) } else { Err(bad()) }
+    }
+}
+
+/// SHA-256 of a shipped checkpoint as it stands in the store.
+pub(crate) fn digest(sealed: &[u8]) -> [u8; 32] {
+    Sha256::digest(sealed).into()
+}
+
+/// The name of a shipped checkpoint: its epoch, so that a displaced gateway's cannot replace its successor's, and its
+/// number. Padded, so that they list in order.
+pub(crate) fn blob_name(epoch: u32, number: u64) -> String {
+    format!("checkpoint/{epoch:08x}-{number:016x}")
+}
+
+/// The epoch and the number in a checkpoint's name, if it is exactly one that [`blob_name`] makes.
+pub(crate) fn blob_order(name: &str) -> Option<(u32, u64)> {
+    let (epoch, number) = name.strip_prefix("checkpoint/")?.split_once('-')?;
+    let order = (u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(number, 16).ok()?);
+    (blob_name(order.0, order.1) == name).then_some(order)
+}
+
+/// The name under which a checkpoint is sealed for the trusted disk.
+pub(crate) fn state_name(header: &VaultHeader) -> Vec<u8> {
+    [header.vault.0.as_slice(), b"state"].concat()
+}

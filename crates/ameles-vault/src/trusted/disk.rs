@@ -1,0 +1,492 @@
+//! The trusted disk: an embedded database (redb) in the trusted folder. Each commit is durable, alone or with a
+//! [group](super::group) of others.
+//!
+//! | table | holds |
+//! |---|---|
+//! | `meta` | the vault's header, the claim of an epoch, what was shipped |
+//! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed, as the [ledger](super::ledger) writes it |
+//! | `state` | the last checkpoint of an earlier kind, sealed, in [pieces] |
+//! | `journal` | the records since, sealed, by sequence number, in pieces |
+//! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
+//! | `unlogged` | changes of rows that the journal in the store may not hold yet, sealed ([there](super::kept)) |
+//!
+//! Beside it lies the [file](super::places_file) of the stash's places.
+
+use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::trusted::checked_database;
+use crate::trusted::failure::{FirstFailure, failure};
+use crate::trusted::group::{Change, Entered, Group};
+use crate::trusted::kept;
+use crate::trusted::names::{make_durable, sync_folder};
+use crate::trusted::part::Part;
+use crate::trusted::pieces::{self, PiecesTable};
+use crate::trusted::places_file::PlacesFile;
+use crate::trusted::room::{Reserve, Room};
+use crate::trusted::row::{Row, RowChange};
+use ameles_core::words::Bytes;
+use redb::backends::FileBackend;
+use redb::{
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, TableHandle,
+    WriteTransaction,
+};
+use std::fs::OpenOptions;
+use std::future::poll_fn;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::task::Poll;
+
+const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
+const JOURNAL: PiecesTable = PiecesTable::new("journal");
+const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
+
+/// Turns that others have before work begins that no other thread does.
+const TURNS: u32 = 3;
+
+/// Bytes of the database's cache.
+pub const DATABASE_CACHE: u64 = 64 << 20;
+
+/// The trusted disk. Clones share it.
+#[derive(Clone)]
+pub struct TrustedDisk {
+    database: Arc<Database>,
+    pub(super) places: Arc<PlacesFile>,
+    group: Arc<Group>,
+    first_failure: FirstFailure,
+    room: Arc<Room>,
+    /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
+    has_own_thread: bool,
+    /// True if other tasks have turns before such work begins.
+    gives_way: bool,
+}
+
+impl TrustedDisk {
+    /// Opens or makes the database file.
+    ///
+    /// # Errors
+    /// [`VaultError::Locked`] if another process has it open, [`VaultError::Disk`], [`VaultError::DiskFull`].
+    pub fn open(file: &Path) -> Result<Self, VaultError> {
+        Self::open_in(file, sync_folder)
+    }
+
+    /// Opens or makes the database file in a folder that is synced by this function.
+    fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file);
+        let backend = opened.map_err(redb::Error::Io).and_then(|file| Ok(FileBackend::new(file)?));
+        let room = Arc::new(Room::beside(file));
+        let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize, &room)?;
+        // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
+        // folder, and have been cut off just then.
+        make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
+        Self::with(database, (PlacesFile::beside(file, Arc::clone(&room)), room), true)
+    }
+
+    /// A disk over backends of the caller's own, for simulations: of the database, and of the stash's places.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn over(backend: impl StorageBackend, places: impl StorageBackend) -> Result<Self, VaultError> {
+        Self::over_with(backend, places, Room::default())
+    }
+
+    /// The same with a reserve for when the disk is full.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn over_with_reserve(
+        backend: impl StorageBackend,
+        places: impl StorageBackend,
+        reserve: impl Reserve,
+    ) -> Result<Self, VaultError> {
+        let room = Room::default();
+        room.take(reserve);
+        Self::over_with(backend, places, room)
+    }
+
+    /// The same disk, whose work begins some turns of other tasks later: whoever is answered before it is durable is seen.
+    pub fn giving_way(self) -> Self {
+        TrustedDisk { gives_way: true, ..self }
+    }
+
+    fn over_with(
+        backend: impl StorageBackend,
+        places: impl StorageBackend,
+        room: Room,
+    ) -> Result<Self, VaultError> {
+        let room = Arc::new(room);
+        let database = checked_database::open(backend, DATABASE_CACHE as usize, &room)?;
+        Self::with(database, (PlacesFile::given(places, Arc::clone(&room)), room), false)
+    }
+
+    /// A disk over backends of the caller's own that any thread may use: long work is done beside the thread that asks.
+    /// So many bytes of the database are kept in memory.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn over_shared(
+        backend: impl StorageBackend,
+        places: impl StorageBackend,
+        cache: Bytes,
+    ) -> Result<Self, VaultError> {
+        let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
+        let room = Arc::<Room>::default();
+        let database = checked_database::open(backend, bytes, &room)?;
+        Self::with(database, (PlacesFile::given(places, Arc::clone(&room)), room), true)
+    }
+
+    fn with(
+        (database, first_failure): (Database, FirstFailure),
+        (places, room): (PlacesFile, Arc<Room>),
+        has_own_thread: bool,
+    ) -> Result<Self, VaultError> {
+        let (database, places) = (Arc::new(database), Arc::new(places));
+        let disk = TrustedDisk {
+            database,
+            places,
+            group: Arc::default(),
+            first_failure,
+            room,
+            has_own_thread,
+            gives_way: false,
+        };
+        disk.has_its_tables()?;
+        // Tables come into being when they are first opened for writing.
+        disk.change(|transaction| {
+            transaction.open_table(META)?;
+            transaction.open_table(STATE)?;
+            transaction.open_table(JOURNAL)?;
+            transaction.open_table(ROWS)?;
+            for part in Part::ALL {
+                transaction.open_table(part.table())?;
+            }
+            Ok(())
+        })?;
+        Ok(disk)
+    }
+
+    /// Checks that a database which has tables has all those that every opening makes: one that is missing would pass for an
+    /// empty one.
+    fn has_its_tables(&self) -> Result<(), VaultError> {
+        let mut names = Vec::new();
+        self.look(|transaction| {
+            names = transaction.list_tables()?.map(|table| table.name().to_owned()).collect();
+            Ok(())
+        })?;
+        let missing = [META.name(), STATE.name(), JOURNAL.name(), ROWS.name()]
+            .into_iter()
+            .find(|table| !names.is_empty() && !names.iter().any(|name| name == table));
+        match missing {
+            Some(table) => Err(VaultError::Damaged(format!("its table `{table}` is missing").into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Carries out work that takes a while and keeps no other task waiting.
+    pub(crate) async fn carry_out<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,
+    ) -> Result<T, VaultError> {
+        if !self.has_own_thread {
+            if self.gives_way {
+                give_way().await;
+            }
+            return work(self);
+        }
+        let disk = self.clone();
+        let working = tokio::task::spawn_blocking(move || work(&disk)).await;
+        working.unwrap_or_else(|error| Err(VaultError::Disk(Reason::of(error))))
+    }
+
+    /// Looks something up.
+    pub(super) fn look<T>(
+        &self,
+        work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, VaultError> {
+        let looked = self.database.begin_read().map_err(redb::Error::from).and_then(|at| work(&at));
+        looked.map_err(|error| self.failed(error))
+    }
+
+    /// Makes changes, all of them or none, durable when this returns.
+    pub(super) fn change(
+        &self,
+        work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+    ) -> Result<(), VaultError> {
+        let changed = checked_database::begin_write(&self.database).and_then(|transaction| {
+            work(&transaction)?;
+            Ok(transaction.commit()?)
+        });
+        changed.map_err(|error| self.failed(error))
+    }
+
+    pub(super) fn failed(&self, error: redb::Error) -> VaultError {
+        self.first_failure.behind(error)
+    }
+
+    /// The room that is kept for when the disk is full.
+    pub(crate) fn room(&self) -> &Room {
+        &self.room
+    }
+
+    pub(crate) fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
+        self.look(|transaction| {
+            let table = transaction.open_table(META)?;
+            Ok(table.get(name)?.map(|value| value.value().to_vec()))
+        })
+    }
+
+    pub(crate) fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
+        self.set_metas(&[(name, value)])
+    }
+
+    /// Sets several values, all of them or none.
+    pub(crate) fn set_metas<V: AsRef<[u8]>>(&self, values: &[(&str, V)]) -> Result<(), VaultError> {
+        self.change(|transaction| set_metas(transaction, values))
+    }
+
+    /// Appends records; they are durable when this returns.
+    pub(crate) fn append(&self, records: Vec<(u64, Vec<u8>)>) -> Result<(), VaultError> {
+        self.commit(self.enter(Change::Records(records)))
+    }
+
+    /// The journal since the last checkpoint, in order.
+    pub(crate) fn journal(&self) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
+        self.look(|transaction| pieces::whole(&transaction.open_table(JOURNAL)?))
+    }
+
+    /// The last checkpoint of the earlier kind, which was written whole; empty if there is none.
+    pub(crate) fn whole_state(&self) -> Result<Vec<u8>, VaultError> {
+        self.look(|transaction| {
+            let mut state = Vec::new();
+            for piece in transaction.open_table(STATE)?.iter()? {
+                state.extend_from_slice(piece?.1.value());
+            }
+            Ok(state)
+        })
+    }
+
+    /// Takes in changes of rows, sealed and by the hash of their keys; they come after those that were taken in before.
+    pub(crate) fn enter_rows(&self, changes: Vec<RowChange>) -> Entered {
+        self.enter(Change::Rows(changes))
+    }
+
+    pub(super) fn enter(&self, change: Change) -> Entered {
+        self.group.enter(change)
+    }
+
+    /// Makes a change that was taken in durable, together with those that wait.
+    pub(crate) fn commit(&self, entered: Entered) -> Result<(), VaultError> {
+        self.group.commit(entered, |changes| {
+            self.change(|transaction| changes.iter().try_for_each(|change| make(transaction, change)))
+        })
+    }
+
+    /// Holds the disk as it is now.
+    pub(crate) fn hold(&self) -> Result<HeldDisk, VaultError> {
+        let at = self.database.begin_read().map_err(|error| self.failed(error.into()))?;
+        Ok(HeldDisk { at, disk: self.clone() })
+    }
+}
+
+/// Lets other tasks have some turns, as they have while a thread of its own is at work: a caller who is answered too early
+/// then has the answer before the work begins. Needs no runtime.
+async fn give_way() {
+    for _ in 0..TURNS {
+        let mut has_waited = false;
+        poll_fn(|context| {
+            if std::mem::replace(&mut has_waited, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// A disk as it was at one moment, whatever is changed afterwards.
+pub(crate) struct HeldDisk {
+    at: ReadTransaction,
+    disk: TrustedDisk,
+}
+
+impl HeldDisk {
+    /// All rows: the hash of the key, and the sealed row.
+    pub(crate) fn rows(&self) -> Result<Vec<Row>, VaultError> {
+        self.read_rows().map_err(|error| self.disk.failed(error))
+    }
+
+    fn read_rows(&self) -> Result<Vec<Row>, redb::Error> {
+        let mut rows = Vec::new();
+        for entry in self.at.open_table(ROWS)?.iter()? {
+            let (key, value) = entry?;
+            rows.push(Row::new(key.value().to_vec(), value.value().to_vec()));
+        }
+        Ok(rows)
+    }
+}
+
+fn make(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Error> {
+    match change {
+        Change::Records(records) => append(transaction, records),
+        Change::Rows(changes) => put_rows(transaction, changes),
+        Change::KeptRows { changes, commit, logged } => {
+            put_rows(transaction, changes)?;
+            kept::keep(transaction, commit.as_slice(), *logged)
+        }
+        Change::Noted { records, name, note, logged } => {
+            append(transaction, records)?;
+            set_metas(transaction, &[(*name, note)])?;
+            kept::keep(transaction, &[], *logged)
+        }
+    }
+}
+
+/// Sets values by name.
+pub(super) fn set_metas<V: AsRef<[u8]>>(
+    transaction: &WriteTransaction,
+    values: &[(&str, V)],
+) -> Result<(), redb::Error> {
+    let mut meta = transaction.open_table(META)?;
+    for (name, value) in values {
+        meta.insert(*name, value.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Appends records.
+pub(super) fn append(transaction: &WriteTransaction, records: &[(u64, Vec<u8>)]) -> Result<(), redb::Error> {
+    pieces::put(&mut transaction.open_table(JOURNAL)?, records)
+}
+
+fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(), redb::Error> {
+    let mut rows = transaction.open_table(ROWS)?;
+    for RowChange { key, value } in changes {
+        match value {
+            Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
+            None => rows.remove(key.as_ref())?,
+        };
+    }
+    Ok(())
+}
+
+/// Puts these rows in the place of all that are there.
+pub(super) fn replace_rows(transaction: &WriteTransaction, rows: &[Row]) -> Result<(), redb::Error> {
+    transaction.delete_table(ROWS)?;
+    let mut table = transaction.open_table(ROWS)?;
+    for Row { key, value } in rows {
+        table.insert(key.as_ref(), value.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Empties the journal.
+pub(super) fn forget_the_journal(transaction: &WriteTransaction) -> Result<(), redb::Error> {
+    transaction.delete_table(JOURNAL)?;
+    transaction.open_table(JOURNAL)?;
+    Ok(())
+}
+
+/// Removes the checkpoint of the earlier kind.
+pub(super) fn forget_an_earlier_kind(transaction: &WriteTransaction) -> Result<(), redb::Error> {
+    transaction.delete_table(STATE)?;
+    transaction.open_table(STATE)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trusted::names::tests::FragileFolder;
+    use redb::backends::InMemoryBackend;
+    use std::io::ErrorKind;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// The syncs of folders that an opening makes.
+    fn syncs_of_an_opening() -> u64 {
+        let folder = FragileFolder::new();
+        open(&folder).unwrap();
+        folder.syncs.get()
+    }
+
+    fn open(folder: &FragileFolder) -> Result<TrustedDisk, VaultError> {
+        std::fs::create_dir_all(folder.path("data/trusted")).unwrap();
+        TrustedDisk::open_in(&folder.path("data/trusted/vault.redb"), |at| folder.sync(at))
+    }
+
+    #[test]
+    fn a_table_that_is_missing_is_noticed_and_does_not_pass_for_an_empty_one() {
+        for table in ["meta", "state", "journal", "rows"] {
+            let folder = FragileFolder::new();
+            open(&folder).unwrap();
+            open(&folder).unwrap();
+            let database = Database::open(folder.path("data/trusted/vault.redb")).unwrap();
+            let transaction = database.begin_write().unwrap();
+            let found = transaction.list_tables().unwrap().find(|found| found.name() == table).unwrap();
+            assert!(transaction.delete_table(found).unwrap());
+            transaction.commit().unwrap();
+            drop(database);
+            let refused = open(&folder).err();
+            assert!(matches!(refused, Some(VaultError::Damaged(_))), "{table}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_committed_outlasts_a_power_loss_though_the_opening_that_made_the_file_was_cut_off() {
+        let syncs = syncs_of_an_opening();
+        assert!(syncs >= 3, "{syncs} syncs: of the folder, of that above it, and of the outermost");
+        for cut_off_after in 0..syncs {
+            let folder = FragileFolder::new();
+            folder.fail_after(cut_off_after);
+            assert!(open(&folder).is_err(), "after {cut_off_after} syncs");
+            open(&folder).unwrap().set_meta("note", b"acknowledged").unwrap();
+            folder.lose_power();
+            let noted = open(&folder).unwrap().meta("note").unwrap();
+            assert_eq!(noted.as_deref(), Some(&b"acknowledged"[..]), "cut off after {cut_off_after} syncs");
+        }
+    }
+
+    /// A disk that can be full.
+    #[derive(Debug)]
+    struct Fillable(InMemoryBackend, Arc<AtomicBool>);
+
+    impl StorageBackend for Fillable {
+        fn len(&self) -> io::Result<u64> {
+            self.0.len()
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.0.read(offset, out)
+        }
+
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.0.set_len(len)
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            self.0.sync_data()
+        }
+
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            if self.1.load(Ordering::Relaxed) {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            self.0.write(offset, data)
+        }
+    }
+
+    #[test]
+    fn a_caller_is_told_why_the_disk_failed_even_before_the_caller_for_whom_it_failed() {
+        let is_full = Arc::new(AtomicBool::new(false));
+        let backend = Fillable(InMemoryBackend::new(), is_full.clone());
+        let disk = TrustedDisk::over(backend, InMemoryBackend::new()).unwrap();
+        is_full.store(true, Ordering::Relaxed);
+        let transaction = checked_database::begin_write(&disk.database).unwrap();
+        transaction.open_table(META).unwrap().insert("note", &b"first"[..]).unwrap();
+        let not_told_yet = transaction.commit().unwrap_err();
+        let told = disk.set_meta("note", b"second").unwrap_err();
+        assert!(matches!(told, VaultError::DiskFull), "{told:?}");
+        assert!(matches!(disk.failed(not_told_yet.into()), VaultError::DiskFull));
+    }
+}

@@ -1,0 +1,381 @@
+//! The trusted state as it is shipped to the store: one stream of bytes, of a length that the parameters give, cut into
+//! pieces of a fixed size. The list of the pieces, the **manifest**, is shipped last; a state without one is none.
+//!
+//! The stream is put together piece by piece, so shipping takes no more memory than a piece beside the rows of its moment:
+//! the words are supplied as pieces need them, and are held as they were at that moment by the tables that they stand in.
+
+use super::directory::{Entry, PlaceOpener};
+use super::disk::TrustedDisk;
+use super::places::PlaceId;
+use super::position::Position;
+use super::row::Row;
+use super::tables::Tables;
+use crate::error::VaultError;
+use crate::trusted::header::{PIECE_BYTES, VaultParameters};
+use ameles_core::words::BlockId;
+use ameles_seal::versions::VersionsHead;
+use borsh::{BorshDeserialize, BorshSerialize};
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+
+/// The most bytes that a piece has in the store.
+pub(crate) const MOST_SEALED_BYTES: usize = PIECE_BYTES + (64 << 10);
+/// Words that are put into the stream at a time.
+const WORDS_AT_ONCE: usize = 16 << 10;
+/// The most words of a piece.
+pub(crate) const PIECE_WORDS: u64 = PIECE_BYTES as u64 / 4;
+/// Zeros that are put into the stream at a time.
+const ZEROS_AT_ONCE: u64 = 64 << 10;
+
+/// The beginning of the stream.
+#[derive(Clone, Debug, BorshSerialize, BorshDeserialize)]
+pub(crate) struct FreightHead {
+    pub(crate) number: u64,
+    pub(crate) epoch: u32,
+    pub(crate) accesses: u64,
+    /// The rest of the scheme's state.
+    pub(crate) rest: Vec<u8>,
+    pub(crate) versions: VersionsHead,
+    /// Receipts of earlier checkpoints.
+    pub(crate) history: Vec<(u64, [u8; 32])>,
+    /// Blocks of the stash.
+    pub(crate) stash: u64,
+    /// Bytes of the rows.
+    pub(crate) rows: u64,
+}
+
+/// The list of a stream's pieces: SHA-256 of each as it stands in the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Manifest {
+    pub(crate) pieces: Vec<[u8; 32]>,
+}
+
+impl Manifest {
+    /// The text of the manifest. In a vault with its journal in the store, the first object follows that the state does not
+    /// hold.
+    pub(crate) fn encode(&self, from: Option<Position>) -> Vec<u8> {
+        let mut text = borsh::to_vec(self).expect("memory takes every write");
+        if let Some(from) = from {
+            borsh::to_writer(&mut text, &from).expect("memory takes every write");
+        }
+        text
+    }
+
+    /// Decodes a text that was authenticated.
+    pub(crate) fn decode(mut text: &[u8]) -> Option<(Self, Option<Position>)> {
+        let manifest = Manifest::deserialize(&mut text).ok()?;
+        let from = if text.is_empty() { None } else { Some(borsh::from_slice(text).ok()?) };
+        Some((manifest, from))
+    }
+}
+
+/// The name of a piece of a shipped checkpoint.
+pub(crate) fn piece_name(epoch: u32, number: u64, piece: u64) -> String {
+    format!("{PREFIX}{epoch:08x}-{number:016x}-{piece:08x}")
+}
+
+/// The beginning of the names of pieces.
+pub(crate) const PREFIX: &str = "piece/";
+
+/// The epoch and the number of the checkpoint in a piece's name, if it is exactly one that [`piece_name`] makes.
+pub(crate) fn piece_order(name: &str) -> Option<(u32, u64)> {
+    let mut parts = name.strip_prefix(PREFIX)?.splitn(3, '-');
+    let epoch = u32::from_str_radix(parts.next()?, 16).ok()?;
+    let number = u64::from_str_radix(parts.next()?, 16).ok()?;
+    let piece = u64::from_str_radix(parts.next()?, 16).ok()?;
+    (piece_name(epoch, number, piece) == name).then_some((epoch, number))
+}
+
+impl VaultParameters {
+    /// Bytes of the stream, padding included; more only if so many epochs are in use that they need it.
+    fn stream_bytes(&self, needed: u64) -> u64 {
+        let usual = self.shipped_bytes();
+        if needed <= usual { usual } else { needed.next_multiple_of(1 << 20) }
+    }
+
+    /// Pieces of a shipped checkpoint.
+    pub(crate) fn shipped_pieces(&self) -> u64 {
+        self.shipped_bytes().div_ceil(PIECE_BYTES as u64)
+    }
+}
+
+/// A state on its way into the stream. It is held as it was at one moment.
+pub(crate) struct Freight {
+    head: Option<FreightHead>,
+    /// The words that were supplied and are not in the stream yet.
+    words: VecDeque<u32>,
+    /// Those that are still to be supplied.
+    wanted: Range<u64>,
+    order: VecDeque<BlockId>,
+    entries: VecDeque<(PlaceId, Entry)>,
+    opener: PlaceOpener,
+    disk: TrustedDisk,
+    block_bytes: usize,
+    rows: VecDeque<Row>,
+    /// Zeros that follow.
+    zeros: u64,
+    /// Bytes that wait for their piece.
+    waiting: Vec<u8>,
+    sealed: Vec<u8>,
+}
+
+/// The parts of a state that is shipped.
+pub(crate) struct FreightParts {
+    pub(crate) head: FreightHead,
+    /// Words of the state, and the first of them: as many as a piece has. The others are to be supplied.
+    pub(crate) words: (u64, Vec<u32>),
+    pub(crate) order: Vec<BlockId>,
+    pub(crate) entries: Vec<(PlaceId, Entry)>,
+    pub(crate) opener: PlaceOpener,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Freight {
+    /// Begins the stream of a state.
+    pub(crate) fn new(parts: FreightParts, disk: TrustedDisk, parameters: &VaultParameters) -> Self {
+        let FreightParts { mut head, words: (words, first), order, entries, opener, rows } = parts;
+        let row_bytes = |row: &Row| borsh::object_length(row).expect("memory takes every write") as u64;
+        let block_bytes = parameters.scheme.block_bytes() as usize;
+        (head.stash, head.rows) = (entries.len() as u64, rows.iter().map(row_bytes).sum());
+        let head_bytes = borsh::object_length(&head).expect("memory takes every write") as u64;
+        let needed = head_bytes + 4 * words + head.stash * (8 + block_bytes as u64) + head.rows;
+        Freight {
+            head: Some(head),
+            wanted: first.len() as u64..words,
+            words: first.into(),
+            order: order.into(),
+            entries: entries.into(),
+            opener,
+            disk,
+            block_bytes,
+            rows: rows.into(),
+            zeros: parameters.stream_bytes(needed) - needed,
+            waiting: Vec::with_capacity(PIECE_BYTES + (1 << 20)),
+            sealed: Vec::new(),
+        }
+    }
+
+    /// The words that are to be supplied before the next piece is asked for: at most as many as a piece has.
+    pub(crate) fn wanted(&self) -> Range<u64> {
+        let some = PIECE_WORDS - self.words.len() as u64;
+        self.wanted.start..self.wanted.end.min(self.wanted.start + some)
+    }
+
+    /// Takes the words that are wanted.
+    pub(crate) fn supply(&mut self, words: Vec<u32>) {
+        self.wanted.start += words.len() as u64;
+        match self.words.is_empty() {
+            true => self.words = words.into(),
+            false => self.words.extend(words),
+        }
+    }
+
+    /// The next piece of the stream; `None` after the last one. The words that it wants were supplied.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`], and those of the disk.
+    pub(crate) fn next_piece(&mut self) -> Result<Option<Vec<u8>>, VaultError> {
+        while self.waiting.len() < PIECE_BYTES && self.put_more()? {}
+        if self.waiting.is_empty() {
+            return Ok(None);
+        }
+        let rest = self.waiting.split_off(self.waiting.len().min(PIECE_BYTES));
+        Ok(Some(std::mem::replace(&mut self.waiting, rest)))
+    }
+
+    /// Puts some more bytes into the stream. Returns `false` at its end.
+    fn put_more(&mut self) -> Result<bool, VaultError> {
+        let put = |what: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>, into: &mut Vec<u8>| {
+            what(into).expect("memory takes every write");
+        };
+        if let Some(head) = self.head.take() {
+            put(&|into| head.serialize(into), &mut self.waiting);
+        } else if !self.words.is_empty() {
+            let some = self.words.len().min(WORDS_AT_ONCE);
+            self.waiting.extend(self.words.drain(..some).flat_map(u32::to_le_bytes));
+        } else if let Some(block) = self.order.pop_front() {
+            self.waiting.extend_from_slice(&(block.0 as u32).to_le_bytes());
+        } else if let Some((place, entry)) = self.entries.pop_front() {
+            self.waiting.extend_from_slice(&(entry.block.0 as u32).to_le_bytes());
+            self.sealed.clear();
+            self.sealed.resize(self.block_bytes, 0);
+            self.disk.read_place(place, &mut self.sealed)?;
+            self.opener.open(&entry, &mut self.sealed, &mut self.waiting)?;
+        } else if let Some(row) = self.rows.pop_front() {
+            put(&|into| row.serialize(into), &mut self.waiting);
+        } else if self.zeros > 0 {
+            let some = self.zeros.min(ZEROS_AT_ONCE);
+            self.zeros -= some;
+            self.waiting.resize(self.waiting.len() + some as usize, 0);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+/// A shipped state as it comes out of its stream, piece by piece.
+pub(crate) struct Unloading {
+    head: Option<FreightHead>,
+    tables: Tables,
+    /// Words that are in the tables.
+    words: u64,
+    block_bytes: usize,
+    order: Vec<BlockId>,
+    /// Payloads that were handed over.
+    payloads: u64,
+    /// The bytes that came behind them so far.
+    bytes: Vec<u8>,
+}
+
+/// Payloads of a shipped stash, with their blocks.
+pub(crate) type Payloads = HashMap<BlockId, Vec<u8>>;
+
+/// A shipped state, without the payloads of its stash.
+pub(crate) struct Unloaded {
+    pub(crate) head: FreightHead,
+    pub(crate) tables: Tables,
+    pub(crate) order: Vec<BlockId>,
+    pub(crate) rows: Vec<Row>,
+}
+
+fn block(bytes: &[u8; 4]) -> BlockId {
+    BlockId(u32::from_le_bytes(*bytes).into())
+}
+
+impl Unloading {
+    /// Begins to take a state out of its stream: its words are those of these tables.
+    pub(crate) fn new(tables: Tables, block_bytes: u32) -> Self {
+        let (block_bytes, order, bytes) = (block_bytes as usize, Vec::new(), Vec::new());
+        Unloading { head: None, tables, words: 0, block_bytes, order, payloads: 0, bytes }
+    }
+
+    /// Takes the next piece over: authenticated bytes. Returns the payloads that are whole with it.
+    pub(crate) fn take(&mut self, piece: &[u8]) -> Option<Payloads> {
+        self.bytes.extend_from_slice(piece);
+        if self.head.is_none() {
+            let mut rest = &self.bytes[..];
+            self.head = Some(FreightHead::deserialize(&mut rest).ok()?);
+            self.bytes.drain(..self.bytes.len() - rest.len());
+        }
+        let left = usize::try_from(self.tables.len() - self.words).ok()?;
+        let words: Vec<u32> =
+            self.bytes.as_chunks().0.iter().take(left).map(|w| u32::from_le_bytes(*w)).collect();
+        self.bytes.drain(..4 * words.len());
+        let fit = self.tables.set(self.words, &words);
+        self.words += words.len() as u64;
+        if !fit || words.len() < left {
+            return fit.then(Payloads::new);
+        }
+        // The padding is left out.
+        self.bytes.truncate(self.needed()?);
+        self.take_payloads()
+    }
+
+    /// Takes what has come of the stash: its order, then its payloads.
+    fn take_payloads(&mut self) -> Option<Payloads> {
+        let stash = usize::try_from(self.head.as_ref()?.stash).ok()?;
+        let blocks = self.bytes.as_chunks().0.iter().take(stash - self.order.len()).map(block);
+        let before = self.order.len();
+        self.order.extend(blocks);
+        let mut taken = 4 * (self.order.len() - before);
+        let mut payloads = Payloads::new();
+        if self.order.len() == stash {
+            let left = stash - self.payloads as usize;
+            for entry in self.bytes[taken..].chunks_exact(4 + self.block_bytes).take(left) {
+                let (number, payload) = entry.split_first_chunk()?;
+                // A block that comes twice contradicts the order.
+                payloads.insert(block(number), payload.to_vec());
+                self.payloads += 1;
+                taken += entry.len();
+            }
+        }
+        self.bytes.drain(..taken);
+        self.bytes.shrink_to_fit();
+        Some(payloads)
+    }
+
+    /// Bytes that are to come behind the words and what was taken of the stash, without the padding.
+    fn needed(&self) -> Option<usize> {
+        let head = self.head.as_ref()?;
+        let order = usize::try_from(head.stash).ok()?.checked_sub(self.order.len())?.checked_mul(4)?;
+        let payloads = usize::try_from(head.stash.checked_sub(self.payloads)?).ok()?;
+        let payloads = payloads.checked_mul(4 + self.block_bytes)?;
+        order.checked_add(payloads)?.checked_add(usize::try_from(head.rows).ok()?)
+    }
+
+    /// Ends: all pieces were taken over. `None` if they hold no state.
+    pub(crate) fn finish(self) -> Option<Unloaded> {
+        let needed = self.needed().filter(|_| self.words == self.tables.len())?;
+        let Unloading { head, tables, order, payloads, bytes, .. } = self;
+        let head = head.filter(|head| head.stash == payloads)?;
+        let mut rest = bytes.get(..needed)?;
+        let mut rows = Vec::new();
+        while !rest.is_empty() {
+            rows.push(Row::deserialize(&mut rest).ok()?);
+        }
+        Some(Unloaded { head, tables, order, rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ameles_seal::versions::{TrustedVersions, VaultId};
+
+    /// Counts the bytes that are held: a stash of any size goes through the memory of a piece.
+    #[test]
+    fn a_state_on_its_way_out_of_its_stream_holds_no_more_of_the_stash_than_a_piece() {
+        const BLOCK: usize = 48;
+        let versions = TrustedVersions::new(VaultId([3; 16]), 0).head();
+        let (stash, row) = (500, Row::new("name", vec![9]));
+        let rows = borsh::to_vec(&row).unwrap();
+        let head = FreightHead {
+            number: 7,
+            epoch: 2,
+            accesses: 90,
+            rest: vec![1, 2, 3],
+            versions,
+            history: Vec::new(),
+            stash,
+            rows: rows.len() as u64,
+        };
+        let payload = |block: u32| vec![block as u8; BLOCK];
+        let mut stream = borsh::to_vec(&head).unwrap();
+        (0..60u32).for_each(|word| stream.extend_from_slice(&word.to_le_bytes()));
+        (0..stash as u32).rev().for_each(|block| stream.extend_from_slice(&block.to_le_bytes()));
+        for block in 0..stash as u32 {
+            stream.extend_from_slice(&block.to_le_bytes());
+            stream.extend_from_slice(&payload(block));
+        }
+        stream.extend_from_slice(&rows);
+        stream.resize(stream.len() + 3000, 0);
+        for piece_bytes in [256, 1000, stream.len()] {
+            let (mut unloading, mut all) =
+                (Unloading::new(Tables::zeros(&[60]), BLOCK as u32), Payloads::new());
+            for piece in stream.chunks(piece_bytes) {
+                all.extend(unloading.take(piece).unwrap());
+                assert!(
+                    unloading.bytes.len() < BLOCK + 4 + rows.len(),
+                    "{} bytes are held",
+                    unloading.bytes.len()
+                );
+            }
+            let Unloaded { order, rows, .. } = unloading.finish().unwrap();
+            assert!(order.into_iter().eq((0..stash).rev().map(BlockId)));
+            assert_eq!(rows, std::slice::from_ref(&row));
+            assert!((0..stash).all(|block| all[&BlockId(block)] == payload(block as u32)));
+            assert_eq!(all.len() as u64, stash);
+        }
+    }
+
+    #[test]
+    fn only_a_name_as_the_vault_gives_it_is_a_pieces() {
+        assert_eq!(piece_order(&piece_name(3, 18, 2)), Some((3, 18)));
+        for other in
+            ["piece/3-12-0", "piece/00000003-0000000000000012", "piece/00000003-0000000000000012-+0000000"]
+        {
+            assert_eq!(piece_order(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! The identity of a vault: its public parameters, stored with it on both sides, authenticated with its key.
+
+use crate::engine::scheme::SchemeParameters;
+use crate::error::VaultError;
+use crate::reason::Reason;
+use ameles_core::layout::Layout;
+use ameles_core::words::Bytes;
+use ameles_seal::blob::{self, BlobError};
+use ameles_seal::cipher::Cipher;
+use ameles_seal::derive::{Purpose, Salt, key_check};
+use ameles_seal::key_ring::{EarlierKey, KeyRing};
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::passphrase::PassphraseHeader;
+use ameles_seal::sealed::sealed_layout;
+use ameles_seal::slot_format::SlotFormat;
+use ameles_seal::versions::{TrustedVersions, VaultId};
+use borsh::{BorshDeserialize, BorshSerialize};
+use zeroize::Zeroizing;
+
+/// The newest format of vaults that is known: that of a vault whose key is being changed, while it is.
+pub const FORMAT: u16 = ON_DISK_CHANGING;
+/// The header of such a vault with its tree top on the trusted disk.
+const ON_DISK_CHANGING: u16 = 6;
+/// The header of a vault with its tree top on the trusted disk says so, after the place of the journal.
+const ON_DISK: u16 = 5;
+/// The header of a vault whose key is being changed has slots, the place of the journal, and the earlier key.
+const CHANGING: u16 = 4;
+/// The header of a vault with its journal in the store says so.
+const IN_STORE: u16 = 3;
+/// The header of a vault without names the format of its slots.
+const SALTED: u16 = 2;
+/// The oldest has counted slots and says nothing of them.
+const COUNTED: u16 = 1;
+/// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
+pub(crate) const PIECE_BYTES: usize = 16 << 20;
+/// Bytes of the largest checkpoint that is shipped at a stop.
+const MOST_SHIPPED_AT_STOP: u64 = 256 << 20;
+const MAGIC: [u8; 7] = *b"AMELES\n";
+const NAME: &[u8] = b"header";
+/// The meaning of a header of Ameles's that contradicts itself.
+const CHANGED: &str = "the vault's header in the store was changed, or cut off";
+
+/// The place of the journal that an acknowledged write waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+#[borsh(use_discriminant = true)]
+#[repr(u8)]
+pub enum JournalPlace {
+    /// The trusted disk alone: a lost machine loses what came after the last shipped checkpoint.
+    #[default]
+    Disk = 1,
+    /// The store as well: each batch makes an object there before it is answered, and a lost machine loses nothing that
+    /// was acknowledged.
+    Store = 2,
+}
+
+/// The place of the payloads of stash and tree top.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+#[borsh(use_discriminant = true)]
+#[repr(u8)]
+pub enum TreeTopPlace {
+    /// Memory, and the trusted disk for the next opening.
+    #[default]
+    Memory = 1,
+    /// The trusted disk alone, but for those that came or were asked for since the last checkpoint.
+    Disk = 2,
+}
+
+/// The parameters of a vault. All of them are public; they cannot be changed later.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct VaultParameters {
+    /// The scheme and its parameters.
+    pub scheme: SchemeParameters,
+    /// The number of the cipher ([`Cipher::number`]).
+    pub cipher: u8,
+    /// The format of slots.
+    #[borsh(skip)]
+    pub slots: SlotFormat,
+    /// Accesses between two checkpoints on the trusted disk.
+    pub checkpoint_every: u64,
+    /// Checkpoints on the trusted disk for each that is sealed and shipped to the store.
+    pub ship_every: u64,
+    /// Bytes reserved for the gateway's rows in every shipped checkpoint.
+    pub rows_bytes: u64,
+    /// True if every batch is filled up with dummy accesses to the largest size, so that its length does not show.
+    pub pad_batches: bool,
+    /// The place of the journal.
+    #[borsh(skip)]
+    pub journal: JournalPlace,
+    /// The place of stash and tree top.
+    #[borsh(skip)]
+    pub tree_top: TreeTopPlace,
+}
+
+/// Bytes of memory of a block of the stash beside its payload: its entry in lists and index, and in the directory of the
+/// trusted disk.
+pub const STASH_ENTRY: u64 = 128;
+
+/// A vault's header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaultHeader {
+    /// The vault's identity.
+    pub vault: VaultId,
+    /// Its parameters.
+    pub parameters: VaultParameters,
+    /// The way from its passphrase to its key, if it has a passphrase.
+    pub passphrase: Option<PassphraseHeader>,
+}
+
+#[derive(BorshSerialize, BorshDeserialize)]
+struct Outer {
+    vault: VaultId,
+    passphrase: Option<PassphraseHeader>,
+    check_salt: [u8; 32],
+    key_check: [u8; 16],
+    sealed: Vec<u8>,
+}
+
+impl VaultParameters {
+    /// Usual parameters around a scheme: a checkpoint on the trusted disk every 256 accesses (more often in a small
+    /// vault, whose old versions would outweigh it), and shipped so seldom that it adds a quarter of a block to each
+    /// access.
+    pub fn around(scheme: SchemeParameters) -> Self {
+        let payload = scheme.capacity() * u64::from(scheme.block_bytes());
+        let checkpoint_every = (scheme.capacity() / 4).clamp(64, 256);
+        let rows_bytes = (payload / 256).clamp(2 << 20, 1 << 32);
+        let mut parameters = VaultParameters {
+            scheme,
+            cipher: Cipher::default().number(),
+            slots: SlotFormat::Salted,
+            checkpoint_every,
+            ship_every: 1,
+            rows_bytes,
+            pad_batches: false,
+            journal: JournalPlace::Disk,
+            tree_top: TreeTopPlace::Memory,
+        };
+        let block = u64::from(parameters.scheme.block_bytes()).max(1);
+        let blocks = parameters.shipped_bytes().div_ceil(block);
+        parameters.ship_every = (4 * blocks).div_ceil(parameters.checkpoint_every);
+        parameters
+    }
+
+    /// The same with stash and tree top on the trusted disk. Checkpoints there come so often that what came since the last
+    /// one is a small part of the payload; those in the store come as often as before.
+    #[must_use]
+    pub fn on_disk(self) -> Self {
+        let point = self.recovery_point();
+        let checkpoint_every = (self.scheme.capacity() / 128).clamp(16, 256).min(self.checkpoint_every);
+        let ship_every = point.div_ceil(checkpoint_every);
+        VaultParameters { checkpoint_every, ship_every, tree_top: TreeTopPlace::Disk, ..self }
+    }
+
+    /// The most payloads of stash and tree top that are in memory in the long run.
+    pub fn resident_blocks(&self) -> u64 {
+        let bound = self.scheme.stash_bound();
+        match self.tree_top {
+            TreeTopPlace::Memory => bound,
+            TreeTopPlace::Disk => bound.min(self.scheme.most_resident(self.latest_checkpoint())),
+        }
+    }
+
+    /// The cipher.
+    ///
+    /// # Errors
+    /// [`VaultError::Parameters`] if the number names none.
+    pub fn cipher(&self) -> Result<Cipher, VaultError> {
+        Cipher::from_number(self.cipher).ok_or_else(|| {
+            VaultError::Parameters(format!("there is no cipher number {}", self.cipher).into())
+        })
+    }
+
+    /// A block.
+    pub(crate) fn block(&self) -> Bytes {
+        Bytes(self.scheme.block_bytes().into())
+    }
+
+    /// Tells whether its slots are of an earlier format: a successor's are of the newest.
+    pub fn has_older_slots(&self) -> bool {
+        self.slots != SlotFormat::Salted
+    }
+
+    /// The layout of untrusted memory, sealed.
+    pub fn layout(&self) -> Layout {
+        sealed_layout(&self.scheme.layout(), self.slots)
+    }
+
+    /// The sizes of the tables of the trusted state, in words: those of the scheme, and that of the versions behind them.
+    pub(crate) fn word_tables(&self) -> Vec<u64> {
+        let mut tables = self.scheme.tables();
+        tables.push(TrustedVersions::WORDS * self.layout().buckets());
+        tables
+    }
+
+    /// Plaintext bytes of a shipped checkpoint: a function of the parameters alone.
+    pub fn shipped_bytes(&self) -> u64 {
+        let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 16);
+        // The rest is small and has fixed sizes: parameters, epochs, receipts.
+        self.scheme.map_bytes() + stash + self.rows_bytes + (64 << 10)
+    }
+
+    /// Tells whether a stop ships a checkpoint: a large one would take longer than a stop may.
+    pub fn ships_at_stop(&self) -> bool {
+        self.shipped_bytes() <= MOST_SHIPPED_AT_STOP
+    }
+
+    /// Accesses after which no batch begins before a checkpoint that is due: evictions that it waits for may take long, and
+    /// a quarter more goes on beside them.
+    pub(crate) fn latest_checkpoint(&self) -> u64 {
+        self.checkpoint_every + self.checkpoint_every / 4
+    }
+
+    /// Accesses between two shipped checkpoints: the most that a lost machine loses, beside those while one is on its
+    /// way, and a quarter of `checkpoint_every` where one came late.
+    pub fn recovery_point(&self) -> u64 {
+        self.checkpoint_every * self.ship_every
+    }
+
+    /// The most bytes that the store holds: buckets, the versions of them that a restore or a recovery may need, two
+    /// checkpoints, and the journal if it is there, of batches of one access. Expected evictions are counted; chance moves it
+    /// by a few per cent.
+    pub fn stored_bytes(&self) -> u64 {
+        let buckets = self.layout().bytes().0;
+        let block = f64::from(self.scheme.block_bytes());
+        let written = |accesses: u64| (accesses as f64 * self.scheme.bytes_written_per_byte() * block) as u64;
+        let for_restore = written(self.recovery_point()).min(buckets);
+        let for_recovery = written(2 * self.latest_checkpoint());
+        let journal = match self.journal {
+            JournalPlace::Disk => 0,
+            // Objects are deleted when a checkpoint has arrived, and another may be due before.
+            JournalPlace::Store => 2 * self.recovery_point() * self.journal_object_bytes(1),
+        };
+        buckets + for_restore + for_recovery + 2 * self.shipped_bytes() + journal
+    }
+
+    /// Bytes that the trusted disk needs for the next checkpoint beside the last one, and for the journal up to it, if
+    /// every access writes: a payload in the journal, and one in the stash.
+    pub fn trusted_disk_bytes(&self) -> u64 {
+        /// The bytes of an access beside its payloads: the slots that its requests name, its words, pieces.
+        const ACCESS: u64 = 2048;
+        self.latest_checkpoint() * (2 * u64::from(self.scheme.block_bytes()) + ACCESS) + (1 << 20)
+    }
+
+    /// The most bytes of memory that checkpoints take beside the trusted memory: the payloads of one, sealed, for the
+    /// disk; rows and a piece in its three forms of one that is on its way to the store, and of its words those that change
+    /// meanwhile, of which a fifth may.
+    pub fn checkpoint_memory(&self) -> u64 {
+        let words = 4 * self.word_tables().iter().sum::<u64>();
+        let payloads = 2 * self.latest_checkpoint() * u64::from(self.scheme.block_bytes());
+        payloads + words + self.rows_bytes + 3 * PIECE_BYTES as u64
+    }
+
+    /// The most bytes of trusted memory in the long run: position map, metadata, versions, stash with tree top. Each
+    /// eviction in flight, two at most, holds its path and its sealed copy besides.
+    pub fn trusted_bytes(&self) -> u64 {
+        let payloads = self.resident_blocks() * u64::from(self.scheme.block_bytes());
+        self.scheme.map_bytes() + payloads + self.scheme.stash_bound() * STASH_ENTRY
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), VaultError> {
+        self.scheme.validate()?;
+        self.cipher()?;
+        if self.tree_top == TreeTopPlace::Disk && matches!(self.scheme, SchemeParameters::Trivial(_)) {
+            let why = "Trivial ORAM has no tree top that could stand on the trusted disk";
+            return Err(VaultError::Parameters(why.into()));
+        }
+        if self.checkpoint_every == 0 || self.ship_every == 0 {
+            return Err(VaultError::Parameters("a checkpoint every 0 accesses: give at least 1".into()));
+        }
+        Ok(())
+    }
+}
+
+impl VaultHeader {
+    /// The header as it is stored. An earlier key on the ring is in it, sealed with the newest.
+    pub fn encode(&self, ring: impl Into<KeyRing>, check_salt: Salt, salt: Salt) -> Vec<u8> {
+        let ring = ring.into();
+        let (vault, master, parameters) = (self.vault, ring.newest(), &self.parameters);
+        let VaultParameters { slots, journal, tree_top, .. } = *parameters;
+        // So large that the text is never moved: no copy of a key is left behind.
+        let mut text = Zeroizing::new(Vec::with_capacity(4096));
+        let earlier = ring.earlier().map(EarlierKey::to_bytes);
+        let (format, written) = match (&earlier, slots, journal, tree_top) {
+            (None, _, _, TreeTopPlace::Disk) => {
+                (ON_DISK, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal, tree_top)))
+            }
+            (Some(earlier), _, _, TreeTopPlace::Disk) => {
+                let held = (vault, parameters, slots, journal, tree_top, &**earlier);
+                (ON_DISK_CHANGING, borsh::to_writer(&mut *text, &held))
+            }
+            (Some(earlier), ..) => {
+                (CHANGING, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal, &**earlier)))
+            }
+            (None, _, JournalPlace::Store, _) => {
+                (IN_STORE, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal)))
+            }
+            (None, SlotFormat::Counted, JournalPlace::Disk, _) => {
+                (COUNTED, borsh::to_writer(&mut *text, &(vault, parameters)))
+            }
+            (None, _, JournalPlace::Disk, _) => {
+                (SALTED, borsh::to_writer(&mut *text, &(vault, parameters, slots)))
+            }
+        };
+        written.expect("memory takes every write");
+        let cipher = Cipher::from_number(self.parameters.cipher).unwrap_or_default();
+        let outer = Outer {
+            vault: self.vault,
+            passphrase: self.passphrase.clone(),
+            check_salt: check_salt.0,
+            key_check: key_check(master, &check_salt),
+            sealed: blob::seal(master, Purpose::HEADER, NAME, cipher, salt, &text),
+        };
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&format.to_le_bytes());
+        borsh::to_writer(&mut bytes, &outer).expect("memory takes every write");
+        bytes
+    }
+
+    /// Reads how the passphrase of a stored header becomes its key; this much can be read before the key is known.
+    ///
+    /// # Errors
+    /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::Tampered`].
+    pub fn passphrase(bytes: &[u8]) -> Result<Option<PassphraseHeader>, VaultError> {
+        // Whether what stands before it was changed is told by the key.
+        let outer = behind_label(bytes).map_or_else(|| Ok(outer(bytes)?.1), Ok);
+        outer.map(|outer| outer.passphrase)
+    }
+
+    /// Tells whether a stored header is that of another vault than ours, as far as that can be told without its key: one of
+    /// ours that was changed has something of ours.
+    ///
+    /// # Errors
+    /// [`VaultError::NewerFormat`] if nothing can be told.
+    pub(crate) fn is_of_another_vault(theirs: &[u8], ours: &[u8]) -> Result<bool, VaultError> {
+        let read = match outer(theirs) {
+            Ok((_, theirs)) => Some(theirs),
+            Err(VaultError::NewerFormat { found, known }) => {
+                Some(behind_label(theirs).ok_or(VaultError::NewerFormat { found, known })?)
+            }
+            Err(_) => None,
+        };
+        let (Some(theirs), Some(ours)) = (read, behind_label(ours)) else { return Ok(false) };
+        let has_ours = theirs.vault == ours.vault
+            || theirs.check_salt == ours.check_salt
+            || theirs.sealed == ours.sealed;
+        Ok(!has_ours)
+    }
+
+    /// Reads a stored header. Nothing in it is believed before the key has authenticated it.
+    ///
+    /// # Errors
+    /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::WrongKey`], [`VaultError::Tampered`],
+    /// [`VaultError::Parameters`].
+    pub fn decode(bytes: &[u8], master: &MasterKey) -> Result<Self, VaultError> {
+        Ok(Self::decode_with_ring(bytes, master)?.0)
+    }
+
+    /// Reads a stored header, and the earlier key in it, if the vault's key is being changed. Errors are those of
+    /// [`decode`](Self::decode).
+    pub(crate) fn decode_with_ring(bytes: &[u8], master: &MasterKey) -> Result<(Self, KeyRing), VaultError> {
+        let (format, outer) = outer(bytes).map_err(|error| match behind_label(bytes) {
+            Some(outer) if is_sealed_with(master, &outer) => VaultError::Tampered(CHANGED.into()),
+            _ => error,
+        })?;
+        let text = open(master, &outer);
+        if key_check(master, &Salt(outer.check_salt)) != outer.key_check {
+            return Err(match text {
+                Ok(_) => VaultError::Tampered(CHANGED.into()),
+                Err(_) => VaultError::WrongKey,
+            });
+        }
+        let text =
+            text.map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
+        // The format stands outside of what the key authenticates; under another one, the text has another length.
+        let ((vault, parameters, slots, journal, tree_top), earlier) =
+            decode_text(format, &text).ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
+        let parameters = VaultParameters { slots, journal, tree_top, ..parameters };
+        if vault != outer.vault {
+            return Err(VaultError::Tampered("the vault's header names two vaults".into()));
+        }
+        parameters.validate()?;
+        let header = VaultHeader { vault, parameters, passphrase: outer.passphrase };
+        Ok((header, KeyRing::new(master.clone(), earlier)))
+    }
+}
+
+/// The vault and the parameters in a header, with those that only some formats say.
+type Decoded = (VaultId, VaultParameters, SlotFormat, JournalPlace, TreeTopPlace);
+
+/// Decodes what the key has authenticated as that of a header of this format.
+fn decode_text(format: u16, text: &[u8]) -> Option<(Decoded, Option<EarlierKey>)> {
+    let (rest, earlier) = match format {
+        CHANGING | ON_DISK_CHANGING => {
+            let (rest, earlier) = text.split_last_chunk::<{ EarlierKey::BYTES }>()?;
+            (rest, Some(EarlierKey::from_bytes(earlier)))
+        }
+        _ => (text, None),
+    };
+    let of_memory =
+        |(vault, parameters, slots, journal)| (vault, parameters, slots, journal, TreeTopPlace::Memory);
+    let decoded = match format {
+        COUNTED => borsh::from_slice(rest).map(|(vault, parameters)| {
+            of_memory((vault, parameters, SlotFormat::Counted, JournalPlace::Disk))
+        }),
+        SALTED => borsh::from_slice(rest)
+            .map(|(vault, parameters, slots)| of_memory((vault, parameters, slots, JournalPlace::Disk))),
+        IN_STORE | CHANGING => borsh::from_slice(rest).map(of_memory),
+        _ => borsh::from_slice(rest),
+    };
+    Some((decoded.ok()?, earlier))
+}
+
+/// Opens what is sealed in a header.
+fn open(master: &MasterKey, outer: &Outer) -> Result<Zeroizing<Vec<u8>>, BlobError> {
+    blob::open(master, Purpose::HEADER, NAME, &outer.sealed).map(Zeroizing::new)
+}
+
+/// Tells whether a header was sealed with this key in one of the known formats, whatever stands before it.
+fn is_sealed_with(master: &MasterKey, outer: &Outer) -> bool {
+    let text = open(master, outer);
+    text.is_ok_and(|text| (COUNTED..=FORMAT).any(|format| decode_text(format, &text).is_some()))
+}
+
+/// The rest behind the magic and the format, whatever those are.
+fn behind_label(bytes: &[u8]) -> Option<Outer> {
+    borsh::from_slice(bytes.get(MAGIC.len() + size_of::<u16>()..)?).ok()
+}
+
+fn outer(bytes: &[u8]) -> Result<(u16, Outer), VaultError> {
+    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| match MAGIC.starts_with(bytes) {
+        true => VaultError::Tampered(CHANGED.into()),
+        false => VaultError::Foreign,
+    })?;
+    let (format, rest) = rest.split_first_chunk().ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
+    let found = u16::from_le_bytes(*format);
+    if !(COUNTED..=FORMAT).contains(&found) {
+        return Err(VaultError::NewerFormat { found, known: FORMAT });
+    }
+    Ok((found, borsh::from_slice(rest).map_err(|_| VaultError::Tampered(CHANGED.into()))?))
+}

@@ -1,0 +1,206 @@
+//! The keeper of payloads that are on the trusted disk and not in memory: it reads them from their places.
+//!
+//! How long a request waits for local reads shows when it leaves. So the engine has as many reads made at each step as the
+//! public part of the step says: where fewer are needed, others are made of places drawn at random, with the same work.
+
+use super::directory::{Entry, PlaceMap, PlaceOpener};
+use super::disk::TrustedDisk;
+use super::places::PlaceId;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::trusted::header::{TreeTopPlace, VaultHeader};
+use ameles_core::stash_payloads::PayloadKeeper;
+use ameles_core::words::{BlockId, Bytes};
+use ameles_seal::cipher::TAG_BYTES;
+use ameles_seal::derive::Purpose;
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::record::RecordSealer;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{RngCore, SeedableRng};
+use std::sync::{Arc, Mutex};
+
+/// See the module. Clones share it.
+#[derive(Clone)]
+pub(crate) struct PlaceKeeper(Arc<Mutex<Reader>>);
+
+struct Reader {
+    disk: TrustedDisk,
+    map: Arc<Mutex<PlaceMap>>,
+    header: VaultHeader,
+    master: MasterKey,
+    opener: PlaceOpener,
+    /// Draws the places of reads that nothing needs; no replay repeats them.
+    random: ChaCha20Rng,
+    /// Opened in place of a payload while there is none on the disk.
+    stand_in: (PlaceOpener, Entry, Vec<u8>),
+    sealed: Vec<u8>,
+    opened: Vec<u8>,
+    /// Reads since they were last taken.
+    reads: usize,
+    failure: Option<VaultError>,
+}
+
+impl PlaceKeeper {
+    /// The keeper of a vault whose places these are, if its tree top is on the trusted disk.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(crate) fn of(
+        side: (&TrustedDisk, &VaultHeader, &MasterKey),
+        map: Arc<Mutex<PlaceMap>>,
+        entropy: &mut Entropy,
+    ) -> Result<Option<Self>, VaultError> {
+        match side.1.parameters.tree_top {
+            TreeTopPlace::Disk => Self::new(side, map, entropy).map(Some),
+            TreeTopPlace::Memory => Ok(None),
+        }
+    }
+
+    /// The keeper of a vault whose places these are.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(crate) fn new(
+        (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
+        map: Arc<Mutex<PlaceMap>>,
+        entropy: &mut Entropy,
+    ) -> Result<Self, VaultError> {
+        disk.keep_places_uncached();
+        let (block, cipher) = (header.parameters.block(), header.parameters.cipher()?);
+        let guard = map.lock().expect("nobody panics with this lock");
+        let opener = PlaceOpener::new(header, master, guard.keys())?;
+        let is_empty = guard.len() == 0;
+        drop(guard);
+        if is_empty {
+            // There is always something to read. No checkpoint names this place.
+            disk.write_places(block, &[(PlaceId(0), vec![0; block.0 as usize])])?;
+        }
+        let salt = entropy.salt();
+        let mut sealer = RecordSealer::new(master, Purpose::STASH, cipher, &salt, &header.vault.0);
+        let mut sealed = Vec::new();
+        sealer.seal(0, &vec![0; block.0 as usize], &mut sealed).expect("a fresh key seals one payload");
+        let tag = sealed.split_off(sealed.len() - TAG_BYTES).try_into().expect("a tag has this many bytes");
+        let entry = Entry::standing_in(tag);
+        let stand_in = (PlaceOpener::new(header, master, &[(0, salt)])?, entry, sealed);
+        let random = ChaCha20Rng::from_seed(entropy.seed());
+        let (disk, header, master) = (disk.clone(), header.clone(), master.clone());
+        let (sealed, opened, reads, failure) = (Vec::new(), Vec::new(), 0, None);
+        let reader =
+            Reader { disk, map, header, master, opener, random, stand_in, sealed, opened, reads, failure };
+        Ok(PlaceKeeper(Arc::new(Mutex::new(reader))))
+    }
+
+    /// Makes the one read of a call: of its block, which is given if the keeper alone has it, or of another place. Lets the
+    /// caller look at the block's payload.
+    pub(crate) fn read_for(&self, block: Option<BlockId>, take: impl FnOnce(BlockId, &[u8])) {
+        let mut reader = self.reader();
+        match block {
+            Some(block) => {
+                reader.read(block);
+                take(block, &reader.opened);
+            }
+            None => reader.read_any(),
+        }
+    }
+
+    /// Makes reads that nothing needs until there were so many since the last call.
+    pub(crate) fn fill_up(&self, reads: usize) {
+        let mut reader = self.reader();
+        debug_assert!(reader.reads <= reads, "{} reads, and {reads} are public", reader.reads);
+        while reader.reads < reads {
+            reader.read_any();
+        }
+        reader.reads = 0;
+    }
+
+    /// Tells why a payload could not be read, if one could not: what was read since is wrong.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`], and those of the disk.
+    pub(crate) fn check(&self) -> Result<(), VaultError> {
+        self.reader().failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// Forgets the reads that a checkpoint made: those of the next step are counted anew.
+    pub(crate) fn count_anew(&self) {
+        self.reader().reads = 0;
+    }
+
+    fn reader(&self) -> std::sync::MutexGuard<'_, Reader> {
+        self.0.lock().expect("nobody panics with this lock")
+    }
+}
+
+impl PayloadKeeper for PlaceKeeper {
+    fn read(&self, block: BlockId, into: &mut [u8]) {
+        let mut reader = self.reader();
+        reader.read(block);
+        into.copy_from_slice(&reader.opened);
+    }
+}
+
+impl Reader {
+    fn block(&self) -> Bytes {
+        self.header.parameters.block()
+    }
+
+    fn find(&self, block: BlockId) -> Option<(PlaceId, Entry)> {
+        self.map.lock().expect("nobody panics with this lock").find(block)
+    }
+
+    /// Reads the payload of a block; what is opened is zeros if that fails.
+    fn read(&mut self, block: BlockId) {
+        let read = match self.find(block) {
+            Some((place, entry)) => self.open(place, &entry),
+            None => Err(VaultError::Damaged("a block of its stash has no place".into())),
+        };
+        if let Err(error) = read {
+            self.failure.get_or_insert(error);
+            self.opened.clear();
+            let block = self.block().0 as usize;
+            self.opened.resize(block, 0);
+        }
+    }
+
+    /// Reads a place drawn at random among those that hold a payload, and opens it. It must be whole too: whether a fault of
+    /// the disk ends the vault does not depend on what was asked.
+    fn read_any(&mut self) {
+        let drawn = {
+            let map = self.map.lock().expect("nobody panics with this lock");
+            let number = self.random.next_u64() as usize % map.len().max(1);
+            map.next_from(number)
+        };
+        let read = match drawn {
+            Some((place, entry)) => self.open(place, &entry),
+            None => self.open_stand_in(),
+        };
+        if let Err(error) = read {
+            self.failure.get_or_insert(error);
+        }
+    }
+
+    fn open(&mut self, place: PlaceId, entry: &Entry) -> Result<(), VaultError> {
+        if !self.opener.knows(entry) {
+            let map = self.map.lock().expect("nobody panics with this lock");
+            self.opener = PlaceOpener::new(&self.header, &self.master, map.keys())?;
+        }
+        self.load(place)?;
+        self.opener.open(entry, &mut self.sealed, &mut self.opened)
+    }
+
+    fn open_stand_in(&mut self) -> Result<(), VaultError> {
+        self.load(PlaceId(0))?;
+        let (opener, entry, sealed) = &self.stand_in;
+        self.sealed.copy_from_slice(sealed);
+        opener.open(entry, &mut self.sealed, &mut self.opened)
+    }
+
+    fn load(&mut self, place: PlaceId) -> Result<(), VaultError> {
+        self.reads += 1;
+        let block = self.block().0 as usize;
+        self.opened.clear();
+        self.sealed.clear();
+        self.sealed.resize(block, 0);
+        self.disk.read_place(place, &mut self.sealed)
+    }
+}

@@ -1,0 +1,53 @@
+//! A stash whose payloads are sealed with another key, some at a time: memory never holds more of them than that.
+
+use super::directory::{Directory, PlaceOpener};
+use super::disk::TrustedDisk;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::trusted::header::VaultHeader;
+use ameles_core::stash_changes::StashChanges;
+use ameles_core::words::{BlockId, Bytes};
+use ameles_seal::master_key::MasterKey;
+use std::collections::HashMap;
+
+/// Bytes of a stash that are in memory at a time while it is moved.
+const BYTES_AT_ONCE: u64 = 4 << 20;
+
+/// The number of blocks of a stash that are in memory at a time while it is moved.
+pub(crate) fn blocks_at_once(block: Bytes) -> usize {
+    (BYTES_AT_ONCE / block.0.max(1)).max(1) as usize
+}
+
+impl Directory {
+    /// Has every payload sealed anew with the key `new`, in a place that the checkpoint on the disk does not name; durable
+    /// when this returns. Until a checkpoint names those places, the one on the disk is as it was.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`], and those of the disk.
+    pub(crate) fn reseal(
+        &mut self,
+        (disk, header): (&TrustedDisk, &VaultHeader),
+        (old, new): (&MasterKey, &MasterKey),
+        entropy: &mut Entropy,
+    ) -> Result<(), VaultError> {
+        let (block, opener) = (header.parameters.block(), PlaceOpener::new(header, old, &self.keys())?);
+        self.seal_anew();
+        let entries = self.entries();
+        for some in entries.chunks(blocks_at_once(block)) {
+            let mut payloads: HashMap<BlockId, Vec<u8>> = HashMap::with_capacity(some.len());
+            let mut sealed = Vec::new();
+            for (place, entry) in some {
+                sealed.clear();
+                sealed.resize(block.0 as usize, 0);
+                disk.read_place(*place, &mut sealed)?;
+                opener.open(entry, &mut sealed, payloads.entry(entry.block).or_default())?;
+            }
+            let written = some.iter().map(|(_, entry)| entry.block).collect();
+            let changes = StashChanges { written, ..StashChanges::default() };
+            let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| look(&payloads[&block]);
+            let changed = self.take_over(changes, (header, new, &mut *entropy), look_at)?;
+            disk.write_places(block, &changed.writes)?;
+        }
+        Ok(())
+    }
+}

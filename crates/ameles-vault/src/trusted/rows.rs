@@ -1,0 +1,310 @@
+//! Rows: a small durable table beside the blocks, for callers that name what the blocks hold.
+//!
+//! Rows live on the trusted disk; reading and changing them shows the store nothing. Every shipped checkpoint holds
+//! them in a reserved space of fixed size. On the disk each row is sealed, under a keyed hash of its key.
+
+use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::trusted::disk::{HeldDisk, TrustedDisk};
+use crate::trusted::group::Entered;
+use crate::trusted::row::{Row, RowChange};
+use crate::trusted::unlogged::{self, CommitId, Unlogged};
+use ameles_seal::blob;
+use ameles_seal::cipher::Cipher;
+use ameles_seal::derive::{Purpose, Salt, derive};
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::versions::VaultId;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The bytes of a row beside its key and value: lengths, as the checkpoint stores them.
+const ROW_OVERHEAD: u64 = 8;
+
+/// The table. It keeps sizes in memory, and the rows on the disk.
+pub(crate) struct Rows {
+    disk: TrustedDisk,
+    master: MasterKey,
+    vault: VaultId,
+    most: u64,
+    /// The sizes with every change that has its place in the order, durable or not.
+    sizes: Mutex<RowSizes>,
+    /// The total of the sizes, for readers that wait for no change.
+    used: AtomicU64,
+    /// The commits that the journal in the store does not hold yet, if there is one. Taken after `sizes`.
+    unlogged: Option<Mutex<Unlogged>>,
+}
+
+#[derive(Default)]
+struct RowSizes {
+    of: BTreeMap<[u8; 32], u64>,
+    total: u64,
+}
+
+/// The rows as they were at one moment, whatever is changed afterwards.
+pub(crate) struct HeldRows {
+    rows: Arc<Rows>,
+    disk: HeldDisk,
+}
+
+impl HeldRows {
+    /// Loads them all, sorted by key: gigabytes, maybe.
+    pub(crate) fn load(self) -> Result<Vec<Row>, VaultError> {
+        self.rows.load_from(&self.disk)
+    }
+}
+
+impl Rows {
+    pub(crate) fn open(
+        disk: TrustedDisk,
+        master: MasterKey,
+        vault: VaultId,
+        most: u64,
+    ) -> Result<Self, VaultError> {
+        let (sizes, used) = (Mutex::default(), AtomicU64::new(0));
+        let rows = Rows { disk, master, vault, most, sizes, used, unlogged: None };
+        let of: BTreeMap<_, _> = rows
+            .load()?
+            .iter()
+            .map(|row| (hash(&rows.master, vault, &row.key), size(&row.key, &row.value)))
+            .collect();
+        let total = of.values().sum();
+        rows.used.store(total, Ordering::Relaxed);
+        *rows.sizes.lock().expect("nobody panics with this lock") = RowSizes { of, total };
+        Ok(rows)
+    }
+
+    /// Keeps what is committed from now on, and what an earlier opening has kept, until the journal in the store holds it.
+    pub(crate) fn keep_for_log(mut self) -> Result<Self, VaultError> {
+        self.unlogged = Some(Mutex::new(Unlogged::of(self.kept()?)));
+        Ok(self)
+    }
+
+    fn kept(&self) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
+        let open = |(id, sealed): (CommitId, Vec<u8>)| {
+            let name = commit_name(self.vault, id);
+            let opened = blob::open(&self.master, Purpose::ROWS, &name, &sealed);
+            let damaged =
+                |error| VaultError::Damaged(Reason::of(error).about("a change of rows that is kept"));
+            Ok((id, opened.map_err(damaged)?))
+        };
+        self.disk.unlogged()?.into_iter().map(open).collect()
+    }
+
+    /// The commits that the disk keeps, sealed with another key.
+    pub(crate) fn kept_sealed_with(
+        &self,
+        master: &MasterKey,
+        mut salt: impl FnMut() -> Salt,
+    ) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
+        let kept = self.kept()?;
+        let anew = kept.iter().map(|(id, text)| (*id, seal_commit(master, self.vault, (*id, text), salt())));
+        Ok(anew.collect())
+    }
+
+    /// The commits that the journal in the store does not hold yet, if there is one.
+    pub(crate) fn unlogged(&self) -> Option<MutexGuard<'_, Unlogged>> {
+        self.unlogged.as_ref().map(|unlogged| unlogged.lock().expect("nobody panics with this lock"))
+    }
+
+    /// Bytes used, and bytes reserved. Waits for no change that is under way.
+    pub(crate) fn usage(&self) -> (u64, u64) {
+        (self.used.load(Ordering::Relaxed), self.most)
+    }
+
+    /// Holds the rows as they are now, at no cost.
+    pub(crate) fn hold(self: &Arc<Self>) -> Result<HeldRows, VaultError> {
+        Ok(HeldRows { rows: self.clone(), disk: self.disk.hold()? })
+    }
+
+    /// All rows, sorted by key.
+    pub(crate) fn load(&self) -> Result<Vec<Row>, VaultError> {
+        self.load_from(&self.disk.hold()?)
+    }
+
+    fn load_from(&self, disk: &HeldDisk) -> Result<Vec<Row>, VaultError> {
+        let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
+        let open = |Row { key: hash, value: sealed }: Row| {
+            let text = blob::open(&self.master, Purpose::ROWS, &name(self.vault, &hash), &sealed)
+                .map_err(damaged)?;
+            borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(Reason::of(error)))
+        };
+        let mut rows = disk.rows()?.into_iter().map(open).collect::<Result<Vec<Row>, _>>()?;
+        rows.sort_unstable();
+        Ok(rows)
+    }
+
+    /// Applies all changes or none; durable on the disk when this returns. A later change of a key wins over an earlier
+    /// one. With a journal in the store, returns the number under which that takes the commit.
+    pub(crate) fn commit(
+        &self,
+        changes: Vec<RowChange>,
+        salt: impl FnMut() -> Salt,
+    ) -> Result<Option<CommitId>, VaultError> {
+        let kept = self.unlogged.is_some().then(|| unlogged::encode(&changes));
+        self.apply(changes, kept, salt)
+    }
+
+    /// As [`commit`](Self::commit), but the journal in the store does not take it: a checkpoint must be shipped before
+    /// anything else is committed.
+    pub(crate) fn commit_beside_log(
+        &self,
+        changes: Vec<RowChange>,
+        salt: impl FnMut() -> Salt,
+    ) -> Result<(), VaultError> {
+        self.apply(changes, None, salt).map(drop)
+    }
+
+    fn apply(
+        &self,
+        changes: Vec<RowChange>,
+        kept: Option<Vec<u8>>,
+        salt: impl FnMut() -> Salt,
+    ) -> Result<Option<CommitId>, VaultError> {
+        // Under the lock a change is checked and takes its place; it becomes durable with others.
+        let (entered, id) = self.enter(changes, kept, salt)?;
+        self.disk.commit(entered)?;
+        Ok(id)
+    }
+
+    fn enter(
+        &self,
+        changes: Vec<RowChange>,
+        kept: Option<Vec<u8>>,
+        mut salt: impl FnMut() -> Salt,
+    ) -> Result<(Entered, Option<CommitId>), VaultError> {
+        let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
+        let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
+        let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
+        for RowChange { key, value } in changes {
+            let hash = hash(&self.master, self.vault, &key);
+            changed.insert(hash, value.as_ref().map_or(0, |value| size(&key, value)));
+            let row = value.map(|value| seal(&self.master, self.vault, (&hash, &Row { key, value }), salt()));
+            sealed.push(RowChange { key: Bytes::copy_from_slice(&hash), value: row.map(Bytes::from) });
+        }
+        let removed: u64 = changed.keys().filter_map(|hash| sizes.of.get(hash)).sum();
+        let needed = sizes.total - removed + changed.values().sum::<u64>();
+        if needed > self.most && needed > sizes.total {
+            return Err(VaultError::RowsFull { needed, most: self.most });
+        }
+        if needed > sizes.total && self.disk.room().refuses_writes() {
+            return Err(VaultError::NoRoom);
+        }
+        let entered = self.enter_disk(sealed, kept, salt);
+        sizes.total = needed;
+        self.used.store(needed, Ordering::Relaxed);
+        for (hash, bytes) in changed {
+            if bytes == 0 {
+                sizes.of.remove(&hash)
+            } else {
+                sizes.of.insert(hash, bytes)
+            };
+        }
+        Ok(entered)
+    }
+
+    /// Has the disk take changes in, and keeps the commit for the journal in the store. The caller holds the lock of sizes,
+    /// so both have the same order. An object may take the commit before it is durable: the record of its batch comes
+    /// after it in that order, and the object leaves after that record.
+    fn enter_disk(
+        &self,
+        sealed: Vec<RowChange>,
+        kept: Option<Vec<u8>>,
+        mut salt: impl FnMut() -> Salt,
+    ) -> (Entered, Option<CommitId>) {
+        let Some(mut unlogged) = self.unlogged() else { return (self.disk.enter_rows(sealed), None) };
+        let (id, logged) = (unlogged.next(), unlogged.logged());
+        let seal = |text: &Vec<u8>| (id, seal_commit(&self.master, self.vault, (id, text), salt()));
+        let commit = kept.as_ref().map(seal);
+        let entered = self.disk.enter_rows_and_keep(sealed, commit, logged);
+        let id = kept.map(|kept| {
+            unlogged.push(id, kept);
+            id
+        });
+        (entered, id)
+    }
+}
+
+/// Seals a row as the disk holds it: under the hash of its key.
+pub(crate) fn sealed_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
+    let hash = hash(master, vault, &row.key);
+    Row::new(hash.to_vec(), seal(master, vault, (&hash, row), salt))
+}
+
+fn seal(master: &MasterKey, vault: VaultId, (hash, row): (&[u8; 32], &Row), salt: Salt) -> Vec<u8> {
+    let text = borsh::to_vec(row).expect("memory takes every write");
+    blob::seal(master, Purpose::ROWS, &name(vault, hash), Cipher::default(), salt, &text)
+}
+
+fn seal_commit(master: &MasterKey, vault: VaultId, (id, text): (CommitId, &[u8]), salt: Salt) -> Vec<u8> {
+    blob::seal(master, Purpose::ROWS, &commit_name(vault, id), Cipher::default(), salt, text)
+}
+
+/// The name under which a commit that is kept is sealed: shorter than that of a row.
+fn commit_name(vault: VaultId, id: CommitId) -> Vec<u8> {
+    name(vault, &id.to_le_bytes())
+}
+
+fn hash(master: &MasterKey, vault: VaultId, key: &[u8]) -> [u8; 32] {
+    *derive(master, Purpose::ROWS, &Salt([0; 32]), &[vault.0.as_slice(), key].concat())
+}
+
+fn name(vault: VaultId, hash: &[u8]) -> Vec<u8> {
+    [vault.0.as_slice(), hash].concat()
+}
+
+fn size(key: &[u8], value: &[u8]) -> u64 {
+    (key.len() + value.len()) as u64 + ROW_OVERHEAD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entropy::Entropy;
+    use redb::backends::InMemoryBackend;
+
+    #[test]
+    fn held_rows_do_not_change_and_keep_no_change_waiting() {
+        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+        let master = MasterKey::take(&mut [3; 32]);
+        let rows = Arc::new(Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap());
+        let mut entropy = Entropy::system();
+        let mut commit = |change| {
+            rows.commit(vec![change], || entropy.salt()).unwrap();
+        };
+        commit(RowChange::put("kept", "as it was"));
+        let held = rows.hold().unwrap();
+        commit(RowChange::put("kept", "changed"));
+        commit(RowChange::put("later", "row"));
+        assert_eq!(held.load().unwrap(), [Row::new("kept", "as it was")]);
+        assert_eq!(rows.load().unwrap().len(), 2);
+        let most = 1 << 20;
+        assert_eq!(rows.usage(), (size(b"kept", b"changed") + size(b"later", b"row"), most));
+    }
+
+    #[test]
+    fn the_journal_in_the_store_takes_commits_in_the_order_in_which_the_disk_makes_them() {
+        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+        let master = MasterKey::take(&mut [3; 32]);
+        let rows = Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap().keep_for_log().unwrap();
+        std::thread::scope(|scope| {
+            for caller in 0..8u8 {
+                let rows = &rows;
+                scope.spawn(move || {
+                    let mut entropy = Entropy::system();
+                    for nth in 0..20 {
+                        let change = RowChange::put("contended", vec![caller, nth]);
+                        rows.commit(vec![change], || entropy.salt()).unwrap().expect("it is kept");
+                    }
+                });
+            }
+        });
+        let kept = rows.kept().unwrap();
+        assert!(kept.iter().map(|(id, _)| *id).eq(1..=160));
+        let (stream, last) = rows.unlogged().unwrap().take(usize::MAX);
+        assert_eq!((stream.bytes, last), (kept.iter().flat_map(|(_, text)| text.clone()).collect(), 160));
+        let [Row { value, .. }] = &rows.load().unwrap()[..] else { panic!("there is one row") };
+        assert!(kept.last().unwrap().1.ends_with(value), "the last commit is the one that the disk has");
+    }
+}

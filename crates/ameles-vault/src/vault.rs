@@ -1,0 +1,345 @@
+//! The handle on a vault in service: the part that callers hold. A thread of its own drives the vault; callers on any
+//! thread ask, and their requests are batched.
+
+use crate::engine::Answers;
+use crate::engine::record::Call;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::lease::Lease;
+use crate::session::check::{Progress, Report};
+use crate::session::queue::Flow;
+use crate::session::status::{RowFigures, Status};
+use crate::session::{Command, Session};
+use crate::store::VaultStore;
+use crate::store_room::{StoreRoom, TRY_EVERY};
+use crate::trusted::checkpoint::Receipt;
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::row::{Row, RowChange};
+use crate::trusted::rows::Rows;
+use ameles_core::words::BlockId;
+use bytes::Bytes;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{mpsc, oneshot};
+
+/// Requests that may wait for their turn; more callers than that wait before they are queued.
+const QUEUE: usize = 256;
+
+/// A vault in service. Clones share it; the last one to go closes it.
+#[derive(Clone)]
+pub struct Vault {
+    commands: mpsc::Sender<Command>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    header: VaultHeader,
+    rows: Arc<Rows>,
+    status: Arc<Mutex<Status>>,
+    lease: Lease,
+    disk: TrustedDisk,
+    store_room: Arc<StoreRoom>,
+    ended: Mutex<Option<VaultError>>,
+}
+
+impl Vault {
+    /// Puts a handle before a session, and returns the future that drives it.
+    pub(crate) fn over<U: VaultStore>(
+        mut session: Session<U>,
+        store_room: Arc<StoreRoom>,
+    ) -> (Vault, impl Future<Output = ()>) {
+        let (commands, requests) = mpsc::channel(QUEUE);
+        session.make_room_in(Arc::clone(&store_room));
+        let shared = Arc::new(Shared {
+            header: session.identity().header.clone(),
+            rows: session.rows(),
+            status: session.status(),
+            lease: session.lease(),
+            disk: session.disk(),
+            store_room,
+            ended: Mutex::default(),
+        });
+        let vault = Vault { commands, shared: shared.clone() };
+        let running = async move { session.run(requests, &shared.ended).await };
+        (vault, running)
+    }
+
+    /// The vault's header.
+    pub fn header(&self) -> &VaultHeader {
+        &self.shared.header
+    }
+
+    /// Bytes of a block.
+    pub fn block_bytes(&self) -> usize {
+        self.shared.header.parameters.scheme.block_bytes() as usize
+    }
+
+    /// Blocks that can be addressed.
+    pub fn capacity(&self) -> u64 {
+        self.shared.header.parameters.scheme.capacity()
+    }
+
+    /// The most calls that one batch serves.
+    pub fn max_batch(&self) -> usize {
+        self.shared.header.parameters.scheme.max_batch() as usize
+    }
+
+    /// The figures of this moment.
+    pub fn status(&self) -> Status {
+        let published = self.shared.status.lock().expect("nobody panics with this lock").clone();
+        // Rows and room change without an access: the figures published with the last access may be old.
+        let (room, store) = (self.shared.disk.room().figures(), self.shared.store_room.figures());
+        Status { rows: self.rows(), room, store, ..published }
+    }
+
+    /// The room for rows at this moment. Waits for no change that is under way.
+    pub fn rows(&self) -> RowFigures {
+        let (used, reserved) = self.shared.rows.usage();
+        RowFigures { used, reserved }
+    }
+
+    /// Tells whether anything may be answered now: the gateway has looked for a newer one within its lease, and is open.
+    /// Whoever answers from memory asks this just before the answer goes out.
+    pub fn may_answer(&self) -> bool {
+        self.shared.lease.is_valid()
+    }
+
+    /// Stops the vault, because the machine was resumed from a snapshot: another one may go on with the same memory.
+    /// Nothing that was asked for is answered from now on. The next opening waits as after a copy of the trusted disk.
+    pub async fn stop_resumed(&self) {
+        self.shared.lease.revoke();
+        // A vault that has stopped already needs no word.
+        let _ = self.commands.send(Command::StopResumed).await;
+    }
+
+    /// The reason why the vault has stopped, if it has.
+    pub fn failure(&self) -> Option<VaultError> {
+        self.shared.ended.lock().expect("nobody panics with this lock").clone()
+    }
+
+    /// Carries out calls in order; a write is durable when this returns, and may be before. Answers a block for each
+    /// read. No other call comes between those of one batch, and a batch is durable as a whole or not at all; more than
+    /// one batch is carried out batch by batch. See [`access_in`](Self::access_in) for how callers take turns.
+    ///
+    /// # Errors
+    /// As [`access_in`](Self::access_in).
+    pub async fn access(&self, calls: Vec<Call>) -> Result<Answers, VaultError> {
+        self.carry_out(None, calls).await
+    }
+
+    /// Carries out calls as a part of a flow, in the order in which the flow asks for them; a write is durable when this
+    /// returns, and may be before.
+    ///
+    /// Calls of many flows share batches, and the flows take turns, one call each: with n flows waiting, a call that is
+    /// next in its flow is carried out with the next n calls, however much the others ask for. So an access may be spread
+    /// over several batches. An access of no flow takes its turn whole.
+    ///
+    /// A caller that drops this future half-way tears nothing: the access is carried out all the same.
+    ///
+    /// # Errors
+    /// [`VaultError::OutOfRange`] and [`VaultError::WrongLength`] before anything is shown, and [`VaultError::NoRoom`] of a
+    /// write; [`VaultError::DiskFull`] and [`VaultError::StoreFull`] of a vault that goes on when there is room; otherwise why
+    /// the vault has stopped.
+    pub async fn access_in(&self, flow: Flow, calls: Vec<Call>) -> Result<Answers, VaultError> {
+        self.carry_out(Some(flow), calls).await
+    }
+
+    async fn carry_out(&self, flow: Option<Flow>, calls: Vec<Call>) -> Result<Answers, VaultError> {
+        for call in &calls {
+            self.check_call(call)?;
+        }
+        let writes = calls.iter().any(|call| matches!(call, Call::Write(..)));
+        let mut answers = Vec::with_capacity(calls.len());
+        let mut calls = calls.into_iter().peekable();
+        while calls.peek().is_some() {
+            self.refuse_without_room(writes)?;
+            let batch: Vec<Call> = calls.by_ref().take(self.max_batch()).collect();
+            let asking = self.ask(|reply| Command::Access(flow, batch, reply));
+            answers.extend(if writes { asking.await? } else { self.unless_stuck(asking).await? });
+        }
+        Ok(answers)
+    }
+
+    /// Refuses an access that must not begin, because the trusted disk or the store is full.
+    fn refuse_without_room(&self, writes: bool) -> Result<(), VaultError> {
+        let Shared { disk, store_room, .. } = &*self.shared;
+        if writes && (disk.room().refuses_writes() || store_room.is_full()) {
+            return Err(VaultError::NoRoom);
+        }
+        if disk.room().refuses_accesses() {
+            return Err(VaultError::DiskFull);
+        }
+        if store_room.is_stuck() { Err(VaultError::StoreFull) } else { Ok(()) }
+    }
+
+    /// Waits for the answer to a read, unless the store is full and nothing moves. A write is always waited for: its caller may
+    /// not be told that it has failed while it can still be carried out.
+    async fn unless_stuck<T>(
+        &self,
+        asking: impl Future<Output = Result<T, VaultError>>,
+    ) -> Result<T, VaultError> {
+        let mut asking = std::pin::pin!(asking);
+        let store_room = &self.shared.store_room;
+        let moment = || store_room.is_full().then(|| self.status().accesses);
+        let mut before = None;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut asking => return answer,
+                () = tokio::time::sleep(2 * TRY_EVERY) => {}
+            }
+            let now = moment();
+            if now.is_some() && now == before {
+                store_room.is_waited_for();
+                return Err(VaultError::StoreFull);
+            }
+            before = now;
+        }
+    }
+
+    /// Reads a block.
+    ///
+    /// # Errors
+    /// As [`access`](Self::access).
+    pub async fn read(&self, block: BlockId) -> Result<Bytes, VaultError> {
+        let mut answers = self.access(vec![Call::Read(block)]).await?;
+        answers.pop().flatten().ok_or(VaultError::Closed)
+    }
+
+    /// Replaces a block; durable when this returns.
+    ///
+    /// # Errors
+    /// As [`access`](Self::access).
+    pub async fn write(&self, block: BlockId, payload: impl Into<Bytes>) -> Result<(), VaultError> {
+        self.access(vec![Call::Write(block, payload.into())]).await.map(drop)
+    }
+
+    /// All rows, sorted by key, as this disk has them; [`may_answer`](Self::may_answer) tells whether they are the
+    /// vault's. Shows the store nothing.
+    ///
+    /// # Errors
+    /// [`VaultError::Disk`], [`VaultError::Damaged`].
+    pub async fn load_rows(&self) -> Result<Vec<Row>, VaultError> {
+        let rows = self.shared.rows.clone();
+        blocking(move || rows.load()).await
+    }
+
+    /// Changes rows, all or none, durable when this returns. Shows the store nothing, but in a vault with its journal in
+    /// the store: there it waits for a batch, or makes one of dummies.
+    ///
+    /// # Errors
+    /// [`VaultError::RowsFull`], [`VaultError::Disk`], [`VaultError::DiskFull`]. [`VaultError::Lapsed`], or why the vault
+    /// has stopped, if it may not answer now: the changes may be durable or not.
+    pub async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), VaultError> {
+        self.refuse_unless_leased()?;
+        let rows = self.shared.rows.clone();
+        let kept = blocking(move || {
+            let mut entropy = Entropy::system();
+            rows.commit(changes, || entropy.salt())
+        });
+        if let Some(commit) = self.or_stop(kept.await).await? {
+            self.ask(|reply| Command::Log(commit, reply)).await?;
+        }
+        self.refuse_unless_leased()
+    }
+
+    /// Stops the vault if the disk has failed: it takes nothing any more, and the session may not have met that yet.
+    async fn or_stop<T>(&self, done: Result<T, VaultError>) -> Result<T, VaultError> {
+        if let Err(error @ (VaultError::Disk(_) | VaultError::DiskFull | VaultError::Damaged(_))) = &done {
+            // A vault that has stopped already needs no word.
+            let _ = self.commands.send(Command::Fail(error.clone())).await;
+        }
+        done
+    }
+
+    /// Replaces rows as [`commit_rows`](Self::commit_rows) does, and ships a checkpoint with them: the way for all rows at
+    /// once, which the journal in the store does not hold. No other change of rows may be under way. Returns the receipt.
+    pub(crate) async fn ship_rows(&self, changes: Vec<RowChange>) -> Result<Receipt, VaultError> {
+        self.refuse_unless_leased()?;
+        let rows = self.shared.rows.clone();
+        let committing = blocking(move || {
+            let mut entropy = Entropy::system();
+            rows.commit_beside_log(changes, || entropy.salt())
+        });
+        self.or_stop(committing.await).await?;
+        self.refuse_unless_leased()?;
+        self.checkpoint().await
+    }
+
+    /// Writes a checkpoint now and ships it; returns its receipt.
+    ///
+    /// # Errors
+    /// The reason why the vault has stopped.
+    pub async fn checkpoint(&self) -> Result<Receipt, VaultError> {
+        self.ask(Command::Checkpoint).await
+    }
+
+    /// Reads and authenticates everything in the store; accesses wait meanwhile. `progress` is told buckets done and
+    /// buckets in all.
+    ///
+    /// # Errors
+    /// The reason why the vault has stopped; the faults of single buckets stand in the report.
+    pub async fn check(&self, progress: Progress) -> Result<Report, VaultError> {
+        self.ask(|reply| Command::Check(progress, reply)).await
+    }
+
+    /// Ends with [`VaultError::StoreFull`] from now on where the store has no room, and does not wait for it: for those who look
+    /// after a vault and do not serve it.
+    pub fn fail_if_store_is_full(&self) {
+        self.shared.store_room.wait(false);
+    }
+
+    /// Finishes what was asked for, ships a checkpoint and closes the vault; returns the receipt. It does not wait for a store that
+    /// is full.
+    ///
+    /// # Errors
+    /// The reason why the vault has stopped.
+    pub async fn close(&self) -> Result<Receipt, VaultError> {
+        self.fail_if_store_is_full();
+        self.ask(Command::Close).await
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<T, VaultError>>) -> Command,
+    ) -> Result<T, VaultError> {
+        let (reply, answer) = oneshot::channel();
+        let stopped = || self.failure().unwrap_or(VaultError::Closed);
+        self.commands.send(command(reply)).await.map_err(|_| stopped())?;
+        let answer = answer.await.unwrap_or_else(|_| Err(stopped()));
+        // The last moment at which this side can tell.
+        if answer.is_ok() && !self.shared.lease.lets_pass().await {
+            return Err(stopped());
+        }
+        answer
+    }
+
+    fn refuse_unless_leased(&self) -> Result<(), VaultError> {
+        if self.may_answer() {
+            return Ok(());
+        }
+        let is_closed = self.commands.is_closed();
+        Err(self.failure().unwrap_or(if is_closed { VaultError::Closed } else { VaultError::Lapsed }))
+    }
+
+    pub(crate) fn check_call(&self, call: &Call) -> Result<(), VaultError> {
+        let (block, len) = match call {
+            Call::Read(block) => (*block, self.block_bytes()),
+            Call::Write(block, payload) => (*block, payload.len()),
+            Call::Dummy => return Ok(()),
+        };
+        if block.0 >= self.capacity() {
+            return Err(VaultError::OutOfRange { block, capacity: self.capacity() });
+        }
+        if len != self.block_bytes() {
+            return Err(VaultError::WrongLength { len, block_bytes: self.block_bytes() });
+        }
+        Ok(())
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, VaultError> + Send + 'static,
+) -> Result<T, VaultError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(VaultError::Closed))
+}

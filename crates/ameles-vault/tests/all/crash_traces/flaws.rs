@@ -1,0 +1,166 @@
+//! Deliberately broken vaults, which the tests must catch.
+
+use crate::support::fragile_disk::FragileDisk;
+use crate::support::recorder::{Recorded, Recorder, Request};
+use ameles_core::layout::Layout;
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_store::{Blobs, Inventory, VersionedMemory, forward_blobs, forward_inventory};
+use ameles_vault::Entropy;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, RngCore, SeedableRng};
+use redb::{ReadableTable, TableDefinition};
+use std::cell::Cell;
+use std::rc::Rc;
+use tokio::task::yield_now;
+
+/// The flaw of a vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// The last record of the journal is lost with the process although its requests have gone out: announced requests
+    /// are not done again, and the same positions are used for something else.
+    LosesLastRecord,
+    /// A recovery does not repeat what it has read, but reads other slots.
+    ReadsOtherSlots,
+    /// A recovery goes on without repeating anything: it has kept the answers.
+    RepeatsNothing,
+    /// Every opening draws the same randomness, but for the salt of its key.
+    SameRandomness,
+    /// The scheme draws one number for all the dummies of a batch: see [`redraw_slots`](super::spoilt::redraw_slots).
+    OneDraw,
+    /// An access now and then reads the first unread slot of a bucket.
+    FirstSlotSometimes,
+    /// An access reads the first unread slot of a bucket in which there need not be a dummy any more.
+    FirstSlotOfFew,
+    /// The first leaf is drawn a little more often than the others.
+    FirstLeafOften,
+    /// A batch that asks for a block of the batch before lets a step pass after its first answer.
+    DelaysHits,
+    /// A second request for a block in a batch is not made at all.
+    Deduplicates,
+}
+
+impl Flaw {
+    /// Changes the trusted disk as the flaw does when the vault dies in service.
+    pub fn after_death(self, disk: &FragileDisk, recorder: &Recorder) {
+        // If the lost record had announced a write, the vault would notice: the store has a version too new.
+        let last = recorder.last_requests();
+        let reads_only = !last.is_empty() && last.iter().all(|request| matches!(request, Request::Read(_)));
+        if self == Flaw::LosesLastRecord && reads_only {
+            lose_last_record(disk);
+        }
+    }
+
+    /// Tells whether it shows in which slots are drawn, and in nothing else.
+    pub fn is_of_slots(self) -> bool {
+        matches!(self, Flaw::OneDraw | Flaw::FirstSlotSometimes | Flaw::FirstSlotOfFew)
+    }
+
+    /// The source of randomness that the vault draws from in an opening.
+    pub fn entropy(self, fresh: u64) -> Option<Entropy> {
+        let stale = ChaCha20Rng::seed_from_u64(1);
+        let of = || Entropy::of(Stale { first: Some(ChaCha20Rng::seed_from_u64(fresh)), stale });
+        (self == Flaw::SameRandomness).then(of)
+    }
+}
+
+fn lose_last_record(disk: &FragileDisk) {
+    const JOURNAL: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("journal");
+    let database = disk.database().expect("the disk is sound");
+    let change = database.begin_write().expect("a transaction can begin");
+    {
+        let mut journal = change.open_table(JOURNAL).expect("there is a journal");
+        let last = journal.last().expect("it can be read").map(|(key, _)| key.value().0);
+        if let Some(last) = last {
+            journal.retain(|(sequence, _), _| sequence != last).expect("it can be changed");
+        }
+    }
+    change.commit().expect("it can be committed");
+    drop(database);
+    disk.unplug();
+}
+
+/// A source whose first draw alone is fresh.
+struct Stale {
+    first: Option<ChaCha20Rng>,
+    stale: ChaCha20Rng,
+}
+
+impl RngCore for Stale {
+    fn next_u32(&mut self) -> u32 {
+        self.stale.next_u32()
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.stale.next_u64()
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        match self.first.take() {
+            Some(mut first) => first.fill_bytes(bytes),
+            None => self.stale.fill_bytes(bytes),
+        }
+    }
+}
+
+impl CryptoRng for Stale {}
+
+/// A store that makes a vault look as if it had the flaw.
+pub struct Flawed<S> {
+    shown: Recorded<S>,
+    flaw: Option<Flaw>,
+    recorder: Recorder,
+    unseen: VersionedMemory,
+    /// True if a batch that hits has not read yet.
+    hits: Rc<Cell<bool>>,
+}
+
+impl<S> Flawed<S> {
+    pub fn new(
+        shown: Recorded<S>,
+        flaw: Option<Flaw>,
+        recorder: &Recorder,
+        unseen: &VersionedMemory,
+        hits: &Rc<Cell<bool>>,
+    ) -> Self {
+        Flawed { shown, flaw, recorder: recorder.clone(), unseen: unseen.clone(), hits: Rc::clone(hits) }
+    }
+}
+
+impl<S: Untrusted> Untrusted for Flawed<S> {
+    fn layout(&self) -> &Layout {
+        self.shown.layout()
+    }
+
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        let delays = self.hits.take() && self.flaw == Some(Flaw::DelaysHits);
+        let flaw = self.flaw.filter(|_| self.recorder.is_opening());
+        if flaw == Some(Flaw::ReadsOtherSlots) {
+            let mut others = places.to_vec();
+            for place in &mut others {
+                let slots = self.layout().extent(place.slot.bucket).slots;
+                place.slot.index = (place.slot.index + 1) % slots;
+            }
+            self.shown.read(&others, into).await?;
+        }
+        if matches!(flaw, Some(Flaw::ReadsOtherSlots | Flaw::RepeatsNothing)) {
+            return self.unseen.read(places, into).await;
+        }
+        let outcome = self.shown.read(places, into).await;
+        if delays {
+            yield_now().await;
+        }
+        outcome
+    }
+
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        self.shown.write(buckets, from).await
+    }
+
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        self.shown.delete(buckets).await
+    }
+}
+
+forward_blobs!([S: Blobs] Flawed<S>, shown);
+
+forward_inventory!([S: Inventory] Flawed<S>, shown);

@@ -1,0 +1,351 @@
+//! A trace as the core's judge reads it: the repetitions of recoveries are checked and left out, so that each access
+//! and each step of off-line work stands there once.
+//!
+//! A step of off-line work reads, then writes, and only then reads the next. So a read while one of them reads is an
+//! access's. Otherwise the read tells whose it is: off-line work takes Z slots of its first bucket, and a batch takes
+//! so many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was written, that
+//! need not be so: there the client waits until all is quiet, and the access's read comes first.)
+
+use crate::support::recorder::{Moment, Request, Timed};
+use ameles_core::schemes::ring::RingParameters;
+use ameles_core::store::{BucketVersion, Place};
+use ameles_core::testing::{Event, TraceEntry, Work};
+use ameles_core::words::{Bucket, Version};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The steps after which a request counts no more: it comes after a long rest.
+const MOST_STEPS: u64 = 8;
+
+/// The events that were told, and how much recoveries did again.
+#[derive(Default)]
+pub struct Transcript {
+    pub events: Vec<Event>,
+    /// Reads that were repeated.
+    pub repeated: usize,
+    /// Writes that were cut off and done again.
+    pub redone: usize,
+    /// Reads that had been announced before a death, and were made for the first time after it.
+    pub belated: usize,
+    /// Accesses that read beside off-line work that had begun before them.
+    pub beside: usize,
+    /// Steps of off-line work that read while another one wrote.
+    pub overlapping: usize,
+    /// The steps of all new reads and writes, each since the store last answered.
+    pub steps: u64,
+}
+
+/// Tells a trace as events. If not `strict`, a request of a recovery that differs from the announced one is taken for
+/// something new. Before `quiet` batches have begun, the client waits until all is quiet.
+///
+/// # Errors
+/// A deviation of a recovery from what was announced, or anything else that no vault may show.
+pub fn transcribe(
+    trace: &[Timed],
+    ring: &RingParameters,
+    quiet: usize,
+    strict: bool,
+) -> Result<Transcript, String> {
+    let mut scribe = Scribe {
+        told: Transcript::default(),
+        ring: ring.clone(),
+        quiet,
+        strict,
+        reads: Vec::new(),
+        newest: BTreeMap::new(),
+        opening: false,
+        next: 0,
+        asked: BTreeMap::new(),
+        waiting: VecDeque::new(),
+        counted: 0,
+        begun: 0,
+        batches: 0,
+        access: None,
+        steps: Vec::new(),
+        steps_begun: 0,
+        is_fresh: false,
+    };
+    for (nth, (_, moment)) in trace.iter().enumerate() {
+        scribe.see(moment).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
+    }
+    Ok(scribe.told)
+}
+
+struct Scribe {
+    // Wide: the memory of one reader of one trace.
+    told: Transcript,
+    ring: RingParameters,
+    quiet: usize,
+    strict: bool,
+    /// All reads, repetitions left out, each with the number of the checkpoint that it came after.
+    reads: Vec<(u64, Vec<Place>)>,
+    newest: BTreeMap<Bucket, Version>,
+    opening: bool,
+    /// The next of the reads that the recovery must repeat.
+    next: usize,
+    asked: BTreeMap<usize, Role>,
+    /// Batches that were asked for and have not been seen to begin; the accesses of the others, and how many begun.
+    waiting: VecDeque<usize>,
+    counted: u64,
+    begun: u64,
+    batches: usize,
+    access: Option<Access>,
+    /// Steps of off-line work in flight, the oldest first, and how many there were.
+    steps: Vec<Step>,
+    steps_begun: usize,
+    /// True if nothing new was asked for since the vault was opened.
+    is_fresh: bool,
+}
+
+/// The origin of a request.
+enum Role {
+    Access,
+    Idle(usize),
+    Repeated,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Access {
+    Begun,
+    Reading,
+    HasRead,
+}
+
+struct Step {
+    number: usize,
+    phase: Phase,
+    /// The buckets that it writes.
+    buckets: Vec<Bucket>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    Reading,
+    MustWrite,
+    Writing,
+    /// The write is done; but if the vault dies before it has noted that, it will be done again.
+    Written,
+}
+
+impl Scribe {
+    fn see(&mut self, moment: &Moment) -> Result<(), String> {
+        match moment {
+            Moment::Opens { checkpoint } => {
+                self.opening = true;
+                self.asked.clear();
+                let since = self.reads.iter().position(|(after, _)| after >= checkpoint);
+                self.next = since.unwrap_or(self.reads.len());
+            }
+            Moment::IsOpen => {
+                self.recovered()?;
+                self.waiting.clear();
+            }
+            Moment::Batch(accesses) => self.waiting.push_back(*accesses),
+            Moment::Begun(accesses) => {
+                // A vault that has forgotten some accesses counts them again.
+                self.counted -= self.begun.saturating_sub(*accesses);
+                self.begun = *accesses;
+            }
+            Moment::Served => {
+                self.access_begins();
+                self.access_ends();
+            }
+            Moment::Asks { nth, step, request: Request::Read(places), checkpoint } => {
+                let role = self.reads(places, *checkpoint)?;
+                self.note_step(&role, *step);
+                self.asked.insert(*nth, role);
+            }
+            Moment::Asks { nth, step, request: Request::Write(buckets), .. } => {
+                let role = self.writes(buckets)?;
+                self.note_step(&role, *step);
+                self.asked.insert(*nth, role);
+            }
+            Moment::Asks { .. } | Moment::Dies => {}
+            Moment::Answered(nth) => {
+                let role = self.asked.remove(nth);
+                // The first reads of a recovery come in the order announced, an access's too.
+                if role.is_some() && !self.opening {
+                    self.access_begins();
+                }
+                match role {
+                    Some(Role::Access) => self.access_has_read(),
+                    Some(Role::Idle(number)) => self.step_is_answered(number),
+                    Some(Role::Repeated) | None => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the step in which a new request was made.
+    fn note_step(&mut self, role: &Role, step: u64) {
+        if !matches!(role, Role::Repeated) {
+            self.told.steps += step.min(MOST_STEPS);
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.told.events.push(event);
+    }
+
+    /// Notes that the journal was run again: everything announced was read, and its answers are there.
+    fn recovered(&mut self) -> Result<(), String> {
+        let left_out = self.reads.len() - self.next;
+        if left_out > 0 && self.strict {
+            return Err(format!("a recovery left out the last {left_out} of the announced reads"));
+        }
+        self.opening = false;
+        self.access_begins();
+        self.access_has_read();
+        let reads = self.steps.iter().find(|step| step.phase == Phase::Reading);
+        if let Some(number) = reads.map(|step| step.number) {
+            self.step_is_answered(number);
+        }
+        self.access_ends();
+        self.is_fresh = true;
+        Ok(())
+    }
+
+    /// Tells whether a batch has begun that was not told yet.
+    fn has_begun(&self) -> bool {
+        self.access.is_none() && self.begun > self.counted && !self.waiting.is_empty()
+    }
+
+    fn access_begins(&mut self) {
+        if self.has_begun()
+            && let Some(accesses) = self.waiting.pop_front()
+        {
+            self.steps_end();
+            self.counted += accesses as u64;
+            self.batches += 1;
+            self.is_fresh = false;
+            self.access = Some(Access::Begun);
+            self.tell(Event::AccessBegins(accesses));
+        }
+    }
+
+    fn reads(&mut self, places: &[Place], checkpoint: u64) -> Result<Role, String> {
+        if self.opening {
+            if let Some((_, announced)) = self.reads.get(self.next) {
+                if announced == places {
+                    self.next += 1;
+                    self.told.repeated += 1;
+                    return Ok(Role::Repeated);
+                }
+                if self.strict {
+                    return Err(format!("a recovery read {places:?}, announced was {announced:?}"));
+                }
+            }
+            self.told.belated += 1;
+        }
+        let old = places.iter().find(|at| self.newest.get(&at.slot.bucket) != Some(&at.version));
+        if let Some(old) = old {
+            return Err(format!("{old:?} was read, which is not the newest version"));
+        }
+        self.reads.push((checkpoint, places.to_vec()));
+        self.next = self.reads.len();
+        self.is_fresh = false;
+        let entry = TraceEntry::Read(places.iter().map(|at| at.slot).collect());
+        self.steps_end();
+        let can_be_access = self.has_begun() || self.access == Some(Access::Begun);
+        let one_reads = self.steps.iter().any(|step| step.phase != Phase::Writing);
+        if can_be_access && (one_reads || self.batches < self.quiet || !self.is_evacuation(places)) {
+            self.told.beside += usize::from(!self.steps.is_empty());
+            self.access_begins();
+            self.access = Some(Access::Reading);
+            self.tell(Event::Asks(Work::Access, entry));
+            return Ok(Role::Access);
+        }
+        // A batch begins before the step that it makes due: it has asked for nothing.
+        self.access_begins();
+        self.told.overlapping += usize::from(!self.steps.is_empty());
+        let number = self.step_begins(Phase::Reading);
+        self.tell(Event::Asks(Work::Idle(number), entry));
+        Ok(Role::Idle(number))
+    }
+
+    /// Tells whether so many slots of the first bucket are read as only off-line work does.
+    fn is_evacuation(&self, places: &[Place]) -> bool {
+        let Some(first) = places.first().map(|at| at.slot.bucket) else { return false };
+        let (below_top, below_leaves) = (1u64 << self.ring.top.0, 1u64 << self.ring.leaf_level.0);
+        let shape = if first.0 + below_top >= below_leaves { self.ring.leaf } else { self.ring.inner };
+        places.iter().take_while(|at| at.slot.bucket == first).count() == shape.blocks as usize
+    }
+
+    fn step_begins(&mut self, phase: Phase) -> usize {
+        let number = self.steps_begun;
+        self.steps_begun += 1;
+        self.steps.push(Step { number, phase, buckets: Vec::new() });
+        self.tell(Event::IdleBegins(number));
+        number
+    }
+
+    fn writes(&mut self, buckets: &[BucketVersion]) -> Result<Role, String> {
+        for BucketVersion { bucket, version } in buckets.iter().copied() {
+            let newest = self.newest.values().max().copied().unwrap_or(Version::NEVER);
+            if version <= newest {
+                return Err(format!("{bucket} was written as {version} after {newest}"));
+            }
+            self.newest.insert(bucket, version);
+        }
+        let buckets: Vec<Bucket> = buckets.iter().map(|at| at.bucket).collect();
+        let was_begun = |step: &&mut Step| matches!(step.phase, Phase::Writing | Phase::Written);
+        let mut again = self.steps.iter_mut().filter(was_begun).filter(|step| step.buckets == buckets);
+        if self.is_fresh
+            && let Some(step) = again.next()
+        {
+            self.told.redone += 1;
+            step.phase = Phase::Writing;
+            return Ok(Role::Idle(step.number));
+        }
+        self.is_fresh = false;
+        self.steps_end();
+        let number = match self.steps.iter().find(|step| step.phase == Phase::MustWrite) {
+            Some(step) => step.number,
+            None => {
+                // Nothing was there to be read, for the access before it neither.
+                self.access_begins();
+                self.step_begins(Phase::MustWrite)
+            }
+        };
+        if let Some(step) = self.steps.iter_mut().find(|step| step.number == number) {
+            (step.phase, step.buckets) = (Phase::Writing, buckets.clone());
+        }
+        self.tell(Event::Asks(Work::Idle(number), TraceEntry::Write(buckets)));
+        Ok(Role::Idle(number))
+    }
+
+    fn access_has_read(&mut self) {
+        if self.access == Some(Access::Reading) {
+            self.access = Some(Access::HasRead);
+            self.tell(Event::Answered(Work::Access, 0));
+        }
+    }
+
+    fn access_ends(&mut self) {
+        if self.access.take().is_some() {
+            self.tell(Event::Ends(Work::Access));
+        }
+    }
+
+    fn step_is_answered(&mut self, number: usize) {
+        let Some(step) = self.steps.iter_mut().find(|step| step.number == number) else { return };
+        match step.phase {
+            Phase::Reading => {
+                step.phase = Phase::MustWrite;
+                self.tell(Event::Answered(Work::Idle(number), 0));
+            }
+            Phase::Writing => step.phase = Phase::Written,
+            // It had been answered before the death.
+            Phase::MustWrite | Phase::Written => {}
+        }
+    }
+
+    /// Ends the steps whose writes something was built on: they will not be written again.
+    fn steps_end(&mut self) {
+        let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
+        for Step { number, .. } in written {
+            self.tell(Event::Answered(Work::Idle(number), 0));
+            self.tell(Event::Ends(Work::Idle(number)));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A trusted disk that takes no more, because it is full or can only be read: from every change of a life on, or from every
+//! eighth in a usual run. One without a reserve for that ends the vault; one with a reserve does not.
+
+use super::account::{Account, Entries};
+use super::life::{End, Machine, access, commit};
+use super::{effort, is_thorough, path, ring};
+use crate::support::tape::{Effect, World};
+use ameles_vault::{VaultError, VaultHeader};
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+/// More than anything here takes, in tokio's time.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime can be made")
+}
+
+fn new_machine(header: &VaultHeader) -> Machine {
+    let world = World::new(header.parameters.layout());
+    Machine::new(header, world, Account::new(&header.parameters), 0)
+}
+
+/// The changes of the disk in a whole life.
+fn changes(header: &VaultHeader) -> u64 {
+    let mut machine = new_machine(header);
+    runtime().block_on(machine.live()).expect("nothing fails");
+    let (effects, _) = machine.records();
+    effects.iter().filter(|effect| matches!(effect, Effect::Change(..))).count() as u64
+}
+
+/// Lives until the disk refuses, and once more from there when it does not any more. Returns the error that callers got.
+fn live_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> VaultError {
+    let runtime = runtime();
+    let mut machine = new_machine(header);
+    machine.world.disk.refuse_after(Some(after), how);
+    let living = runtime.block_on(async { tokio::time::timeout(PATIENCE, machine.live()).await });
+    let refusal =
+        living.unwrap_or_else(|_| panic!("{how} after {after} changes: a caller waits without an end"));
+    let refusal = refusal.expect_err("the disk takes no more");
+    machine.world.disk.unplug();
+    let (_, entries): (_, Entries) = machine.records();
+    machine.world.disk.refuse_after(None, how);
+    let account = Account::new(&header.parameters).at(usize::MAX, &entries);
+    let mut machine = Machine::new(header, machine.world.fork(), account, after);
+    let looked = runtime.block_on(machine.look_at_everything());
+    looked.unwrap_or_else(|error| panic!("{how} after {after} changes: {error}"));
+    refusal
+}
+
+/// Has every change of a life be the first that the disk refuses.
+fn refuse_everywhere(header: &VaultHeader, how: ErrorKind, is_told: impl Fn(&VaultError) -> bool) {
+    let (began, changes) = (Instant::now(), changes(header));
+    assert!(changes > 100, "{changes} changes");
+    let effort = effort();
+    for after in (0..changes).filter(|after| effort.looks_at(*after as usize, changes as usize)) {
+        let refusal = live_until_refused(header, after, how);
+        assert!(is_told(&refusal), "{how} after {after} changes: {refusal}");
+    }
+    println!("{how} after each of {changes} changes in {:?}", began.elapsed());
+}
+
+/// Lives on a disk with a reserve, which is full from a change of the second opening on, or not at all. It has room again in
+/// the third. Returns the changes of the second, and whether writes were refused in it.
+fn live_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u64, bool) {
+    let mut machine = new_machine(header);
+    machine.has_reserve = true;
+    let living = async {
+        machine.make().await?;
+        let disk = machine.world.disk.clone();
+        machine
+            .open(End::Close, async |vault, keeper, _| {
+                access(vault, keeper, &[0, 1], &[]).await?;
+                commit(vault, keeper, &[("a", Some("first"))]).await
+            })
+            .await?;
+        let before = disk.changes();
+        full_after.iter().for_each(|after| disk.end_room_after(*after));
+        let refuses = machine.open(End::Kill, async |vault, keeper, _| {
+            let mut refuses = false;
+            for at in 0..24 {
+                match access(vault, keeper, &[at % 3], &[(at + 1) % 16]).await {
+                    Err(VaultError::NoRoom) => refuses = true,
+                    written => written?,
+                }
+                access(vault, keeper, &[], &[at % 3, at % 16]).await?;
+            }
+            commit(vault, keeper, &[("a", None)]).await?;
+            Ok(refuses)
+        });
+        let refuses = refuses.await?;
+        let changes = disk.changes() - before;
+        machine
+            .open(End::Close, async |vault, keeper, _| {
+                access(vault, keeper, &[], &[0, 1, 2]).await?;
+                disk.leave_room(None);
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                access(vault, keeper, &[0, 4], &[]).await?;
+                commit(vault, keeper, &[("b", Some("second"))]).await
+            })
+            .await?;
+        machine.look_at_everything().await?;
+        Ok::<_, VaultError>((changes, refuses))
+    };
+    runtime().block_on(living).unwrap_or_else(|error| panic!("full after {full_after:?} changes: {error}"))
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_change_and_has_room_again_stops_no_vault_that_keeps_a_reserve() {
+    let (began, header) = (Instant::now(), ring(true));
+    let (changes, refuses) = live_until_there_is_room(&header, None);
+    assert!(changes > 100 && !refuses, "{changes} changes");
+    let stride = if is_thorough() { 3 } else { 29 };
+    let lives = (0..changes).step_by(stride).map(|after| live_until_there_is_room(&header, Some(after)).1);
+    let refused = lives.filter(|refuses| *refuses).count();
+    println!("full after {changes} changes, writes refused in {refused} lives, in {:?}", began.elapsed());
+    assert!(refused > 0, "no life has found the disk full");
+}
+
+fn is_full(error: &VaultError) -> bool {
+    matches!(error, VaultError::DiskFull)
+}
+
+/// The words are those of the operating system.
+fn is_read_only(error: &VaultError) -> bool {
+    matches!(error, VaultError::Disk(_)) && error.to_string().to_lowercase().contains("read-only")
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_change_is_told_and_loses_nothing_under_ring_oram() {
+    refuse_everywhere(&ring(true), ErrorKind::StorageFull, is_full);
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_change_is_told_and_loses_nothing_under_path_oram() {
+    refuse_everywhere(&path(true), ErrorKind::StorageFull, is_full);
+}
+
+#[test]
+fn a_disk_that_becomes_read_only_at_any_change_is_told_and_loses_nothing() {
+    refuse_everywhere(&ring(true), ErrorKind::ReadOnlyFilesystem, is_read_only);
+}

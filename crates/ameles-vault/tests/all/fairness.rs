@@ -1,0 +1,72 @@
+//! Callers that share a vault wait for others by their number, and not by how much they ask for.
+
+use crate::support::{header, parameters, setup};
+use ameles_core::words::BlockId;
+use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use ameles_vault::{Call, Flow, TrustedDisk, Vault};
+use futures::future::join_all;
+use redb::backends::InMemoryBackend;
+use std::cell::Cell;
+use std::time::Duration;
+
+const BATCH: u64 = 4;
+const LONG: u64 = 12;
+const SHORT: u64 = 12;
+/// Batches that a long transfer has under way at a time.
+const WINDOW: u64 = 4;
+
+fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
+    blocks.map(|block| Call::Read(BlockId(block % 64))).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_read_waits_for_one_call_of_each_other_flow_however_long_their_transfers_are() {
+    let header = header(parameters(64, 32, BATCH as u32, 40), 1);
+    let store = VersionedMemory::new(header.parameters.layout());
+    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    // In virtual time a batch takes a while, in which callers hear of the one before.
+    let unlimited = BitsPerSecond(0);
+    let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
+    let (vault, running) = Vault::start(setup(&disk, Link::new(store, speed), 3)).await.unwrap();
+    let done = Cell::new(false);
+    let long = |flow: u64| {
+        let (vault, done) = (&vault, &done);
+        join_all((0..WINDOW).map(move |lane| async move {
+            while !done.get() {
+                let from = flow * 7 + lane;
+                vault.access_in(Flow(flow), reads(from..from + BATCH)).await.unwrap();
+            }
+        }))
+    };
+    let short = |flow: u64| {
+        let vault = &vault;
+        async move {
+            let mut worst = 0;
+            for turn in 0..20 {
+                let before = vault.status().accesses;
+                vault.access_in(Flow(flow), reads(flow + turn..flow + turn + 1)).await.unwrap();
+                worst = worst.max(vault.status().accesses - before);
+            }
+            worst
+        }
+    };
+    let local = tokio::task::LocalSet::new();
+    let waits = local.run_until(async {
+        let driver = tokio::task::spawn_local(running);
+        let shorts = async {
+            let waits = join_all((LONG..LONG + SHORT).map(short)).await;
+            done.set(true);
+            waits
+        };
+        let (waits, _) = futures::join!(shorts, join_all((0..LONG).map(long)));
+        vault.close().await.unwrap();
+        driver.await.unwrap();
+        waits
+    });
+    let worst = waits.await.into_iter().max().unwrap();
+    // The batch that was in flight when it came, one call of each other flow, and the rest of its own batch.
+    let bound = BATCH + (LONG + SHORT) + BATCH;
+    assert!(worst <= bound, "a short read waited for {worst} accesses, more than {bound}");
+    assert!(worst > BATCH, "the vault was never busy");
+}

@@ -1,0 +1,146 @@
+//! The trusted disk is full: writes are refused from then on, reads go on as long as was stated, lists and deletions always,
+//! and everything goes on when there is room again. Nothing that was acknowledged is lost by it.
+
+use super::scene::{BLOCKS, LATER, Scene, vault_header};
+use crate::support::chance::Chance;
+use crate::support::tape::{Tape, Taped};
+use ameles_store::VersionedMemory;
+use ameles_vault::VaultError;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::rc::Rc;
+
+async fn scene() -> Scene<VersionedMemory> {
+    Scene::new(vault_header(), VersionedMemory::new).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes_all_when_there_is_room() {
+    let mut scene = scene().await;
+    let (disk, sizes) = (scene.disk.clone(), scene.header.parameters.reserve());
+    scene
+        .open(3, async |known| {
+            for at in 0..BLOCKS {
+                known.write(at, at as u8).await.unwrap();
+            }
+            known.put_row("early", 100).await.unwrap();
+            disk.leave_room(Some(0));
+            let refused = known.write_until_refused().await;
+            assert!(matches!(refused, VaultError::NoRoom), "{refused}");
+            let room = known.vault.status().room;
+            assert!(room.is_full && room.reads() > 0 && room.sizes == sizes, "{room:?}");
+            for nth in 0..room.reads() {
+                known.read(nth * 7 % BLOCKS).await.unwrap();
+                assert!(matches!(known.write(1, 1).await, Err(VaultError::NoRoom)));
+            }
+            assert!(matches!(known.put_row("late", 100).await, Err(VaultError::NoRoom)));
+            known.remove_row("early").await.unwrap();
+            assert!(known.vault.load_rows().await.unwrap().is_empty());
+        })
+        .await;
+    // It was killed, and is opened again on the full disk.
+    scene
+        .open(4, async |known| {
+            for at in 0..BLOCKS {
+                known.read(at).await.unwrap();
+            }
+            assert!(matches!(known.write(1, 1).await, Err(VaultError::NoRoom)));
+            disk.leave_room(None);
+            tokio::time::sleep(LATER).await;
+            assert!(!known.vault.status().room.is_full);
+            known.write(1, 200).await.unwrap();
+            known.put_row("late", 100).await.unwrap();
+            assert_eq!(known.vault.status().room.held, sizes.whole);
+        })
+        .await;
+    scene.open(5, async |known| known.read(1).await.unwrap()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reserve_that_is_needed_for_what_is_owed_refuses_reads_and_the_vault_lives_on() {
+    let mut scene = scene().await;
+    let (disk, sizes) = (scene.disk.clone(), scene.header.parameters.reserve());
+    scene
+        .open(3, async |known| {
+            for at in 0..BLOCKS {
+                known.write(at, at as u8).await.unwrap();
+            }
+            known.put_row("early", 100).await.unwrap();
+        })
+        .await;
+    disk.leave_room(Some(0));
+    disk.shrink_reserve(sizes.owed as usize);
+    scene
+        .open(4, async |known| {
+            for at in 0..BLOCKS {
+                assert!(matches!(known.read(at).await, Err(VaultError::DiskFull)));
+                assert!(matches!(known.write(at, 9).await, Err(VaultError::NoRoom)));
+            }
+            known.remove_row("early").await.unwrap();
+            assert!(known.vault.failure().is_none());
+            disk.leave_room(None);
+            tokio::time::sleep(LATER).await;
+            for at in 0..BLOCKS {
+                known.read(at).await.unwrap();
+            }
+            known.write(2, 222).await.unwrap();
+        })
+        .await;
+    scene.open(5, async |known| known.read(2).await.unwrap()).await;
+}
+
+/// The requests of an opening and of some reads: with the same secrets, on a disk that is full or is not.
+async fn requests_of_reads(is_full: bool) -> Vec<String> {
+    let (tape, made) = (Tape::default(), Scene::new(vault_header(), VersionedMemory::new).await);
+    let store = Taped::over(made.store.clone(), tape.clone(), Chance::of(1));
+    let taped = Rc::new(store);
+    let mut scene = Scene { store: taped, header: made.header, disk: made.disk, known: BTreeMap::new() };
+    scene
+        .open(3, async |known| {
+            for at in 0..BLOCKS {
+                known.write(at, at as u8).await.unwrap();
+            }
+        })
+        .await;
+    let before = tape.len();
+    let sizes = scene.header.parameters.reserve();
+    if is_full {
+        scene.disk.leave_room(Some(0));
+        scene.disk.shrink_reserve(sizes.whole as usize - 8192);
+    }
+    scene
+        .open(4, async |known| {
+            for nth in 0..sizes.reads(sizes.whole - 8192) {
+                known.read(nth * 7 % BLOCKS).await.unwrap();
+            }
+            assert_eq!(known.vault.status().room.is_full, is_full);
+        })
+        .await;
+    let requests = tape.effects().split_off(before);
+    requests.iter().map(|effect| format!("{effect:?}")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_on_a_full_disk_show_the_same_requests_as_on_any() {
+    let (with_room, full) = (requests_of_reads(false).await, requests_of_reads(true).await);
+    assert!(with_room.len() > 50, "{}", with_room.len());
+    assert!(with_room == full, "{} and {} requests", with_room.len(), full.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_fails_a_change_of_rows_stops_the_vault_though_no_block_is_asked_for() {
+    let mut scene = scene().await;
+    let disk = scene.disk.clone();
+    scene
+        .open(3, async |known| {
+            known.write(1, 1).await.unwrap();
+            disk.refuse_after(Some(0), ErrorKind::Other);
+            let failed = known.put_row("key", 10).await.unwrap_err();
+            assert!(matches!(failed, VaultError::Disk(_)), "{failed}");
+            tokio::time::sleep(LATER).await;
+            let why = known.vault.failure();
+            assert!(matches!(why, Some(VaultError::Disk(_))), "it lives on, and refuses everything: {why:?}");
+            disk.refuse_after(None, ErrorKind::Other);
+        })
+        .await;
+}

@@ -1,0 +1,246 @@
+//! A watcher of the store that remembers everything: each request as the vault makes it, across all openings.
+//!
+//! Stands between the vault and the layer that retries, so each request is seen once. It knows no key. It checks what a
+//! crash must not teach it:
+//! - a slot of a bucket version is read once, and again only when a recovery repeats the very requests since the last
+//!   checkpoint, in their order, from the first on;
+//! - a bucket version is written once;
+//! - a read names a version that is there.
+
+use super::diary;
+use super::landing::Landing;
+use super::verdict::Verdict;
+use ameles_core::layout::Layout;
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::words::Version;
+use ameles_store::{Blob, BlobError, Blobs, Inventory, forward_inventory};
+use ameles_vault::Vault;
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// The record of what was seen; clones share it.
+#[derive(Clone)]
+pub struct Watcher {
+    landing: Landing,
+    verdict: Verdict,
+    seen: Rc<RefCell<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// All reads, repetitions left out, each with the number of the checkpoint that it came after.
+    reads: Vec<(u64, Vec<Place>)>,
+    slots: HashSet<Place>,
+    written: HashSet<Version>,
+    /// The vault in service, which tells the number of its checkpoint.
+    vault: Option<Vault>,
+    checkpoint: u64,
+    /// True if there may have been a checkpoint of which the watcher was not told.
+    unseen: bool,
+    /// The first of the reads that the vault being opened has repeated or made.
+    replayed_from: usize,
+    checking: bool,
+    replay: Replay,
+    repeated: u64,
+}
+
+/// The state of a recovery.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Replay {
+    #[default]
+    NotBegun,
+    /// The next read to be repeated.
+    At(usize),
+    Over,
+}
+
+impl Watcher {
+    pub fn new(landing: Landing, verdict: Verdict) -> Self {
+        Watcher { landing, verdict, seen: Rc::default() }
+    }
+
+    /// The store as the next opening sees it.
+    pub fn over<S>(&self, inner: S) -> Watched<S> {
+        Watched { inner, watcher: self.clone() }
+    }
+
+    /// Notes that a vault is being opened; an earlier vault is not in service any more.
+    pub fn opening(&self) {
+        let mut seen = self.seen.borrow_mut();
+        seen.note_checkpoint();
+        seen.vault = None;
+        seen.replay = Replay::NotBegun;
+        seen.replayed_from = seen.reads.len();
+    }
+
+    /// Notes whether reads belong to a check: all slots in their order, whatever was asked before.
+    pub fn checking(&self, checking: bool) {
+        self.seen.borrow_mut().checking = checking;
+    }
+
+    /// Notes that the vault goes on, but has no callers any more.
+    pub fn left_alone(&self) {
+        self.closed();
+        self.seen.borrow_mut().unseen = true;
+    }
+
+    /// Notes that the vault is open, and tells its checkpoints from now on.
+    pub fn in_service(&self, vault: &Vault) {
+        let mut seen = self.seen.borrow_mut();
+        seen.vault = Some(vault.clone());
+        seen.note_checkpoint();
+        seen.unseen = false;
+        let (from, checkpoint) = (seen.replayed_from, seen.checkpoint);
+        seen.reads[from..].iter_mut().for_each(|(after, _)| *after = checkpoint);
+    }
+
+    /// Notes that no vault is in service.
+    pub fn closed(&self) {
+        let mut seen = self.seen.borrow_mut();
+        seen.note_checkpoint();
+        seen.vault = None;
+    }
+
+    /// The store's own side.
+    pub fn landing(&self) -> &Landing {
+        &self.landing
+    }
+
+    /// Reads that recoveries repeated.
+    pub fn repeated(&self) -> u64 {
+        self.seen.borrow().repeated
+    }
+
+    fn read(&self, places: &[Place]) {
+        let bucket = |place: &Place| BucketVersion { bucket: place.slot.bucket, version: place.version };
+        let memory = self.landing.memory();
+        let missing = places.iter().find(|place| memory.bucket(bucket(place)).is_none());
+        self.verdict.ensure(missing.is_none(), || format!("{missing:?} was read and is not there"));
+        let mut seen = self.seen.borrow_mut();
+        let broken = seen.read(places);
+        self.verdict.ensure(broken.is_none(), || broken.unwrap_or_default());
+    }
+
+    fn write(&self, buckets: &[BucketVersion]) {
+        let mut seen = self.seen.borrow_mut();
+        for bucket in buckets {
+            let first = seen.written.insert(bucket.version);
+            self.verdict.ensure(first, || format!("{bucket:?} was written a second time"));
+        }
+    }
+}
+
+impl Seen {
+    /// Notes the checkpoint; its number is published before any request that follows the checkpoint.
+    fn note_checkpoint(&mut self) {
+        if let Some(vault) = &self.vault {
+            self.checkpoint = vault.status().checkpoints.newest;
+        }
+    }
+
+    /// Takes a read in; tells what is wrong with it.
+    fn read(&mut self, places: &[Place]) -> Option<String> {
+        self.note_checkpoint();
+        if self.checking {
+            return None;
+        }
+        if self.replay == Replay::NotBegun {
+            let since = self.reads.iter().position(|(after, _)| *after >= self.checkpoint);
+            let same = || self.reads.iter().position(|(_, read)| read == places);
+            let first = if self.unseen { same() } else { since.filter(|_| self.slots.contains(&places[0])) };
+            self.replay = first.map_or(Replay::Over, Replay::At);
+            self.replayed_from = first.unwrap_or(self.reads.len());
+            // If nothing is repeated, a checkpoint had become durable in the moment of the crash.
+            self.unseen |= first.is_none();
+        }
+        if let Replay::At(next) = self.replay {
+            if let Some((_, expected)) = self.reads.get(next) {
+                self.replay = Replay::At(next + 1);
+                self.repeated += 1;
+                let same = expected == places;
+                return (!same).then(|| {
+                    let (read, expected) = (in_short(places), in_short(expected));
+                    format!("a recovery read {read} where {expected} had been read before the crash")
+                });
+            }
+            self.replay = Replay::Over;
+        }
+        let again = places.iter().find(|place| !self.slots.insert(**place));
+        self.reads.push((self.checkpoint, places.to_vec()));
+        again.map(|again| format!("{again:?} was read a second time, and not in a recovery"))
+    }
+}
+
+/// Bucket.slot@epoch.counter of each place.
+fn in_short(places: &[Place]) -> String {
+    let short = |place: &Place| {
+        let Place { slot, version } = place;
+        format!("{}.{}@{}.{}", slot.bucket.0, slot.index, version.epoch, version.counter)
+    };
+    places.iter().map(short).collect::<Vec<_>>().join(" ")
+}
+
+fn in_short_too(buckets: &[BucketVersion]) -> String {
+    let short = |of: &BucketVersion| format!("{}@{}.{}", of.bucket.0, of.version.epoch, of.version.counter);
+    buckets.iter().map(short).collect::<Vec<_>>().join(" ")
+}
+
+/// A store that is watched.
+pub struct Watched<S> {
+    inner: S,
+    watcher: Watcher,
+}
+
+impl<S: Untrusted> Untrusted for Watched<S> {
+    fn layout(&self) -> &Layout {
+        self.inner.layout()
+    }
+
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        self.watcher.read(places);
+        let after = self.watcher.seen.borrow().checkpoint;
+        diary::note(|| format!("    read after {after}: {}", in_short(places)));
+        self.inner.read(places, into).await
+    }
+
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        self.watcher.write(buckets);
+        diary::note(|| format!("    write {}", in_short_too(buckets)));
+        self.inner.write(buckets, from).await
+    }
+
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        diary::note(|| format!("    delete {}", in_short_too(buckets)));
+        self.inner.delete(buckets).await
+    }
+}
+
+impl<S: Blobs> Blobs for Watched<S> {
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
+        diary::note(|| format!("    put {name}"));
+        self.inner.put(name, bytes).await
+    }
+
+    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
+        diary::note(|| format!("    put if absent {name}"));
+        self.inner.put_if_absent(name, bytes).await
+    }
+
+    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        diary::note(|| format!("    get {name}"));
+        self.inner.get(name, most).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
+        diary::note(|| format!("    list {prefix}"));
+        self.inner.list(prefix).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), BlobError> {
+        diary::note(|| format!("    remove {name}"));
+        self.inner.remove(name).await
+    }
+}
+
+forward_inventory!([S: Inventory] Watched<S>, inner);

@@ -1,0 +1,79 @@
+//! The journal in the store: a lost machine loses nothing that was acknowledged, a displaced gateway acknowledges nothing
+//! that its successor lacks, spoilt objects are found, and what shows is the batches' lengths.
+//!
+//! That a machine may be lost at every step is in `every_step`, what crashes show in `crash_traces`, and what a pace shows in
+//! `pace`.
+
+mod copies;
+mod displaced;
+mod lost;
+mod shown;
+mod spoilt;
+
+use crate::promises::desk::Desk;
+use crate::support::{header, parameters, setup};
+use ameles_core::schemes::path::PathParameters;
+use ameles_store::{Blobs, VersionedMemory};
+use ameles_vault::{
+    JournalPlace, Receipt, Restore, SchemeParameters, TrustedDisk, Vault, VaultError, VaultHeader,
+    VaultParameters, restore,
+};
+use redb::backends::InMemoryBackend;
+
+/// The desk's vault with its journal in the store.
+fn kept_in_the_store() -> VaultParameters {
+    VaultParameters { journal: JournalPlace::Store, ..parameters(64, 32, 4, 40) }
+}
+
+/// The same under Path ORAM.
+fn under_path_oram() -> VaultParameters {
+    let path = PathParameters::for_capacity(64, 32, 32, 4).expect("planned");
+    VaultParameters { scheme: SchemeParameters::Path(path), ..kept_in_the_store() }
+}
+
+async fn desk() -> Desk {
+    Desk::with(header(kept_in_the_store(), 1)).await
+}
+
+fn new_disk() -> TrustedDisk {
+    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory is a disk")
+}
+
+/// Restores the vault from its store alone.
+async fn restore_from(
+    header: &VaultHeader,
+    store: VersionedMemory,
+    disk: &TrustedDisk,
+) -> Result<Receipt, VaultError> {
+    let copy = VersionedMemory::new(header.parameters.layout());
+    let options = Restore {
+        copy,
+        scratch: crate::support::scratch(),
+        expect: None,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    };
+    restore(setup(disk, store, 99), options).await
+}
+
+/// Restores the vault from its store alone, and looks into it.
+async fn in_successor<T>(
+    header: &VaultHeader,
+    store: &VersionedMemory,
+    work: impl AsyncFnOnce(&Vault) -> T,
+) -> Result<T, VaultError> {
+    let disk = new_disk();
+    restore_from(header, store.clone(), &disk).await?;
+    let (vault, running) = Vault::start(setup(&disk, store.clone(), 100)).await?;
+    let working = async {
+        let done = work(&vault).await;
+        vault.close().await.map(|_| done)
+    };
+    futures::join!(working, running).0
+}
+
+/// The names of the journal's objects.
+async fn objects(store: &VersionedMemory) -> Vec<String> {
+    let listed = store.list("log/").await.expect("memory does not fail");
+    listed.into_iter().map(|blob| blob.name).collect()
+}

@@ -1,0 +1,477 @@
+//! A trusted disk in memory that can lose its power, fill up, and lie.
+//!
+//! It stands below redb, where a real disk stands: written bytes are in a cache until they are synced, and a power loss
+//! keeps any part of that, sector by sector, in any order.
+
+use super::chance::Chance;
+use super::tape::{Effect, Tape};
+use ameles_vault::{Reserve, TrustedDisk, VaultError};
+use futures::FutureExt;
+use redb::{Database, DatabaseError, StorageBackend};
+use std::collections::BTreeSet;
+use std::io::{Error, ErrorKind};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// The bytes that a disk writes in one piece.
+const SECTOR: usize = 512;
+/// The bytes that take room together.
+const PAGE: usize = 4096;
+
+/// A disk; clones are the same disk.
+#[derive(Clone, Debug, Default)]
+pub struct FragileDisk(Arc<Mutex<Platter>>);
+
+/// A file of the disk.
+#[derive(Clone, Debug, Default)]
+struct Surface {
+    /// The bytes that a power loss leaves.
+    durable: Vec<u8>,
+    /// The bytes that a reader sees.
+    cached: Vec<u8>,
+    /// The changes that tell the two apart, in order.
+    unsynced: Vec<Change>,
+    /// The pages that something was written to: the others take no room.
+    pages: BTreeSet<usize>,
+}
+
+/// The files of a disk: the database, and the places of the stash.
+pub const DATABASE: usize = 0;
+const PLACES: usize = 1;
+
+#[derive(Debug, Default)]
+struct Platter {
+    files: [Surface; 2],
+    /// Handles of earlier mounts are dead.
+    mounts: u64,
+    mounted: bool,
+    /// Changes until the power fails, in the midst of the last one.
+    power_left: Option<u64>,
+    /// Changes until all further ones are refused, and how.
+    refuses: Option<(u64, ErrorKind)>,
+    /// The pages that there are on the disk, if they are not endless; and those of the reserve.
+    room: Option<usize>,
+    /// The change from which on no more are there than are used then.
+    room_ends_at: Option<u64>,
+    reserve: usize,
+    lies: bool,
+    changes: u64,
+    tape: Option<Tape>,
+    /// The time that a sync takes, and the time more for each byte, in tokio's time.
+    sync_takes: Option<(Duration, Duration)>,
+    /// The reads of the stash's places so far, by their offsets.
+    place_reads: Vec<u64>,
+    /// The time that each of them takes, in tokio's time.
+    read_takes: Option<Duration>,
+}
+
+/// A change of the bytes that a reader sees.
+#[derive(Clone, Debug)]
+pub enum Change {
+    Write(usize, Vec<u8>),
+    Resize(usize),
+}
+
+/// The way in which a disk loses the process that runs on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// The process is killed: the cache survives.
+    Kill,
+    /// The power fails: any part of the unsynced bytes may be there.
+    PowerLoss,
+}
+
+impl FragileDisk {
+    fn platter(&self) -> MutexGuard<'_, Platter> {
+        self.0.lock().expect("no holder of the disk panicked")
+    }
+
+    /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by dropping it.
+    pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
+        let mount = self.begin_mount();
+        TrustedDisk::over(self.backend(mount, DATABASE), self.backend(mount, PLACES))
+    }
+
+    /// Opens it, and has its work begin some turns later than it is asked for.
+    pub fn mount_giving_way(&self) -> Result<TrustedDisk, VaultError> {
+        self.mount().map(TrustedDisk::giving_way)
+    }
+
+    /// Opens it with a reserve for when it is full.
+    pub fn mount_with_reserve(&self) -> Result<TrustedDisk, VaultError> {
+        let mount = self.begin_mount();
+        let (database, places) = (self.backend(mount, DATABASE), self.backend(mount, PLACES));
+        TrustedDisk::over_with_reserve(database, places, DiskReserve(self.clone()))
+    }
+
+    /// Leaves room for so many bytes more than are used now; `None` for as many as are wanted.
+    pub fn leave_room(&self, bytes: Option<usize>) {
+        let mut platter = self.platter();
+        platter.room = bytes.map(|bytes| platter.used() + bytes / PAGE);
+    }
+
+    /// Leaves room for nothing more when so many changes more have come.
+    pub fn end_room_after(&self, changes: u64) {
+        let mut platter = self.platter();
+        platter.room_ends_at = Some(platter.changes + changes);
+    }
+
+    /// Has somebody else take of the reserve what is above this many bytes.
+    pub fn shrink_reserve(&self, bytes: usize) {
+        let mut platter = self.platter();
+        let taken = platter.reserve.saturating_sub(bytes / PAGE);
+        platter.reserve -= taken;
+        if let Some(room) = &mut platter.room {
+            *room -= taken;
+        }
+    }
+
+    /// The database itself, for a test that wants to spoil it; otherwise as [`mount`](Self::mount).
+    pub fn database(&self) -> Result<Database, DatabaseError> {
+        let mount = self.begin_mount();
+        Database::builder().create_with_backend(self.backend(mount, DATABASE))
+    }
+
+    fn begin_mount(&self) -> u64 {
+        let mut platter = self.platter();
+        platter.mounts += 1;
+        platter.mounted = true;
+        platter.mounts
+    }
+
+    fn backend(&self, mount: u64, file: usize) -> Mount {
+        Mount { disk: self.clone(), mount, file }
+    }
+
+    /// Unplugs the disk: from now on nothing that the mounted database does has any effect.
+    pub fn unplug(&self) {
+        self.platter().mounted = false;
+    }
+
+    /// Leaves what the crash leaves, after [`unplug`](Self::unplug).
+    pub fn crash(&self, how: Crash, chance: &mut Chance) {
+        let mut platter = self.platter();
+        assert!(!platter.mounted, "a crash ends the mount first");
+        platter.power_left = None;
+        if how == Crash::Kill {
+            return;
+        }
+        platter.files.iter_mut().for_each(|file| file.lose_power(chance));
+    }
+
+    /// A copy as it is now, synced or not: an image that somebody makes and brings back later.
+    pub fn image(&self) -> FragileDisk {
+        let platter = self.platter();
+        let copied = |file: usize| {
+            let bytes = platter.files[file].cached.clone();
+            Surface { durable: bytes.clone(), cached: bytes, ..Surface::default() }
+        };
+        let files = [copied(DATABASE), copied(PLACES)];
+        FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
+    }
+
+    /// Has the power fail in the midst of the change after `changes` more of them.
+    pub fn fail_after(&self, changes: Option<u64>) {
+        self.platter().power_left = changes;
+    }
+
+    /// Tells whether the power has failed.
+    pub fn has_failed(&self) -> bool {
+        self.platter().power_left == Some(0)
+    }
+
+    /// Has the disk full after `changes` more changes; `None` frees space.
+    pub fn fill_after(&self, changes: Option<u64>) {
+        self.refuse_after(changes, ErrorKind::StorageFull);
+    }
+
+    /// Has every change fail so, after `changes` more of them; `None` ends that.
+    pub fn refuse_after(&self, changes: Option<u64>, how: ErrorKind) {
+        self.platter().refuses = changes.map(|changes| (changes, how));
+    }
+
+    /// Puts every change and every sync on a tape, from now on.
+    pub fn record(&self, tape: &Tape) {
+        self.platter().tape = Some(tape.clone());
+    }
+
+    /// Lets a change come once more that a tape holds; `None` is a sync.
+    pub fn play(&self, file: usize, change: Option<&Change>) {
+        let file = &mut self.platter().files[file];
+        match change {
+            Some(change) => {
+                apply(&mut file.cached, change);
+                file.unsynced.push(change.clone());
+            }
+            None => file.sync(),
+        }
+    }
+
+    /// A copy as it is now, with what is synced and what is not.
+    pub fn fork(&self) -> FragileDisk {
+        let files = self.platter().files.clone();
+        FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
+    }
+
+    /// Tells whether a power loss now would leave everything.
+    pub fn is_synced(&self) -> bool {
+        self.platter().files.iter().all(|file| file.unsynced.is_empty())
+    }
+
+    /// Acknowledges syncs without carrying them out: a disk that breaks its promise.
+    pub fn lie(&self) {
+        self.platter().lies = true;
+    }
+
+    /// Lets a sync take a while from now on, and longer for more bytes. No other task runs meanwhile. Under tokio's
+    /// paused time only.
+    pub fn take_time(&self, sync: Duration, byte: Duration) {
+        self.platter().sync_takes = Some((sync, byte));
+    }
+
+    /// Lets a read of the stash's places take a while from now on. No other task runs meanwhile. Under tokio's paused time
+    /// only.
+    pub fn read_slowly(&self, read: Duration) {
+        self.platter().read_takes = Some(read);
+    }
+
+    /// Takes the offsets of the reads of that file since the last call.
+    pub fn take_place_reads(&self) -> Vec<u64> {
+        std::mem::take(&mut self.platter().place_reads)
+    }
+
+    /// Bytes of the file of the stash's places.
+    pub fn places_len(&self) -> usize {
+        self.platter().files[PLACES].cached.len()
+    }
+
+    /// The bytes of that file.
+    pub fn places(&self) -> Vec<u8> {
+        self.platter().files[PLACES].cached.clone()
+    }
+
+    /// Changes a byte of that file, for good.
+    pub fn flip_in_places(&self, at: usize) {
+        self.flip(PLACES, at);
+    }
+
+    /// Changes a byte of the database, for good: of what is durable too, if that is as long.
+    pub fn flip_in_database(&self, at: usize) {
+        self.flip(DATABASE, at);
+    }
+
+    fn flip(&self, file: usize, at: usize) {
+        let file = &mut self.platter().files[file];
+        for bytes in [&mut file.cached, &mut file.durable] {
+            bytes.get_mut(at).into_iter().for_each(|byte| *byte ^= 1);
+        }
+    }
+
+    /// Changes so far.
+    pub fn changes(&self) -> u64 {
+        self.platter().changes
+    }
+}
+
+impl Surface {
+    /// Makes everything durable.
+    fn sync(&mut self) {
+        let Surface { durable, unsynced, .. } = self;
+        unsynced.drain(..).for_each(|change| apply(durable, &change));
+    }
+
+    fn lose_power(&mut self, chance: &mut Chance) {
+        let unsynced = std::mem::take(&mut self.unsynced);
+        // All, none, the first ones, or any of them.
+        let (kind, cut) = (chance.below(4), chance.below(unsynced.len() as u64 + 1) as usize);
+        for (nth, change) in unsynced.into_iter().enumerate() {
+            match kind {
+                0 => {}
+                1 => apply(&mut self.durable, &change),
+                2 if nth < cut => apply(&mut self.durable, &change),
+                2 if nth == cut => apply_some(&mut self.durable, change, chance),
+                2 => {}
+                _ => apply_some(&mut self.durable, change, chance),
+            }
+        }
+        self.cached = self.durable.clone();
+    }
+}
+
+impl Change {
+    fn bytes(&self) -> usize {
+        match self {
+            Change::Write(_, data) => data.len(),
+            Change::Resize(_) => 0,
+        }
+    }
+}
+
+fn apply(bytes: &mut Vec<u8>, change: &Change) {
+    match change {
+        Change::Write(at, data) => {
+            let end = at + data.len();
+            if bytes.len() < end {
+                bytes.resize(end, 0);
+            }
+            bytes[*at..end].copy_from_slice(data);
+        }
+        Change::Resize(len) => bytes.resize(*len, 0),
+    }
+}
+
+/// Any of the change's sectors.
+fn apply_some(bytes: &mut Vec<u8>, change: Change, chance: &mut Chance) {
+    match change {
+        Change::Write(at, data) => {
+            for (nth, sector) in data.chunks(SECTOR).enumerate() {
+                if chance.percent(50) {
+                    apply(bytes, &Change::Write(at + nth * SECTOR, sector.to_vec()));
+                }
+            }
+        }
+        resize @ Change::Resize(_) if chance.percent(50) => apply(bytes, &resize),
+        Change::Resize(_) => {}
+    }
+}
+
+/// The reserve of a disk.
+#[derive(Debug)]
+struct DiskReserve(FragileDisk);
+
+impl Reserve for DiskReserve {
+    fn held(&self) -> u64 {
+        (self.0.platter().reserve * PAGE) as u64
+    }
+
+    fn hold(&self, bytes: u64) -> Result<(), Error> {
+        let mut platter = self.0.platter();
+        let (pages, others) = (bytes as usize / PAGE, platter.used() - platter.reserve);
+        if pages > platter.reserve && platter.room.is_some_and(|room| others + pages > room) {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        platter.reserve = pages;
+        Ok(())
+    }
+}
+
+/// The disk as redb has it open.
+#[derive(Debug)]
+struct Mount {
+    disk: FragileDisk,
+    mount: u64,
+    file: usize,
+}
+
+impl Mount {
+    fn platter(&self) -> Result<MutexGuard<'_, Platter>, Error> {
+        let platter = self.disk.platter();
+        if !platter.mounted || platter.mounts != self.mount || platter.power_left == Some(0) {
+            return Err(Error::other("the power has failed"));
+        }
+        Ok(platter)
+    }
+
+    fn change(&self, change: Change) -> Result<(), Error> {
+        let mut platter = self.platter()?;
+        platter.changes += 1;
+        if let Some((left, how)) = &mut platter.refuses {
+            if *left == 0 {
+                return Err((*how).into());
+            }
+            *left -= 1;
+        }
+        platter.take_room(self.file, &change)?;
+        let file = &mut platter.files[self.file];
+        apply(&mut file.cached, &change);
+        file.unsynced.push(change.clone());
+        if let Some(tape) = &platter.tape {
+            tape.push(Effect::Change(self.file, change));
+        }
+        platter.spend()
+    }
+}
+
+impl Platter {
+    /// Pages that are used.
+    fn used(&self) -> usize {
+        self.files.iter().map(|file| file.pages.len()).sum::<usize>() + self.reserve
+    }
+
+    /// Takes the pages of a change, if there are as many.
+    fn take_room(&mut self, file: usize, change: &Change) -> Result<(), Error> {
+        if self.room_ends_at.take_if(|at| *at <= self.changes).is_some() {
+            self.room = Some(self.used());
+        }
+        match change {
+            Change::Write(at, data) => {
+                let touched = at / PAGE..(at + data.len()).div_ceil(PAGE);
+                let new = touched.clone().filter(|page| !self.files[file].pages.contains(page)).count();
+                if self.room.is_some_and(|room| self.used() + new > room) {
+                    return Err(ErrorKind::StorageFull.into());
+                }
+                self.files[file].pages.extend(touched);
+            }
+            Change::Resize(len) => self.files[file].pages.retain(|page| *page < len.div_ceil(PAGE)),
+        }
+        Ok(())
+    }
+
+    /// Counts a change; in the last one the power fails.
+    fn spend(&mut self) -> Result<(), Error> {
+        match &mut self.power_left {
+            Some(left) => {
+                *left -= 1;
+                if *left == 0 { Err(Error::other("the power has failed")) } else { Ok(()) }
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl StorageBackend for Mount {
+    fn len(&self) -> Result<u64, Error> {
+        Ok(self.platter()?.files[self.file].cached.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        let mut platter = self.platter()?;
+        if self.file == PLACES {
+            platter.place_reads.push(offset);
+            if let Some(takes) = platter.read_takes {
+                let _ = tokio::time::advance(takes).now_or_never();
+            }
+        }
+        let at = offset as usize;
+        let bytes = platter.files[self.file].cached.get(at..at + out.len());
+        out.copy_from_slice(bytes.ok_or_else(|| Error::from(ErrorKind::UnexpectedEof))?);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), Error> {
+        self.change(Change::Resize(len as usize))
+    }
+
+    fn sync_data(&self) -> Result<(), Error> {
+        let mut platter = self.platter()?;
+        platter.changes += 1;
+        // A power failure in a sync comes before it or after it.
+        let before = platter.power_left == Some(1) && platter.changes.is_multiple_of(2);
+        let bytes: usize = platter.files[self.file].unsynced.iter().map(Change::bytes).sum();
+        if let Some((sync, byte)) = platter.sync_takes {
+            // Its first poll sets the clock; the rest of it only gives way to others.
+            let _ = tokio::time::advance(sync + byte * bytes as u32).now_or_never();
+        }
+        if !before && !platter.lies {
+            platter.files[self.file].sync();
+        }
+        if let Some(tape) = &platter.tape {
+            tape.push(Effect::Sync(self.file));
+        }
+        platter.spend()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        self.change(Change::Write(offset as usize, data.to_vec()))
+    }
+}

@@ -1,0 +1,107 @@
+//! A trusted disk in memory with a gate: it holds up the work of one kind that comes next, until it is opened.
+
+use ameles_core::words::Bytes;
+use ameles_vault::TrustedDisk;
+use redb::StorageBackend;
+use redb::backends::InMemoryBackend;
+use std::io::Error;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// Bytes from which on a read is a large one: no page of a small vault has so many, but for a large row's.
+pub const LARGE: usize = 64 << 10;
+/// The time after which the gate gives up: whoever should open it waits for it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The work that is held up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    LargeRead,
+    Sync,
+}
+
+/// The gate; clones are the same gate.
+#[derive(Clone, Debug, Default)]
+pub struct Gate(Arc<(Mutex<State>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct State {
+    shut: Option<Work>,
+    is_reached: bool,
+    has_given_up: bool,
+}
+
+impl Gate {
+    /// A new disk behind it, which reads all that it is asked for.
+    pub fn disk(&self) -> TrustedDisk {
+        let backend = Gated { inner: InMemoryBackend::new(), gate: self.clone() };
+        TrustedDisk::over_shared(backend, InMemoryBackend::new(), Bytes(0)).expect("a new disk can be used")
+    }
+
+    /// Shuts the gate before the next work of this kind.
+    pub fn shut(&self, before: Work) {
+        let mut state = self.0.0.lock().unwrap();
+        (state.shut, state.is_reached) = (Some(before), false);
+    }
+
+    /// Opens it.
+    pub fn open(&self) {
+        self.0.0.lock().unwrap().is_reached = false;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until work is held up.
+    pub async fn reached(&self) {
+        while !self.0.0.lock().unwrap().is_reached {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Tells whether it was not opened in time.
+    pub fn has_given_up(&self) -> bool {
+        self.0.0.lock().unwrap().has_given_up
+    }
+
+    fn pass(&self, work: Work) {
+        let mut state = self.0.0.lock().unwrap();
+        if state.shut != Some(work) {
+            return;
+        }
+        (state.shut, state.is_reached) = (None, true);
+        let waited = self.0.1.wait_timeout_while(state, PATIENCE, |state| state.is_reached).unwrap();
+        let (mut state, waited) = waited;
+        state.has_given_up |= waited.timed_out();
+    }
+}
+
+#[derive(Debug)]
+struct Gated {
+    inner: InMemoryBackend,
+    gate: Gate,
+}
+
+impl StorageBackend for Gated {
+    fn len(&self) -> Result<u64, Error> {
+        self.inner.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        if out.len() >= LARGE {
+            self.gate.pass(Work::LargeRead);
+        }
+        self.inner.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), Error> {
+        self.inner.set_len(len)
+    }
+
+    fn sync_data(&self) -> Result<(), Error> {
+        self.gate.pass(Work::Sync);
+        self.inner.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        self.inner.write(offset, data)
+    }
+}

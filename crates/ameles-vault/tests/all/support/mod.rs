@@ -1,0 +1,134 @@
+//! The parts that the vault's tests share.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
+
+pub mod chance;
+pub mod fragile_disk;
+pub mod gated_disk;
+pub mod network;
+pub mod recorder;
+pub mod shape;
+pub mod shipped;
+pub mod stepped;
+pub mod tape;
+
+use ameles_core::schemes::path::PathParameters;
+use ameles_core::schemes::ring::{RingBucket, RingParameters};
+use ameles_core::schemes::trivial::TrivialParameters;
+use ameles_core::words::Level;
+use ameles_seal::master_key::MasterKey;
+use ameles_seal::parallel::Workers;
+use ameles_vault::AnyStore;
+use ameles_vault::{
+    Entropy, Host, Receipt, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
+    VaultHeader, VaultParameters, VaultStore, draw_header,
+};
+use fragile_disk::FragileDisk;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use redb::backends::InMemoryBackend;
+use tokio::time::Instant;
+
+/// A small vault: every mechanism, few bytes.
+pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every: u64) -> VaultParameters {
+    let ring = RingParameters::for_capacity(capacity, block_bytes, capacity / 8, batch);
+    VaultParameters {
+        checkpoint_every,
+        ship_every: 2,
+        rows_bytes: 4096,
+        ..VaultParameters::around(SchemeParameters::Ring(ring))
+    }
+}
+
+/// The same of 64 blocks with a tree of four leaves and an eviction every fourth access, whatever the planner would choose:
+/// each piece of work has some.
+pub fn often_evicted() -> VaultParameters {
+    let planned = parameters(64, 32, 4, 40);
+    let SchemeParameters::Ring(ring) = planned.scheme else { unreachable!("it is planned for Ring ORAM") };
+    let ring = RingParameters {
+        leaf_level: Level(2),
+        top: Level(1),
+        eviction_rate: 4,
+        reads: 11,
+        inner: RingBucket { blocks: 9, slots: 12 },
+        leaf: RingBucket { blocks: 28, slots: 29 },
+        stash_bound: 64,
+        ..ring
+    };
+    VaultParameters { scheme: SchemeParameters::Ring(ring), ..planned }
+}
+
+/// The same vault with stash and tree top on the trusted disk.
+pub fn kept_on_the_disk(parameters: VaultParameters) -> VaultParameters {
+    VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
+}
+
+/// An empty disk for the stash of a restore.
+pub fn scratch() -> TrustedDisk {
+    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
+}
+
+/// A key for tests.
+pub fn master() -> MasterKey {
+    MasterKey::take(&mut [7; 32])
+}
+
+/// A header drawn from a seed.
+pub fn header(parameters: VaultParameters, seed: u64) -> VaultHeader {
+    draw_header(&mut Entropy::of(ChaCha20Rng::seed_from_u64(seed)), parameters, None)
+}
+
+/// The machine of all tests that need no other: its clock is the runtime's, and every disk is its own.
+pub fn host() -> Host {
+    host_named("the only machine")
+}
+
+/// A machine, one of several.
+pub fn host_named(name: &str) -> Host {
+    let origin = Instant::now();
+    Host::of(move || origin.elapsed(), Some(name.into()))
+}
+
+/// A setup over a disk and a store.
+pub fn setup(disk: &TrustedDisk, store: impl VaultStore, seed: u64) -> Setup<AnyStore> {
+    Setup {
+        disk: disk.clone(),
+        store: AnyStore::new(store),
+        master: master(),
+        entropy: Entropy::of(ChaCha20Rng::seed_from_u64(seed)),
+        workers: Workers::single(),
+        pace: None,
+        host: host(),
+    }
+}
+
+/// Works with a vault that was opened, closes it, and takes its disk away.
+pub async fn work_and_close<T>(
+    (vault, running): (Vault, impl Future<Output = ()>),
+    disk: &FragileDisk,
+    work: impl AsyncFnOnce(&Vault) -> T,
+) -> Result<(T, Receipt), VaultError> {
+    let working = async {
+        let done = work(&vault).await;
+        vault.close().await.map(|receipt| (done, receipt))
+    };
+    let (done, ()) = futures::join!(working, running);
+    drop(vault);
+    disk.unplug();
+    done
+}
+
+/// The same small vault under every scheme.
+pub fn every_scheme() -> Vec<VaultParameters> {
+    every_scheme_of(64, 4, 40)
+}
+
+/// A small vault of so many blocks under every scheme.
+pub fn every_scheme_of(capacity: u64, batch: u32, checkpoint_every: u64) -> Vec<VaultParameters> {
+    let block_bytes = 32;
+    let path = PathParameters::for_capacity(capacity, block_bytes, 32, batch).expect("planned");
+    let trivial = TrivialParameters { capacity, block_bytes, chunk_blocks: 16, max_batch: batch };
+    let ring = parameters(capacity, block_bytes, batch, checkpoint_every);
+    let others = [SchemeParameters::Path(path), SchemeParameters::Trivial(trivial)];
+    let with = |scheme| VaultParameters { scheme, ..ring.clone() };
+    others.into_iter().map(with).chain([ring.clone()]).collect()
+}

@@ -1,0 +1,186 @@
+//! The network between a vault and its store: requests take a while, overtake one another, and outlive their sender.
+
+use super::chance::Chance;
+use ameles_core::layout::Layout;
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::words::Bytes;
+use ameles_store::{Blob, BlobError, Blobs, Inventory};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+/// A store at the other end of a network. Every object of a request travels for itself, for a while drawn for it.
+///
+/// Needs a `LocalSet`: a request under way goes on when its sender is dropped, until [`Wire::crash`].
+#[derive(Clone)]
+pub struct Network<S> {
+    store: Rc<S>,
+    wire: Wire,
+}
+
+/// The network itself, to be cut.
+#[derive(Clone)]
+pub struct Wire(Rc<RefCell<Traffic>>);
+
+struct Traffic {
+    chance: Chance,
+    slowest: u64,
+    under_way: Vec<Message>,
+}
+
+/// A request on its way, and how much later it arrives than it should.
+struct Message {
+    handle: AbortHandle,
+    late: Rc<Cell<Duration>>,
+}
+
+impl Wire {
+    /// Makes a wire on which each way takes up to `slowest` milliseconds, now and then ten times that.
+    pub fn new(slowest: u64, chance: Chance) -> Self {
+        Wire(Rc::new(RefCell::new(Traffic { chance, slowest, under_way: Vec::new() })))
+    }
+
+    fn delay(&self) -> Duration {
+        let Traffic { chance, slowest, .. } = &mut *self.0.borrow_mut();
+        let most = if chance.percent(3) { 10 * *slowest } else { *slowest };
+        Duration::from_millis(chance.within(0..=most))
+    }
+
+    /// Crashes the sender. Of the requests under way, some never arrive; the rest still do, some of them much later.
+    pub fn crash(&self) {
+        let Traffic { chance, under_way, .. } = &mut *self.0.borrow_mut();
+        for message in under_way.drain(..) {
+            match chance.below(3) {
+                0 => message.handle.abort(),
+                1 => message.late.set(Duration::from_millis(chance.magnitude(1..=10_000))),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<S: 'static> Network<S> {
+    /// A network before `store`.
+    pub fn new(store: S, wire: Wire) -> Self {
+        Network { store: Rc::new(store), wire }
+    }
+
+    /// Sends a request at once; the future waits for its answer.
+    fn send<T: 'static, W: AsyncFnOnce(&S) -> T + 'static>(
+        &self,
+        work: W,
+    ) -> impl Future<Output = T> + use<S, T, W> {
+        let (there, back) = (self.wire.delay(), self.wire.delay());
+        let (answer, answered) = oneshot::channel();
+        let store = self.store.clone();
+        let late = Rc::new(Cell::new(Duration::ZERO));
+        let much_later = late.clone();
+        let message = tokio::task::spawn_local(async move {
+            tokio::time::sleep(there).await;
+            if !much_later.get().is_zero() {
+                tokio::time::sleep(much_later.get()).await;
+            }
+            let _ = answer.send(work(&store).await);
+        });
+        let under_way = &mut self.wire.0.borrow_mut().under_way;
+        under_way.retain(|message| !message.handle.is_finished());
+        under_way.push(Message { handle: message.abort_handle(), late });
+        async move {
+            match answered.await {
+                Ok(answer) => {
+                    tokio::time::sleep(back).await;
+                    answer
+                }
+                Err(_) => std::future::pending().await,
+            }
+        }
+    }
+
+    async fn all(
+        answers: Vec<impl Future<Output = Result<(), UntrustedError>>>,
+    ) -> Result<(), UntrustedError> {
+        futures::future::join_all(answers).await.into_iter().collect()
+    }
+}
+
+impl<S: Untrusted + 'static> Untrusted for Network<S> {
+    fn layout(&self) -> &Layout {
+        self.store.layout()
+    }
+
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        let (places, len) = (places.to_vec(), into.len());
+        let answer = self.send(async move |store: &S| {
+            let mut bytes = vec![0; len];
+            store.read(&places, &mut bytes).await.map(|()| bytes)
+        });
+        into.copy_from_slice(&answer.await?);
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        let mut rest = from;
+        let mut answers = Vec::new();
+        for bucket in buckets.iter().copied() {
+            let (bytes, after) = rest.split_at(self.layout().bucket_bytes(bucket.bucket));
+            rest = after;
+            let bytes = bytes.to_vec();
+            answers.push(self.send(async move |store: &S| store.write(&[bucket], &bytes).await));
+        }
+        Self::all(answers).await
+    }
+
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        let send = |bucket| self.send(async move |store: &S| store.delete(&[bucket]).await);
+        Self::all(buckets.iter().copied().map(send).collect()).await
+    }
+}
+
+impl<S: Blobs + 'static> Blobs for Network<S> {
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
+        let (name, bytes) = (name.to_owned(), bytes.to_vec());
+        self.send(async move |store: &S| store.put(&name, &bytes).await).await
+    }
+
+    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
+        let (name, bytes) = (name.to_owned(), bytes.to_vec());
+        self.send(async move |store: &S| store.put_if_absent(&name, &bytes).await).await
+    }
+
+    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        let name = name.to_owned();
+        self.send(async move |store: &S| store.get(&name, most).await).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
+        let prefix = prefix.to_owned();
+        self.send(async move |store: &S| store.list(&prefix).await).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), BlobError> {
+        let name = name.to_owned();
+        self.send(async move |store: &S| store.remove(&name).await).await
+    }
+}
+
+impl<S: Inventory + 'static> Inventory for Network<S> {
+    async fn list_bucket_versions(
+        &self,
+        found: &mut dyn FnMut(BucketVersion, Bytes),
+    ) -> Result<u64, UntrustedError> {
+        let answer = self.send(async move |store: &S| {
+            let mut all = Vec::new();
+            let foreign = store.list_bucket_versions(&mut |bucket, bytes| all.push((bucket, bytes))).await?;
+            Ok::<_, UntrustedError>((foreign, all))
+        });
+        let (foreign, all) = answer.await?;
+        all.into_iter().for_each(|(bucket, bytes)| found(bucket, bytes));
+        Ok(foreign)
+    }
+
+    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
+        self.send(async move |store: &S| store.sweep_unfinished().await).await
+    }
+}

@@ -1,0 +1,321 @@
+//! A watcher of the store that remembers each request, and kills its sender at a moment counted in requests.
+
+use super::chance::Chance;
+use super::fragile_disk::{Crash, FragileDisk};
+use ameles_core::layout::Layout;
+use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::words::Bytes;
+use ameles_store::{Blob, BlobError, Blobs, Inventory};
+use ameles_vault::Vault;
+use std::cell::RefCell;
+use std::future::{pending, poll_fn};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// A request to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    Read(Vec<Place>),
+    Write(Vec<BucketVersion>),
+    Delete(Vec<BucketVersion>),
+    Put { name: String, bytes: usize },
+    PutIfAbsent { name: String, bytes: usize },
+    Get(String),
+    List(String),
+    Remove(String),
+    ListVersions,
+    Sweep,
+}
+
+impl Request {
+    /// Tells whether it is a look for a newer claim, which comes with time and not with what is asked.
+    pub fn is_look(&self) -> bool {
+        matches!(self, Request::Get(name) if name.starts_with("epoch/"))
+    }
+}
+
+/// An event, in order. All of it is public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The vault begins to be opened, after this checkpoint on its disk.
+    Opens {
+        checkpoint: u64,
+    },
+    IsOpen,
+    /// A client asks for a batch of so many accesses.
+    Batch(usize),
+    /// The vault has begun so many accesses in all.
+    Begun(u64),
+    /// The client has got its answers.
+    Served,
+    /// The request of this number goes out, in this step; the vault has told of this checkpoint before.
+    Asks {
+        nth: usize,
+        step: u64,
+        request: Request,
+        checkpoint: u64,
+    },
+    Answered(usize),
+    /// The vault is dead. Some of the requests under way may still arrive.
+    Dies,
+}
+
+/// A moment, and when it was in virtual time.
+pub type Timed = (Duration, Moment);
+
+/// The recorder; clones share what was seen.
+#[derive(Clone)]
+pub struct Recorder {
+    seen: Rc<RefCell<Seen>>,
+    dies: Rc<Notify>,
+}
+
+struct Seen {
+    trace: Vec<Timed>,
+    begin: Instant,
+    requests: usize,
+    /// Steps of the vault, and how many there had been when the store last answered or the vault began to be opened.
+    steps: u64,
+    steps_before: u64,
+    /// Requests until the sender dies, but for looks: an idle vault would live on them.
+    left: Option<u64>,
+    disk: Option<FragileDisk>,
+    is_dead: bool,
+    vault: Option<Vault>,
+    checkpoint: u64,
+    accesses: u64,
+}
+
+impl Recorder {
+    pub fn new() -> Self {
+        let seen = Seen {
+            trace: Vec::new(),
+            begin: Instant::now(),
+            requests: 0,
+            steps: 0,
+            steps_before: 0,
+            left: None,
+            disk: None,
+            is_dead: false,
+            vault: None,
+            checkpoint: 0,
+            accesses: 0,
+        };
+        Recorder { seen: Rc::new(RefCell::new(seen)), dies: Rc::default() }
+    }
+
+    /// The store as the next opening sees it.
+    pub fn over<S>(&self, inner: S) -> Recorded<S> {
+        Recorded { inner, recorder: self.clone() }
+    }
+
+    /// Forgets all.
+    pub fn begin_anew(&self) {
+        let mut seen = self.seen.borrow_mut();
+        seen.trace.clear();
+        seen.requests = 0;
+        seen.begin = Instant::now();
+    }
+
+    pub fn note(&self, moment: Moment) {
+        let mut seen = self.seen.borrow_mut();
+        seen.note_status();
+        seen.note(moment);
+    }
+
+    /// Unplugs this disk at a death: a dead vault writes nothing more to it, not even until the others have their turn.
+    pub fn unplugs(&self, disk: &FragileDisk) {
+        self.seen.borrow_mut().disk = Some(disk.clone());
+    }
+
+    /// Notes that a vault begins to be opened; it dies with the request of this number, if it makes so many.
+    pub fn opens(&self, dies_after: Option<u64>) {
+        let mut seen = self.seen.borrow_mut();
+        (seen.left, seen.is_dead) = (dies_after, false);
+        let checkpoint = seen.checkpoint;
+        seen.steps_before = seen.steps;
+        seen.note(Moment::Opens { checkpoint });
+    }
+
+    pub fn is_open(&self, vault: &Vault) {
+        let mut seen = self.seen.borrow_mut();
+        seen.vault = Some(vault.clone());
+        seen.note_status();
+        seen.note(Moment::IsOpen);
+    }
+
+    /// Notes that the vault is dead, or was closed.
+    pub fn is_gone(&self) {
+        let mut seen = self.seen.borrow_mut();
+        seen.note_status();
+        seen.vault = None;
+        seen.is_dead = true;
+        seen.note(Moment::Dies);
+    }
+
+    /// Notes that the vault was killed or its machine lost its power, and leaves on the disk what that leaves.
+    pub fn dies(&self, disk: &FragileDisk, chance: &mut Chance) {
+        disk.unplug();
+        self.is_gone();
+        let how = chance.one_of(&[Crash::Kill, Crash::PowerLoss]);
+        disk.crash(how, chance);
+    }
+
+    /// Counts the steps of a vault, or of its opening: how often it goes on.
+    pub fn counts_steps<V: Future>(&self, vault: V) -> impl Future<Output = V::Output> + use<V> {
+        let (seen, mut vault) = (self.seen.clone(), Box::pin(vault));
+        poll_fn(move |context| {
+            seen.borrow_mut().steps += 1;
+            vault.as_mut().poll(context)
+        })
+    }
+
+    /// Waits until the vault dies.
+    pub async fn death(&self) {
+        while !self.seen.borrow().is_dead {
+            self.dies.notified().await;
+        }
+    }
+
+    pub fn take_trace(&self) -> Vec<Timed> {
+        std::mem::take(&mut self.seen.borrow_mut().trace)
+    }
+
+    /// Tells whether a vault is being opened: it has not told its checkpoint yet.
+    pub fn is_opening(&self) -> bool {
+        self.seen.borrow().vault.is_none()
+    }
+
+    /// The requests since something was last answered, the newest first.
+    pub fn last_requests(&self) -> Vec<Request> {
+        let seen = self.seen.borrow();
+        let since = seen.trace.iter().rev().take_while(|(_, moment)| !matches!(moment, Moment::Answered(_)));
+        let requests = since.filter_map(|(_, moment)| match moment {
+            Moment::Asks { request, .. } => Some(request.clone()),
+            _ => None,
+        });
+        requests.collect()
+    }
+
+    async fn asks(&self, request: Request) -> usize {
+        if self.seen.borrow().is_dead {
+            return pending().await;
+        }
+        let mut seen = self.seen.borrow_mut();
+        seen.note_status();
+        let (nth, checkpoint) = (seen.requests, seen.checkpoint);
+        seen.requests += 1;
+        let is_look = request.is_look();
+        let step = seen.steps - seen.steps_before;
+        seen.note(Moment::Asks { nth, step, request, checkpoint });
+        if let Some(left) = seen.left.as_mut().filter(|_| !is_look) {
+            *left -= 1;
+            if *left == 0 {
+                seen.is_dead = true;
+                if let Some(disk) = &seen.disk {
+                    disk.unplug();
+                }
+                self.dies.notify_one();
+            }
+        }
+        nth
+    }
+
+    async fn answered(&self, nth: usize) {
+        if self.seen.borrow().is_dead {
+            return pending().await;
+        }
+        self.note(Moment::Answered(nth));
+        let mut seen = self.seen.borrow_mut();
+        seen.steps_before = seen.steps;
+    }
+}
+
+impl Seen {
+    fn note(&mut self, moment: Moment) {
+        self.trace.push((self.begin.elapsed(), moment));
+    }
+
+    /// Notes the status: the vault publishes what it has begun and where it stands before any request that follows from
+    /// it.
+    fn note_status(&mut self) {
+        let Some(status) = self.vault.as_ref().map(Vault::status) else { return };
+        self.checkpoint = status.checkpoints.newest;
+        if status.accesses != self.accesses {
+            self.accesses = status.accesses;
+            self.note(Moment::Begun(status.accesses));
+        }
+    }
+}
+
+/// A store that is watched.
+pub struct Recorded<S> {
+    inner: S,
+    recorder: Recorder,
+}
+
+impl<S> Recorded<S> {
+    async fn pass<T>(&self, request: Request, inner: impl Future<Output = T>) -> T {
+        let nth = self.recorder.asks(request).await;
+        let answer = inner.await;
+        self.recorder.answered(nth).await;
+        answer
+    }
+}
+
+impl<S: Untrusted> Untrusted for Recorded<S> {
+    fn layout(&self) -> &Layout {
+        self.inner.layout()
+    }
+
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        self.pass(Request::Read(places.to_vec()), self.inner.read(places, into)).await
+    }
+
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        self.pass(Request::Write(buckets.to_vec()), self.inner.write(buckets, from)).await
+    }
+
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        self.pass(Request::Delete(buckets.to_vec()), self.inner.delete(buckets)).await
+    }
+}
+
+impl<S: Blobs> Blobs for Recorded<S> {
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
+        let request = Request::Put { name: name.to_owned(), bytes: bytes.len() };
+        self.pass(request, self.inner.put(name, bytes)).await
+    }
+
+    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
+        let request = Request::PutIfAbsent { name: name.to_owned(), bytes: bytes.len() };
+        self.pass(request, self.inner.put_if_absent(name, bytes)).await
+    }
+
+    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.pass(Request::Get(name.to_owned()), self.inner.get(name, most)).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
+        self.pass(Request::List(prefix.to_owned()), self.inner.list(prefix)).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), BlobError> {
+        self.pass(Request::Remove(name.to_owned()), self.inner.remove(name)).await
+    }
+}
+
+impl<S: Inventory> Inventory for Recorded<S> {
+    async fn list_bucket_versions(
+        &self,
+        found: &mut dyn FnMut(BucketVersion, Bytes),
+    ) -> Result<u64, UntrustedError> {
+        self.pass(Request::ListVersions, self.inner.list_bucket_versions(found)).await
+    }
+
+    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
+        self.pass(Request::Sweep, self.inner.sweep_unfinished()).await
+    }
+}

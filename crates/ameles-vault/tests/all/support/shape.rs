@@ -1,0 +1,28 @@
+//! The public shape of a trace: all of it but which leaf and which slot.
+
+use super::recorder::{Moment, Request, Timed};
+use ameles_core::schemes::ring::RingParameters;
+use ameles_core::words::{Bucket, Level};
+use std::time::Duration;
+
+/// A moment without its random choices.
+#[derive(Debug, PartialEq)]
+pub enum Shape {
+    /// The number of a read, its step, and the level of every slot.
+    Reads(usize, u64, Vec<Level>),
+    /// Any other moment shows nothing else.
+    Other(Moment),
+}
+
+/// The shape of a trace, with the time of everything and the step of each request.
+pub fn shape(parameters: &RingParameters, trace: &[Timed]) -> Vec<(Duration, Shape)> {
+    let tree = parameters.geometry();
+    let level = |bucket: Bucket| tree.level_of(bucket);
+    let shape = |moment: &Moment| match moment {
+        Moment::Asks { nth, step, request: Request::Read(places), .. } => {
+            Shape::Reads(*nth, *step, places.iter().map(|at| level(at.slot.bucket)).collect())
+        }
+        other => Shape::Other(other.clone()),
+    };
+    trace.iter().map(|(at, moment)| (*at, shape(moment))).collect()
+}

@@ -1,0 +1,59 @@
+//! `ameles init`
+
+use super::vault_flags::Shaped;
+use crate::config::{Config, KeySettings, PaceAlone, PricesConfig, Settings};
+use crate::report::left::Report;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::say;
+use crate::vault::home::Home;
+use crate::vault::parameters::summary;
+use ameles_store::Usage;
+use ameles_vault::Status;
+use anyhow::Result;
+use clap::Args;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  ameles init
+  ameles init --capacity 10GiB --store s3://my-bucket/ameles --prices s3-standard
+  ameles init --capacity 1GiB --block-size 16KiB --scheme path --passphrase")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    shaped: Shaped,
+    #[command(flatten)]
+    pace: PaceAlone,
+    #[command(flatten)]
+    prices: PricesConfig,
+}
+
+impl Arguments {
+    pub(super) fn over(self, config: Config) -> Config {
+        let Arguments { shaped, pace, prices } = self;
+        shaped.over(config).overlaid(Config { serve: pace.serve(), prices, ..Config::default() })
+    }
+}
+
+pub(super) async fn run(settings: Settings) -> Result<Exit> {
+    let home = Home::new(&settings);
+    let prices = home.prices()?;
+    let (vault, _interrupts) = home.make().await?;
+    let header = vault.header;
+    let summary = summary(
+        &header.parameters,
+        home.store_name(),
+        true,
+        prices.as_ref(),
+        settings.serve.pace,
+        &settings.serve,
+    );
+    let (none, status) = (Usage::default(), Status::default());
+    Report::now(&summary, &status, &none, &none, None).leave_or_warn(&settings.data);
+    say!("A new vault\n{}", summary.render());
+    let key = match &settings.key {
+        KeySettings::File(file) => format!("its key, {}", file.display()),
+        KeySettings::Env(variable) => format!("its key, which {variable} holds"),
+        KeySettings::Passphrase(_) => "its passphrase".into(),
+    };
+    say!("`ameles serve` serves it. Keep {key}: without it, nothing can be read again.");
+    Ok(Exit::Success)
+}

@@ -1,0 +1,36 @@
+//! `ameles lab`: experiments of the literature, done again.
+
+mod blame;
+mod command_line;
+mod folder;
+mod held;
+mod output;
+mod processor;
+mod scratch;
+mod shown;
+mod thesis;
+
+use crate::runtime::exit::Exit;
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run programs by the ORAM controllers of secure processors, in simulated time
+    Processor(processor::Arguments),
+    /// Run the cloud workloads of a thesis by every scheme, in virtual time
+    Thesis(thesis::Arguments),
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    match arguments.command {
+        Command::Processor(arguments) => processor::run(arguments),
+        Command::Thesis(arguments) => thesis::run(arguments),
+    }
+}

@@ -1,0 +1,87 @@
+//! The circumstances of a run, as its page tells them.
+
+use crate::commands::lab::command_line::command_line;
+use ameles_lab::processor::{Options, Part, pace_name};
+use ameles_lab::report::About;
+
+/// The choices as a page tells them. The settings are those of `--set`, as they were given.
+pub(super) fn about(options: &Options, settings: &[String]) -> About {
+    About {
+        title: "ORAM controllers of processors".to_owned(),
+        introduction: "The figures of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\", done again by \
+                       Ameles on other programs. Outlines are the paper's means. The same command gives the same digits on every \
+                       machine."
+            .to_owned(),
+        command: command_line(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        facts: facts(options, settings),
+    }
+}
+
+/// The choices that the parts use, each with its name.
+fn facts(options: &Options, settings: &[String]) -> Vec<(String, String)> {
+    let parts = options.parts();
+    let (has_figures, has_scaling) = (parts.contains(&Part::Figures), parts.contains(&Part::Scaling));
+    let named = |names: &[String], none: &str| match names {
+        [] => none.to_owned(),
+        names => names.join(", "),
+    };
+    let mut facts = vec![("Parts", parts.iter().map(Part::to_string).collect::<Vec<_>>().join(", "))];
+    if has_figures {
+        facts.push(match &options.trace {
+            Some(trace) => ("Trace", trace.display().to_string()),
+            None => ("Programs", named(&options.programs, "all")),
+        });
+        facts.push(("Schemes", named(&options.schemes, "all")));
+    }
+    if has_figures || has_scaling {
+        // The search has one.
+        let rates = if has_figures { options.paces.len() } else { 1 };
+        let rates: Vec<String> = options.paces.iter().take(rates).map(|pace| pace_name(*pace)).collect();
+        facts.push(("Rates", rates.join(", ")));
+        facts.push(("Settings", named(settings, "none")));
+    }
+    let misses = if options.misses == usize::MAX { "all".to_owned() } else { options.misses.to_string() };
+    facts.extend([
+        ("Levels", options.levels.to_string()),
+        ("Misses", misses),
+        ("Seed", options.seed.to_string()),
+    ]);
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(options: &Options, settings: &[&str]) -> Vec<String> {
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let facts = about(options, &settings).facts;
+        facts.into_iter().map(|(name, value)| format!("{name}: {value}")).collect()
+    }
+
+    #[test]
+    fn a_page_tells_every_choice_by_which_its_figures_can_be_had_again() {
+        let standard = Options::standard();
+        let trace = Options { trace: Some("a/mine.trace".into()), ..standard.clone() };
+        assert_eq!(
+            told(&trace, &["z=10-16:2", "stash=300"]),
+            [
+                "Parts: figures",
+                "Trace: a/mine.trace",
+                "Schemes: all",
+                "Rates: end:1000, free, start:1000, idle:250",
+                "Settings: z=10-16:2, stash=300",
+                "Levels: 25",
+                "Misses: 30000",
+                "Seed: 1"
+            ]
+        );
+        let named = Options { programs: vec!["xz".into(), "rand".into()], ..standard.clone() };
+        assert!(told(&named, &[]).contains(&"Programs: xz, rand".to_owned()));
+        let search = Options { parts: vec![Part::Scaling], ..standard.clone() };
+        assert_eq!(told(&search, &[])[..3], ["Parts: scaling", "Rates: end:1000", "Settings: none"]);
+        let filling = Options { parts: vec![Part::Utilisation], misses: usize::MAX, ..standard };
+        assert_eq!(told(&filling, &[]), ["Parts: utilisation", "Levels: 25", "Misses: all", "Seed: 1"]);
+    }
+}

@@ -1,0 +1,226 @@
+//! `ameles page bench`
+
+use super::counted::{Counted, How, Times};
+use super::library;
+use super::paged;
+use crate::config::size::Size;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::say;
+use crate::runtime::progress;
+use ameles_lab::bench::Progress;
+use ameles_lab::paging::{
+    self, Ended, Measured, Options, Pager, Paging, PagingError, Picture, Programs, Refusal, Report, Window,
+};
+use ameles_seal::pages::PageCipher;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use indicatif::ProgressBar;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+/// The binary of the programs.
+const PROGRAMS: &str = "ameles-programs";
+
+#[derive(Args)]
+#[command(
+    after_help = "Six programs (random_writes, sha_256, avl_tree, picosat, lbm, recommender) are paged by every scheme, \
+each for the same number of faults, in interleaved rounds; a slowdown is that against plain paging in the same round. \
+It takes some tens of minutes, longer with --sweep, and 64 MiB for untrusted memory. Machines are noisy: look \
+at the quartiles, and leave the machine alone. The programs' binary ameles-programs lies beside this one, and picosat is \
+on PATH.
+
+Examples:
+  ameles page bench
+  ameles page bench --csv figures.csv --svg pictures
+  ameles page bench --quick"
+)]
+pub(super) struct Arguments {
+    /// A single short round: it shows that everything runs, and its figures are rough
+    #[arg(long)]
+    quick: bool,
+    /// Measure with 8 to 128 resident pages too
+    #[arg(long)]
+    sweep: bool,
+    /// aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4
+    #[arg(long, value_name = "CIPHER", default_value = "aes-256-gcm")]
+    cipher: PageCipher,
+    /// The most pages of 4 KiB that are resident
+    #[arg(long, value_name = "PAGES", default_value_t = 15, value_parser = clap::value_parser!(u64).range(2..))]
+    resident: u64,
+    /// Rounds: each figure is the median over them [default: 7, or 1 with --quick]
+    #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
+    /// Faults that are measured in each run [default: 5000, or 1000 with --quick]
+    #[arg(long, value_name = "FAULTS", value_parser = clap::value_parser!(u64).range(1..))]
+    faults: Option<u64>,
+    /// Faults before them [default: 5000, or 1000 with --quick]
+    #[arg(long, value_name = "FAULTS")]
+    warm: Option<u64>,
+    /// Write the figures as comma-separated values
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Draw the paper's Figures 2, 5 and 6 anew, into this folder
+    #[arg(long, value_name = "FOLDER")]
+    svg: Option<PathBuf>,
+    /// The library that is preloaded [default: libameles_preload.so beside this program]
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+    /// The programs [default: ameles-programs beside this program]
+    #[arg(long, value_name = "FILE")]
+    programs: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    library::check(arguments.library.as_deref())?;
+    let programs = Programs::new(find(arguments.programs.as_deref())?)?;
+    if let Some(folder) = &arguments.svg {
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    }
+    let csv = arguments
+        .csv
+        .as_ref()
+        .map(|path| File::create(path).with_context(|| format!("{} cannot be written", path.display())));
+    let csv = csv.transpose()?;
+
+    let bar = progress::steps("", 0);
+    let preloaded = Preloaded { library: arguments.library.clone() };
+    let report = paging::run(&arguments.options(), &programs, &preloaded, &Shown(bar.clone()));
+    bar.finish_and_clear();
+    let report = report.map_err(advised)?;
+
+    if let Some(folder) = &arguments.svg {
+        report.pictures().try_for_each(|picture| draw(folder, picture))?;
+    }
+    if let Some(csv) = csv {
+        report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
+    }
+    Ok(Exit::Success)
+}
+
+/// A single short round with another cipher, for a command that shows its slowdowns beside its own.
+///
+/// # Errors
+/// What it needs is not there; a program that cannot be run.
+pub(in crate::commands) fn quickly(cipher: PageCipher, resident: u64, bar: &ProgressBar) -> Result<Report> {
+    library::check(None)?;
+    let programs = Programs::new(find(None)?)?;
+    let options =
+        Options { quick: true, sweep: false, cipher, resident, rounds: None, faults: None, warm: None };
+    Ok(paging::run(&options, &programs, &Preloaded { library: None }, &Unseen(bar))?)
+}
+
+/// A progress bar, and no tables.
+struct Unseen<'a>(&'a ProgressBar);
+
+impl Progress for Unseen<'_> {
+    fn at(&self, what: &str, done: u64, all: u64) {
+        progress::at(self.0, what, done, all);
+    }
+
+    fn found(&self, _: &str) {}
+}
+
+impl Arguments {
+    fn options(&self) -> Options {
+        let Arguments { quick, sweep, cipher, resident, rounds, faults, warm, .. } = *self;
+        Options { quick, sweep, cipher, resident, rounds, faults, warm }
+    }
+}
+
+/// An error, and the flags that help against it.
+fn advised(error: PagingError) -> anyhow::Error {
+    match error {
+        PagingError::FewFaults { .. } => {
+            anyhow!("{error}: if it did what it should, ask for fewer with --warm and --faults")
+        }
+        error => error.into(),
+    }
+}
+
+/// A progress bar, and tables on standard output.
+struct Shown(ProgressBar);
+
+impl Progress for Shown {
+    fn at(&self, what: &str, done: u64, all: u64) {
+        progress::at(&self.0, what, done, all);
+    }
+
+    fn found(&self, table: &str) {
+        self.0.suspend(|| say!("{table}\n"));
+    }
+}
+
+/// Pages programs by the preloaded library.
+struct Preloaded {
+    library: Option<PathBuf>,
+}
+
+impl Pager for Preloaded {
+    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<Ended, Refusal> {
+        let Paging { scheme, k, cipher, resident, untrusted_bytes } = paging;
+        let paging = paged::Paging {
+            resident: Some(resident),
+            untrusted: Size(untrusted_bytes),
+            scheme,
+            k,
+            cipher,
+            second_chance: None,
+            beside: None,
+            threads: None,
+            library: self.library.clone(),
+        };
+        let mut more = Vec::new();
+        if let Some(Window { warm, faults, metered }) = window {
+            more.extend([format!("warm={warm}"), format!("faults={faults}")]);
+            more.extend(metered.then(|| "meter=1".to_owned()));
+        }
+        let ended = paging.start(command, &more)?.wait()?;
+        let measured = match &ended.counted {
+            Some((counted, How::Whole)) => Some(measured(counted)),
+            _ => None,
+        };
+        Ok(Ended { status: ended.status, measured })
+    }
+
+    fn run_unpaged(&self, command: Command) -> Result<(ExitStatus, Duration), Refusal> {
+        Ok(paged::run_unpaged(command)?)
+    }
+}
+
+fn measured(counted: &Counted) -> Measured {
+    let Times { elapsed, total, frames, idle, crypto, copying, beside, .. } = counted.times;
+    Measured {
+        faults: counted.faults,
+        elapsed,
+        in_faults: total,
+        moving: frames,
+        off_line: idle,
+        crypto,
+        copying,
+        beside,
+        threads: counted.threads,
+    }
+}
+
+/// Finds the binary that was named, or the one beside this program.
+fn find(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(named) = named {
+        return named.canonicalize().with_context(|| format!("--programs: {}", named.display()));
+    }
+    let program = std::env::current_exe()?;
+    let Some(beside) = program.parent().map(|at| at.join(PROGRAMS)).filter(|at| at.is_file()) else {
+        bail!(
+            "{PROGRAMS} is not beside {}: build it with `cargo build --release -p ameles-programs`, or name it with --programs",
+            program.display()
+        )
+    };
+    Ok(beside)
+}
+
+fn draw(folder: &Path, picture: Picture) -> Result<()> {
+    let path = folder.join(picture.file);
+    fs::write(&path, picture.svg).with_context(|| format!("{} cannot be written", path.display()))
+}

@@ -1,0 +1,43 @@
+//! The scheme of a program that is paged without a word about it.
+
+use ameles_pager::scheme::Scheme;
+use std::num::NonZero;
+use std::thread::available_parallelism;
+
+/// Programs that may want a processor now and then, and still leave it free.
+const SELDOM: f64 = 0.5;
+
+/// The fastest scheme that this machine has the processors for, by its load of the last minute.
+///
+/// A second process that must share its processor keeps the program waiting: alone, the program is faster.
+pub(super) fn default_scheme() -> Scheme {
+    let processors = available_parallelism().map_or(1, NonZero::get);
+    // The kernel counts in parts of 2^16.
+    let busy = rustix::system::sysinfo().loads[0] as f64 / 65536.0;
+    for_machine(processors, busy)
+}
+
+/// The program takes one processor, the process beside it another.
+fn for_machine(processors: usize, busy: f64) -> Scheme {
+    if busy + 2.0 <= processors as f64 + SELDOM { Scheme::EagerParallel } else { Scheme::DetWoOram }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_shared_with_a_second_process_only_where_a_processor_is_free_for_it() {
+        for (processors, busy, expected) in [
+            (1, 0.0, Scheme::DetWoOram),
+            (2, 0.0, Scheme::EagerParallel),
+            (2, 0.5, Scheme::EagerParallel),
+            (2, 1.0, Scheme::DetWoOram),
+            (2, 4.0, Scheme::DetWoOram),
+            (8, 6.0, Scheme::EagerParallel),
+            (8, 7.0, Scheme::DetWoOram),
+        ] {
+            assert_eq!(for_machine(processors, busy), expected, "{busy} of {processors}");
+        }
+    }
+}

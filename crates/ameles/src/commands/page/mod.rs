@@ -1,0 +1,39 @@
+//! `ameles page`: programs whose heap is paged obliviously.
+
+pub(super) mod bench;
+mod counted;
+mod default_scheme;
+mod executable;
+mod left_alone;
+mod library;
+mod paged;
+mod run;
+mod watch;
+
+use crate::runtime::exit::Exit;
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run an unmodified program with its heap in a paged region
+    Run(run::Arguments),
+    /// Run a program as `run` does, and see what a watcher of the untrusted memory sees at each fault
+    Watch(watch::Arguments),
+    /// Measure what each scheme costs: six programs, paged for the same number of faults
+    Bench(bench::Arguments),
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    match arguments.command {
+        Command::Run(arguments) => run::run(arguments),
+        Command::Watch(arguments) => watch::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
+    }
+}

@@ -1,0 +1,454 @@
+//! A configuration with nothing left open, as a command works with it.
+
+use super::choices::{
+    Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn,
+};
+use super::file::Config;
+use super::key::KeyConfig;
+use super::limits;
+use super::names::{
+    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, OBJECTIVE, PACE,
+    REGION, REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, TREE_TOP_ON, Z,
+};
+use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
+use super::origins::Origins;
+use super::settings_error::SettingsError;
+use super::share::Share;
+use super::store_options::StoreOptions;
+use crate::config::folders::DataFolder;
+use crate::config::interval::Interval;
+use crate::config::size::Size;
+use ameles_vault::Pace;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The folder of the vault, beside the configuration that says nothing of it.
+const DATA_FOLDER: &str = "ameles-data";
+/// The variable of a key, of the source `env`.
+const KEY_VARIABLE: &str = "AMELES_KEY";
+/// The variable of a passphrase.
+const PASSPHRASE_VARIABLE: &str = "AMELES_PASSPHRASE";
+
+/// Everything that a command may ask.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The folder of the vault on this machine.
+    pub data: DataFolder,
+    /// Bytes that the user can store: whole blocks.
+    pub capacity: Size,
+    /// Bytes of a block.
+    pub block_size: Size,
+    /// The ORAM algorithm and its parameters.
+    pub scheme: SchemeSettings,
+    /// The untrusted side.
+    pub store: StoreSettings,
+    /// The source of the master key.
+    pub key: KeySettings,
+    /// The gateway.
+    pub serve: ServeSettings,
+    /// A table of prices, if one was given.
+    pub prices: Option<PathBuf>,
+    /// The filter of the log.
+    pub log_level: String,
+    /// The format of a line of the log.
+    pub log_format: LogFormat,
+    /// The origin of each value, for errors.
+    pub origins: Origins,
+}
+
+/// The ORAM algorithm and its parameters; the scheme chooses those that are `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemeSettings {
+    /// The algorithm.
+    pub scheme: Scheme,
+    /// Slots for real blocks in a bucket.
+    pub z: Option<u32>,
+    /// Slots for dummy blocks in a bucket.
+    pub s: Option<u32>,
+    /// Accesses from one eviction to the next.
+    pub a: Option<u32>,
+    /// The most accesses of one batch.
+    pub max_batch: Option<u32>,
+    /// Trusted memory for the top of the tree.
+    pub tree_top: Option<Share>,
+    /// The place of stash and tree top.
+    pub tree_top_on: TreeTopOn,
+    /// Tells whether a network file system may hold them, whose owner sees which blocks are asked for again.
+    pub watched_disk: bool,
+    /// The cost of an access that the plan makes small.
+    pub objective: Objective,
+    /// Tells whether every batch is filled up with dummies, so that its length does not show.
+    pub pad_batches: bool,
+    /// The place of the journal.
+    pub journal: Journal,
+    /// The cipher that seals the slots.
+    pub cipher: Cipher,
+}
+
+/// The untrusted side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// The store's place; the folder of [`DataFolder::untrusted`] if nothing was said.
+    pub url: Option<String>,
+    /// The address of a server that speaks the provider's protocol.
+    pub endpoint: Option<String>,
+    /// Further options of the provider's client.
+    pub options: StoreOptions,
+}
+
+/// The source of the master key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySettings {
+    /// A file.
+    File(PathBuf),
+    /// An environment variable that holds the key.
+    Env(String),
+    /// A passphrase, from this environment variable if it is set, else from the terminal.
+    Passphrase(String),
+}
+
+/// The gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServeSettings {
+    /// The address for clients.
+    pub listen: SocketAddr,
+    /// The address for health and metrics.
+    pub admin: SocketAddr,
+    /// The address for clients of Swift, if there is one.
+    pub swift: Option<SocketAddr>,
+    /// The address that the Swift server's catalogues name, if it is not that of each request's `Host`.
+    pub swift_url: Option<String>,
+    /// The region that clients of S3 must sign for, if not any.
+    pub region: Option<String>,
+    /// The rule by which the sizes of objects are padded.
+    pub padding: Padding,
+    /// The time between two batches, whether or not a client asks; `None` sends a batch when a client asks.
+    pub pace: Option<Pace>,
+    /// The certificate that clients are served with, and its key.
+    pub tls: Option<TlsSettings>,
+    /// Requests at work at a time.
+    pub requests: u32,
+    /// Bytes of objects that all transfers hold in memory together.
+    pub transfer_memory: Size,
+}
+
+/// The files of a certificate and its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// The certificate, with those that vouch for it.
+    pub cert: PathBuf,
+    /// The key.
+    pub key: PathBuf,
+}
+
+impl Settings {
+    /// Fills in what `config` leaves open.
+    ///
+    /// # Errors
+    /// Two settings contradict one another, or one is out of bounds.
+    pub fn resolve(config: Config) -> Result<Settings, SettingsError> {
+        let data = DataFolder::new(config.data.unwrap_or_else(|| DATA_FOLDER.into()));
+        let origins = config.origins;
+        let (capacity, block_size) = sizes(&config.vault, &origins)?;
+        Ok(Settings {
+            capacity,
+            block_size,
+            scheme: scheme(&config.vault, capacity, &origins)?,
+            store: store(config.store, &origins)?,
+            key: key(config.key, &data, &origins)?,
+            serve: serve(config.serve, &origins)?,
+            prices: config.prices.file,
+            log_level: config.log.level(),
+            log_format: config.log.format(),
+            data,
+            origins,
+        })
+    }
+
+    /// Blocks that the user can address.
+    pub fn blocks(&self) -> u64 {
+        self.capacity.0 / self.block_size.0
+    }
+}
+
+fn refuse_same_addresses(all: &[(Name, Option<SocketAddr>)], origins: &Origins) -> Result<(), SettingsError> {
+    for (index, (one, address)) in all.iter().enumerate() {
+        // Port 0 is any free one.
+        let Some(address) = address.filter(|address| address.port() != 0) else { continue };
+        if let Some((other, _)) = all[index + 1..].iter().find(|(_, other)| *other == Some(address)) {
+            let (one, other) = (origins.name(*one), origins.name(*other));
+            return Err(SettingsError::SameAddress { one, other, address });
+        }
+    }
+    Ok(())
+}
+
+/// Capacity and block size; a capacity that is not whole blocks is rounded down to them.
+fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), SettingsError> {
+    let (block_size, capacity) = (vault.block_size(), vault.capacity());
+    let (least, most) = (limits::LEAST_BLOCK, limits::MOST_BLOCK);
+    if !(least..=most).contains(&block_size) {
+        return Err(SettingsError::Size { name: origins.name(BLOCK_SIZE), value: block_size, least, most });
+    }
+    let limit = Size(limits::TOO_MANY_BLOCKS * block_size.0);
+    if !(block_size..limit).contains(&capacity) {
+        let (name, block_name) = (origins.name(CAPACITY), origins.name(BLOCK_SIZE));
+        return Err(SettingsError::Capacity { name, capacity, block_name, block_size, limit });
+    }
+    Ok((Size(capacity.0 - capacity.0 % block_size.0), block_size))
+}
+
+fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<SchemeSettings, SettingsError> {
+    let scheme = vault.scheme();
+    let (scheme_name, has): (_, &[Name]) = match scheme {
+        Scheme::Ring => ("ring", &[Z, S, A, TREE_TOP]),
+        Scheme::Path => ("path", &[Z, TREE_TOP]),
+        Scheme::Trivial => ("trivial", &[]),
+    };
+    let most_z = if scheme == Scheme::Path { limits::MOST_PATH_Z } else { limits::MOST_SLOTS };
+    for (name, value, most) in [
+        (Z, vault.z, most_z),
+        (S, vault.s, limits::MOST_SLOTS),
+        (A, vault.a, limits::MOST_SLOTS),
+        (MAX_BATCH, vault.max_batch, limits::MOST_BATCH),
+    ] {
+        let Some(value) = value else { continue };
+        if name != MAX_BATCH && !has.contains(&name) {
+            return Err(SettingsError::Parameter { name: origins.name(name), scheme: scheme_name });
+        }
+        if !(1..=most).contains(&value) {
+            let (name, value, most) = (origins.name(name), value.into(), most.into());
+            return Err(SettingsError::Number { name, value, least: 1, most });
+        }
+    }
+    if vault.tree_top_on() == TreeTopOn::Disk && !has.contains(&TREE_TOP) {
+        return Err(SettingsError::Parameter { name: origins.name(TREE_TOP_ON), scheme: scheme_name });
+    }
+    if let Some(top) = vault.tree_top {
+        let value = top.of(capacity);
+        if !has.contains(&TREE_TOP) {
+            return Err(SettingsError::Parameter { name: origins.name(TREE_TOP), scheme: scheme_name });
+        }
+        if value > capacity {
+            let (name, least) = (origins.name(TREE_TOP), Size(0));
+            return Err(SettingsError::Size { name, value, least, most: capacity });
+        }
+    }
+    if vault.objective.is_some() && scheme != Scheme::Ring {
+        return Err(SettingsError::Parameter { name: origins.name(OBJECTIVE), scheme: scheme_name });
+    }
+    Ok(SchemeSettings {
+        scheme,
+        z: vault.z,
+        s: vault.s,
+        a: vault.a,
+        max_batch: vault.max_batch,
+        tree_top: vault.tree_top,
+        tree_top_on: vault.tree_top_on(),
+        watched_disk: vault.watched_disk_shows_which_blocks(),
+        objective: vault.objective(),
+        pad_batches: vault.pad_batches(),
+        journal: vault.journal(),
+        cipher: vault.cipher(),
+    })
+}
+
+fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, SettingsError> {
+    let (listen, admin) = (config.listen(), config.admin());
+    let swift = match config.swift() {
+        SwiftListen::At(address) => Some(address),
+        SwiftListen::Off => None,
+    };
+    refuse_same_addresses(&[(LISTEN, Some(listen)), (ADMIN, Some(admin)), (SWIFT, swift)], origins)?;
+    if let Some(url) = &config.swift_url
+        && !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme) && url.len() > scheme.len())
+    {
+        return Err(SettingsError::SwiftUrl { name: origins.name(SWIFT_URL), url: url.clone() });
+    }
+    if let Some(region) = &config.region
+        && !ameles_gateway::s3::is_region(region)
+    {
+        return Err(SettingsError::Region { name: origins.name(REGION), region: region.clone() });
+    }
+    let requests = config.requests();
+    if !(1..=limits::MOST_REQUESTS).contains(&requests) {
+        let (value, most) = (requests.into(), limits::MOST_REQUESTS.into());
+        return Err(SettingsError::Number { name: origins.name(REQUESTS), value, least: 1, most });
+    }
+    Ok(ServeSettings {
+        listen,
+        admin,
+        swift,
+        padding: config.padding(),
+        pace: config.pace.map(|turn| pace(turn, origins)).transpose()?,
+        requests,
+        transfer_memory: config.transfer_memory(),
+        swift_url: config.swift_url,
+        region: config.region,
+        tls: tls(config.tls, origins)?,
+    })
+}
+
+fn tls(tls: TlsConfig, origins: &Origins) -> Result<Option<TlsSettings>, SettingsError> {
+    let (given, missing) = match (tls.cert, tls.key) {
+        (Some(cert), Some(key)) => return Ok(Some(TlsSettings { cert, key })),
+        (None, None) => return Ok(None),
+        (Some(_), None) => (TLS_CERT, TLS_KEY),
+        (None, Some(_)) => (TLS_KEY, TLS_CERT),
+    };
+    Err(SettingsError::Alone { given: origins.name(given), missing: missing.flag })
+}
+
+fn store(store: StoreConfig, origins: &Origins) -> Result<StoreSettings, SettingsError> {
+    let StoreConfig { url, endpoint, options } = store;
+    match &url {
+        Some(url) if !url.contains("://") => {
+            return Err(SettingsError::Store { name: origins.name(STORE), url: url.clone() });
+        }
+        None if endpoint.is_some() => return Err(SettingsError::EndpointAlone(origins.name(ENDPOINT))),
+        _ => {}
+    }
+    Ok(StoreSettings { url, endpoint, options })
+}
+
+fn pace(turn: Interval, origins: &Origins) -> Result<Pace, SettingsError> {
+    let (least, most) = (Interval(Pace::LEAST), Interval(Pace::MOST));
+    Pace::every(turn.0).map_err(|_| SettingsError::Interval {
+        name: origins.name(PACE),
+        value: turn,
+        least,
+        most,
+    })
+}
+
+fn key(key: KeyConfig, data: &DataFolder, origins: &Origins) -> Result<KeySettings, SettingsError> {
+    let unused = |name, source_name| Err(SettingsError::KeySource { name: origins.name(name), source_name });
+    match (key.source.unwrap_or(KeySource::File), key.file, key.variable) {
+        (KeySource::File, _, Some(_)) => unused(KEY_ENV, "file"),
+        (KeySource::Env, Some(_), _) => unused(KEY_FILE, "env"),
+        (KeySource::Passphrase, Some(_), _) => unused(KEY_FILE, "passphrase"),
+        (KeySource::File, file, None) => Ok(KeySettings::File(file.unwrap_or_else(|| data.master_key()))),
+        (KeySource::Env, None, variable) => {
+            Ok(KeySettings::Env(variable.unwrap_or_else(|| KEY_VARIABLE.into())))
+        }
+        (KeySource::Passphrase, None, variable) => {
+            Ok(KeySettings::Passphrase(variable.unwrap_or_else(|| PASSPHRASE_VARIABLE.into())))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn settings(text: &str) -> Result<Settings, SettingsError> {
+        Settings::resolve(Config::parse(text, Path::new("ameles.toml")).unwrap())
+    }
+
+    #[test]
+    fn a_certificate_needs_its_key() {
+        let error = refused("[serve]\ntls.cert = \"c.pem\"");
+        assert_eq!(
+            error,
+            "`serve.tls.cert` in ameles.toml is given without --tls-key: give both, or neither"
+        );
+        let error = refused("[serve.tls]\nkey = \"k.pem\"");
+        assert_eq!(
+            error,
+            "`serve.tls.key` in ameles.toml is given without --tls-cert: give both, or neither"
+        );
+    }
+
+    #[test]
+    fn requests_at_work_are_counted_from_one() {
+        assert_eq!(
+            refused("[serve]\nrequests = 0"),
+            "`serve.requests` in ameles.toml is 0: choose from 1 to 65536"
+        );
+    }
+
+    fn refused(text: &str) -> String {
+        settings(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn nothing_said_is_one_gibibyte_of_ring_oram_on_loopback() {
+        let settings = settings("").unwrap();
+        assert_eq!(settings.capacity, Size(1 << 30));
+        assert_eq!(settings.blocks(), 16384);
+        assert_eq!(settings.scheme.scheme, Scheme::Ring);
+        assert!(settings.serve.listen.ip().is_loopback());
+        assert!(settings.serve.admin.ip().is_loopback());
+        assert_eq!(settings.key, KeySettings::File("ameles-data/master.key".into()));
+    }
+
+    #[test]
+    fn the_default_key_lies_outside_of_the_untrusted_folder() {
+        let settings = settings("data = \"/d\"").unwrap();
+        let KeySettings::File(key) = &settings.key else {
+            panic!("the default key is in a file");
+        };
+        assert!(!key.starts_with(settings.data.untrusted()));
+        assert!(!settings.data.trusted().starts_with(settings.data.untrusted()));
+    }
+
+    #[test]
+    fn a_capacity_is_whole_blocks() {
+        let settings = settings("[vault]\ncapacity = \"1000000\"\nblock_size = \"4KiB\"").unwrap();
+        assert_eq!(settings.capacity, Size(999_424));
+    }
+
+    #[test]
+    fn a_value_from_the_file_is_named_by_its_key_and_the_file() {
+        for (text, expected) in [
+            (
+                "[vault]\nblock_size = 1",
+                "`vault.block_size` in ameles.toml is 1 B: choose from 64 B to 16 MiB",
+            ),
+            (
+                "[vault]\ncapacity = \"1KiB\"",
+                "`vault.capacity` in ameles.toml is 1 KiB: in blocks of 64 KiB (--block-size) choose at least one block and less \
+                 than 128 TiB",
+            ),
+            (
+                "[vault]\nscheme = \"path\"\ns = 4",
+                "`vault.s` in ameles.toml is given, and the path scheme has no such parameter: leave it out",
+            ),
+            ("[serve]\npace = \"5ms\"", "`serve.pace` in ameles.toml is 5ms: choose from 8ms to 1h"),
+            (
+                "[vault]\nscheme = \"path\"\nobjective = \"bytes\"",
+                "`vault.objective` in ameles.toml is given, and the path scheme has no such parameter: leave it out",
+            ),
+            ("[vault]\nmax_batch = 0", "`vault.max_batch` in ameles.toml is 0: choose from 1 to 1024"),
+            (
+                "[vault]\ntree_top = \"2GiB\"",
+                "`vault.tree_top` in ameles.toml is 2 GiB: choose from 0 B to 1 GiB",
+            ),
+            (
+                "[serve]\nadmin = \"127.0.0.1:9317\"",
+                "--listen and `serve.admin` in ameles.toml are both 127.0.0.1:9317: clients of each kind \
+                 and metrics need an address each",
+            ),
+        ] {
+            assert_eq!(refused(text), expected);
+        }
+        assert!(refused("[key]\nsource = \"env\"\nfile = \"k\"").starts_with("`key.file` in ameles.toml"));
+        assert!(refused("[store]\nurl = \"bucket\"").starts_with("`store.url` in ameles.toml is `bucket`"));
+        let alone = refused("[store]\nendpoint = \"http://127.0.0.1\"");
+        assert!(alone.starts_with("`store.endpoint` in ameles.toml") && alone.contains("--store"), "{alone}");
+    }
+
+    #[test]
+    fn a_value_from_a_flag_is_named_by_the_flag_also_over_a_file() {
+        let file = "[vault]\ncapacity = \"1GiB\"\nmax_batch = 8";
+        let file = Config::parse(file, Path::new("ameles.toml")).unwrap();
+        let mut flags = Config::default();
+        flags.vault.capacity = Some(Size(1 << 50));
+        let error = Settings::resolve(file.overlaid(flags)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("--capacity is 1 PiB: in blocks of 64 KiB (--block-size) choose"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,8 @@
+//! The vault that is to take the place of this one, as the command line knows it: its place, its shape, and how its
+//! trusted disk takes the place of the old one. `ameles_vault` moves the blocks and rows.
+
+pub mod flags;
+pub mod note;
+pub mod repeated;
+pub mod shape;
+pub mod switch;

@@ -1,0 +1,121 @@
+//! The figures of a vault in service for the live page, and the place of the page's link.
+
+use crate::config::folders::DataFolder;
+use crate::demonstration::{Baseline, Switch};
+use crate::report::provider::Provider;
+use crate::runtime::replace::replace;
+use crate::vault::prices;
+use ameles_gateway::catalogue::Moment;
+use ameles_gateway::page::{Costs, Figures, PricesOf, RequestCounters, Row, Seen, Told};
+use ameles_store::{Prices, TouchedRow, Usage};
+use ameles_vault::Vault;
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+
+/// The prices that the page computes with.
+pub struct Shown {
+    prices: Prices,
+    by_default: bool,
+}
+
+impl Shown {
+    /// The prices that were asked for, or the default.
+    pub fn or_default(asked: Option<Prices>) -> Self {
+        let by_default = asked.is_none();
+        Shown { prices: asked.unwrap_or_else(prices::by_default), by_default }
+    }
+
+    fn of(&self) -> PricesOf {
+        let Prices { provider, as_of, .. } = &self.prices;
+        PricesOf { provider: provider.clone(), as_of: as_of.clone(), by_default: self.by_default }
+    }
+}
+
+/// The sources of everything that the page shows.
+pub struct Sources {
+    /// The vault.
+    pub vault: Vault,
+    /// The requests to its store.
+    pub provider: Provider,
+    /// The requests of the applications.
+    pub counters: RequestCounters,
+    /// The provider's prices.
+    pub prices: Shown,
+    /// The switch of a demonstration: its view stands in the place of the vault's store.
+    pub switch: Option<Switch>,
+    /// Tells the present warnings.
+    pub warnings: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+}
+
+impl Sources {
+    /// The counters and figures of this moment.
+    pub fn tell(&self) -> Told {
+        let shown = self.switch.as_ref().map(Switch::shown);
+        let since = shown.as_ref().map_or_else(Baseline::default, |shown| shown.since);
+        let provider = shown.as_ref().map_or(&self.provider, |shown| &shown.provider);
+        let (status, usage) = (self.vault.status(), provider.meter.usage().since(&since.usage));
+        let block_bytes = self.vault.block_bytes() as u64;
+        let (read, written) = self.counters.blocks();
+        let (read, written) = (read - since.read, written - since.written);
+        let dollars = |usage: &Usage| self.prices.prices.bill(usage).spent();
+        let bare = Usage {
+            slot_reads: read,
+            bucket_writes: written,
+            bytes_down: read * block_bytes,
+            bytes_up: written * block_bytes,
+            ..Usage::default()
+        };
+        Told {
+            moment: Moment::now().0,
+            asked: self.counters.cells(),
+            seen: Seen {
+                whole: row(provider.touches.whole()),
+                levels: provider.touches.levels().into_iter().map(row).collect(),
+            },
+            figures: Figures {
+                asked_bytes: (read + written) * block_bytes,
+                accesses: status.accesses - since.accesses,
+                requests: usage.requests(),
+                bytes_up: usage.bytes_up,
+                bytes_down: usage.bytes_down,
+                stored_bytes: usage.stored_bytes,
+                stash: status.stash.blocks,
+                stash_peak: status.stash.peak,
+                trusted_bytes: status.trusted_bytes,
+                latency_p50: self.counters.latency(0.5),
+                latency_p99: self.counters.latency(0.99),
+                dollars: dollars(&usage),
+            },
+            without: Costs {
+                requests: bare.requests(),
+                bytes: bare.bytes_up + bare.bytes_down,
+                dollars: dollars(&bare),
+            },
+            stated_per_byte: self.vault.header().parameters.scheme.bytes_per_byte(),
+            prices: self.prices.of(),
+            demonstration: shown.as_ref().map(|shown| shown.stands),
+            warnings: (self.warnings)(),
+        }
+    }
+}
+
+fn row(touched: TouchedRow) -> Row {
+    Row { buckets: touched.buckets, reads: touched.reads, writes: touched.writes }
+}
+
+/// Leaves the page's link where only the vault's owner can read it, for those who start `serve` without a terminal.
+///
+/// # Errors
+/// The trusted folder cannot be written.
+pub fn leave_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
+    let path = data.trusted().join("page-link");
+    replace(&path, format!("{link}\n").as_bytes())
+        .with_context(|| {
+            format!(
+                "{} cannot be written, and the link to the owner's page is shown at terminals only; free some space on its disk, \
+                 or make the folder writable",
+                path.display()
+            )
+        })?;
+    Ok(path)
+}

@@ -1,0 +1,87 @@
+//! The log, which goes to standard error; a command's answer goes to standard output.
+
+use crate::config::names::LOG;
+use crate::config::{LogFormat, Origins, Settings};
+use std::io::IsTerminal;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry};
+
+/// The reason why the log cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum LoggingError {
+    /// The filter has no meaning.
+    #[error(
+        "{name} is `{level}`: write error, warn, info, debug, trace, off, or a filter such as info,ameles_vault=debug"
+    )]
+    Level {
+        /// The flag, or the key and its file, that it came from.
+        name: String,
+        /// The text that was given.
+        level: String,
+    },
+    /// A log is set up already.
+    #[error("the log is set up already")]
+    Twice,
+}
+
+/// Sets up the log of this process.
+///
+/// # Errors
+/// The level has no meaning, or there is a log already.
+pub fn start(settings: &Settings) -> Result<(), LoggingError> {
+    let filter = filter(&settings.log_level, &settings.origins)?;
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        // A line that cannot be written, on a full disk or into a pipe without a reader, must end no request.
+        .log_internal_errors(false);
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match settings.log_format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().map_err(|_| LoggingError::Twice)
+}
+
+fn filter(level: &str, origins: &Origins) -> Result<Targets, LoggingError> {
+    let wrong = || LoggingError::Level { name: origins.name(LOG), level: level.to_owned() };
+    if level.contains(['=', ',']) {
+        return level.parse().map_err(|_| wrong());
+    }
+    // A lone word that is no level would be taken as the name of a module, and silence everything else.
+    let ours: LevelFilter = level.parse().map_err(|_| wrong())?;
+    if level.is_empty() {
+        return Err(wrong());
+    }
+    // Below a warning, what libraries say is about their connections and not about the vault.
+    let theirs = ours.min(LevelFilter::WARN);
+    Ok(Targets::new().with_default(theirs).with_target("ameles", ours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_filters_are_taken() {
+        for level in ["error", "INFO", "off", "info,ameles_vault=debug"] {
+            assert!(filter(level, &Origins::default()).is_ok(), "{level}");
+        }
+    }
+
+    #[test]
+    fn a_level_is_that_of_our_own_crates() {
+        let filter = filter("debug", &Origins::default()).unwrap().to_string();
+        assert!(filter.contains("ameles=debug") && filter.contains("warn"), "{filter}");
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for level in ["loud", "", "info,ameles_vault=loud"] {
+            let error = filter(level, &Origins::default()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--log is `{level}`")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The command that serves a vault, to be pasted into a shell.
+
+use super::Home;
+use crate::config::KeySettings;
+use std::borrow::Cow;
+
+impl Home<'_> {
+    /// The command that serves this vault. Options of the store may be secrets, and are left to the reader.
+    pub fn serve_line(&self) -> String {
+        let (settings, store) = (self.settings, &self.settings.store);
+        let mut words = vec!["ameles".to_owned(), "serve".into()];
+        let mut flag = |name: &str, value: String| words.extend([name.to_owned(), quoted(&value)]);
+        flag("--data", settings.data.root().display().to_string());
+        if let Some(url) = &store.url {
+            flag("--store", url.clone());
+        }
+        if let Some(endpoint) = &store.endpoint {
+            flag("--endpoint", endpoint.clone());
+        }
+        for key in store.options.0.keys() {
+            flag("--store-option", format!("{key}=…"));
+        }
+        match &settings.key {
+            KeySettings::File(file) if *file == settings.data.master_key() => {}
+            KeySettings::File(file) => flag("--key-file", file.display().to_string()),
+            KeySettings::Env(variable) => flag("--key-env", variable.clone()),
+            KeySettings::Passphrase(_) => words.push("--passphrase".into()),
+        }
+        words.join(" ")
+    }
+}
+
+/// A word as a shell takes it. No word of a command holds the one byte that cannot be quoted.
+pub(super) fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Settings};
+    use std::path::Path;
+
+    fn settings(text: &str) -> Settings {
+        Settings::resolve(Config::parse(text, Path::new("ameles.toml")).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_line_that_serves_a_restored_vault_can_be_pasted_and_shows_no_secret() {
+        let settings = settings(
+            "data = \"/my data\"\n[store]\nurl = \"s3://b/p\"\noptions = { secret_access_key = \"hush\" }\n\
+             [key]\nfile = \"/k\"",
+        );
+        assert_eq!(
+            Home::new(&settings).serve_line(),
+            "ameles serve --data '/my data' --store s3://b/p --store-option 'secret_access_key=…' --key-file /k"
+        );
+    }
+}

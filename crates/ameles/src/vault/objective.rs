@@ -1,0 +1,77 @@
+//! The objective of a plan, from the settings and the prices.
+
+use crate::config::{Objective, Settings, SettingsError};
+use crate::vault::prices;
+use ameles_core::schemes::ring::RingObjective;
+use ameles_store::Prices;
+
+/// The cost of a written slot, in that of a read one, where writing costs nothing: what is free is not moved for nothing.
+const LEAST_WRITTEN: f64 = 0.01;
+
+/// The objective that the settings ask for.
+///
+/// # Errors
+/// Dollars are asked for, and prices that are not there.
+pub(super) fn objective(settings: &Settings) -> Result<RingObjective, SettingsError> {
+    Ok(match settings.scheme.objective {
+        Objective::Bytes => RingObjective::BYTES,
+        Objective::Requests => RingObjective::REQUESTS,
+        Objective::Dollars => {
+            let prices = prices::asked(settings)?.unwrap_or_else(prices::by_default);
+            of_prices(&prices, settings.block_size.0)
+        }
+    })
+}
+
+/// The dollars of requests and bytes. Where all are free, the bytes.
+fn of_prices(prices: &Prices, block_bytes: u64) -> RingObjective {
+    let per_slot = |per_gb: f64| per_gb * block_bytes as f64 / prices.bytes_per_gb as f64;
+    let (get, put) = (prices.get_per_1000 / 1000.0, (prices.put_per_1000 + prices.delete_per_1000) / 1000.0);
+    let slot_read = per_slot(prices.egress_per_gb);
+    // A hundredth of the request at least: a plan has no reason to move bytes that it can do without.
+    let least = LEAST_WRITTEN * if slot_read > 0.0 { slot_read } else { get };
+    let slot_written = per_slot(prices.ingress_per_gb).max(least);
+    let slot_read = slot_read.max(LEAST_WRITTEN * get);
+    if get + put + slot_read + slot_written == 0.0 {
+        return RingObjective::BYTES;
+    }
+    RingObjective { get, put, slot_read, slot_written }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use ameles_store::PriceTable;
+    use std::path::Path;
+
+    fn shipped(name: &str) -> Prices {
+        PriceTable::shipped().get(name).cloned().unwrap()
+    }
+
+    #[test]
+    fn dollars_are_those_of_the_prices() {
+        let objective = of_prices(&shipped("s3-standard"), 65_536);
+        assert!((objective.get - 0.000_000_4).abs() < 1e-12, "{objective:?}");
+        assert!((objective.put - 0.000_005).abs() < 1e-12, "{objective:?}");
+        // Egress is nine cents a GB, ingress is free.
+        assert!((objective.slot_read - 0.09 / 16_384.0).abs() < 1e-12, "{objective:?}");
+        assert!(objective.slot_written < objective.slot_read / 99.0, "{objective:?}");
+    }
+
+    #[test]
+    fn a_store_that_costs_nothing_is_planned_for_bytes() {
+        assert_eq!(of_prices(&shipped("free"), 4096), RingObjective::BYTES);
+    }
+
+    #[test]
+    fn prices_that_are_not_there_are_an_error_where_dollars_are_asked_for() {
+        let settings = |text: &str| {
+            let text = format!("[vault]\n{text}\n[prices]\nfile = \"nowhere\"");
+            Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap()
+        };
+        assert!(objective(&settings("objective = \"dollars\"")).is_err());
+        assert_eq!(objective(&settings("objective = \"bytes\"")).unwrap(), RingObjective::BYTES);
+        assert_eq!(objective(&settings("")).unwrap(), RingObjective::BYTES);
+    }
+}

@@ -1,0 +1,500 @@
+//! The way from settings to the parameters of a vault, and from those to the summary for its owner.
+
+use crate::config::interval::Interval;
+use crate::config::names::{
+    A, BLOCK_SIZE, CAPACITY, CIPHER, JOURNAL, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, TREE_TOP_ON,
+    Z,
+};
+use crate::config::size::Size;
+use crate::config::{
+    Cipher, Journal, Scheme, ServeSettings, Settings, SettingsError, TreeTopOn, VaultConfig,
+};
+use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
+use crate::report::reserve::ReserveSummary;
+use crate::vault::objective::objective;
+use crate::vault::process_memory::{most_process_memory, process_memory};
+use crate::vault::trusted_memory::TrustedMemory;
+use ameles_core::schemes::path::{PathParameters, PathParametersError};
+use ameles_core::schemes::ring::RingParameters;
+use ameles_core::schemes::trivial::TrivialParameters;
+use ameles_seal::cipher;
+use ameles_store::{Prices, Usage};
+use ameles_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_looks};
+use clap::ValueEnum;
+use std::time::Duration;
+
+/// The largest batch when nothing else is said: enough that sixteen clients share every round trip.
+const DEFAULT_BATCH: u32 = 16;
+/// The blocks of a bucket of Path ORAM when nothing else is said.
+const DEFAULT_PATH_Z: u32 = 4;
+/// The share of the payload that the trusted side may hold when nothing else is said.
+const TRUSTED_SHARE: u64 = 16;
+
+/// The parameters that the settings ask for.
+///
+/// # Errors
+/// What the scheme refuses, with the settings that it came from.
+pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, SettingsError> {
+    let (capacity, scheme) = (settings.blocks(), &settings.scheme);
+    // The settings bound it by 16 MiB.
+    let block_bytes = settings.block_size.0 as u32;
+    let batch = scheme.max_batch.unwrap_or(DEFAULT_BATCH);
+    let top = scheme
+        .tree_top
+        .map_or(capacity / TRUSTED_SHARE, |top| top.of(settings.capacity).0 / settings.block_size.0);
+    let together = |names: &[Name], why: String| {
+        let names: Vec<String> = names.iter().map(|name| settings.origins.name(*name)).collect();
+        SettingsError::Together { names: names.join(", "), why }
+    };
+    let parameters = match scheme.scheme {
+        Scheme::Ring => {
+            let objective = objective(settings)?;
+            let mut ring = RingParameters::for_objective(capacity, block_bytes, top, batch, objective);
+            if scheme.a.is_some() || scheme.z.is_some() || scheme.s.is_some() {
+                ring = ring.adjusted(scheme.z, scheme.s, scheme.a);
+            }
+            ring.validate().map_err(|error| together(&[Z, S, A, TREE_TOP, MAX_BATCH], error.to_string()))?;
+            SchemeParameters::Ring(ring)
+        }
+        Scheme::Path => {
+            let refused = |error: PathParametersError| {
+                together(&[Z, TREE_TOP, MAX_BATCH], in_flags(&error.to_string()))
+            };
+            let z = scheme.z.unwrap_or(DEFAULT_PATH_Z);
+            let path = PathParameters::for_buckets_of(z, capacity, block_bytes, top, batch);
+            SchemeParameters::Path(path.map_err(refused)?)
+        }
+        Scheme::Trivial => {
+            let trivial = TrivialParameters { capacity, block_bytes, chunk_blocks: batch, max_batch: batch };
+            trivial.validate().map_err(|error| together(&[CAPACITY, MAX_BATCH], error.to_string()))?;
+            SchemeParameters::Trivial(trivial)
+        }
+    };
+    let around = VaultParameters::around(parameters);
+    Ok(VaultParameters {
+        cipher: seal_cipher(scheme.cipher).number(),
+        pad_batches: scheme.pad_batches,
+        journal: journal_place(scheme.journal),
+        ..if scheme.tree_top_on == TreeTopOn::Disk { around.on_disk() } else { around }
+    })
+}
+
+fn top_place(asked: TreeTopOn) -> TreeTopPlace {
+    match asked {
+        TreeTopOn::Memory => TreeTopPlace::Memory,
+        TreeTopOn::Disk => TreeTopPlace::Disk,
+    }
+}
+
+fn journal_place(asked: Journal) -> JournalPlace {
+    match asked {
+        Journal::Disk => JournalPlace::Disk,
+        Journal::Store => JournalPlace::Store,
+    }
+}
+
+fn seal_cipher(asked: Cipher) -> cipher::Cipher {
+    match asked {
+        Cipher::Aes256Gcm => cipher::Cipher::Aes256Gcm,
+        Cipher::Aegis256 => cipher::Cipher::Aegis256,
+        Cipher::Aegis128L => cipher::Cipher::Aegis128L,
+        Cipher::ChaCha20Poly1305 => cipher::Cipher::ChaCha20Poly1305,
+    }
+}
+
+/// The scheme's own words for its parameters, in those of the command line.
+fn in_flags(text: &str) -> String {
+    text.replace("blocks_per_bucket", "Z").replace("max_batch", "the largest batch")
+}
+
+/// Refuses settings that contradict a vault that is there. Settings that were not given contradict nothing.
+///
+/// # Errors
+/// [`SettingsError::OtherShape`], with each value that differs.
+pub fn refuse_contradictions(
+    settings: &Settings,
+    asked: &VaultConfig,
+    made: &VaultParameters,
+) -> Result<(), SettingsError> {
+    let differing = contradictions(settings, asked, (made, "the vault"))?;
+    if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
+}
+
+/// The values in `asked` that contradict an existing vault, which is named as is said, each with that vault's own.
+///
+/// # Errors
+/// Those of planning a vault.
+pub fn contradictions(
+    settings: &Settings,
+    asked: &VaultConfig,
+    (made, whose): (&VaultParameters, &str),
+) -> Result<Vec<String>, SettingsError> {
+    fn differ<T: PartialEq + ToString>(asked: Option<T>, made: Option<T>) -> Option<(String, String)> {
+        let asked = asked?;
+        let made_text = made.as_ref().map_or_else(|| "none".into(), T::to_string);
+        (made.as_ref() != Some(&asked)).then(|| (asked.to_string(), made_text))
+    }
+    let scheme = &made.scheme;
+    let block = Size(scheme.block_bytes().into());
+    let blocks = |size: Size| Size(size.0 - size.0 % block.0);
+    let (kind, z, s, a) = match scheme {
+        SchemeParameters::Ring(ring) => (
+            Scheme::Ring,
+            Some(ring.inner.blocks),
+            Some(ring.reads_before_reshuffle()),
+            Some(ring.eviction_rate),
+        ),
+        SchemeParameters::Path(path) => (Scheme::Path, Some(path.blocks_per_bucket), None, None),
+        SchemeParameters::Trivial(_) => (Scheme::Trivial, None, None, None),
+    };
+    let cipher = cipher::Cipher::from_number(made.cipher);
+    let differing = [
+        (CAPACITY, differ(asked.capacity.map(blocks), Some(Size(scheme.capacity() * block.0)))),
+        (BLOCK_SIZE, differ(asked.block_size, Some(block))),
+        (SCHEME, differ(asked.scheme.map(word), Some(word(kind)))),
+        (Z, differ(asked.z, z)),
+        (S, differ(asked.s, s)),
+        (A, differ(asked.a, a)),
+        (MAX_BATCH, differ(asked.max_batch, Some(scheme.max_batch()))),
+        (PAD_BATCHES, differ(asked.pad_batches, Some(made.pad_batches))),
+        (JOURNAL, {
+            let is_other = asked.journal.is_some_and(|asked| journal_place(asked) != made.journal);
+            let made = match made.journal {
+                JournalPlace::Disk => Journal::Disk,
+                JournalPlace::Store => Journal::Store,
+            };
+            asked.journal.filter(|_| is_other).map(|asked| (word(asked), word(made)))
+        }),
+        (TREE_TOP_ON, {
+            let is_other = asked.tree_top_on.is_some_and(|asked| top_place(asked) != made.tree_top);
+            let made = match made.tree_top {
+                TreeTopPlace::Memory => TreeTopOn::Memory,
+                TreeTopPlace::Disk => TreeTopOn::Disk,
+            };
+            asked.tree_top_on.filter(|_| is_other).map(|asked| (word(asked), word(made)))
+        }),
+        (CIPHER, {
+            let is_other = asked.cipher.is_some_and(|asked| Some(seal_cipher(asked)) != cipher);
+            asked.cipher.filter(|_| is_other).map(|asked| (word(asked), "another".into()))
+        }),
+    ];
+    let mut differing: Vec<String> = differing
+        .into_iter()
+        .filter_map(|(name, texts)| texts.map(|(asked, made)| (name, asked, made)))
+        .map(|(name, asked, made)| {
+            format!("{} is {asked} and {whose} has {made}", settings.origins.name(name))
+        })
+        .collect();
+    if differing.is_empty() && asked.tree_top.is_some() && !could_be_planned(settings, scheme)? {
+        differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
+    }
+    Ok(differing)
+}
+
+/// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps what was planned,
+/// not the bytes that were asked for.
+fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool, SettingsError> {
+    let mut like_made = settings.clone();
+    like_made.block_size = Size(made.block_bytes().into());
+    like_made.capacity = Size(made.capacity() * like_made.block_size.0);
+    (like_made.scheme.scheme, like_made.scheme.max_batch) = (scheme_of(made), Some(made.max_batch()));
+    let planned = vault_parameters(&like_made)?.scheme;
+    Ok(match (&planned, made) {
+        // Earlier versions planned as much stash as was asked for, and versions may differ in what they need of it.
+        (SchemeParameters::Ring(planned), SchemeParameters::Ring(made)) => {
+            let asked =
+                settings.scheme.tree_top.map(|top| top.of(like_made.capacity).0 / like_made.block_size.0);
+            // Where so little does not suffice, versions differ in what they plan instead.
+            let is_more = asked.is_some_and(|asked| asked < planned.stash_bound.min(made.stash_bound).into());
+            let (less, more) =
+                (planned.stash_bound.min(made.stash_bound), planned.stash_bound.max(made.stash_bound));
+            more <= 2 * less || asked == Some(made.stash_bound.into()) || is_more
+        }
+        // Not asked for again, its Z still decides; earlier versions planned the tree top as if Z were 4.
+        (SchemeParameters::Path(planned), SchemeParameters::Path(made)) => {
+            let with = |z| {
+                like_made.scheme.z = Some(z);
+                vault_parameters(&like_made)
+                    .is_ok_and(|planned| tree_top(&planned.scheme) == Some(made.top.0))
+            };
+            planned.top == made.top || [made.blocks_per_bucket, DEFAULT_PATH_Z].into_iter().any(with)
+        }
+        (planned, made) => tree_top(planned) == tree_top(made),
+    })
+}
+
+/// The scheme that these parameters are of.
+pub fn scheme_of(parameters: &SchemeParameters) -> Scheme {
+    match parameters {
+        SchemeParameters::Ring(_) => Scheme::Ring,
+        SchemeParameters::Path(_) => Scheme::Path,
+        SchemeParameters::Trivial(_) => Scheme::Trivial,
+    }
+}
+
+fn tree_top(scheme: &SchemeParameters) -> Option<u32> {
+    match scheme {
+        SchemeParameters::Ring(ring) => Some(ring.top.0),
+        SchemeParameters::Path(path) => Some(path.top.0),
+        SchemeParameters::Trivial(_) => None,
+    }
+}
+
+/// A choice as it is written on the command line.
+fn word(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// The summary for the owner of such a vault.
+pub fn summary(
+    parameters: &VaultParameters,
+    store: String,
+    fresh: bool,
+    prices: Option<&Prices>,
+    pace: Option<Pace>,
+    serve: &ServeSettings,
+) -> VaultSummary {
+    let scheme = &parameters.scheme;
+    let (block, stored) = (u64::from(scheme.block_bytes()), parameters.stored_bytes());
+    let usage = Usage { stored_bytes: stored, ..Usage::default() };
+    let trusted = TrustedMemory::of(parameters);
+    VaultSummary {
+        fresh,
+        scheme: scheme.name().into(),
+        parameters: described(scheme),
+        capacity: Size(scheme.capacity() * block),
+        block_size: Size(block),
+        store,
+        stored: Size(stored),
+        moved_per_byte: scheme.bytes_per_byte(),
+        memory: MemorySummary {
+            trusted_usual: Size(trusted.usual),
+            trusted: Size(trusted.most),
+            process: Size(process_memory(parameters)),
+            process_most: Size(most_process_memory(parameters, serve)),
+            reserve: Some(ReserveSummary::of(parameters)),
+        },
+        on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
+        older_slots: parameters.has_older_slots(),
+        dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
+        pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
+        journal: (parameters.journal == JournalPlace::Store).then(|| journal_summary(parameters, prices)),
+        recovery_point: parameters.recovery_point(),
+    }
+}
+
+/// The room of stash and tree top on the trusted disk.
+fn on_disk_summary(parameters: &VaultParameters) -> OnDiskSummary {
+    let block = u64::from(parameters.scheme.block_bytes());
+    // What a checkpoint names stays as it is while it is on its way to the store, and all may be replaced meanwhile.
+    let places = 2 * (parameters.scheme.stash_bound() + parameters.resident_blocks());
+    OnDiskSummary { room: Size(places * block), resident: Size(parameters.resident_blocks() * block) }
+}
+
+/// The cost of a journal in the store, by the length of a batch: 1, then twice as much each time, up to the most.
+fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> JournalSummary {
+    /// Batches that the price is of.
+    const MANY: u64 = 1_000_000;
+    let most = u64::from(parameters.scheme.max_batch());
+    let doubled = std::iter::successors(Some(1), |length| Some(2 * length));
+    let lengths = doubled.take_while(|length| *length < most).chain([most]);
+    let objects = lengths.map(|length| (length, Size(parameters.journal_object_bytes(length)))).collect();
+    let dollars = prices.map(|prices| {
+        let usage = Usage { blob_writes: MANY, blob_deletes: MANY, ..Usage::default() };
+        prices.bill(&usage).requests
+    });
+    JournalSummary { objects, dollars }
+}
+
+fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices>) -> PaceSummary {
+    const DAY: f64 = 86_400.0;
+    let (batch, turn) = (parameters.scheme.max_batch(), pace.turn().as_secs_f64());
+    let looks = usage_of_looks(Duration::from_secs_f64(DAY));
+    let day = parameters.usage_of(DAY / turn).after(&looks);
+    let per_second = f64::from(batch) * f64::from(parameters.scheme.block_bytes()) / turn;
+    PaceSummary {
+        turn: Interval(pace.turn()).to_string(),
+        batch,
+        per_second: Size(per_second as u64),
+        requests: day.requests(),
+        bytes: Size(day.bytes_up + day.bytes_down),
+        dollars: prices.map(|prices| prices.bill(&day).spent()),
+    }
+}
+
+fn described(scheme: &SchemeParameters) -> Vec<(String, String)> {
+    let named = |name: &str, value: u64| (name.to_owned(), value.to_string());
+    match scheme {
+        SchemeParameters::Ring(ring) => vec![
+            named("Z", ring.inner.blocks.into()),
+            named("leaf Z", ring.leaf.blocks.into()),
+            named("S", ring.reads.into()),
+            named("A", ring.eviction_rate.into()),
+            named("L", ring.leaf_level.0.into()),
+            named("tree top", ring.top.0.into()),
+            named("batch", ring.max_batch.into()),
+            ("position map".into(), "flat".into()),
+        ],
+        SchemeParameters::Path(path) => vec![
+            named("Z", path.blocks_per_bucket.into()),
+            named("L", path.leaf_level.0.into()),
+            named("tree top", path.top.0.into()),
+            named("batch", path.max_batch.into()),
+            ("position map".into(), "flat".into()),
+        ],
+        SchemeParameters::Trivial(trivial) => {
+            vec![named("chunk", trivial.chunk_blocks.into()), named("batch", trivial.max_batch.into())]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::path::Path;
+
+    fn settings(text: &str) -> (Settings, VaultConfig) {
+        let config = Config::parse(text, Path::new("ameles.toml")).unwrap();
+        let asked = config.vault.clone();
+        (Settings::resolve(config).unwrap(), asked)
+    }
+
+    fn refused(made: &str, asked: &str) -> Result<(), String> {
+        let made = vault_parameters(&settings(made).0).unwrap();
+        let (settings, asked) = settings(asked);
+        refuse_contradictions(&settings, &asked, &made).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_not_asked_for_contradicts_nothing() {
+        let made = "[vault]\ncapacity = \"16MiB\"\nblock_size = \"4KiB\"\na = 8\nmax_batch = 4\ntree_top = \"1MiB\"\n\
+            cipher = \"aegis-256\"";
+        for asked in [
+            "",
+            "[vault]\ncapacity = 16777219",
+            "[vault]\nblock_size = \"4KiB\"",
+            "[vault]\na = 8",
+            "[vault]\ntree_top = \"1MiB\"",
+            "[vault]\ncipher = \"aegis-256\"\nscheme = \"ring\"",
+            made,
+        ] {
+            assert_eq!(refused(made, asked), Ok(()), "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_of_the_capacity_that_the_vault_has() {
+        let made = "[vault]\ncapacity = \"128MiB\"\ntree_top = \"25%\"";
+        assert_eq!(refused(made, "[vault]\ntree_top = \"25%\""), Ok(()));
+        assert_eq!(refused(made, "[vault]\ntree_top = \"32MiB\""), Ok(()));
+        let error = refused(made, "[vault]\ntree_top = \"100%\"").unwrap_err();
+        assert!(error.contains("gives another tree top"), "{error}");
+    }
+
+    #[test]
+    fn what_contradicts_a_vault_is_named_with_both_values() {
+        let made = "[vault]\ncapacity = \"256MiB\"";
+        for (asked, expected) in [
+            (
+                "[vault]\ncapacity = \"512MiB\"",
+                "`vault.capacity` in ameles.toml is 512 MiB and the vault has 256 MiB",
+            ),
+            ("[vault]\nscheme = \"path\"", "`vault.scheme` in ameles.toml is path and the vault has ring"),
+            (
+                "[vault]\npad_batches = true",
+                "`vault.pad_batches` in ameles.toml is true and the vault has false",
+            ),
+            (
+                "[vault]\ncipher = \"aegis-256\"",
+                "`vault.cipher` in ameles.toml is aegis-256 and the vault has another",
+            ),
+            ("[vault]\ntree_top = \"256MiB\"", "`vault.tree_top` in ameles.toml gives another tree top"),
+        ] {
+            let error = refused(made, asked).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_ring_vault_that_an_earlier_version_planned_is_not_contradicted_by_its_tree_top() {
+        let asked = "[vault]\ncapacity = \"256MiB\"\ntree_top = \"16MiB\"";
+        let (settings, asked) = settings(asked);
+        let mut made = vault_parameters(&settings).unwrap();
+        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        assert_eq!(ring.stash_bound, 256);
+        (ring.top.0, ring.stash_bound) = (ring.top.0 + 1, 200);
+        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
+        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        (ring.top.0, ring.stash_bound) = (ring.top.0 + 1, 256);
+        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
+        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        ring.stash_bound = 2000;
+        assert!(refuse_contradictions(&settings, &asked, &made).is_err());
+    }
+
+    #[test]
+    fn an_objective_is_for_a_vault_that_is_made_and_contradicts_none_that_is_there() {
+        let vault = |objective: &str| {
+            format!("[vault]\ncapacity = \"256MiB\"\ntree_top = \"32MiB\"\nobjective = \"{objective}\"")
+        };
+        let ring = |objective: &str| {
+            let made = vault_parameters(&settings(&vault(objective)).0).unwrap();
+            let SchemeParameters::Ring(ring) = made.scheme else { panic!("another scheme") };
+            ring
+        };
+        let (bytes, requests, dollars) = (ring("bytes"), ring("requests"), ring("dollars"));
+        assert!(requests.traffic().requests() < bytes.traffic().requests(), "{requests:?}, {bytes:?}");
+        assert!(bytes.traffic().slots() < requests.traffic().slots(), "{requests:?}, {bytes:?}");
+        assert!(
+            dollars.traffic().slots_read < 1.01 * requests.traffic().slots_read,
+            "{dollars:?}, {requests:?}"
+        );
+        for (made, asked) in [("bytes", "requests"), ("requests", "dollars"), ("dollars", "bytes")] {
+            assert_eq!(refused(&vault(made), &vault(asked)), Ok(()), "{asked} of a vault for {made}");
+        }
+    }
+
+    #[test]
+    fn a_ring_vault_whose_tree_top_did_not_suffice_is_not_contradicted_by_it() {
+        let asked = "[vault]\ncapacity = \"16MiB\"\ntree_top = \"128KiB\"";
+        let (settings, asked) = settings(asked);
+        let mut made = vault_parameters(&settings).unwrap();
+        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        assert!(ring.stash_bound > 2, "{ring:?}");
+        // Another version took other levels for it.
+        (ring.top.0, ring.leaf_level.0) = (ring.top.0 + 3, ring.leaf_level.0 + 3);
+        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
+    }
+
+    #[test]
+    fn a_path_vault_with_its_own_bucket_size_is_not_contradicted_by_its_tree_top() {
+        let path = "[vault]\ncapacity = \"16MiB\"\nscheme = \"path\"\n";
+        for z in ["z = 3\n", "z = 4\n", "z = 16\n"] {
+            let made = format!("{path}{z}tree_top = \"2MiB\"");
+            for asked in [&made, "[vault]\ntree_top = \"2MiB\""] {
+                assert_eq!(refused(&made, asked), Ok(()), "{made}\n{asked}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_of_a_path_vault_is_planned_for_the_bucket_size_in_use() {
+        let path = "[vault]\ncapacity = \"16MiB\"\nscheme = \"path\"\ntree_top = \"2MiB\"\n";
+        for z in [3, 4, 5, 8, 64] {
+            let made = vault_parameters(&settings(&format!("{path}z = {z}")).0).unwrap();
+            let SchemeParameters::Path(made) = made.scheme else { panic!("another scheme") };
+            let batches = 2 * made.max_batch * (made.path_buckets() as u32 * z + 1);
+            assert_eq!(made.blocks_per_bucket, z);
+            assert_eq!(made.stash_bound, made.waiting_bound() + batches);
+        }
+    }
+
+    #[test]
+    fn parameters_that_do_not_fit_together_are_named() {
+        let (settings, _) = settings("[vault]\nz = 4\na = 40");
+        let error = vault_parameters(&settings).unwrap_err().to_string();
+        assert!(error.starts_with("`vault.z` in ameles.toml, --s, `vault.a` in ameles.toml"), "{error}");
+        assert!(error.contains("lower A to at most 3"), "{error}");
+    }
+}

@@ -1,0 +1,158 @@
+//! The trusted memory that a vault takes: as a rule, and at most.
+
+use ameles_core::schemes::path::PathParameters;
+use ameles_core::schemes::ring::RingParameters;
+use ameles_vault::{STASH_ENTRY, SchemeParameters, TreeTopPlace, VaultParameters};
+
+/// The stash grows by an eighth, and by no less than this many blocks.
+const LEAST_GROWTH: u64 = 32;
+
+/// Bytes of trusted memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrustedMemory {
+    /// The usual bytes, once the vault is full and at work: the maps, the stash with the tree top at its mean, a batch,
+    /// and the blocks that an eviction has read.
+    pub usual: u64,
+    /// Blocks in the stash as a rule when nothing is in flight.
+    pub resting_blocks: u64,
+    /// The most that `ameles status` ever shows: the maps, and the room that a stash at its hard bound has taken, with
+    /// the blocks of the evictions in flight and the buffers of paths.
+    pub most: u64,
+}
+
+impl TrustedMemory {
+    /// The trusted memory of a vault with these parameters.
+    pub fn of(parameters: &VaultParameters) -> Self {
+        let scheme = &parameters.scheme;
+        let block = u64::from(scheme.block_bytes());
+        let entry = block + STASH_ENTRY;
+        // Position map, metadata and versions; the heads of the lists come with them.
+        let maps = parameters.trusted_bytes()
+            - scheme.stash_bound() * STASH_ENTRY
+            - parameters.resident_blocks() * block;
+        let held = match scheme {
+            SchemeParameters::Ring(ring) => of_ring(ring),
+            SchemeParameters::Path(path) => of_path(path),
+            SchemeParameters::Trivial(trivial) => {
+                let chunk = u64::from(trivial.chunk_blocks) * entry;
+                Held {
+                    resting_blocks: 0,
+                    usual_blocks: 0,
+                    most_blocks: 0,
+                    usual_buffers: chunk,
+                    most_buffers: chunk,
+                }
+            }
+        };
+        let grown = |blocks: u64| blocks + (blocks / 8).max(LEAST_GROWTH);
+        let (resident, usually) = match parameters.tree_top {
+            TreeTopPlace::Memory => (held.most_blocks, held.usual_blocks),
+            // An access brings a block into memory, and checkpoints take them out.
+            TreeTopPlace::Disk => {
+                let usually = held.usual_blocks - held.resting_blocks + parameters.checkpoint_every;
+                (held.most_blocks.min(parameters.resident_blocks()), held.usual_blocks.min(usually))
+            }
+        };
+        let bytes = |entries: u64, payloads: u64| entries * STASH_ENTRY + payloads * block;
+        let most = maps + bytes(grown(held.most_blocks), grown(resident)) + held.most_buffers;
+        let usual = maps + bytes(held.usual_blocks, usually) + held.usual_buffers;
+        TrustedMemory { usual: usual.min(most), resting_blocks: held.resting_blocks, most }
+    }
+}
+
+/// The memory of a scheme beside its maps: blocks in its stash, bytes in its buffers.
+struct Held {
+    resting_blocks: u64,
+    usual_blocks: u64,
+    most_blocks: u64,
+    usual_buffers: u64,
+    most_buffers: u64,
+}
+
+fn of_ring(ring: &RingParameters) -> Held {
+    let subtrees = 1 << ring.top.0;
+    let path = ring.blocks_on_path();
+    // A/2 wait for each subtree; a batch comes, and so does what an eviction has read.
+    let waiting = subtrees * u64::from(ring.eviction_rate) / 2;
+    Held {
+        resting_blocks: waiting + u64::from(ring.max_batch),
+        usual_blocks: waiting + u64::from(ring.max_batch) + path,
+        // Blocks read for an eviction, and those that wait until the one before is written, stand beside the bound.
+        most_blocks: ring.most_stash_blocks() + 2 * path,
+        usual_buffers: 4 * subtrees,
+        most_buffers: 4 * subtrees,
+    }
+}
+
+fn of_path(path: &PathParameters) -> Held {
+    let subtrees = 1u64 << path.top.0;
+    let (batch, waiting) = (u64::from(path.max_batch), path.waiting() as u64);
+    let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + STASH_ENTRY);
+    let buckets_of = |paths| buckets_on_paths(path, paths) * bucket;
+    Held {
+        // Measured (see `PathParameters::for_buckets_of`), and so are the blocks on a path.
+        resting_blocks: waiting,
+        usual_blocks: waiting + batch * path.blocks_on_path() as u64,
+        most_blocks: path.stash_bound.into(),
+        usual_buffers: 2 * buckets_of(batch) + 4 * subtrees,
+        // A batch's paths as they are read, and two batches' as they are written; a buffer at most doubles as it grows.
+        most_buffers: 2 * (buckets_of(batch) + buckets_of(2 * batch)) + 4 * subtrees,
+    }
+}
+
+/// The most buckets on so many paths.
+pub(super) fn buckets_on_paths(path: &PathParameters, paths: u64) -> u64 {
+    (path.top.0..=path.leaf_level.0).map(|level| paths.min(1 << level)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Settings};
+    use crate::vault::home::Home;
+    use crate::vault::parameters::vault_parameters;
+    use ameles_core::words::BlockId;
+    use ameles_vault::Call;
+    use std::path::Path;
+
+    fn settings(scheme: &str, data: &Path) -> Settings {
+        let text = format!(
+            "data = {data:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"\nscheme = \"{scheme}\""
+        );
+        Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_vault_in_use_never_takes_more_than_was_stated() {
+        let on_disk = ["ring", "path"].map(|scheme| format!("{scheme}\"\ntree_top_on = \"disk"));
+        let in_memory = ["ring", "path", "trivial"].map(String::from);
+        for scheme in in_memory.iter().chain(&on_disk) {
+            let folder = tempfile::tempdir().unwrap();
+            let settings = settings(scheme, folder.path());
+            let stated = TrustedMemory::of(&vault_parameters(&settings).unwrap());
+            let (opening, _interrupts) = Home::new(&settings).make().await.unwrap();
+            let (vault, _) = opening.open().await.unwrap();
+            let mut most = 0;
+            for round in 0..2u64 {
+                for batch in 0..16u64 {
+                    let write = |n| Call::Write(BlockId(16 * batch + n), vec![round as u8; 4096].into());
+                    vault.access((0..16).map(write).collect()).await.unwrap();
+                    most = most.max(vault.status().trusted_bytes);
+                }
+            }
+            vault.close().await.unwrap();
+            assert!((1..=stated.most).contains(&most), "{scheme}: {most} bytes in use, {stated:?}");
+            assert!(stated.usual <= stated.most, "{scheme}: {stated:?}");
+        }
+    }
+
+    #[test]
+    fn the_default_vault_takes_less_as_a_rule_than_its_bound_and_more_than_its_tree_top() {
+        let parameters = vault_parameters(&settings("ring", Path::new("/d"))).unwrap();
+        let TrustedMemory { usual, most, .. } = TrustedMemory::of(&parameters);
+        let SchemeParameters::Ring(ring) = &parameters.scheme else { panic!("ring was asked for") };
+        let tree_top = (u64::from(ring.eviction_rate) << ring.top.0) / 2 * 4096;
+        assert!((tree_top..most).contains(&usual), "{tree_top} {usual} {most}");
+        assert!(most >= parameters.trusted_bytes());
+    }
+}

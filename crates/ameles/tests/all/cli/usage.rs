@@ -1,0 +1,148 @@
+//! Wrong flags and settings: exit code 2, one error that names the flag or the key and its file, nothing left behind.
+
+use super::desk::{Desk, finish};
+
+#[test]
+fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
+    let desk = Desk::new();
+    for (line, parts) in [
+        ("init --capacity 1PiB", ["--capacity is 1 PiB", "less than 128 TiB"]),
+        ("init --capacity 1KiB", ["--capacity is 1 KiB", "at least one block"]),
+        ("init --capacity lots", ["--capacity", "`lots` is no size"]),
+        ("init --capacity 100TiB", ["--capacity is 100 TiB", "of trusted memory"]),
+        ("init --block-size 32B", ["--block-size is 32 B", "from 64 B to 16 MiB"]),
+        ("init --max-batch 999999999", ["--max-batch is 999999999", "from 1 to 1024"]),
+        ("init --scheme trivial --max-batch 999999999", ["--max-batch is 999999999", "from 1 to 1024"]),
+        ("init --tree-top 1EiB", ["--tree-top is 1 EiB", "from 0 B to 1 GiB"]),
+        ("init --scheme path --z 65", ["--z is 65", "from 1 to 64"]),
+        (
+            "init --scheme path --z 2",
+            ["--z, --tree-top, --max-batch do not fit together: buckets of 2", "set Z to 4 or more"],
+        ),
+        (
+            "init --scheme path --z 3 --tree-top 0B",
+            ["at most 10 levels", "give the tree top more trusted memory"],
+        ),
+        ("init --scheme path --s 3", ["--s is given", "leave it out"]),
+        ("init --scheme trivial --tree-top 1MiB", ["--tree-top is given", "leave it out"]),
+        ("init --z 4 --a 60", ["--z, --s, --a", "lower A to at most 3"]),
+        ("init --store bucket", ["--store is `bucket`", "s3://BUCKET"]),
+        ("init --store ftp://x", ["--store", "s3://"]),
+        ("init --endpoint http://127.0.0.1:1", ["--endpoint", "--store"]),
+        ("init --store s3://b --store-option colour=red", ["--store-option", "colour"]),
+        ("init --prices nonsense", ["--prices is nonsense", "nor a file"]),
+        ("status --prices nonsense", ["--prices is nonsense", "nor a file"]),
+        ("init --key-file missing/key --data other", ["--key-file", "missing/key"]),
+        ("init --key-env NO_SUCH_VARIABLE", ["--key-env", "NO_SUCH_VARIABLE"]),
+        ("init --passphrase", ["AMELES_PASSPHRASE", "terminal"]),
+        ("init --log loud", ["--log is `loud`", "debug"]),
+        ("init --config missing.toml", ["--config", "missing.toml"]),
+        ("serve --listen 127.0.0.1:4 --admin 127.0.0.1:4", ["--listen and --admin", "an address each"]),
+        ("serve --listen localhost:9500", ["`localhost:9500` is no address", "127.0.0.1:9317"]),
+        ("restore --takeover", ["--store is not given", "s3://my-bucket/ameles"]),
+        ("restore --store file:///no/such/place", ["--store is ", "no folder is there"]),
+        ("serve --listen 192.0.2.1:80", ["--listen is 192.0.2.1:80", "an address of this machine"]),
+        ("restore --expect garbage", ["--expect", "no receipt"]),
+        ("init --capcity 1GiB", ["--capcity", "--capacity"]),
+        ("serv", ["unrecognized subcommand 'serv'", "serve"]),
+        ("statsu", ["unrecognized subcommand 'statsu'", "status"]),
+    ] {
+        // A key that cannot be made is no matter of typing.
+        let code = if line.contains("missing/key") { 1 } else { 2 };
+        let error = desk.fail(line, code);
+        for part in parts {
+            assert!(error.contains(part), "{line}: {part:?} is missing in\n{error}");
+        }
+        assert!(desk.contents().is_empty(), "{line} left {:?}", desk.contents().keys());
+    }
+}
+
+#[test]
+fn an_empty_passphrase_is_refused_by_the_name_of_its_variable() {
+    let desk = Desk::new();
+    let ended =
+        finish(desk.command("init --passphrase").env("AMELES_PASSPHRASE", "").spawn().expect("it starts"));
+    assert_eq!(ended.code, 2, "{}", ended.complained);
+    assert!(ended.complained.contains("AMELES_PASSPHRASE is empty"), "{}", ended.complained);
+    assert!(desk.contents().is_empty());
+}
+
+#[test]
+fn an_endpoint_that_comes_from_the_environment_is_named() {
+    let desk = Desk::new();
+    let mut command = desk.command("init --store s3://bucket/ameles");
+    for (name, value) in [
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+        ("AWS_ACCESS_KEY_ID", "id"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ] {
+        command.env(name, value);
+    }
+    let ended = finish(command.spawn().expect("it starts"));
+    assert_eq!(ended.code, 5, "{}", ended.complained);
+    for part in ["AWS_ENDPOINT_URL is set", "unset it", "--endpoint"] {
+        assert!(ended.complained.contains(part), "{}", ended.complained);
+    }
+    assert!(desk.contents().is_empty());
+}
+
+#[test]
+fn a_wrong_value_of_the_file_is_named_by_key_and_file() {
+    let desk = Desk::new();
+    for (text, part) in [
+        ("[vault]\ncapacity = \"1PiB\"", "`vault.capacity` in ameles.toml is 1 PiB"),
+        ("[vault]\nmax_batch = 4096", "`vault.max_batch` in ameles.toml is 4096: choose from 1 to 1024"),
+        ("[vault]\nblock_size = \"1G\"", "ameles.toml, line 2: `vault.block_size`"),
+        ("[prices]\nfile = \"nonsense\"", "`prices.file` in ameles.toml is nonsense"),
+        ("[log]\nlevel = \"loud\"", "`log.level` in ameles.toml is `loud`"),
+        ("[store]\nurl = \"file:///no/such/folder\"", "`store.url` in ameles.toml"),
+    ] {
+        std::fs::write(desk.path("ameles.toml"), text).expect("written");
+        let code = if text.contains("file:///") { 5 } else { 2 };
+        let error = desk.fail("init", code);
+        assert!(error.contains(part), "{error}");
+        assert_eq!(desk.contents().len(), 1, "{text} left {:?}", desk.contents().keys());
+    }
+}
+
+#[test]
+fn vault_flags_that_contradict_the_vault_are_refused_before_it_is_opened() {
+    let desk = Desk::new();
+    desk.succeed("init --capacity 16MiB --block-size 4KiB");
+    let before = desk.contents();
+    for (line, part) in [
+        ("--capacity 32MiB", "--capacity is 32 MiB and the vault has 16 MiB"),
+        ("--block-size 64KiB", "--block-size is 64 KiB and the vault has 4 KiB"),
+        ("--scheme path", "--scheme is path and the vault has ring"),
+        ("--cipher aegis-256 --max-batch 3", "--max-batch is 3 and the vault has 16, --cipher"),
+    ] {
+        let error = desk
+            .fail(&format!("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0 {line}"), 2);
+        assert!(error.contains(part), "{error}");
+        assert_eq!(desk.contents(), before, "{line} changed something");
+    }
+}
+
+#[test]
+fn the_help_of_a_command_begins_with_its_own_flags() {
+    let desk = Desk::new();
+    for (command, own) in [
+        ("restore", "--takeover"),
+        ("serve", "--listen"),
+        ("init", "--capacity"),
+        ("orphans", "--remove"),
+        ("migrate", "--prepare"),
+    ] {
+        let help = desk.succeed(&format!("{command} --help"));
+        let at =
+            |flag: &str| help.find(&format!("\n      {flag}")).unwrap_or_else(|| panic!("{flag} in {help}"));
+        for global in ["--config", "--data", "--log ", "--log-format"] {
+            assert!(at(own) < at(global), "{command}: {global} comes before {own}");
+        }
+    }
+    assert!(
+        desk.succeed("restore --help").find("--takeover")
+            < desk.succeed("restore --help").find("Untrusted store:")
+    );
+}

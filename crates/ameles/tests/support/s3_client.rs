@@ -1,0 +1,56 @@
+//! A client of S3 that hides no failure behind a retry, and makes buckets.
+
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::path::Path;
+use object_store::signer::Signer;
+use object_store::{ClientOptions, RetryConfig};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A served gateway, and the key of a user of it.
+pub(crate) struct S3Access {
+    pub(crate) address: String,
+    pub(crate) access_key: String,
+    pub(crate) secret_key: String,
+}
+
+impl S3Access {
+    /// The first key of the first user in a file of users.
+    pub(crate) fn of_first_user(address: String, users: &std::path::Path) -> Self {
+        let users = std::fs::read_to_string(users).expect("the users");
+        let users: toml::Table = users.parse().expect("TOML");
+        let key = |name: &str| users["users"][0]["keys"][0][name].as_str().expect("text").to_owned();
+        S3Access { address, access_key: key("access_key_id"), secret_key: key("secret_access_key") }
+    }
+
+    /// A client.
+    pub(crate) fn client(&self, bucket: &str) -> AmazonS3 {
+        ameles_store::encrypt_with_ring();
+        AmazonS3Builder::new()
+            .with_endpoint(format!("http://{}", self.address))
+            .with_allow_http(true)
+            .with_bucket_name(bucket)
+            .with_access_key_id(&self.access_key)
+            .with_secret_access_key(&self.secret_key)
+            .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
+            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
+            .build()
+            .expect("a client")
+    }
+
+    /// Makes a bucket.
+    pub(crate) async fn make_bucket(&self, name: &str) {
+        let minute = Duration::from_secs(60);
+        let url = self.client(name).signed_url(http::Method::PUT, &Path::from(""), minute).await;
+        let url = url.expect("signed");
+        let (path, query) = (url.path(), url.query().expect("signed"));
+        let (host, end) = (&self.address, "connection: close\r\ncontent-length: 0\r\n\r\n");
+        let head = format!("PUT {path}?{query} HTTP/1.1\r\nhost: {host}\r\n{end}");
+        let mut stream = TcpStream::connect(&self.address).await.expect("connected");
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}

@@ -1,0 +1,114 @@
+// The answers of memory, taken apart: each header goes one way, with a request for its masks, and each beat of a body the
+// other.
+//
+// Interface: a path passes in at `valid_i`, and then the beats of its buckets at `r`, in the order in which they were asked for. A
+// header goes out whole, without its IV, and a beat of a body as it is. Masks are asked for under the IV that came.
+//
+// Timing: each goes out in the cycle in which its last beat comes. There is room for all that was asked for (see ameles_read_room).
+// It counts beats only, so that what is in them shows nowhere. Between two paths is a cycle without a beat.
+//
+// Keeps: the walk down the path, the beat within the bucket, beats of a header before its last, and requests for masks.
+module ameles_arrive
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned CipherBits = row_chunks(Cfg) * 128
+) (
+  input  logic                    clk_i,
+  input  logic                    rst_ni,
+  // The path.
+  input  logic                    valid_i,
+  output logic                    ready_o,
+  input  job_t                    job_i,
+  // Memory.
+  input  logic                    r_valid_i,
+  output logic                    r_ready_o,
+  input  logic [Cfg.bus_bits-1:0] r_data_i,
+  // Headers and bodies.
+  output logic                    header_valid_o,
+  input  logic                    header_ready_i,
+  output logic [CipherBits-1:0]   header_o,
+  output logic                    header_beat_o,  // passes, the last of a header or one before
+  output logic                    body_valid_o,
+  input  logic                    body_ready_i,
+  output logic [Cfg.bus_bits-1:0] body_o,
+  // Requests for masks.
+  output logic                    mask_valid_o,
+  input  logic                    mask_ready_i,
+  output logic                    mask_row_o,
+  output pad_t                    mask_pad_o,
+  output logic                    masks_asked_o   // all those of a bucket
+);
+
+  localparam int unsigned HeaderBeats = header_beats(Cfg);
+  localparam int unsigned BeatBits = $clog2(most_bucket_beats(Cfg) + 1);
+
+  logic walking_q, is_header, ends_header, bucket_done, last, request_ready, passes, unused_right;
+  logic [BeatBits-1:0] beat_q;
+  logic [HeaderBeats*Cfg.bus_bits-1:0] header;
+  logic [Cfg.leaf_level:0] bucket;
+  logic [level_bits(Cfg)-1:0] level;
+  logic [63:0] unused_count;
+
+  assign ready_o = !walking_q;
+
+  ameles_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
+    .clk_i,
+    .start_i(valid_i && ready_o), .path_i(job_i.path[leaf_bits(Cfg)-1:0]), .evictions_i('0),
+    .next_i(bucket_done),
+    .level_o(level), .last_o(last), .bucket_o(bucket), .right_o(unused_right), .count_o(unused_count)
+  );
+
+  assign is_header = beat_q < BeatBits'(HeaderBeats);
+  assign ends_header = beat_q == BeatBits'(HeaderBeats - 1);
+  assign r_ready_o = walking_q && (is_header ? !ends_header || (header_ready_i && request_ready) : body_ready_i);
+  assign passes = r_valid_i && r_ready_o;
+  assign header_beat_o = passes && is_header;
+  assign bucket_done = passes && beat_q == BeatBits'(bucket_beats(Cfg, 32'(level)) - 1);
+
+  // The beats of a header before its last one, the first lowest.
+  if (HeaderBeats > 1) begin : gen_parts
+    logic [(HeaderBeats-1)*Cfg.bus_bits-1:0] parts_q;
+    assign header = {r_data_i, parts_q};
+    always_ff @(posedge clk_i) begin
+      if (passes && is_header) parts_q <= ((HeaderBeats-1)*Cfg.bus_bits)'(header >> Cfg.bus_bits);
+    end
+  end else begin : gen_whole
+    assign header = r_data_i;
+  end
+  assign header_valid_o = walking_q && r_valid_i && ends_header && request_ready;
+  assign header_o = CipherBits'(header >> IvBits);
+  assign body_valid_o = walking_q && r_valid_i && !is_header;
+  assign body_o = r_data_i;
+
+  // Requests for masks wait here while the engine is busy.
+  logic request_valid, request_taken;
+  logic [63:0] request_iv;
+  logic [Cfg.leaf_level:0] request_bucket;
+  logic [level_bits(Cfg)-1:0] request_level;
+  ameles_fifo #(.Width(64 + level_bits(Cfg) + Cfg.leaf_level + 1), .Depth(arrival_headers(Cfg))) u_requests (
+    .clk_i, .rst_ni,
+    .valid_i(walking_q && r_valid_i && ends_header && header_ready_i), .ready_o(request_ready),
+    .data_i({header[IvBits-1:0], level, bucket}),
+    .valid_o(request_valid), .ready_i(request_taken), .data_o({request_iv, request_level, request_bucket})
+  );
+  ameles_bucket_masks #(.Cfg(Cfg)) u_masks (
+    .clk_i, .rst_ni,
+    .valid_i(request_valid), .ready_o(request_taken), .iv_i(request_iv), .bucket_i(32'(request_bucket)),
+    .level_i(request_level),
+    .valid_o(mask_valid_o), .ready_i(mask_ready_i), .row_o(mask_row_o), .pad_o(mask_pad_o)
+  );
+  assign masks_asked_o = request_valid && request_taken;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      walking_q <= 1'b0;
+      beat_q <= '0;
+    end else begin
+      if (!walking_q) walking_q <= valid_i;
+      else if (bucket_done && last) walking_q <= 1'b0;
+      if (passes) beat_q <= bucket_done ? '0 : beat_q + 1'b1;
+    end
+  end
+
+endmodule

@@ -1,0 +1,96 @@
+// Data on its way from the front end to the backend, in the order of its slots: blocks of the user that are written, and PosMap blocks that
+// leave the PLB.
+//
+// Interface: beats of the user come whenever there is room, before or after their request; `whole_o` says that all of the next block are
+// there. A slot that needs data says so with `order_valid_i`, when `order_ready_o` is high: a PosMap block with its contents, a block of the
+// user, or a block of the user that goes nowhere. Beats pass to the backend as it takes them.
+//
+// Timing: a beat of the user can pass a cycle after it came, or two where blocks are long.
+//
+// Keeps: blocks of the user, one PosMap block, and the order of four slots.
+module ameles_front_data
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned Data = Cfg.bus_bits,
+  localparam int unsigned Group = group_beats(Cfg) * Cfg.bus_bits
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  // The user.
+  input  logic             data_valid_i,
+  output logic             data_ready_o,
+  input  logic [Data-1:0]  data_i,
+  output logic             whole_o,
+  // Slots that need data.
+  input  logic             order_valid_i,
+  output logic             order_ready_o,
+  input  source_e          order_i,
+  input  logic [Group-1:0] group_i,
+  // The backend.
+  output logic             valid_o,
+  input  logic             ready_i,
+  output logic [Data-1:0]  data_o
+);
+
+  localparam int unsigned Beats = block_beats(Cfg);
+  localparam int unsigned BeatBits = at_least_one($clog2(Beats));
+  localparam int unsigned Blocks = waiting_blocks(Cfg);
+  localparam int unsigned BlocksBits = $clog2(Blocks + 1);
+
+  // Beats of the user, and how many whole blocks of them no slot has yet.
+  logic user_valid, user_taken, came, last_came, ordered, given, grouped;
+  logic [Data-1:0] user_data;
+  logic [BeatBits-1:0] came_q;
+  logic [BlocksBits-1:0] whole_q;
+  ameles_beat_queue #(.Width(Data), .Beats(Blocks * Beats)) u_user (
+    .clk_i, .rst_ni,
+    .valid_i(data_valid_i), .ready_o(data_ready_o), .data_i,
+    .valid_o(user_valid), .ready_i(user_taken), .data_o(user_data)
+  );
+  assign came = data_valid_i && data_ready_o;
+  assign last_came = came && came_q == BeatBits'(Beats - 1);
+  assign ordered = order_valid_i && order_ready_o;
+  assign given = ordered && order_i != FromLookAside;
+  assign grouped = ordered && order_i == FromLookAside;
+  assign whole_o = whole_q != '0;
+
+  // The order of slots, and the PosMap block, whose slot is done before there is another.
+  logic orders_ready, known, passes, last, grouped_q;
+  source_e source;
+  ameles_fifo #(.Width($bits(source_e)), .Depth(4)) u_orders (
+    .clk_i, .rst_ni,
+    .valid_i(ordered), .ready_o(orders_ready), .data_i(order_i),
+    .valid_o(known), .ready_i(passes && last), .data_o({source})
+  );
+  assign order_ready_o = orders_ready && (order_i != FromLookAside || !grouped_q);
+
+  // Beats: those of a PosMap block are zeros behind its counters.
+  logic [BeatBits-1:0] beat_q;
+  logic [Group-1:0] group_q;
+  assign last = beat_q == BeatBits'(Beats - 1);
+  assign valid_o = known && (source == FromLookAside || (source == FromUser && user_valid));
+  assign passes = (valid_o && ready_i) || (known && source == Dropped && user_valid);
+  assign user_taken = passes && source != FromLookAside;
+  assign data_o = source == FromLookAside ? group_q[Data-1:0] : user_data;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      came_q <= '0;
+      whole_q <= '0;
+      beat_q <= '0;
+      grouped_q <= 1'b0;
+    end else begin
+      if (came) came_q <= last_came ? '0 : came_q + 1'b1;
+      whole_q <= whole_q + BlocksBits'(last_came) - BlocksBits'(given);
+      if (passes) beat_q <= last ? '0 : beat_q + 1'b1;
+      if (grouped) grouped_q <= 1'b1;
+      else if (passes && last && source == FromLookAside) grouped_q <= 1'b0;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (grouped) group_q <= group_i;
+    else if (Beats > 1 && passes && source == FromLookAside) group_q <= group_q >> Data;
+  end
+
+endmodule

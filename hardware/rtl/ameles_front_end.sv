@@ -1,0 +1,381 @@
+// The front end of Freecursive ORAM (ASPLOS 2015): a PosMap in the same tree as the blocks, with a PLB, and counters from
+// which leaves are computed.
+//
+// A request looks for the lowest PosMap block of its chain that is in the PLB, fetches those below it one after the other, and
+// then accesses its block: a path each. Before each of them one straggler of the group moves, if there is one, with a path of
+// its own. A leaf is AES of block and counter; the path of a block that was never mapped is drawn at random.
+//
+// Interface: requests of the user, the beats of what is written, and those of answers, each with `valid` and `ready`; an
+// answer to a write is what the block was before. A write waits until all its beats are there. It asks the backend for slots:
+// a fetch is a take with the put of the block that leaves the PLB. With a pacer, answers wait for the user here, so that
+// whether they are taken does not show.
+//
+// Timing: PLB and table answer a cycle later, and both leaves together take 23 cycles of AES, with a pacer more. How many paths a request
+// takes shows, if no pacer hides it. The next request begins when the last path of this one was asked for.
+//
+// Keeps: PLB, table, and the request under way.
+module ameles_front_end
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned Data = Cfg.bus_bits,
+  localparam int unsigned Group = group_beats(Cfg) * Cfg.bus_bits,
+  localparam int unsigned BlockBits = block_bits(Cfg),
+  localparam int unsigned LeafBits = leaf_bits(Cfg)
+) (
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  // The user.
+  input  logic            request_valid_i,
+  output logic            request_ready_o,
+  input  logic            request_write_i,
+  input  logic [31:0]     request_block_i,
+  input  logic            data_valid_i,
+  output logic            data_ready_o,
+  input  logic [Data-1:0] data_i,
+  output logic            answer_valid_o,
+  input  logic            answer_ready_i,
+  output logic [Data-1:0] answer_o,
+  output logic            answer_last_o,
+  // Paths for blocks that were never mapped.
+  output logic            random_ready_o,
+  input  logic            random_valid_i,
+  input  logic [31:0]     random_i,
+  // Slots, and what their tags are made of.
+  output logic            valid_o,
+  input  logic            ready_i,
+  output slot_t           slot_o,
+  output slot_tags_t      tags_o,
+  // Data on its way to the backend, and blocks from there.
+  output logic            data_valid_o,
+  input  logic            data_ready_i,
+  output logic [Data-1:0] data_o,
+  input  logic            block_valid_i,
+  output logic            block_ready_o,
+  input  logic [Data-1:0] block_i,
+  output logic            leaf_valid_o,
+  input  logic            leaf_ready_i,
+  output logic [127:0]    leaf_input_o,
+  input  logic            leaf_valid_i,
+  output logic            leaf_ready_o,
+  input  logic [127:0]    leaf_chunk_i
+);
+
+  localparam int unsigned Beats = block_beats(Cfg);
+  localparam int unsigned BeatBits = at_least_one($clog2(Beats));
+  localparam int unsigned GroupBeats = group_beats(Cfg);
+  localparam int unsigned Maps = maps(Cfg);
+  localparam int unsigned LevelBits = $clog2(Maps + 2);
+  localparam int unsigned LabelShift = $clog2(Cfg.labels);
+  localparam int unsigned EntryBits = LabelShift;
+  // A block of the PLB gets its tag when it leaves.
+  localparam int unsigned CounterBits = Cfg.tag_bits != 0 ? 64 : 1;
+  localparam int unsigned TableEntries = map_blocks(Cfg, Maps);
+  localparam int unsigned TableBits = at_least_one($clog2(TableEntries));
+
+  typedef enum logic [3:0] {
+    Clear,       // PLB and table are being cleared
+    Idle,
+    Probe,       // is the PosMap block of this level in the PLB?
+    Probed,
+    Keeper,      // the group, or the table's entry, that has the counter of the block
+    Kept,
+    Renew,       // a new counter for the block, or for a straggler before it
+    Ask,         // both leaves
+    Leaves,
+    Straggler,   // is the straggler in the PLB?
+    StragglerIs,
+    Victim,      // what leaves the PLB
+    VictimIs,
+    Send,        // the slot is asked for
+    Fetched      // the PosMap block comes
+  } state_e;
+
+  typedef enum logic [1:0] {Discard, ToLookAside, ToUser, Beyond} answer_e;
+
+  state_e state_q, state_d;
+  logic is_beyond, write_q, beyond_q;
+  logic [31:0] block_q;
+  logic [Group-1:0] group_q;
+
+  // The chain of a block: its number on each level, and there the number of the block in the tree.
+  logic [LevelBits-1:0] level_q, probe_q;
+  function automatic logic [31:0] number(logic [31:0] block, logic [LevelBits-1:0] level);
+    logic [31:0] shifted = block;
+    for (int unsigned nth = 0; nth < Maps; nth++) begin
+      if (LevelBits'(nth) < level) shifted = shifted >> LabelShift;
+    end
+    return shifted;
+  endfunction
+  function automatic logic [31:0] first(logic [LevelBits-1:0] level);
+    logic [31:0] found = '0;
+    for (int unsigned nth = 0; nth <= Maps; nth++) begin
+      if (LevelBits'(nth) == level) found = first_block(Cfg, nth);
+    end
+    return found;
+  endfunction
+
+  logic [31:0] own_number, above_number;
+  logic by_table;
+  assign own_number = number(block_q, level_q);
+  assign above_number = number(block_q, level_q + 1'b1);
+  assign by_table = level_q == LevelBits'(Maps);
+
+  // The PLB.
+  logic look_ready, look_read, look_valid, look_hit, tag_write, data_write;
+  logic [BlockBits-1:0] look_block, found_block, write_block;
+  logic [LeafBits-1:0] found_leaf, write_leaf;
+  logic [CounterBits-1:0] found_counter;
+  logic [63:0] old_q, new_q;
+  logic [Group-1:0] found_data, write_data;
+  ameles_look_aside #(
+    .Lines(Cfg.look_aside), .BlockBits(BlockBits), .LeafBits(LeafBits), .CounterBits(CounterBits), .DataBits(Group)
+  ) u_look_aside (
+    .clk_i, .rst_ni, .ready_o(look_ready),
+    .read_i(look_read), .read_block_i(look_block),
+    .valid_o(look_valid), .block_o(found_block), .leaf_o(found_leaf), .counter_o(found_counter),
+    .data_o(found_data),
+    .write_tag_i(tag_write), .write_data_i(data_write),
+    .write_block_i(write_block), .leaf_i(write_leaf), .counter_i(CounterBits'(new_q)), .data_i(write_data)
+  );
+
+  // The table.
+  logic table_ready;
+  logic [63:0] table_counter;
+  ameles_counter_table #(.Entries(TableEntries)) u_table (
+    .clk_i, .rst_ni, .ready_o(table_ready),
+    .read_i(state_q == Keeper && by_table), .entry_i(TableBits'(own_number)), .counter_o(table_counter),
+    .write_i(state_q == Renew && by_table), .counter_i(table_counter + 1'b1)
+  );
+
+  // The counter of the block, or of a straggler.
+  logic straggler_valid, is_turn, turn_done_q, is_straggler_q;
+  logic [EntryBits-1:0] straggler, entry;
+  logic [63:0] group_counter, group_next;
+  logic [Group-1:0] advanced;
+  logic [31:0] renewed_q, renewed;
+  // A turn for one straggler comes before each path of the chain.
+  assign is_turn = !by_table && straggler_valid && !turn_done_q;
+  assign entry = is_turn ? straggler : own_number[EntryBits-1:0];
+  ameles_counter_group #(.Labels(Cfg.labels), .Bits(Cfg.label_bits), .GroupBits(Group)) u_group (
+    .group_i(group_q), .entry_i(entry), .counter_o(group_counter), .next_counter_o(group_next),
+    .advanced_o(advanced),
+    .straggler_valid_o(straggler_valid), .straggler_o(straggler)
+  );
+  assign renewed = first(level_q)
+      + (is_turn ? (above_number << LabelShift) + 32'(straggler) : own_number);
+
+  // Leaves: of the old counter, then of the new one.
+  logic asked_new_q, got_old_q, leaves_done;
+  logic [LeafBits-1:0] path_q, leaf_q;
+  assign leaf_valid_o = state_q == Ask;
+  assign leaf_input_o = {asked_new_q ? new_q : old_q, 64'(renewed_q)};
+  assign random_ready_o = state_q == Leaves && leaf_valid_i && !got_old_q && old_q == '0;
+  assign leaf_ready_o = state_q == Leaves && (got_old_q || old_q != '0 || random_valid_i);
+  assign leaves_done = leaf_valid_i && leaf_ready_o && got_old_q;
+
+  // Answers of the backend, in the order of its requests, beat by beat.
+  logic [Data-1:0] user_data;
+  logic [BeatBits-1:0] beat_q;
+  logic last_beat;
+  logic answers_ready, answer_put, answer_known, answer_taken, user_room, user_valid, user_free;
+  answer_e answer_in, answer_kind;
+  ameles_fifo #(.Width(2), .Depth(4)) u_answers (
+    .clk_i, .rst_ni,
+    .valid_i(answer_put), .ready_o(answers_ready), .data_i(answer_in),
+    .valid_o(answer_known), .ready_i(answer_taken && last_beat), .data_o({answer_kind})
+  );
+  assign last_beat = beat_q == BeatBits'(Beats - 1);
+  assign answer_taken = block_valid_i && block_ready_o;
+  assign block_ready_o = answer_known
+      && (answer_kind == Discard || (answer_kind == ToLookAside ? state_q == Fetched : user_room));
+
+  // The user's answers. Those that a pacer hides have their room here from the request on.
+  assign user_valid = block_valid_i && answer_known && (answer_kind == ToUser || answer_kind == Beyond);
+  assign user_data = answer_kind == Beyond ? '0 : block_i;
+  logic answer_passes, answer_ends;
+  logic [BeatBits-1:0] answer_beat_q;
+  assign answer_passes = answer_valid_o && answer_ready_i;
+  assign answer_last_o = answer_beat_q == BeatBits'(Beats - 1);
+  assign answer_ends = answer_passes && answer_last_o;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) answer_beat_q <= '0;
+    else if (answer_passes) answer_beat_q <= answer_last_o ? '0 : answer_beat_q + 1'b1;
+  end
+  if (Cfg.slot_cycles != 0) begin : gen_kept
+    localparam int unsigned Waiting = waiting_blocks(Cfg);
+    logic [$clog2(Waiting+1)-1:0] owed_q;
+    ameles_beat_queue #(.Width(Data), .Beats(Waiting * Beats)) u_kept (
+      .clk_i, .rst_ni,
+      .valid_i(user_valid), .ready_o(user_room), .data_i(user_data),
+      .valid_o(answer_valid_o), .ready_i(answer_ready_i), .data_o(answer_o)
+    );
+    assign user_free = owed_q != $bits(owed_q)'(Waiting);
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) owed_q <= '0;
+      else owed_q <= owed_q + $bits(owed_q)'(request_valid_i && request_ready_o) - $bits(owed_q)'(answer_ends);
+    end
+  end else begin : gen_passed
+    assign user_free = 1'b1;
+    assign user_room = answer_ready_i;
+    assign answer_valid_o = user_valid;
+    assign answer_o = user_data;
+  end
+
+  // Data on its way to the backend. A write that is beyond the user's blocks has beats, too.
+  logic has_data, source_ready, whole, is_fetch, is_last, is_write, puts, sent;
+  source_e source;
+  ameles_front_data #(.Cfg(Cfg)) u_data (
+    .clk_i, .rst_ni,
+    .data_valid_i, .data_ready_o, .data_i, .whole_o(whole),
+    .order_valid_i(sent && has_data), .order_ready_o(source_ready), .order_i(source), .group_i(group_q),
+    .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o
+  );
+
+  // Slots.
+  logic victim_valid_q;
+  logic [BlockBits-1:0] victim_q;
+  logic [LeafBits-1:0] victim_leaf_q;
+  logic [CounterBits-1:0] victim_counter_q;
+  assign is_fetch = level_q != '0 && !is_straggler_q;
+  assign is_last = level_q == '0 && !is_straggler_q;
+  assign is_write = is_last && write_q && !beyond_q;
+  assign puts = is_fetch && victim_valid_q;
+  assign source = is_fetch ? FromLookAside : beyond_q ? Dropped : FromUser;
+  assign has_data = puts || (is_last && write_q);
+  assign valid_o = state_q == Send && answers_ready && source_ready && (whole || !(is_last && write_q));
+  assign sent = valid_o && ready_i;
+  assign slot_o = '{
+    op: is_fetch ? OpTake : is_write ? OpWrite : OpRead,
+    block: renewed_q,
+    path: 32'(path_q),
+    leaf: 32'(leaf_q),
+    put: puts,
+    put_block: 32'(victim_q),
+    put_leaf: 32'(victim_leaf_q)
+  };
+  assign tags_o = '{
+    dummy: 1'b0,
+    write: is_write,
+    put: puts,
+    block: renewed_q,
+    old_counter: old_q,
+    new_counter: new_q,
+    put_block: 32'(victim_q),
+    put_counter: 64'(victim_counter_q)
+  };
+  assign answer_put = sent;
+  assign answer_in = is_straggler_q ? Discard : is_fetch ? ToLookAside : beyond_q ? Beyond : ToUser;
+
+  // The line of the PLB that is read: of the chain, of a straggler, or the one that the fetched block will take.
+  assign look_read = state_q == Probe || (state_q == Keeper && !by_table) || state_q == Straggler || state_q == Victim;
+  always_comb begin
+    unique case (state_q)
+      Probe:   look_block = BlockBits'(first(probe_q) + number(block_q, probe_q));
+      Keeper:  look_block = BlockBits'(first(level_q + 1'b1) + above_number);
+      default: look_block = BlockBits'(renewed_q);
+    endcase
+  end
+  assign look_hit = look_valid && found_block == (
+      state_q == Probed ? BlockBits'(first(probe_q) + number(block_q, probe_q)) : BlockBits'(renewed_q));
+
+  // A group that has counted goes back; a straggler in the PLB has a new leaf; a block that was fetched takes its line.
+  logic fetching, fetched;
+  logic [Group-1:0] collected;
+  if (GroupBeats > 1) begin : gen_collected
+    logic [Group-Data-1:0] before_q;
+    assign collected = {block_i, before_q};
+    always_ff @(posedge clk_i) begin
+      if (answer_taken) before_q <= (Group - Data)'(collected >> Data);
+    end
+  end else begin : gen_whole
+    assign collected = block_i;
+  end
+  assign fetching = state_q == Fetched && block_valid_i && answer_known && answer_kind == ToLookAside;
+  assign fetched = fetching && last_beat;
+  assign data_write = (state_q == Renew && !by_table) || (fetching && 32'(beat_q) == GroupBeats - 1);
+  assign tag_write = fetched || (state_q == StragglerIs && look_hit);
+  assign write_block = state_q == Renew ? BlockBits'(first(level_q + 1'b1) + above_number) : BlockBits'(renewed_q);
+  assign write_leaf = leaf_q;
+  assign write_data = state_q == Renew ? advanced : collected;
+
+  assign request_ready_o = state_q == Idle && user_free;
+  assign is_beyond = request_block_i >= Cfg.capacity;
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      Clear:       if (look_ready && table_ready) state_d = Idle;
+      Idle:        if (request_valid_i && user_free) state_d = Maps == 0 ? Keeper : Probe;
+      Probe:       state_d = Probed;
+      Probed:      state_d = look_hit || probe_q == LevelBits'(Maps) ? Keeper : Probe;
+      Keeper:      state_d = Kept;
+      Kept:        state_d = Renew;
+      Renew:       state_d = Ask;
+      Ask:         if (leaf_ready_i && asked_new_q) state_d = Leaves;
+      Leaves:      if (leaves_done) state_d = is_straggler_q ? Straggler : is_fetch ? Victim : Send;
+      Straggler:   state_d = StragglerIs;
+      StragglerIs: state_d = look_hit ? Keeper : Send;
+      Victim:      state_d = VictimIs;
+      VictimIs:    state_d = Send;
+      Send:        if (sent) state_d = is_straggler_q ? Keeper : is_fetch ? Fetched : Idle;
+      Fetched:     if (fetched) state_d = Keeper;
+      default:     state_d = Idle;
+    endcase
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q <= Clear;
+      asked_new_q <= 1'b0;
+      got_old_q <= 1'b0;
+      is_straggler_q <= 1'b0;
+      turn_done_q <= 1'b0;
+      beat_q <= '0;
+    end else begin
+      if (answer_taken) beat_q <= last_beat ? '0 : beat_q + 1'b1;
+      state_q <= state_d;
+      if (state_q == Ask && leaf_ready_i) asked_new_q <= !asked_new_q;
+      if (state_q == Leaves && leaf_valid_i && leaf_ready_o) got_old_q <= !got_old_q;
+      if (state_q == Renew) begin
+        is_straggler_q <= is_turn;
+        turn_done_q <= is_turn;
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (state_q == Idle) begin
+      // A block that is none of the user's is read as zeros, with the path of another one.
+      beyond_q <= is_beyond;
+      write_q <= request_write_i;
+      block_q <= is_beyond ? '0 : request_block_i;
+      probe_q <= LevelBits'(1);
+      level_q <= LevelBits'(Maps);
+    end
+    if (state_q == Probed) begin
+      probe_q <= probe_q + 1'b1;
+      if (look_hit) level_q <= probe_q - 1'b1;
+    end
+    if (state_q == Kept) begin
+      group_q <= found_data;
+    end
+    if (state_q == Renew) begin
+      renewed_q <= renewed;
+      old_q <= by_table ? table_counter : group_counter;
+      new_q <= by_table ? table_counter + 1'b1 : group_next;
+    end
+    if (leaf_valid_i && leaf_ready_o) begin
+      if (got_old_q) leaf_q <= leaf_chunk_i[LeafBits-1:0];
+      else path_q <= old_q == '0 ? random_i[LeafBits-1:0] : leaf_chunk_i[LeafBits-1:0];
+    end
+    if (state_q == VictimIs) begin
+      victim_valid_q <= look_valid;
+      victim_q <= found_block;
+      victim_leaf_q <= found_leaf;
+      victim_counter_q <= found_counter;
+      group_q <= found_data;
+    end
+    if (fetched) level_q <= level_q - 1'b1;
+  end
+
+endmodule

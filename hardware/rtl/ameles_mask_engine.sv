@@ -1,0 +1,247 @@
+// The engine that makes all masks: AES in counter mode, shared by five purposes of falling priority.
+//
+//   leaf      leaves of the front end: no mask, but a chunk under the same key
+//   read      masks of what a path brings, when its headers have come
+//   interest  masks of the block of interest (RAW ORAM)
+//   write     masks of what a path takes back
+//   ahead     masks of the bodies of coming evictions (RAW ORAM)
+//
+// Interface: a request is the first pad and whether it is for a row or a beat; the pads of further chunks follow from it. It
+// stays at its port until its last chunks have begun. Masks come out in the order of requests, each purpose for itself.
+//
+// Timing: a cycle begins as many chunks as there are lanes; a request that has begun is not interrupted. A mask is there 22
+// cycles after its last chunks have begun, of `ahead` 23. Order and time of the masks depend on the times of the requests
+// alone. When the front end asks for leaves is a secret, if it is paced: one cycle in 16 is theirs then, whether they are asked
+// for or not. With `aes_double` a pipeline at `clk2_i` stands for two lanes.
+//
+// Keeps: the chunks under way, and masks that wait.
+module ameles_mask_engine
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned RowChunks = row_chunks(Cfg),
+  localparam int unsigned BeatChunks = beat_chunks(Cfg),
+  localparam int unsigned MixedChunks = Cfg.scheme == PathOram ? mask_chunks(Cfg) : RowChunks
+) (
+  input  logic                        clk_i,
+  input  logic                        clk2_i,
+  input  logic                        rst_ni,
+  // The key.
+  input  logic [10:0][127:0]          round_keys_i,
+  input  logic                        keyed_i,
+  // Leaves: requests and chunks.
+  input  logic                        leaf_valid_i,
+  output logic                        leaf_ready_o,
+  input  logic [127:0]                leaf_input_i,
+  output logic                        leaf_valid_o,
+  input  logic                        leaf_ready_i,
+  output logic [127:0]                leaf_chunk_o,
+  // Requests.
+  input  logic                        read_valid_i,
+  output logic                        read_ready_o,
+  input  logic                        read_row_i,
+  input  pad_t                        read_pad_i,
+  input  logic                        interest_valid_i,
+  output logic                        interest_ready_o,
+  input  pad_t                        interest_pad_i,
+  input  logic                        write_valid_i,
+  output logic                        write_ready_o,
+  input  logic                        write_row_i,
+  input  pad_t                        write_pad_i,
+  input  logic                        ahead_valid_i,
+  output logic                        ahead_ready_o,
+  input  pad_t                        ahead_pad_i,
+  // Masks.
+  output logic                        read_valid_o,
+  input  logic                        read_ready_i,
+  output logic [MixedChunks*128-1:0]  read_mask_o,
+  output logic                        interest_valid_o,
+  input  logic                        interest_ready_i,
+  output logic [BeatChunks*128-1:0]   interest_mask_o,
+  output logic                        write_valid_o,
+  input  logic                        write_ready_i,
+  output logic [MixedChunks*128-1:0]  write_mask_o,
+  output logic                        ahead_valid_o,
+  input  logic                        ahead_ready_i,
+  output logic [BeatChunks*128-1:0]   ahead_mask_o
+);
+
+  localparam int unsigned Lanes = Cfg.aes_lanes;
+  localparam int unsigned Most = mask_chunks(Cfg);
+  localparam int unsigned Groups = (Most + Lanes - 1) / Lanes;
+  localparam int unsigned GroupBits = Groups > 1 ? $clog2(Groups) : 1;
+  localparam int unsigned RowLast = (RowChunks + Lanes - 1) / Lanes - 1;
+  localparam int unsigned BeatLast = (BeatChunks + Lanes - 1) / Lanes - 1;
+  localparam int unsigned LaneStages = 2;
+  localparam int unsigned Latency =
+      Cfg.aes_double ? ameles_aes_pkg::ameles_aes_double_latency() : ameles_aes_pkg::ameles_aes_latency(LaneStages);
+  // Masks in a stream that is used at once: those that AES has under way, and some more.
+  localparam int unsigned NearDepth = 32;
+
+  typedef enum logic [2:0] {Leaf, Read, Interest, Write, Ahead} stream_e;
+
+  typedef struct packed {
+    stream_e              stream;
+    logic                 last;
+    logic [GroupBits-1:0] group;
+  } tag_t;
+
+  logic [4:0] room, turns, asked, begins, returns;
+  stream_e chosen, stream, stream_q;
+  logic valid, busy_q, goes_on, row, last;
+  logic [GroupBits-1:0] group, group_q;
+  pad_t pad;
+
+  logic for_leaves;
+  if (Cfg.slot_cycles != 0) begin : gen_turns
+    logic [3:0] turn_q;
+    assign for_leaves = turn_q == '0;
+    assign turns = for_leaves ? 5'b00001 : 5'b11110;
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) turn_q <= '0;
+      else turn_q <= turn_q + 1'b1;
+    end
+  end else begin : gen_no_turns
+    assign for_leaves = 1'b0;
+    assign turns = '1;
+  end
+  assign asked = {ahead_valid_i, write_valid_i, interest_valid_i, read_valid_i, leaf_valid_i} & room & turns & {5{keyed_i}};
+
+  always_comb begin
+    priority case (1'b1)
+      asked[Leaf]:     chosen = Leaf;
+      asked[Read]:     chosen = Read;
+      asked[Interest]: chosen = Interest;
+      asked[Write]:    chosen = Write;
+      default:         chosen = Ahead;
+    endcase
+  end
+
+  // A request stays at its port until its last group has begun.
+  assign goes_on = busy_q && !for_leaves;
+  assign stream = goes_on ? stream_q : chosen;
+  assign valid = goes_on || asked != '0;
+  assign group = goes_on ? group_q : '0;
+  always_comb begin
+    unique case (stream)
+      Leaf:     {row, pad} = {1'b0, leaf_input_i};
+      Read:     {row, pad} = {read_row_i, read_pad_i};
+      Interest: {row, pad} = {1'b0, interest_pad_i};
+      Write:    {row, pad} = {write_row_i, write_pad_i};
+      default:  {row, pad} = {1'b0, ahead_pad_i};
+    endcase
+  end
+  assign last = stream == Leaf || group == (row ? GroupBits'(RowLast) : GroupBits'(BeatLast));
+  for (genvar nth = 0; nth < 5; nth++) begin : gen_begins
+    assign begins[nth] = valid && !goes_on && stream == stream_e'(nth);
+  end
+  assign leaf_ready_o = valid && stream == Leaf;
+  assign read_ready_o = valid && last && stream == Read;
+  assign interest_ready_o = valid && last && stream == Interest;
+  assign write_ready_o = valid && last && stream == Write;
+  assign ahead_ready_o = valid && last && stream == Ahead;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) busy_q <= 1'b0;
+    else if (!for_leaves) busy_q <= valid && !last;
+  end
+  always_ff @(posedge clk_i) begin
+    if (!for_leaves) begin
+      stream_q <= stream;
+      group_q <= group + 1'b1;
+    end
+  end
+
+  // The lanes, and beside them what each group is for.
+  logic [Lanes-1:0][127:0] chunks;
+  logic [Lanes-1:0] out_valid;
+  tag_t tag_in, tag_out;
+  assign tag_in = '{stream: stream, last: last, group: group};
+
+  // The first chunk of a beat is a multiple of its chunks, a power of two; that of a row is 0.
+  pad_t [Lanes-1:0] lane_pads;
+  always_comb begin
+    for (int unsigned lane = 0; lane < Lanes; lane++) begin
+      lane_pads[lane] = pad;
+      lane_pads[lane].chunk = pad.chunk | (30'(group) * 30'(Lanes) + 30'(lane));
+    end
+  end
+
+  if (Cfg.aes_double) begin : gen_double
+    if (Lanes % 2 != 0) begin : gen_bad_lanes
+      $error("ameles_mask_engine: aes_double makes one pipeline of two lanes, so aes_lanes must be even");
+    end
+    for (genvar pair = 0; pair < Lanes / 2; pair++) begin : gen_pair
+      ameles_aes_double #(.RomRounds(Cfg.aes_rom_rounds)) u_aes (
+        .clk_i, .clk2_i, .rst_ni, .round_keys_i,
+        .valid_i(valid), .block_i(lane_pads[2*pair+:2]), .valid_o(out_valid[2*pair]), .block_o(chunks[2*pair+:2])
+      );
+      assign out_valid[2*pair+1] = out_valid[2*pair];
+    end
+  end else begin : gen_single
+    for (genvar lane = 0; lane < Lanes; lane++) begin : gen_lane
+      ameles_aes #(.StagesPerRound(LaneStages), .RomRounds(Cfg.aes_rom_rounds)) u_aes (
+        .clk_i, .rst_ni, .round_keys_i,
+        .valid_i(valid), .block_i(lane_pads[lane]), .valid_o(out_valid[lane]), .block_o(chunks[lane])
+      );
+    end
+  end
+
+  tag_t [Latency-1:0] tags_q;
+  always_ff @(posedge clk_i) tags_q <= {tags_q[Latency-2:0], tag_in};
+  assign tag_out = tags_q[Latency-1];
+  for (genvar nth = 0; nth < 5; nth++) begin : gen_returns
+    assign returns[nth] = out_valid[0] && tag_out.last && tag_out.stream == stream_e'(nth);
+  end
+
+  // A mask is whole with its last group; those before it wait here. Groups of two masks never mix, but a leaf may come between.
+  logic [Groups-1:0][Lanes*128-1:0] parts_q, beat, mixed;
+  for (genvar nth = 0; nth < Groups; nth++) begin : gen_parts
+    always_ff @(posedge clk_i) begin
+      if (out_valid[0] && tag_out.stream != Leaf && tag_out.group == GroupBits'(nth)) parts_q[nth] <= chunks;
+    end
+    assign beat[nth] = nth == BeatLast ? chunks : parts_q[nth];
+    if (Cfg.scheme == RawOram) begin : gen_rows_only
+      assign mixed[nth] = nth == RowLast ? chunks : parts_q[nth];
+    end else begin : gen_mixed
+      assign mixed[nth] = tag_out.group == GroupBits'(nth) ? chunks : parts_q[nth];
+    end
+  end
+
+  ameles_mask_stream #(.Width(128), .Depth(4)) u_leaf (
+    .clk_i, .rst_ni,
+    .has_room_o(room[Leaf]), .first_i(begins[Leaf]), .put_i(returns[Leaf]), .mask_i(chunks[0]),
+    .valid_o(leaf_valid_o), .ready_i(leaf_ready_i), .mask_o(leaf_chunk_o)
+  );
+
+  ameles_mask_stream #(.Width(MixedChunks * 128), .Depth(NearDepth)) u_read (
+    .clk_i, .rst_ni,
+    .has_room_o(room[Read]), .first_i(begins[Read]), .put_i(returns[Read]), .mask_i((MixedChunks * 128)'(mixed)),
+    .valid_o(read_valid_o), .ready_i(read_ready_i), .mask_o(read_mask_o)
+  );
+
+  ameles_mask_stream #(.Width(MixedChunks * 128), .Depth(NearDepth)) u_write (
+    .clk_i, .rst_ni,
+    .has_room_o(room[Write]), .first_i(begins[Write]), .put_i(returns[Write]), .mask_i((MixedChunks * 128)'(mixed)),
+    .valid_o(write_valid_o), .ready_i(write_ready_i), .mask_o(write_mask_o)
+  );
+
+  if (Cfg.scheme == RawOram) begin : gen_raw
+    ameles_mask_stream #(.Width(BeatChunks * 128), .Depth(4)) u_interest (
+      .clk_i, .rst_ni,
+      .has_room_o(room[Interest]), .first_i(begins[Interest]),
+      .put_i(returns[Interest]), .mask_i((BeatChunks * 128)'(beat)),
+      .valid_o(interest_valid_o), .ready_i(interest_ready_i), .mask_o(interest_mask_o)
+    );
+
+    ameles_mask_stream #(.Width(BeatChunks * 128), .Depth(Cfg.mask_beats), .Deep(1'b1)) u_ahead (
+      .clk_i, .rst_ni,
+      .has_room_o(room[Ahead]), .first_i(begins[Ahead]), .put_i(returns[Ahead]), .mask_i((BeatChunks * 128)'(beat)),
+      .valid_o(ahead_valid_o), .ready_i(ahead_ready_i), .mask_o(ahead_mask_o)
+    );
+  end else begin : gen_path
+    assign {room[Interest], room[Ahead]} = '0;
+    assign {interest_valid_o, interest_mask_o, ahead_valid_o, ahead_mask_o} = '0;
+  end
+
+endmodule

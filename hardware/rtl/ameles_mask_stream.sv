@@ -1,0 +1,53 @@
+// The masks of one purpose, in the order in which they were asked for, ahead of their use.
+//
+// Interface: a request goes on to the engine only when `has_room_o` says that there is room for its mask, so that the engine never
+// waits. `first_i` says that a request passes on in this cycle, and `put_i` that its mask has come.
+//
+// Timing: a mask can be taken a cycle after it has come, two cycles if it waits in block RAM.
+//
+// Keeps: `Depth` masks, and how many were asked for and are not taken.
+module ameles_mask_stream #(
+  parameter int unsigned Width = 512,  // bits of a mask
+  parameter int unsigned Depth = 16,   // masks that wait
+  parameter bit Deep = 1'b0            // in block RAM
+) (
+  input  logic             clk_i,
+  input  logic             rst_ni,
+  output logic             has_room_o,
+  input  logic             first_i,
+  input  logic             put_i,
+  input  logic [Width-1:0] mask_i,
+  output logic             valid_o,
+  input  logic             ready_i,
+  output logic [Width-1:0] mask_o
+);
+
+  localparam int unsigned CountBits = $clog2(Depth + 1);
+
+  // Masks that were asked for and are not taken yet.
+  logic [CountBits-1:0] owed_q;
+  logic taken, unused_ready;
+
+  assign has_room_o = owed_q != CountBits'(Depth);
+  assign taken = valid_o && ready_i;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) owed_q <= '0;
+    else owed_q <= owed_q + CountBits'(first_i) - CountBits'(taken);
+  end
+
+  if (Deep) begin : gen_deep
+    ameles_deep_fifo #(.Width(Width), .Depth(Depth)) u_masks (
+      .clk_i, .rst_ni,
+      .valid_i(put_i), .ready_o(unused_ready), .data_i(mask_i),
+      .valid_o, .ready_i, .data_o(mask_o)
+    );
+  end else begin : gen_shallow
+    ameles_fifo #(.Width(Width), .Depth(Depth)) u_masks (
+      .clk_i, .rst_ni,
+      .valid_i(put_i), .ready_o(unused_ready), .data_i(mask_i),
+      .valid_o, .ready_i, .data_o(mask_o)
+    );
+  end
+
+endmodule

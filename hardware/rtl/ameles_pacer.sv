@@ -1,0 +1,104 @@
+// The moments of paths: each slot is an access and a put, at most one in `slot_cycles`, for a block or for none.
+//
+// Interface: when a slot is due, whatever the front end asks for then is done; if it asks for nothing, a path that `random_i` draws is read for
+// no block, and no block is put in. What comes later waits for the next slot. So the backend is asked for the same
+// at the same moments whatever the front end does, and how many paths a request takes does not show.
+//
+// Timing: a slot is due `slot_cycles` after the one before was taken; when that is, follows from the paths. It begins in the first
+// cycle in which `random_i` has a word, whether it needs it or not. Without slots (0), requests pass as they come.
+//
+// Keeps: the choice for the slot under way, and the cycles to the next.
+module ameles_pacer
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+  // The front end.
+  input  logic        slot_valid_i,
+  output logic        slot_ready_o,
+  input  slot_t       slot_i,
+  // A path for no block: a word that nobody else knows.
+  output logic        random_ready_o,
+  input  logic        random_valid_i,
+  input  logic [31:0] random_i,
+  // The slot is for no block: for whoever makes its tags, when its access passes.
+  output logic        taken_o,
+  output logic        dummy_o,
+  input  logic        tags_ready_i,
+  // The backend.
+  output logic        valid_o,
+  input  logic        ready_i,
+  output op_e         op_o,
+  output logic [31:0] block_o,
+  output logic [31:0] path_o,
+  output logic [31:0] leaf_o,
+  output logic        more_o
+);
+
+  localparam bit Paced = Cfg.slot_cycles != 0;
+  localparam int unsigned CycleBits = $clog2(Cfg.slot_cycles + 2);
+
+  logic putting_q, put_q, is_open, is_real, passes, begins;
+  logic [31:0] put_block_q, put_leaf_q;
+
+  // Whether the slot that is due is for a block is decided in its first cycle.
+  if (Paced) begin : gen_paced
+    logic [CycleBits-1:0] left_q;
+    logic open_q, real_q, is_due;
+    assign is_due = left_q == '0;
+    // It needs a word in any case, so that a lack of words shows nothing either.
+    assign is_open = is_due && !putting_q && random_valid_i;
+    assign is_real = open_q ? real_q : slot_valid_i;
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) begin
+        left_q <= CycleBits'(Cfg.slot_cycles);
+        open_q <= 1'b0;
+      end else begin
+        if (begins) left_q <= CycleBits'(Cfg.slot_cycles - 1);
+        else if (!is_due) left_q <= left_q - 1'b1;
+        open_q <= is_open && !begins;
+      end
+    end
+    always_ff @(posedge clk_i) real_q <= is_real;
+  end else begin : gen_unpaced
+    assign is_open = slot_valid_i && !putting_q;
+    assign is_real = 1'b1;
+  end
+
+  assign valid_o = putting_q || (is_open && tags_ready_i);
+  assign passes = valid_o && ready_i;
+  assign begins = passes && !putting_q;
+  assign taken_o = begins;
+  assign dummy_o = !is_real;
+  assign slot_ready_o = begins && is_real;
+  assign random_ready_o = begins && !is_real;
+
+  always_comb begin
+    if (putting_q) begin
+      op_o = put_q ? OpPut : OpSkip;
+      block_o = put_block_q;
+      leaf_o = put_leaf_q;
+    end else begin
+      op_o = is_real ? slot_i.op : OpDummy;
+      block_o = slot_i.block;
+      leaf_o = slot_i.leaf;
+    end
+  end
+  assign path_o = is_real ? slot_i.path : random_i;
+  assign more_o = !putting_q && (Paced || slot_i.put);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) putting_q <= 1'b0;
+    else if (passes) putting_q <= more_o;
+  end
+  always_ff @(posedge clk_i) begin
+    if (begins) begin
+      put_q <= is_real && slot_i.put;
+      put_block_q <= slot_i.put_block;
+      put_leaf_q <= slot_i.put_leaf;
+    end
+  end
+
+endmodule

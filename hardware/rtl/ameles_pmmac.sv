@@ -1,0 +1,211 @@
+// The tags of Freecursive ORAM (PMMAC, ASPLOS 2015, section 6): CMAC with AES-128 over a block's contents, its number and its
+// counter, 64 bits each, of which the first bits are kept. Because the counter on chip says which block was written last, a tag
+// tells a block that was changed, exchanged or replayed.
+//
+// Interface: for each slot, in order, it makes three tags, a block of AES after the other: of what is written or put, while the path is under
+// way; then of the block that was answered, under its old counter, and, for a block that stays as it is, under the new one. Beats pass
+// through it, those of an answer when all are there and their tag fits; a block that was never mapped must be zeros. If not, `error_o`
+// rises and nothing moves until a reset.
+// It takes its own key, after that of `ameles_backend`.
+//
+// Timing: a block of AES takes twelve cycles, and the contents and their counter are five blocks for 64 bytes. Every slot takes the
+// same cycles, whatever it is for, which is why a path for no block has tags, too.
+//
+// Keeps: the key, the tags of one slot, a block on its way in and one on its way out, and the slots that follow.
+module ameles_pmmac
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned Data = Cfg.bus_bits,
+  localparam int unsigned TagBits = Cfg.tag_bits
+) (
+  input  logic               clk_i,
+  input  logic               rst_ni,
+  // The key, and the error that stops all.
+  input  logic               key_valid_i,
+  output logic               key_ready_o,
+  input  logic [127:0]       key_i,
+  output logic               keyed_o,
+  output logic               error_o,
+  // Slots, when they are asked for.
+  input  logic               slot_valid_i,
+  output logic               slot_ready_o,
+  input  slot_tags_t         slot_i,
+  // Data on its way to the backend.
+  input  logic               data_valid_i,
+  output logic               data_ready_o,
+  input  logic [Data-1:0]    data_i,
+  output logic               data_valid_o,
+  input  logic               data_ready_i,
+  output logic [Data-1:0]    data_o,
+  // Blocks from the backend with their tags, and on to the front end.
+  input  logic               block_valid_i,
+  output logic               block_ready_o,
+  input  logic [Data-1:0]    block_i,
+  input  logic [TagBits-1:0] block_tag_i,
+  output logic               answer_valid_o,
+  input  logic               answer_ready_i,
+  output logic [Data-1:0]    answer_o,
+  // New tags, for the access and then for the put.
+  output logic               tag_valid_o,
+  input  logic               tag_ready_i,
+  output logic [TagBits-1:0] tag_o
+);
+
+  localparam int unsigned Beats = block_beats(Cfg);
+  localparam int unsigned BeatBits = at_least_one($clog2(Beats));
+  localparam int unsigned BeatChunks = beat_chunks(Cfg);
+  localparam int unsigned Chunks = Beats * BeatChunks;
+  localparam int unsigned StepBits = $clog2(Chunks + 1);
+
+  typedef enum logic [3:0] {
+    Key,
+    Subkey,   // AES of zeros, from which the subkey of CMAC follows
+    Idle,
+    Stored,   // the tag of what is written or put
+    Old,      // the tag that the answer should have
+    New,      // its tag from now on
+    Give,
+    GiveTag,
+    GivePut,
+    Refuse
+  } state_e;
+
+  state_e state_q, state_d;
+  logic [127:0] key_q, subkey_q, chain_q;
+  logic [StepBits-1:0] step_q;
+  logic started_q, is_zero_q;
+  logic [TagBits-1:0] stored_q, new_q, block_tag_q;
+  logic fits_q;
+
+  // Slots that were asked for.
+  logic slot_valid, slot_taken;
+  slot_tags_t slot;
+  ameles_fifo #(.Width($bits(slot_tags_t)), .Depth(4)) u_slots (
+    .clk_i, .rst_ni,
+    .valid_i(slot_valid_i), .ready_o(slot_ready_o), .data_i(slot_i),
+    .valid_o(slot_valid), .ready_i(slot_taken), .data_o(slot)
+  );
+
+  // CMAC: each chunk is added to what came before, and the last one to the subkey.
+  logic begins, aes_ready, done, is_last, works, has_data, is_there, takes_beat;
+  logic [127:0] chunk, last_chunk, sum, cipher;
+  logic [Data-1:0] contents;
+  assign works = state_q == Subkey || state_q == Stored || state_q == Old || state_q == New;
+  assign is_last = state_q == New || (state_q != Subkey && step_q == StepBits'(Chunks));
+  assign contents = state_q == Stored ? data_i : block_i;
+  // A beat is there with its first chunk, and passes with its last one. Without data the cycles pass as with it.
+  assign has_data = slot.write || slot.put;
+  always_comb begin
+    unique case (state_q)
+      Stored:  is_there = is_last || !has_data || data_valid_i;
+      Old:     is_there = is_last || block_valid_i;
+      default: is_there = 1'b1;
+    endcase
+  end
+  assign takes_beat = begins && !is_last && 32'(step_q) % BeatChunks == BeatChunks - 1;
+  always_comb begin
+    unique case (state_q)
+      Stored:  last_chunk = slot.put ? {slot.put_counter, 64'(slot.put_block)} : {slot.new_counter, 64'(slot.block)};
+      Old:     last_chunk = {slot.old_counter, 64'(slot.block)};
+      default: last_chunk = {slot.new_counter, 64'(slot.block)};
+    endcase
+  end
+  assign sum = state_q == New ? chain_q : step_q == '0 ? '0 : cipher;
+  always_comb begin
+    chunk = '0;
+    for (int unsigned nth = 0; nth < BeatChunks; nth++) begin
+      if (32'(step_q) % BeatChunks == nth) chunk = contents[128*nth+:128];
+    end
+    if (is_last) chunk = last_chunk ^ subkey_q;
+    if (state_q == Subkey) chunk = '0;
+  end
+  assign begins = works && !started_q && aes_ready && is_there;
+
+  ameles_aes_serial u_aes (
+    .clk_i, .rst_ni, .key_i(key_q),
+    .valid_i(begins), .ready_o(aes_ready), .block_i(sum ^ chunk), .done_o(done), .block_o(cipher)
+  );
+
+  // Blocks that pass: each slot has at most one on its way in and one on its way out.
+  logic kept_valid, gives, last_given, unused_data_room, unused_block_room;
+  logic [BeatBits-1:0] given_q;
+  assign data_ready_o = takes_beat && state_q == Stored && has_data;
+  assign block_ready_o = takes_beat && state_q == Old;
+  ameles_beat_queue #(.Width(Data), .Beats(Beats)) u_data (
+    .clk_i, .rst_ni,
+    .valid_i(data_ready_o), .ready_o(unused_data_room), .data_i,
+    .valid_o(data_valid_o), .ready_i(data_ready_i), .data_o
+  );
+  ameles_beat_queue #(.Width(Data), .Beats(Beats)) u_block (
+    .clk_i, .rst_ni,
+    .valid_i(block_ready_o), .ready_o(unused_block_room), .data_i(block_i),
+    .valid_o(kept_valid), .ready_i(gives), .data_o(answer_o)
+  );
+  // The block of a path for no block takes its cycles, and goes nowhere.
+  assign answer_valid_o = state_q == Give && kept_valid && !slot.dummy;
+  assign gives = state_q == Give && kept_valid && (slot.dummy || answer_ready_i);
+  assign last_given = gives && given_q == BeatBits'(Beats - 1);
+
+  // Twice the value, in the field of CMAC: its first byte is the highest.
+  function automatic logic [127:0] doubled(logic [127:0] value);
+    logic [127:0] high_first, twice;
+    for (int unsigned nth = 0; nth < 16; nth++) high_first[8*nth+:8] = value[8*(15-nth)+:8];
+    twice = (high_first << 1) ^ (high_first[127] ? 128'h87 : '0);
+    for (int unsigned nth = 0; nth < 16; nth++) doubled[8*nth+:8] = twice[8*(15-nth)+:8];
+  endfunction
+
+  logic ends, old_fits;
+  assign ends = works && started_q && done;
+  assign old_fits = slot.old_counter == '0 ? is_zero_q : cipher[TagBits-1:0] == block_tag_q;
+
+  assign key_ready_o = state_q == Key;
+  assign keyed_o = state_q != Key && state_q != Subkey;
+  assign error_o = state_q == Refuse;
+  assign tag_valid_o = state_q == GiveTag || state_q == GivePut;
+  assign tag_o = state_q == GivePut || slot.write ? stored_q : new_q;
+  assign slot_taken = tag_valid_o && tag_ready_i && state_d == Idle;
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      Key:     if (key_valid_i) state_d = Subkey;
+      Subkey:  if (ends) state_d = Idle;
+      Idle:    if (slot_valid) state_d = Stored;
+      Stored:  if (ends && is_last) state_d = Old;
+      Old:     if (ends && is_last) state_d = New;
+      New:     if (ends) state_d = fits_q ? Give : Refuse;
+      Give:    if (last_given) state_d = GiveTag;
+      GiveTag: if (tag_ready_i) state_d = slot.put || Cfg.slot_cycles != 0 ? GivePut : Idle;
+      GivePut: if (tag_ready_i) state_d = Idle;
+      default: state_d = state_q;
+    endcase
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q <= Key;
+      started_q <= 1'b0;
+      step_q <= '0;
+      given_q <= '0;
+    end else begin
+      state_q <= state_d;
+      started_q <= begins || (started_q && !done);
+      if (ends) step_q <= state_d == state_q ? step_q + 1'b1 : '0;
+      if (gives) given_q <= last_given ? '0 : given_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (key_valid_i && key_ready_o) key_q <= key_i;
+    if (state_q == Subkey && ends) subkey_q <= doubled(cipher);
+    if (begins && state_q == Old) begin
+      if (is_last) chain_q <= cipher;
+      else is_zero_q <= (step_q == '0 || is_zero_q) && chunk == '0;
+    end
+    if (block_ready_o) block_tag_q <= block_tag_i;
+    if (ends && state_q == Stored) stored_q <= cipher[TagBits-1:0];
+    if (ends && state_q == Old) fits_q <= old_fits;
+    if (ends && state_q == New) new_q <= cipher[TagBits-1:0];
+  end
+
+endmodule

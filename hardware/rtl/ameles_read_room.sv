@@ -1,0 +1,63 @@
+// Reads memory only as far as what it answers finds room: each burst that passes has its beats, its header and the request for its
+// masks reserved. So a beat that arrives is taken at once, and memory that serves one direction at a time never waits for the other.
+//
+// Interface: bursts pass from `valid_i` to `valid_o`; `first_i` says that a bucket begins. The other inputs say what leaves: a beat
+// of a header that is kept in no queue, a beat of a body, a header, a request for masks.
+//
+// Timing: a burst passes in the cycle in which there is room for it. What left in a cycle is room from the next one on. It follows
+// from the paths alone.
+//
+// Keeps: the beats, headers and requests that are on their way or wait.
+module ameles_read_room
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0
+) (
+  input  logic       clk_i,
+  input  logic       rst_ni,
+  // Bursts, as they are asked for and as memory gets them.
+  input  logic       valid_i,
+  output logic       ready_o,
+  input  logic       first_i,
+  input  logic [7:0] length_i,  // beats less one
+  output logic       valid_o,
+  input  logic       ready_i,
+  // What leaves.
+  input  logic       header_beat_i,
+  input  logic       body_beat_i,
+  input  logic       header_i,
+  input  logic       request_i
+);
+
+  localparam int unsigned Beats = arrival_beats(Cfg);
+  localparam int unsigned Headers = arrival_headers(Cfg);
+  localparam int unsigned BeatBits = $clog2(Beats + 1);
+  localparam int unsigned HeaderBits = $clog2(Headers + 1);
+  localparam int unsigned WideBits = BeatBits > 8 ? BeatBits + 1 : 9;
+
+  logic [BeatBits-1:0] beats_q, asked;
+  logic [HeaderBits-1:0] headers_q, requests_q;
+  logic has_room, passes, begins;
+
+  // Room once there stays until the burst has passed.
+  assign has_room = WideBits'(beats_q) + WideBits'(length_i) < WideBits'(Beats)
+      && headers_q != HeaderBits'(Headers) && requests_q != HeaderBits'(Headers);
+  assign valid_o = valid_i && has_room;
+  assign ready_o = ready_i && has_room;
+  assign passes = valid_o && ready_i;
+  assign begins = passes && first_i;
+  assign asked = passes ? BeatBits'(length_i) + 1'b1 : '0;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      beats_q <= '0;
+      headers_q <= '0;
+      requests_q <= '0;
+    end else begin
+      beats_q <= beats_q + asked - BeatBits'(header_beat_i) - BeatBits'(body_beat_i);
+      headers_q <= headers_q + HeaderBits'(begins) - HeaderBits'(header_i);
+      requests_q <= requests_q + HeaderBits'(begins) - HeaderBits'(request_i);
+    end
+  end
+
+endmodule

@@ -1,0 +1,22 @@
+// Two S-boxes of AES in a memory that is only read, for block RAM with two ports.
+//
+// Interface: `data_o` are the substitutes of `data_i`. Timing: they are out a cycle after their bytes were in. Keeps: nothing else.
+module ameles_sbox_rom (
+  input  logic            clk_i,
+  input  logic [1:0][7:0] data_i,
+  output logic [1:0][7:0] data_o
+);
+
+  // Tools would make look-up tables of so small a memory.
+  (* rom_style = "block", ram_style = "block" *) logic [7:0] words [256];
+
+  initial begin
+    for (int nth = 0; nth < 256; nth++) words[nth] = ameles_aes_pkg::SboxTable[nth];
+  end
+
+  always_ff @(posedge clk_i) begin
+    data_o[0] <= words[data_i[0]];
+    data_o[1] <= words[data_i[1]];
+  end
+
+endmodule

@@ -1,0 +1,113 @@
+// The order of the work: requests as they come, and between them the evictions.
+//
+// RAW ORAM evicts after each A accesses, the next path in reverse lexicographic order. Beyond that, a path is evicted while
+// a further block might not fit the stash, before the next request: an emergency, which shows. Its probability is
+// bounded by the choice of C. After 1,023 in a row the stash counts as too full: memory gives junk faster than paths take it back.
+//
+// Interface: requests pass in, and jobs pass out, in order. `done_i` says that the stash has ended a job, and how many blocks
+// wait then.
+//
+// Timing: a request becomes a job in the cycle in which it passes. Requests go ahead of the work before them as long as they fit
+// in any case; else they wait until the number of blocks is known.
+//
+// Keeps: the counts that no path may see twice: IVs and evictions.
+module ameles_schedule
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned WaitingBits = $clog2(Cfg.stash_blocks + 2)
+) (
+  input  logic                   clk_i,
+  input  logic                   rst_ni,
+  input  logic                   stop_i,
+  // Requests.
+  input  logic                   valid_i,
+  output logic                   ready_o,
+  input  op_e                    op_i,
+  input  logic [31:0]            block_i,
+  input  logic [31:0]            path_i,
+  input  logic [31:0]            leaf_i,
+  input  logic                   more_i,  // a put follows, before whatever is due
+  // A path for an emergency of Path ORAM: drawn at random.
+  output logic                   random_ready_o,
+  input  logic                   random_valid_i,
+  input  logic [31:0]            random_i,
+  // The stash: work that it has ended, and the blocks that wait then.
+  input  logic                   done_i,
+  input  logic [WaitingBits-1:0] waiting_i,
+  // Jobs.
+  output logic                   valid_o,
+  input  logic                   ready_i,
+  output job_t                   job_o,
+  output logic [31:0]            emergencies_o,
+  output logic                   overflow_o
+);
+
+  localparam int unsigned AccessBits = Cfg.scheme == RawOram ? $clog2(Cfg.eviction_rate + 2) : 1;
+
+  logic [AccessBits-1:0] accesses_q;
+  logic [63:0] iv_q, evictions_q;
+  logic [WaitingBits-1:0] waiting_q;
+  logic [2:0] ahead_q;
+  logic more_q;
+  logic [9:0] in_a_row_q;
+  logic [31:0] path;
+  logic is_due, fits, settled, is_emergency, is_request, takes, is_access;
+
+  assign is_due = Cfg.scheme == RawOram && !more_q && accesses_q == AccessBits'(Cfg.eviction_rate);
+  assign fits = 32'(waiting_q) + 32'(ahead_q) < Cfg.stash_blocks;
+  assign settled = ahead_q == '0;
+  assign is_emergency = !is_due && !more_q && settled && !fits && (Cfg.scheme == RawOram || random_valid_i);
+  // A put that belongs to a take has its room: the block that was taken left it.
+  assign is_request = !is_due && (fits || more_q) && valid_i;
+  assign is_access = has_path(op_i);
+
+  assign valid_o = !stop_i && ahead_q != 3'd7 && (is_due || is_emergency || is_request);
+  assign takes = valid_o && ready_i;
+  assign ready_o = takes && is_request;
+  assign random_ready_o = takes && is_emergency && Cfg.scheme == PathOram;
+
+  assign overflow_o = in_a_row_q == '1;
+  assign path = Cfg.scheme == PathOram ? random_i : eviction_path(Cfg, evictions_q);
+
+  always_comb begin
+    job_o = '{
+      evict: !is_request,
+      op: is_request ? op_i : OpDummy,
+      more: is_request && more_i,
+      block: block_i,
+      path: is_request ? path_i : path,
+      leaf: leaf_i,
+      iv: iv_q,
+      evictions: evictions_q
+    };
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      accesses_q <= '0;
+      iv_q <= '0;
+      evictions_q <= '0;
+      waiting_q <= '0;
+      ahead_q <= '0;
+      emergencies_o <= '0;
+      more_q <= 1'b0;
+      in_a_row_q <= '0;
+    end else begin
+      ahead_q <= ahead_q + 3'(takes) - 3'(done_i);
+      if (done_i) waiting_q <= waiting_i;
+      if (takes) begin
+        if (!is_request || is_access) iv_q <= iv_q + 1'b1;
+        if (!is_request && Cfg.scheme == RawOram) evictions_q <= evictions_q + 1'b1;
+        if (is_due) accesses_q <= '0;
+        else if (is_request && is_access && Cfg.scheme == RawOram) accesses_q <= accesses_q + 1'b1;
+        if (is_request) more_q <= more_i;
+        if (is_emergency) begin
+          emergencies_o <= emergencies_o + 1'b1;
+          in_a_row_q <= in_a_row_q + 10'(!overflow_o);
+        end else in_a_row_q <= '0;
+      end
+    end
+  end
+
+endmodule

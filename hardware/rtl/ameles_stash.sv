@@ -1,0 +1,486 @@
+// The stash: takes each path in, serves the block of interest, and plans what goes back.
+//
+// For a path, as in Tiny ORAM, section III-B: a scan of all places of the list of blocks that wait, hidden behind the arrival
+// of the path; then the blocks of the path, those of the tree top first; then the block of interest, with its new leaf. What
+// PushToLeaf finds a place for goes back, and the rest waits, in this order. An access of RAW ORAM sends no block back.
+//
+// Interface: jobs pass in, headers and beats with their masks, and the user's data; answers, and jobs whose path may go back, pass
+// out. Whoever writes a path back reads plan and blocks here. With tags, every path is answered, and every access and put
+// waits for the tag that its block has from then on.
+//
+// Timing: answers come at a fixed time after the path has arrived, wherever the block was found.
+//
+// Keeps: blocks, list, free list, plan and the spare slot.
+module ameles_stash
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  localparam int unsigned Z = Cfg.blocks_per_bucket,
+  localparam int unsigned Levels = levels(Cfg),
+  localparam int unsigned LevelBits = level_bits(Cfg),
+  localparam int unsigned LeafBits = leaf_bits(Cfg),
+  localparam int unsigned BlockBits = block_bits(Cfg),
+  localparam int unsigned EntryBits = entry_bits(Cfg),
+  localparam int unsigned SlotBits = slot_bits(Cfg),
+  localparam int unsigned CipherBits = row_chunks(Cfg) * 128,
+  localparam int unsigned Beats = block_beats(Cfg),
+  localparam int unsigned BeatBits = at_least_one($clog2(Beats)),
+  localparam int unsigned CountBits = $clog2(Z + 1),
+  localparam int unsigned PlaceBits = at_least_one($clog2(Z)),
+  localparam int unsigned WaitingBits = $clog2(Cfg.stash_blocks + 2),
+  localparam bit          HasTags = Cfg.tag_bits != 0,
+  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
+) (
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
+  // Jobs, and those that have ended.
+  input  logic                             valid_i,
+  output logic                             ready_o,
+  input  job_t                             job_i,
+  input  logic [Levels-1:0]                on_chip_i,
+  output logic                             done_o,
+  output logic [WaitingBits-1:0]           waiting_o,
+  output logic                             overflow_o,
+  // The path.
+  input  logic                             header_valid_i,
+  output logic                             header_ready_o,
+  input  logic [CipherBits-1:0]            header_i,
+  input  logic                             row_mask_valid_i,
+  output logic                             row_mask_ready_o,
+  input  logic [CipherBits-1:0]            row_mask_i,
+  input  logic                             body_valid_i,
+  output logic                             body_ready_o,
+  input  logic [Cfg.bus_bits-1:0]          body_i,
+  input  logic                             body_mask_valid_i,
+  output logic                             body_mask_ready_o,
+  input  logic [Cfg.bus_bits-1:0]          body_mask_i,
+  output logic                             interest_valid_o,
+  input  logic                             interest_ready_i,
+  output pad_t                             interest_pad_o,
+  input  logic                             interest_mask_valid_i,
+  output logic                             interest_mask_ready_o,
+  input  logic [Cfg.bus_bits-1:0]          interest_mask_i,
+  // The user's data.
+  input  logic                             data_valid_i,
+  output logic                             data_ready_o,
+  input  logic [Cfg.bus_bits-1:0]          data_i,
+  output logic                             answer_valid_o,
+  input  logic                             answer_ready_i,
+  output logic [Cfg.bus_bits-1:0]          answer_o,
+  output logic                             answer_last_o,
+  output logic [TagBits-1:0]               answer_tag_o,
+  input  logic                             tag_valid_i,
+  output logic                             tag_ready_o,
+  input  logic [TagBits-1:0]               tag_i,
+  // What goes back.
+  output logic                             back_valid_o,
+  input  logic                             back_ready_i,
+  output job_t                             back_job_o,
+  output logic                             back_bank_o,
+  output logic [Levels-1:0][CountBits-1:0] back_occupied_o,
+  input  logic                             back_busy_i,
+  input  logic                             plan_bank_i,
+  input  logic [LevelBits-1:0]             plan_level_i,
+  output logic [Z-1:0][EntryBits-1:0]      plan_entries_o,
+  output logic [Z-1:0][SlotBits-1:0]       plan_slots_o,
+  output logic [1:0]                       plan_below_o,
+  input  logic                             load_i,
+  input  logic [SlotBits-1:0]              load_slot_i,
+  input  logic [BeatBits-1:0]              load_beat_i,
+  output logic [Cfg.bus_bits-1:0]          loaded_o,
+  output logic [TagBits-1:0]               loaded_tag_o,
+  input  logic                             give_i,
+  input  logic [SlotBits-1:0]              give_slot_i
+);
+
+  typedef struct packed {
+    logic [BlockBits-1:0] block;
+    logic [LeafBits-1:0]  leaf;
+    logic [SlotBits-1:0]  slot;
+  } item_t;
+
+  typedef enum logic [3:0] {
+    First,      // takes the first spare slot
+    Idle,
+    Scan,
+    Unload,
+    HandOver,   // an access of RAW ORAM: its headers may go back
+    TagMask,    // an access of RAW ORAM: the mask of the tag comes
+    Read,       // a beat of the block of interest is read
+    Serve,      // it is answered and replaced
+    NewTag,     // it gets its tag
+    Push,       // the block of interest goes on with its new leaf
+    Join,       // the put that belongs to it, before the path goes back
+    Settle,     // the last blocks find their places
+    GoBack      // a path that is filled anew may go back
+  } state_e;
+
+  state_e state_q, state_d;
+  job_t job_q;
+  logic [Levels-1:0] on_chip_q;
+  logic bank_q;
+  logic begin_job, begin_path, join_job, joined_q, is_raw_access, is_whole, is_access, has_block;
+
+  assign begin_job = state_q == Idle && valid_i;
+  assign begin_path = begin_job && (job_i.evict || has_path(job_i.op));
+  assign ready_o = state_q == Idle || state_q == Join;
+  assign join_job = state_q == Join && valid_i;
+  assign is_access = !job_q.evict && has_path(job_q.op);
+  assign is_raw_access = Cfg.scheme == RawOram && is_access;
+  assign is_whole = job_q.evict || (Cfg.scheme == PathOram && (is_access || joined_q));
+  assign has_block = !job_q.evict && job_q.op != OpDummy && job_q.op != OpSkip;
+
+  // The list, and the block of interest on it.
+  logic scanning, listed, listed_hit, held_q, out_valid, out_stuck;
+  item_t listed_item, held_item, out_item;
+  logic [SlotBits-1:0] held_slot_q, spare_q, free_slot;
+  logic free_valid, free_take, slot_take;
+
+  // Where two are scanned a cycle, each goes with a twin.
+  logic twin_listed, twin_listed_hit, twin_out_valid, twin_out_stuck;
+  item_t twin_listed_item, twin_out_item;
+  if (Cfg.scan_lanes == 2) begin : gen_pairs
+    ameles_resident_pairs #(.Cfg(Cfg)) u_list (
+      .clk_i, .rst_ni,
+      .scan_i(begin_path), .scanning_o(scanning),
+      .valid_o({twin_listed, listed}), .item_o({twin_listed_item, listed_item}),
+      .append_i({twin_out_valid && twin_out_stuck, out_valid && out_stuck}),
+      .append_item_i({twin_out_item, out_item}), .count_o(waiting_o), .overflow_o
+    );
+  end else begin : gen_list
+    ameles_resident_list #(.Cfg(Cfg)) u_list (
+      .clk_i, .rst_ni,
+      .scan_i(begin_path), .scanning_o(scanning), .valid_o(listed), .item_o(listed_item),
+      .append_i(out_valid && out_stuck), .append_item_i(out_item), .count_o(waiting_o), .overflow_o
+    );
+    assign {twin_listed, twin_listed_item} = '0;
+  end
+  assign twin_listed_hit = twin_listed && is_access && has_block && !held_q && !listed_hit
+      && twin_listed_item.block == job_q.block[BlockBits-1:0];
+  // Memory that lies may bring a block twice: the first that is met is the one of interest, so that no slot is lost.
+  assign listed_hit = listed && is_access && has_block && !held_q && listed_item.block == job_q.block[BlockBits-1:0];
+
+  // The tree top, and the block of interest in it.
+  logic top_busy, top_valid, top_hit, top_written, top_keeping, top_bank, top_keep, wanted;
+  logic twin_top_valid, twin_top_hit;
+  item_t top_item, twin_top_item;
+  logic [LevelBits-1:0] top_level;
+  logic [Z-1:0][SlotBits-1:0] planned_slots;
+  assign wanted = is_access && has_block && !held_q && !listed_hit && !twin_listed_hit;
+  assign top_keep = state_q == GoBack && back_ready_i;
+
+  // The path.
+  logic known, unloaded, unloaded_q, row, below, store, to_spare, push, push_held, found;
+  logic [LevelBits-1:0] unload_level;
+  logic [Z-1:0][EntryBits-1:0] on_chip_entries, row_entries;
+  logic [1:0] below_written;
+  logic [BeatBits-1:0] store_beat;
+  logic [BlockBits-1:0] push_block;
+  logic [LeafBits-1:0] push_leaf;
+  pad_t found_pad, found_tag_pad;
+  logic tag_store;
+  logic [SlotBits-1:0] tag_slot;
+  logic [TagBits-1:0] arrived_tag;
+  logic [PlaceBits-1:0] found_place;
+  logic [Cfg.bus_bits-1:0] found_tag_beat;
+
+  // The masks of RAW ORAM's bodies are one stream: those of a path that goes back come before those of the next eviction.
+  logic body_mask_valid;
+  assign body_mask_valid = body_mask_valid_i && !(Cfg.scheme == RawOram && back_busy_i);
+
+  ameles_unload #(.Cfg(Cfg)) u_unload (
+    .clk_i, .rst_ni,
+    .start_i(begin_path), .go_i(is_raw_access || state_q == Unload),
+    .job_i(begin_path ? job_i : job_q), .on_chip_i(on_chip_q), .done_o(unloaded),
+    .written_i(top_written),
+    .header_valid_i, .header_ready_o, .header_i,
+    .row_mask_valid_i, .row_mask_ready_o, .row_mask_i,
+    .body_valid_i, .body_ready_o, .body_i,
+    .body_mask_valid_i(body_mask_valid), .body_mask_ready_o, .body_mask_i,
+    .level_o(unload_level), .on_chip_entries_i(on_chip_entries),
+    .row_o(row), .row_entries_o(row_entries), .below_o(below), .below_written_o(below_written),
+    .slot_valid_i(free_valid), .slot_take_o(slot_take), .to_spare_o(to_spare),
+    .store_o(store), .store_beat_o(store_beat),
+    .push_o(push), .held_o(push_held), .push_block_o(push_block), .push_leaf_o(push_leaf),
+    .slot_i(free_slot), .tag_store_o(tag_store), .tag_slot_o(tag_slot), .tag_o(arrived_tag),
+    .known_o(known), .found_o(found), .found_pad_o(found_pad), .found_tag_pad_o(found_tag_pad),
+    .found_place_o(found_place), .found_tag_beat_o(found_tag_beat)
+  );
+
+  if (Cfg.top_levels > 0) begin : gen_top
+    ameles_tree_top #(.Cfg(Cfg)) u_top (
+      .clk_i, .rst_ni,
+      .begin_i(begin_path), .job_i(job_q), .search_i(is_raw_access), .wanted_i(wanted),
+      .go_i(state_q == Scan && !scanning),
+      .busy_o(top_busy), .valid_o(top_valid), .hit_o(top_hit), .item_o(top_item),
+      .twin_valid_o(twin_top_valid), .twin_hit_o(twin_top_hit), .twin_item_o(twin_top_item), .written_o(top_written),
+      .keep_i(top_keep), .bank_i(bank_q), .occupied_i(back_occupied_o),
+      .keeping_o(top_keeping), .bank_o(top_bank), .level_o(top_level),
+      .entries_i(on_chip_entries), .slots_i(planned_slots)
+    );
+  end else begin : gen_no_top
+    logic unused_top;
+    assign unused_top = ^{top_keep, wanted, planned_slots};
+    assign {top_busy, top_valid, top_hit, top_keeping, top_bank} = '0;
+    assign {top_item, top_level, twin_top_valid, twin_top_hit, twin_top_item} = '0;
+    // The root is written once a path was.
+    assign top_written = job_q.iv != '0;
+  end
+
+  // PushToLeaf takes from the list, then from the tree top, then from the path, then the block of interest.
+  logic pushing, takes_held, served, keep;
+  item_t push_item;
+  logic [LevelBits-1:0] out_level;
+  logic [CountBits-1:0] out_place, twin_out_place;
+  logic [LevelBits-1:0] twin_out_level;
+  item_t twin_item;
+  logic [SlotBits-1:0] served_slot;
+
+  assign served_slot = held_q ? held_slot_q : spare_q;
+  assign served = state_q == Push && (job_q.op == OpRead || job_q.op == OpWrite || job_q.op == OpPut) && free_valid;
+  assign takes_held = push_held && !held_q;
+  assign pushing = (listed && !listed_hit) || (top_valid && !top_hit) || push || (push_held && held_q) || served;
+  assign keep = !is_whole;
+  assign held_item = '{block: job_q.block[BlockBits-1:0], leaf: job_q.leaf[LeafBits-1:0], slot: served_slot};
+  assign push_item = served ? held_item
+      : listed ? listed_item : top_valid ? top_item : '{block: push_block, leaf: push_leaf, slot: free_slot};
+
+  assign twin_item = twin_listed ? twin_listed_item : twin_top_item;
+
+  ameles_push_to_leaf #(
+    .LeafLevel(Cfg.leaf_level), .BlocksPerBucket(Z), .LevelBlocks(Cfg.level_blocks), .DataBits($bits(item_t))
+  ) u_push_to_leaf (
+    .clk_i, .rst_ni,
+    .clear_i(begin_path), .path_i(job_q.path[LeafBits-1:0]),
+    .valid_i(pushing), .keep_i(keep), .leaf_i(push_item.leaf), .data_i(push_item),
+    .valid_o(out_valid), .stuck_o(out_stuck), .level_o(out_level), .place_o(out_place), .data_o(out_item),
+    .twin_valid_i((twin_listed && !twin_listed_hit) || (twin_top_valid && !twin_top_hit)),
+    .twin_leaf_i(twin_item.leaf), .twin_data_i(twin_item),
+    .twin_valid_o(twin_out_valid), .twin_stuck_o(twin_out_stuck), .twin_level_o(twin_out_level),
+    .twin_place_o(twin_out_place), .twin_data_o(twin_out_item),
+    .occupied_o(back_occupied_o)
+  );
+
+  typedef struct packed {
+    logic [LevelBits-1:0] level;
+    item_t                item;
+  } planned_t;
+
+  // Twins go into the plan behind the blocks that they came with.
+  logic [Z-1:0] plan_direct, plan_write, late;
+  planned_t [Z-1:0] late_item;
+  logic [Z-1:0][LevelBits-1:0] plan_levels;
+  logic [Z-1:0][EntryBits-1:0] plan_entries;
+  logic [Z-1:0][SlotBits-1:0] plan_slots;
+  always_comb begin
+    for (int unsigned place = 0; place < Z; place++) begin
+      plan_direct[place] = row || (out_valid && !out_stuck && out_place == CountBits'(place));
+      plan_levels[place] = late[place] ? late_item[place].level : row ? unload_level : out_level;
+      plan_entries[place] = late[place] ? {1'b1, late_item[place].item.block, late_item[place].item.leaf}
+          : row ? row_entries[place] : {1'b1, out_item.block, out_item.leaf};
+      plan_slots[place] = late[place] ? late_item[place].item.slot : out_item.slot;
+    end
+  end
+  assign plan_write = plan_direct | late;
+  if (Cfg.scan_lanes == 2) begin : gen_late
+    ameles_plan_queue #(
+      .Places(Z), .Levels(Levels), .CountBits(CountBits), .DataBits($bits(planned_t))
+    ) u_late (
+      .clk_i, .rst_ni,
+      .valid_i(twin_out_valid && !twin_out_stuck), .place_i(twin_out_place),
+      .data_i({twin_out_level, twin_out_item}),
+      .busy_i(plan_direct), .valid_o(late), .data_o(late_item)
+    );
+  end else begin : gen_never_late
+    logic unused_twin;
+    assign unused_twin = ^{twin_out_valid, twin_out_stuck, twin_out_level, twin_out_place, twin_out_item};
+    assign {late, late_item} = '0;
+  end
+  ameles_plan #(.Cfg(Cfg)) u_plan (
+    .clk_i,
+    .write_i(plan_write), .write_bank_i(bank_q), .write_level_i(plan_levels),
+    .write_entries_i(plan_entries), .write_slot_i(plan_slots),
+    .write_below_i(below), .below_bank_i(bank_q), .below_level_i(unload_level), .below_i(below_written),
+    // The tree top keeps what is planned for it while no row of the path before is asked for: that one was filled anew.
+    .header_bank_i(top_keeping ? top_bank : !bank_q), .header_level_i(top_keeping ? top_level : unload_level),
+    .header_entries_o(on_chip_entries), .header_slots_o(planned_slots),
+    .back_bank_i(plan_bank_i), .back_level_i(plan_level_i),
+    .back_entries_o(plan_entries_o), .back_slots_o(plan_slots_o), .back_below_o(plan_below_o)
+  );
+
+  // The free list.
+  logic spare_used, returns;
+  assign spare_used = served && !held_q;
+  assign free_take = slot_take || spare_used || (state_q == First && free_valid);
+  // Nothing goes back while a block of interest is served: both never give at once.
+  assign returns = state_q == Push && job_q.op == OpTake && held_q;
+  ameles_free_list #(.Slots(slots(Cfg))) u_free (
+    .clk_i, .rst_ni,
+    .take_i(free_take), .valid_o(free_valid), .slot_o(free_slot),
+    .give_i(give_i || returns), .slot_i(give_i ? give_slot_i : held_slot_q)
+  );
+
+  // Blocks.
+  logic reading, replaces;
+  logic [BeatBits-1:0] beat_q;
+  logic [Cfg.bus_bits-1:0] old, written;
+  logic is_second;
+  logic last_beat, can_serve, serves, has_old, answers, needs_data;
+
+  assign last_beat = beat_q == BeatBits'(Beats - 1);
+  assign reading = state_q == Read && !back_busy_i;
+  assign needs_data = job_q.op == OpWrite || job_q.op == OpPut;
+  assign answers = has_path(job_q.op) && (HasTags || job_q.op != OpDummy);
+  assign can_serve = state_q == Serve && (!needs_data || data_valid_i) && (!is_raw_access || interest_mask_valid_i);
+  assign serves = can_serve && (!answers || answer_ready_i);
+  assign has_old = held_q || (is_raw_access && found);
+  assign old = !has_old ? '0 : is_raw_access && !held_q ? loaded_o ^ interest_mask_i : loaded_o;
+  // A beat that arrived, plain or masked; or else what is given, or what was there. Chosen by two bits among four, each bit
+  // is one look-up table of six inputs, with its mask.
+  assign is_second = store ? !to_spare : !needs_data;
+  assign written = store ? body_i ^ (body_mask_i & {Cfg.bus_bits{is_second}}) : is_second ? old : data_i;
+  assign replaces = serves && has_block && job_q.op != OpTake;
+  assign data_ready_o = serves && needs_data;
+  assign answer_valid_o = can_serve && answers;
+  assign answer_o = old;
+  assign answer_last_o = last_beat;
+  assign interest_mask_ready_o = (serves && is_raw_access) || state_q == TagMask;
+
+  // A slot and a beat are an address: beats of a block are a power of two.
+  localparam int unsigned AddressBits = SlotBits + $clog2(Beats);
+  function automatic logic [AddressBits-1:0] address(logic [SlotBits-1:0] slot, logic [BeatBits-1:0] beat);
+    return (AddressBits'(slot) << $clog2(Beats)) | (Beats > 1 ? AddressBits'(beat) : '0);
+  endfunction
+
+  ameles_ram #(.Width(Cfg.bus_bits), .Depth(slots(Cfg) * Beats)) u_blocks (
+    .clk_i,
+    .write_i(store || replaces),
+    .write_address_i(store ? address(to_spare ? spare_q : free_slot, store_beat) : address(served_slot, beat_q)),
+    .write_data_i(written),
+    .read_i(reading || load_i),
+    .read_address_i(reading ? address(served_slot, beat_q) : address(load_slot_i, load_beat_i)),
+    .read_data_o(loaded_o)
+  );
+
+  // Tags, each beside its block: where a block of interest is decrypted, its tag is so before.
+  assign tag_ready_o = state_q == NewTag;
+  if (HasTags) begin : gen_tags
+    logic [TagBits-1:0] found_tag, found_tag_q;
+    logic renews;
+    assign renews = state_q == NewTag && tag_valid_i && has_block && job_q.op != OpTake;
+    ameles_ram #(.Width(TagBits), .Depth(slots(Cfg))) u_tags (
+      .clk_i,
+      .write_i(tag_store || renews), .write_address_i(tag_store ? tag_slot : served_slot),
+      .write_data_i(tag_store ? arrived_tag : tag_i),
+      .read_i(reading || load_i), .read_address_i(reading ? served_slot : load_slot_i), .read_data_o(loaded_tag_o)
+    );
+    always_comb begin
+      found_tag = '0;
+      for (int unsigned nth = 0; nth < tags_per_beat(Cfg); nth++) begin
+        if (32'(found_place) % tags_per_beat(Cfg) == nth) begin
+          found_tag = found_tag_beat[nth*TagBits+:TagBits] ^ interest_mask_i[nth*TagBits+:TagBits];
+        end
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (state_q == TagMask) found_tag_q <= found_tag;
+    end
+    assign answer_tag_o = held_q ? loaded_tag_o : is_raw_access && found ? found_tag_q : '0;
+  end else begin : gen_no_tags
+    assign {loaded_tag_o, answer_tag_o} = '0;
+  end
+
+  // Masks of the block of interest are asked for when the headers are in, as many wherever the block is: its tag's comes first.
+  localparam int unsigned Asked = Beats + (HasTags ? 1 : 0);
+  localparam int unsigned AskBits = at_least_one($clog2(Asked));
+  logic asking_q;
+  logic [AskBits-1:0] ask_q;
+  assign interest_valid_o = asking_q;
+  always_comb begin
+    interest_pad_o = found_pad;
+    interest_pad_o.chunk = found_pad.chunk + (30'(ask_q) - 30'(HasTags)) * 30'(beat_chunks(Cfg));
+    if (HasTags && ask_q == '0) interest_pad_o = found_tag_pad;
+  end
+
+  assign back_valid_o = state_q == HandOver || state_q == GoBack;
+  assign back_job_o = job_q;
+  assign back_bank_o = bank_q;
+
+  // PushToLeaf gets as long for its last blocks whether there are any or not. A late twin is in the plan as many cycles after
+  // the scan as there are levels, and the path's own blocks take their time, too.
+  localparam int unsigned Late = Cfg.scan_lanes == 2 ? Levels + 4 : 0;
+  localparam int unsigned PathCycles = path_places(Cfg) * Beats;
+  localparam int unsigned Settling = Late > PathCycles + 3 ? Late - PathCycles : 3;
+  localparam int unsigned SettlingBits = $clog2(Settling + 1);
+  logic [SettlingBits-1:0] settling_q;
+  always_ff @(posedge clk_i) settling_q <= state_q == Settle ? settling_q - 1'b1 : SettlingBits'(Settling);
+
+  always_comb begin
+    state_d = state_q;
+    unique case (state_q)
+      First:    if (free_valid) state_d = Idle;
+      Idle:     if (valid_i) state_d = begin_path ? Scan : Read;
+      Scan:     if (!scanning && !top_busy) state_d = Unload;
+      Unload:   if (unloaded_q) state_d = is_raw_access ? HandOver : job_q.evict ? Settle : Read;
+      HandOver: if (back_ready_i) state_d = HasTags ? TagMask : Read;
+      TagMask:  if (interest_mask_valid_i) state_d = Read;
+      Read:     if (reading) state_d = Serve;
+      Serve:    if (serves) state_d = !last_beat ? Read : HasTags ? NewTag : Push;
+      NewTag:   if (tag_valid_i) state_d = Push;
+      // A slot that is given back is given back once, and needs no other one.
+      Push:     if (free_valid || returns) state_d = Cfg.scheme == PathOram && job_q.more ? Join : Settle;
+      Join:     if (valid_i) state_d = Read;
+      Settle:   if (settling_q == '0) state_d = is_whole ? GoBack : Idle;
+      GoBack:   if (back_ready_i) state_d = Idle;
+      default:  state_d = Idle;
+    endcase
+  end
+
+  assign done_o = (state_q != Idle && state_q != First && state_d == Idle) || join_job;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q <= First;
+      bank_q <= 1'b0;
+      joined_q <= 1'b0;
+      held_q <= 1'b0;
+      unloaded_q <= 1'b0;
+      asking_q <= 1'b0;
+      ask_q <= '0;
+      beat_q <= '0;
+    end else begin
+      state_q <= state_d;
+      if (begin_path) bank_q <= !bank_q;
+      if (begin_job) joined_q <= 1'b0;
+      else if (join_job) joined_q <= 1'b1;
+      if (begin_job || join_job) held_q <= 1'b0;
+      else if (listed_hit || twin_listed_hit || top_hit || twin_top_hit || takes_held) held_q <= 1'b1;
+      if (begin_job) unloaded_q <= 1'b0;
+      else if (unloaded) unloaded_q <= 1'b1;
+      if (known && is_raw_access) asking_q <= 1'b1;
+      else if (asking_q && interest_ready_i && ask_q == AskBits'(Asked - 1)) asking_q <= 1'b0;
+      if (begin_job) ask_q <= '0;
+      else if (asking_q && interest_ready_i) ask_q <= ask_q + 1'b1;
+      if (serves) beat_q <= last_beat ? '0 : beat_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (begin_job) begin
+      job_q <= job_i;
+      on_chip_q <= on_chip_i;
+    end else if (join_job) begin
+      // The path stays.
+      job_q.op <= job_i.op;
+      job_q.more <= 1'b0;
+      job_q.block <= job_i.block;
+      job_q.leaf <= job_i.leaf;
+    end
+    if (listed_hit) held_slot_q <= listed_item.slot;
+    else if (twin_listed_hit) held_slot_q <= twin_listed_item.slot;
+    else if (top_hit) held_slot_q <= top_item.slot;
+    else if (twin_top_hit) held_slot_q <= twin_top_item.slot;
+    else if (takes_held) held_slot_q <= free_slot;
+    if (spare_used || (state_q == First && free_valid)) spare_q <= free_slot;
+  end
+
+endmodule

@@ -1,0 +1,88 @@
+// The place of each bucket of a path in memory, in bytes from the first, where the buckets of a subtree of some levels lie
+// together, in the order of a heap: a path takes as many buckets from a stretch of memory as a subtree has levels (Ren et al., ISCA 2013).
+//
+// Subtree lies behind subtree without a gap, layer by layer, so that the tree takes what a heap takes. The first layer has the
+// levels that are left over, so that the leaves' is full.
+//
+// Interface: `start_i` goes to the first level that memory holds, `next_i` a level down. A level down the places of subtrees are twice as
+// far apart, so that only those of the first level are products.
+//
+// Timing: the place is there from the next cycle on. Keeps: the place, that of the subtree, and that of a subtree which begins here.
+module ameles_subtree_offset #(
+  parameter int unsigned BucketBytes = 384,
+  parameter int unsigned OffsetBits = 40,
+  parameter int unsigned LeafLevel = 20,
+  parameter int unsigned FirstLevel = 0,
+  parameter int unsigned SubtreeLevels = 4,
+  localparam int unsigned LeafBits = LeafLevel > 0 ? LeafLevel : 1
+) (
+  input  logic                  clk_i,
+  input  logic                  start_i,
+  input  logic [LeafBits-1:0]   path_i,
+  input  logic                  next_i,
+  input  logic                  right_i,
+  output logic [OffsetBits-1:0] offset_o
+);
+
+  localparam int unsigned Levels = LeafLevel + 1 - FirstLevel;
+  localparam int unsigned FirstHeight = (Levels - 1) % SubtreeLevels + 1;
+  localparam int unsigned Layers = (Levels - 1) / SubtreeLevels + 1;
+  localparam int unsigned LayerBits = $clog2(Layers + 1);
+  localparam int unsigned DepthBits = $clog2(SubtreeLevels + 1);
+  localparam logic [OffsetBits-1:0] Left = OffsetBits'(BucketBytes);
+  localparam logic [OffsetBits-1:0] Right = OffsetBits'(2 * BucketBytes);
+  localparam logic [OffsetBits-1:0] FirstBytes = OffsetBits'(((64'd1 << FirstHeight) - 1) * 64'(BucketBytes));
+  localparam logic [OffsetBits-1:0] SubtreeBytes = OffsetBits'(((64'd1 << SubtreeLevels) - 1) * 64'(BucketBytes));
+
+  // Each layer behind all buckets above it.
+  function automatic logic [Layers:0][OffsetBits-1:0] firsts();
+    logic [Layers:0][OffsetBits-1:0] first = '0;
+    for (int unsigned layer = 1; layer <= Layers; layer++) begin
+      int unsigned level = FirstLevel + FirstHeight + (layer - 1) * SubtreeLevels;
+      first[layer] = OffsetBits'(((64'd1 << level) - (64'd1 << FirstLevel)) * 64'(BucketBytes));
+    end
+    return first;
+  endfunction
+  localparam logic [Layers:0][OffsetBits-1:0] First = firsts();
+
+  logic [LayerBits-1:0] layer_q;
+  logic [DepthBits-1:0] depth_q;
+  logic [OffsetBits-1:0] offset_q, subtree_q, begins_q, first, below, begins;
+  logic is_lowest;
+
+  if (FirstLevel == 0) begin : gen_root
+    logic unused_path;
+    assign unused_path = ^path_i;
+    assign first = '0;
+  end else begin : gen_below
+    assign first = OffsetBits'(path_i[LeafBits-1-:FirstLevel]);
+  end
+
+  // The place in the layer of a subtree whose root is the bucket below.
+  assign below = (begins_q << 1) + (right_i ? SubtreeBytes : '0);
+  assign begins = First[layer_q] + below;
+  assign is_lowest = depth_q == DepthBits'(SubtreeLevels - 1);
+  assign offset_o = offset_q;
+
+  always_ff @(posedge clk_i) begin
+    if (start_i) begin
+      layer_q <= LayerBits'(1);
+      depth_q <= DepthBits'(SubtreeLevels - FirstHeight);
+      begins_q <= first * SubtreeBytes;
+      subtree_q <= first * FirstBytes;
+      offset_q <= first * FirstBytes;
+    end else if (next_i) begin
+      begins_q <= below;
+      if (is_lowest) begin
+        layer_q <= layer_q + 1'b1;
+        depth_q <= '0;
+        subtree_q <= begins;
+        offset_q <= begins;
+      end else begin
+        depth_q <= depth_q + 1'b1;
+        offset_q <= (offset_q << 1) - subtree_q + (right_i ? Right : Left);
+      end
+    end
+  end
+
+endmodule

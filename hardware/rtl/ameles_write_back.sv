@@ -1,0 +1,298 @@
+// A path as it goes back: row by row of the plan, and for a path that is filled anew each bucket's body, encrypted.
+//
+// Interface: a job passes in with its bank of the plan. Addresses, beats and the answers of memory go their own ways. It says how many
+// paths memory has taken (modulo 4), and how many levels of the next. Tags are gathered as their blocks pass, and follow them.
+//
+// Timing: the first address goes out in the cycle after the job has passed, the first beat two cycles after it, if its mask is there;
+// then a beat a cycle. A place without a block goes back as zeros, encrypted like the others; its cycle is the same.
+//
+// Keeps: the walk down the path, the beat that waits for memory, the bursts under way, and the tags of a bucket.
+module ameles_write_back
+  import ameles_pkg::*;
+#(
+  parameter config_t Cfg = '0,
+  parameter int unsigned AddressBits = 40,
+  localparam int unsigned Z = Cfg.blocks_per_bucket,
+  localparam int unsigned Levels = levels(Cfg),
+  localparam int unsigned LeafBits = leaf_bits(Cfg),
+  localparam int unsigned EntryBits = entry_bits(Cfg),
+  localparam int unsigned SlotBits = slot_bits(Cfg),
+  localparam int unsigned CipherBits = row_chunks(Cfg) * 128,
+  localparam int unsigned Beats = block_beats(Cfg),
+  localparam int unsigned BeatBits = at_least_one($clog2(Beats)),
+  localparam int unsigned CountBits = $clog2(Z + 1),
+  localparam int unsigned LevelCountBits = $clog2(Levels + 1),
+  localparam int unsigned TagBits = at_least_one(Cfg.tag_bits)
+) (
+  input  logic                             clk_i,
+  input  logic                             rst_ni,
+  // Jobs.
+  input  logic                             valid_i,
+  output logic                             ready_o,
+  input  job_t                             job_i,
+  input  logic                             bank_i,
+  input  logic [Levels-1:0][CountBits-1:0] occupied_i,
+  input  logic [AddressBits-1:0]           base_i,
+  // The plan.
+  output logic                             bank_o,
+  output logic [level_bits(Cfg)-1:0]       level_o,
+  input  logic [Z-1:0][EntryBits-1:0]      entries_i,
+  input  logic [Z-1:0][SlotBits-1:0]       slots_i,
+  input  logic [1:0]                       below_i,
+  // The stash: a beat that is asked for is there from the next cycle on. While it is busy, nobody else may read.
+  output logic                             busy_o,
+  output logic                             load_o,
+  output logic [SlotBits-1:0]              load_slot_o,
+  output logic [BeatBits-1:0]              load_beat_o,
+  input  logic [Cfg.bus_bits-1:0]          loaded_i,
+  input  logic [TagBits-1:0]               loaded_tag_i,
+  output logic                             give_o,
+  output logic [SlotBits-1:0]              give_slot_o,
+  // Masks.
+  input  logic                             row_mask_valid_i,
+  output logic                             row_mask_ready_o,
+  input  logic [CipherBits-1:0]            row_mask_i,
+  input  logic                             body_mask_valid_i,
+  output logic                             body_mask_ready_o,
+  input  logic [Cfg.bus_bits-1:0]          body_mask_i,
+  // Memory.
+  output logic                             aw_valid_o,
+  input  logic                             aw_ready_i,
+  output logic [AddressBits-1:0]           aw_address_o,
+  output logic [7:0]                       aw_length_o,
+  output logic                             w_valid_o,
+  input  logic                             w_ready_i,
+  output logic [Cfg.bus_bits-1:0]          w_data_o,
+  output logic                             w_last_o,
+  input  logic                             b_valid_i,
+  output logic                             b_ready_o,
+  output logic [1:0]                       written_paths_o,
+  output logic [LevelCountBits-1:0]        written_levels_o
+);
+
+  localparam int unsigned HeaderBeats = header_beats(Cfg);
+  localparam int unsigned BucketBeats = most_bucket_beats(Cfg);
+  localparam int unsigned HeaderBits = HeaderBeats * Cfg.bus_bits;
+  localparam int unsigned StepBits = $clog2(BucketBeats + 1);
+  localparam int unsigned PlaceBits = at_least_one($clog2(Z));
+
+  // Addresses: a walk of their own, ahead of the beats.
+  logic addressing_q, beats_q, second_q, start, whole_q, address_done, address_last, right, burst_valid, burst_taken, burst_last;
+  logic plan_free, unused_first_burst;
+  logic [AddressBits-1:0] bucket_offset, offset;
+  logic [7:0] burst_length;
+  logic [level_bits(Cfg)-1:0] address_level;
+  logic [Cfg.leaf_level:0] unused_bucket;
+  logic [63:0] unused_count;
+  job_t job_q;
+  logic [Levels-1:0][CountBits-1:0] occupied_q;
+
+  assign ready_o = !addressing_q && !beats_q && !second_q;
+  assign start = valid_i && ready_o;
+
+  ameles_path_walk #(.LeafLevel(Cfg.leaf_level), .FirstLevel(Cfg.top_levels)) u_walk (
+    .clk_i,
+    .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .evictions_i('0),
+    .next_i(address_done),
+    .level_o(address_level), .last_o(address_last), .bucket_o(unused_bucket), .right_o(right), .count_o(unused_count)
+  );
+  ameles_bucket_offset #(
+    .BucketBytes(BucketBeats * Cfg.bus_bits / 8), .OffsetBits(AddressBits), .LeafLevel(Cfg.leaf_level),
+    .FirstLevel(Cfg.top_levels), .SubtreeLevels(Cfg.subtree_levels)
+  ) u_offset (
+    .clk_i, .start_i(start), .path_i(job_i.path[LeafBits-1:0]), .next_i(address_done), .right_i(right), .offset_o(bucket_offset)
+  );
+  ameles_burst #(.OffsetBits(AddressBits), .BusBits(Cfg.bus_bits), .MostBeats(BucketBeats)) u_burst (
+    .clk_i, .rst_ni,
+    .valid_i(addressing_q), .ready_o(address_done),
+    .offset_i(bucket_offset), .beats_i(whole_q ? StepBits'(bucket_beats(Cfg, 32'(address_level))) : StepBits'(HeaderBeats)),
+    .valid_o(burst_valid), .ready_i(burst_taken),
+    .offset_o(offset), .length_o(burst_length), .first_o(unused_first_burst), .last_o(burst_last)
+  );
+
+  // Each burst goes to memory, to the beats, and to the answers. These two are told when it is offered: AXI lets memory wait
+  // for the beats before it takes the address.
+  logic told_q, lengths_ready, ends_ready, length_valid, end_valid, end_last, beat_last, beat_passes;
+  logic [7:0] length, sent_q;
+  assign aw_valid_o = burst_valid && (told_q || (lengths_ready && ends_ready));
+  assign burst_taken = aw_valid_o && aw_ready_i;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) told_q <= 1'b0;
+    else told_q <= aw_valid_o && !aw_ready_i;
+  end
+  assign aw_address_o = base_i + offset;
+  assign aw_length_o = burst_length;
+
+  ameles_fifo #(.Width(8), .Depth(4)) u_lengths (
+    .clk_i, .rst_ni,
+    .valid_i(burst_valid && !told_q && ends_ready), .ready_o(lengths_ready), .data_i(burst_length),
+    .valid_o(length_valid), .ready_i(beat_passes && beat_last), .data_o(length)
+  );
+  // What an answer ends: a level, a path.
+  logic end_level, end_path;
+  ameles_fifo #(.Width(2), .Depth(16)) u_ends (
+    .clk_i, .rst_ni,
+    .valid_i(burst_valid && !told_q && lengths_ready), .ready_o(ends_ready),
+    .data_i({burst_last, burst_last && address_last}),
+    .valid_o(end_valid), .ready_i(b_valid_i), .data_o({end_level, end_path})
+  );
+  assign b_ready_o = end_valid;
+  assign end_last = b_valid_i && end_valid && end_path;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      addressing_q <= 1'b0;
+      written_paths_o <= '0;
+      written_levels_o <= '0;
+    end else begin
+      if (start) addressing_q <= 1'b1;
+      else if (address_done && address_last) addressing_q <= 1'b0;
+      if (end_last) written_paths_o <= written_paths_o + 1'b1;
+      if (end_last) written_levels_o <= '0;
+      else if (b_valid_i && end_valid && end_level) written_levels_o <= written_levels_o + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (start) begin
+      job_q <= job_i;
+      bank_o <= bank_i;
+      occupied_q <= occupied_i;
+      whole_q <= Cfg.scheme == PathOram || job_i.evict;
+    end
+  end
+
+  // Beats, first stage: which beat of the path is next; the stash is asked for it.
+  logic [level_bits(Cfg)-1:0] level_q;
+  logic [StepBits-1:0] step_q;
+  logic [PlaceBits-1:0] place_q;
+  logic [BeatBits-1:0] beat_q;
+  logic is_header, is_block, is_tags, ends_bucket, step_passes, second_ready, last_beat;
+  logic [Z-1:0][EntryBits-1:0] entries;
+  logic [HeaderBits-1:0] header;
+
+  assign level_o = level_q;
+  assign is_header = step_q < StepBits'(HeaderBeats);
+  assign ends_bucket = step_q == (whole_q ? StepBits'(bucket_beats(Cfg, 32'(level_q)) - 1) : StepBits'(HeaderBeats - 1));
+  assign is_tags = Cfg.tag_bits != 0 && step_q >= StepBits'(bucket_beats(Cfg, 32'(level_q)) - tag_beats(Cfg));
+  assign is_block = !is_header && !is_tags && CountBits'(place_q) < occupied_q[level_q];
+  assign last_beat = beat_q == BeatBits'(Beats - 1);
+  assign load_o = beats_q && second_ready && is_block;
+  assign load_slot_o = slots_i[place_q];
+  assign load_beat_o = beat_q;
+  assign step_passes = beats_q && second_ready;
+  assign give_o = step_passes && is_block && last_beat;
+  assign give_slot_o = load_slot_o;
+  assign plan_free = step_passes && ends_bucket && level_q == level_bits(Cfg)'(Cfg.leaf_level);
+
+  always_comb begin
+    for (int unsigned place = 0; place < Z; place++) begin
+      // What stands in a place beyond those that this path has filled is left from another one. A row that is only
+      // rewritten may have entries that are not valid, whose first bit says so.
+      entries[place] = (whole_q ? CountBits'(place) < occupied_q[level_q] : entries_i[place][EntryBits-1])
+          ? entries_i[place] : '0;
+    end
+  end
+  if (Cfg.scheme == PathOram) begin : gen_below
+    assign header = HeaderBits'({CipherBits'({below_i, entries}), job_q.iv});
+  end else begin : gen_no_below
+    logic unused_below;
+    assign unused_below = ^below_i;
+    assign header = HeaderBits'({CipherBits'(entries), job_q.iv});
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      beats_q <= 1'b0;
+      step_q <= '0;
+      level_q <= '0;
+      place_q <= '0;
+      beat_q <= '0;
+    end else if (start) begin
+      beats_q <= 1'b1;
+      level_q <= level_bits(Cfg)'(Cfg.top_levels);
+    end else if (step_passes) begin
+      step_q <= ends_bucket ? '0 : step_q + 1'b1;
+      if (ends_bucket) level_q <= level_q + 1'b1;
+      if (plan_free) beats_q <= 1'b0;
+      if (!is_header && !is_tags) begin
+        beat_q <= last_beat ? '0 : beat_q + 1'b1;
+        if (last_beat) place_q <= place_q == PlaceBits'(places(Cfg, 32'(level_q)) - 1) ? '0 : place_q + 1'b1;
+      end
+    end
+  end
+
+  // Second stage: the plaintext of the beat, which waits for its mask and for memory.
+  logic second_header_q, second_block_q, second_tags_q, second_first_q, second_row_done_q, mask_valid;
+  logic [HeaderBits-1:0] header_q, row_mask;
+  logic [Cfg.bus_bits-1:0] plain, mask, tags;
+
+  assign busy_o = (beats_q || second_q) && whole_q;
+  assign second_ready = !second_q || beat_passes;
+  assign row_mask = HeaderBits'({row_mask_i, IvBits'(0)});
+  assign mask_valid = second_header_q ? row_mask_valid_i : body_mask_valid_i;
+  assign plain = second_header_q ? header_q[Cfg.bus_bits-1:0] : second_tags_q ? tags : second_block_q ? loaded_i : '0;
+  assign w_valid_o = second_q && mask_valid && length_valid;
+  assign beat_passes = w_valid_o && w_ready_i;
+  assign beat_last = sent_q == length;
+  assign w_last_o = beat_last;
+  assign w_data_o = plain ^ mask;
+  assign row_mask_ready_o = beat_passes && second_header_q && second_row_done_q;
+  assign body_mask_ready_o = beat_passes && !second_header_q;
+
+  // The tags of a bucket, the first lowest.
+  if (Cfg.tag_bits != 0) begin : gen_tags
+    localparam int unsigned BeatTagBits = tags_per_beat(Cfg) * TagBits;
+    localparam int unsigned GatheredBits = Z * TagBits > BeatTagBits ? Z * TagBits : BeatTagBits;
+    logic [Z-1:0][TagBits-1:0] tags_q;
+    logic [PlaceBits-1:0] second_place_q;
+    assign tags = Cfg.bus_bits'(BeatTagBits'(GatheredBits'(tags_q)));
+    always_ff @(posedge clk_i) begin
+      if (step_passes) second_place_q <= place_q;
+      // Each bucket leaves zeros behind: a smaller one may follow.
+      if (beat_passes && second_tags_q) begin
+        tags_q <= tags_q >> BeatTagBits;
+      end else if (beat_passes && !second_header_q) begin
+        for (int unsigned nth = 0; nth < Z; nth++) begin
+          if (second_place_q == PlaceBits'(nth)) tags_q[nth] <= second_block_q ? loaded_tag_i : '0;
+        end
+      end
+    end
+  end else begin : gen_no_tags
+    assign tags = '0;
+  end
+
+  // The mask of a row may cover several beats.
+  if (HeaderBeats > 1) begin : gen_row_mask
+    logic [HeaderBits-1:0] row_mask_q;
+    assign mask = !second_header_q ? body_mask_i
+        : second_first_q ? row_mask[Cfg.bus_bits-1:0] : row_mask_q[Cfg.bus_bits-1:0];
+    always_ff @(posedge clk_i) begin
+      if (beat_passes) row_mask_q <= (second_first_q ? row_mask : row_mask_q) >> Cfg.bus_bits;
+    end
+  end else begin : gen_one_beat
+    logic unused_first;
+    assign unused_first = second_first_q;
+    assign mask = second_header_q ? row_mask : body_mask_i;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      second_q <= 1'b0;
+      sent_q <= '0;
+    end else begin
+      second_q <= step_passes || (second_q && !beat_passes);
+      if (beat_passes) sent_q <= beat_last ? '0 : sent_q + 1'b1;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (step_passes) begin
+      second_header_q <= is_header;
+      second_block_q <= is_block;
+      second_tags_q <= is_tags;
+      second_first_q <= step_q == '0;
+      second_row_done_q <= step_q == StepBits'(HeaderBeats - 1);
+      header_q <= step_q == '0 ? header : header_q >> Cfg.bus_bits;
+    end
+  end
+
+endmodule

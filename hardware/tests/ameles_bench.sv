@@ -1,0 +1,208 @@
+// The controller, or its backend alone, with ports of the same width in every configuration, for the bench.
+module ameles_bench
+  import ameles_pkg::*;
+#(
+  parameter bit          Raw = 1'b1,
+  parameter int unsigned LeafLevel = 20,
+  parameter int unsigned BlocksPerBucket = 5,
+  parameter int unsigned EvictionRate = 5,
+  parameter int unsigned StashBlocks = 64,
+  parameter int unsigned Blocks = 1 << 20,
+  parameter int unsigned BlockBytes = 64,
+  parameter int unsigned BusBits = 512,
+  parameter int unsigned AesLanes = 2,
+  parameter bit          AesDouble = 1'b0,
+  parameter int unsigned AesRomRounds = 0,
+  parameter int unsigned MaskBeats = 256,
+  parameter int unsigned TopLevels = 0,
+  parameter logic [255:0] LevelBlocks = '0,
+  parameter int unsigned SubtreeLevels = 0,
+  parameter int unsigned ScanLanes = 1,
+  parameter bit          FrontEnd = 1'b0,
+  parameter int unsigned Labels = 32,
+  parameter int unsigned LabelBits = 14,
+  parameter int unsigned Trusted = 1024,
+  parameter int unsigned LookAside = 128,
+  parameter int unsigned TagBits = 0,
+  parameter int unsigned SlotCycles = 0,
+  parameter int unsigned StallCycles = 0,
+  parameter bit          Watch = 1'b0
+) (
+  input  logic         clk_i,
+  input  logic         clk2_i,
+  input  logic         rst_ni,
+  input  logic         key_valid_i,
+  output logic         key_ready_o,
+  input  logic [127:0] key_i,
+  input  logic         request_valid_i,
+  output logic         request_ready_o,
+  input  logic [2:0]   request_op_i,
+  input  logic [31:0]  request_block_i,
+  input  logic [31:0]  request_path_i,
+  input  logic [31:0]  request_leaf_i,
+  input  logic         data_valid_i,
+  output logic         data_ready_o,
+  input  logic [511:0] data_i,
+  output logic         answer_valid_o,
+  input  logic         answer_ready_i,
+  output logic [511:0] answer_o,
+  output logic         answer_last_o,
+  output logic         random_ready_o,
+  input  logic         random_valid_i,
+  input  logic [31:0]  random_i,
+  output logic         spare_ready_o,
+  input  logic         spare_valid_i,
+  input  logic [31:0]  spare_i,
+  output logic         ar_valid_o,
+  input  logic         ar_ready_i,
+  output logic [39:0]  ar_address_o,
+  output logic [7:0]   ar_length_o,
+  input  logic         r_valid_i,
+  output logic         r_ready_o,
+  input  logic [511:0] r_data_i,
+  input  logic [1:0]   r_response_i,
+  output logic         aw_valid_o,
+  input  logic         aw_ready_i,
+  output logic [39:0]  aw_address_o,
+  output logic [7:0]   aw_length_o,
+  output logic         w_valid_o,
+  input  logic         w_ready_i,
+  output logic [511:0] w_data_o,
+  output logic         w_last_o,
+  input  logic         b_valid_i,
+  output logic         b_ready_o,
+  input  logic [1:0]   b_response_i,
+  output logic [31:0]  emergencies_o,
+  output logic [31:0]  aes_chunks_o,  // blocks of AES begun; lanes that a mask leaves over, and front ends, do not count
+  output logic         key_reused_o,
+  output logic         memory_error_o,
+  output logic         tag_error_o,
+  // Of the pacer: a slot begins, and whether it is for no block. No port of the controller says so.
+  output logic         slot_o,
+  output logic         slot_dummy_o,
+  // The inside of a backend alone, for pictures, with `Watch`.
+  output logic [31:0]  watch_o,
+  output logic         overflow_o,
+  output logic         memory_stalled_o
+);
+
+  localparam config_t Cfg = '{
+    scheme: Raw ? RawOram : PathOram,
+    leaf_level: LeafLevel,
+    blocks_per_bucket: BlocksPerBucket,
+    eviction_rate: EvictionRate,
+    stash_blocks: StashBlocks,
+    blocks: Blocks,
+    block_bytes: BlockBytes,
+    bus_bits: BusBits,
+    aes_lanes: AesLanes,
+    aes_double: AesDouble,
+    aes_rom_rounds: AesRomRounds,
+    mask_beats: MaskBeats,
+    top_levels: TopLevels,
+    level_blocks: LevelBlocks,
+    subtree_levels: SubtreeLevels,
+    scan_lanes: ScanLanes,
+    capacity: Blocks,
+    labels: Labels,
+    label_bits: LabelBits,
+    trusted: Trusted,
+    look_aside: LookAside,
+    tag_bits: TagBits,
+    slot_cycles: SlotCycles,
+    stall_cycles: StallCycles
+  };
+
+  // The fields of `crates/ameles-hardware/src/watch.rs`, the first lowest.
+  typedef struct packed {
+    logic [7:0] unused;
+    logic [4:0] out_level;
+    logic       stuck;
+    logic       out;
+    logic       push;
+    logic       scanning;
+    logic [2:0] stream;
+    logic       chunks;
+    logic       interest;
+    logic       body;
+    logic       header;
+    logic [3:0] state;
+    logic [3:0] level;
+  } watch_t;
+  watch_t watch;
+  assign watch_o = watch;
+
+  logic [BusBits-1:0] answer, w_data;
+  assign answer_o = 512'(answer);
+  assign w_data_o = 512'(w_data);
+
+  if (FrontEnd) begin : gen_oram
+    assign aes_chunks_o = '0;
+    ameles_oram #(.Choices(Cfg), .AddressBits(40)) u_oram (
+      .clk_i, .clk2_i, .rst_ni, .key_valid_i, .key_ready_o, .key_i, .base_i('0),
+      .request_valid_i, .request_ready_o, .request_write_i(request_op_i[0]), .request_block_i,
+      .data_valid_i, .data_ready_o, .data_i(data_i[BusBits-1:0]),
+      .answer_valid_o, .answer_ready_i, .answer_o(answer), .answer_last_o,
+      .random_ready_o, .random_valid_i, .random_i,
+      .spare_ready_o, .spare_valid_i, .spare_i,
+      .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
+      .r_valid_i, .r_ready_o, .r_data_i(r_data_i[BusBits-1:0]), .r_response_i,
+      .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
+      .w_valid_o, .w_ready_i, .w_data_o(w_data), .w_last_o,
+      .b_valid_i, .b_ready_o, .b_response_i,
+      .emergencies_o, .key_reused_o, .memory_error_o, .tag_error_o, .overflow_o, .memory_stalled_o
+    );
+    assign watch = '0;
+    assign slot_o = u_oram.slot_taken;
+    assign slot_dummy_o = u_oram.slot_dummy;
+  end else begin : gen_backend
+    logic unused_leaf_ready, unused_leaf_valid;
+    logic [127:0] unused_leaf_chunk;
+    logic unused_tag, unused_tag_ready, unused_keyed, unused_known;
+    assign {spare_ready_o, tag_error_o, slot_o, slot_dummy_o} = '0;
+    ameles_backend #(.Choices(Cfg), .AddressBits(40)) u_backend (
+      .clk_i, .clk2_i, .rst_ni, .stop_i(1'b0), .key_valid_i, .key_ready_o, .keyed_o(unused_keyed), .key_known_o(unused_known), .key_i, .base_i('0),
+      .request_valid_i, .request_ready_o, .request_op_i(op_e'(request_op_i)), .request_block_i, .request_path_i,
+      .request_leaf_i, .request_more_i(1'b0),
+      .leaf_valid_i(1'b0), .leaf_ready_o(unused_leaf_ready), .leaf_input_i('0),
+      .leaf_valid_o(unused_leaf_valid), .leaf_ready_i(1'b0), .leaf_chunk_o(unused_leaf_chunk),
+      .data_valid_i, .data_ready_o, .data_i(data_i[BusBits-1:0]),
+      .answer_valid_o, .answer_ready_i, .answer_o(answer), .answer_last_o,
+      .answer_tag_o(unused_tag), .tag_valid_i(1'b0), .tag_ready_o(unused_tag_ready), .tag_i('0),
+      .random_ready_o, .random_valid_i, .random_i,
+      .ar_valid_o, .ar_ready_i, .ar_address_o, .ar_length_o,
+      .r_valid_i, .r_ready_o, .r_data_i(r_data_i[BusBits-1:0]), .r_response_i,
+      .aw_valid_o, .aw_ready_i, .aw_address_o, .aw_length_o,
+      .w_valid_o, .w_ready_i, .w_data_o(w_data), .w_last_o,
+      .b_valid_i, .b_ready_o, .b_response_i,
+      .emergencies_o, .key_reused_o, .memory_error_o, .overflow_o, .memory_stalled_o
+    );
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) aes_chunks_o <= '0;
+      else if (u_backend.u_masks.valid && u_backend.u_masks.last) begin
+        aes_chunks_o <= aes_chunks_o + 32'(u_backend.u_masks.row ? row_chunks(Cfg) : beat_chunks(Cfg));
+      end
+    end
+    if (Watch) begin : gen_watch
+      always_comb begin
+        watch = '0;
+        watch.level = 4'(u_backend.u_stash.u_unload.level_o);
+        watch.state = u_backend.u_stash.state_q;
+        watch.header = u_backend.u_stash.u_unload.take_header;
+        watch.body = u_backend.u_stash.u_unload.beat_passes;
+        watch.interest = u_backend.u_stash.store && u_backend.u_stash.to_spare;
+        watch.chunks = u_backend.u_masks.valid;
+        watch.stream = u_backend.u_masks.stream;
+        watch.scanning = u_backend.u_stash.scanning;
+        watch.push = u_backend.u_stash.pushing;
+        watch.out = u_backend.u_stash.out_valid;
+        watch.stuck = u_backend.u_stash.out_stuck;
+        watch.out_level = 5'(u_backend.u_stash.out_level);
+      end
+    end else begin : gen_no_watch
+      assign watch = '0;
+    end
+  end
+
+endmodule
