@@ -190,17 +190,6 @@ pub enum OpenError {
         /// The number known.
         known: u32,
     },
-    /// The catalogue is of a format that an older version wrote.
-    #[error(
-        "the catalogue is of format {found}, this version works with format {known}: `ameles upgrade` rewrites it, once; \
-         older versions cannot open the vault afterwards"
-    )]
-    OlderFormat {
-        /// The number found.
-        found: u32,
-        /// The number worked with.
-        known: u32,
-    },
     /// The catalogue was written for blocks of another size.
     #[error("the catalogue was written for blocks of {found} bytes, the device has blocks of {block_bytes}")]
     BlockBytes {

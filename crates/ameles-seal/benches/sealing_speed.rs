@@ -54,7 +54,7 @@ fn main() {
     println!(
         "nanoseconds a slot: the cipher alone, and the whole layer over a flat array (20 buckets of 5 slots)"
     );
-    println!("of format 1 (counted nonces) and format 2 (a salt in each slot)");
+    println!("under counted nonces (1) and with a salt in each slot (2)");
     println!(
         "{:<27} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}",
         "", "seal", "write 1", "write 2", "open", "read 1", "read 2"

@@ -2,7 +2,7 @@
 
 use crate::engine::scheme::Seed;
 use ameles_seal::derive::Salt;
-use ameles_seal::slot_format::{Nonces, SlotFormat};
+use ameles_seal::slot_format::Nonces;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, OsRng, SeedableRng, TryRngCore};
 
@@ -28,13 +28,11 @@ impl Entropy {
         Salt::draw(&mut *self.source)
     }
 
-    /// The nonces of slots of this format. The system is asked at every sealing: a generator in memory would be copied
-    /// with the memory.
-    pub(crate) fn nonces(&mut self, format: SlotFormat) -> Nonces {
-        match format {
-            SlotFormat::Counted => Nonces::Counted,
-            SlotFormat::Salted if self.is_system => Nonces::Salted(Box::new(OsRng.unwrap_err())),
-            SlotFormat::Salted => Nonces::Salted(Box::new(ChaCha20Rng::from_seed(self.seed()))),
+    /// The nonces of slots. The system is asked at every sealing: a generator in memory would be copied with the memory.
+    pub(crate) fn nonces(&mut self) -> Nonces {
+        match self.is_system {
+            true => Nonces::Salted(Box::new(OsRng.unwrap_err())),
+            false => Nonces::Salted(Box::new(ChaCha20Rng::from_seed(self.seed()))),
         }
     }
 

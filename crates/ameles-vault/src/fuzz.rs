@@ -4,7 +4,7 @@
 use crate::engine::record::Record;
 use crate::engine::scheme::SchemeParameters;
 use crate::log::entry::{Object, text_bytes};
-use crate::trusted::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_order};
+use crate::trusted::checkpoint::{Receipt, Shipped, blob_order};
 use crate::trusted::delta::Delta;
 use crate::trusted::directory::Directory;
 use crate::trusted::freight::{Manifest, Unloading, piece_order};
@@ -20,8 +20,8 @@ fn fuzz_vault_header() {
     let master = MasterKey::take(&mut [3; 32]);
     bolero::check!().for_each(|bytes: &[u8]| {
         // With a right beginning, so that what follows it is reached.
-        let begun = [b"AMELES\n\x01\x00", b"AMELES\n\x03\x00"].map(|begin| [begin, bytes].concat());
-        for bytes in [bytes, &begun[0], &begun[1]] {
+        let begun = [b"AMELES\n\x01\x00", bytes].concat();
+        for bytes in [bytes, &begun] {
             assert!(VaultHeader::decode(bytes, &master).is_err(), "nobody sealed this header");
             let _ = VaultHeader::passphrase(bytes);
         }
@@ -38,10 +38,8 @@ fn fuzz_journal_record() {
 }
 
 #[test]
-fn fuzz_checkpoint() {
+fn fuzz_shipped() {
     bolero::check!().for_each(|bytes: &[u8]| {
-        let _ = ShippedCheckpoint::decode(bytes);
-        let _ = borsh::from_slice::<Checkpoint>(bytes);
         let _ = borsh::from_slice::<(Shipped, Vec<(u64, [u8; 32])>)>(bytes);
     });
 }

@@ -1,13 +1,12 @@
 //! Time as the catalogue keeps it, and the clock that it comes from.
 
-use borsh::BorshDeserialize;
 use minicbor::{Decode, Encode};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// A moment, in milliseconds since the Unix epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, BorshDeserialize, Encode, Decode)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(transparent)]
 pub struct Moment(#[n(0)] pub u64);
 

@@ -3,14 +3,13 @@
 //! Where an object's blocks lie is hidden by the device, so the allocator only cares for short lists: it prefers one
 //! run that is long enough, and else takes the longest runs first.
 
-use borsh::BorshDeserialize;
 use minicbor::{Decode, Encode};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Blocks that follow one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub(crate) struct Run {
     #[n(0)]
     pub(crate) start: u64,

@@ -2,7 +2,6 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use borsh::BorshDeserialize;
 use crc_fast::CrcAlgorithm;
 use md5::Md5;
 use minicbor::{Decode, Encode};
@@ -11,8 +10,7 @@ use sha2::{Digest as _, Sha256};
 use std::fmt;
 
 /// A checksum algorithm of S3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
-#[borsh(use_discriminant = false)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Algorithm {
     /// CRC-32 (ISO-HDLC).
@@ -33,8 +31,7 @@ pub enum Algorithm {
 }
 
 /// The bytes that a checksum of an object in parts was computed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
-#[borsh(use_discriminant = false)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Coverage {
     /// All bytes of the object.
@@ -46,7 +43,7 @@ pub enum Coverage {
 }
 
 /// A checksum as S3 writes it: base64, with `-N` after it if it is one of N parts' checksums.
-#[derive(Clone, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Checksum {
     /// The algorithm.
     #[n(0)]

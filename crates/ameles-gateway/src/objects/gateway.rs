@@ -141,20 +141,6 @@ impl Gateway {
         })
     }
 
-    /// Rewrites the catalogue of a device as the present format has it, in one commit, and says whether that was
-    /// needed. The contents of an older format, which knew one owner, become `account`'s.
-    ///
-    /// # Errors
-    /// [`OpenError::Device`]: nothing is changed if the table of rows is too small for it. A row that cannot be read is
-    /// left as it is, and opening reports its fault.
-    pub async fn upgrade(device: &impl Device, account: &str) -> Result<bool, OpenError> {
-        let Some(changes) = rows::upgrade(&device.load_rows().await?, account) else {
-            return Ok(false);
-        };
-        device.commit_rows(changes).await?;
-        Ok(true)
-    }
-
     /// The device below.
     pub fn device(&self) -> &AnyDevice {
         &self.inner.device

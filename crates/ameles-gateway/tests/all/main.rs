@@ -16,4 +16,4 @@ mod page;
 mod running;
 mod s3;
 mod swift;
-mod upgrade;
+mod unversioned_rows;

@@ -5,9 +5,6 @@ use crate::reason::Reason;
 use crate::trusted::disk::TrustedDisk;
 
 const NAME: &str = "claims";
-/// The note of an older Ameles, which knew one claim, and made it again when an opening was cut off.
-const ONE: &str = "claim";
-
 /// See the module.
 pub(crate) struct Notes(Vec<(u32, Vec<u8>)>);
 
@@ -19,9 +16,6 @@ impl Notes {
             Some(notes) => borsh::from_slice(&notes).map_err(damaged)?,
             None => Vec::new(),
         };
-        if let Some(note) = disk.meta(ONE)? {
-            noted.push(borsh::from_slice(&note).map_err(damaged)?);
-        }
         noted.retain(|(epoch, _)| *epoch > known);
         Ok(Notes(noted))
     }
@@ -31,13 +25,10 @@ impl Notes {
         self.0.iter().any(|(noted, bytes)| *noted == epoch && bytes == claim)
     }
 
-    /// The values that the disk holds when nothing is noted: all openings that are noted are over.
-    pub(crate) fn forgotten() -> [(&'static str, Vec<u8>); 2] {
+    /// The value that the disk holds when nothing is noted: all openings that are noted are over.
+    pub(crate) fn forgotten() -> (&'static str, Vec<u8>) {
         let none: Vec<(u32, Vec<u8>)> = Vec::new();
-        // No epoch has this number.
-        let one = (0u32, Vec::<u8>::new());
-        let encoded = [(NAME, borsh::to_vec(&none)), (ONE, borsh::to_vec(&one))];
-        encoded.map(|(name, value)| (name, value.expect("memory takes every write")))
+        (NAME, borsh::to_vec(&none).expect("memory takes every write"))
     }
 
     /// Notes a claim; it is durable when this returns.

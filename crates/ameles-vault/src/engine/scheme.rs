@@ -8,8 +8,8 @@ use ameles_core::layout::Layout;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::resumable::{Resumable, SnapshotError};
-use ameles_core::schemes::path::{FlatPathSnapshot, PathOram, PathParameters};
-use ameles_core::schemes::ring::{RingOram, RingParameters, RingSnapshot};
+use ameles_core::schemes::path::{PathOram, PathParameters};
+use ameles_core::schemes::ring::{RingOram, RingParameters};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::words::{BlockId, Bucket};
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -34,14 +34,6 @@ pub enum SchemeParameters {
     /// Path ORAM.
     Path(PathParameters),
     /// Trivial ORAM.
-    Trivial(TrivialParameters),
-}
-
-/// The trusted state of a scheme between two steps, whole, as earlier versions wrote it. Its variants are told apart by their number: new ones come last.
-#[derive(BorshSerialize, BorshDeserialize)]
-pub(crate) enum SchemeSnapshot {
-    Ring(RingSnapshot),
-    Path(FlatPathSnapshot),
     Trivial(TrivialParameters),
 }
 
@@ -349,18 +341,6 @@ where
     match scheme {
         Ok(scheme) => Ok(Rc::new(scheme)),
         Err(error) => Err(VaultError::Parameters(Reason::of(error))),
-    }
-}
-
-impl SchemeSnapshot {
-    /// Brings the scheme back as it was. `None` if the snapshot contradicts itself.
-    pub(crate) fn restore(self, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
-        let random = ChaCha20Rng::from_seed(seed);
-        match self {
-            SchemeSnapshot::Ring(ring) => restored(Ring::restore(ring, gate, random)),
-            SchemeSnapshot::Path(path) => restored(<Path as Resumable<_>>::restore(path, gate, random)),
-            SchemeSnapshot::Trivial(trivial) => restored(TrivialOram::restore(trivial, gate, random)),
-        }
     }
 }
 

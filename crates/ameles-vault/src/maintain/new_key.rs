@@ -13,7 +13,7 @@ use crate::open::at_rest::{AtRest, seal_journal};
 use crate::open::fence::{Fenced, fence};
 use crate::open::header::{agree_on_header, read_header, read_header_with_ring};
 use crate::open::setup::Setup;
-use crate::open::state::{SchemeAtRest, State};
+use crate::open::state::State;
 use crate::session::status::KeyChangeFigures;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
@@ -130,18 +130,12 @@ fn seal_anew(
 
     let State { number, sequence, accesses, seed, scheme, versions, garbage, mut ledger } = state;
     let new_side = (disk, &header, &new.master);
-    let mut keeper = None;
-    match scheme {
-        // An earlier Ameles has written the stash with all the rest, and it is in memory.
-        SchemeAtRest::Whole(_) => ledger.write_anew(),
-        SchemeAtRest::Written(..) => {
-            ledger.directory.reseal((disk, &header), (old, &new.master), entropy)?;
-            ledger.write_anew_over_payloads();
-            if !ledger.directory.entries().is_empty() {
-                keeper = Some(PlaceKeeper::new(new_side, ledger.directory.shared(), entropy)?);
-            }
-        }
-    }
+    ledger.directory.reseal((disk, &header), (old, &new.master), entropy)?;
+    ledger.write_anew_over_payloads();
+    let keeper = match ledger.directory.entries().is_empty() {
+        true => None,
+        false => Some(PlaceKeeper::new(new_side, ledger.directory.shared(), entropy)?),
+    };
     let with = (Rc::new(Gate::default()), seed);
     let scheme = State::take_up(scheme, with, new_side, (&ledger.directory, keeper.as_ref()))?;
     // The same state once more: the journal goes on from it as from the one before.

@@ -17,7 +17,7 @@ use crate::open::inventory::has_its_size;
 use crate::open::newer::{Judge, Origin};
 use crate::reason::Reason;
 use crate::store::{HEADER, SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Shipped, ShippedCheckpoint, blob_order};
+use crate::trusted::checkpoint::{Shipped, blob_order, most_sealed_bytes};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::freight::piece_order;
 use crate::trusted::header::{JournalPlace, VaultHeader};
@@ -283,7 +283,7 @@ impl Orphans {
         store: &U,
         ring: &KeyRing,
     ) -> Result<bool, VaultError> {
-        match store.get(name, ShippedCheckpoint::most_sealed_bytes(&self.vault.parameters)).await {
+        match store.get(name, most_sealed_bytes(&self.vault.parameters)).await {
             Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
             Ok(Some(sealed)) => {
                 let context = context(&self.vault, name);

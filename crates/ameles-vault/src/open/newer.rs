@@ -43,7 +43,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
         let AtRest { header, ring, state, records, known, .. } = at_rest;
         let cipher = header.parameters.cipher()?;
         // It reads, and seals nothing.
-        let nonces = Entropy::system().nonces(header.parameters.slots);
+        let nonces = Entropy::system().nonces();
         let sealed = Sealed::new(store, ring, cipher, nonces, state.versions.clone(), Workers::single())?;
         for record in records {
             if let Input::Epoch(epoch) = record.input {

@@ -32,7 +32,7 @@ pub(super) struct Old<'a, L> {
     master: MasterKey,
     entropy: Entropy,
     /// The stash as it lies on the scratch disk.
-    stash: Option<LaidStash>,
+    stash: LaidStash,
     /// Accesses since it was brought up to date there.
     since: u64,
     /// Payloads that came after it, by the journal in the store.
@@ -53,7 +53,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
         let master = ring.newest();
         let taken_up = scheme.take_up(gate.clone(), (header, master, &mut *entropy))?;
         let ((scheme, keeper), stash) = taken_up.ok_or_else(damaged)?;
-        let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
+        let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
         let sealed = Sealed::new(copy, ring, cipher, nonces, versions, Workers::single())?;
         sealed.begin_epoch(entropy.salt())?;
         let mut engine = Engine::new(Rc::new(sealed), scheme, (gate, keeper), accesses);
@@ -99,8 +99,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
     /// Brings the stash on the scratch disk up to date, so that memory need not hold what came into it.
     fn let_go(&mut self) -> Result<(), VaultError> {
         self.since = 0;
-        let Some(stash) = &mut self.stash else { return Ok(()) };
-        stash.follow(&*self.engine.scheme, (&self.header, &self.master, &mut self.entropy))?;
+        self.stash.follow(&*self.engine.scheme, (&self.header, &self.master, &mut self.entropy))?;
         self.engine.check_keeper()
     }
 

@@ -70,7 +70,7 @@ async fn recover<U: VaultStore>(
     let keeper = PlaceKeeper::of(side, ledger.directory.shared(), &mut entropy)?;
     let scheme = State::take_up(scheme, (gate.clone(), seed), side, (&ledger.directory, keeper.as_ref()))?;
     opening.state += taking_up.elapsed();
-    let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
+    let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
     let sealed = Rc::new(Sealed::new(store, &ring, cipher, nonces, versions, workers)?);
     let mut engine = Engine::new(sealed.clone(), scheme, (gate, keeper), accesses);
     let replaying = Instant::now();

@@ -36,7 +36,7 @@ pub(super) async fn refill<U: VaultStore, L: Untrusted>(
     let random = ChaCha20Rng::from_seed(setup.entropy.seed());
     let mut filling = RingFilling::draw(ring, |block| old.is_written(block), random);
     let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
-    let (cipher, nonces) = (header.parameters.cipher()?, setup.entropy.nonces(header.parameters.slots));
+    let (cipher, nonces) = (header.parameters.cipher()?, setup.entropy.nonces());
     let sealed = Sealed::new(&setup.store, &setup.master, cipher, nonces, empty, setup.workers.clone())?;
     sealed.begin_epoch_numbered(base)?;
 
@@ -91,7 +91,7 @@ async fn lay_down<U: VaultStore, L: Untrusted>(
         stash.lay(&payloads, (blocks, blocks.len()), (header, &setup.master, &mut setup.entropy))?;
     }
     let seed = setup.entropy.seed();
-    let written = SchemeAtRest::Written(state.tables, state.rest);
+    let written = SchemeAtRest { tables: state.tables, rest: state.rest };
     let with = (Rc::new(Gate::default()), seed);
     let taken_up = stash.take_up(written, with, (header, &setup.master, &mut setup.entropy))?;
     let (scheme, _keeper) =

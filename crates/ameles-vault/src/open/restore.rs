@@ -475,7 +475,7 @@ fn versions_after<U: VaultStore>(
     base: Epoch,
 ) -> Result<TrustedVersions, VaultError> {
     let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
-    let (cipher, nonces) = (header.parameters.cipher()?, Entropy::system().nonces(header.parameters.slots));
+    let (cipher, nonces) = (header.parameters.cipher()?, Entropy::system().nonces());
     let sealed = Sealed::new(store, master, cipher, nonces, empty, Workers::single())?;
     sealed.replay_epoch(base)?;
     Ok(sealed.snapshot())

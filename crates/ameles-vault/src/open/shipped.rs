@@ -1,15 +1,14 @@
-//! A checkpoint in the store, fetched and authenticated: its manifest, then its pieces. Earlier versions shipped it as
-//! one object.
+//! A checkpoint in the store, fetched and authenticated: its manifest, then its pieces.
 
 use super::laid_stash::{LaidStash, SealAs, TakenUp};
 use super::state::SchemeAtRest;
 use crate::engine::gate::Gate;
-use crate::engine::scheme::{SchemeSnapshot, Seed};
+use crate::engine::scheme::Seed;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::store::VaultStore;
-use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, blob_name, digest};
+use crate::trusted::checkpoint::{Receipt, blob_name, digest, most_sealed_bytes};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::freight::{Manifest, Unloaded, Unloading, piece_name};
 use crate::trusted::header::VaultHeader;
@@ -39,12 +38,10 @@ pub(crate) struct Found {
     pub(crate) from: Option<Position>,
 }
 
-/// The state of a scheme that was shipped.
-pub(crate) enum ShippedScheme {
-    /// By an earlier Ameles.
-    Whole(Box<SchemeSnapshot>),
-    /// Tables of words, the rest, and the stash.
-    Written { tables: Vec<Vec<u32>>, rest: Vec<u8>, stash: Box<LaidStash> },
+/// The state of a scheme that was shipped, its stash on the scratch disk.
+pub(crate) struct ShippedScheme {
+    written: SchemeAtRest,
+    stash: LaidStash,
 }
 
 impl ShippedScheme {
@@ -56,18 +53,9 @@ impl ShippedScheme {
         self,
         gate: Rc<Gate>,
         (header, master, entropy): SealAs<'_>,
-    ) -> Result<Option<(TakenUp, Option<LaidStash>)>, VaultError> {
-        let seed = entropy.seed();
-        Ok(match self {
-            ShippedScheme::Whole(snapshot) => {
-                snapshot.restore(gate, seed).map(|scheme| ((scheme, None), None))
-            }
-            ShippedScheme::Written { tables, rest, stash } => {
-                let written = SchemeAtRest::Written(tables, rest);
-                let taken_up = stash.take_up(written, (gate, seed), (header, master, entropy))?;
-                taken_up.map(|taken_up| (taken_up, Some(*stash)))
-            }
-        })
+    ) -> Result<Option<(TakenUp, LaidStash)>, VaultError> {
+        let taken_up = self.stash.take_up(self.written, (gate, entropy.seed()), (header, master, entropy))?;
+        Ok(taken_up.map(|taken_up| (taken_up, self.stash)))
     }
 }
 
@@ -89,7 +77,7 @@ pub(super) fn before_the_first(
         number: 0,
         epoch: 0,
         accesses: 0,
-        scheme: ShippedScheme::Written { tables: tables.into_inner(), rest, stash: Box::new(stash) },
+        scheme: ShippedScheme { written: SchemeAtRest { tables: tables.into_inner(), rest }, stash },
         versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
         rows: Vec::new(),
         history: Vec::new(),
@@ -110,23 +98,15 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
 ) -> Result<(Receipt, Found), VaultError> {
     let master = ring.of_epoch(epoch);
     let name = blob_name(epoch, number);
-    let sealed = fetch(store, &name, ShippedCheckpoint::most_sealed_bytes(&header.parameters)).await?;
+    let sealed = fetch(store, &name, most_sealed_bytes(&header.parameters)).await?;
     let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };
-    let found = match blob::open(master, Purpose::MANIFEST, &context(header, &name), &sealed) {
-        Ok(text) => {
-            let (manifest, from) = Manifest::decode(&text).ok_or_else(|| is_none(&name))?;
-            let keys = (header, master, ring.newest());
-            let found = unload((store, scratch), keys, (epoch, number, manifest), entropy).await?;
-            Found { from, ..found }
-        }
-        Err(_) => {
-            let text = blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(
-                |error| VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store"))),
-            )?;
-            of_one_object(&text).ok_or_else(|| is_none(&name))?
-        }
-    };
-    Ok((receipt, found))
+    let text = blob::open(master, Purpose::MANIFEST, &context(header, &name), &sealed).map_err(|error| {
+        VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store")))
+    })?;
+    let (manifest, from) = Manifest::decode(&text).ok_or_else(|| is_none(&name))?;
+    let keys = (header, master, ring.newest());
+    let found = unload((store, scratch), keys, (epoch, number, manifest), entropy).await?;
+    Ok((receipt, Found { from, ..found }))
 }
 
 async fn fetch<U: VaultStore>(store: &U, name: &str, most: usize) -> Result<Vec<u8>, VaultError> {
@@ -180,8 +160,8 @@ async fn unload<U: VaultStore>(
     if head.number != number || head.epoch != epoch {
         return Err(contradicts());
     }
-    let scheme =
-        ShippedScheme::Written { tables: tables.into_inner(), rest: head.rest, stash: Box::new(stash) };
+    let written = SchemeAtRest { tables: tables.into_inner(), rest: head.rest };
+    let scheme = ShippedScheme { written, stash };
     Ok(Found {
         number,
         epoch,
@@ -190,22 +170,6 @@ async fn unload<U: VaultStore>(
         versions,
         rows,
         history: head.history,
-        from: None,
-    })
-}
-
-/// Decodes a checkpoint that was shipped as one object.
-fn of_one_object(text: &[u8]) -> Option<Found> {
-    let whole = ShippedCheckpoint::decode(text)?;
-    let ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history } = whole;
-    Some(Found {
-        number,
-        epoch,
-        accesses,
-        scheme: ShippedScheme::Whole(Box::new(scheme)),
-        versions,
-        rows,
-        history,
         from: None,
     })
 }

@@ -1,10 +1,10 @@
 //! The trusted state as the last checkpoint left it on the trusted disk, read and authenticated.
 
 use crate::engine::gate::Gate;
-use crate::engine::scheme::{Scheme, SchemeParameters, SchemeSnapshot, Seed};
+use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::trusted::checkpoint::{Checkpoint, Garbage, state_name};
+use crate::trusted::checkpoint::Garbage;
 use crate::trusted::delta::Delta;
 use crate::trusted::directory::{Directory, ENTRY_WORDS, Entry, PlaceOpener};
 use crate::trusted::disk::TrustedDisk;
@@ -40,12 +40,11 @@ pub(crate) struct State {
     pub(crate) ledger: Ledger,
 }
 
-/// The state of a scheme.
-pub(crate) enum SchemeAtRest {
-    /// Written whole, by an earlier Ameles.
-    Whole(Box<SchemeSnapshot>),
-    /// Written bit by bit: tables of words, and the rest. The stash is in the directory.
-    Written(Vec<Vec<u32>>, Vec<u8>),
+/// The state of a scheme but for the stash, which is in the directory.
+pub(crate) struct SchemeAtRest {
+    /// Tables of words.
+    pub(crate) tables: Vec<Vec<u32>>,
+    pub(crate) rest: Vec<u8>,
 }
 
 impl State {
@@ -66,7 +65,7 @@ impl State {
         })?;
         match summary {
             Some(summary) => reader.read(summary),
-            None => reader.read_whole(),
+            None => Err(VaultError::Damaged("its checkpoint is missing".into())),
         }
     }
 
@@ -94,22 +93,17 @@ impl State {
         (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
         (directory, keeper): (&Directory, Option<&PlaceKeeper>),
     ) -> Result<Option<Rc<dyn Scheme>>, VaultError> {
-        let scheme = match scheme {
-            SchemeAtRest::Whole(snapshot) => snapshot.restore(gate, seed),
-            SchemeAtRest::Written(tables, rest) => {
-                let entries = directory.entries().into_iter().peekable();
-                let opener = PlaceOpener::new(header, master, &directory.keys())?;
-                let keeper = keeper.map(|keeper| Box::new(keeper.clone()) as Box<dyn PayloadKeeper>);
-                let mut places = Places { disk, opener, entries, failure: None };
-                let (order, payloads) = (directory.order(), &mut places);
-                let parts = Parts { tables, rest: &rest, order: &order, payloads, keeper };
-                let taken_up = header.parameters.scheme.take_up(parts, gate, seed);
-                if let Some(failure) = places.failure {
-                    return Err(failure);
-                }
-                taken_up
-            }
-        };
+        let entries = directory.entries().into_iter().peekable();
+        let opener = PlaceOpener::new(header, master, &directory.keys())?;
+        let keeper = keeper.map(|keeper| Box::new(keeper.clone()) as Box<dyn PayloadKeeper>);
+        let mut places = Places { disk, opener, entries, failure: None };
+        let (order, payloads) = (directory.order(), &mut places);
+        let SchemeAtRest { tables, rest } = scheme;
+        let parts = Parts { tables, rest: &rest, order: &order, payloads, keeper };
+        let scheme = header.parameters.scheme.take_up(parts, gate, seed);
+        if let Some(failure) = places.failure {
+            return Err(failure);
+        }
         Ok(scheme.inspect(|scheme| scheme.watch()))
     }
 }
@@ -176,7 +170,7 @@ impl Reader<'_> {
             sequence: summary.sequence,
             accesses: summary.accesses,
             seed: summary.seed,
-            scheme: SchemeAtRest::Written(tables.into_inner(), summary.rest),
+            scheme: SchemeAtRest { tables: tables.into_inner(), rest: summary.rest },
             versions,
             garbage: self.read_garbage()?,
             ledger: Ledger::of(directory, pieces, summary.next_piece),
@@ -226,18 +220,6 @@ impl Reader<'_> {
             Ok(())
         })?;
         Ok(garbage)
-    }
-
-    /// Reads a state that an earlier Ameles wrote: the next checkpoint writes it in the new way.
-    fn read_whole(&self) -> Result<State, VaultError> {
-        let damaged = |why: Reason| VaultError::Damaged(why.about("its checkpoint does not open"));
-        let text =
-            blob::open(self.master, Purpose::CHECKPOINT, &state_name(self.header), &self.disk.whole_state()?)
-                .map_err(|error| damaged(Reason::of(error)))?;
-        let whole = Checkpoint::decode(&text).map_err(|error| damaged(Reason::of(error)))?;
-        let Checkpoint { number, sequence, accesses, seed, scheme, versions, garbage } = whole;
-        let (scheme, ledger) = (SchemeAtRest::Whole(Box::new(scheme)), Ledger::new());
-        Ok(State { number, sequence, accesses, seed, scheme, versions, garbage, ledger })
     }
 }
 

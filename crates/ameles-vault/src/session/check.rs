@@ -181,7 +181,7 @@ impl NamedObjects {
         Ok(complaints)
     }
 
-    /// The manifest of a checkpoint that is authentic; one that an earlier Ameles shipped has no pieces.
+    /// The manifest of a checkpoint that is authentic.
     fn manifest(&self, name: &str, held: &[u8]) -> Manifest {
         let key = self.ring.of_epoch(self.shipped.epoch);
         let text = blob::open(key, Purpose::MANIFEST, &self.context(name), held);

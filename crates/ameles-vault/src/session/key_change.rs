@@ -186,7 +186,7 @@ impl<U: VaultStore> Session<U> {
                 claims.check(identity.epoch).await?;
                 let encoded = identity.header.encode(&identity.master, check, header);
                 disk.carry_out(move |disk| {
-                    let mut values = Vec::from(Notes::forgotten());
+                    let mut values = vec![Notes::forgotten()];
                     values.extend(header_exchange::values(disk, encoded)?);
                     disk.set_metas(&values)
                 })

@@ -1,13 +1,11 @@
 //! Checkpoints: the whole trusted state between two steps, on the trusted disk and, sealed and padded, in the store.
 
-use crate::engine::scheme::{SchemeSnapshot, Seed};
 use crate::error::VaultError;
-use crate::trusted::header::{VaultHeader, VaultParameters};
-use crate::trusted::row::Row;
+use crate::trusted::header::VaultParameters;
 use ameles_core::store::BucketVersion;
 use ameles_core::words::{Bucket, Version};
 use ameles_seal::blob;
-use ameles_seal::versions::{TrustedVersions, VaultId};
+use ameles_seal::versions::VaultId;
 use base16ct::lower::encode_string;
 use borsh::{BorshDeserialize, BorshSerialize};
 use sha2::{Digest, Sha256};
@@ -54,50 +52,9 @@ pub(crate) struct Shipped {
     pub(crate) digest: [u8; 32],
 }
 
-/// The trusted state, all of it but rows and master key, as earlier versions wrote it: whole.
-#[derive(BorshSerialize, BorshDeserialize)]
-pub(crate) struct Checkpoint {
-    pub(crate) number: u64,
-    pub(crate) sequence: u64,
-    pub(crate) accesses: u64,
-    pub(crate) seed: Seed,
-    pub(crate) scheme: SchemeSnapshot,
-    pub(crate) versions: TrustedVersions,
-    pub(crate) garbage: Vec<Garbage>,
-}
-
-impl Checkpoint {
-    /// Decodes the authenticated bytes; the padding is left out.
-    pub(crate) fn decode(mut text: &[u8]) -> std::io::Result<Self> {
-        Self::deserialize(&mut text)
-    }
-}
-
-/// A checkpoint as earlier versions shipped it, in one object: without what only the old machine needs, with the rows and
-/// the receipts before it.
-#[derive(BorshSerialize, BorshDeserialize)]
-pub(crate) struct ShippedCheckpoint {
-    pub(crate) number: u64,
-    pub(crate) epoch: u32,
-    pub(crate) accesses: u64,
-    pub(crate) scheme: SchemeSnapshot,
-    pub(crate) versions: TrustedVersions,
-    pub(crate) rows: Vec<Row>,
-    pub(crate) history: Vec<(u64, [u8; 32])>,
-}
-
-impl ShippedCheckpoint {
-    /// The most bytes that one of such a vault has, sealed; epochs still in use come on top.
-    pub(crate) fn most_sealed_bytes(parameters: &VaultParameters) -> usize {
-        blob::sealed_bytes(parameters.shipped_bytes() as usize + (64 << 20))
-    }
-
-    /// Decodes the authenticated bytes.
-    pub(crate) fn decode(text: &[u8]) -> Option<Self> {
-        let (padded, length) = text.split_last_chunk()?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-        borsh::from_slice(padded.get(..length)?).ok()
-    }
+/// The most bytes that an object of a checkpoint has, sealed; epochs still in use come on top.
+pub(crate) fn most_sealed_bytes(parameters: &VaultParameters) -> usize {
+    blob::sealed_bytes(parameters.shipped_bytes() as usize + (64 << 20))
 }
 
 /// Forgets the oldest receipts beyond those that are kept.
@@ -169,9 +126,4 @@ pub(crate) fn blob_order(name: &str) -> Option<(u32, u64)> {
     let (epoch, number) = name.strip_prefix("checkpoint/")?.split_once('-')?;
     let order = (u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(number, 16).ok()?);
     (blob_name(order.0, order.1) == name).then_some(order)
-}
-
-/// The name under which a checkpoint is sealed for the trusted disk.
-pub(crate) fn state_name(header: &VaultHeader) -> Vec<u8> {
-    [header.vault.0.as_slice(), b"state"].concat()
 }

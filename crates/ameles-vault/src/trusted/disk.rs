@@ -5,7 +5,6 @@
 //! |---|---|
 //! | `meta` | the vault's header, the claim of an epoch, what was shipped |
 //! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed, as the [ledger](super::ledger) writes it |
-//! | `state` | the last checkpoint of an earlier kind, sealed, in [pieces] |
 //! | `journal` | the records since, sealed, by sequence number, in pieces |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
 //! | `unlogged` | changes of rows that the journal in the store may not hold yet, sealed ([there](super::kept)) |
@@ -38,7 +37,6 @@ use std::sync::Arc;
 use std::task::Poll;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
 const JOURNAL: PiecesTable = PiecesTable::new("journal");
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
@@ -155,7 +153,6 @@ impl TrustedDisk {
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
-            transaction.open_table(STATE)?;
             transaction.open_table(JOURNAL)?;
             transaction.open_table(ROWS)?;
             for part in Part::ALL {
@@ -174,7 +171,7 @@ impl TrustedDisk {
             names = transaction.list_tables()?.map(|table| table.name().to_owned()).collect();
             Ok(())
         })?;
-        let missing = [META.name(), STATE.name(), JOURNAL.name(), ROWS.name()]
+        let missing = [META.name(), JOURNAL.name(), ROWS.name()]
             .into_iter()
             .find(|table| !names.is_empty() && !names.iter().any(|name| name == table));
         match missing {
@@ -253,17 +250,6 @@ impl TrustedDisk {
     /// The journal since the last checkpoint, in order.
     pub(crate) fn journal(&self) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
         self.look(|transaction| pieces::whole(&transaction.open_table(JOURNAL)?))
-    }
-
-    /// The last checkpoint of the earlier kind, which was written whole; empty if there is none.
-    pub(crate) fn whole_state(&self) -> Result<Vec<u8>, VaultError> {
-        self.look(|transaction| {
-            let mut state = Vec::new();
-            for piece in transaction.open_table(STATE)?.iter()? {
-                state.extend_from_slice(piece?.1.value());
-            }
-            Ok(state)
-        })
     }
 
     /// Takes in changes of rows, sealed and by the hash of their keys; they come after those that were taken in before.
@@ -388,13 +374,6 @@ pub(super) fn forget_the_journal(transaction: &WriteTransaction) -> Result<(), r
     Ok(())
 }
 
-/// Removes the checkpoint of the earlier kind.
-pub(super) fn forget_an_earlier_kind(transaction: &WriteTransaction) -> Result<(), redb::Error> {
-    transaction.delete_table(STATE)?;
-    transaction.open_table(STATE)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -417,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_table_that_is_missing_is_noticed_and_does_not_pass_for_an_empty_one() {
-        for table in ["meta", "state", "journal", "rows"] {
+        for table in ["meta", "journal", "rows"] {
             let folder = FragileFolder::new();
             open(&folder).unwrap();
             open(&folder).unwrap();

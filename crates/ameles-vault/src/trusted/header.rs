@@ -17,20 +17,8 @@ use ameles_seal::versions::{TrustedVersions, VaultId};
 use borsh::{BorshDeserialize, BorshSerialize};
 use zeroize::Zeroizing;
 
-/// The newest format of vaults that is known: that of a vault whose key is being changed, while it is.
-pub const FORMAT: u16 = ON_DISK_CHANGING;
-/// The header of such a vault with its tree top on the trusted disk.
-const ON_DISK_CHANGING: u16 = 6;
-/// The header of a vault with its tree top on the trusted disk says so, after the place of the journal.
-const ON_DISK: u16 = 5;
-/// The header of a vault whose key is being changed has slots, the place of the journal, and the earlier key.
-const CHANGING: u16 = 4;
-/// The header of a vault with its journal in the store says so.
-const IN_STORE: u16 = 3;
-/// The header of a vault without names the format of its slots.
-const SALTED: u16 = 2;
-/// The oldest has counted slots and says nothing of them.
-const COUNTED: u16 = 1;
+/// The format of vaults.
+pub const FORMAT: u16 = 1;
 /// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
 /// Bytes of the largest checkpoint that is shipped at a stop.
@@ -72,9 +60,6 @@ pub struct VaultParameters {
     pub scheme: SchemeParameters,
     /// The number of the cipher ([`Cipher::number`]).
     pub cipher: u8,
-    /// The format of slots.
-    #[borsh(skip)]
-    pub slots: SlotFormat,
     /// Accesses between two checkpoints on the trusted disk.
     pub checkpoint_every: u64,
     /// Checkpoints on the trusted disk for each that is sealed and shipped to the store.
@@ -84,10 +69,8 @@ pub struct VaultParameters {
     /// True if every batch is filled up with dummy accesses to the largest size, so that its length does not show.
     pub pad_batches: bool,
     /// The place of the journal.
-    #[borsh(skip)]
     pub journal: JournalPlace,
     /// The place of stash and tree top.
-    #[borsh(skip)]
     pub tree_top: TreeTopPlace,
 }
 
@@ -126,7 +109,6 @@ impl VaultParameters {
         let mut parameters = VaultParameters {
             scheme,
             cipher: Cipher::default().number(),
-            slots: SlotFormat::Salted,
             checkpoint_every,
             ship_every: 1,
             rows_bytes,
@@ -174,14 +156,9 @@ impl VaultParameters {
         Bytes(self.scheme.block_bytes().into())
     }
 
-    /// Tells whether its slots are of an earlier format: a successor's are of the newest.
-    pub fn has_older_slots(&self) -> bool {
-        self.slots != SlotFormat::Salted
-    }
-
     /// The layout of untrusted memory, sealed.
     pub fn layout(&self) -> Layout {
-        sealed_layout(&self.scheme.layout(), self.slots)
+        sealed_layout(&self.scheme.layout(), SlotFormat::Salted)
     }
 
     /// The sizes of the tables of the trusted state, in words: those of the scheme, and that of the versions behind them.
@@ -274,33 +251,13 @@ impl VaultHeader {
     /// The header as it is stored. An earlier key on the ring is in it, sealed with the newest.
     pub fn encode(&self, ring: impl Into<KeyRing>, check_salt: Salt, salt: Salt) -> Vec<u8> {
         let ring = ring.into();
-        let (vault, master, parameters) = (self.vault, ring.newest(), &self.parameters);
-        let VaultParameters { slots, journal, tree_top, .. } = *parameters;
+        let master = ring.newest();
         // So large that the text is never moved: no copy of a key is left behind.
         let mut text = Zeroizing::new(Vec::with_capacity(4096));
-        let earlier = ring.earlier().map(EarlierKey::to_bytes);
-        let (format, written) = match (&earlier, slots, journal, tree_top) {
-            (None, _, _, TreeTopPlace::Disk) => {
-                (ON_DISK, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal, tree_top)))
-            }
-            (Some(earlier), _, _, TreeTopPlace::Disk) => {
-                let held = (vault, parameters, slots, journal, tree_top, &**earlier);
-                (ON_DISK_CHANGING, borsh::to_writer(&mut *text, &held))
-            }
-            (Some(earlier), ..) => {
-                (CHANGING, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal, &**earlier)))
-            }
-            (None, _, JournalPlace::Store, _) => {
-                (IN_STORE, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal)))
-            }
-            (None, SlotFormat::Counted, JournalPlace::Disk, _) => {
-                (COUNTED, borsh::to_writer(&mut *text, &(vault, parameters)))
-            }
-            (None, _, JournalPlace::Disk, _) => {
-                (SALTED, borsh::to_writer(&mut *text, &(vault, parameters, slots)))
-            }
-        };
-        written.expect("memory takes every write");
+        borsh::to_writer(&mut *text, &(self.vault, &self.parameters)).expect("memory takes every write");
+        if let Some(earlier) = ring.earlier() {
+            text.extend_from_slice(&*earlier.to_bytes());
+        }
         let cipher = Cipher::from_number(self.parameters.cipher).unwrap_or_default();
         let outer = Outer {
             vault: self.vault,
@@ -310,7 +267,7 @@ impl VaultHeader {
             sealed: blob::seal(master, Purpose::HEADER, NAME, cipher, salt, &text),
         };
         let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&format.to_le_bytes());
+        bytes.extend_from_slice(&FORMAT.to_le_bytes());
         borsh::to_writer(&mut bytes, &outer).expect("memory takes every write");
         bytes
     }
@@ -321,8 +278,7 @@ impl VaultHeader {
     /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::Tampered`].
     pub fn passphrase(bytes: &[u8]) -> Result<Option<PassphraseHeader>, VaultError> {
         // Whether what stands before it was changed is told by the key.
-        let outer = behind_label(bytes).map_or_else(|| Ok(outer(bytes)?.1), Ok);
-        outer.map(|outer| outer.passphrase)
+        behind_label(bytes).map_or_else(|| outer(bytes), Ok).map(|outer| outer.passphrase)
     }
 
     /// Tells whether a stored header is that of another vault than ours, as far as that can be told without its key: one of
@@ -332,7 +288,7 @@ impl VaultHeader {
     /// [`VaultError::NewerFormat`] if nothing can be told.
     pub(crate) fn is_of_another_vault(theirs: &[u8], ours: &[u8]) -> Result<bool, VaultError> {
         let read = match outer(theirs) {
-            Ok((_, theirs)) => Some(theirs),
+            Ok(theirs) => Some(theirs),
             Err(VaultError::NewerFormat { found, known }) => {
                 Some(behind_label(theirs).ok_or(VaultError::NewerFormat { found, known })?)
             }
@@ -357,7 +313,7 @@ impl VaultHeader {
     /// Reads a stored header, and the earlier key in it, if the vault's key is being changed. Errors are those of
     /// [`decode`](Self::decode).
     pub(crate) fn decode_with_ring(bytes: &[u8], master: &MasterKey) -> Result<(Self, KeyRing), VaultError> {
-        let (format, outer) = outer(bytes).map_err(|error| match behind_label(bytes) {
+        let outer = outer(bytes).map_err(|error| match behind_label(bytes) {
             Some(outer) if is_sealed_with(master, &outer) => VaultError::Tampered(CHANGED.into()),
             _ => error,
         })?;
@@ -370,10 +326,8 @@ impl VaultHeader {
         }
         let text =
             text.map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
-        // The format stands outside of what the key authenticates; under another one, the text has another length.
-        let ((vault, parameters, slots, journal, tree_top), earlier) =
-            decode_text(format, &text).ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
-        let parameters = VaultParameters { slots, journal, tree_top, ..parameters };
+        let (vault, parameters, earlier) =
+            decode_text(&text).ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
         if vault != outer.vault {
             return Err(VaultError::Tampered("the vault's header names two vaults".into()));
         }
@@ -383,30 +337,14 @@ impl VaultHeader {
     }
 }
 
-/// The vault and the parameters in a header, with those that only some formats say.
-type Decoded = (VaultId, VaultParameters, SlotFormat, JournalPlace, TreeTopPlace);
-
-/// Decodes what the key has authenticated as that of a header of this format.
-fn decode_text(format: u16, text: &[u8]) -> Option<(Decoded, Option<EarlierKey>)> {
-    let (rest, earlier) = match format {
-        CHANGING | ON_DISK_CHANGING => {
-            let (rest, earlier) = text.split_last_chunk::<{ EarlierKey::BYTES }>()?;
-            (rest, Some(EarlierKey::from_bytes(earlier)))
-        }
-        _ => (text, None),
+/// Decodes what the key has authenticated: the vault, its parameters, and the earlier key while the key is being changed.
+fn decode_text(mut text: &[u8]) -> Option<(VaultId, VaultParameters, Option<EarlierKey>)> {
+    let (vault, parameters) = BorshDeserialize::deserialize(&mut text).ok()?;
+    let earlier = match text {
+        [] => None,
+        key => Some(EarlierKey::from_bytes(key.try_into().ok()?)),
     };
-    let of_memory =
-        |(vault, parameters, slots, journal)| (vault, parameters, slots, journal, TreeTopPlace::Memory);
-    let decoded = match format {
-        COUNTED => borsh::from_slice(rest).map(|(vault, parameters)| {
-            of_memory((vault, parameters, SlotFormat::Counted, JournalPlace::Disk))
-        }),
-        SALTED => borsh::from_slice(rest)
-            .map(|(vault, parameters, slots)| of_memory((vault, parameters, slots, JournalPlace::Disk))),
-        IN_STORE | CHANGING => borsh::from_slice(rest).map(of_memory),
-        _ => borsh::from_slice(rest),
-    };
-    Some((decoded.ok()?, earlier))
+    Some((vault, parameters, earlier))
 }
 
 /// Opens what is sealed in a header.
@@ -414,10 +352,10 @@ fn open(master: &MasterKey, outer: &Outer) -> Result<Zeroizing<Vec<u8>>, BlobErr
     blob::open(master, Purpose::HEADER, NAME, &outer.sealed).map(Zeroizing::new)
 }
 
-/// Tells whether a header was sealed with this key in one of the known formats, whatever stands before it.
+/// Tells whether a header was sealed with this key in this format, whatever stands before it.
 fn is_sealed_with(master: &MasterKey, outer: &Outer) -> bool {
     let text = open(master, outer);
-    text.is_ok_and(|text| (COUNTED..=FORMAT).any(|format| decode_text(format, &text).is_some()))
+    text.is_ok_and(|text| decode_text(&text).is_some())
 }
 
 /// The rest behind the magic and the format, whatever those are.
@@ -425,15 +363,15 @@ fn behind_label(bytes: &[u8]) -> Option<Outer> {
     borsh::from_slice(bytes.get(MAGIC.len() + size_of::<u16>()..)?).ok()
 }
 
-fn outer(bytes: &[u8]) -> Result<(u16, Outer), VaultError> {
+fn outer(bytes: &[u8]) -> Result<Outer, VaultError> {
     let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| match MAGIC.starts_with(bytes) {
         true => VaultError::Tampered(CHANGED.into()),
         false => VaultError::Foreign,
     })?;
     let (format, rest) = rest.split_first_chunk().ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
     let found = u16::from_le_bytes(*format);
-    if !(COUNTED..=FORMAT).contains(&found) {
+    if found != FORMAT {
         return Err(VaultError::NewerFormat { found, known: FORMAT });
     }
-    Ok((found, borsh::from_slice(rest).map_err(|_| VaultError::Tampered(CHANGED.into()))?))
+    borsh::from_slice(rest).map_err(|_| VaultError::Tampered(CHANGED.into()))
 }

@@ -118,11 +118,6 @@ impl StateChange {
 }
 
 impl Ledger {
-    /// The ledger of a disk that holds no state, or one of an earlier kind: the next checkpoint writes everything.
-    pub(crate) fn new() -> Self {
-        Ledger { is_new: true, ..Ledger::of(Directory::empty(), Vec::new(), 0) }
-    }
-
     /// The ledger of a disk that holds no state but the payloads of the stash: the next checkpoint writes all the rest.
     pub(crate) fn over_payloads(directory: Directory) -> Self {
         Ledger { is_new: true, has_payloads: true, ..Ledger::of(directory, Vec::new(), 0) }
@@ -132,13 +127,6 @@ impl Ledger {
     pub(crate) fn write_anew_over_payloads(&mut self) {
         self.is_new = true;
         self.has_payloads = true;
-    }
-
-    /// Has the next checkpoint write everything anew, whatever stands on the disk: what the last one names stays as it is
-    /// until then.
-    pub(crate) fn write_anew(&mut self) {
-        self.is_new = true;
-        self.directory.seal_anew();
     }
 
     /// Adds payloads of zeros, in places that stay vacant, up to so many: how many blocks came into the stash does not show

@@ -79,7 +79,6 @@ impl TrustedDisk {
 fn write_state(transaction: &WriteTransaction, change: &StateChange) -> Result<(), redb::Error> {
     super::disk::forget_the_journal(transaction)?;
     if change.is_whole {
-        super::disk::forget_an_earlier_kind(transaction)?;
         for part in Part::ALL {
             transaction.delete_table(part.table())?;
             transaction.open_table(part.table())?;

@@ -40,8 +40,7 @@ const NEW_PASSPHRASE: &str = "AMELES_NEW_PASSPHRASE";
 provider, or all of it. It is made, filled with every block, and takes over the names at the end. With --prepare it is \
 made only, and `ameles serve` fills it while it serves; a restart then has it take over. Interrupted, `ameles migrate` \
 goes on, with the same flags or without any. Capacity, scheme, batch, cipher, journal and the place of the tree top are the vault's unless they \
-are said; with any of them said, --z, --s, --a, the tree top's share and the objective are planned anew unless said too. A \
-vault with slots of an earlier format needs no flags.
+are said; with any of them said, --z, --s, --a, the tree top's share and the objective are planned anew unless said too.
 
 Examples:
   ameles migrate --capacity 10GiB
@@ -132,7 +131,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     let header = read_header(&disk, &master)?;
     let begun = Note::being_made(&settings.data)?;
     if wanted.is_silent() {
-        refuse_silence(begun.as_ref(), header.parameters.has_older_slots())?;
+        return Err(silence(begun.as_ref()).into());
     }
     let (parameters, shaped) = successor_parameters(&wanted.shape, settings, &header.parameters)?;
     let (store, folder) = successor_store(settings, &wanted.successor, begun.as_ref())?;
@@ -153,14 +152,14 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     }
     if home.has_vault()? {
         return Err(SettingsError::Successor(format!(
-            "{} holds a successor that an earlier version of ameles began to make, without a note of its store: \
+            "{} holds a successor without a note of its store: \
              `ameles migrate --cancel` gives it up",
             new.data.trusted().display()
         ))
         .into());
     }
     let (from, to) = (Whereabouts::of(settings)?, Whereabouts::of(&new)?);
-    let note = Note { from, to, unsaid: wanted.is_silent() };
+    let note = Note { from, to };
     let mut made = Made::new();
     note.begin(&settings.data, &mut made)?;
     if let Some(folder) = &folder {
@@ -221,21 +220,19 @@ fn not_made(
     Ok(error.context(OF_SUCCESSOR))
 }
 
-/// Refuses to make a successor of which nothing is said, unless the vault has something to gain without it.
-fn refuse_silence(begun: Option<&Note>, gains_all_the_same: bool) -> Result<(), SettingsError> {
-    let said_more = begun.is_some_and(|begun| !begun.unsaid);
-    let why = match (said_more, gains_all_the_same) {
-        (true, _) => {
+/// The refusal to make a successor of which nothing is said.
+fn silence(begun: Option<&Note>) -> SettingsError {
+    let why = match begun {
+        Some(_) => {
             "the making of a successor was cut off before there was anything of it: say again what it is to have of its own, \
              with the same flags or others, or give it up with `ameles migrate --cancel`"
         }
-        (false, true) => return Ok(()),
-        (false, false) => {
+        None => {
             "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
              --new-passphrase (`ameles migrate --help`)"
         }
     };
-    Err(SettingsError::Successor(why.into()))
+    SettingsError::Successor(why.into())
 }
 
 /// The approximate requests to a vault's store while the blocks of a vault like `old` are copied.
@@ -412,8 +409,8 @@ fn cancel_making(settings: &Settings, wanted: &Wanted) -> Result<Exit> {
         // The last run may have been cut off before it had said so.
         (None, Some(note)) => tell_given_up(settings, &note),
         (None, None) => say!(
-            "What an earlier version of ameles had begun to make is given up, and the vault is as it was. Where its store was to \
-             be, nothing needs the object `vault` any more."
+            "What was begun of a successor is given up, and the vault is as it was. Where its store was to be, \
+             nothing needs the object `vault` any more."
         ),
     }
     Ok(Exit::Success)

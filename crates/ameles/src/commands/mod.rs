@@ -24,7 +24,6 @@ mod serve;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod signals;
 mod status;
-mod upgrade;
 mod user;
 mod vault_flags;
 mod visualize;
@@ -87,9 +86,6 @@ enum Command {
     Migrate(migrate::Arguments),
     /// Change the key of a vault in place
     Rekey(rekey::Arguments),
-    /// Rewrite the catalogue of a vault that an older version has served
-    #[command(after_help = upgrade::HELP)]
-    Upgrade(Found),
     /// Say who may use a vault: accounts, users, passwords, S3 keys
     User(user::Arguments),
     /// Measure Ameles on this machine
@@ -157,7 +153,6 @@ pub fn run(cli: Cli) -> Result<Exit> {
             let (config, new) = arguments.over(config);
             runtime.block_on(rekey::run(settle(config)?, new))
         }
-        Command::Upgrade(found) => runtime.block_on(upgrade::run(settle(found.over(config))?)),
         Command::User(arguments) => user::run(&settle(config)?, arguments),
         Command::Bench(arguments) => {
             settle(bench::quiet(config))?;

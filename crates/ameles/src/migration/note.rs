@@ -27,10 +27,6 @@ pub struct Note {
     pub from: Whereabouts,
     /// The one that takes its place.
     pub to: Whereabouts,
-    /// True if nothing was said of what the successor is to have: it is made for the sake of its newer slots. Of use until
-    /// it is made.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unsaid: bool,
 }
 
 /// The store of a vault, and where its key comes from.
@@ -240,7 +236,7 @@ impl Note {
     /// # Errors
     /// The folder cannot be written.
     pub fn leave(&self, data: &DataFolder) -> Result<()> {
-        write(&Self::file(data), &Note { unsaid: false, ..self.clone() })?;
+        write(&Self::file(data), self)?;
         remove(&Self::making_file(data))
     }
 
@@ -262,7 +258,7 @@ impl Note {
     }
 
     fn without_secrets(&self) -> Self {
-        Note { from: self.from.without_secrets(), to: self.to.without_secrets(), unsaid: false }
+        Note { from: self.from.without_secrets(), to: self.to.without_secrets() }
     }
 
     /// Forgets that there is a successor.
@@ -397,7 +393,7 @@ mod tests {
             "store.url = \"s3://b/p\"\nstore.options = { secret_access_key = \"hush\" }\nkey.file = \"/k\"",
         );
         let (from, to) = (Whereabouts::of(&old).unwrap(), Whereabouts::of(&new).unwrap());
-        let note = Note { from, to, unsaid: false };
+        let note = Note { from, to };
         note.leave(&data).unwrap();
         assert!(Note::load(&data).unwrap() == Some(note.clone()));
         assert!(note.to.over(&old) == Settings { store: new.store.clone(), key: new.key, ..old.clone() });

@@ -4,8 +4,7 @@ use crate::config::names::{BLOCK_SIZE, CAPACITY};
 use crate::config::size::Size;
 use crate::config::{Config, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig};
 use crate::vault::parameters::{scheme_of, vault_parameters};
-use ameles_seal::slot_format::SlotFormat;
-use ameles_vault::{SchemeParameters, TreeTopPlace, VaultParameters};
+use ameles_vault::{TreeTopPlace, VaultParameters};
 
 /// The parameters of a successor of a vault with the parameters `old`, and settings that say the same.
 ///
@@ -53,12 +52,7 @@ pub fn successor_parameters(
     // Who may watch the disk says nothing of the shape.
     let shape = VaultConfig { watched_disk_shows_which_blocks: None, ..asked.clone() };
     let parameters = if shape == VaultConfig::default() {
-        // Whatever its shape, a successor has slots of the newest format and a stash that holds what comes.
-        let scheme = match &old.scheme {
-            SchemeParameters::Ring(ring) => SchemeParameters::Ring(ring.with_stash_that_holds()),
-            other => other.clone(),
-        };
-        VaultParameters { slots: SlotFormat::Salted, scheme, ..old.clone() }
+        old.clone()
     } else {
         let planned = vault_parameters(&shaped)?;
         VaultParameters {
@@ -110,20 +104,6 @@ mod tests {
         let other = asked("[vault]\nscheme = \"ring\"", &old).unwrap();
         assert_eq!(other.scheme.capacity(), old.scheme.capacity());
         assert_ne!(other.scheme.name(), old.scheme.name());
-    }
-
-    #[test]
-    fn what_an_earlier_version_made_has_slots_and_a_stash_of_today_in_its_successor() {
-        let today = made("[vault]\ncapacity = \"256MiB\"");
-        let mut old = VaultParameters { slots: SlotFormat::Counted, ..today.clone() };
-        let SchemeParameters::Ring(ring) = &mut old.scheme else { panic!("another scheme") };
-        ring.stash_bound -= 30;
-        assert!(ring.emergency_log2() > -80.0);
-        let successor = asked("", &old).unwrap();
-        assert!(!successor.has_older_slots());
-        let SchemeParameters::Ring(ring) = &successor.scheme else { panic!("another scheme") };
-        assert!(ring.emergency_log2() <= -80.0, "{}", ring.emergency_log2());
-        assert_eq!(asked("", &today), Ok(today));
     }
 
     #[test]

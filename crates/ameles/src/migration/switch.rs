@@ -207,7 +207,7 @@ mod tests {
         std::fs::write(data.of_successor().trusted().join("vault-2.stash"), "new").unwrap();
         let settings = Settings::resolve(Config::default()).unwrap();
         let at = || Whereabouts::of(&settings).unwrap();
-        Note { from: at(), to: at(), unsaid: false }.leave(&data).unwrap();
+        Note { from: at(), to: at() }.leave(&data).unwrap();
         (home, data)
     }
 

@@ -33,22 +33,14 @@ pub struct VaultSummary {
     #[serde(flatten)]
     pub memory: MemorySummary,
     /// The room that stash and tree top take on the trusted disk, if they are there.
-    #[serde(default)]
     pub on_disk: Option<OnDiskSummary>,
-    /// Tells whether its slots are of an earlier format.
-    #[serde(default)]
-    pub older_slots: bool,
     /// The price of storing, in US dollars a month, if a table of prices was given.
     pub dollars_per_month: Option<f64>,
     /// The pace that it is served at, if there is one.
-    #[serde(default)]
     pub pace: Option<PaceSummary>,
     /// The cost of the journal in the store, if there is one.
-    #[serde(default)]
     pub journal: Option<JournalSummary>,
-    /// The accesses that are lost with the machine, about: those between two checkpoints in the store. 0 in figures that an
-    /// older version has left.
-    #[serde(default)]
+    /// The accesses that are lost with the machine, about: those between two checkpoints in the store.
     pub recovery_point: u64,
 }
 
@@ -90,21 +82,16 @@ pub struct PaceSummary {
 /// Bytes of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemorySummary {
-    /// Trusted memory as a rule: maps, the stash with the tree top at its mean, a batch. 0 in figures that an older version
-    /// has left.
-    #[serde(default)]
+    /// Trusted memory as a rule: maps, the stash with the tree top at its mean, a batch.
     pub trusted_usual: Size,
     /// The most trusted memory: maps, and room for the stash at its hard bound and for evictions in flight.
     pub trusted: Size,
-    /// The memory as a rule of the whole process that serves it. 0 in figures that an older version has left.
-    #[serde(default)]
+    /// The memory as a rule of the whole process that serves it.
     pub process: Size,
-    /// The most memory of that process, with all clients that are let in. 0 in figures that an older version has left.
-    #[serde(default)]
+    /// The most memory of that process, with all clients that are let in.
     pub process_most: Size,
-    /// The room that is kept on the trusted disk. None in figures that an older version has left.
-    #[serde(default)]
-    pub reserve: Option<ReserveSummary>,
+    /// The room that is kept on the trusted disk.
+    pub reserve: ReserveSummary,
 }
 
 impl VaultSummary {
@@ -131,7 +118,7 @@ impl VaultSummary {
             "whole process",
             format!("about {process} of memory when the vault is full and at work, at most {process_most}"),
         );
-        for (name, value) in reserve.iter().flat_map(ReserveSummary::lines) {
+        for (name, value) in reserve.lines() {
             line(name, value);
         }
         if let Some(OnDiskSummary { room, resident }) = &self.on_disk {
@@ -139,10 +126,6 @@ impl VaultSummary {
                 "tree top",
                 format!("on the trusted disk, at most {room}; at most {resident} of it in memory"),
             );
-        }
-        if self.older_slots {
-            let why = "of an earlier format: copies of the running machine would share nonces";
-            line("slots", format!("{why}; `ameles migrate` makes a successor without that"));
         }
         if let Some(dollars) = self.dollars_per_month {
             line("storage costs", format!("${dollars:.2} a month when full; requests and traffic apart"));
@@ -356,14 +339,13 @@ mod tests {
                 trusted: Size(96 << 20),
                 process: Size(250 << 20),
                 process_most: Size(700 << 20),
-                reserve: Some(ReserveSummary {
+                reserve: ReserveSummary {
                     bytes: Size(13 << 20),
                     reads: 120,
-                    on_full_store: Some(ReadsOnFullStore { usual: 20, most: 80 }),
-                }),
+                    on_full_store: ReadsOnFullStore { usual: 20, most: 80 },
+                },
             },
             on_disk: None,
-            older_slots: false,
             dollars_per_month: None,
             pace: None,
             journal: None,
@@ -388,12 +370,10 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
-        assert!(!text.contains('$') && !text.contains("slots"));
+        assert!(!text.contains('$'));
         let there = OnDiskSummary { room: Size(48 << 20), resident: Size(3 << 20) };
         let on_disk = VaultSummary { on_disk: Some(there), ..summary() }.render();
         assert!(on_disk.contains("on the trusted disk, at most 48 MiB; at most 3 MiB of it in memory"));
-        let older = VaultSummary { older_slots: true, ..summary() };
-        assert!(older.render().contains("`ameles migrate` makes a successor"));
         let priced = VaultSummary { dollars_per_month: Some(0.069), ..summary() };
         assert!(priced.render().contains("$0.07 a month"));
         let journal =

@@ -30,16 +30,12 @@ pub struct Report {
     since_shipped: u64,
     receipt: Option<String>,
     /// The warnings that ask for an action, a sentence each.
-    #[serde(default)]
     warnings: Vec<String>,
     /// The way the pace was kept since the last opening.
-    #[serde(default)]
     pace: Option<Turns>,
     /// The buckets that the sweep of a new key has passed, of how many, while the key is being changed.
-    #[serde(default)]
     key_change: Option<(u64, u64)>,
     /// The progress of its successor, if it has one.
-    #[serde(default)]
     successor: Option<SuccessorFigures>,
     objects: Option<Objects>,
     /// The usage of the store since the vault was made.
@@ -140,13 +136,10 @@ pub struct Objects {
     /// Blocks in all.
     pub blocks: u64,
     /// Blocks that small objects share.
-    #[serde(default)]
     pub packed_blocks: u64,
     /// Bytes of small objects in them.
-    #[serde(default)]
     pub packed_bytes: u64,
     /// Bytes of small objects that wait for a block.
-    #[serde(default)]
     pub waiting_bytes: u64,
 }
 

@@ -13,9 +13,8 @@ pub struct ReserveSummary {
     pub bytes: Size,
     /// The reads that go on from it at least.
     pub reads: u64,
-    /// The reads that go on when the store is full. None in figures that an older version has left.
-    #[serde(default)]
-    pub on_full_store: Option<ReadsOnFullStore>,
+    /// The reads that go on when the store is full.
+    pub on_full_store: ReadsOnFullStore,
 }
 
 /// The reads that go on when the store is full.
@@ -53,17 +52,16 @@ impl ReserveSummary {
         ReserveSummary {
             bytes: Size(sizes.whole),
             reads: sizes.reads(sizes.whole),
-            on_full_store: Some(ReadsOnFullStore::of(parameters)),
+            on_full_store: ReadsOnFullStore::of(parameters),
         }
     }
 
     /// Lines on full disks for the vault's owner, each with its name.
-    pub fn lines(&self) -> Vec<(&'static str, String)> {
+    pub fn lines(&self) -> [(&'static str, String); 2] {
         let ReserveSummary { bytes, reads, on_full_store } = self;
         let trusted = format!(
             "{bytes} of the trusted disk: when that is full, writes get 507, and at least {reads} reads go on"
         );
-        let store = on_full_store.map(|reads| ("a full store", format!("writes get 507, and {reads}")));
-        std::iter::once(("in reserve", trusted)).chain(store).collect()
+        [("in reserve", trusted), ("a full store", format!("writes get 507, and {on_full_store}"))]
     }
 }

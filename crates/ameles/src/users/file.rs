@@ -11,8 +11,6 @@
 //! access_key_id = "AMLS..."
 //! secret_access_key = "..."
 //! ```
-//!
-//! A file from before there were users holds one pair of keys at its top; it is the owner of the account `ameles`.
 
 use crate::runtime::replace::{make_durably, replace_durably};
 use ameles_gateway::auth::identity::{
@@ -44,7 +42,7 @@ pub enum UsersFileError {
     },
     /// The file holds something else.
     #[error(
-        "{} holds no users{}: it needs [[users]] with account, user and role, or access_key_id and secret_access_key; \
+        "{} holds no users{}: it needs [[users]] with account, user and role; \
          bring it back from a copy, or move it away to have a new owner made",
         file.display(),
         line.map_or(String::new(), |line| format!(" (line {line})"))
@@ -98,10 +96,6 @@ pub enum BadUser {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileForm {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    access_key_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    secret_access_key: Option<String>,
     #[serde(default)]
     users: Vec<UserForm>,
 }
@@ -134,12 +128,6 @@ enum RoleForm {
 }
 
 impl Drop for KeyForm {
-    fn drop(&mut self) {
-        self.secret_access_key.zeroize();
-    }
-}
-
-impl Drop for FileForm {
     fn drop(&mut self) {
         self.secret_access_key.zeroize();
     }
@@ -239,11 +227,6 @@ impl UsersFile {
 
     fn users(&self, form: &FileForm) -> Result<Vec<User>, UsersFileError> {
         let mut users = Vec::new();
-        match (&form.access_key_id, &form.secret_access_key) {
-            (Some(id), Some(secret)) => users.push(User::first(AccessKey::new(id, secret))),
-            (None, None) => {}
-            _ => return Err(self.garbled(None)),
-        }
         for (index, user) in form.users.iter().enumerate() {
             let bad = |why| UsersFileError::User { file: self.path.clone(), number: index + 1, why };
             users.push(user.user().map_err(bad)?);
@@ -294,7 +277,7 @@ impl UsersFile {
         put: impl FnOnce(&Path, &[u8]) -> io::Result<()>,
     ) -> Result<(), UsersFileError> {
         let users = users.iter().map(UserForm::of).collect();
-        let form = FileForm { access_key_id: None, secret_access_key: None, users };
+        let form = FileForm { users };
         let write = || {
             let text = Zeroizing::new(toml::to_string(&form).map_err(io::Error::other)?);
             put(&self.path, text.as_bytes())
@@ -429,17 +412,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_before_there_were_users_is_the_owner_of_the_first_account() {
-        let folder = folder();
-        folder.hold("access_key_id = \"AMLSA\"\nsecret_access_key = \"s\"\n");
-        let users = folder.file.load().unwrap().unwrap();
-        assert_eq!(users, [User::first(AccessKey::new("AMLSA", "s"))]);
-        // Once it is changed, it is of the new form, with the same user.
-        folder.file.change(|_| Ok::<_, UsersFileError>(())).unwrap();
-        assert_eq!(folder.file.load().unwrap().unwrap(), users);
-    }
-
-    #[test]
     fn what_is_changed_is_what_is_read_and_a_refusal_changes_nothing() {
         let folder = folder();
         folder.file.make_first().unwrap();
@@ -473,7 +445,7 @@ mod tests {
         let good = "[[users]]\naccount = \"a\"\nuser = \"u\"\nrole = \"owner\"\n";
         for (text, expected) in [
             ("access_key_id = 5", "line 1"),
-            ("access_key_id = \"hush\"", "holds no users"),
+            ("access_key_id = \"hush\"", "line 1"),
             ("", "holds no users"),
             ("[[users]]\naccount = \"a\"\nuser = \"u\"\nrole = \"hush\"", "line 4"),
             ("[[users]]\naccount = \"a:hush\"\nuser = \"u\"\nrole = \"owner\"", "user number 1"),

@@ -200,7 +200,7 @@ fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool
     (like_made.scheme.scheme, like_made.scheme.max_batch) = (scheme_of(made), Some(made.max_batch()));
     let planned = vault_parameters(&like_made)?.scheme;
     Ok(match (&planned, made) {
-        // Earlier versions planned as much stash as was asked for, and versions may differ in what they need of it.
+        // Versions may differ in the stash that they plan.
         (SchemeParameters::Ring(planned), SchemeParameters::Ring(made)) => {
             let asked =
                 settings.scheme.tree_top.map(|top| top.of(like_made.capacity).0 / like_made.block_size.0);
@@ -210,14 +210,14 @@ fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool
                 (planned.stash_bound.min(made.stash_bound), planned.stash_bound.max(made.stash_bound));
             more <= 2 * less || asked == Some(made.stash_bound.into()) || is_more
         }
-        // Not asked for again, its Z still decides; earlier versions planned the tree top as if Z were 4.
+        // Not asked for again, its Z still decides.
         (SchemeParameters::Path(planned), SchemeParameters::Path(made)) => {
-            let with = |z| {
+            let mut with = |z| {
                 like_made.scheme.z = Some(z);
                 vault_parameters(&like_made)
                     .is_ok_and(|planned| tree_top(&planned.scheme) == Some(made.top.0))
             };
-            planned.top == made.top || [made.blocks_per_bucket, DEFAULT_PATH_Z].into_iter().any(with)
+            planned.top == made.top || with(made.blocks_per_bucket)
         }
         (planned, made) => tree_top(planned) == tree_top(made),
     })
@@ -272,10 +272,9 @@ pub fn summary(
             trusted: Size(trusted.most),
             process: Size(process_memory(parameters)),
             process_most: Size(most_process_memory(parameters, serve)),
-            reserve: Some(ReserveSummary::of(parameters)),
+            reserve: ReserveSummary::of(parameters),
         },
         on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
-        older_slots: parameters.has_older_slots(),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
         pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
         journal: (parameters.journal == JournalPlace::Store).then(|| journal_summary(parameters, prices)),
@@ -417,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_vault_that_an_earlier_version_planned_is_not_contradicted_by_its_tree_top() {
+    fn a_ring_vault_that_another_version_planned_is_not_contradicted_by_its_tree_top() {
         let asked = "[vault]\ncapacity = \"256MiB\"\ntree_top = \"16MiB\"";
         let (settings, asked) = settings(asked);
         let mut made = vault_parameters(&settings).unwrap();

@@ -146,14 +146,6 @@ impl RingParameters {
         with_stash_bound(adjusted, &wishes)
     }
 
-    /// These parameters with the stash that they need, for those that an earlier version planned with less.
-    pub fn with_stash_that_holds(&self) -> Self {
-        if self.emergency_log2() <= -EMERGENCY_BITS {
-            return self.clone();
-        }
-        with_stash_bound(self.clone(), &self.wishes())
-    }
-
     /// The wishes that these parameters were planned for: the stash that they have may be trusted.
     fn wishes(&self) -> Wishes {
         Wishes {

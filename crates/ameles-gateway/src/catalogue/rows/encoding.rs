@@ -10,7 +10,7 @@ use crate::objects::packing::Location;
 use minicbor::{Decode, Encode};
 
 /// The number of the format written and read here.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 1;
 
 #[derive(Encode, Decode)]
 #[cbor(map)]

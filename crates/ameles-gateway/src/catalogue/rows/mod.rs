@@ -18,7 +18,6 @@
 
 mod changed;
 mod encoding;
-mod format_1;
 mod key;
 
 use crate::catalogue::{
@@ -41,23 +40,6 @@ use std::sync::Arc;
 pub(crate) fn first_rows(block_bytes: usize) -> Vec<RowChange> {
     let row = FormatRow { format: FORMAT, block_bytes: block_bytes as u64 };
     vec![(RowKey::Format.bytes(), Some(encoding::encode(&row)))]
-}
-
-/// The changes that bring stored rows into the present format, in which their contents are `account`'s. `None` if they
-/// are of it already or cannot be read, which loading them then says better.
-pub(crate) fn upgrade(rows: &[Row], account: &str) -> Option<Vec<RowChange>> {
-    let (_, value) = rows.iter().find(|(key, _)| *key == RowKey::Format.bytes())?;
-    (format_number(value)? == format_1::NUMBER).then(|| format_1::upgrade(rows, account)).flatten()
-}
-
-/// The number in the row of any format.
-fn format_number(value: &[u8]) -> Option<u32> {
-    if format_1::read_format(value).is_some() && value.starts_with(&format_1::NUMBER.to_le_bytes()) {
-        return Some(format_1::NUMBER);
-    }
-    // A newer format may say more in its row: unknown fields are passed over.
-    let row: FormatRow = minicbor::decode(value).ok()?;
-    Some(row.format)
 }
 
 impl Catalogue {
@@ -218,11 +200,9 @@ impl Loader<'_> {
         value: &[u8],
         corrupt: &dyn Fn(&'static str) -> OpenError,
     ) -> Result<(), OpenError> {
-        let found = format_number(value).ok_or_else(|| corrupt(UNREADABLE))?;
-        if found < FORMAT {
-            return Err(OpenError::OlderFormat { found, known: FORMAT });
-        }
-        if found > FORMAT {
+        // Another format may say more in its row: unknown fields are passed over.
+        let FormatRow { format: found, .. } = minicbor::decode(value).map_err(|_| corrupt(UNREADABLE))?;
+        if found != FORMAT {
             return Err(OpenError::Format { found, known: FORMAT });
         }
         let row: FormatRow = encoding::decode(value).ok_or_else(|| corrupt(UNREADABLE))?;
@@ -411,15 +391,6 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_as_rows_of_the_first_format_are_upgraded_or_refused_but_never_a_panic(
-            rows in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..30), prop::collection::vec(any::<u8>(), 0..120)), 0..6),
-        ) {
-            let mut rows = rows;
-            rows.push((RowKey::Format.bytes(), borsh::to_vec(&(format_1::NUMBER, 16u64)).expect("encoded")));
-            let _ = upgrade(&rows, ACCOUNT);
-        }
-
-        #[test]
         fn a_flipped_byte_never_gives_a_block_two_holders(place in any::<prop::sample::Index>(), flip in 1u8..) {
             let allocator = Allocator::new(50);
             let segment = |n, bytes| Arc::new(Segment { bytes, place: SegmentPlace::Blocks(vec![Arc::new(allocator.allocate(n).expect("free"))]) });
@@ -470,9 +441,9 @@ mod tests {
         let mut newer = Vec::new();
         let mut encoder = minicbor::Encoder::new(&mut newer);
         let written =
-            encoder.map(3).and_then(|map| map.u8(0)?.u32(3)?.u8(1)?.u64(16)?.u8(2)?.str("and more"));
+            encoder.map(3).and_then(|map| map.u8(0)?.u32(2)?.u8(1)?.u64(16)?.u8(2)?.str("and more"));
         written.expect("in memory");
         let loaded = Catalogue::load(vec![(RowKey::Format.bytes(), newer)], &Allocator::new(5), 16);
-        assert!(matches!(loaded, Err(OpenError::Format { found: 3, known: 2 })));
+        assert!(matches!(loaded, Err(OpenError::Format { found: 2, known: 1 })));
     }
 }

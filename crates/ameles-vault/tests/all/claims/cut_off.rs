@@ -1,11 +1,7 @@
 //! An opening that was cut off: the owner opens the vault again, and nothing is lost.
 
-use super::{FILL, again, claims, cut_off, cuts, is_displaced, written};
+use super::{FILL, again, claims, cut_off, cuts, written};
 use crate::promises::desk::{Desk, check, read_all};
-use ameles_store::Blobs;
-use redb::{ReadableDatabase, TableDefinition};
-
-const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 
 async fn opens(desk: &Desk, when: &str) {
     let opened = desk.open(async |vault| {
@@ -50,42 +46,4 @@ async fn an_opening_never_goes_on_under_the_claim_of_another() {
         opens(&desk, &format!("{cut:?}")).await;
         assert_eq!(claims(&desk).await - before, left + 1, "{cut:?}");
     }
-}
-
-/// An older Ameles noted one claim, and made it again at the next opening.
-#[tokio::test(start_paused = true)]
-async fn an_opening_of_an_older_ameles_that_was_cut_off_after_its_claim_is_followed_by_one_that_opens() {
-    let scene = written().await;
-    let before = claims(&scene).await;
-    let mut converted = 0;
-    for cut in cuts(&scene).await {
-        let desk = again(&scene);
-        cut_off(&desk, cut).await;
-        converted += u32::from(note_as_before(&desk) && claims(&desk).await > before);
-        let other = desk.with_copied_disk();
-        opens(&desk, &format!("{cut:?}")).await;
-        assert!(is_displaced(&other.open_and_crash(async |_| {}).await), "{cut:?}");
-        let newest = desk.store.list("epoch/").await.unwrap();
-        assert!(newest.is_sorted_by(|one, other| one.name < other.name));
-    }
-    assert!(converted > 5, "{converted} openings were cut off after their claim");
-}
-
-/// Rewrites the notes as the older Ameles had them; tells whether there were any.
-fn note_as_before(desk: &Desk) -> bool {
-    let database = desk.disk.database().unwrap();
-    let read = database.begin_read().unwrap().open_table(META).unwrap();
-    let notes = read.get("claims").unwrap().map(|notes| notes.value().to_vec());
-    drop(read);
-    let notes: Vec<(u32, Vec<u8>)> = notes.map_or(Vec::new(), |notes| borsh::from_slice(&notes).unwrap());
-    let change = database.begin_write().unwrap();
-    if let Some(last) = notes.last() {
-        let mut meta = change.open_table(META).unwrap();
-        meta.insert("claim", borsh::to_vec(last).unwrap().as_slice()).unwrap();
-        meta.remove("claims").unwrap();
-    }
-    change.commit().unwrap();
-    drop(database);
-    desk.disk.unplug();
-    !notes.is_empty()
 }

@@ -140,7 +140,7 @@ async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
     }
     // A header of a newer format is sealed as this Ameles does not know.
     let mut newer = header.clone();
-    newer[6] = 99;
+    newer[7] = 99;
     *newer.last_mut().unwrap() ^= 1;
     let error = VaultHeader::decode(&newer, &master()).unwrap_err();
     assert!(matches!(error, VaultError::NewerFormat { found: 99, .. }), "{error}");

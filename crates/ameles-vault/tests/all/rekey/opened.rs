@@ -9,7 +9,7 @@ use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::Workers;
 use ameles_seal::sealed::{Resolved, Sealed};
-use ameles_seal::slot_format::{Nonces, SlotFormat};
+use ameles_seal::slot_format::Nonces;
 use ameles_seal::versions::TrustedVersions;
 use ameles_store::Blobs;
 use ameles_vault::VaultHeader;
@@ -62,10 +62,7 @@ fn sealed<'a>(
         words[at..at + 3].copy_from_slice(&[of.version.epoch, (counter >> 32) as u32, counter as u32]);
     }
     let versions = TrustedVersions::from_parts(shipped.head.versions.clone(), &words).unwrap();
-    let nonces = match owner.header.parameters.slots {
-        SlotFormat::Counted => Nonces::Counted,
-        SlotFormat::Salted => Nonces::Salted(Box::new(ChaCha20Rng::seed_from_u64(1))),
-    };
+    let nonces = Nonces::Salted(Box::new(ChaCha20Rng::seed_from_u64(1)));
     let cipher = owner.header.parameters.cipher().unwrap();
     Sealed::new(&owner.store, key, cipher, nonces, versions, Workers::single()).unwrap()
 }

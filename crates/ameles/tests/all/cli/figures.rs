@@ -44,7 +44,7 @@ fn figures_that_cannot_be_written_end_no_command() {
     for file in [&file, &desk.path("ameles-data/trusted/page-link")] {
         std::fs::create_dir(file).expect("a folder in its place");
     }
-    for command in ["backup", "check", "upgrade"] {
+    for command in ["backup", "check"] {
         let ended = desk.run(command);
         assert_eq!((ended.code, warnings_of(&ended).len()), (0, 1), "{command}: {}", ended.complained);
     }

@@ -2,7 +2,6 @@
 
 use super::desk::{Desk, Ended, finish};
 use std::io::{BufRead, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
@@ -67,7 +66,7 @@ fn a_vault_grows_and_its_old_flags_are_refused_with_the_new_ones() {
     let flags = flags_of(&said);
     assert!(said.contains("remove everything below ameles-data/untrusted"), "{said}");
     assert!(desk.succeed("status").contains("2 MiB in blocks of 4 KiB"));
-    for command in ["check", "backup", "upgrade", "orphans", "migrate --capacity 4MiB", SERVE] {
+    for command in ["check", "backup", "orphans", "migrate --capacity 4MiB", SERVE] {
         let error = desk.fail(command, 2);
         assert!(error.contains("is not at ameles-data/untrusted any more"), "{error}");
         assert!(error.contains(&flags), "{error}");
@@ -131,30 +130,6 @@ fn served_while_it_is_filled_a_restart_has_the_successor_take_over() {
     let said = serve_until(&desk, &flags, "Ctrl-C stops.");
     assert!(!said.contains("The successor"), "{said}");
     desk.succeed(&format!("check {flags}"));
-}
-
-#[test]
-fn a_vault_whose_slots_are_of_an_earlier_format_migrates_without_flags() {
-    let desk = Desk::new();
-    let data = desk.path("ameles-data");
-    std::fs::create_dir_all(data.join("trusted")).expect("a folder");
-    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/released/format-1-ring.tar.gz");
-    let tar = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&data).status();
-    assert!(tar.expect("tar is there").success());
-    std::fs::rename(data.join("store"), data.join("untrusted")).expect("moved");
-    std::fs::rename(data.join("vault.redb"), data.join("trusted/vault.redb")).expect("moved");
-    std::fs::write(data.join("master.key"), "07".repeat(32)).expect("written");
-    std::fs::set_permissions(data.join("master.key"), PermissionsExt::from_mode(0o600)).expect("its mode");
-
-    desk.succeed("check");
-    cut_off_at_the_begin(&desk, "", "ameles-data/untrusted-2");
-    let said = desk.succeed("migrate");
-    let flags = flags_of(&said);
-    assert!(flags.contains("untrusted-2"), "{flags}");
-    assert!(desk.succeed(&format!("check {flags}")).contains("all authentic"));
-    // The successor has nothing more to gain.
-    let error = desk.fail(&format!("migrate {flags}"), 2);
-    assert!(error.contains("say what the successor is to have of its own"), "{error}");
 }
 
 #[test]
