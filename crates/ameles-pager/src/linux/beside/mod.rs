@@ -290,25 +290,30 @@ fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_
         if has_worked {
             worked = now;
         }
-        if now - last > LOST || ring.asleep().load(Ordering::Relaxed) == RESTS {
-            rest(ring, rests.loses(now - rested), is_alone);
-            (rested, worked) = (Instant::now(), Instant::now());
-        } else if now - worked > PATIENCE {
-            sleep(ring, ASLEEP, LOOKS_UP);
-            // Whoever is woken late has not had a processor either.
-            let late = (ring.asleep().swap(AWAKE, Ordering::SeqCst) == AWAKE)
-                .then(|| nanoseconds().saturating_sub(ring.woken().load(Ordering::Relaxed)));
+        let mut is_lost = now - last > LOST || ring.asleep().load(Ordering::Relaxed) == RESTS;
+        if !is_lost && now - worked > PATIENCE {
+            is_lost = sleep_until_woken(ring) > LOST;
             worked = Instant::now();
-            if late.is_some_and(|late| Duration::from_nanos(late) > LOST) {
-                rest(ring, rests.loses(worked - rested), is_alone);
-                (rested, worked) = (Instant::now(), Instant::now());
-            }
         }
-        last = if worked > now { worked } else { now };
+        if is_lost {
+            rest(ring, rests.loses(worked.max(now) - rested), is_alone);
+            (rested, worked) = (Instant::now(), Instant::now());
+        }
+        last = worked.max(now);
         if last > now && is_alone() {
             return;
         }
     }
+}
+
+/// Sleeps until the program wakes it, or for a while. Returns the time from then until it had a processor: whoever is woken
+/// late has not had one either.
+fn sleep_until_woken(ring: &Ring) -> Duration {
+    sleep(ring, ASLEEP, LOOKS_UP);
+    if ring.asleep().swap(AWAKE, Ordering::SeqCst) != AWAKE {
+        return Duration::ZERO;
+    }
+    Duration::from_nanos(nanoseconds().saturating_sub(ring.woken().load(Ordering::Relaxed)))
 }
 
 /// Sleeps for so long, again and again, until a processor is free, the program has ended, or it is to stop.

@@ -33,7 +33,7 @@ struct Head {
     /// The moment at which the caller last woke it, in nanoseconds of the monotonic clock.
     woken: AtomicU64,
     stop: AtomicU32,
-    scratch: UnsafeCell<Scratch>,
+    scratch_beside: UnsafeCell<Scratch>,
 }
 
 /// A turn's entry, until its lane is used again.
@@ -145,7 +145,7 @@ impl Ring {
     #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
     pub(super) unsafe fn scratch_beside(&self) -> &mut Scratch {
         // SAFETY: zeros are valid, and the caller is alone.
-        unsafe { &mut *self.head().scratch.get() }
+        unsafe { &mut *self.head().scratch_beside.get() }
     }
 
     fn index(&self, turn: Turn) -> usize {
@@ -338,7 +338,7 @@ impl Drop for Ring {
             unsafe { (*self.lane(turn)).zeroize() };
         }
         // SAFETY: as above.
-        unsafe { (*self.head().scratch.get()).wipe() };
+        unsafe { (*self.head().scratch_beside.get()).wipe() };
         // SAFETY: the mapping is ours, and no address of it leaves this file but for as long as the ring is borrowed.
         let unmapped = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes()) };
         debug_assert_eq!(unmapped, Ok(()));
