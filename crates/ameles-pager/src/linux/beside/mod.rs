@@ -164,10 +164,12 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
         // Either it sees what was asked for before it sleeps, or we see it asleep.
         fence(Ordering::SeqCst);
         let asleep = self.ring.asleep();
-        if asleep.load(Ordering::Relaxed) == ASLEEP
-            && asleep.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-        {
-            self.ring.woken().store(nanoseconds(), Ordering::Relaxed);
+        if asleep.load(Ordering::Relaxed) != ASLEEP {
+            return;
+        }
+        // Before it can see that it is woken.
+        self.ring.woken().store(nanoseconds(), Ordering::Relaxed);
+        if asleep.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
             // The futex is there as long as we borrow it: waking cannot fail.
             let _ = futex::wake(asleep, futex::Flags::empty(), 1);
         }
