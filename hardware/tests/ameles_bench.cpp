@@ -1,5 +1,5 @@
 // The bench as a library: a cycle a call, all ports in two structs of 32-bit words.
-// The structs are those of `crates/ameles-hardware/src/rtl.rs`.
+// The structs are those of `hardware/bench/src/rtl.rs`.
 #include "Vbench.h"
 #ifdef AMELES_FAULTS
 #include "Vbench_ameles_fault_pkg.h"

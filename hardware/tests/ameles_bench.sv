@@ -113,7 +113,7 @@ module ameles_bench
     stall_cycles: StallCycles
   };
 
-  // The fields of `crates/ameles-hardware/src/watch.rs`, the first lowest.
+  // The fields of `hardware/bench/src/watch.rs`, the first lowest.
   typedef struct packed {
     logic [7:0] unused;
     logic [4:0] out_level;

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# The layout of untrusted memory (`enclave/boundary/src/map.rs`).
+# The layout of untrusted memory (`paging/enclave-boundary/src/map.rs`).
 REQUEST_NUMBER_AT = 0x000
 REQUEST_AT = 0x040
 ANSWER_NUMBER_AT = 0x080

@@ -10,10 +10,10 @@ from debugger import Debugger, held
 from host import ANSWER_AT, PAGES_AT, REQUEST_AT, REQUEST_NUMBER_AT, STRIDE, Running
 
 PRIVATE_START, UNTRUSTED_START = 0x8000_0000, 0xC000_0000
-# The layout of untrusted memory before its sealed pages (`enclave/boundary/src/map.rs`): all that is ever written.
+# The layout of untrusted memory before its sealed pages (`paging/enclave-boundary/src/map.rs`): all that is ever written.
 MAILBOX = [(0x000, 8), (0x040, 32), (0x080, 8), (0x0C0, 32), (0x100, 8), (0x1_0000, 0x1_0000), (0x2_0000, 0x1_0000)]
 DATA_AT = 0x2_0000
-# The launch package begins so (`enclave/boundary/src/launch.rs`).
+# The launch package begins so (`paging/enclave-boundary/src/launch.rs`).
 PACKAGE = b"AMELESP\x01"
 PAGE = 4096
 # The request to read standard input.

@@ -120,7 +120,7 @@ macro_rules! scheme {
 
 scheme!(
     /// The pseudocode of Path ORAM.
-    path, ["../../crates/ameles-core/src/schemes/path/mod.rs"], [
+    path, ["../../core/core/src/schemes/path/mod.rs"], [
     ANY, [Begun], "" => ["x <- position[a]", "position[a] <- UniformRandom"];
     ANY, [Reads], "" => ["ReadBucket(P(x, l))"];
     ANY, [Ended], "" => ["data <- read block a from S", "return data"];
@@ -131,7 +131,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of Root ORAM, and that of Path ORAM, which it changes.
-    root, ["../../crates/ameles-core/src/schemes/root/mod.rs", "../../crates/ameles-core/src/schemes/path/mod.rs"], [
+    root, ["../../core/core/src/schemes/root/mod.rs", "../../core/core/src/schemes/path/mod.rs"], [
     ANY, [Begun], "" => ["with probability", "otherwise:", "x <- position[a]"];
     ANY, [Reads], "" => ["ReadBucket(P(x, l))"];
     ANY, [Ended], "" => ["data <- read block a from S", "return data"];
@@ -142,7 +142,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of Ring ORAM.
-    ring, ["../../crates/ameles-core/src/schemes/ring/mod.rs"], [
+    ring, ["../../core/core/src/schemes/ring/mod.rs"], [
     ANY, [Begun], "" => ["l' <- UniformRandom"];
     ANY, [Reads], "" => ["data <- ReadPath(l, a)", "offset <- GetBlockOffset", "read P(l, i, offset)"];
     ANY, [Ended], "" => ["Stash <- Stash u (a, l', data)", "round <- round + 1"];
@@ -154,7 +154,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of Circuit ORAM.
-    circuit, ["../../crates/ameles-core/src/schemes/circuit/mod.rs"], [
+    circuit, ["../../core/core/src/schemes/circuit/mod.rs"], [
     ANY, [Begun], "" => ["x <- position[a]"];
     ANY, [Reads], "" => ["data <- ReadAndRm(a, P(x))"];
     ANY, [Ended], "" => ["stash <- stash u {(a, position[a], data)}"];
@@ -165,7 +165,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of a recursive position map.
-    recursive_map, ["../../crates/ameles-core/src/position_map/recursive.rs"], [
+    recursive_map, ["../../core/core/src/position_map/recursive.rs"], [
     ANY, [Begun], "" => ["to look up a in map i", "the trusted side has position[a]"];
     ANY, [Maps], "" => ["b <- a div X", "access block b of the tree of map i"];
     IDLE, [Maps], "" => ["write the path of that tree back"];
@@ -173,7 +173,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of Square-Root ORAM.
-    square_root, ["../../crates/ameles-core/src/schemes/square_root/mod.rs"], [
+    square_root, ["../../core/core/src/schemes/square_root/mod.rs"], [
     ANY, [Begun], "" => ["for the t-th access"];
     ANY, [Reads], "shelter" => ["read the whole shelter"];
     ANY, [Reads], "" => ["if v is in it"];
@@ -183,7 +183,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of PracticalOS.
-    practical_os, ["../../crates/ameles-core/src/schemes/practical_os/mod.rs"], [
+    practical_os, ["../../core/core/src/schemes/practical_os/mod.rs"], [
     ANY, [Begun], "" => ["for the t-th access"];
     ANY, [Reads], "" => ["if v is in the cache"];
     ANY, [Ended], "" => ["serve the access from the cache"];
@@ -192,7 +192,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of Hierarchical ORAM.
-    hierarchical, ["../../crates/ameles-core/src/schemes/hierarchical/mod.rs"], [
+    hierarchical, ["../../core/core/src/schemes/hierarchical/mod.rs"], [
     ANY, [Begun], "" => ["to access block v"];
     ANY, [Reads], "buffer" => ["read the whole buffer"];
     ANY, [Reads], "table" => ["for each level i that holds", "if v was not found yet"];
@@ -206,7 +206,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of CURIOUS.
-    curious, ["../../crates/ameles-core/src/schemes/curious/mod.rs"], [
+    curious, ["../../core/core/src/schemes/curious/mod.rs"], [
     ANY, [Begun], "" => ["to access block v, in"];
     ANY, [Reads], "" => ["read a path of p"];
     ANY, [Ended], "" => ["position[v] <- UniformRandom"];
@@ -217,8 +217,8 @@ scheme!(
 scheme!(
     /// The pseudocode of ObliviStore: what is common to partitions, and then its own.
     oblivistore, [
-        "../../crates/ameles-core/src/partitions/mod.rs",
-        "../../crates/ameles-core/src/schemes/oblivistore/mod.rs"
+        "../../core/core/src/partitions/mod.rs",
+        "../../core/core/src/schemes/oblivistore/mod.rs"
     ], [
     ANY, [Begun], "" => ["to access block v:", "p <- position[v]", "if v is in the cache"];
     ANY, [Reads], "" => ["for each level that holds something"];
@@ -232,7 +232,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of the parallel RAM.
-    parallel, ["../../crates/ameles-core/src/schemes/parallel/mod.rs"], [
+    parallel, ["../../core/core/src/schemes/parallel/mod.rs"], [
     ANY, [Begun], "" => ["Round(r_1 .. r_m)"];
     ANY, [Sends], "sort" => ["sort the requests by block"];
     ANY, [Sends], "neighbours" => ["p tells p - 1 and p + 1"];
@@ -248,13 +248,13 @@ scheme!(
 
 scheme!(
     /// The pseudocode of Trivial ORAM.
-    trivial, ["../../crates/ameles-core/src/schemes/trivial.rs"], [
+    trivial, ["../../core/core/src/schemes/trivial.rs"], [
     ANY, [Reads, Writes], "" => ["for each chunk of memory"];
 ]);
 
 scheme!(
     /// The pseudocode of DetWoORAM.
-    detworam, ["../../crates/ameles-core/src/schemes/detworam.rs"], [
+    detworam, ["../../core/core/src/schemes/detworam.rs"], [
     &[Work::Read], [Reads], "" => ["read of address a"];
     &[Work::Write], [Begun], "" => ["pth write, at address a"];
     &[Work::Write], [Reads], "" => ["for i in the main slots that are due"];
@@ -265,7 +265,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of Eager DetWoORAM.
-    eager, ["../../crates/ameles-core/src/schemes/eager.rs"], [
+    eager, ["../../core/core/src/schemes/eager.rs"], [
     &[Work::Read], [Begun], "" => ["read      from the buffer"];
     &[Work::Write], [Ended], "" => ["write p   copy the page", "that were preloaded, replace"];
     IDLE, [Writes], "" => ["unload    write the holding slot"];
@@ -274,7 +274,7 @@ scheme!(
 
 scheme!(
     /// The pseudocode of OPAM.
-    opam, ["../../crates/ameles-core/src/schemes/opam.rs"], [
+    opam, ["../../core/core/src/schemes/opam.rs"], [
     ANY, [Begun], "" => ["x <- position[a]"];
     ANY, [Reads], "" => ["for each level l"];
     ANY, [Writes], "" => ["data <- read block a from S", "for l in L, L - 1"];

@@ -72,7 +72,7 @@ pub fn test(numbers: &[(&str, &str)]) -> Result<()> {
     run(command(python()).args(["hardware/synthesis/area.py", "--read"]).stdout(silent()))?;
     run(command(python()).arg("hardware/formal/prove.py").stdout(silent()))?;
     bench_cells(&verilator)?;
-    run(nextest("package(ameles-hardware)")?
+    run(nextest("package(ameles-hardware-bench)")?
         .args(["--run-ignored", "only"])
         .envs(numbers.iter().copied())
         .env("AMELES_VERILATOR", &verilator.root))
@@ -82,7 +82,7 @@ pub fn test(numbers: &[(&str, &str)]) -> Result<()> {
 pub fn report() -> Result<()> {
     let verilator = verilator()?;
     run(cargo()
-        .args(["run", "--package", "ameles-hardware", "--bin", "hardware-cycles"])
+        .args(["run", "--package", "ameles-hardware-bench", "--bin", "hardware-cycles"])
         .env("AMELES_VERILATOR", &verilator.root))?;
     run(command(python()).arg("hardware/synthesis/area.py"))
 }
@@ -90,7 +90,7 @@ pub fn report() -> Result<()> {
 /// Draws the waveforms of the book.
 pub fn waves() -> Result<()> {
     run(cargo()
-        .args(["run", "--package", "ameles-hardware", "--bin", "hardware-waves", "--", "docs/pictures"])
+        .args(["run", "--package", "ameles-hardware-bench", "--bin", "hardware-waves", "--", "docs/pictures"])
         .env("AMELES_VERILATOR", verilator()?.root))
 }
 

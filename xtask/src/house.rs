@@ -66,7 +66,7 @@ pub fn check() -> Result<()> {
         let rule = format!("{words} words; at most {README_WORDS}: what is longer goes into the book");
         broken.push(Broken { file: "README.md".into(), line: 1, rule });
     }
-    broken.extend(circles()?);
+    broken.extend(circles(&files)?);
     for place in &broken {
         eprintln!("{place}");
     }
@@ -75,13 +75,11 @@ pub fn check() -> Result<()> {
 }
 
 /// Circles of imports that the record does not name, and those that it names though they are none.
-fn circles() -> Result<Vec<Broken>> {
+fn circles(files: &BTreeSet<&str>) -> Result<Vec<Broken>> {
     let mut found = Vec::new();
-    for folder in std::fs::read_dir("crates").context("listing crates")? {
-        let sources = folder?.path().join("src");
-        if sources.is_dir() {
-            found.extend(Files::read(&sources)?.circles());
-        }
+    let crates = files.iter().filter_map(|file| Path::new(file).parent().filter(|_| file.ends_with("Cargo.toml")));
+    for sources in crates.map(|folder| folder.join("src")).filter(|sources| sources.is_dir()) {
+        found.extend(Files::read(&sources)?.circles());
     }
     let record = std::fs::read_to_string(CIRCLES).with_context(|| format!("reading {CIRCLES}"))?;
     let rows = named_circles(&record);
@@ -112,7 +110,7 @@ fn is_below(file: &str, folder: &str) -> bool {
 
 /// The circles that the record names: a row of its table each, the files or folders in its first column.
 fn named_circles(record: &str) -> Vec<(usize, Vec<String>)> {
-    let rows = record.lines().enumerate().filter(|(_, line)| line.starts_with("| `crates/"));
+    let rows = record.lines().enumerate().filter(|(_, line)| line.starts_with("| `"));
     let files = |row: &str| {
         let column = row.trim_start_matches("| ").split(" | ").next().unwrap_or_default();
         column.split('`').skip(1).step_by(2).map(str::to_owned).collect()
@@ -211,11 +209,11 @@ mod tests {
 
     #[test]
     fn the_record_names_circles_by_their_files_or_folder() {
-        let record = "# Title\n\n| files | why |\n|---|---|\n| `crates/a.rs`, `crates/b.rs` | `c` |\n| `crates/d/` | e |";
+        let record = "# Title\n\n| files | why |\n|---|---|\n| `core/a.rs`, `core/b.rs` | `c` |\n| `core/d/` | e |";
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let rows = [(5, names(&["crates/a.rs", "crates/b.rs"])), (6, names(&["crates/d/"]))];
+        let rows = [(5, names(&["core/a.rs", "core/b.rs"])), (6, names(&["core/d/"]))];
         assert_eq!(named_circles(record), rows);
-        assert!(is_below("crates/d/e.rs", "crates/d/") && !is_below("crates/d.rs", "crates/d"));
+        assert!(is_below("core/d/e.rs", "core/d/") && !is_below("core/d.rs", "core/d"));
     }
 
     #[test]

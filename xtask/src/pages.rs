@@ -6,7 +6,10 @@ use std::path::{Component, Path, PathBuf};
 /// Endings of files that a page means as files of this repository, wherever they stand.
 const OURS: [&str; 1] = [".rs"];
 /// Folders of this repository: what a page says to stand in them, stands there.
-const FOLDERS: [&str; 7] = ["crates", "docs", "examples", "packaging", "shared", "tests", "xtask"];
+const FOLDERS: [&str; 13] = [
+    "cli", "core", "docs", "examples", "hardware", "lab", "packaging", "paging", "simulation", "storage", "tests", "web",
+    "xtask",
+];
 
 /// Lines of a page that name a file that is not there, with its name.
 pub fn stale(page: &str, lines: &[&str], files: &BTreeSet<&str>) -> Vec<(usize, String)> {
@@ -64,11 +67,11 @@ mod tests {
 
     #[test]
     fn a_page_names_no_file_of_the_source_that_is_not_there() {
-        let files = BTreeSet::from(["crates/a/src/b/c.rs", "docs/d.md", "docs/how/e.md"]);
+        let files = BTreeSet::from(["core/a/src/b/c.rs", "docs/d.md", "docs/how/e.md"]);
         let lines = [
-            "`c.rs`, `b/c.rs`, `a/src/b/`, `crates/a` and `docs/d.md` are there,",
+            "`c.rs`, `b/c.rs`, `a/src/b/`, `core/a` and `docs/d.md` are there,",
             "`x.rs` is not,",
-            "nor `crates/a/tests/`, nor `a/src/c.rs`;",
+            "nor `core/a/tests/`, nor `a/src/c.rs`;",
             "`ameles.toml` is the user's, and `cargo run x.rs` no name;",
             "[there](../d.md#part), [there](e.md), [out](https://a.b/c.md), [not](d.md).",
         ];

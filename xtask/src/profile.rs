@@ -11,10 +11,10 @@ use std::process::Command;
 
 /// Crates of the workspace that seal, move and store blocks, or simulate: tests wait for them.
 const OPTIMISED: [&str; 12] = [
-    "ameles-controller",
+    "ameles-simulator",
     "ameles-core",
     "ameles-dram",
-    "ameles-hardware",
+    "ameles-hardware-bench",
     "ameles-pager",
     "ameles-preload",
     "ameles-processor",

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 /// The crate of the traces, which has the table of programs and keeps short traces and digests.
-const CRATE: &str = "crates/ameles-traces";
+const CRATE: &str = "simulation/traces";
 
 #[derive(Args)]
 pub struct TracesArgs {

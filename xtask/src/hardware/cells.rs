@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The folder of the pages, in that of the controller.
 const PAGES: &str = "cells";
 /// The file that lists the controllers which are broken on purpose.
-const MUTANTS: &str = "crates/ameles-hardware/src/mutant.rs";
+const MUTANTS: &str = "hardware/bench/src/mutant.rs";
 
 /// A file that has something to do with a cell, and what its header says first.
 struct Witness {

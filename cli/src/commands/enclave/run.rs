@@ -1,0 +1,82 @@
+//! `ameles enclave run`
+
+use super::ends::Ends;
+use super::launched::{Launching, Program};
+use super::told;
+use crate::commands::misused::misused;
+use crate::enclave::{Next, Setting, Streams, read_whole};
+use crate::runtime::exit::Exit;
+use crate::runtime::output::complain;
+use ameles_enclave_boundary::launch::Listening;
+use ameles_enclave_boundary::map::HOST_BYTES;
+use ameles_pager::scheme::Scheme;
+use anyhow::{Result, ensure};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(
+    after_help = "All of the program's memory is paged: code, data, heap and stack. It has the standard streams and \
+nothing else: no files, no network, no second thread. The figures go to standard error when the program has ended; the \
+exit code is the program's own, 128 and the signal if a signal ended it or the command, and 3 if its pages were tampered with. The \
+machine is emulated by qemu-system-riscv64 (Debian: qemu-system-misc); its runtime is built on first use.
+
+Examples:
+  ameles enclave run -- ./program arguments
+  ameles enclave run --scheme plain --resident 64 -- ./program < input
+  ameles enclave run --k 7 --untrusted 256MiB --compare -- ./program"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    launching: Launching,
+    /// Run the program once more, with the same input and plain encrypted paging, and say how much slower it was
+    #[arg(long)]
+    compare: bool,
+    /// Run this on the host's hart, beside the program: bytes that begin with an instruction. Instructions are not
+    /// counted then
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    host_program: Option<PathBuf>,
+    #[command(flatten)]
+    program: Program,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    let Arguments { launching, compare, host_program, program } = &arguments;
+    ensure!(
+        !compare || launching.scheme != Scheme::Plain,
+        misused("--compare: it compares with plain, which --scheme says already")
+    );
+    let launchable = launching.find(program)?;
+    let read = |path: &PathBuf| {
+        read_whole(path, HOST_BYTES)
+            .map_err(|error| misused(format!("--host-program: {}: {error}", path.display())))
+    };
+    let host = host_program.as_ref().map(read).transpose()?;
+    ensure!(
+        host.as_ref().is_none_or(|host| !host.is_empty()),
+        misused("--host-program: it is empty: write bytes that begin with an instruction")
+    );
+    if launching.seed.is_some() {
+        complain!(
+            "ameles enclave: warning: with --seed, keys and nonces are known and repeat: for measuring only"
+        );
+    }
+    let setting = Setting { counts: host.is_none(), host };
+    let listening = Listening { meters: setting.counts, apart: setting.counts, ..Listening::default() };
+    let mut streams = if *compare { Streams::kept() } else { Streams::standard() };
+
+    let ends = Ends::listen()?;
+    let machine = launchable.start(launching, listening, &setting)?;
+    let ended = ends.meanwhile(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::GoOn)))?;
+    told::report(launching, &ended, setting.counts);
+    let exit = told::ending(&ended, program);
+    if *compare && exit.is_ok() {
+        let plain = Launching { scheme: Scheme::Plain, k: None, harts: None, ..launching.clone() };
+        let machine = launchable.start(&plain, listening, &setting)?;
+        let mut streams = streams.again();
+        let of_plain =
+            ends.meanwhile(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::GoOn)))?;
+        told::comparison(&ended, &of_plain);
+    }
+    std::process::exit(exit?)
+}

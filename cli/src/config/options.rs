@@ -1,0 +1,233 @@
+//! All options that a file or a flag may give, a table of the file after the other.
+
+use super::choices::{
+    Cipher, Journal, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn, address, some_address,
+};
+use super::declare::{Name, options};
+use super::store_options::StoreOptions;
+use crate::config::interval::Interval;
+use crate::config::share::Share;
+use crate::config::size::Size;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+options! {
+    /// `[vault]`: the shape of a vault, fixed when it is made.
+    VaultConfig("vault", "Vault") {
+        #[arg(value_name = "SIZE")]
+        CAPACITY: capacity: Size = "capacity" or "1GiB", "How much you can store, such as 10GiB";
+        #[arg(value_name = "SIZE")]
+        BLOCK_SIZE: block_size: Size = "block-size" or "64KiB", "The unit that is moved, such as 64KiB";
+        #[arg(value_name = "SCHEME")]
+        SCHEME: scheme: Scheme = "scheme" or "ring", "The ORAM algorithm";
+        #[arg(value_name = "N")]
+        Z: z: u32 = "z", "Slots for real blocks in a bucket (ring, path)";
+        #[arg(value_name = "N")]
+        S: s: u32 = "s", "Slots for dummy blocks in a bucket (ring)";
+        #[arg(value_name = "N")]
+        A: a: u32 = "a", "Accesses from one eviction to the next (ring)";
+        #[arg(value_name = "N")]
+        MAX_BATCH: max_batch: u32 = "max-batch", "The most accesses of one batch";
+        #[arg(value_name = "SIZE")]
+        TREE_TOP: tree_top: Share = "tree-top", "Trusted room for the top of the tree, such as 8MiB or 25%";
+        #[arg(value_name = "PLACE")]
+        TREE_TOP_ON: tree_top_on: TreeTopOn = "tree-top-on" or "memory", "Where that room is (ring, path)";
+        #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
+        WATCHED_DISK: watched_disk_shows_which_blocks: bool = "watched-disk-shows-which-blocks" or "false",
+            "Take a file system for it that another machine or program hands out, which sees which blocks are asked for again";
+        #[arg(value_name = "WHAT")]
+        OBJECTIVE: objective: Objective = "objective" or "bytes", "What the planned parameters make small (ring)";
+        #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
+        PAD_BATCHES: pad_batches: bool = "pad-batches" or "false",
+            "Fill every batch up with dummy accesses, so that its length does not show";
+        #[arg(value_name = "PLACE")]
+        JOURNAL: journal: Journal = "journal" or "disk", "Where a write must be before it is acknowledged";
+        #[arg(value_name = "CIPHER")]
+        CIPHER: cipher: Cipher = "cipher" or "aes-256-gcm", "What seals the slots";
+    }
+}
+
+options! {
+    /// `[store]`: the untrusted side.
+    StoreConfig("store", "Untrusted store") {
+        #[arg(value_name = "URL")]
+        STORE: url: String = "store",
+            "s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or file:///FOLDER [default: DATA/untrusted]";
+        #[arg(value_name = "URL")]
+        ENDPOINT: endpoint: String = "endpoint",
+            "A server that speaks the provider's protocol, such as http://127.0.0.1:7070";
+    } with options: StoreOptions
+}
+
+options! {
+    /// `[serve]`: the gateway.
+    ServeConfig("serve", "Gateway") {
+        #[arg(value_name = "ADDRESS", value_parser = address)]
+        #[serde(deserialize_with = "some_address")]
+        LISTEN: listen: SocketAddr = "listen" or "127.0.0.1:9317",
+            "Where clients connect, an IP address and a port";
+        #[arg(value_name = "ADDRESS", value_parser = address)]
+        #[serde(deserialize_with = "some_address")]
+        ADMIN: admin: SocketAddr = "admin" or "127.0.0.1:9318", "Where health and metrics are asked for";
+        #[arg(value_name = "ADDRESS|off")]
+        SWIFT: swift: SwiftListen = "swift" or "127.0.0.1:9319", "Where clients of Swift connect, or off";
+        #[arg(value_name = "URL")]
+        SWIFT_URL: swift_url: String = "swift-url",
+            "The address that the Swift server's catalogues name [default: what each request's Host says]";
+        #[arg(value_name = "NAME")]
+        REGION: region: String = "region",
+            "The region that clients of S3 sign for, and no other [default: any]";
+        #[arg(value_name = "CLASSES")]
+        PADDING: padding: Padding = "padding" or "none", "What the sizes of objects are padded to";
+        #[arg(value_name = "N")]
+        REQUESTS: requests: u32 = "requests" or "128", "Requests at work at a time; more are told to come again";
+        #[arg(value_name = "SIZE")]
+        TRANSFER_MEMORY: transfer_memory: Size = "transfer-memory" or "256MiB",
+            "Memory for the objects under way, such as 1GiB; more are told to come again";
+        #[arg(value_name = "TIME")]
+        PACE: pace: Interval = "pace",
+            "Send a full batch this often, such as 500ms, whether or not anybody asks: hides when clients are active";
+    } with tls: TlsConfig
+}
+
+options! {
+    /// `[serve.tls]`: the certificate that clients are served with, and its key.
+    TlsConfig("serve.tls", "Gateway") {
+        #[arg(value_name = "FILE")]
+        TLS_CERT: cert: PathBuf = "tls-cert",
+            "The certificate for TLS, in PEM, with those that vouch for it; plain HTTP without";
+        #[arg(value_name = "FILE")]
+        TLS_KEY: key: PathBuf = "tls-key", "The certificate's key, in PEM";
+    }
+}
+
+options! {
+    /// `[prices]`: what the provider charges.
+    PricesConfig("prices", "Prices") {
+        #[arg(value_name = "NAME|FILE")]
+        PRICES: file: PathBuf = "prices",
+            "What the provider charges: free, s3-standard, r2-standard (examples with a date), FILE or FILE#NAME";
+    }
+}
+
+options! {
+    /// `[log]`
+    LogConfig("log", "Every command") {
+        #[arg(global = true, value_name = "LEVEL")]
+        LOG: level: String = "log" or "info",
+            "How much is logged: error, warn, info, debug, trace, or a filter";
+        #[arg(global = true, value_name = "FORMAT")]
+        LOG_FORMAT: format: LogFormat = "log-format" or "text", "How a line of the log looks";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, KeyConfig, KeySettings, Settings};
+    use clap::{CommandFactory, Parser};
+
+    #[derive(Parser)]
+    struct All {
+        #[command(flatten)]
+        everywhere: Config,
+        #[command(flatten)]
+        vault: VaultConfig,
+        #[command(flatten)]
+        store: StoreConfig,
+        #[command(flatten)]
+        key: KeyConfig,
+        #[command(flatten)]
+        serve: ServeConfig,
+        #[command(flatten)]
+        prices: PricesConfig,
+    }
+
+    fn config(line: &str, file: &str) -> Result<Config, String> {
+        let all = All::try_parse_from(std::iter::once("ameles").chain(line.split_whitespace()))
+            .map_err(|error| error.to_string())?;
+        let config = Config::parse(file, "ameles.toml".as_ref()).map_err(|error| error.to_string())?;
+        let All { everywhere, vault, store, key, serve, prices } = all;
+        Ok(config.overlaid(Config { vault, store, key, serve, prices, ..everywhere }))
+    }
+
+    fn settings(line: &str, file: &str) -> Result<Settings, String> {
+        Settings::resolve(config(line, file)?).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_reference_names_every_option_by_its_flag_and_by_its_key() {
+        let page = include_str!("../../../docs/reference/configuration.md");
+        for option in All::command().get_arguments().filter(|option| option.get_id() != "help") {
+            let flag = format!("`--{}`", option.get_long().expect("every option has a flag"));
+            assert!(page.contains(&flag), "{flag} is missing");
+        }
+        let everything = "--data d --log l --log-format json --capacity 1KiB --block-size 64 --scheme ring --z 1 --s 1 \
+            --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --watched-disk-shows-which-blocks --objective dollars --pad-batches --journal store \
+            --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --region r --padding none \
+            --pace 1s --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
+        let names = config(everything, "").unwrap().given();
+        // Of the three flags of a key, one at a time is taken; `--help` and those that this is no test of are none.
+        assert_eq!(names.len(), All::command().get_arguments().count());
+        for name in names {
+            let key = name.key.rsplit('.').next().expect("a key has a name");
+            assert!(
+                page.contains(&format!("{key} = ")) || page.contains(&format!("`{}`", name.key)),
+                "{name:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_flag_says_the_same_as_its_key_in_the_file() {
+        let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme ring --z 5 \
+            --max-batch 8 --tree-top 25% --tree-top-on disk --watched-disk-shows-which-blocks --objective bytes --pad-batches --journal store \
+            --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
+            --cipher chacha20-poly1305 --store s3://b/p --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --region r_1 --padding power2 --pace 250ms --prices /p.toml \
+            --tls-cert /c.pem --tls-key /k.pem --requests 7 --transfer-memory 1GiB";
+        let file = r#"
+            data = "/d"
+            log = { level = "debug", format = "json" }
+            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "25%", tree_top_on = "disk", watched_disk_shows_which_blocks = true, objective = "bytes", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
+            store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
+            key = { source = "env", variable = "K" }
+            serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", region = "r_1", padding = "power2", pace = "250ms", tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }
+            prices = { file = "/p.toml" }
+        "#;
+        assert_eq!(settings(flags, "").unwrap(), settings("", file).unwrap());
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file() {
+        let file = "[vault]\nscheme = \"path\"\n[key]\nsource = \"env\"\nvariable = \"K\"";
+        let settings = settings("--scheme trivial --key-file /k", file).unwrap();
+        assert_eq!(settings.scheme.scheme, Scheme::Trivial);
+        assert_eq!(settings.key, KeySettings::File("/k".into()));
+    }
+
+    #[test]
+    fn a_mistyped_option_says_what_was_meant() {
+        let error = settings("--capacty 1GiB", "").unwrap_err();
+        assert!(error.contains("--capacity"), "{error}");
+        let error = settings("--scheme rign", "").unwrap_err();
+        assert!(error.contains("ring"), "{error}");
+    }
+
+    #[test]
+    fn a_bad_size_in_a_flag_is_named() {
+        let error = settings("--capacity lots", "").unwrap_err();
+        assert!(error.contains("'--capacity <SIZE>'") && error.contains("`lots` is no size"), "{error}");
+    }
+
+    #[test]
+    fn two_sources_of_one_key_are_refused() {
+        let error = settings("--key-file /k --passphrase", "").unwrap_err();
+        assert!(error.contains("cannot be used with"), "{error}");
+    }
+
+    #[test]
+    fn a_store_option_without_a_value_is_refused() {
+        let error = settings("--store-option region", "").unwrap_err();
+        assert!(error.contains("KEY=VALUE"), "{error}");
+    }
+}

@@ -1,0 +1,156 @@
+//! The enclave's runtime, which is a program for a machine without an operating system.
+
+use super::file::read_whole;
+use crate::runtime::checkout::{Checkout, Kind, Part};
+use ameles_enclave_boundary::map::RUNTIME_START;
+use ameles_enclave_boundary::mark::{MARK, MARK_SECTION};
+use anyhow::{Context, Result, bail, ensure};
+use object::Endianness;
+use object::elf::{EM_RISCV, FileHeader64};
+use object::read::elf::{FileHeader, SectionHeader};
+use std::path::{Path, PathBuf};
+
+/// The runtime in a checkout.
+const PART: Part = Part {
+    name: "the enclave's runtime",
+    command: "ameles enclave",
+    kind: Kind::Program,
+    package: "ameles-enclave",
+    target: "riscv64gc-unknown-none-elf",
+    profile: "enclave",
+};
+
+/// The most bytes of a runtime's file: a build with all that a debugger wants to know takes some of them.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The runtime's file.
+#[derive(Clone, Debug)]
+pub struct Runtime(PathBuf);
+
+impl Runtime {
+    /// The runtime that was named.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no runtime for this program.
+    pub fn named(path: &Path) -> Result<Self> {
+        let found = path.canonicalize()?;
+        Runtime::checked(found)
+    }
+
+    /// The runtime beside this program. In a checkout it is built where that is needed.
+    ///
+    /// # Errors
+    /// There is none, and none can be built; it is for another version of this program.
+    pub fn find() -> Result<Self> {
+        let program = std::env::current_exe()?;
+        let beside = program.with_file_name(PART.package);
+        if beside.is_file() {
+            return Runtime::checked(beside.clone()).with_context(|| format!("{}", beside.display()));
+        }
+        let Some(checkout) = Checkout::find()? else {
+            bail!(
+                "the enclave's runtime is not beside {}, and this is no checkout to build it from: name it with --runtime",
+                program.display()
+            )
+        };
+        checkout.build(&PART).map(Runtime)
+    }
+
+    /// A machine that began with anything else would say nothing, and never end.
+    fn checked(path: PathBuf) -> Result<Self> {
+        check(&read_whole(&path, MOST_BYTES)?)?;
+        Ok(Runtime(path))
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+fn check(bytes: &[u8]) -> Result<()> {
+    match entry_and_mark(bytes) {
+        Ok(Some((RUNTIME_START, mark))) => {
+            ensure!(mark == MARK, "it is the enclave's runtime of another version of ameles: build it anew");
+            Ok(())
+        }
+        _ => bail!("it is not the enclave's runtime"),
+    }
+}
+
+/// The address at which a program for the machine begins, and its mark if it has one.
+fn entry_and_mark(bytes: &[u8]) -> object::read::Result<Option<(u64, &[u8])>> {
+    let header = FileHeader64::<Endianness>::parse(bytes)?;
+    let endian = header.endian()?;
+    if header.e_machine(endian) != EM_RISCV {
+        return Ok(None);
+    }
+    let sections = header.sections(endian, bytes)?;
+    let Some((_, section)) = sections.section_by_name(endian, MARK_SECTION.as_bytes()) else {
+        return Ok(None);
+    };
+    Ok(Some((header.e_entry(endian), section.data(endian, bytes)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_runtime_is_told_from_one_that_is_older() {
+        for bytes in [&b"hello"[..], b"", &[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0]] {
+            assert!(check(bytes).unwrap_err().to_string().contains("not the enclave's runtime"));
+        }
+        // The tests themselves are a program, of another machine.
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert!(check(&own).unwrap_err().to_string().contains("not the enclave's runtime"));
+        check(&runtime(MARK)).unwrap();
+        let mut older = MARK;
+        older[MARK.len() - 1] = b'0';
+        assert!(check(&runtime(older)).unwrap_err().to_string().contains("another version"));
+        let mut elsewhere = runtime(MARK);
+        elsewhere[24..32].copy_from_slice(&(RUNTIME_START + 4).to_le_bytes());
+        assert!(check(&elsewhere).is_err());
+    }
+
+    /// A file with nothing but a header, the mark, and the names of sections.
+    fn runtime(mark: [u8; MARK.len()]) -> Vec<u8> {
+        let names = [b"\0", MARK_SECTION.as_bytes(), b"\0"].concat();
+        let mark_at = 64;
+        let names_at = mark_at + mark.len();
+        let table_at = (names_at + names.len()).next_multiple_of(8);
+        let mut bytes = vec![0; 64];
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        let mut put = |at: usize, value: u64, length: usize| {
+            bytes[at..at + length].copy_from_slice(&value.to_le_bytes()[..length]);
+        };
+        for (at, value, length) in [
+            (16, 2, 2),
+            (18, EM_RISCV.0.into(), 2),
+            (20, 1, 4),
+            (24, RUNTIME_START, 8),
+            (40, table_at as u64, 8),
+            (52, 64, 2),
+            (58, 64, 2),
+            (60, 3, 2),
+            (62, 2, 2),
+        ] {
+            put(at, value, length);
+        }
+        bytes.extend(mark);
+        bytes.extend(&names);
+        bytes.resize(table_at, 0);
+        // Name, kind, place and length: none, the mark, the names.
+        for (name, kind, at, length) in
+            [(0u32, 0u32, 0, 0), (1, 1, mark_at, mark.len()), (0, 3, names_at, names.len())]
+        {
+            let mut section = [0; 64];
+            section[..4].copy_from_slice(&name.to_le_bytes());
+            section[4..8].copy_from_slice(&kind.to_le_bytes());
+            section[24..32].copy_from_slice(&(at as u64).to_le_bytes());
+            section[32..40].copy_from_slice(&(length as u64).to_le_bytes());
+            bytes.extend(section);
+        }
+        bytes
+    }
+}

@@ -1,0 +1,166 @@
+//! The host's side of the mailbox: it looks for requests, does them, and answers.
+
+use super::streams::Streams;
+use super::untrusted::Untrusted;
+use ameles_enclave_boundary::mailbox::{Answer, Clock, Request, Stream};
+use anyhow::{Context, Result, anyhow};
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::process::{Child, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The time after a request in which the next is looked for without a pause: the runtime stands still between them.
+const BUSY: Duration = Duration::from_micros(200);
+/// The first pause after it; each is longer than the one before, up to the last.
+const FIRST_PAUSE: Duration = Duration::from_micros(20);
+const LAST_PAUSE: Duration = Duration::from_millis(2);
+
+/// The word of the listener to a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The program goes on.
+    GoOn,
+    /// The machine is switched off.
+    SwitchOff,
+}
+
+/// The listener to faults.
+pub(super) type Listener<'a> = dyn FnMut(&Untrusted, Request) -> Result<Next> + 'a;
+
+/// Serves a machine until it has ended.
+pub(super) struct Service<'a> {
+    untrusted: &'a Untrusted,
+    streams: &'a mut Streams,
+    listener: &'a mut Listener<'a>,
+    /// Sealed pages, where the host keeps them (the paper's Figure 1).
+    kept: Vec<u8>,
+    next: u64,
+}
+
+impl<'a> Service<'a> {
+    /// A host that keeps so many bytes of sealed pages itself.
+    pub(super) fn new(
+        untrusted: &'a Untrusted,
+        kept_bytes: usize,
+        streams: &'a mut Streams,
+        listener: &'a mut Listener<'a>,
+    ) -> Self {
+        Service { untrusted, streams, listener, kept: vec![0; kept_bytes], next: 1 }
+    }
+
+    /// Serves requests until the machine has ended by itself, or was switched off.
+    ///
+    /// # Errors
+    /// A request that is none; the listener's.
+    pub(super) fn serve(mut self, machine: &mut Child) -> Result<ExitStatus> {
+        let (mut last, mut pause) = (Instant::now(), FIRST_PAUSE);
+        loop {
+            if let Some(request) = self.untrusted.request(self.next)? {
+                let request = request.map_err(|error| anyhow!("the enclave's runtime: {error}"))?;
+                if self.answer(request, machine)? == Next::SwitchOff {
+                    machine.kill()?;
+                    return Ok(machine.wait()?);
+                }
+                self.next += 1;
+                (last, pause) = (Instant::now(), FIRST_PAUSE);
+            } else if last.elapsed() > BUSY {
+                if let Some(status) = machine.try_wait()? {
+                    return Ok(status);
+                }
+                thread::sleep(pause);
+                pause = (pause * 2).min(LAST_PAUSE);
+            } else {
+                thread::yield_now();
+            }
+        }
+    }
+
+    fn answer(&mut self, request: Request, machine: &mut Child) -> Result<Next> {
+        let mut data = Vec::new();
+        let answered = match request {
+            Request::Write { stream, bytes } => self.write(stream, &self.untrusted.data(bytes)?),
+            Request::Read { most } => match self.read(most, machine)? {
+                Some(read) => read.map(|read| {
+                    data = read;
+                    done(data.len())
+                }),
+                // It has ended: the answer goes to nobody.
+                None => return Ok(Next::GoOn),
+            },
+            Request::Clock(clock) => Ok(time(clock)),
+            Request::Store { at, bytes } => {
+                let stored = self.untrusted.data(bytes)?;
+                match self.keep(at, bytes) {
+                    Some(kept) => {
+                        kept.copy_from_slice(&stored);
+                        Ok(done(stored.len()))
+                    }
+                    None => Err(Errno::INVAL.into()),
+                }
+            }
+            Request::Load { at, bytes } => match self.keep(at, bytes) {
+                Some(kept) => {
+                    data = kept.to_vec();
+                    Ok(done(data.len()))
+                }
+                None => Err(Errno::INVAL.into()),
+            },
+            Request::AfterFault { .. } => {
+                if (self.listener)(self.untrusted, request)? == Next::SwitchOff {
+                    return Ok(Next::SwitchOff);
+                }
+                Ok(done(0))
+            }
+        };
+        let answer = answered.unwrap_or_else(|error: io::Error| failed(&error));
+        self.untrusted.answer(self.next, answer, &data).context("untrusted memory")?;
+        Ok(Next::GoOn)
+    }
+
+    fn write(&mut self, stream: Stream, bytes: &[u8]) -> io::Result<Answer> {
+        let output = self.streams.output;
+        let written = match stream {
+            Stream::Output => output.write(io::stdout(), bytes),
+            Stream::Error => output.write(io::stderr(), bytes),
+        };
+        written.map(done)
+    }
+
+    /// Waits for input as long as the machine is there.
+    fn read(&mut self, most: u32, machine: &mut Child) -> Result<Option<io::Result<Vec<u8>>>> {
+        loop {
+            match self.streams.input.read(most) {
+                Ok(Some(bytes)) => return Ok(Some(Ok(bytes))),
+                Err(error) => return Ok(Some(Err(error))),
+                Ok(None) if machine.try_wait()?.is_some() => return Ok(None),
+                Ok(None) => {}
+            }
+        }
+    }
+
+    /// The bytes that the host keeps there.
+    fn keep(&mut self, at: u64, bytes: u32) -> Option<&mut [u8]> {
+        let at = usize::try_from(at).ok()?;
+        self.kept.get_mut(at..at.checked_add(bytes as usize)?)
+    }
+}
+
+fn done(bytes: usize) -> Answer {
+    // No request is about more than fits.
+    Answer::Done { bytes: bytes as u32 }
+}
+
+fn failed(error: &io::Error) -> Answer {
+    let errno = error.raw_os_error().and_then(|errno| u16::try_from(errno).ok());
+    Answer::Failed { errno: errno.filter(|errno| *errno > 0).unwrap_or(Errno::IO.raw_os_error() as u16) }
+}
+
+fn time(clock: Clock) -> Answer {
+    let time = clock_gettime(match clock {
+        Clock::Realtime => ClockId::Realtime,
+        Clock::Monotonic => ClockId::Monotonic,
+    });
+    Answer::Time { seconds: time.tv_sec.unsigned_abs(), nanos: time.tv_nsec as u32 }
+}

@@ -1,0 +1,120 @@
+//! The checkout that this program was built from, and what is built from it for other machines on first use.
+
+use crate::runtime::output::complain;
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The place of the runtime's source in a checkout.
+const SOURCE: &str = "paging/enclave/Cargo.toml";
+
+/// A checkout, and the target folder that this program lies in.
+pub struct Checkout {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+/// The kind of file that a part is built into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A program, named like its package.
+    Program,
+    /// A module of WebAssembly, named like its package.
+    Module,
+}
+
+/// A part of the checkout that is built for another machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// The word for it in messages.
+    pub name: &'static str,
+    /// The command that needs it.
+    pub command: &'static str,
+    /// The kind of file.
+    pub kind: Kind,
+    /// Its package.
+    pub package: &'static str,
+    /// The target that it is built for.
+    pub target: &'static str,
+    /// The profile, which its folder is named like.
+    pub profile: &'static str,
+}
+
+impl Part {
+    /// The name of its file.
+    pub fn file(&self) -> String {
+        match self.kind {
+            Kind::Program => self.package.to_owned(),
+            Kind::Module => format!("{}.wasm", self.package.replace('-', "_")),
+        }
+    }
+}
+
+impl Checkout {
+    /// Finds it: cargo names it, or it holds the target folder. `None` if there is none.
+    ///
+    /// # Errors
+    /// This program lies in no folder.
+    pub fn find() -> Result<Option<Self>> {
+        let program = std::env::current_exe()?;
+        let folder = program.parent().context("this program lies in no folder")?;
+        let named = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let above =
+            |path: &Path| path.ancestors().find(|at| at.join(SOURCE).is_file()).map(Path::to_path_buf);
+        let Some(root) = named.as_deref().and_then(above).or_else(|| above(folder)) else {
+            return Ok(None);
+        };
+        let target = folder.parent().context("this program lies in no target folder")?.to_path_buf();
+        Ok(Some(Checkout { root, target }))
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Builds a part where that is needed, and says where it is.
+    ///
+    /// # Errors
+    /// The toolchain lacks the target; the build fails.
+    pub fn build(&self, part: &Part) -> Result<PathBuf> {
+        let Part { name, command, kind, package, target, profile } = *part;
+        let built = self.target.join(target).join(profile).join(part.file());
+        ensure!(
+            has_target(target),
+            "{name} cannot be built: the Rust toolchain lacks a target, which `rustup target add {target}` adds"
+        );
+        if !built.is_file() {
+            complain!("{command}: building {name}, once");
+        }
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        for (variable, _) in std::env::vars_os() {
+            // They tell of another package: what looks at them would be built again.
+            let variable = variable.to_string_lossy();
+            if variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_") {
+                cargo.env_remove(&*variable);
+            }
+        }
+        cargo.args(["rustc", "--quiet", "--locked", "--package", package]);
+        match kind {
+            Kind::Program => cargo.args(["--bin", package]),
+            Kind::Module => cargo.args(["--lib", "--crate-type", "cdylib"]),
+        };
+        cargo.args(["--profile", profile, "--target", target, "--target-dir"]).arg(&self.target);
+        // The checkout's configuration has the target's flags. Its output must not get among the program's.
+        let status = cargo.current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::null()).status();
+        let status = status.with_context(|| format!("{name} cannot be built: cargo cannot be started"))?;
+        if !status.success() {
+            bail!("{name} cannot be built: cargo ended with {status}");
+        }
+        Ok(built)
+    }
+}
+
+fn has_target(target: &str) -> bool {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).stderr(Stdio::null()).output();
+    output.is_ok_and(|output| {
+        let root = String::from_utf8_lossy(&output.stdout).into_owned();
+        Path::new(root.trim()).join("lib/rustlib").join(target).join("lib").is_dir()
+    })
+}

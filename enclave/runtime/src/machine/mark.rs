@@ -1,8 +1,0 @@
-//! The mark by which the host knows this runtime.
-
-use ameles_boundary::mark::MARK;
-
-// The linker's script names the section too, and keeps what nothing refers to.
-#[used]
-#[unsafe(link_section = ".note.ameles-enclave")]
-static KNOWN_BY: [u8; MARK.len()] = MARK;

@@ -1,0 +1,44 @@
+//! The cycles of an access over the paper's ideal memory: back to back, and alone, where the time to the answer (latency) and that to the next
+//! answer (period) are two.
+
+use super::measure::{LONG, Means, alone, means, random_reads, run, to_answer};
+use ameles_hardware_bench::{Configuration, Scheme, Workshop};
+use std::error::Error;
+
+/// Prints them beside the paper's figures and the floor of the bus.
+pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
+    println!(
+        "Ideal memory: 512 bits a cycle, 30 cycles to the first beat. L = 20, blocks of 64 bytes, without tags"
+    );
+    println!(
+        "Back to back: the next request waits for nothing. Alone: for the answer before. The paper gives a latency"
+    );
+    println!(
+        "{:<44} {:>12} {:>8} {:>8} {:>8} {:>8} {:>12}",
+        "", "back to back", "floor", "latency", "paper", "period", "AES blocks"
+    );
+    // Lanes of AES, of the scan, and levels on chip.
+    for (name, scheme, (aes_lanes, scan_lanes, top_levels), paper) in [
+        ("Path ORAM Z = 4, four lanes", Scheme::Path, (4, 1, 0), "270"),
+        ("RAW ORAM Z = A = 5, two lanes", Scheme::Raw, (2, 1, 0), "276"),
+        ("RAW ORAM Z = A = 5, one lane", Scheme::Raw, (1, 1, 0), "276"),
+        ("RAW ORAM, one pipeline at twice the clock", Scheme::Raw, (2, 1, 0), "276"),
+        ("Path ORAM, eight levels on chip, two scanned", Scheme::Path, (4, 2, 8), "-"),
+        ("RAW ORAM, eight levels on chip", Scheme::Raw, (2, 1, 8), "-"),
+        ("RAW ORAM, eight levels on chip, two scanned", Scheme::Raw, (2, 2, 8), "-"),
+    ] {
+        let aes_double = name.ends_with("at twice the clock");
+        let configuration =
+            Configuration { aes_lanes, aes_double, scan_lanes, top_levels, ..Configuration::paper(scheme) };
+        let session = random_reads(&configuration, LONG);
+        let (together, _) = run(workshop, &configuration, &session, None)?;
+        let (single, _) = run(workshop, &configuration, &alone(&session), None)?;
+        let Means { cycles, chunks, .. } = means(&together, LONG);
+        let (latency, period) = (to_answer(&single, LONG), means(&single, LONG).cycles);
+        let floor = configuration.beats_of_access();
+        println!(
+            "{name:<44} {cycles:>12.1} {floor:>8.1} {latency:>8.1} {paper:>8} {period:>8.1} {chunks:>12.1}"
+        );
+    }
+    Ok(())
+}

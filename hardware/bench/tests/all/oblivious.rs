@@ -1,0 +1,75 @@
+//! The bus in cycles: for the same paths it shows the same, whatever is asked. Its only other input is the moment of each
+//! request, which the user decides.
+
+use super::setup::*;
+use ameles_core::words::Leaf;
+use ameles_hardware_bench::{Configuration, Faults, Mutant, Operation, Pace, Run, Scheme, Session};
+
+fn drive(configuration: &Configuration, mutant: Option<&Mutant>, session: &Session) -> Run {
+    bench(configuration, mutant, Pace::IDEAL, Faults::default()).drive(session).unwrap()
+}
+
+/// Changes the operations of a session, and leaves its paths. Answers that are still right are kept.
+fn with_operations(session: &Session, change: impl Fn(&Operation) -> Operation) -> Session {
+    let mut changed = session.clone();
+    for request in &mut changed.requests {
+        request.operation = change(&request.operation);
+    }
+    changed.answers.clear();
+    changed
+}
+
+/// Runs a session of reads, writes and takes against the same paths with no block at all, and against others.
+pub(crate) fn assert_nothing_shows(configuration: Configuration, mutant: Option<&Mutant>) {
+    let golden = mix(&configuration, 600, 3);
+    assert_eq!(golden.emergencies(), 0, "they show");
+    let session = with_operations(&golden.session(), |operation| match operation {
+        // A put reads no path: its moment shows, and it is the user's.
+        Operation::Put(block, _) => Operation::Read(*block),
+        other => other.clone(),
+    });
+    let run = drive(&configuration, mutant, &session);
+    let dummies = with_operations(&session, |_| Operation::Dummy);
+    let same = drive(&configuration, mutant, &dummies);
+    assert_eq!(run.traffic, same.traffic, "blocks show on the bus, beside dummies with the same paths");
+    assert_eq!(run.requests, same.requests, "blocks show in when a request is taken");
+    let mut one = session.clone();
+    for request in &mut one.requests {
+        request.operation = Operation::Read(ameles_core::words::BlockId(0));
+        request.leaf = Leaf(0);
+    }
+    assert_eq!(run.traffic, drive(&configuration, mutant, &one).traffic, "one block again and again shows");
+}
+
+/// Answers come as long after their request, wherever the block is found.
+fn assert_answers_are_even(configuration: Configuration) {
+    let session = mix(&configuration, 400, 4).session();
+    let reads = with_operations(&session, |operation| match operation.block() {
+        Some(block) => Operation::Read(block),
+        None => Operation::Read(ameles_core::words::BlockId(1)),
+    });
+    let mut far = reads.clone();
+    for request in &mut far.requests {
+        request.operation = Operation::Take(ameles_core::words::BlockId(7));
+    }
+    let (reads, far) = (drive(&configuration, None, &reads), drive(&configuration, None, &far));
+    assert_eq!(
+        reads.answers, far.answers,
+        "reads of blocks and takes of one that is not there are answered alike"
+    );
+}
+
+#[test]
+#[ignore = "needs Verilator: `cargo xtask hardware test` runs it"]
+fn the_bus_shows_paths_and_moments_only() {
+    for scheme in [Scheme::Raw, Scheme::Path] {
+        assert_nothing_shows(small(scheme), None);
+        assert_answers_are_even(small(scheme));
+        assert_nothing_shows(with_options(scheme), None);
+        assert_answers_are_even(with_options(scheme));
+    }
+    assert_nothing_shows(
+        Configuration { leaf_level: 9, blocks: 800, ..Configuration::paper(Scheme::Raw) },
+        None,
+    );
+}

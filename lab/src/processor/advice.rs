@@ -1,0 +1,213 @@
+//! The reasons why there is no such machine, in the names of the options: those of `--set`, and `--levels` and `--pace`.
+
+use ameles_simulator::configuration_error::ConfigurationError;
+use ameles_simulator::small_tree::SmallTreeError;
+use ameles_simulator::tree_scheme::TreeScheme;
+use ameles_core::range::OutOfRange;
+use ameles_core::schemes::freecursive::FreecursiveParametersError;
+use ameles_core::schemes::path::PathParametersError;
+use ameles_core::schemes::raw::RawParametersError;
+use ameles_core::schemes::rho::SmallTreeParametersError;
+use ameles_core::schemes::ring::RingParametersError;
+
+/// Names of the core's parameters, and the options that set them.
+type Names = [(&'static str, &'static str)];
+
+/// Those of the main tree and its front end.
+const MAIN: &Names = &[
+    ("look_aside", "plb"),
+    ("look_aside_ways", "plb-ways"),
+    ("labels", "labels"),
+    ("capacity", "lines, with the PosMap blocks,"),
+    ("blocks of a level", "a size of z"),
+    ("stash_bound", "stash"),
+    ("blocks_per_bucket", "bucket"),
+    ("eviction_rate", "eviction-rate"),
+    ("levels of the tree top", "top"),
+    ("ways of the tree top", "top-ways"),
+];
+
+/// Those of the small tree.
+const SMALL: &Names = &[
+    ("sets of the tags", "rho-sets"),
+    ("ways of the tags", "rho-ways"),
+    ("capacity", "rho-sets times rho-ways"),
+    ("leaf_level", "rho-levels less one"),
+    ("blocks_per_bucket", "rho-z"),
+    ("blocks of a level", "rho-z"),
+    ("levels of the tree top", "rho-top"),
+];
+
+/// The most blocks of a bucket that can be set.
+const MOST_BLOCKS: u32 = 64;
+
+/// The sentence that says which option of a scheme with such a tree is impossible, and what to choose.
+pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
+    let buckets = match tree {
+        TreeScheme::Path => "z",
+        TreeScheme::Raw { .. } => "bucket",
+        TreeScheme::Ring { .. } => "bucket and ring-slots",
+    };
+    match error {
+        ConfigurationError::Tree(error)
+        | ConfigurationError::FrontEnd(FreecursiveParametersError::Tree(error)) => {
+            format!("the tree is impossible: {}", main_tree(error))
+        }
+        ConfigurationError::FrontEnd(FreecursiveParametersError::Raw(error)) => {
+            format!("the tree is impossible: {}", raw(error))
+        }
+        ConfigurationError::FrontEnd(FreecursiveParametersError::Ring(error)) => {
+            format!("the tree is impossible: {}", ring(error))
+        }
+        ConfigurationError::FrontEnd(error) => format!("the front end is impossible: {}", front_end(error)),
+        ConfigurationError::Memory(error) => format!(
+            "the memory is impossible: {error}: choose another subtree (0 for the plain layout), smaller buckets ({buckets}) or fewer \
+             --levels"
+        ),
+        ConfigurationError::Cache(shape) => format!(
+            "llc={} makes no sets of {} ways by a power of two: choose such as llc=2097152",
+            shape.bytes, shape.ways
+        ),
+        ConfigurationError::Levels { levels, top } => {
+            let most = levels.saturating_sub(1);
+            format!("top={top} of {levels} levels: choose top=0 to top={most}, or more --levels")
+        }
+        ConfigurationError::TooFast { needed, .. } => {
+            format!("{error}: choose --pace start:{needed} or more")
+        }
+        ConfigurationError::SizedLevels { .. } => format!("z: {error}"),
+        ConfigurationError::NoDummies => {
+            format!("{error}, such as --pace end:1000, or leave such schemes and dwb=1 out")
+        }
+        ConfigurationError::Contents if tree == TreeScheme::Path => {
+            format!("{error}, by z or rho-z, or give it fewer lines")
+        }
+        ConfigurationError::Contents => format!("{error}, by {buckets}, or give it fewer lines"),
+        ConfigurationError::SmallTree(error) => {
+            format!("the small tree is impossible: {}", small_tree(error))
+        }
+        ConfigurationError::Tags { blocks, tags } => format!(
+            "lines={blocks} are too few for the {tags} tags of rho-sets times rho-ways: choose a quarter of the lines or less"
+        ),
+        ConfigurationError::SmallTreeAlone => {
+            "rho goes with neither dwb=1 nor llc-d=1: leave them out, or the scheme rho".to_owned()
+        }
+        ConfigurationError::PathAlone => {
+            "z, hits=answer-at-once and rho are of Path ORAM: leave them out, or the schemes with raw and ring".to_owned()
+        }
+        ConfigurationError::BlockLines { lines } => {
+            format!("block={}: choose a power of two, 64 to 4096", 64 * lines)
+        }
+        ConfigurationError::TooSlow { .. } => error.to_string(),
+        ConfigurationError::NoInstructions => {
+            format!("{error}, such as --pace instructions:1000")
+        }
+    }
+}
+
+fn main_tree(error: &PathParametersError) -> String {
+    match error {
+        PathParametersError::OutOfRange(error) => range(error, MAIN),
+        PathParametersError::TreeTooSmall { most, capacity } => format!(
+            "a tree for {most} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines, \
+             more labels, or larger buckets (z)"
+        ),
+        PathParametersError::StashTooSmall { stash_bound, needed } => format!(
+            "stash={stash_bound} cannot take the blocks of a path: choose stash={needed} or more, or fewer --levels"
+        ),
+        PathParametersError::BucketsTooSmall { blocks_per_bucket: blocks } => buckets_too_small(*blocks),
+        PathParametersError::TreeTooHigh { .. } => buckets_too_small(3),
+        other @ PathParametersError::Levels { .. } => other.to_string(),
+    }
+}
+
+fn buckets_too_small(blocks: u32) -> String {
+    format!(
+        "bucket={blocks} fills the stash without end: choose bucket=4 to bucket={MOST_BLOCKS}; z makes those of some levels smaller"
+    )
+}
+
+fn raw(error: &RawParametersError) -> String {
+    match error {
+        RawParametersError::OutOfRange(error) => range(error, MAIN),
+        RawParametersError::TreeTooSmall { most, capacity } => format!(
+            "a tree for {most} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines or \
+             a larger bucket"
+        ),
+    }
+}
+
+fn ring(error: &RingParametersError) -> String {
+    match error {
+        RingParametersError::Analysis { blocks, rate, needed, most } => {
+            let larger = (*needed <= MOST_BLOCKS).then(|| format!("bucket={needed} to bucket={MOST_BLOCKS}"));
+            let lower = (*most > 0).then(|| format!("eviction-rate=1 to eviction-rate={most}"));
+            let choice: Vec<String> = larger.into_iter().chain(lower).collect();
+            let choice = match choice.is_empty() {
+                true => "a larger bucket and a lower eviction-rate".to_owned(),
+                false => choice.join(", or "),
+            };
+            format!("bucket={blocks} with eviction-rate={rate} fills the stash without end: choose {choice}")
+        }
+        RingParametersError::LeafTooSmall { blocks, needed, .. } => format!(
+            "leaf buckets of {blocks} blocks are too small: choose bucket={needed} or more, a lower eviction-rate, more --levels or \
+             fewer lines"
+        ),
+        RingParametersError::Slots { blocks, reads, slots } => format!(
+            "ring-slots is {slots}: choose {} to {}, for bucket={blocks} and ring-reads={reads}",
+            blocks.max(reads),
+            blocks + reads
+        ),
+        RingParametersError::Stash { bound, needed } => format!(
+            "the stash lacks room for {} blocks: choose a stash that is larger by as many, or a lower eviction-rate",
+            needed - bound
+        ),
+        RingParametersError::Capacity(blocks) => {
+            let most = (1u32 << 31) - 1;
+            format!("lines, with the PosMap blocks, is {blocks}: choose 1 to {most}")
+        }
+        // The settings keep within their ranges.
+        RingParametersError::BlockBytes(_)
+        | RingParametersError::Levels { .. }
+        | RingParametersError::Rates { .. }
+        | RingParametersError::Filled => error.to_string(),
+    }
+}
+
+fn front_end(error: &FreecursiveParametersError) -> String {
+    match error {
+        FreecursiveParametersError::OutOfRange(error) => range(error, MAIN),
+        FreecursiveParametersError::Ways { blocks, ways } => {
+            format!("plb={blocks} makes no sets of plb-ways={ways}: choose plb-ways that divide plb")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn small_tree(error: &SmallTreeError) -> String {
+    match error {
+        SmallTreeError::Levels { levels, top } => format!(
+            "rho-top={top} of rho-levels={levels}: choose rho-levels=2 to rho-levels=32, and a smaller rho-top"
+        ),
+        SmallTreeError::Parameters(SmallTreeParametersError::OutOfRange(error)) => range(error, SMALL),
+        SmallTreeError::Parameters(SmallTreeParametersError::Tree(error)) => match error {
+            PathParametersError::OutOfRange(error) => range(error, SMALL),
+            PathParametersError::TreeTooSmall { most, capacity } => format!(
+                "a tree for {most} blocks is too small for the {capacity} of rho-sets times rho-ways and those on their way out: \
+                 choose more rho-levels, a larger rho-z or fewer rho-sets"
+            ),
+            PathParametersError::StashTooSmall { stash_bound, needed } => format!(
+                "its stash of {stash_bound} blocks cannot take the {needed} of a path: choose fewer rho-levels or a smaller rho-z"
+            ),
+            other => other.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+/// A number out of its range, by the name of its option.
+fn range(error: &OutOfRange, names: &Names) -> String {
+    let OutOfRange { name, value, least, most } = error;
+    let option = names.iter().find(|(core, _)| core == name).map_or(*name, |(_, option)| option);
+    format!("{option} is {value}: choose {least} to {most}")
+}

@@ -1,0 +1,100 @@
+//! The reasons why the lab stops.
+
+use super::advice::advice;
+use ameles_simulator::configuration_error::ConfigurationError;
+use ameles_simulator::machine::RunError;
+use ameles_simulator::tree_scheme::TreeScheme;
+use ameles_processor::trace::{FileError, TraceError};
+
+/// The reason why the processor lab stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessorError {
+    /// A name that the lab does not know.
+    #[error("{what} {name} is unknown: choose {known}")]
+    Unknown {
+        /// The kind of name.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// A setting changes none of the schemes that run.
+    #[error("--set {setting} changes none of the schemes that run: name a scheme of {kind}, or leave it out")]
+    Unused {
+        /// The setting.
+        setting: &'static str,
+        /// The kind of scheme that it changes.
+        kind: &'static str,
+    },
+    /// A setting makes a scheme unsound whose name says that it is sound.
+    #[error(
+        "{scheme} reads every path, and hits= would save some: leave the setting out, or choose a scheme without sound-"
+    )]
+    Unsound {
+        /// The scheme.
+        scheme: String,
+    },
+    /// The tree is too small or too large for the lab.
+    #[error("a tree of {0} levels is none of the lab's: choose 11 to 26")]
+    Levels(u32),
+    /// A scheme's configuration makes no sense.
+    #[error("scheme {scheme} with {pace}: {}", advice(source, *tree))]
+    Configuration {
+        /// The scheme.
+        scheme: String,
+        /// The rate of its paths.
+        pace: String,
+        /// The scheme of its tree.
+        tree: TreeScheme,
+        /// The reason.
+        source: Box<ConfigurationError>,
+    },
+    /// Programs touch more memory than there is.
+    #[error("{programs}: the {lines} lines of the memory are too few for all pages: {advice}")]
+    Room {
+        /// The programs.
+        programs: String,
+        /// Lines of the memory.
+        lines: u64,
+        /// The choices that have room.
+        advice: String,
+    },
+    /// A run stopped.
+    #[error("program {program} by scheme {scheme}: {source}")]
+    Run {
+        /// The program.
+        program: String,
+        /// The scheme.
+        scheme: String,
+        /// The reason.
+        source: Box<RunError>,
+    },
+    /// A trace of the repository is wrong.
+    #[error("the trace of {program}: {source}")]
+    Trace {
+        /// The program.
+        program: String,
+        /// The reason.
+        source: TraceError,
+    },
+    /// A trace of the user's cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl ProcessorError {
+    /// Tells whether the options are to blame, the trace among them, and no run.
+    pub fn is_of_options(&self) -> bool {
+        match self {
+            ProcessorError::Unknown { .. }
+            | ProcessorError::Unused { .. }
+            | ProcessorError::Unsound { .. }
+            | ProcessorError::Levels(_)
+            | ProcessorError::Configuration { .. }
+            | ProcessorError::Room { .. }
+            | ProcessorError::File(_) => true,
+            ProcessorError::Run { .. } | ProcessorError::Trace { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The options of the processor lab.
+
+use super::error::ProcessorError;
+use super::settings::Setting;
+use ameles_simulator::pace::Pace;
+use std::fmt::{self, Display, Formatter};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+/// Heights of trees.
+pub(super) const LEVELS: RangeInclusive<u32> = 11..=26;
+
+/// A part of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Programs by schemes: Figures 2, 6, 10 to 12, 14, 15 and the energy.
+    Figures,
+    /// The filling of each level: Figures 3, 4 and 13.
+    Utilisation,
+    /// Sizes of buckets, searched for trees of several heights: Figure 16.
+    Scaling,
+}
+
+impl Display for Part {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::Figures => "figures",
+            Part::Utilisation => "utilisation",
+            Part::Scaling => "scaling",
+        })
+    }
+}
+
+/// The options of a run of the lab.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The parts of the report; if it is empty, those that take minutes: the figures, and the filling unless anything but the
+    /// tree was chosen.
+    pub parts: Vec<Part>,
+    /// Levels of the tree, the leaves' included: 11 to 26.
+    pub levels: u32,
+    /// A trace of the user's, in place of the lab's.
+    pub trace: Option<PathBuf>,
+    /// Names of programs; all if it is empty.
+    pub programs: Vec<String>,
+    /// Names of schemes; those of the figures if it is empty.
+    pub schemes: Vec<String>,
+    /// Changes of every scheme's configuration.
+    pub settings: Vec<Setting>,
+    /// The rates of paths to run with.
+    pub paces: Vec<Pace>,
+    /// The most misses of a trace, its warm-up apart.
+    pub misses: usize,
+    /// The seed of all that is drawn.
+    pub seed: u64,
+    /// Runs side by side: each takes the memory of a tree.
+    pub threads: usize,
+}
+
+impl Options {
+    /// The paper's tree, all programs and schemes, and the first 30,000 misses of each program.
+    pub fn standard() -> Self {
+        Options {
+            parts: Vec::new(),
+            levels: 25,
+            trace: None,
+            programs: Vec::new(),
+            schemes: Vec::new(),
+            settings: Vec::new(),
+            paces: vec![Pace::FromEnd(1000), Pace::Free, Pace::FromStart(1000), Pace::Idle(250)],
+            misses: 30_000,
+            seed: 1,
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(4),
+        }
+    }
+
+    /// The smallest tree that has room for every program, and the first misses of each: figures that say little.
+    pub fn quick() -> Self {
+        Options { levels: 20, misses: 5000, paces: vec![Pace::FromEnd(1000)], ..Self::standard() }
+    }
+
+    /// Lines of the user's memory: half of the tree's slots, unless they were set.
+    pub(super) fn lines(&self) -> u64 {
+        let set = self.settings.iter().rev().find_map(Setting::lines);
+        set.unwrap_or(2 << self.levels)
+    }
+
+    /// Checks the height of the tree.
+    ///
+    /// # Errors
+    /// [`ProcessorError::Levels`].
+    pub(super) fn check(&self) -> Result<(), ProcessorError> {
+        if LEVELS.contains(&self.levels) { Ok(()) } else { Err(ProcessorError::Levels(self.levels)) }
+    }
+
+    /// The same with each part, program, scheme and rate once: what is named twice is meant once.
+    pub fn each_once(mut self) -> Self {
+        keep_first(&mut self.parts);
+        keep_first(&mut self.programs);
+        keep_first(&mut self.schemes);
+        keep_first(&mut self.paces);
+        self
+    }
+
+    /// The parts to run.
+    pub fn parts(&self) -> Vec<Part> {
+        let chosen = [
+            self.trace.is_some(),
+            !self.programs.is_empty(),
+            !self.schemes.is_empty(),
+            !self.settings.is_empty(),
+        ];
+        match (self.parts.is_empty(), chosen.contains(&true)) {
+            (false, _) => self.parts.clone(),
+            (true, true) => vec![Part::Figures],
+            (true, false) => vec![Part::Figures, Part::Utilisation],
+        }
+    }
+
+    /// Changes every configuration by `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// The sentence that says what is wrong with it.
+    pub fn set(&mut self, given: &str) -> Result<(), String> {
+        self.settings.push(given.parse()?);
+        Ok(())
+    }
+}
+
+/// Leaves the first of several that are equal, in their order.
+fn keep_first<T: PartialEq>(all: &mut Vec<T>) {
+    for one in std::mem::take(all) {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The programs: traces of real ones, a mix, and synthetic ones.
+
+use super::bytes::bytes;
+use super::error::ProcessorError;
+use super::options::Options;
+use super::settings::Setting;
+use crate::report::{Section, Sheet};
+use ameles_simulator::configuration::Configuration;
+use ameles_processor::trace::mix::Mix;
+use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, Placed};
+use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
+use ameles_processor::trace::{self, FileError, Kind, Miss, TraceError};
+use ameles_processor::units::Line;
+use ameles_traces::{programs, short};
+use std::path::Path;
+
+/// A program's misses, in places of the memory.
+pub(super) struct Program {
+    pub(super) name: String,
+    /// The programs of the paper that it stands in for.
+    pub(super) stands_for: String,
+    pub(super) misses: Vec<Miss>,
+    /// The first misses only fill the last-level cache.
+    pub(super) warm_up: u64,
+}
+
+/// Programs that run side by side in the mix: of one length of warm-up.
+const MIX: [&str; 3] = ["xz", "picosat", "recommender"];
+
+/// Misses of a synthetic trace.
+const SYNTHETIC: usize = 40_000;
+
+/// The source of a program's misses.
+enum Source {
+    /// A trace of the user's, and the number of misses that only warm the cache.
+    File { misses: Vec<Miss>, warm_up: u64 },
+    /// A program of the repository.
+    Real,
+    /// Several of them.
+    Mix,
+    /// A trace that no program made.
+    Synthetic(Pattern),
+}
+
+/// A program that was asked for: its name, those that it stands in for, and the source of its misses.
+struct Asked {
+    name: String,
+    stands_for: String,
+    source: Source,
+}
+
+/// Misses in places of the memory.
+type Placing<'a> = Box<dyn Iterator<Item = Result<Miss, TraceError>> + 'a>;
+
+/// The programs that were asked for, or all, in a memory for a tree of at most so many levels.
+///
+/// # Errors
+/// [`ProcessorError`]; [`ProcessorError::Room`] names all programs that find no room, and a tree that has it.
+pub(super) fn all(options: &Options, most_levels: u32) -> Result<Vec<Program>, ProcessorError> {
+    let lines = options.lines();
+    let (mut all, mut homeless, mut needed) = (Vec::new(), Vec::new(), 0);
+    for asked in asked(options)? {
+        match asked.program(options, lines) {
+            Err(ProcessorError::Trace { source: TraceError::Full(_), .. }) => {
+                needed = asked.lines(options)?.max(needed);
+                homeless.push(asked.name);
+            }
+            program => all.push(program?),
+        }
+    }
+    if homeless.is_empty() {
+        return Ok(all);
+    }
+    let levels = (options.levels..=most_levels).find(|levels| 2 << levels >= needed);
+    let advice = match levels {
+        _ if options.settings.iter().any(|setting| setting.lines().is_some()) => {
+            format!("choose lines={needed} or more, or fewer --misses")
+        }
+        Some(levels) => format!("choose --levels {levels} or more, or fewer --misses"),
+        None => format!("choose fewer --misses, for a tree of {most_levels} levels has no room either"),
+    };
+    Err(ProcessorError::Room { programs: homeless.join(", "), lines, advice })
+}
+
+/// The programs that were asked for, or all.
+fn asked(options: &Options) -> Result<Vec<Asked>, ProcessorError> {
+    if let Some(path) = &options.trace {
+        return Ok(vec![of_file(options, path)?]);
+    }
+    let tables = programs::tables().expect("the table of the repository is sound");
+    let real = tables.programs.iter().map(|program| Asked {
+        name: program.name.clone(),
+        stands_for: program.stands_for.join(" "),
+        source: Source::Real,
+    });
+    let other = |name: &str, stands_for: &str, source| Asked {
+        name: name.to_owned(),
+        stands_for: stands_for.to_owned(),
+        source,
+    };
+    let others = [
+        other("mix", "mix", Source::Mix),
+        other("scan", "", Source::Synthetic(Pattern::Scan)),
+        other("rand", "", Source::Synthetic(Pattern::Random)),
+        other("zipf", "", Source::Synthetic(Pattern::Zipf { exponent: 1.0 })),
+    ];
+    let mut all: Vec<Asked> = real.chain(others).collect();
+    let is_known = |name: &&String| all.iter().any(|known| known.name == **name);
+    if let Some(name) = options.programs.iter().find(|name| !is_known(name)) {
+        let known = all.iter().map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(ProcessorError::Unknown { what: "program", name: name.clone(), known });
+    }
+    all.retain(|known| options.programs.is_empty() || options.programs.contains(&known.name));
+    Ok(all)
+}
+
+/// A trace of the user's, which is read once.
+fn of_file(options: &Options, path: &Path) -> Result<Asked, ProcessorError> {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let trace = trace::open(path)?;
+    let warm_up = trace.warm_up();
+    let most = options.misses.saturating_add(warm_up as usize);
+    let misses = trace.take(most).collect::<Result<Vec<Miss>, _>>()?;
+    if misses.len() as u64 <= warm_up {
+        return Err(FileError::Read { path: path.to_owned(), why: TraceError::NoMisses }.into());
+    }
+    let name = stem.unwrap_or_else(|| "trace".to_owned());
+    Ok(Asked { name, stands_for: String::new(), source: Source::File { misses, warm_up } })
+}
+
+impl Asked {
+    /// The number of misses that only warm the cache, and the misses in places of a memory of so many lines.
+    fn placed(
+        &self,
+        options: &Options,
+        lines: u64,
+        order: Order,
+    ) -> Result<(u64, Placing<'_>), ProcessorError> {
+        Ok(match &self.source {
+            Source::File { misses, warm_up } => {
+                (*warm_up, Box::new(Placed::new(misses.iter().copied().map(Ok), lines, order)))
+            }
+            Source::Real => {
+                let (warm_up, trace) = opened(&self.name)?;
+                (warm_up, Box::new(Placed::new(trace, lines, order)))
+            }
+            Source::Mix => {
+                let opened = MIX.map(opened).into_iter().collect::<Result<Vec<_>, _>>()?;
+                let warm_up = opened.iter().map(|(warm_up, _)| warm_up).sum();
+                let traces = opened.into_iter().map(|(_, trace)| trace);
+                (warm_up, Box::new(Mix::new(traces, Frames::new(lines, order))))
+            }
+            Source::Synthetic(pattern) => {
+                let shape =
+                    Shape { pattern: *pattern, lines, stores: 0.5, instructions: 40, seed: options.seed };
+                let trace = Synthetic::new(shape).expect("a sound shape").take(SYNTHETIC);
+                (0, Box::new(trace.map(Ok)))
+            }
+        })
+    }
+
+    /// The program in a memory of so many lines.
+    fn program(&self, options: &Options, lines: u64) -> Result<Program, ProcessorError> {
+        let (warm_up, placed) = self.placed(options, lines, Order::Random { seed: options.seed })?;
+        let most = options.misses.saturating_add(warm_up as usize);
+        let misses = placed.take(most).collect::<Result<_, _>>();
+        let misses = misses.map_err(|source| ProcessorError::Trace { program: self.name.clone(), source })?;
+        Ok(Program { name: self.name.clone(), stands_for: self.stands_for.clone(), misses, warm_up })
+    }
+
+    /// Lines of the least memory that has room for it. Synthetic traces fit into any.
+    fn lines(&self, options: &Options) -> Result<u64, ProcessorError> {
+        let (warm_up, placed) = self.placed(options, u64::MAX, Order::FirstTouch)?;
+        let most = options.misses.saturating_add(warm_up as usize);
+        let lines = placed.take(most).flatten().map(|miss| (miss.line.0 | (PAGE_LINES - 1)) + 1);
+        Ok(lines.max().unwrap_or(0))
+    }
+}
+
+type Opened = (u64, trace::packed::Packed<&'static [u8]>);
+
+fn opened(name: &str) -> Result<Opened, ProcessorError> {
+    let failed = |source| ProcessorError::Trace { program: name.to_owned(), source };
+    let trace = short::open(name).expect("every program of the table has a trace").map_err(failed)?;
+    Ok((trace.warm_up(), trace))
+}
+
+/// The programs with their misses of the last-level cache that the settings make.
+pub(super) fn section(options: &Options, programs: &[Program]) -> Section {
+    let machine = Setting::apply_all(&options.settings, Configuration::baseline(options.levels));
+    let lines = match machine.block_lines {
+        1 => String::new(),
+        lines => format!(" with lines of {}", bytes(64 * lines)),
+    };
+    let cache = bytes(machine.cache_bytes);
+    let title =
+        format!("Programs, and what misses a last-level cache of {cache}{lines} in a thousand instructions");
+    let mut section = Section::new("programs", title);
+    let mut sheet = Sheet::new(
+        "programs",
+        "",
+        ["program", "stands for", "misses of L1", "instructions", "load MPKI", "store MPKI", "written back"],
+    );
+    for program in programs {
+        let Missed { instructions, loads, stores, written } = missed(&machine, program);
+        let kilo = |count: u64| format!("{:.2}", 1000.0 * count as f64 / instructions.max(1) as f64);
+        let row = [
+            program.name.clone(),
+            program.stands_for.clone(),
+            (program.misses.len() as u64).saturating_sub(program.warm_up).to_string(),
+            instructions.to_string(),
+            kilo(loads),
+            kilo(stores),
+            kilo(written),
+        ];
+        sheet.rows.push(row.into());
+    }
+    section.show(sheet);
+    section
+}
+
+/// Instructions, and the lines that miss the last-level cache in them or leave it dirty.
+#[derive(Default)]
+struct Missed {
+    instructions: u64,
+    loads: u64,
+    stores: u64,
+    written: u64,
+}
+
+/// Takes a program through a last-level cache, whose lines are the blocks of the ORAM.
+fn missed(machine: &Configuration, program: &Program) -> Missed {
+    let mut cache = machine.cache().expect("the configurations were checked");
+    let mut missed = Missed::default();
+    for (nth, miss) in (0..).zip(&program.misses) {
+        let access = cache.access(Line(miss.line.0 / machine.block_lines), miss.kind == Kind::Store);
+        if nth < program.warm_up {
+            continue;
+        }
+        missed.instructions += u64::from(miss.instructions) + 1;
+        missed.written += u64::from(access.victim.is_some_and(|victim| victim.is_dirty));
+        match (access.is_hit, miss.kind) {
+            (true, _) => {}
+            (false, Kind::Load) => missed.loads += 1,
+            (false, Kind::Store) => missed.stores += 1,
+        }
+    }
+    missed
+}

@@ -1,0 +1,55 @@
+//! A run's figures.
+
+use ameles_simulator::counts::Counts;
+use ameles_simulator::machine::Outcome;
+
+/// The figures of a run: a program by a scheme under a rate.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The program.
+    pub program: String,
+    /// The scheme.
+    pub scheme: String,
+    /// The rate of paths.
+    pub pace: String,
+    /// Blocks of a path in memory, in one direction: PL.
+    pub path_blocks: u64,
+    /// Levels of the tree on the trusted side.
+    pub top_levels: u32,
+    /// The result.
+    pub outcome: Outcome,
+    /// Blocks in the stash at the end.
+    pub stash_blocks: usize,
+}
+
+impl Row {
+    /// The paths.
+    pub fn counts(&self) -> &Counts {
+        &self.outcome.counts
+    }
+
+    /// The share of a kind of paths.
+    pub fn share(&self, paths: u64) -> f64 {
+        paths as f64 / self.counts().paths().max(1) as f64
+    }
+
+    /// Requests whose block was found in the stash, in the tree top or on the trusted levels of its path, as a share of all.
+    pub fn top_share(&self) -> f64 {
+        let Counts { top_hits, found, stash_hits, found_in_stash, fresh, .. } = self.counts();
+        let in_stash = stash_hits + found_in_stash;
+        let saved: u64 = top_hits.iter().sum();
+        let read: u64 = found.iter().take(self.top_levels as usize).sum();
+        let all = saved + in_stash + fresh + found.iter().sum::<u64>();
+        (saved + read + in_stash) as f64 / all.max(1) as f64
+    }
+
+    /// Cycles of a path, with the rest after it.
+    pub fn cycles_a_path(&self) -> f64 {
+        self.cycles() / self.counts().paths().max(1) as f64
+    }
+
+    /// Cycles.
+    pub fn cycles(&self) -> f64 {
+        self.outcome.cycles.0 as f64
+    }
+}

@@ -1,0 +1,110 @@
+//! All runs, several side by side, each in a copy of a tree that is drawn once.
+
+use super::error::ProcessorError;
+use super::options::Options;
+use super::programs::Program;
+use super::row::Row;
+use super::schemes::{Named, pace_name};
+use crate::bench::Progress;
+use ameles_simulator::configuration_error::ConfigurationError;
+use ameles_simulator::machine::Machine;
+use ameles_simulator::tree::filled::{Contents, FilledTree};
+use ameles_simulator::tree::steady_state::History;
+use std::sync::Mutex;
+use std::sync::mpsc;
+use std::thread;
+
+/// Runs every configuration over every program.
+///
+/// # Errors
+/// [`ProcessorError`].
+pub(super) fn all(
+    options: &Options,
+    programs: &[Program],
+    configurations: &[Named],
+    progress: &dyn Progress,
+) -> Result<Vec<Row>, ProcessorError> {
+    let total = (configurations.len() * programs.len()) as u64;
+    let mut rows = Vec::new();
+    let of_one_tree =
+        |one: &Named, other: &Named| one.configuration.oram.has_tree_of(&other.configuration.oram);
+    for group in configurations.chunk_by(of_one_tree) {
+        progress.at("drawing a tree", rows.len() as u64, total);
+        let oram = &group[0].configuration.oram;
+        let contents = Contents::Steady(History::Random);
+        let tree =
+            FilledTree::draw(oram, contents, options.seed).map_err(|source| impossible(&group[0], source))?;
+        let jobs: Vec<(&Named, &Program)> =
+            group.iter().flat_map(|named| programs.iter().map(move |program| (named, program))).collect();
+        let begun = rows.len();
+        let mut of_group = side_by_side(options, &tree, &jobs, |done| {
+            progress.at("programs by schemes", (begun + done) as u64, total);
+        })?;
+        rows.append(&mut of_group);
+    }
+    Ok(rows)
+}
+
+/// Runs jobs on several threads; their rows come in the order of the jobs.
+fn side_by_side(
+    options: &Options,
+    tree: &FilledTree,
+    jobs: &[(&Named, &Program)],
+    done: impl Fn(usize),
+) -> Result<Vec<Row>, ProcessorError> {
+    let next = Mutex::new(0..jobs.len());
+    let (finished, results) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..options.threads.clamp(1, jobs.len().max(1)) {
+            let (finished, next) = (finished.clone(), &next);
+            scope.spawn(move || {
+                while let Some(nth) = next.lock().ok().and_then(|mut next| next.next()) {
+                    let (named, program) = jobs[nth];
+                    if finished.send((nth, one(options, tree, named, program))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(finished);
+        let mut rows: Vec<Option<Row>> = jobs.iter().map(|_| None).collect();
+        for (count, (nth, row)) in results.iter().enumerate() {
+            rows[nth] = Some(row?);
+            done(count + 1);
+        }
+        Ok(rows.into_iter().flatten().collect())
+    })
+}
+
+fn one(
+    options: &Options,
+    tree: &FilledTree,
+    named: &Named,
+    program: &Program,
+) -> Result<Row, ProcessorError> {
+    let Named { scheme, configuration, path_blocks } = named;
+    let mut machine = Machine::over(configuration.clone(), tree.clone(), options.seed)
+        .map_err(|source| impossible(named, source))?;
+    let outcome = machine.run(program.misses.iter().copied(), program.warm_up, |_| ()).map_err(|source| {
+        ProcessorError::Run {
+            program: program.name.clone(),
+            scheme: scheme.clone(),
+            source: Box::new(source),
+        }
+    })?;
+    Ok(Row {
+        program: program.name.clone(),
+        scheme: scheme.clone(),
+        pace: pace_name(configuration.pace),
+        path_blocks: *path_blocks,
+        top_levels: configuration.oram.top_levels,
+        outcome,
+        stash_blocks: machine.stash_blocks(),
+    })
+}
+
+fn impossible(named: &Named, source: ConfigurationError) -> ProcessorError {
+    let (scheme, pace) = (named.scheme.clone(), pace_name(named.configuration.pace));
+    let tree = named.configuration.oram.scheme;
+    ProcessorError::Configuration { scheme, pace, tree, source: Box::new(source) }
+}

@@ -1,0 +1,224 @@
+//! The lab from end to end, on a small tree.
+
+use super::*;
+use crate::bench::Silent;
+use std::fs;
+
+fn options(programs: &[&str], schemes: &[&str]) -> Options {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Options {
+        levels: 18,
+        programs: names(programs),
+        schemes: names(schemes),
+        misses: 300,
+        threads: 2,
+        ..Options::quick()
+    }
+}
+
+fn csv(options: &Options) -> String {
+    let report = run(options, &Silent).unwrap();
+    let mut csv = Vec::new();
+    report.write_csv(&mut csv).unwrap();
+    String::from_utf8(csv).unwrap()
+}
+
+#[test]
+fn three_short_traces_come_to_the_digits_that_were_kept() {
+    let found = csv(&options(&["cc1", "xz", "recommender"], &["baseline", "ir-oram", "llc-d"]));
+    assert_eq!(
+        found,
+        include_str!("golden.csv"),
+        "the simulation has changed: see what did, then keep the new digits"
+    );
+}
+
+#[test]
+fn the_number_of_threads_changes_no_digit_and_the_seed_does() {
+    let two = options(&["zipf", "picosat"], &["baseline"]);
+    let one = Options { threads: 1, ..two.clone() };
+    assert_eq!(csv(&two), csv(&one));
+    assert_ne!(csv(&two), csv(&Options { seed: 2, ..two.clone() }));
+}
+
+#[test]
+fn a_trace_in_usimm_s_text_runs_and_a_bad_one_is_one_clear_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.trace");
+    let trace = Options { trace: Some(path.clone()), ..options(&[], &["baseline"]) };
+    fs::write(&path, "10 R 0x7fff0040 0x400000\n3 W 0x10000\n").unwrap();
+    assert!(csv(&trace).lines().nth(1).unwrap().starts_with("mine,baseline,end:1000,"));
+    fs::write(&path, "10 R 0x7fff0040 0x400000\n3 X 0x10000\n").unwrap();
+    let said = run(&trace, &Silent).err().unwrap().to_string();
+    assert!(said.contains("mine.trace") && said.contains("line 2"), "{said}");
+    fs::write(&path, "\n").unwrap();
+    let error = run(&trace, &Silent).err().unwrap();
+    assert!(error.is_of_options() && error.to_string().ends_with("more instructions or misses"), "{error}");
+}
+
+#[test]
+fn gaps_of_2_to_the_32_instructions_end_in_their_cycles() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gap.trace");
+    let trace = Options {
+        trace: Some(path.clone()),
+        paces: vec![ameles_simulator::pace::Pace::Free],
+        ..options(&[], &["baseline"])
+    };
+    fs::write(&path, "4294967295 R 0x40\n".repeat(3)).unwrap();
+    // 2^30 cycles to each load. All but the first hit.
+    let cycles: u64 = csv(&trace).lines().nth(1).unwrap().split(',').nth(4).unwrap().parse().unwrap();
+    assert!((3 << 30..(3 << 30) + 10_000).contains(&cycles), "{cycles}");
+}
+
+#[test]
+fn programs_that_find_no_room_are_told_together_with_the_tree_that_has_it() {
+    let small = Options { levels: 11, ..options(&["cc1", "xz", "scan"], &["baseline"]) };
+    let error = run(&small, &Silent).err().unwrap();
+    let said = error.to_string();
+    assert!(error.is_of_options() && said.starts_with("cc1, xz: the 4096 lines of the memory"), "{said}");
+    let levels = said.split("choose --levels ").nth(1).unwrap().split(' ').next().unwrap();
+    let levels: u32 = levels.parse().unwrap();
+    let all = |levels| programs::all(&Options { levels, ..small.clone() }, 26).map(|all| all.len());
+    assert_eq!(all(levels).unwrap(), 3);
+    assert!(all(levels - 1).is_err());
+    let mut set = Options { levels: 18, ..small.clone() };
+    set.set("lines=4096").unwrap();
+    let said = run(&set, &Silent).err().unwrap().to_string();
+    assert!(said.contains("choose lines="), "{said}");
+    let filling = Options { parts: vec![Part::Utilisation], ..small };
+    let said = run(&filling, &Silent).err().unwrap().to_string();
+    assert!(said.starts_with("cc1, lbm: the 4096 lines"), "{said}");
+    let low = Options { levels: 9, ..filling };
+    assert!(run(&low, &Silent).err().unwrap().to_string().contains("choose 11 to 26"));
+}
+
+/// The figures of all parts, as a folder.
+#[test]
+fn a_report_has_each_figure_of_the_paper_as_a_table_and_a_picture() {
+    let schemes = [
+        "baseline",
+        "ir-alloc",
+        "ir-stash",
+        "ir-dwb",
+        "ir-oram",
+        "llc-d",
+        "llc-d-stash-alloc",
+        "sound-baseline",
+    ];
+    let parts = vec![Part::Figures, Part::Utilisation];
+    let options = Options { parts, misses: 100, ..options(&["xz", "zipf"], &schemes) };
+    let report = run(&options, &Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    let drawn =
+        ["figure-2", "figure-6", "figure-10", "figure-11", "figure-14", "figure-15", "energy", "sound"];
+    let of_rate = drawn.map(|name| format!("{name}-end-1000"));
+    let names = ["figure-3-4-drawn", "figure-3-4-run", "figure-13-drawn", "figure-13-run"].map(str::to_owned);
+    for name in of_rate.iter().chain(&names) {
+        for ending in ["csv", "svg"] {
+            let file = folder.path().join(format!("{name}.{ending}"));
+            assert!(fs::metadata(&file).is_ok_and(|about| about.len() > 20), "{}", file.display());
+        }
+    }
+    let table = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let speeds = table("figure-10-end-1000.csv");
+    let lines: Vec<&str> = speeds.lines().map(|line| line.split(',').next().unwrap()).collect();
+    let expected = [
+        "program",
+        "xz",
+        "zipf",
+        "mean",
+        "the paper's mean",
+        "difference",
+        "by fewer paths",
+        "by shorter paths",
+    ];
+    assert_eq!(lines, expected);
+    assert!(
+        table("means.csv")
+            .lines()
+            .any(|line| line.starts_with("Figure 10,end:1000,ir-alloc,") && line.contains(",1.41,"))
+    );
+}
+
+#[test]
+fn sizes_of_buckets_are_searched_for_a_tree_and_those_one_level_lower_and_higher() {
+    let mut options = Options { parts: vec![Part::Scaling], levels: 13, ..options(&[], &[]) };
+    // The traces keep within the lines that are set.
+    options.set("lines=5000").unwrap();
+    let report = run(&options, &Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    let table = fs::read_to_string(folder.path().join("figure-16.csv")).unwrap();
+    let levels: Vec<&str> = table.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(levels, ["12", "13", "14"]);
+    assert!(table.lines().skip(1).all(|line| line.split(',').nth(1) == Some("312 KiB")), "{table}");
+}
+
+#[test]
+fn the_quick_run_has_room_for_every_program() {
+    assert_eq!(programs::all(&Options::quick(), 26).unwrap().len(), 20);
+}
+
+#[test]
+fn a_name_that_is_unknown_is_refused_with_those_that_there_are() {
+    let said = run(&options(&["chess"], &[]), &Silent).err().unwrap().to_string();
+    assert!(said.contains("program chess is unknown: choose cc1"), "{said}");
+}
+
+#[test]
+fn what_is_named_twice_runs_once_in_the_order_of_its_first_mention() {
+    use ameles_simulator::pace::Pace;
+    let paces = [Pace::Idle(250), Pace::Free, Pace::Idle(250)];
+    let twice = Options {
+        parts: vec![Part::Figures; 2],
+        paces: paces.into(),
+        ..options(&["zipf", "zipf"], &["llc-d", "baseline", "llc-d"])
+    };
+    let report = run(&twice, &Silent).unwrap();
+    let mut runs: Vec<(&str, &str)> =
+        report.rows().iter().map(|row| (row.scheme.as_str(), row.pace.as_str())).collect();
+    runs.sort_unstable();
+    assert_eq!(
+        runs,
+        [("baseline", "free"), ("baseline", "idle:250"), ("llc-d", "free"), ("llc-d", "idle:250")]
+    );
+    let once = twice.each_once();
+    assert_eq!(once.schemes, ["llc-d", "baseline"]);
+    assert_eq!(once.paces, paces[..2]);
+}
+
+#[test]
+fn the_table_of_programs_counts_the_misses_of_the_last_level_cache_that_the_runs_have() {
+    let mut options = options(&["bzip2", "zipf"], &["baseline"]);
+    options.set("llc=65536").unwrap();
+    options.set("block=256").unwrap();
+    let report = run(&options, &Silent).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    report.write_into(&Folder::open(folder.path()).unwrap(), &About::default()).unwrap();
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains("a last-level cache of 64 KiB with lines of 256 B in"));
+    let table = fs::read_to_string(folder.path().join("programs.csv")).unwrap();
+    for (line, row) in table.lines().skip(1).zip(report.rows()) {
+        let processor = row.outcome.processor;
+        let kilo = |count: u64| format!("{:.2}", 1000.0 * count as f64 / processor.instructions as f64);
+        let counted = [processor.loads, processor.stores, processor.written_back].map(kilo).join(",");
+        assert!(line.starts_with(&row.program) && line.ends_with(&counted), "{line}: {counted}");
+    }
+}
+
+#[test]
+fn requests_are_found_in_the_top_of_the_tree_that_runs_and_not_of_the_paper_s() {
+    let mut options = options(&["zipf"], &["sound-baseline"]);
+    options.set("top=6").unwrap();
+    options.set("llc=4096").unwrap();
+    let report = run(&options, &Silent).unwrap();
+    let row = &report.rows()[0];
+    let counts = row.counts();
+    let (on_top, below) = counts.found.split_at(6);
+    let on_top = counts.stash_hits + counts.found_in_stash + on_top.iter().sum::<u64>();
+    let all = on_top + counts.fresh + below.iter().sum::<u64>();
+    assert!(below[..4].iter().sum::<u64>() > 0, "levels 6 to 9 have none");
+    assert_eq!(row.top_share(), on_top as f64 / all as f64);
+}

@@ -1,0 +1,126 @@
+//! The way into a handler of the program, and back.
+//!
+//! The handler finds on its stack what it was called for, and what the program was at. When it returns, two instructions ask
+//! for all of that to be put back, whatever the handler has made of it: it is the program's own, and none of it is trusted.
+
+use super::signals::{DEFAULT, Sent, by_signal, place};
+use super::{Program, Stop};
+use crate::host::Mailbox;
+use crate::layout::way_back;
+use crate::processor::Processor;
+use crate::registers::{ARGUMENT, NUMBER, RETURN_ADDRESS, Registers, STACK_POINTER};
+use alloc::format;
+use ameles_enclave_boundary::exit::Ending;
+use linux_raw_sys::errno::EFAULT;
+use linux_raw_sys::general::{SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SIGSEGV};
+use syscalls::riscv64::Sysno;
+
+/// Bytes of all that a handler finds on its stack, and the places of its parts, as Linux has them.
+const FRAME_BYTES: usize = 1088;
+const CONTEXT: usize = 128;
+const STACK: usize = CONTEXT + 16;
+const MASK: usize = CONTEXT + 40;
+const PC: usize = CONTEXT + 176;
+const GENERAL: usize = PC + 8;
+const FLOATING: usize = PC + 256;
+const FLOATING_STATUS: usize = FLOATING + 256;
+
+/// `li a7, rt_sigreturn` and `ecall`. Whoever walks the stack knows a handler by these two.
+const WAY_BACK: [u32; 2] = [0x13 | (NUMBER as u32) << 7 | (Sysno::rt_sigreturn as u32) << 20, 0x73];
+
+struct Frame([u8; FRAME_BYTES]);
+
+impl Frame {
+    fn word(&self, at: usize) -> u64 {
+        u64::from_le_bytes(core::array::from_fn(|nth| self.0[at + nth]))
+    }
+
+    fn words(&self, at: usize, into: &mut [u64]) {
+        for (nth, word) in into.iter_mut().enumerate() {
+            *word = self.word(at + 8 * nth);
+        }
+    }
+
+    fn put(&mut self, at: usize, words: &[u64]) {
+        for (place, word) in self.0[at..].chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+}
+
+impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
+    /// Goes on in the handler of a signal.
+    #[cold]
+    pub(super) fn begin_handler(&mut self, sent: Sent, registers: &mut Registers) -> Result<(), Ending> {
+        self.prepare(sent, registers).map_err(|stop| match stop {
+            Stop::End(ending) => ending,
+            Stop::Errno(_) | Stop::Refused => by_signal(
+                SIGSEGV.into(),
+                &format!("there is no room for its handler of signal {}", sent.signal),
+            ),
+        })
+    }
+
+    fn prepare(&mut self, sent: Sent, registers: &mut Registers) -> Result<(), Stop> {
+        let [handler, flags, mask] = self.signals.actions[place(sent.signal)];
+        let has = |flag: u32| flags & u64::from(flag) != 0;
+        let back = self.way_back()?;
+        let pointer = registers.general[STACK_POINTER];
+        let other = self.signals.other_stack().filter(|stack| has(SA_ONSTACK) || stack.holds(pointer));
+        let top = other.filter(|stack| !stack.holds(pointer)).map_or(pointer, |stack| stack.end);
+        let at = top.wrapping_sub(FRAME_BYTES as u64) & !15;
+        if other.is_some_and(|stack| !stack.holds(at)) {
+            return Err(Stop::Errno(EFAULT));
+        }
+        let mut frame = Frame([0; FRAME_BYTES]);
+        frame.put(0, &[sent.signal, u64::from(sent.code as u32), sent.detail]);
+        frame.put(STACK, &self.signals.told_stack(pointer));
+        frame.put(MASK, &[self.signals.blocked()]);
+        frame.put(PC, &[registers.pc]);
+        frame.put(GENERAL, &registers.general[1..]);
+        frame.put(FLOATING, &registers.floating);
+        frame.put(FLOATING_STATUS, &[registers.floating_status]);
+        self.memory.write(at, &frame.0)?;
+        self.signals.block_also(mask, (!has(SA_NODEFER)).then_some(sent.signal));
+        if has(SA_RESETHAND) {
+            self.signals.actions[place(sent.signal)][0] = DEFAULT;
+        }
+        registers.general[RETURN_ADDRESS] = back;
+        registers.general[STACK_POINTER] = at;
+        registers.general[ARGUMENT..ARGUMENT + 3].copy_from_slice(&[sent.signal, at, at + CONTEXT as u64]);
+        registers.pc = handler;
+        Ok(())
+    }
+
+    /// Goes on where the program was before its handler.
+    #[cold]
+    pub(super) fn sigreturn(&mut self, registers: &mut Registers) -> Result<(), Ending> {
+        let mut frame = Frame([0; FRAME_BYTES]);
+        self.memory.read(registers.general[STACK_POINTER], &mut frame.0).map_err(|trouble| match trouble
+            .into()
+        {
+            Stop::End(ending) => ending,
+            Stop::Errno(_) | Stop::Refused => {
+                by_signal(SIGSEGV.into(), "its handler of a signal returned to a stack that it does not have")
+            }
+        })?;
+        self.signals.block(frame.word(MASK));
+        registers.pc = frame.word(PC);
+        frame.words(GENERAL, &mut registers.general[1..]);
+        frame.words(FLOATING, &mut registers.floating);
+        registers.floating_status = u64::from(frame.word(FLOATING_STATUS) as u32);
+        registers.floating_is_new = true;
+        Ok(())
+    }
+
+    /// The place to which handlers return. Its page is filled for the first of them.
+    fn way_back(&mut self) -> Result<u64, Stop> {
+        let at = way_back(self.memory.levels()).start;
+        if !self.signals.has_way_back {
+            self.memory.load(at, WAY_BACK.map(u32::to_le_bytes).as_flattened())?;
+            P::forget_instructions();
+            self.signals.has_way_back = true;
+        }
+        Ok(at)
+    }
+}

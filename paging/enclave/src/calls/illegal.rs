@@ -1,0 +1,75 @@
+//! The illegal acts of a program, each with the signal that it gets for it.
+
+use super::Program;
+use super::signals::{Sent, by_signal};
+use crate::access::Touch;
+use crate::host::Mailbox;
+use crate::layout::page_of;
+use crate::processor::Processor;
+use crate::registers::Registers;
+use ameles_enclave_boundary::exit::Ending;
+use linux_raw_sys::general::{
+    BUS_ADRALN, ILL_ILLOPC, SEGV_ACCERR, SEGV_MAPERR, SIGBUS, SIGILL, SIGSEGV, SIGTRAP, TRAP_BRKPT,
+};
+
+/// The illegal act of a program that it may have a handler for.
+#[derive(Clone, Copy, Debug)]
+pub enum Illegal {
+    /// A touch of memory.
+    Touch {
+        /// The address.
+        address: u64,
+        /// The way of touching it.
+        touch: Touch,
+    },
+    /// An instruction.
+    Instruction,
+    /// A breakpoint.
+    Breakpoint,
+    /// A touch of which the machine is not able.
+    Machine {
+        /// The address.
+        address: u64,
+    },
+}
+
+impl Illegal {
+    fn reason(self) -> &'static str {
+        match self {
+            Illegal::Touch { touch: Touch::Load, .. } => "it read memory that it does not have",
+            Illegal::Touch { touch: Touch::Store, .. } => {
+                "it wrote memory that it does not have, or may only read"
+            }
+            Illegal::Touch { touch: Touch::Fetch, .. } => {
+                "it went on at memory that it does not have, or may not execute"
+            }
+            Illegal::Instruction => "it executed an illegal instruction",
+            Illegal::Breakpoint => "it came to a breakpoint",
+            Illegal::Machine { .. } => "it touched memory in a way that the machine does not have",
+        }
+    }
+}
+
+impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
+    /// Begins the program's handler of an illegal act.
+    ///
+    /// # Errors
+    /// The end of the run, if it has none or is in it.
+    #[cold]
+    pub fn illegal(&mut self, what: Illegal, registers: &mut Registers) -> Result<(), Ending> {
+        let (signal, code, detail) = match what {
+            Illegal::Touch { address, .. } => match self.memory.space.area_of(page_of(address)) {
+                None => (SIGSEGV, SEGV_MAPERR, address),
+                Some(_) => (SIGSEGV, SEGV_ACCERR, address),
+            },
+            Illegal::Instruction => (SIGILL, ILL_ILLOPC, registers.pc),
+            Illegal::Breakpoint => (SIGTRAP, TRAP_BRKPT, registers.pc),
+            Illegal::Machine { address } => (SIGBUS, BUS_ADRALN, address),
+        };
+        let sent = Sent { signal: signal.into(), code: code as i32, detail, reason: what.reason() };
+        if self.signals.can_handle(sent.signal) {
+            return self.begin_handler(sent, registers);
+        }
+        Err(self.explained(by_signal(sent.signal, sent.reason)))
+    }
+}

@@ -1,0 +1,208 @@
+//! The system calls of the program.
+//!
+//! Each is served here, or passed to the host with its arguments checked and its answer distrusted, or refused: the
+//! program gets `ENOSYS`, and the exit record names the call. A program that waits for another thread is ended. Signals
+//! come from the program alone, by a call or by what it does that is illegal, and never from the host.
+
+mod book;
+mod descriptors;
+mod facts;
+mod handlers;
+mod illegal;
+mod mappings;
+mod signals;
+mod streams;
+
+use crate::host::{Host, HostError, Mailbox};
+use crate::paging::{ProgramMemory, Trouble};
+use crate::processor::Processor;
+use crate::registers::{ARGUMENT, NUMBER, Registers, STACK_POINTER};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use ameles_enclave_boundary::exit::{Ending, Failure, Refused};
+use book::RefusedBook;
+use core::ops::Range;
+use descriptors::Descriptors;
+pub use illegal::Illegal;
+use linux_raw_sys::errno::{EFAULT, EINVAL, ENOSYS, ENOTSOCK};
+use linux_raw_sys::general::{SI_TKILL, SI_USER};
+use mappings::Heap;
+use rand_chacha::ChaCha20Rng;
+use signals::Signals;
+use syscalls::riscv64::Sysno;
+
+/// A program that runs, as its system calls see it.
+pub struct Program<P, M> {
+    /// Its memory.
+    pub memory: ProgramMemory<P>,
+    /// The host.
+    pub host: Host<M>,
+    /// System calls so far.
+    pub system_calls: u64,
+    rng: ChaCha20Rng,
+    heap: Heap,
+    /// The addresses of its image, which has no file to go back to.
+    image: Range<u64>,
+    /// The absolute path that it is told of itself.
+    path: Vec<u8>,
+    /// Boxed: what a fault needs lies near the beginning then, where an instruction reaches it.
+    signals: Box<Signals>,
+    descriptors: Descriptors,
+    refused: RefusedBook,
+}
+
+/// The outcome of a call that gives no value.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// An error, as Linux numbers it.
+    Errno(u32),
+    /// The end of the run.
+    End(Ending),
+    /// The call is not served.
+    Refused,
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Illegal => Stop::Errno(EFAULT),
+            Trouble::End(ending) => Stop::End(ending),
+        }
+    }
+}
+
+impl From<HostError> for Stop {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Failed(errno) => Stop::Errno(errno.into()),
+            HostError::End(ending) => Stop::End(ending),
+        }
+    }
+}
+
+type Done = Result<u64, Stop>;
+
+impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
+    /// A program whose image takes the given addresses. Its heap begins behind them.
+    pub fn new(
+        memory: ProgramMemory<P>,
+        host: Host<M>,
+        rng: ChaCha20Rng,
+        image: Range<u64>,
+        name: &[u8],
+    ) -> Self {
+        let file = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+        Program {
+            memory,
+            host,
+            system_calls: 0,
+            rng,
+            heap: Heap::behind(image.end),
+            image,
+            path: [b"/", file].concat(),
+            signals: Box::default(),
+            descriptors: Descriptors::default(),
+            refused: RefusedBook::default(),
+        }
+    }
+
+    /// Serves a call of the program, and begins the handlers of the signals that are due then.
+    ///
+    /// # Errors
+    /// The end of the run.
+    pub fn system_call(&mut self, registers: &mut Registers) -> Result<(), Ending> {
+        self.system_calls += 1;
+        let number = registers.general[NUMBER];
+        if number == Sysno::rt_sigreturn as u64 {
+            self.sigreturn(registers)?;
+        } else {
+            registers.general[ARGUMENT] = self.call(number, registers)?;
+            registers.pc = registers.pc.wrapping_add(4);
+        }
+        self.deliver(registers).map_err(|ending| self.explained(ending))
+    }
+
+    /// An end, with what may have led to it: C libraries that get no memory for themselves go on without it.
+    fn explained(&self, mut ending: Ending) -> Ending {
+        if let Ending::Signalled { reason, .. } = &mut ending
+            && self.memory.space.lacked()
+        {
+            reason.push_str(", and it had run out of memory before: more untrusted memory gives it more");
+        }
+        ending
+    }
+
+    /// The result of a call, as the program gets it.
+    fn call(&mut self, number: u64, registers: &Registers) -> Result<u64, Ending> {
+        let arguments = core::array::from_fn(|nth| registers.general[ARGUMENT + nth]);
+        let call = usize::try_from(number).ok().and_then(Sysno::new);
+        let done = match call {
+            Some(Sysno::sigaltstack) => self.sigaltstack(arguments, registers.general[STACK_POINTER]),
+            Some(call) => self.serve(call, arguments),
+            None => Err(Stop::Refused),
+        };
+        let errno = match done {
+            Ok(value) => return Ok(value),
+            Err(Stop::End(ending)) => return Err(ending),
+            Err(Stop::Errno(errno)) => errno,
+            Err(Stop::Refused) => {
+                self.refused.note(number, call.map(|call| call.name()));
+                ENOSYS
+            }
+        };
+        Ok((-i64::from(errno)) as u64)
+    }
+
+    /// The calls that were refused.
+    pub fn refused(&self) -> Vec<Refused> {
+        self.refused.named()
+    }
+
+    fn serve(&mut self, call: Sysno, arguments: [u64; 6]) -> Done {
+        let [a, b, c, d, e, f] = arguments;
+        match call {
+            Sysno::brk => self.brk(a),
+            Sysno::mmap => self.mmap([a, b, c, d, e, f]),
+            Sysno::munmap => self.munmap(a, b),
+            Sysno::mprotect => self.mprotect(a, b, c),
+            Sysno::mremap => self.mremap([a, b, c, d, e]),
+            Sysno::madvise => self.madvise(a, b, c),
+            Sysno::read => self.read(a, b, c),
+            Sysno::readv => self.readv(a, b, c),
+            Sysno::write => self.write(a, b, c),
+            Sysno::writev => self.writev(a, b, c),
+            Sysno::ppoll => self.poll(a, b),
+            Sysno::fstat => self.fstat(a, b),
+            Sysno::newfstatat => self.fstatat(a, b, c, d),
+            Sysno::lseek => self.lseek(a),
+            Sysno::ioctl => self.ioctl(a),
+            Sysno::fcntl => self.fcntl(a, b, c),
+            Sysno::dup => self.dup(a),
+            Sysno::dup3 => self.dup3(a, b, c),
+            Sysno::close => self.close(a),
+            // A shell asks whether its input is a connection.
+            Sysno::getpeername | Sysno::getsockname => {
+                self.descriptors.stream(a)?;
+                Err(Stop::Errno(ENOTSOCK))
+            }
+            Sysno::readlinkat => self.readlinkat(b, c, d),
+            Sysno::rt_sigaction => self.sigaction(a, b, c, d),
+            Sysno::rt_sigprocmask => self.sigprocmask(a, b, c, d),
+            Sysno::rt_sigpending => self.sigpending(a, b),
+            Sysno::kill => self.kill(a, b, SI_USER as i32),
+            Sysno::tkill => self.kill(a, b, SI_TKILL),
+            Sysno::tgkill if a as i32 <= 0 || b as i32 <= 0 => Err(Stop::Errno(EINVAL)),
+            Sysno::tgkill => self.kill(b, c, SI_TKILL),
+            Sysno::futex => self.futex(a, b, c, d),
+            Sysno::exit | Sysno::exit_group => Err(Stop::End(Ending::Exited(a as u8))),
+            Sysno::clock_gettime => self.clock_gettime(a, b),
+            Sysno::gettimeofday => self.gettimeofday(a),
+            _ => self.fact(call, arguments),
+        }
+    }
+}
+
+/// The end of a program that asks for what it would be dangerous to refuse and go on.
+fn dangerous(text: &str) -> Stop {
+    Stop::End(Ending::Failed { kind: Failure::Refused, text: text.into() })
+}

@@ -1,0 +1,65 @@
+//! The addresses of a program's memory.
+//!
+//! ```text
+//! 0x0001_0000              the image, as it was linked; behind it the heap
+//! 0x8000_0000              the machine's memory, one to one, for the runtime alone
+//! below the top            mappings, from the top down; then a gap; then the stack; then the way back of handlers
+//! 2^38 or 2^47             the top: half of what three or four levels of page table address
+//! ```
+//! Nothing of it is secret, and nothing is drawn at random.
+
+use ameles_enclave_boundary::launch::Levels;
+use ameles_enclave_boundary::map::PRIVATE_START;
+use core::ops::Range;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// The lowest address of a program.
+pub const LOWEST: u64 = 0x1000;
+/// The base of a program that is linked to lie anywhere.
+pub const POSITION_INDEPENDENT_BASE: u64 = 0x1_0000;
+/// The most bytes of the stack.
+pub const STACK_BYTES: u64 = 8 << 20;
+/// Bytes below the stack in which nothing is mapped.
+pub const STACK_GAP: u64 = 1 << 20;
+
+/// The number of the page at an address.
+pub const fn page_of(address: u64) -> u64 {
+    address / PAGE
+}
+
+/// The first address behind those of a program.
+pub const fn top(levels: Levels) -> u64 {
+    match levels {
+        Levels::Sv39 => 1 << 38,
+        Levels::Sv48 => 1 << 47,
+    }
+}
+
+/// The addresses that the runtime keeps for itself, if untrusted memory has so many bytes: whole gigabytes.
+pub const fn kernel(untrusted_bytes: u64) -> Range<u64> {
+    let end = ameles_enclave_boundary::map::UNTRUSTED_START + untrusted_bytes;
+    PRIVATE_START..end.next_multiple_of(1 << 30)
+}
+
+/// The addresses of the stack.
+pub const fn stack(levels: Levels) -> Range<u64> {
+    let end = way_back(levels).start;
+    end - STACK_BYTES..end
+}
+
+/// The addresses of the page through which handlers of signals return. No call of the program changes what lies there.
+pub const fn way_back(levels: Levels) -> Range<u64> {
+    let end = top(levels);
+    end - PAGE..end
+}
+
+/// The addresses in which mappings are placed, unless the program says where.
+pub const fn mappings(levels: Levels, kernel_end: u64) -> Range<u64> {
+    kernel_end..stack(levels).start - STACK_GAP
+}
+
+/// Tells whether an image may lie there.
+pub fn is_free_for_programs(addresses: &Range<u64>, kernel: &Range<u64>) -> bool {
+    addresses.start >= LOWEST && addresses.end <= kernel.start
+}

@@ -1,0 +1,54 @@
+//! The end of a run: the record, and the machine goes off.
+
+use super::untrusted::write_word;
+use alloc::format;
+use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
+use ameles_enclave_boundary::map::{EXIT_AT, EXIT_LENGTH_AT};
+use core::fmt::{Arguments, Write};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Leaves the record and ends.
+pub(super) fn end_with(record: &ExitRecord) -> ! {
+    ENDING.store(true, Ordering::Relaxed);
+    let bytes = record.encode();
+    super::untrusted::write(EXIT_AT, &bytes);
+    write_word(EXIT_LENGTH_AT, bytes.len() as u64);
+    off()
+}
+
+/// The end by a fault of the runtime. A second one on the way, or one before there is a heap, leaves no record.
+pub(super) fn last_words(text: &Arguments<'_>) -> ! {
+    if ENDING.swap(true, Ordering::Relaxed) || !super::heap::is_there() {
+        without_record(text);
+    }
+    end_with(&ExitRecord::of(Ending::Failed { kind: Failure::Runtime, text: format!("{text}") }))
+}
+
+/// The end where there is nothing to write a record with: the firmware's console must do.
+pub(super) fn without_record(text: &Arguments<'_>) -> ! {
+    // It cannot fail.
+    let _ = writeln!(Console, "ameles-enclave: {text}");
+    off()
+}
+
+/// The console of the firmware.
+struct Console;
+
+impl Write for Console {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        #[allow(deprecated, reason = "Debian's firmware has no other console")]
+        text.bytes().for_each(|byte| {
+            sbi_rt::legacy::console_putchar(byte.into());
+        });
+        Ok(())
+    }
+}
+
+fn off() -> ! {
+    sbi_rt::system_reset(sbi_rt::Shutdown, sbi_rt::NoReason);
+    loop {
+        core::hint::spin_loop();
+    }
+}

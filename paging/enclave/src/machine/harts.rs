@@ -1,0 +1,282 @@
+//! The enclave's other harts: they do shares of the first hart's batches.
+//!
+//! They stand in supervisor mode without translation, floating point or interrupts, each on a stack of its own. The
+//! argument for the unsafe code, once: a job is a closure on the first hart's stack, and [`EnclaveHarts::do_parts`] does
+//! not return before each hart to which it was offered has said that it is done. A hart looks at the job only between
+//! the two. Shares are disjoint, and a lane has the number of its hart.
+
+use super::boot::not_begun;
+use super::hart::Hart;
+use super::waiting::{Waiting, interrupt};
+use crate::processor::{Processor, Shares};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use ameles_enclave_boundary::exit::Ending;
+use ameles_enclave_boundary::launch::MOST_HARTS;
+use ameles_fork::{Crew, share};
+use core::arch::global_asm;
+use core::cell::UnsafeCell;
+use core::hint::spin_loop;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sbi_rt::SbiRet;
+
+/// Bytes of the stack of each hart, by its 16s.
+const STACK_BYTES: usize = 0x2_0000;
+
+static SHARED: AtomicU64 = AtomicU64::new(0);
+static LONGEST: AtomicU64 = AtomicU64::new(0);
+static HANDING_OVER: AtomicU64 = AtomicU64::new(0);
+
+/// Instructions of batches so far.
+pub(super) fn shares() -> Shares {
+    Shares {
+        shared: SHARED.load(Ordering::Relaxed),
+        longest: LONGEST.load(Ordering::Relaxed),
+        handing_over: HANDING_OVER.load(Ordering::Relaxed),
+    }
+}
+
+type Work = dyn Fn(usize, usize) + Sync;
+
+/// A batch that is under way.
+#[derive(Clone, Copy)]
+struct Job {
+    parts: usize,
+    work: *const Work,
+}
+
+/// The harts that share batches, the first one among them.
+pub(super) struct EnclaveHarts {
+    /// True if shares are done one after the other, and counted.
+    apart: bool,
+    job: UnsafeCell<Option<Job>>,
+    /// A batch is under way.
+    taken: AtomicBool,
+    /// The first hart waits for the others.
+    first: Waiting,
+    others: Vec<Station>,
+}
+
+/// The place at which a hart waits; its cache lines are its own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Station {
+    waiting: Waiting,
+    /// Shares that were offered to it.
+    offered: AtomicU64,
+    /// Of them, those that it has done.
+    done: AtomicU64,
+    /// Instructions of the last one.
+    took: AtomicU64,
+}
+
+impl Station {
+    fn is_done(&self) -> bool {
+        self.done.load(Ordering::SeqCst) == self.offered.load(Ordering::SeqCst)
+    }
+}
+
+// SAFETY: only `job` is not Sync by itself. The first hart writes it while nothing is offered, and others read it while
+// something is; offering and being done order the two. What it points to is Sync.
+unsafe impl Sync for EnclaveHarts {}
+
+/// The [`Beginning`] of each hart, for one that comes to the runtime by the first one's way.
+///
+/// It is not among the zeros, which the first hart fills while another may look.
+#[unsafe(export_name = "ameles_enclave_places")]
+#[unsafe(link_section = ".data")]
+pub(super) static PLACES: [AtomicU64; MOST_HARTS as usize] =
+    [const { AtomicU64::new(0) }; MOST_HARTS as usize];
+
+/// Starts harts until there are so many, the first among them.
+///
+/// # Errors
+/// The machine does not have them.
+pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, Ending> {
+    let crew: &'static EnclaveHarts = Box::leak(Box::new(EnclaveHarts {
+        apart,
+        job: UnsafeCell::new(None),
+        taken: AtomicBool::new(false),
+        first: if apart { Waiting::counted() } else { Waiting::default() },
+        others: (1..harts).map(|_| Station::default()).collect(),
+    }));
+    for (hart, place) in PLACES.iter().enumerate().take(harts).skip(1) {
+        let stack: &'static mut [u128] = vec![0; STACK_BYTES / size_of::<u128>()].leak();
+        let end = stack.as_mut_ptr_range().end.cast::<Beginning>().wrapping_sub(1);
+        // SAFETY: the last bytes of the stack are aligned, long enough, and nobody else's.
+        unsafe { end.write(Beginning { crew }) };
+        place.store(end.expose_provenance() as u64, Ordering::Release);
+        match settled(hart)? {
+            // It started the firmware, and waits for its place.
+            STARTED => interrupt(1 << hart),
+            _ => {
+                let entry: unsafe extern "C" fn() = ameles_enclave_hart_start;
+                said(hart, sbi_rt::hart_start(hart, entry as usize, end.expose_provenance()))?;
+            }
+        }
+    }
+    Ok(crew)
+}
+
+/// Waits until the firmware has brought a hart to the runtime, or has stopped it, and tells which.
+fn settled(hart: usize) -> Result<usize, Ending> {
+    loop {
+        match said(hart, sbi_rt::hart_get_status(hart))? {
+            state @ (STARTED | STOPPED) => return Ok(state),
+            _ => spin_loop(),
+        }
+    }
+}
+
+/// The firmware's answer about a hart.
+fn said(hart: usize, answer: SbiRet) -> Result<usize, Ending> {
+    if answer.error == 0 {
+        return Ok(answer.value);
+    }
+    let error = answer.error as isize;
+    Err(not_begun(format!("the machine has no hart {hart} for the enclave: the firmware says {error}")))
+}
+
+/// The first hart, in a mask of harts.
+const FIRST: usize = 1;
+/// The firmware's words for a hart that runs, and for one that it may start.
+const STARTED: usize = 0;
+const STOPPED: usize = 1;
+
+/// The first things that a hart finds at the end of its stack.
+#[repr(C, align(16))]
+struct Beginning {
+    crew: &'static EnclaveHarts,
+}
+
+unsafe extern "C" {
+    fn ameles_enclave_hart_start();
+}
+
+// The firmware enters with the hart's number in a0 and the place of its `Beginning` in a1, without translation or
+// interrupts.
+global_asm!(
+    ".section .text",
+    ".global ameles_enclave_hart_start",
+    "ameles_enclave_hart_start:",
+    "mv sp, a1",
+    "csrw sscratch, sp",
+    "la t0, ameles_enclave_hart_trap",
+    "csrw stvec, t0",
+    "csrw scounteren, zero",
+    "li t0, 0x6000",
+    "csrc sstatus, t0",
+    "csrw sie, zero",
+    "j {serve}",
+    // A trap, which a hart has none of: on the same stack from its beginning, because nothing on it is needed any more.
+    ".balign 4",
+    "ameles_enclave_hart_trap:",
+    "csrr sp, sscratch",
+    "csrr a0, scause",
+    "csrr a1, sepc",
+    "j {broken}",
+    serve = sym serve,
+    broken = sym super::trap::broken,
+);
+
+/// Does the shares of a hart as long as the machine is on.
+extern "C" fn serve(hart: usize, beginning: &Beginning) -> ! {
+    let crew = beginning.crew;
+    let station = &crew.others[hart - 1];
+    loop {
+        crew.wait(&station.waiting, || !station.is_done());
+        // SAFETY: a share was offered and is not done: the first hart leaves the job as it is.
+        let job = unsafe { *crew.job.get() };
+        station.took.store(job.map_or(0, |job| crew.do_share(&job, hart)), Ordering::Relaxed);
+        station.done.store(station.offered.load(Ordering::Relaxed), Ordering::SeqCst);
+        if crew.first.sleeps() {
+            interrupt(FIRST);
+        }
+    }
+}
+
+impl EnclaveHarts {
+    /// Does a hart's share, and tells how many instructions it took.
+    fn do_share(&self, job: &Job, hart: usize) -> u64 {
+        let begin = Hart::retired();
+        // SAFETY: the batch is under way, and so the closure is there.
+        let work = unsafe { &*job.work };
+        share(job.parts, self.lanes(), hart).for_each(|part| work(hart, part));
+        Hart::retired() - begin
+    }
+
+    fn wait(&self, waiting: &Waiting, is_true: impl Fn() -> bool) {
+        if self.apart { waiting.until_interrupted(is_true) } else { waiting.until(is_true) }
+    }
+
+    /// Tells the others with the given numbers that there is a share for them.
+    fn offer(&self, stations: &[Station], from: usize) {
+        let mut asleep = 0;
+        for (hart, station) in (from..).zip(stations) {
+            station.offered.fetch_add(1, Ordering::SeqCst);
+            asleep |= usize::from(station.waiting.sleeps()) << hart;
+        }
+        if asleep != 0 {
+            interrupt(asleep);
+        }
+    }
+
+    fn join(&self, stations: &[Station]) {
+        self.wait(&self.first, || stations.iter().all(Station::is_done));
+    }
+
+    /// Does all shares side by side.
+    fn together(&self, job: &Job, others: &[Station]) {
+        self.offer(others, 1);
+        self.do_share(job, 0);
+        self.join(others);
+    }
+
+    /// Does one share after the other, and counts.
+    fn one_by_one(&self, job: &Job, others: &[Station]) {
+        let begin = Hart::retired();
+        let own = self.do_share(job, 0);
+        let (mut shared, mut longest) = (own, own);
+        for (hart, station) in (1..).zip(others) {
+            let station = core::slice::from_ref(station);
+            self.offer(station, hart);
+            self.join(station);
+            let took = station[0].took.load(Ordering::Relaxed);
+            (shared, longest) = (shared + took, longest.max(took));
+        }
+        SHARED.fetch_add(shared, Ordering::Relaxed);
+        LONGEST.fetch_add(longest, Ordering::Relaxed);
+        HANDING_OVER.fetch_add(Hart::retired() - begin - shared, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: see the argument above. `share` covers all parts, each once.
+unsafe impl Crew for EnclaveHarts {
+    fn lanes(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    fn do_parts(&self, parts: usize, work: &(dyn Fn(usize, usize) + Sync)) {
+        if parts < 2 {
+            return (0..parts).for_each(|part| work(0, part));
+        }
+        assert!(!self.taken.swap(true, Ordering::Acquire), "there is one batch at a time");
+        // SAFETY: only the lifetime changes; the job is gone before this returns.
+        let work: *const Work =
+            unsafe { core::mem::transmute::<&(dyn Fn(usize, usize) + Sync), &'static Work>(work) };
+        let job = Job { parts, work };
+        // SAFETY: no share is offered.
+        unsafe { *self.job.get() = Some(job) };
+        let others = &self.others[..self.others.len().min(parts - 1)];
+        if self.apart {
+            self.one_by_one(&job, others)
+        } else {
+            self.together(&job, others)
+        }
+        // SAFETY: no share is offered any more.
+        unsafe { *self.job.get() = None };
+        self.taken.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,283 @@
+//! A run, from the launch package to its end.
+
+use super::boot::not_begun;
+use super::device_tree::{self, Places};
+use super::hart::{Hart, all_retired, translate, translate_no_more};
+use super::harts;
+use super::heap;
+use super::intermediary::{HostPart, Sealed};
+use super::listener::AfterFault;
+use super::mailbox::{HostMailbox, waited};
+use super::trap::{Context, enter};
+use super::untrusted::SealedPart;
+use crate::access::Touch;
+use crate::calls::{Illegal, Program};
+use crate::host::Host;
+use crate::image::Image;
+use crate::paging::{Paging, ProgramMemory, Trouble};
+use crate::processor::Processor;
+use crate::settings::Settings;
+use crate::start::{self, Start};
+use crate::tally::{Tally, Work};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::ToString;
+use ameles_enclave_boundary::exit::{Ending, ExitRecord, Memory};
+use ameles_enclave_boundary::launch::{self, Launch, Listening, Way};
+use ameles_enclave_boundary::map::{PRIVATE_START, UNTRUSTED_START};
+use ameles_seal::pages::{Crew, PageMeter};
+use core::cell::Cell;
+use core::ops::Range;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use riscv::register::sstatus::{self, FS};
+use riscv::register::{scause, stval};
+
+static METER: PageMeter = PageMeter::new(Hart::retired);
+
+unsafe extern "C" {
+    /// The first byte behind the runtime.
+    static ameles_enclave_end: u8;
+}
+
+/// Runs the program of the launch package.
+pub(super) fn run(device_tree: *const u8) -> ExitRecord {
+    // SAFETY: the firmware has given the address.
+    let Some(places) = (unsafe { device_tree::read(device_tree) }) else {
+        // There is no heap yet, and so no record.
+        super::end::without_record(&format_args!("the device tree names no launch package"));
+    };
+    let package = private(&places.package);
+    give_heap(&places);
+    let Some(package) = package else {
+        return ExitRecord::of(not_begun("the launch package lies outside of private memory".into()));
+    };
+    // SAFETY: the emulator has put the package there, and nobody else uses that memory.
+    let bytes = unsafe {
+        core::slice::from_raw_parts(core::ptr::with_exposed_provenance(package.start), package.len())
+    };
+    let begun = match launch::parse(bytes) {
+        Ok((launch, image)) => begin(&launch, image),
+        Err(error) => Err(not_begun(error.to_string())),
+    };
+    // SAFETY: nothing refers to the package any more. It holds the seed.
+    unsafe { wipe(&package) };
+    match begun {
+        Ok(mut run) => run.finish(),
+        Err(ending) => ExitRecord::of(ending),
+    }
+}
+
+/// The range, if it lies in private memory behind the runtime.
+fn private(range: &Range<usize>) -> Option<Range<usize>> {
+    let fits =
+        range.start >= runtime_end() && range.start <= range.end && range.end as u64 <= UNTRUSTED_START;
+    fits.then(|| range.clone())
+}
+
+fn runtime_end() -> usize {
+    (&raw const ameles_enclave_end).expose_provenance()
+}
+
+/// Gives all of private memory to the heap that holds neither the runtime nor what was put there for it.
+fn give_heap(places: &Places) {
+    let mut taken = [places.package.clone(), places.device_tree.clone()];
+    taken.sort_by_key(|range| range.start);
+    let mut from = runtime_end();
+    let end = UNTRUSTED_START as usize;
+    for range in taken.into_iter().chain(core::iter::once(end..end)) {
+        let to = range.start.clamp(PRIVATE_START as usize, end);
+        if to > from {
+            // SAFETY: the linker and the device tree say that nothing lies there.
+            unsafe { heap::give(from..to) };
+        }
+        from = from.max(range.end);
+    }
+}
+
+/// Overwrites memory with zeros, which the compiler leaves alone.
+///
+/// # Safety
+/// Nothing refers to it.
+unsafe fn wipe(range: &Range<usize>) {
+    let start: *mut u8 = core::ptr::with_exposed_provenance_mut(range.start);
+    // SAFETY: the caller has it.
+    unsafe { start.write_bytes(0, range.len()) };
+    core::hint::black_box(start);
+}
+
+/// A run that has begun.
+struct Run {
+    program: Program<Hart, HostMailbox>,
+    context: Box<Context>,
+    tally: Tally,
+    memory: Memory,
+    listening: Listening,
+    /// The number of the last fault, as the listener knows it.
+    last: Rc<Cell<u64>>,
+    /// The number of the fault after which counting begins, until it has begun.
+    warm: Option<u64>,
+}
+
+/// The work in which a run ends. It is boxed: a fault that does not end it would pay for moving it.
+struct Last {
+    work: Work,
+    ending: Ending,
+}
+
+impl Last {
+    fn of(work: Work, ending: Ending) -> Box<Self> {
+        Box::new(Last { work, ending })
+    }
+}
+
+/// Loads the program.
+fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
+    let settings = Settings::of(&launch.paging).map_err(|error| not_begun(error.to_string()))?;
+    let image = Image::plan(image, &settings.kernel).map_err(|error| not_begun(error.to_string()))?;
+    let mut rng = ChaCha20Rng::from_seed(launch.seed.0);
+    let listening = launch.listening;
+    let meter = listening.meters.then_some(&METER);
+    let crew = match settings.harts {
+        1 => None,
+        harts => Some(harts::start(harts, listening.apart)? as &dyn Crew),
+    };
+    let paging = Paging {
+        assembly: settings.assembly,
+        levels: launch.paging.levels,
+        kernel: settings.kernel.clone(),
+        meter,
+        crew,
+    };
+    let bytes = settings.untrusted_bytes;
+    let sealed = match launch.paging.way {
+        // SAFETY: the package says how much untrusted memory there is, and its writer made the machine.
+        Way::Backing => Sealed::Here(unsafe { SealedPart::new(bytes) }),
+        Way::Intermediary => Sealed::AtTheHost(HostPart { bytes }),
+    };
+    let of_scheme = ChaCha20Rng::from_rng(&mut rng);
+    let mut memory = ProgramMemory::<Hart>::new(paging, sealed, of_scheme)
+        .map_err(|error| not_begun(error.to_string()))?;
+    let last = Rc::new(Cell::new(u64::MAX));
+    if listening.after_fault || listening.window.is_some() {
+        memory.listen(Box::new(AfterFault { tells: listening.after_fault, last: Rc::clone(&last) }));
+    }
+    let measured = Memory {
+        pages: settings.assembly.pages,
+        resident: settings.assembly.resident as u64,
+        untrusted_bytes: settings.untrusted_bytes as u64,
+        ..Memory::default()
+    };
+    let Start { entry, stack } =
+        start::load(&mut memory, &image, &launch.arguments, &launch.environment, &mut rng)?;
+    let mut tally = Tally::new(meter);
+    let loading = memory.counters().faults;
+    tally.is_loaded(loading);
+    let first = image.segments.first().map_or(0, |segment| segment.start);
+    let host = Host::new(HostMailbox, launch.allowed.clock);
+    let name = launch.arguments.first().map_or(&b"program"[..], |name| name);
+    Ok(Run {
+        program: Program::new(memory, host, rng, first..image.end, name),
+        context: Box::new(Context::new(entry, stack)),
+        tally,
+        memory: measured,
+        listening,
+        last,
+        warm: listening.window.map(|window| loading + window.warm),
+    })
+}
+
+/// The page table is the program's: it goes with it, and the runtime must not go by it then.
+impl Drop for Run {
+    fn drop(&mut self) {
+        translate_no_more();
+    }
+}
+
+impl Run {
+    fn finish(&mut self) -> ExitRecord {
+        // SAFETY: the table does so by its making, and is in a box of its own until this is dropped.
+        unsafe { translate(self.program.memory.root()) };
+        self.tally.begin(&mut self.program);
+        let (mut work, mut entered, mut waited_at) = (Work::Start, 0, waited());
+        loop {
+            if self.begin_window() {
+                // The trap behind which the window begins does not count.
+                work = Work::Start;
+            }
+            // SAFETY: the page table is in use; the entries for user mode are those of the program's own frames.
+            unsafe { enter(&raw mut *self.context) };
+            // What the last trap took is known only now.
+            let waiting = core::mem::replace(&mut waited_at, waited());
+            self.tally.add(work, self.context.left.wrapping_sub(entered).saturating_sub(waited_at - waiting));
+            entered = self.context.entered;
+            work = match self.handle() {
+                Ok(work) => work,
+                Err(last) => {
+                    let Last { work, ending } = *last;
+                    let took = all_retired().wrapping_sub(entered).saturating_sub(waited() - waited_at);
+                    self.tally.add(work, took);
+                    return self.tally.record(ending, &self.program, self.memory);
+                }
+            };
+        }
+    }
+
+    /// Begins to count if the window begins here, and tells whether it does.
+    fn begin_window(&mut self) -> bool {
+        let faults = self.program.memory.counters().faults;
+        let begins = self.warm.is_some_and(|warm| faults >= warm);
+        let Some(window) = self.listening.window.filter(|_| begins) else {
+            return false;
+        };
+        self.warm = None;
+        self.last.set(faults.saturating_add(window.faults));
+        self.tally.begin(&mut self.program);
+        true
+    }
+
+    fn handle(&mut self) -> Result<Work, Box<Last>> {
+        let touch = match scause::read().bits() {
+            8 => return self.system_call(),
+            12 => Touch::Fetch,
+            13 => Touch::Load,
+            15 => Touch::Store,
+            2 => return self.illegal(Illegal::Instruction),
+            3 => return self.illegal(Illegal::Breakpoint),
+            _ => return self.illegal(Illegal::Machine { address: stval::read() as u64 }),
+        };
+        let address = stval::read() as u64;
+        match self.program.memory.fault(address, touch) {
+            Ok(()) => Ok(Work::Fault),
+            Err(Trouble::End(ending)) => Err(Last::of(Work::Fault, ending)),
+            Err(Trouble::Illegal) => self.illegal(Illegal::Touch { address, touch }),
+        }
+    }
+
+    /// Serves a system call: apart from faults, which would pay for its registers too.
+    #[inline(never)]
+    fn system_call(&mut self) -> Result<Work, Box<Last>> {
+        let before = self.program.memory.fault_instructions();
+        let outcome = self.program.system_call(&mut self.context.registers);
+        self.load_floating();
+        let of_faults = self.program.memory.fault_instructions() - before;
+        let work = Work::Call { of_faults };
+        outcome.map(|()| work).map_err(|ending| Last::of(work, ending))
+    }
+
+    /// Lets the program handle what it did, or ends it.
+    #[cold]
+    #[inline(never)]
+    fn illegal(&mut self, what: Illegal) -> Result<Work, Box<Last>> {
+        let outcome = self.program.illegal(what, &mut self.context.registers);
+        outcome.map(|()| Work::Fault).map_err(|ending| Last::of(Work::Fault, ending))
+    }
+
+    /// Has the program's floating-point registers loaded before it goes on, if they were changed.
+    fn load_floating(&mut self) {
+        if core::mem::take(&mut self.context.registers.floating_is_new) {
+            // SAFETY: whoever enters the program loads all of them then, and the runtime keeps nothing there meanwhile.
+            unsafe { sstatus::set_fs(FS::Dirty) };
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Untrusted memory: what the host sees and changes at any moment.
+
+use super::copy::copy_once;
+use ameles_enclave_boundary::map::{DATA_AT, EXIT_AT, MOST_DATA_BYTES, MOST_EXIT_BYTES, PAGES_AT, UNTRUSTED_START};
+use ameles_seal::pages::SharedMemory;
+use core::sync::atomic::{AtomicU64, Ordering, fence};
+
+const _: () = assert!(DATA_AT + MOST_DATA_BYTES as u64 <= PAGES_AT && EXIT_AT + MOST_EXIT_BYTES <= DATA_AT);
+
+fn pointer(at: u64) -> *mut u8 {
+    core::ptr::with_exposed_provenance_mut((UNTRUSTED_START + at) as usize)
+}
+
+/// Copies into untrusted memory before its sealed pages: the mailbox's part.
+pub(super) fn write(at: u64, from: &[u8]) {
+    assert!(at + from.len() as u64 <= PAGES_AT, "the mailbox ends before the pages");
+    // SAFETY: untrusted memory is there from its first byte to behind the mailbox, and no part of `from`.
+    unsafe { copy_once(pointer(at), from.as_ptr(), from.len()) };
+}
+
+/// Copies from there, each byte once.
+pub(super) fn read(at: u64, into: &mut [u8]) {
+    assert!(at + into.len() as u64 <= PAGES_AT, "the mailbox ends before the pages");
+    // SAFETY: as above.
+    unsafe { copy_once(into.as_mut_ptr(), pointer(at), into.len()) };
+}
+
+fn word(at: u64) -> &'static AtomicU64 {
+    assert!(at + 8 <= PAGES_AT && at.is_multiple_of(8), "a word of the mailbox");
+    // SAFETY: the memory is there for ever, and is aligned; whoever else uses the word does so atomically.
+    unsafe { AtomicU64::from_ptr(pointer(at).cast()) }
+}
+
+/// Stores a word behind everything that was stored before.
+pub(super) fn write_word(at: u64, value: u64) {
+    fence(Ordering::SeqCst);
+    word(at).store(value.to_le(), Ordering::Release);
+}
+
+/// Loads a word before everything that is loaded afterwards.
+pub(super) fn read_word(at: u64) -> u64 {
+    u64::from_le(word(at).load(Ordering::Acquire))
+}
+
+/// The part of untrusted memory for sealed pages.
+pub(super) struct SealedPart {
+    bytes: usize,
+}
+
+impl SealedPart {
+    /// The first bytes of it.
+    ///
+    /// # Safety
+    /// The machine has so many.
+    pub(super) unsafe fn new(bytes: usize) -> Self {
+        SealedPart { bytes }
+    }
+
+    fn pointer(&self, at: usize, len: usize) -> *mut u8 {
+        assert!(at <= self.bytes && len <= self.bytes - at, "a copy beyond the sealed pages");
+        pointer(PAGES_AT).wrapping_add(at)
+    }
+}
+
+impl SharedMemory for SealedPart {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn load(&self, at: usize, into: &mut [u8]) {
+        // SAFETY: the range is untrusted memory's, and no part of `into`.
+        unsafe { copy_once(into.as_mut_ptr(), self.pointer(at, into.len()), into.len()) };
+    }
+
+    fn store(&self, at: usize, from: &[u8]) {
+        // SAFETY: as above.
+        unsafe { copy_once(self.pointer(at, from.len()), from.as_ptr(), from.len()) };
+    }
+}

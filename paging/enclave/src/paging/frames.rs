@@ -1,0 +1,196 @@
+//! The program's pages in private memory: the platform of the fault path.
+//!
+//! There is one frame more than pages may be resident. Nothing is copied when a page is taken out or put in: an entry
+//! of the page table changes.
+
+use super::entry::Entry;
+use super::table::PageTable;
+use crate::access::Access;
+use crate::processor::Processor;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use ameles_enclave_boundary::launch::Levels;
+use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::page::PAGE_BYTES;
+use core::convert::Infallible;
+use core::marker::PhantomData;
+use zeroize::Zeroize;
+
+/// A physical page.
+#[derive(Clone)]
+#[repr(C, align(4096))]
+pub(crate) struct Frame(pub(crate) [u8; PAGE_BYTES]);
+
+/// A page that stands nowhere.
+const HOMELESS: u64 = u64::MAX;
+/// A page that is in no frame.
+const NOWHERE: u32 = u32::MAX;
+
+/// The page table, the frames, and where each page of the region stands.
+pub(crate) struct ProgramFrames<P> {
+    pub(crate) table: PageTable,
+    frames: Box<[Frame]>,
+    /// The frame of each page of the region that is resident.
+    frame_of: Box<[u32]>,
+    /// The page of the program's addresses at which each page of the region stands.
+    home: Box<[u64]>,
+    /// The page of the region in each frame.
+    inside: Box<[u32]>,
+    free: Vec<u32>,
+    /// The frame of the page that is on its way.
+    moving: u32,
+    metered: bool,
+    processor: PhantomData<P>,
+}
+
+impl<P: Processor> ProgramFrames<P> {
+    /// Frames for so many resident pages of a region of so many.
+    pub(crate) fn new(table: PageTable, pages: u64, resident: usize, metered: bool) -> Self {
+        let frames = resident + 1;
+        ProgramFrames {
+            table,
+            frames: vec![Frame([0; PAGE_BYTES]); frames].into(),
+            frame_of: vec![NOWHERE; pages as usize].into(),
+            home: vec![HOMELESS; pages as usize].into(),
+            inside: vec![0; frames].into(),
+            free: (0..frames as u32).rev().collect(),
+            moving: NOWHERE,
+            metered,
+            processor: PhantomData,
+        }
+    }
+
+    /// Bytes that it takes beside the frames.
+    pub(crate) fn trusted_bytes(&self) -> usize {
+        self.table.bytes() + size_of_val(&*self.frame_of) + size_of_val(&*self.home)
+    }
+
+    /// A page of the region stands at a page of the program's addresses from now on.
+    pub(crate) fn settle(&mut self, page: u32, at: u64) {
+        self.home[page as usize] = at;
+    }
+
+    /// It stands there no more. Its contents are given up by the fault path.
+    pub(crate) fn unsettle(&mut self, page: u32) {
+        self.home[page as usize] = HOMELESS;
+    }
+
+    /// The page of the region at an address.
+    pub(crate) fn page_at(&self, at: u64) -> Option<u32> {
+        let entry = self.table.entry(at);
+        if entry.is_resident() {
+            return Some(self.inside[self.frame_at(entry)]);
+        }
+        entry.has_page().then(|| entry.number() as u32)
+    }
+
+    /// The memory of a page of the program's addresses that is resident.
+    pub(crate) fn memory_at(&mut self, at: u64) -> Option<&mut [u8; PAGE_BYTES]> {
+        let entry = self.table.entry(at);
+        if !entry.is_resident() {
+            return None;
+        }
+        let frame = self.frame_at(entry);
+        Some(&mut self.frames[frame].0)
+    }
+
+    /// Changes the rights over a page of the program's addresses at which a page of the region stands.
+    pub(crate) fn protect(&mut self, at: u64, access: Access) {
+        let entry = self.table.entry(at);
+        let Some(page) = self.page_at(at) else { return };
+        self.table.replace(at, Entry::absent(page, access, entry.at_touch()));
+        P::forget(at * PAGE_BYTES as u64);
+        if self.frame_of[page as usize] != NOWHERE {
+            self.show(page);
+        }
+    }
+
+    fn frame_at(&self, entry: Entry) -> usize {
+        ((entry.number() << 12) - self.frames.as_ptr() as u64) as usize / PAGE_BYTES
+    }
+
+    /// Lets the program see a page that is in a frame, where it stands, if it has any right over it.
+    fn show(&mut self, page: u32) {
+        let (at, frame) = (self.home[page as usize], self.frame_of[page as usize]);
+        if at == HOMELESS {
+            return;
+        }
+        let address = self.frames.as_ptr() as u64 + u64::from(frame) * PAGE_BYTES as u64;
+        let shown = self.table.update(at, |entry| {
+            (!entry.is_resident() && entry.access() != Access::NONE).then(|| entry.resident(address))
+        });
+        let Some(entry) = shown else { return };
+        P::forget(at * PAGE_BYTES as u64);
+        if entry.access().executes() {
+            P::forget_instructions();
+        }
+    }
+}
+
+impl<P: Processor> Frames for ProgramFrames<P> {
+    type Error = Infallible;
+
+    fn take(&mut self, page: u64, _: usize) -> Result<Taken, Infallible> {
+        let number = page as usize;
+        self.moving = self.frame_of[number];
+        self.frame_of[number] = NOWHERE;
+        let at = self.home[number];
+        if at != HOMELESS {
+            let hidden = self.table.update(at, |entry| {
+                let absent = || Entry::absent(page as u32, entry.access(), entry.at_touch());
+                entry.is_resident().then(absent)
+            });
+            if hidden.is_some() {
+                P::forget(at * PAGE_BYTES as u64);
+            }
+        }
+        Ok(Taken::Out)
+    }
+
+    fn prepare(&mut self, _: usize) -> Result<(), Infallible> {
+        self.moving = self.free.pop().expect("there is a frame more than pages may be resident");
+        self.frames[self.moving as usize].0.fill(0);
+        Ok(())
+    }
+
+    fn bytes(&mut self, _: usize) -> &mut [u8] {
+        &mut self.frames[self.moving as usize].0
+    }
+
+    fn put(&mut self, _: usize, page: u64) -> Result<(), Infallible> {
+        self.frame_of[page as usize] = self.moving;
+        self.inside[self.moving as usize] = page as u32;
+        self.show(page as u32);
+        Ok(())
+    }
+
+    fn confirm(&mut self, page: u64) -> Result<(), Infallible> {
+        self.show(page as u32);
+        Ok(())
+    }
+
+    fn clear(&mut self, page: u64) -> Result<(), Infallible> {
+        self.frames[self.frame_of[page as usize] as usize].0.fill(0);
+        Ok(())
+    }
+
+    fn now(&self) -> u64 {
+        if self.metered { P::retired() } else { 0 }
+    }
+}
+
+impl<P> Drop for ProgramFrames<P> {
+    fn drop(&mut self) {
+        self.frames.iter_mut().for_each(|frame| frame.0.zeroize());
+    }
+}
+
+/// Nodes of the page table that so many pages may need, wherever the program puts them within reason.
+pub(crate) fn nodes(pages: u64, levels: Levels) -> usize {
+    let spread = match levels {
+        Levels::Sv39 => 512,
+        Levels::Sv48 => 1024,
+    };
+    spread + (pages / 128) as usize
+}

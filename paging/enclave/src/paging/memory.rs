@@ -1,0 +1,362 @@
+//! The program's memory, as the program and its system calls touch it.
+
+use super::entry::Entry;
+use super::faults::{Built, Enclave, Faults, On, PagingError, is_forged};
+use super::frames::{ProgramFrames, nodes};
+use super::hidden::Hidden;
+use super::table::PageTable;
+use crate::access::{Access, Touch};
+use crate::layout::{self, PAGE, page_of};
+use crate::processor::Processor;
+use crate::space::{Promise, Space};
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use ameles_enclave_boundary::exit::{Ending, Failure, Memory};
+use ameles_enclave_boundary::launch::Levels;
+use ameles_pager::assembly::Assembly;
+use ameles_pager::fault::counters::Counters;
+use ameles_pager::fault::path::Served;
+use ameles_pager::page::PAGE_BYTES;
+use ameles_pager::scheme_error::SchemeError;
+use ameles_seal::pages::{Crew, PageMeter, SharedMemory};
+use core::marker::PhantomData;
+use core::ops::Range;
+use rand_chacha::ChaCha20Rng;
+
+/// The reason why memory is not touched.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing is there, or the program may not do that.
+    Illegal,
+    /// The run is over.
+    End(Ending),
+}
+
+/// A listener to the faults of the program.
+pub trait Listener {
+    /// A fault was served, and everything is done that belongs to it.
+    ///
+    /// # Errors
+    /// The end of the run.
+    fn after_fault(&mut self, counters: &Counters) -> Result<(), Ending>;
+}
+
+/// The options of the program's memory.
+pub struct Paging {
+    /// The scheme, sealing and the fault path.
+    pub assembly: Assembly,
+    /// The levels of the page table.
+    pub levels: Levels,
+    /// The addresses that the runtime keeps for itself.
+    pub kernel: Range<u64>,
+    /// The meter of ciphers and copies, and whether the parts of a fault are counted.
+    pub meter: Option<&'static PageMeter>,
+    /// The harts that share the pages of a fault, if there are several.
+    pub crew: Option<&'static dyn Crew>,
+}
+
+/// The memory of a program.
+pub struct ProgramMemory<P> {
+    /// Its areas.
+    pub space: Space,
+    frames: ProgramFrames<P>,
+    faults: Box<dyn Faults<P>>,
+    listener: Option<Box<dyn Listener>>,
+    /// The region's pages that were never used begin here.
+    unused: u32,
+    /// Pages that were used and given up.
+    given_up: Vec<u32>,
+    pages: u64,
+    levels: Levels,
+    kernel: Range<u64>,
+    scheme_bytes: usize,
+    idle_instructions: u64,
+    fault_instructions: u64,
+    hidden: Hidden,
+}
+
+impl<P: Processor + 'static> ProgramMemory<P> {
+    /// Builds the scheme over untrusted memory. Nothing is mapped yet.
+    ///
+    /// # Errors
+    /// [`SchemeError`].
+    pub fn new<M>(options: Paging, memory: M, rng: ChaCha20Rng) -> Result<Self, SchemeError>
+    where
+        M: SharedMemory + Send + 'static,
+    {
+        let Paging { assembly, levels, kernel, meter, crew } = options;
+        let Built { faults, trusted_bytes } =
+            assembly.build(memory, rng, On::<P>(Enclave { meter, crew }, PhantomData))?;
+        let table = PageTable::new(levels, nodes(assembly.pages, levels), &kernel)
+            .expect("the runtime's own gigabytes need two nodes");
+        let frames = ProgramFrames::new(table, assembly.pages, assembly.resident, meter.is_some());
+        Ok(ProgramMemory {
+            space: Space::new(assembly.pages),
+            frames,
+            faults,
+            listener: None,
+            unused: 0,
+            given_up: Vec::new(),
+            pages: assembly.pages,
+            levels,
+            kernel,
+            scheme_bytes: trusted_bytes,
+            idle_instructions: 0,
+            fault_instructions: 0,
+            hidden: Hidden::default(),
+        })
+    }
+
+    /// Tells the listener of every fault from now on.
+    pub fn listen(&mut self, listener: Box<dyn Listener>) {
+        self.listener = Some(listener);
+    }
+
+    /// The physical address of the page table's root, and its levels.
+    pub fn root(&self) -> (u64, u32) {
+        (self.frames.table.root(), self.frames.table.levels())
+    }
+
+    /// The counts of the fault path.
+    pub fn counters(&self) -> Counters {
+        self.faults.counters()
+    }
+
+    /// Instructions of the scheme's off-line work.
+    pub fn idle_instructions(&self) -> u64 {
+        self.idle_instructions
+    }
+
+    /// Instructions of off-line work that another processor would have done while the program ran on.
+    pub fn hidden_instructions(&self) -> u64 {
+        self.hidden.sum()
+    }
+
+    /// Counts from now on: what came before hides nothing of what comes.
+    pub fn begin_counting(&mut self) {
+        self.hidden.forget();
+    }
+
+    /// Instructions of faults, those of off-line work among them, whoever touched the page.
+    pub fn fault_instructions(&self) -> u64 {
+        self.fault_instructions
+    }
+
+    /// The levels of the page table.
+    pub fn levels(&self) -> Levels {
+        self.levels
+    }
+
+    /// The addresses that the runtime keeps for itself.
+    pub fn kernel(&self) -> Range<u64> {
+        self.kernel.clone()
+    }
+
+    /// Adds its part of the exit record.
+    pub fn measure(&self, memory: &mut Memory) {
+        memory.most_held_pages = self.counters().most_held_pages;
+        let trusted = self.scheme_bytes + self.faults.trusted_bytes() + self.frames.trusted_bytes();
+        memory.trusted_bytes = trusted as u64;
+    }
+
+    /// Serves a fault of the processor.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub fn fault(&mut self, address: u64, touch: Touch) -> Result<(), Trouble> {
+        let at = page_of(address);
+        let entry = self.frames.table.entry(at);
+        if !entry.has_page() {
+            return self.first_touch(at, touch);
+        }
+        if !entry.access().allows(touch) {
+            return Err(Trouble::Illegal);
+        }
+        if entry.is_resident() {
+            // The processor remembered what was there before.
+            P::forget(address);
+            return Ok(());
+        }
+        self.bring_in(entry.number() as u32)
+    }
+
+    /// Gives a page of the region to a page of an area.
+    fn first_touch(&mut self, at: u64, touch: Touch) -> Result<(), Trouble> {
+        if at >= page_of(layout::top(self.levels)) {
+            return Err(Trouble::Illegal);
+        }
+        let area = self.space.area_of(at).filter(|area| area.access.allows(touch)).ok_or(Trouble::Illegal)?;
+        let at_touch = area.promise == Promise::AtTouch;
+        if at_touch && self.space.touch().is_err() {
+            return Err(out_of_memory(
+                "the program touched more memory than there is, on its stack for example",
+            ));
+        }
+        let page = self.unused_page().ok_or_else(|| out_of_memory("there are no pages left"))?;
+        let entry = Entry::absent(page, area.access, at_touch);
+        if self.frames.table.set(at, entry).is_err() {
+            return Err(out_of_memory("the program's memory is spread too widely over its addresses"));
+        }
+        self.frames.settle(page, at);
+        self.bring_in(page)
+    }
+
+    fn unused_page(&mut self) -> Option<u32> {
+        let new = self.unused;
+        self.given_up.pop().or_else(|| {
+            self.unused += 1;
+            (u64::from(new) < self.pages).then_some(new)
+        })
+    }
+
+    fn bring_in(&mut self, page: u32) -> Result<(), Trouble> {
+        let begin = P::retired();
+        self.hidden.begin(begin);
+        let served = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;
+        let (fault, shares) = (P::retired(), P::shares());
+        while self.faults.owed() > 0 {
+            self.faults.idle(&self.frames).map_err(ended)?;
+        }
+        let end = P::retired();
+        self.idle_instructions += end - fault;
+        self.fault_instructions += end - begin;
+        self.hidden.end(end, end - fault - (P::shares() - shares).saved());
+        if served != Served::BroughtIn {
+            return Ok(());
+        }
+        match &mut self.listener {
+            Some(listener) => listener.after_fault(&self.faults.counters()).map_err(Trouble::End),
+            None => Ok(()),
+        }
+    }
+
+    /// The memory of the page at an address, brought in as if the program had touched it.
+    fn touched(&mut self, address: u64, touch: Touch) -> Result<&mut [u8; PAGE_BYTES], Trouble> {
+        let at = page_of(address);
+        let entry = self.frames.table.entry(at);
+        if !entry.is_resident() || !entry.access().allows(touch) {
+            self.fault(address, touch)?;
+        }
+        self.frames.memory_at(at).ok_or(Trouble::Illegal)
+    }
+
+    /// Copies from the program's memory.
+    ///
+    /// # Errors
+    /// [`Trouble`]; what comes before the illegal page was copied.
+    pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), Trouble> {
+        for (address, range) in pieces(address, into.len())? {
+            let offset = (address % PAGE) as usize;
+            let into = &mut into[range];
+            into.copy_from_slice(&self.touched(address, Touch::Load)?[offset..][..into.len()]);
+        }
+        Ok(())
+    }
+
+    /// Copies into the program's memory.
+    ///
+    /// # Errors
+    /// [`Trouble`]; what comes before the illegal page was copied.
+    pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), Trouble> {
+        for (address, range) in pieces(address, from.len())? {
+            let offset = (address % PAGE) as usize;
+            let from = &from[range];
+            self.touched(address, Touch::Store)?[offset..][..from.len()].copy_from_slice(from);
+        }
+        Ok(())
+    }
+
+    /// Fills a part of the program with what its file holds, whatever the program's own rights are.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub fn load(&mut self, address: u64, from: &[u8]) -> Result<(), Trouble> {
+        for (address, range) in pieces(address, from.len())? {
+            let offset = (address % PAGE) as usize;
+            let from = &from[range];
+            self.touched(address, Touch::Load)?[offset..][..from.len()].copy_from_slice(from);
+        }
+        Ok(())
+    }
+
+    /// Gives up the contents of pages of the program's addresses: they read as zeros if they are still of an area.
+    ///
+    /// # Errors
+    /// [`Trouble`].
+    pub fn give_up(&mut self, pages: Range<u64>) -> Result<(), Trouble> {
+        let mut from = pages.start;
+        while let Some(at) = self.frames.table.next(from..pages.end) {
+            from = at + 1;
+            let Some(page) = self.frames.page_at(at) else { continue };
+            if self.frames.table.entry(at).at_touch() {
+                self.space.untouch(1);
+            }
+            self.frames.table.replace(at, Entry::EMPTY);
+            P::forget(at * PAGE);
+            self.frames.unsettle(page);
+            let number = u64::from(page);
+            self.faults.discard(number..number + 1, &mut self.frames).map_err(ended)?;
+            self.given_up.push(page);
+        }
+        Ok(())
+    }
+
+    /// Changes the rights over the touched ones among pages of the program's addresses.
+    pub fn protect(&mut self, pages: Range<u64>, access: Access) {
+        let mut from = pages.start;
+        while let Some(at) = self.frames.table.next(from..pages.end) {
+            from = at + 1;
+            self.frames.protect(at, access);
+        }
+    }
+
+    /// Moves the touched ones among pages of the program's addresses to others, which are empty.
+    ///
+    /// # Errors
+    /// [`Trouble::End`].
+    pub fn carry(&mut self, pages: Range<u64>, to: u64) -> Result<(), Trouble> {
+        let mut from = pages.start;
+        while let Some(at) = self.frames.table.next(from..pages.end) {
+            from = at + 1;
+            let (entry, Some(page)) = (self.frames.table.entry(at), self.frames.page_at(at)) else {
+                continue;
+            };
+            let moved = to + (at - pages.start);
+            if self.frames.table.set(moved, Entry::EMPTY).is_err() {
+                return Err(out_of_memory("the program's memory is spread too widely over its addresses"));
+            }
+            self.frames.table.replace(moved, Entry::absent(page, entry.access(), entry.at_touch()));
+            self.frames.table.replace(at, Entry::EMPTY);
+            P::forget(at * PAGE);
+            self.frames.settle(page, moved);
+            // Shows it there if it is resident.
+            self.frames.protect(moved, entry.access());
+        }
+        Ok(())
+    }
+}
+
+/// The pages of a range of addresses, and the part of the buffer that each is for.
+fn pieces(address: u64, bytes: usize) -> Result<impl Iterator<Item = (u64, Range<usize>)>, Trouble> {
+    let end = address.checked_add(bytes as u64).ok_or(Trouble::Illegal)?;
+    let mut at = address;
+    Ok(core::iter::from_fn(move || {
+        if at == end {
+            return None;
+        }
+        let next = (at | (PAGE - 1)).saturating_add(1).min(end);
+        let piece = (at, (at - address) as usize..(next - address) as usize);
+        at = next;
+        Some(piece)
+    }))
+}
+
+fn out_of_memory(text: &str) -> Trouble {
+    Trouble::End(Ending::Failed { kind: Failure::OutOfMemory, text: text.into() })
+}
+
+fn ended(error: PagingError) -> Trouble {
+    let kind = if is_forged(&error) { Failure::Forged } else { Failure::Runtime };
+    Trouble::End(Ending::Failed { kind, text: error.to_string() })
+}

@@ -1,0 +1,96 @@
+//! The options of a launch package, checked.
+
+use crate::layout;
+use alloc::string::{String, ToString};
+use ameles_enclave_boundary::launch::{LEAST_RESIDENT, MOST_HARTS, MOST_RESIDENT, Paging};
+use ameles_enclave_boundary::map;
+use ameles_pager::assembly::Assembly;
+use ameles_pager::fault::policy::Policy;
+use ameles_pager::scheme::{Scheme, UnknownScheme};
+use ameles_pager::scheme_error::SchemeError;
+use ameles_seal::pages::PageCipher;
+use core::ops::Range;
+use core::str::FromStr;
+
+/// The most untrusted memory, in bytes.
+const MOST_UNTRUSTED: u64 = 1 << 36;
+
+/// The options as the runtime goes by them.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The scheme, sealing and the fault path.
+    pub assembly: Assembly,
+    /// Bytes of untrusted memory that sealed pages take.
+    pub untrusted_bytes: usize,
+    /// The addresses that the runtime keeps for itself.
+    pub kernel: Range<u64>,
+    /// Harts that seal and open pages.
+    pub harts: usize,
+}
+
+/// Options that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The scheme's name.
+    #[error(transparent)]
+    Scheme(#[from] UnknownScheme),
+    /// The cipher's name.
+    #[error("{0}")]
+    Cipher(String),
+    /// Harts.
+    #[error("{harts} harts: {scheme} has one, and parallel and eager-parallel have from 1 to {MOST_HARTS}")]
+    Harts {
+        /// Their number.
+        harts: u32,
+        /// The scheme.
+        scheme: Scheme,
+    },
+    /// Resident pages.
+    #[error("{0} resident pages: choose from {LEAST_RESIDENT} to {MOST_RESIDENT}")]
+    Resident(u32),
+    /// Untrusted memory.
+    #[error("{0} bytes of untrusted memory are not enough for a page, or more than 64 GiB")]
+    Untrusted(u64),
+    /// Parameters that the scheme refuses.
+    #[error(transparent)]
+    Refused(#[from] SchemeError),
+}
+
+impl Settings {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn of(paging: &Paging) -> Result<Self, SettingsError> {
+        let scheme: Scheme = paging.scheme.parse()?;
+        let cipher =
+            PageCipher::from_str(&paging.cipher).map_err(|error| SettingsError::Cipher(error.to_string()))?;
+        let (harts, most_harts) = (paging.harts, if scheme.is_parallel() { MOST_HARTS } else { 1 });
+        if !(1..=most_harts).contains(&harts) {
+            return Err(SettingsError::Harts { harts, scheme });
+        }
+        if !(LEAST_RESIDENT..=MOST_RESIDENT).contains(&paging.resident) {
+            return Err(SettingsError::Resident(paging.resident));
+        }
+        let limit = paging.untrusted_bytes;
+        let most = if limit > MOST_UNTRUSTED { 0 } else { scheme.most_pages(limit, paging.ratio, cipher) };
+        let pages = paging.pages.unwrap_or(most);
+        if most == 0 {
+            return Err(SettingsError::Untrusted(limit));
+        }
+        let resident = (u64::from(paging.resident).min(pages)) as usize;
+        let assembly = Assembly {
+            scheme,
+            pages,
+            ratio: paging.ratio,
+            cipher,
+            resident,
+            policy: Policy::Fifo,
+            step_pages: None,
+            filled: paging.filled,
+        };
+        let untrusted_bytes = assembly.untrusted_bytes(limit)?;
+        let kernel = layout::kernel(map::untrusted_bytes(limit).ok_or(SettingsError::Untrusted(limit))?);
+        Ok(Settings { assembly, untrusted_bytes, kernel, harts: harts as usize })
+    }
+}

@@ -1,0 +1,74 @@
+//! The beginning of a program: its image and its stack come into pages of the scheme.
+
+use crate::access::Access;
+use crate::image::Image;
+use crate::layout::{page_of, stack, way_back};
+use crate::paging::{ProgramMemory, Trouble};
+use crate::processor::Processor;
+use crate::space::{NoPages, Promise};
+use crate::stack;
+use alloc::vec::Vec;
+use ameles_enclave_boundary::exit::{Ending, Failure};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::RngCore;
+
+/// The first things that a program finds in its registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The address of its first instruction.
+    pub entry: u64,
+    /// Its stack pointer.
+    pub stack: u64,
+}
+
+/// Brings a program into its memory.
+///
+/// # Errors
+/// The end of the run: it does not fit, or a page was forged meanwhile.
+pub fn load<P: Processor + 'static>(
+    memory: &mut ProgramMemory<P>,
+    image: &Image<'_>,
+    arguments: &[Vec<u8>],
+    environment: &[Vec<u8>],
+    rng: &mut ChaCha20Rng,
+) -> Result<Start, Ending> {
+    for (pages, access) in &image.areas {
+        memory.space.map(pages.clone(), *access, Promise::AtOnce).map_err(too_large)?;
+    }
+    for segment in &image.segments {
+        memory.load(segment.start, segment.contents).map_err(ended)?;
+    }
+    reserve_way_back(memory).map_err(too_large)?;
+    let addresses = stack(memory.levels());
+    let pages = page_of(addresses.start)..page_of(addresses.end);
+    memory.space.map(pages, Access::READ_WRITE, Promise::AtTouch).map_err(too_large)?;
+    let mut random = [0; 16];
+    rng.fill_bytes(&mut random);
+    let stack = stack::build(addresses.end, image, arguments, environment, &random);
+    memory.write(stack.start, &stack.bytes).map_err(ended)?;
+    Ok(Start { entry: image.entry, stack: stack.start })
+}
+
+/// Promises the page through which handlers return. It is filled for the first of them: others touch it not at all.
+///
+/// # Errors
+/// [`NoPages`].
+pub fn reserve_way_back<P: Processor + 'static>(memory: &mut ProgramMemory<P>) -> Result<(), NoPages> {
+    let addresses = way_back(memory.levels());
+    memory.space.map(page_of(addresses.start)..page_of(addresses.end), Access::READ_EXECUTE, Promise::AtOnce)
+}
+
+fn too_large(_: NoPages) -> Ending {
+    let text = "the program is larger than the memory behind the scheme: it needs more untrusted memory";
+    Ending::Failed { kind: Failure::Launch, text: text.into() }
+}
+
+fn ended(trouble: Trouble) -> Ending {
+    match trouble {
+        Trouble::End(ending) => ending,
+        Trouble::Illegal => Ending::Failed {
+            kind: Failure::Launch,
+            text: "a part of the program is not readable, or there is no room for its arguments".into(),
+        },
+    }
+}

@@ -1,0 +1,80 @@
+//! A tree with its first contents, which several machines can begin with.
+
+use super::filled_ring;
+use super::settle::settle;
+use super::slots::Slots;
+use super::steady_state::{self, History, Sinking, SteadyState};
+use crate::configuration_error::ConfigurationError;
+use crate::memory_side::{MemorySide, TreeParts};
+use crate::oram_configuration::OramConfiguration;
+use ameles_core::schemes::freecursive::BackendParameters;
+use ameles_core::words::Level;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// Paths of random accesses after a state was drawn, at the most: `cargo run --release -p ameles-simulator --example settling` shows
+/// that the share of background evictions stays as it is then.
+const MOST_SETTLING_PATHS: u64 = 1 << 18;
+
+/// The state of a tree before the first access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Nothing was ever written.
+    Empty,
+    /// All blocks are there, after such a history.
+    Steady(History),
+}
+
+/// A tree with its contents: of 25 levels it takes 1.3 GiB.
+#[derive(Clone)]
+pub struct FilledTree(TreeParts);
+
+impl FilledTree {
+    /// Draws a tree for an ORAM, and lets what is too much for the trusted side sink. The same seed gives the same tree. Blocks of a
+    /// Ring ORAM are as deep as there is room, whatever the history; its buckets are worn as by random accesses.
+    ///
+    /// # Errors
+    /// [`ConfigurationError`].
+    pub fn draw(oram: &OramConfiguration, contents: Contents, seed: u64) -> Result<Self, ConfigurationError> {
+        let parameters = oram.parameters()?;
+        if let BackendParameters::Ring(ring) = &parameters.tree {
+            return Ok(FilledTree(filled_ring::draw(ring, contents != Contents::Empty, seed)));
+        }
+        let space = parameters.address_space();
+        let top = oram.top_levels;
+        let mut slots = Slots::new(Level(top), &oram.blocks(&parameters.tree)[top as usize..]);
+        let mut random = ChaCha8Rng::seed_from_u64(!seed);
+        let SteadyState { positions, trusted } = match contents {
+            Contents::Empty => {
+                SteadyState { positions: vec![0; space.blocks() as usize], trusted: Vec::new() }
+            }
+            Contents::Steady(history) => {
+                steady_state::fill(&mut slots, &space, (history, Sinking::of(oram.scheme)), &mut random)
+            }
+        };
+        let memory =
+            MemorySide::over(oram, TreeParts { slots, positions, trusted, ring: None }, &mut random)?;
+        let parts = memory.into_parts();
+        Ok(FilledTree(match contents {
+            Contents::Steady(History::Random) => {
+                let paths = MOST_SETTLING_PATHS.min(2 << oram.levels);
+                settle(oram, parts, paths, &mut random)?
+            }
+            Contents::Steady(History::Filled) | Contents::Empty => parts,
+        }))
+    }
+
+    /// Blocks that begin on the trusted side.
+    pub fn trusted_blocks(&self) -> usize {
+        self.0.trusted.len()
+    }
+
+    /// The share of the slots of each level in untrusted memory that hold a block, and the first of those levels.
+    pub fn utilisation(&self) -> (Level, Vec<f64>) {
+        (self.0.slots.top(), self.0.slots.utilisation())
+    }
+
+    pub(crate) fn into_parts(self) -> TreeParts {
+        self.0
+    }
+}
