@@ -77,7 +77,8 @@ pub fn check() -> Result<()> {
 /// Circles of imports that the record does not name, and those that it names though they are none.
 fn circles(files: &BTreeSet<&str>) -> Result<Vec<Broken>> {
     let mut found = Vec::new();
-    let crates = files.iter().filter_map(|file| Path::new(file).parent().filter(|_| file.ends_with("Cargo.toml")));
+    let crates =
+        files.iter().filter_map(|file| Path::new(file).parent().filter(|_| file.ends_with("Cargo.toml")));
     for sources in crates.map(|folder| folder.join("src")).filter(|sources| sources.is_dir()) {
         found.extend(Files::read(&sources)?.circles());
     }
@@ -209,7 +210,8 @@ mod tests {
 
     #[test]
     fn the_record_names_circles_by_their_files_or_folder() {
-        let record = "# Title\n\n| files | why |\n|---|---|\n| `core/a.rs`, `core/b.rs` | `c` |\n| `core/d/` | e |";
+        let record =
+            "# Title\n\n| files | why |\n|---|---|\n| `core/a.rs`, `core/b.rs` | `c` |\n| `core/d/` | e |";
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let rows = [(5, names(&["core/a.rs", "core/b.rs"])), (6, names(&["core/d/"]))];
         assert_eq!(named_circles(record), rows);

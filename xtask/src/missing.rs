@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
 /// The Go release that versitygw asks for.
-const LEAST_GO: (u32, u32) = (1, 25);
+const MIN_GO: (u32, u32) = (1, 25);
 
 /// Programs that tests run, with the packages that have them and the steps that need them.
 const PROGRAMS: [(&str, &[&str], &[Step]); 12] = [
@@ -206,11 +206,11 @@ fn go_is_missing() -> Option<Missing> {
         if is_built { &[Step::Clients] } else { &[Step::Clients, Step::Compatibility] };
     let found = output(command("go").args(["env", "GOVERSION"])).unwrap_or_default();
     let what = match go_release(&found) {
-        Some(release) if release >= LEAST_GO => return None,
+        Some(release) if release >= MIN_GO => return None,
         // From 1.21 on, Go fetches the release that a module asks for, unless it is told not to.
         Some(release) if release >= (1, 21) && go_fetches_toolchains() => return None,
-        Some(_) => format!("Go {}.{} or newer is missing (found: {})", LEAST_GO.0, LEAST_GO.1, found.trim()),
-        None => format!("Go {}.{} or newer is missing", LEAST_GO.0, LEAST_GO.1),
+        Some(_) => format!("Go {}.{} or newer is missing (found: {})", MIN_GO.0, MIN_GO.1, found.trim()),
+        None => format!("Go {}.{} or newer is missing", MIN_GO.0, MIN_GO.1),
     };
     Some(Missing {
         what,

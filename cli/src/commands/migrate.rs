@@ -21,7 +21,7 @@ use crate::vault::opened::{Left, OF_SUCCESSOR, take_over};
 use crate::vault::parameters::summary;
 use ameles_store::Usage;
 use ameles_vault::{
-    Copied, HeldBy, Stage, Succession, Vault, VaultError, VaultParameters, raw_header, read_header, stage,
+    Copied, ExistsIn, Stage, Succession, Vault, VaultError, VaultParameters, raw_header, read_header, stage,
 };
 use anyhow::{Context, Result};
 use clap::Args;
@@ -209,7 +209,7 @@ fn not_made(
         None => Note::forget(&settings.data)?,
     }
     made.take_back();
-    let is_there = matches!(error.downcast_ref(), Some(VaultError::AlreadyThere(HeldBy::Store)));
+    let is_there = matches!(error.downcast_ref(), Some(VaultError::AlreadyExists(ExistsIn::Store)));
     if given_up.is_some_and(|before| is_there && before.is_for_new(new)) {
         let why = format!(
             "{} holds what the successor that was given up has left there: empty it, or name another place with --to",

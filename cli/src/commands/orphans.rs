@@ -85,7 +85,7 @@ async fn strangers(opening: &Opening) -> Result<Strangers> {
     let mut strangers = Strangers::default();
     opening
         .objects()
-        .list_strangers(&mut |name, bytes| {
+        .list_unknown(&mut |name, bytes| {
             strangers.tally.add(bytes.0);
             if strangers.names.len() < SHOWN {
                 strangers.names.push(name.to_owned());

@@ -26,7 +26,7 @@ const MONTH: f64 = 365.0 * 86_400.0 / 12.0;
 const ALL: &str = "all";
 
 /// The most reads or writes of a month.
-const MOST_A_MONTH: f64 = 1e12;
+const MAX_A_MONTH: f64 = 1e12;
 
 #[derive(Args)]
 #[command(
@@ -101,7 +101,7 @@ impl FromStr for Rate {
             number.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
         let seconds = UNITS.iter().find(|(name, _)| *name == unit.trim());
         match (number, seconds) {
-            (Some(number), Some((_, seconds))) if number * MONTH / seconds <= MOST_A_MONTH => {
+            (Some(number), Some((_, seconds))) if number * MONTH / seconds <= MAX_A_MONTH => {
                 Ok(Rate(number * MONTH / seconds))
             }
             (Some(_), Some(_)) => Err("a month has at most 1e12 of them".into()),

@@ -77,10 +77,10 @@ impl fmt::Display for Size {
         const UNITS: [(u32, &str); 6] =
             [(60, "EiB"), (50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
         // From here on two digits would show 1024.00 of the unit below.
-        const LEAST: f64 = 1023.995 / 1024.0;
+        const MIN: f64 = 1023.995 / 1024.0;
         for (shift, unit) in UNITS {
             let number = self.0 as f64 / (1u64 << shift) as f64;
-            if number >= LEAST {
+            if number >= MIN {
                 return if self.0.is_multiple_of(1 << shift) {
                     write!(f, "{} {unit}", self.0 >> shift)
                 } else {

@@ -5,8 +5,8 @@
 //! written, and how often.
 
 use crate::report::provider::Provider;
-use ameles_core::layout::{Extent, Layout};
-use ameles_core::words::Bucket;
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::Bucket;
 use ameles_gateway::DeviceError;
 use ameles_seal::blob::{self, sealed_bytes};
 use ameles_seal::cipher::Cipher;

@@ -16,7 +16,7 @@ mod streams;
 mod untrusted;
 
 pub use file::read_whole;
-pub use machine::{Ended, MOST_PAGES_BYTES, Machine, Setting};
+pub use machine::{Ended, MAX_PAGES_BYTES, Machine, Setting};
 pub use measured::MeasuredPrograms;
 pub use program::Image;
 pub use runtime::Runtime;

@@ -5,7 +5,7 @@ use crate::demonstration::{Baseline, Switch};
 use crate::report::provider::Provider;
 use crate::runtime::replace::replace;
 use crate::vault::prices;
-use ameles_gateway::catalogue::Moment;
+use ameles_gateway::catalogue::UnixMillis;
 use ameles_gateway::page::{Costs, Figures, PricesOf, RequestCounters, Row, Seen, Told};
 use ameles_store::{Prices, TouchedRow, Usage};
 use ameles_vault::Vault;
@@ -66,7 +66,7 @@ impl Sources {
             ..Usage::default()
         };
         Told {
-            moment: Moment::now().0,
+            moment: UnixMillis::now().0,
             asked: self.counters.cells(),
             seen: Seen {
                 whole: row(provider.touches.whole()),

@@ -29,7 +29,7 @@ mod system {
     /// The kernel's own address.
     const KERNEL: u32 = 0;
     /// More than an event ever has: the kernel bounds its fields by 2 KiB.
-    const MOST_BYTES: usize = 8192;
+    const MAX_BYTES: usize = 8192;
 
     /// The resumptions of this machine from now on.
     pub struct Resumptions(mpsc::Receiver<()>);
@@ -93,7 +93,7 @@ mod system {
         /// Waits for the next one.
         pub(super) fn next(&self) -> Result<Vec<u8>, Errno> {
             loop {
-                let mut event = vec![0; MOST_BYTES];
+                let mut event = vec![0; MAX_BYTES];
                 let (bytes, _, sender) = recvfrom(&self.0, event.as_mut_slice(), RecvFlags::empty())?;
                 let sender = sender.and_then(|sender| SocketAddrNetlink::try_from(sender).ok());
                 if sender.is_some_and(|sender| sender.pid() == KERNEL) {

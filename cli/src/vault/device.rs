@@ -1,6 +1,6 @@
 //! A vault as the gateway's device, alone or together with its successor.
 
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_gateway::device::RowChange;
 use ameles_gateway::{Device, DeviceError, Flow};
 use ameles_vault::{Call, Receipt, Succession, Vault, VaultError};

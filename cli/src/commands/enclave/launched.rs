@@ -2,9 +2,9 @@
 
 use crate::commands::misused::misused;
 use crate::config::size::Size;
-use crate::enclave::{Image, MOST_PAGES_BYTES, Machine, Runtime, Setting};
+use crate::enclave::{Image, MAX_PAGES_BYTES, Machine, Runtime, Setting};
 use ameles_enclave_boundary::launch::{
-    Allowed, LEAST_RESIDENT, Launch, Levels, Listening, MOST_HARTS, MOST_RESIDENT, Paging, Seed, Way,
+    Allowed, Launch, Levels, Listening, MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging, SealedStorage, Seed,
 };
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
@@ -54,7 +54,7 @@ pub(super) struct Launching {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(super) k: Option<u64>,
     /// Harts that seal and open the pages of a fault side by side, under parallel and eager-parallel [default: 2 there]
-    #[arg(long, value_name = "HARTS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_HARTS)))]
+    #[arg(long, value_name = "HARTS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HARTS)))]
     pub(super) harts: Option<u32>,
     /// chacha20-hmac-sha256, aes-256-gcm, aegis-256x2 or aegis-256x4
     #[arg(long, value_name = "CIPHER", default_value = "chacha20-hmac-sha256")]
@@ -118,8 +118,8 @@ impl Launching {
     /// [`misused`] for flags that cannot be meant; the program is unfit; there is no runtime.
     pub(super) fn find(&self, program: &Program) -> Result<Launchable> {
         ensure!(
-            self.untrusted.0 <= MOST_PAGES_BYTES,
-            misused(format!("--untrusted: the machine has room for {} at most", Size(MOST_PAGES_BYTES)))
+            self.untrusted.0 <= MAX_PAGES_BYTES,
+            misused(format!("--untrusted: the machine has room for {} at most", Size(MAX_PAGES_BYTES)))
         );
         ensure!(
             self.scheme.is_parallel() || self.harts.is_none_or(|harts| harts == 1),
@@ -133,7 +133,7 @@ impl Launching {
             misused(format!("--k: {} has none; detworam, eager and their parallel forms have", self.scheme))
         );
         ensure!(
-            self.scheme.most_pages(self.untrusted.0, self.ratio(), self.cipher) > 0,
+            self.scheme.max_pages(self.untrusted.0, self.ratio(), self.cipher) > 0,
             misused(format!(
                 "--untrusted: {} are not enough for a page and what belongs to it",
                 self.untrusted
@@ -198,8 +198,8 @@ impl Launchable {
                 untrusted_bytes: how.untrusted.0,
                 pages: None,
                 way: match how.pages {
-                    Pages::Backing => Way::Backing,
-                    Pages::Intermediary => Way::Intermediary,
+                    Pages::Backing => SealedStorage::Backing,
+                    Pages::Intermediary => SealedStorage::Intermediary,
                 },
                 levels: match how.page_table {
                     PageTable::Sv39 => Levels::Sv39,
@@ -223,8 +223,8 @@ impl Launchable {
 /// # Errors
 /// It is no number, or one that no machine has.
 pub(super) fn resident(text: &str) -> Result<u32, String> {
-    let pages = text.parse().ok().filter(|pages| (LEAST_RESIDENT..=MOST_RESIDENT).contains(pages));
-    pages.ok_or_else(|| format!("it is a number of pages from {LEAST_RESIDENT} to {MOST_RESIDENT}"))
+    let pages = text.parse().ok().filter(|pages| (MIN_RESIDENT..=MAX_RESIDENT).contains(pages));
+    pages.ok_or_else(|| format!("it is a number of pages from {MIN_RESIDENT} to {MAX_RESIDENT}"))
 }
 
 /// The runtime that a flag names, or else the one that belongs to this program.

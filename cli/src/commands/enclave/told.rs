@@ -34,7 +34,7 @@ pub(super) fn report(launching: &Launching, ended: &Ended, counted: bool) {
         faults.faults,
         faults.evictions,
         faults.loading,
-        Size(memory.most_held_pages * 4096)
+        Size(memory.max_held_pages * 4096)
     );
     if counted {
         spent(instructions, faults.faults);

@@ -71,7 +71,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 fn geometry(launching: &Launching) -> Result<Geometry> {
     let &Launching { scheme, cipher, untrusted, .. } = launching;
     let k = launching.ratio();
-    let pages = scheme.most_pages(untrusted.0, k, cipher);
+    let pages = scheme.max_pages(untrusted.0, k, cipher);
     let slots = scheme.layout(pages, k)?.slots();
     let stride = scheme.untrusted_bytes(pages, k, cipher)? / slots;
     Ok(Geometry { slots, stride, areas: scheme.has_ratio().then(|| (pages, slots - pages)) })

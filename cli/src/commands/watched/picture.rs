@@ -12,14 +12,14 @@ const LEFT: u64 = 40;
 const TOP: u64 = 34;
 
 /// A cell of the picture is at least so many units wide and high: close changes are drawn together.
-const LEAST: f64 = 1.0;
+const MIN: f64 = 1.0;
 
 /// The picture. Its colours stand out on light and on dark ground.
 pub(in crate::commands) fn draw(title: &str, watched: &Watched) -> String {
     let (faults, slots) = (watched.faults().max(1), watched.highest() + 1);
     let grid = Grid {
-        columns: faults.min((WIDTH as f64 / LEAST) as u64),
-        rows: slots.min((HEIGHT as f64 / LEAST) as u64),
+        columns: faults.min((WIDTH as f64 / MIN) as u64),
+        rows: slots.min((HEIGHT as f64 / MIN) as u64),
         faults,
         slots,
     };

@@ -34,7 +34,7 @@ impl Watched {
     }
 
     /// The most that changed at one fault.
-    pub(in crate::commands) fn most_changed(&self) -> usize {
+    pub(in crate::commands) fn max_changed(&self) -> usize {
         self.sights.iter().map(|sight| sight.changed.len()).max().unwrap_or(0)
     }
 
@@ -60,7 +60,7 @@ impl Watched {
             self.evictions(),
             self.changed(),
             self.changed() as f64 / self.faults().max(1) as f64,
-            self.most_changed()
+            self.max_changed()
         )
     }
 

@@ -1,7 +1,7 @@
 //! The conclusions of a watcher of snapshots from the changes that it has seen.
 
 use super::seen::{Sight, Watched};
-use ameles_core::write_schedule::WriteSchedule;
+use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_pager::scheme::Scheme;
 use std::collections::BTreeSet;
 
@@ -68,10 +68,10 @@ fn follow(schedule: WriteSchedule, eager: bool, sights: &[Sight]) -> Result<(), 
         }
         writes = moment.evictions;
         let seen: BTreeSet<u64> = changed.iter().copied().collect();
-        let least = if eager { due.len() - behind } else { due.len() }.max(seen.len());
+        let min = if eager { due.len() - behind } else { due.len() }.max(seen.len());
         // A slot that is due twice is seen once.
         let done =
-            (least..=due.len()).find(|done| due[..*done].iter().copied().collect::<BTreeSet<_>>() == seen);
+            (min..=due.len()).find(|done| due[..*done].iter().copied().collect::<BTreeSet<_>>() == seen);
         let Some(done) = done else {
             return Err(format!(
                 "at fault {} the slots {changed:?} changed, due were {due:?}",

@@ -9,11 +9,11 @@ use super::support::{header, setup};
 use ameles::vault::device::VaultDevice;
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::small_ring;
-use ameles_core::words::{BlockId, Level};
+use ameles_core::types::{BlockId, Level};
 use ameles_gateway::auth::identity::{AccessKey, Identity, PasswordHash, Role, User, Users};
 use ameles_gateway::http::server::{self, serve};
-use ameles_gateway::s3::S3Door;
-use ameles_gateway::swift::{Address, SwiftDoor};
+use ameles_gateway::s3::S3Server;
+use ameles_gateway::swift::{Address, SwiftServer};
 use ameles_gateway::{FIRST_ACCOUNT, Gateway, Options};
 use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::{Call, Pace, SchemeParameters, Vault, VaultParameters};
@@ -130,9 +130,9 @@ impl World {
         let gateway = Gateway::open(device, Options::default()).await.expect("it loads");
         let (s3_listener, s3) = listener().await;
         let (swift_listener, swift) = listener().await;
-        let s3_door = S3Door::new(gateway.clone(), Arc::clone(&self.users));
+        let s3_door = S3Server::new(gateway.clone(), Arc::clone(&self.users));
         let address = Address::OfHost { tls: false };
-        let swift_door = SwiftDoor::new(gateway.clone(), Arc::clone(&self.users), address);
+        let swift_door = SwiftServer::new(gateway.clone(), Arc::clone(&self.users), address);
         let doors = [
             spawn_local(serve(s3_listener, s3_door, server::Options::default(), pending())),
             spawn_local(serve(swift_listener, swift_door, server::Options::default(), pending())),

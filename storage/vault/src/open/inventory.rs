@@ -5,9 +5,9 @@ use crate::engine::Engine;
 use crate::error::VaultError;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::Garbage;
-use ameles_core::layout::Layout;
 use ameles_core::store::BucketVersion;
-use ameles_core::words::{Bucket, Bytes};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Bytes};
 use ameles_store::Blobs;
 use std::collections::{BTreeMap, BTreeSet};
 
