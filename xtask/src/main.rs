@@ -13,6 +13,7 @@ mod missing;
 mod pages;
 mod profile;
 mod record;
+mod retired_words;
 mod schedule;
 mod served;
 mod setup;
