@@ -74,7 +74,8 @@ pub fn check() -> Result<()> {
 /// Circles of imports between the files of a crate.
 fn circles(files: &BTreeSet<&str>) -> Result<Vec<Broken>> {
     let mut found = Vec::new();
-    let crates = files.iter().filter_map(|file| Path::new(file).parent().filter(|_| file.ends_with("Cargo.toml")));
+    let crates =
+        files.iter().filter_map(|file| Path::new(file).parent().filter(|_| file.ends_with("Cargo.toml")));
     for sources in crates.map(|folder| folder.join("src")).filter(|sources| sources.is_dir()) {
         for circle in Files::read(&sources)?.circles() {
             let files: Vec<String> = circle.iter().map(|file| file.display().to_string()).collect();

@@ -62,7 +62,8 @@ impl RetiredWords {
         let in_path = path_names(file).filter_map(|name| Some((1, self.rule(&[Place::File], name)?)));
         let mut found: Vec<(usize, String)> = in_path.collect();
         for (nth, line) in lines.iter().enumerate() {
-            let names = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty());
+            let names =
+                line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty());
             for name in names {
                 let whole = self.rule(&[Place::Name], name);
                 let part = || parts(name).find_map(|part| self.rule(&[Place::Word], &part));
@@ -81,9 +82,9 @@ impl RetiredWords {
 /// The names in the path of a source file: its folders and its own name without the ending.
 fn path_names(file: &str) -> impl Iterator<Item = &str> {
     let is_source = file.ends_with(".rs");
-    Path::new(file)
-        .iter()
-        .filter_map(move |part| Some(part.to_str()?.split('.').next().unwrap_or_default()).filter(|_| is_source))
+    Path::new(file).iter().filter_map(move |part| {
+        Some(part.to_str()?.split('.').next().unwrap_or_default()).filter(|_| is_source)
+    })
 }
 
 /// The words of an identifier in lower case: `WriteAnew` and `write_anew` are `write`, `anew`.
@@ -117,7 +118,8 @@ mod tests {
             "/// Turns are taken by `MyTurns`; renewed, anewed.",
             "let beside = Anew;",
         ];
-        let found = |file| -> Vec<usize> { list.found_in(file, &lines).into_iter().map(|(line, _)| line).collect() };
+        let found =
+            |file| -> Vec<usize> { list.found_in(file, &lines).into_iter().map(|(line, _)| line).collect() };
         assert_eq!(found("a/b.rs"), [1, 2, 3, 3, 4, 5]);
         assert_eq!(found("a/beside/b.rs"), [1, 1, 2, 3, 3, 4, 5]);
         assert!(found("a.bin").is_empty());

@@ -37,7 +37,7 @@ const COMPILER_PACKAGES: [&str; 2] = ["gcc-riscv64-linux-gnu", "libc6-dev-riscv6
 const FREESTANDING: [&str; 2] = ["riscv64gc-unknown-none-elf", "wasm32-unknown-unknown"];
 
 /// A program that must be there.
-struct Missing {
+struct Prerequisite {
     what: String,
     steps: &'static [Step],
     /// Debian's and Ubuntu's packages that have it.
@@ -60,14 +60,14 @@ pub enum Consent {
 ///
 /// Fails at once, and not after a quarter of an hour, when a step still cannot run on this machine.
 pub fn provide(steps: &[Step], consent: Consent) -> Result<()> {
-    let missing = find(steps);
-    let mut packages = all(&missing, |missing| missing.packages);
-    let targets = all(&missing, |missing| missing.targets);
+    let prerequisites = find(steps);
+    let mut packages = all(&prerequisites, |prerequisites| prerequisites.packages);
+    let targets = all(&prerequisites, |prerequisites| prerequisites.targets);
     if !succeeds(command("apt-get").arg("--version")) {
         packages.clear();
     }
     if (packages.is_empty() && targets.is_empty()) || !agreed(&packages, &targets, consent)? {
-        return refuse(&missing, steps);
+        return refuse(&prerequisites, steps);
     }
     if !targets.is_empty() && add_targets(&targets) && Toolchain::find().is_some() {
         packages.retain(|package| !FREESTANDING_PACKAGES.contains(package));
@@ -79,17 +79,21 @@ pub fn provide(steps: &[Step], consent: Consent) -> Result<()> {
 /// Fails at once if a step lacks what no package has, so that all else can be installed while others run.
 pub fn refuse_what_cannot_be_installed(steps: &[Step]) -> Result<()> {
     let has_packages = succeeds(command("apt-get").arg("--version"));
-    let is_beyond_reach =
-        |missing: &Missing| !has_packages || (missing.packages.is_empty() && missing.targets.is_empty());
+    let is_beyond_reach = |prerequisites: &Prerequisite| {
+        !has_packages || (prerequisites.packages.is_empty() && prerequisites.targets.is_empty())
+    };
     refuse(&find(steps).into_iter().filter(is_beyond_reach).collect::<Vec<_>>(), steps)
 }
 
 /// All that is named, each once.
-fn all(missing: &[Missing], named: impl Fn(&Missing) -> &'static [&'static str]) -> Vec<&'static str> {
-    missing.iter().flat_map(named).copied().collect::<BTreeSet<_>>().into_iter().collect()
+fn all(
+    prerequisites: &[Prerequisite],
+    named: impl Fn(&Prerequisite) -> &'static [&'static str],
+) -> Vec<&'static str> {
+    prerequisites.iter().flat_map(named).copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn find(steps: &[Step]) -> Vec<Missing> {
+fn find(steps: &[Step]) -> Vec<Prerequisite> {
     let found = [
         python_is_missing(),
         go_is_missing(),
@@ -105,7 +109,7 @@ fn find(steps: &[Step]) -> Vec<Missing> {
         .into_iter()
         .chain(PROGRAMS.map(program_is_missing))
         .flatten()
-        .filter(|missing| missing.steps.iter().any(|step| steps.contains(step)))
+        .filter(|prerequisites| prerequisites.steps.iter().any(|step| steps.contains(step)))
         .collect()
 }
 
@@ -149,13 +153,13 @@ fn install(packages: &[&str]) -> Result<()> {
         .context("the distribution's packages could not be installed")
 }
 
-fn refuse(missing: &[Missing], chosen: &[Step]) -> Result<()> {
-    if missing.is_empty() {
+fn refuse(prerequisites: &[Prerequisite], chosen: &[Step]) -> Result<()> {
+    if prerequisites.is_empty() {
         return Ok(());
     }
     let mut message = String::from("this machine cannot run every step:");
     let mut skips = Vec::new();
-    for Missing { what, steps, remedy, .. } in missing {
+    for Prerequisite { what, steps, remedy, .. } in prerequisites {
         let names: Vec<&str> = steps.iter().map(|step| step.name()).collect();
         message += &format!("\n  {what} (needed by: {})\n    {remedy}", names.join(", "));
         for step in steps.iter().filter(|step| chosen.contains(step)) {
@@ -176,9 +180,9 @@ fn refuse(missing: &[Missing], chosen: &[Step]) -> Result<()> {
 const FREESTANDING_PACKAGES: [&str; 5] =
     ["cargo-web", "lld-22", "rust-web-llvm", "rust-web-src", "rustc-web"];
 
-fn python_is_missing() -> Option<Missing> {
+fn python_is_missing() -> Option<Prerequisite> {
     let probe = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))";
-    (!succeeds(command("python3").args(["-c", probe]))).then(|| Missing {
+    (!succeeds(command("python3").args(["-c", probe]))).then(|| Prerequisite {
         what: "Python 3.9 or newer with its venv module is missing".into(),
         steps: &[
             Step::Deny,
@@ -199,7 +203,7 @@ fn python_is_missing() -> Option<Missing> {
     })
 }
 
-fn go_is_missing() -> Option<Missing> {
+fn go_is_missing() -> Option<Prerequisite> {
     // A client of the tests is built at each run, the server once.
     let is_built = versitygw_path().is_ok_and(|path| path.exists());
     let steps: &'static [Step] =
@@ -212,7 +216,7 @@ fn go_is_missing() -> Option<Missing> {
         Some(_) => format!("Go {}.{} or newer is missing (found: {})", MIN_GO.0, MIN_GO.1, found.trim()),
         None => format!("Go {}.{} or newer is missing", MIN_GO.0, MIN_GO.1),
     };
-    Some(Missing {
+    Some(Prerequisite {
         what,
         steps,
         packages: &[],
@@ -237,9 +241,9 @@ fn go_release(version: &str) -> Option<(u32, u32)> {
 
 fn program_is_missing(
     (program, packages, steps): (&str, &'static [&'static str], &'static [Step]),
-) -> Option<Missing> {
+) -> Option<Prerequisite> {
     let answers = ["--version", "version"].iter().any(|asked| succeeds(command(program).arg(asked)));
-    (!answers).then(|| Missing {
+    (!answers).then(|| Prerequisite {
         what: format!("{program} is missing"),
         steps,
         packages,
@@ -248,8 +252,8 @@ fn program_is_missing(
     })
 }
 
-fn freestanding_toolchain_is_missing() -> Option<Missing> {
-    Toolchain::find().is_none().then(|| Missing {
+fn freestanding_toolchain_is_missing() -> Option<Prerequisite> {
+    Toolchain::find().is_none().then(|| Prerequisite {
         what: "a Rust toolchain for machines without an operating system is missing".into(),
         steps: &[Step::NoStd, Step::Web, Step::Enclave],
         packages: &FREESTANDING_PACKAGES,
@@ -260,9 +264,9 @@ fn freestanding_toolchain_is_missing() -> Option<Missing> {
     })
 }
 
-fn enclave_target_is_missing() -> Option<Missing> {
+fn enclave_target_is_missing() -> Option<Prerequisite> {
     let lacking: Vec<&str> = enclave::TARGETS.into_iter().filter(|target| !pinned_has(target)).collect();
-    (!lacking.is_empty()).then(|| Missing {
+    (!lacking.is_empty()).then(|| Prerequisite {
         what: format!("the Rust toolchain does not build for {}", lacking.join(" and ")),
         steps: &[Step::Enclave],
         packages: &[],
@@ -271,8 +275,8 @@ fn enclave_target_is_missing() -> Option<Missing> {
     })
 }
 
-fn static_library_is_missing() -> Option<Missing> {
-    (!enclave::has_static_library()).then(|| Missing {
+fn static_library_is_missing() -> Option<Prerequisite> {
+    (!enclave::has_static_library()).then(|| Prerequisite {
         what: format!("{} has no C library to link statically", enclave::COMPILER),
         steps: &[Step::Enclave],
         packages: &COMPILER_PACKAGES,
@@ -281,8 +285,8 @@ fn static_library_is_missing() -> Option<Missing> {
     })
 }
 
-fn picolibc_is_missing() -> Option<Missing> {
-    (!enclave::has_picolibc()).then(|| Missing {
+fn picolibc_is_missing() -> Option<Prerequisite> {
+    (!enclave::has_picolibc()).then(|| Prerequisite {
         what: format!("{} or its C library, picolibc, is missing", enclave::BARE_COMPILER),
         steps: &[Step::Enclave],
         packages: &["gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"],
@@ -292,10 +296,10 @@ fn picolibc_is_missing() -> Option<Missing> {
     })
 }
 
-fn tcl_is_missing() -> Option<Missing> {
+fn tcl_is_missing() -> Option<Prerequisite> {
     // It reads a script that is empty. It has no option that would say which release it is.
     let there = enclave::is_built("sqlite3") || succeeds(&mut command("tclsh"));
-    (!there).then(|| Missing {
+    (!there).then(|| Prerequisite {
         what: "tclsh is missing, which puts SQLite's source together".into(),
         steps: &[Step::Enclave],
         packages: &["tcl"],
@@ -304,9 +308,9 @@ fn tcl_is_missing() -> Option<Missing> {
     })
 }
 
-fn dash_is_missing() -> Option<Missing> {
+fn dash_is_missing() -> Option<Prerequisite> {
     // It has no such option either: it runs a script that does nothing.
-    (!succeeds(command("dash").args(["-c", ":"]))).then(|| Missing {
+    (!succeeds(command("dash").args(["-c", ":"]))).then(|| Prerequisite {
         what: "dash is missing, which is compared with itself in the enclave".into(),
         steps: &[Step::Enclave],
         packages: &["dash"],
@@ -315,11 +319,11 @@ fn dash_is_missing() -> Option<Missing> {
     })
 }
 
-fn rclone_is_missing() -> Option<Missing> {
+fn rclone_is_missing() -> Option<Prerequisite> {
     let there = succeeds(command("rclone").arg("version"))
         || fetched_rclone().exists()
         || (succeeds(command("apt-get").arg("--version")) && succeeds(command("dpkg-deb").arg("--version")));
-    (!there).then(|| Missing {
+    (!there).then(|| Prerequisite {
         what: "rclone is missing, and this is no Debian or Ubuntu, where it would be fetched".into(),
         steps: &[Step::Clients],
         packages: &[],
