@@ -4,16 +4,16 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
-use ameles_core::layout::Layout;
 use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::ring::{RingOram, RingParameters};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::BlockId;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::BlockId;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::Salt;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Sealed, sealed_layout};
 use ameles_seal::slot_format::{Nonces, SlotFormat};
 use ameles_seal::versions::{TrustedVersions, VaultId};
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let versions = TrustedVersions::new(VaultId::draw(&mut random), layout.buckets());
     let file = OneFile { file: tempfile::tempfile()?, layout };
     let nonces = Nonces::Salted(Box::new(OsRng.unwrap_err()));
-    let sealed = Sealed::new(file, &master, Cipher::default(), nonces, versions, Workers::single())?;
+    let sealed = Sealed::new(file, &master, Cipher::default(), nonces, versions, SealThreads::single())?;
     sealed.begin_epoch(Salt::draw(&mut random))?;
 
     let positions = FlatPositionMap::new(Positions::new(blocks));
@@ -47,8 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         // More accesses, so that block 7 leaves the stash for the file. Each may owe off-line work.
         for _ in 0..1000 {
             oram.access(&mut [Access::Dummy]).await?;
-            while oram.owed() > 0 {
-                oram.idle().await?;
+            while oram.pending_steps() > 0 {
+                oram.step().await?;
             }
         }
         oram.access(&mut [Access::Read(BlockId(7), &mut read)]).await

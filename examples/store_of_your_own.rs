@@ -8,12 +8,12 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
-use ameles_core::layout::Layout;
 use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::store::Store;
-use ameles_core::words::{BlockId, Bucket, Slot};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{BlockId, Bucket, Slot};
 use futures::executor::block_on;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -93,8 +93,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 oram.access(&mut [Access::Read(BlockId(block), &mut read)]).await?;
                 assert_eq!(read, plain[block as usize], "block {block} reads what was written last");
             }
-            while oram.owed() > 0 {
-                oram.idle().await?;
+            while oram.pending_steps() > 0 {
+                oram.step().await?;
             }
         }
         Ok::<(), Box<dyn Error>>(())

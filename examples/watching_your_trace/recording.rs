@@ -4,12 +4,12 @@ use crate::reads::BLOCKS;
 use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::ring::{RingOram, RingParameters};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::blob;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Sealed, sealed_layout};
 use ameles_seal::slot_format::{Nonces, SlotFormat};
 use ameles_seal::versions::{TrustedVersions, VaultId};
@@ -89,7 +89,7 @@ pub(crate) fn with_ameles(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
     let trace = recorder.trace();
     let versions = TrustedVersions::new(VaultId::draw(&mut random), layout.buckets());
     let (cipher, nonces) = (Cipher::default(), Nonces::Counted);
-    let sealed = Sealed::new(recorder, &master, cipher, nonces, versions, Workers::single())?;
+    let sealed = Sealed::new(recorder, &master, cipher, nonces, versions, SealThreads::single())?;
     sealed.begin_epoch(Salt::draw(&mut random))?;
     let oram = RingOram::new(parameters, sealed, FlatPositionMap::new(Positions::new(BLOCKS)), random)?;
 
@@ -135,8 +135,8 @@ pub(crate) fn with_ameles(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
 }
 
 async fn settle<O: Oram>(oram: &O) -> Result<(), Box<dyn Error>> {
-    while oram.owed() > 0 {
-        oram.idle().await?;
+    while oram.pending_steps() > 0 {
+        oram.step().await?;
     }
     Ok(())
 }

@@ -54,7 +54,7 @@ const HEIGHT_OF_SEVERAL: f64 = 220.0;
 /// Room for the numbers at the scale.
 const LEFT: f64 = 48.0;
 /// The least width of a bar with its number above it: the number's letters are that high.
-const LEAST_BAR: f64 = 9.0;
+const MIN_BAR: f64 = 9.0;
 /// The gap between two groups, in bars.
 const GAP: f64 = 1.5;
 /// Room below the bars for a line of names, and what each further line takes.
@@ -124,7 +124,7 @@ impl Chart {
     /// The places: as few rows as leave each bar its least width.
     fn frame(&self) -> Frame<'_> {
         let bars = self.series.len() as f64 + GAP;
-        let fit = (WIDTH / (bars * LEAST_BAR)).floor().max(1.0) as usize;
+        let fit = (WIDTH / (bars * MIN_BAR)).floor().max(1.0) as usize;
         let groups = self.groups.len().max(1);
         let in_a_row = groups.div_ceil(groups.div_ceil(fit));
         let pitch = WIDTH / in_a_row as f64;
@@ -159,13 +159,13 @@ impl Chart {
     /// A number that no bar comes near, for its own stands above it: a power of two for ratios.
     fn top_ratio(&self) -> f64 {
         let bars = self.groups.iter().flat_map(|group| group.bars.iter().flatten());
-        let most = bars.map(|bar| bar.spread.map_or(bar.ratio, |(_, high)| high.max(bar.ratio)));
+        let max = bars.map(|bar| bar.spread.map_or(bar.ratio, |(_, high)| high.max(bar.ratio)));
         match self.scale {
-            Scale::Ratios => (most.fold(1.0, f64::max) * 1.4).log2().ceil().exp2(),
+            Scale::Ratios => (max.fold(1.0, f64::max) * 1.4).log2().ceil().exp2(),
             Scale::Linear => {
-                let most = most.fold(0.0, f64::max) * 1.15;
-                let step = step(most);
-                (most / step).ceil().max(1.0) * step
+                let max = max.fold(0.0, f64::max) * 1.15;
+                let step = step(max);
+                (max / step).ceil().max(1.0) * step
             }
         }
     }
@@ -263,9 +263,9 @@ impl Frame<'_> {
 }
 
 /// The step of marks up to a number: 1, 2 or 5 times a power of ten, for four to ten marks.
-fn step(most: f64) -> f64 {
-    let power = 10f64.powf((most.max(1e-9) / 4.0).log10().floor());
-    let fits = |factor: &f64| most / (factor * power) >= 4.0;
+fn step(max: f64) -> f64 {
+    let power = 10f64.powf((max.max(1e-9) / 4.0).log10().floor());
+    let fits = |factor: &f64| max / (factor * power) >= 4.0;
     [5.0, 2.0, 1.0].into_iter().find(fits).unwrap_or(1.0) * power
 }
 
@@ -339,8 +339,8 @@ mod tests {
             }
             for pair in names.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
                 let pitch = pair[1].1 - pair[0].1;
-                let least = if pair[0].3 { 16.0 / SLANT.0 } else { pair[0].2 - pair[0].1 };
-                assert!(pitch >= least, "{programs} by {schemes}: {pair:?}");
+                let min = if pair[0].3 { 16.0 / SLANT.0 } else { pair[0].2 - pair[0].1 };
+                assert!(pitch >= min, "{programs} by {schemes}: {pair:?}");
             }
         }
     }

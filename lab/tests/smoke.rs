@@ -1,6 +1,6 @@
 //! Each bench runs to its end at the smallest size. Nothing is asked of its times.
 
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_gateway::device::{Row, RowChange};
 use ameles_gateway::{Device, DeviceError, Flow};
 use ameles_lab::bench::files::{self, FilesOptions};
@@ -49,7 +49,7 @@ fn the_memory_bench_runs() {
 #[test]
 fn the_files_bench_counts_everything() {
     let options =
-        FilesOptions { vault: often(small()), together: 3, most_windows: 2, ..FilesOptions::standard() };
+        FilesOptions { vault: often(small()), together: 3, max_windows: 2, ..FilesOptions::standard() };
     let report = files::run(&options, &Silent).unwrap();
     let figure = |name: &str| report.rows.iter().find(|row| row.figure.trim() == name).unwrap().sample.median;
     let sum = figure("store, up")
@@ -63,7 +63,7 @@ fn the_files_bench_counts_everything() {
 #[test]
 fn the_files_bench_counts_local_reads_of_a_tree_top_on_disk() {
     let vault = often(VaultOptions { on_disk: true, ..small() });
-    let options = FilesOptions { vault, together: 3, most_windows: 1, ..FilesOptions::on_disk() };
+    let options = FilesOptions { vault, together: 3, max_windows: 1, ..FilesOptions::on_disk() };
     let report = files::run(&options, &Silent).unwrap();
     let read = report.rows.iter().find(|row| row.figure.trim() == "trusted disk, read").unwrap();
     assert!(read.sample.median > 1.0, "each access reads a place: {}", read.sample.median);
@@ -168,7 +168,7 @@ fn the_gateway_bench_runs_with_and_without_the_oram() {
         sizes: vec![1000, 20_000],
         clients: vec![1, 3],
         time: Duration::from_millis(200),
-        most_bytes: 40_000,
+        max_bytes: 40_000,
         ..GatewayOptions::standard()
     };
     let report = gateway::run(&options, VaultDevice, &Silent).unwrap();

@@ -1,7 +1,7 @@
 //! The parts of untrusted memory as a reader of the paper knows them.
 
-use ameles_core::layout::Layout;
-use ameles_core::words::Level;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Level;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -99,7 +99,7 @@ pub fn tree_of_slots(levels: u32, slots: u32) -> Vec<Area> {
 /// The buffer, the tables and lists of all levels, and the area for sorting of a hierarchical ORAM.
 pub fn hierarchy(layout: &Layout) -> Vec<Area> {
     let last = layout.extents().len() - 1;
-    let part = |(nth, extent): (usize, &ameles_core::layout::Extent)| {
+    let part = |(nth, extent): (usize, &ameles_core::tree::layout::Extent)| {
         let name = match nth {
             0 => "buffer".to_owned(),
             nth if nth == last => "room for sorting".to_owned(),

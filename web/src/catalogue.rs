@@ -5,11 +5,11 @@ use crate::toys;
 use serde::Serialize;
 
 /// The fewest blocks that a scheme is made for.
-pub const LEAST_BLOCKS: u64 = 8;
+pub const MIN_BLOCKS: u64 = 8;
 /// The most blocks that a scheme is made for: a page draws no more.
-pub const MOST_BLOCKS: u64 = 1024;
+pub const MAX_BLOCKS: u64 = 1024;
 /// The most accesses of a batch.
-pub const MOST_BATCH: u32 = 8;
+pub const MAX_BATCH: u32 = 8;
 
 /// The watcher that a scheme stands against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -229,12 +229,12 @@ pub fn make(name: &str, setting: Setting) -> Result<Made, String> {
     let entry = ENTRIES.iter().find(|entry| entry.name == name);
     let entry = entry.ok_or_else(|| format!("there is no scheme `{name}`: choose one of {}", known()))?;
     let capacity = setting.capacity;
-    if !(LEAST_BLOCKS..=MOST_BLOCKS).contains(&capacity) {
-        return Err(format!("{capacity} blocks: choose from {LEAST_BLOCKS} to {MOST_BLOCKS}"));
+    if !(MIN_BLOCKS..=MAX_BLOCKS).contains(&capacity) {
+        return Err(format!("{capacity} blocks: choose from {MIN_BLOCKS} to {MAX_BLOCKS}"));
     }
     let batch = setting.batch;
-    if !(1..=MOST_BATCH).contains(&batch) {
-        return Err(format!("{batch} accesses at a time: choose from 1 to {MOST_BATCH}"));
+    if !(1..=MAX_BATCH).contains(&batch) {
+        return Err(format!("{batch} accesses at a time: choose from 1 to {MAX_BATCH}"));
     }
     if setting.map == PositionMapKind::Recursive && !entry.recursive {
         let can = ENTRIES.iter().filter(|entry| entry.recursive).map(|entry| entry.name);

@@ -2,7 +2,7 @@
 
 use ameles_core::inspect::{Inspect, Inspection};
 use ameles_core::oram::{Access, Oram};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -35,13 +35,13 @@ pub trait Driven {
     fn max_batch(&self) -> usize;
 
     /// Begins a step of the work that is owed.
-    fn idle(&self) -> Task;
+    fn step(&self) -> Task;
 
     /// Steps of that work that are owed now.
-    fn owed(&self) -> u64;
+    fn pending_steps(&self) -> u64;
 
     /// Tells whether they must come before the next access.
-    fn must_idle(&self) -> bool;
+    fn must_step(&self) -> bool;
 
     /// The trusted state; `None` while an operation has it.
     fn inspect(&self) -> Option<Inspection>;
@@ -84,17 +84,17 @@ impl<O: Oram + Inspect + 'static> Driven for Hosted<O> {
         self.0.bounds().max_batch
     }
 
-    fn idle(&self) -> Task {
+    fn step(&self) -> Task {
         let scheme = Rc::clone(&self.0);
-        Box::pin(async move { scheme.idle().await.map(|()| Vec::new()).map_err(|error| error.to_string()) })
+        Box::pin(async move { scheme.step().await.map(|()| Vec::new()).map_err(|error| error.to_string()) })
     }
 
-    fn owed(&self) -> u64 {
-        self.0.owed()
+    fn pending_steps(&self) -> u64 {
+        self.0.pending_steps()
     }
 
-    fn must_idle(&self) -> bool {
-        self.0.must_idle()
+    fn must_step(&self) -> bool {
+        self.0.must_step()
     }
 
     fn inspect(&self) -> Option<Inspection> {

@@ -1,17 +1,17 @@
 //! The requests of the page, in JSON, and the answers.
 
 use crate::area::Area;
-use crate::catalogue::{ENTRIES, Entry, LEAST_BLOCKS, MOST_BLOCKS};
+use crate::catalogue::{ENTRIES, Entry, MAX_BLOCKS, MIN_BLOCKS};
 use crate::driven::{Asked, Batch};
 use crate::made::{MapShape, PositionMapKind, Setting};
 use crate::picture::Picture;
 use crate::simulation::{Simulation, Stop};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The most steps that one request makes.
-pub const MOST_STEPS: u32 = 100_000;
+pub const MAX_STEPS: u32 = 100_000;
 
 /// A request.
 #[derive(Clone, Debug, Deserialize)]
@@ -105,8 +105,8 @@ enum Answer {
 #[serde(rename_all = "camelCase")]
 struct Schemes {
     schemes: &'static [Entry],
-    least_blocks: u64,
-    most_blocks: u64,
+    min_blocks: u64,
+    max_blocks: u64,
 }
 
 #[derive(Serialize)]
@@ -151,8 +151,8 @@ impl Host {
         match request {
             Request::Schemes => Ok(Answer::Schemes(Schemes {
                 schemes: &ENTRIES,
-                least_blocks: LEAST_BLOCKS,
-                most_blocks: MOST_BLOCKS,
+                min_blocks: MIN_BLOCKS,
+                max_blocks: MAX_BLOCKS,
             })),
             Request::Make { scheme, capacity, seed, batch, lazy, map } => {
                 let setting = Setting { capacity, seed, batch, map };
@@ -181,7 +181,7 @@ impl Host {
             Request::Step { simulation, times } => {
                 let simulation = self.find(simulation)?;
                 let mut stops = Vec::new();
-                for _ in 0..times.min(MOST_STEPS) {
+                for _ in 0..times.min(MAX_STEPS) {
                     stops.push(simulation.step()?);
                     if stops.last().is_some_and(|stop| stop.rests) {
                         break;

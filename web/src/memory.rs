@@ -1,8 +1,8 @@
 //! Untrusted memory that shows what it is asked, and does it when it is told to.
 
-use ameles_core::layout::Layout;
 use ameles_core::store::Store;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Slot};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

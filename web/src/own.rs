@@ -14,10 +14,10 @@
 //! are to the same block, and how often each block is wanted: that is enough to win the game of guessing.
 
 use ameles_core::inspect::{Inspect, Inspection, Position};
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::oram::{Access, Bounds, Oram, OramError};
 use ameles_core::store::Store;
-use ameles_core::words::{BlockId, Bucket, Slot};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{BlockId, Bucket, Slot};
 use rand_core::RngCore;
 
 /// A scheme that permutes memory once. It does not hide which accesses are to the same block.

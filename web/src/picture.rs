@@ -4,8 +4,8 @@ use crate::area::Area;
 use crate::driven::{BLOCK_BYTES, number};
 use crate::made::{Made, Processors};
 use crate::simulation::Simulation;
-use ameles_core::block_header::{self, HEADER_BYTES};
 use ameles_core::inspect::{Inspection, Position, TrustedBlock};
+use ameles_core::tree::block_header::{self, HEADER_BYTES};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,7 +7,7 @@ use crate::made::{Made, Setting};
 use crate::memory::{Operation, Sent};
 use crate::phase::{Phase, Place};
 use ameles_core::inspect::Inspection;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -126,9 +126,9 @@ impl Simulation {
     /// # Errors
     /// There are none or too many, or there is no such block.
     pub fn ask_all(&mut self, batch: Batch) -> Result<(), String> {
-        let (most, capacity) = (self.made.scheme.max_batch(), self.capacity);
-        if !(1..=most).contains(&batch.len()) {
-            return Err(format!("{} accesses at a time: choose from 1 to {most}", batch.len()));
+        let (max, capacity) = (self.made.scheme.max_batch(), self.capacity);
+        if !(1..=max).contains(&batch.len()) {
+            return Err(format!("{} accesses at a time: choose from 1 to {max}", batch.len()));
         }
         if let Some(asked) = batch.iter().flatten().find(|asked| asked.block.0 >= capacity) {
             return Err(format!("there is no block {}: choose from 0 to {}", asked.block.0, capacity - 1));
@@ -193,9 +193,9 @@ impl Simulation {
     fn next(&mut self) -> Option<Running> {
         let scheme = &self.made.scheme;
         let asked_for = std::mem::take(&mut self.idle_asked);
-        let is_due = scheme.owed() > 0 && !self.lazy || scheme.must_idle() && !self.asked.is_empty();
+        let is_due = scheme.pending_steps() > 0 && !self.lazy || scheme.must_step() && !self.asked.is_empty();
         if asked_for || is_due {
-            return Some(Running { work: Work::Idle, task: scheme.idle(), place: Place::default() });
+            return Some(Running { work: Work::Idle, task: scheme.step(), place: Place::default() });
         }
         let batch = self.asked.pop_front()?;
         let writes = batch.iter().flatten().any(|asked| asked.write.is_some());
@@ -204,7 +204,7 @@ impl Simulation {
     }
 
     fn rests(&self) -> bool {
-        let owes = self.made.scheme.owed() > 0 && !self.lazy;
+        let owes = self.made.scheme.pending_steps() > 0 && !self.lazy;
         self.running.is_none() && self.asked.is_empty() && !self.idle_asked && !owes
     }
 

@@ -25,7 +25,7 @@ use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::schemes::root::{RootParameters, root_oram};
 use ameles_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
-use ameles_core::words::{Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 use std::rc::Rc;
 
 fn path_parameters(Setting { capacity, batch, .. }: Setting) -> Result<PathParameters, String> {
@@ -107,8 +107,8 @@ pub(crate) fn hierarchical(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
     let paper = HierarchicalParameters::for_capacity(capacity, BLOCK_BYTES, 32, setting.batch);
     let parameters = HierarchicalParameters { buffer: setting.batch.max(4), load: 2, ..paper };
-    let most = parameters.levels().iter().map(|level| level.slots).max().unwrap_or(1);
-    let parameters = HierarchicalParameters { run_blocks: most.max(32), ..parameters };
+    let max = parameters.levels().iter().map(|level| level.slots).max().unwrap_or(1);
+    let parameters = HierarchicalParameters { run_blocks: max.max(32), ..parameters };
     let layout = parameters.layout();
     Made::with_headers(&layout, area::hierarchy(&layout), code::hierarchical(), |memory| {
         let scheme = HierarchicalOram::new(parameters, Bucket(0), memory, setting.random(0));

@@ -2,7 +2,7 @@
 
 mod common;
 
-use ameles_web::catalogue::{ENTRIES, LEAST_BLOCKS, MOST_BATCH};
+use ameles_web::catalogue::{ENTRIES, MAX_BATCH, MIN_BLOCKS};
 use ameles_web::driven::Batch;
 use ameles_web::made::{PositionMapKind, Setting};
 use ameles_web::phase::Phase;
@@ -37,7 +37,7 @@ fn at_random(random: &mut ChaCha8Rng, capacity: u64, length: u32) -> Batch {
 #[test]
 fn every_scheme_answers_a_batch_as_an_array_does_one_access_after_the_other() {
     for entry in ENTRIES {
-        for (capacity, length) in [(LEAST_BLOCKS, 2), (LEAST_BLOCKS, MOST_BATCH), (33, 4), (300, 8)] {
+        for (capacity, length) in [(MIN_BLOCKS, 2), (MIN_BLOCKS, MAX_BATCH), (33, 4), (300, 8)] {
             let mut random = ChaCha8Rng::seed_from_u64(capacity);
             let mut array = vec![0; capacity as usize];
             let mut simulation = simulation(entry.name, capacity, length);

@@ -3,7 +3,7 @@
 mod common;
 
 use ameles_web::area::Area;
-use ameles_web::catalogue::{ENTRIES, LEAST_BLOCKS};
+use ameles_web::catalogue::{ENTRIES, MIN_BLOCKS};
 use ameles_web::code::Work;
 use ameles_web::made::{PositionMapKind, Setting};
 use ameles_web::picture::Picture;
@@ -42,8 +42,7 @@ fn access(simulation: &mut Simulation, random: &mut ChaCha8Rng, array: &mut [u32
 fn a_scheme_over_a_recursive_map_answers_as_an_array_does() {
     assert_eq!(schemes().collect::<Vec<_>>(), ["path", "ring", "circuit"]);
     for scheme in schemes() {
-        for (capacity, lazy, maps) in
-            [(LEAST_BLOCKS, false, 1), (32, true, 3), (33, false, 2), (64, false, 2)]
+        for (capacity, lazy, maps) in [(MIN_BLOCKS, false, 1), (32, true, 3), (33, false, 2), (64, false, 2)]
         {
             let mut simulation = simulation(scheme, capacity, lazy);
             assert_eq!(simulation.made().maps.len(), maps, "{scheme} of {capacity}");

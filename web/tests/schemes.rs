@@ -3,7 +3,7 @@
 mod common;
 
 use ameles_web::area::Area;
-use ameles_web::catalogue::{ENTRIES, LEAST_BLOCKS};
+use ameles_web::catalogue::{ENTRIES, MIN_BLOCKS};
 use ameles_web::driven::Asked;
 use ameles_web::host::Host;
 use ameles_web::made::{PositionMapKind, Setting};
@@ -38,7 +38,7 @@ fn accesses(capacity: u64, count: u32) -> (Vec<(Asked, Option<u32>)>, Vec<u32>) 
 #[test]
 fn every_scheme_answers_as_an_array_does() {
     for entry in ENTRIES {
-        for (capacity, lazy) in [(LEAST_BLOCKS, false), (33, false), (33, true)] {
+        for (capacity, lazy) in [(MIN_BLOCKS, false), (33, false), (33, true)] {
             let mut simulation = simulation(entry.name, capacity, lazy);
             for (asked, expected) in accesses(capacity, 150).0 {
                 simulation.ask(asked).expect("the block is there");

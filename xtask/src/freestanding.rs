@@ -18,7 +18,7 @@ const DISTRIBUTION_SOURCE: &str = "/usr/lib/rustlib/src/rust/library/core";
 const DISTRIBUTION_LINKER: &str = "/usr/bin/rust-lld";
 
 /// The release that the workspace asks for.
-const LEAST_RUST: (u32, u32) = (1, 95);
+const MIN_RUST: (u32, u32) = (1, 95);
 
 /// The toolchain that builds for both targets.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ impl Toolchain {
         }
         let there = [DISTRIBUTION_CARGO, DISTRIBUTION_SOURCE, DISTRIBUTION_LINKER];
         let release = output(command(DISTRIBUTION_RUSTC).arg("--version").env_remove(LIBRARIES)).ok()?;
-        let is_new = rust_release(&release).is_some_and(|release| release >= LEAST_RUST);
+        let is_new = rust_release(&release).is_some_and(|release| release >= MIN_RUST);
         (is_new && there.iter().all(|path| Path::new(path).exists())).then_some(Toolchain::Distribution)
     }
 

@@ -14,7 +14,7 @@ use syn::{Attribute, Item, UseTree};
 type Module = Vec<String>;
 
 /// The most re-exports that are followed from one name; more of them would be a circle of names.
-const MOST_STEPS: usize = 16;
+const MAX_STEPS: usize = 16;
 
 /// A file of a crate.
 struct File {
@@ -82,7 +82,7 @@ impl Files {
         if file.items.contains(name) {
             return Some(module);
         }
-        if steps == MOST_STEPS {
+        if steps == MAX_STEPS {
             return None;
         }
         let by_name = file.uses.get(name).map(|target| [target, &path[depth + 1..]].concat());

@@ -7,7 +7,18 @@ use std::path::{Component, Path, PathBuf};
 const OURS: [&str; 1] = [".rs"];
 /// Folders of this repository: what a page says to stand in them, stands there.
 const FOLDERS: [&str; 13] = [
-    "cli", "core", "docs", "examples", "hardware", "lab", "packaging", "paging", "simulation", "storage", "tests", "web",
+    "cli",
+    "core",
+    "docs",
+    "examples",
+    "hardware",
+    "lab",
+    "packaging",
+    "paging",
+    "simulation",
+    "storage",
+    "tests",
+    "web",
     "xtask",
 ];
 

@@ -58,10 +58,10 @@ pub struct Line {
 
 /// Refuses seconds that no calibration takes: they would let every run pass, or none.
 pub fn refuse_no_calibration(seconds: f64) -> Result<()> {
-    let (least, most) = (CALIBRATION.start(), CALIBRATION.end());
+    let (min, max) = (CALIBRATION.start(), CALIBRATION.end());
     ensure!(
         CALIBRATION.contains(&seconds),
-        "a calibration of {seconds} s is none: it takes from {least} to {most} s"
+        "a calibration of {seconds} s is none: it takes from {min} to {max} s"
     );
     Ok(())
 }

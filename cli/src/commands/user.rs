@@ -4,7 +4,7 @@ use crate::config::Settings;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::users::file::{UsersFile, hash, new_key, new_password};
-use crate::users::{MOST_PASSWORD_BYTES, UserError};
+use crate::users::{MAX_PASSWORD_BYTES, UserError};
 use crate::vault::home::Home;
 use ameles_gateway::auth::identity::{AccessKey, AccountName, Identity, Role, User, UserName};
 use anyhow::Result;
@@ -239,9 +239,9 @@ fn password(from_stdin: bool) -> Result<(Zeroizing<String>, bool), UserError> {
         return Ok((new_password()?, true));
     }
     let mut text = Zeroizing::new(String::new());
-    let read = std::io::stdin().lock().take(MOST_PASSWORD_BYTES + 1).read_to_string(&mut text);
+    let read = std::io::stdin().lock().take(MAX_PASSWORD_BYTES + 1).read_to_string(&mut text);
     let line = text.lines().next().unwrap_or_default();
-    if read.is_err() || line.is_empty() || line.len() as u64 > MOST_PASSWORD_BYTES {
+    if read.is_err() || line.is_empty() || line.len() as u64 > MAX_PASSWORD_BYTES {
         return Err(UserError::NoPassword);
     }
     Ok((Zeroizing::new(line.to_owned()), false))

@@ -74,7 +74,7 @@ pub struct SchemeSettings {
     /// The place of stash and tree top.
     pub tree_top_on: TreeTopOn,
     /// Tells whether a network file system may hold them, whose owner sees which blocks are asked for again.
-    pub watched_disk: bool,
+    pub allows_network_disk: bool,
     /// The cost of an access that the plan makes small.
     pub objective: Objective,
     /// Tells whether every batch is filled up with dummies, so that its length does not show.
@@ -186,9 +186,9 @@ fn refuse_same_addresses(all: &[(Name, Option<SocketAddr>)], origins: &Origins) 
 /// Capacity and block size; a capacity that is not whole blocks is rounded down to them.
 fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), SettingsError> {
     let (block_size, capacity) = (vault.block_size(), vault.capacity());
-    let (least, most) = (limits::LEAST_BLOCK, limits::MOST_BLOCK);
-    if !(least..=most).contains(&block_size) {
-        return Err(SettingsError::Size { name: origins.name(BLOCK_SIZE), value: block_size, least, most });
+    let (min, max) = (limits::MIN_BLOCK, limits::MAX_BLOCK);
+    if !(min..=max).contains(&block_size) {
+        return Err(SettingsError::Size { name: origins.name(BLOCK_SIZE), value: block_size, min, max });
     }
     let limit = Size(limits::TOO_MANY_BLOCKS * block_size.0);
     if !(block_size..limit).contains(&capacity) {
@@ -205,20 +205,20 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         Scheme::Path => ("path", &[Z, TREE_TOP]),
         Scheme::Trivial => ("trivial", &[]),
     };
-    let most_z = if scheme == Scheme::Path { limits::MOST_PATH_Z } else { limits::MOST_SLOTS };
-    for (name, value, most) in [
-        (Z, vault.z, most_z),
-        (S, vault.s, limits::MOST_SLOTS),
-        (A, vault.a, limits::MOST_SLOTS),
-        (MAX_BATCH, vault.max_batch, limits::MOST_BATCH),
+    let max_z = if scheme == Scheme::Path { limits::MAX_PATH_Z } else { limits::MAX_SLOTS };
+    for (name, value, max) in [
+        (Z, vault.z, max_z),
+        (S, vault.s, limits::MAX_SLOTS),
+        (A, vault.a, limits::MAX_SLOTS),
+        (MAX_BATCH, vault.max_batch, limits::MAX_BATCH),
     ] {
         let Some(value) = value else { continue };
         if name != MAX_BATCH && !has.contains(&name) {
             return Err(SettingsError::Parameter { name: origins.name(name), scheme: scheme_name });
         }
-        if !(1..=most).contains(&value) {
-            let (name, value, most) = (origins.name(name), value.into(), most.into());
-            return Err(SettingsError::Number { name, value, least: 1, most });
+        if !(1..=max).contains(&value) {
+            let (name, value, max) = (origins.name(name), value.into(), max.into());
+            return Err(SettingsError::Number { name, value, min: 1, max });
         }
     }
     if vault.tree_top_on() == TreeTopOn::Disk && !has.contains(&TREE_TOP) {
@@ -230,8 +230,8 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
             return Err(SettingsError::Parameter { name: origins.name(TREE_TOP), scheme: scheme_name });
         }
         if value > capacity {
-            let (name, least) = (origins.name(TREE_TOP), Size(0));
-            return Err(SettingsError::Size { name, value, least, most: capacity });
+            let (name, min) = (origins.name(TREE_TOP), Size(0));
+            return Err(SettingsError::Size { name, value, min, max: capacity });
         }
     }
     if vault.objective.is_some() && scheme != Scheme::Ring {
@@ -245,7 +245,7 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         max_batch: vault.max_batch,
         tree_top: vault.tree_top,
         tree_top_on: vault.tree_top_on(),
-        watched_disk: vault.watched_disk_shows_which_blocks(),
+        allows_network_disk: vault.allow_network_disk(),
         objective: vault.objective(),
         pad_batches: vault.pad_batches(),
         journal: vault.journal(),
@@ -271,9 +271,9 @@ fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, Settin
         return Err(SettingsError::Region { name: origins.name(REGION), region: region.clone() });
     }
     let requests = config.requests();
-    if !(1..=limits::MOST_REQUESTS).contains(&requests) {
-        let (value, most) = (requests.into(), limits::MOST_REQUESTS.into());
-        return Err(SettingsError::Number { name: origins.name(REQUESTS), value, least: 1, most });
+    if !(1..=limits::MAX_REQUESTS).contains(&requests) {
+        let (value, max) = (requests.into(), limits::MAX_REQUESTS.into());
+        return Err(SettingsError::Number { name: origins.name(REQUESTS), value, min: 1, max });
     }
     Ok(ServeSettings {
         listen,
@@ -312,12 +312,12 @@ fn store(store: StoreConfig, origins: &Origins) -> Result<StoreSettings, Setting
 }
 
 fn pace(turn: Interval, origins: &Origins) -> Result<Pace, SettingsError> {
-    let (least, most) = (Interval(Pace::LEAST), Interval(Pace::MOST));
+    let (min, max) = (Interval(Pace::MIN), Interval(Pace::MAX));
     Pace::every(turn.0).map_err(|_| SettingsError::Interval {
         name: origins.name(PACE),
         value: turn,
-        least,
-        most,
+        min,
+        max,
     })
 }
 

@@ -19,40 +19,40 @@ pub enum SettingsError {
         named: bool,
     },
     /// A size outside of its range.
-    #[error("{name} is {value}: choose from {least} to {most}")]
+    #[error("{name} is {value}: choose from {min} to {max}")]
     Size {
         /// The setting.
         name: String,
         /// The value that was given.
         value: Size,
         /// The least that works.
-        least: Size,
+        min: Size,
         /// The most that works.
-        most: Size,
+        max: Size,
     },
     /// A number outside of its range.
-    #[error("{name} is {value}: choose from {least} to {most}")]
+    #[error("{name} is {value}: choose from {min} to {max}")]
     Number {
         /// The setting.
         name: String,
         /// The value that was given.
         value: u64,
         /// The least that works.
-        least: u64,
+        min: u64,
         /// The most that works.
-        most: u64,
+        max: u64,
     },
     /// A length of time outside of its range.
-    #[error("{name} is {value}: choose from {least} to {most}")]
+    #[error("{name} is {value}: choose from {min} to {max}")]
     Interval {
         /// The setting.
         name: String,
         /// The value that was given.
         value: Interval,
         /// The shortest that works.
-        least: Interval,
+        min: Interval,
         /// The longest that works.
-        most: Interval,
+        max: Interval,
     },
     /// A capacity that no vault of this block size can have.
     #[error(
@@ -109,7 +109,7 @@ pub enum SettingsError {
     #[error(
         "{folder} lies on a file system that another machine or program hands out (NFS, SMB, FUSE or the like), which sees \
          which blocks of the tree top are asked for: name a --data folder on a disk of this machine, or say \
-         --watched-disk-shows-which-blocks"
+         --allow-network-disk"
     )]
     WatchedDisk {
         /// The trusted folder.

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 /// A number of bytes that a person wrote or reads.
 ///
-/// Written with a binary unit (`KiB`, `MiB`, `GiB`, `TiB`), a decimal one (`kB`, `MB`, `GB`, `TB`) or none (bytes).
+/// SizeForm with a binary unit (`KiB`, `MiB`, `GiB`, `TiB`), a decimal one (`kB`, `MB`, `GB`, `TB`) or none (bytes).
 /// A bare `K` or `M` is refused: half of the world means 1000 by it and the other half 1024.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "SizeForm")]
 pub struct Size(pub u64);
 
 /// The size as a number of bytes.
@@ -77,10 +77,10 @@ impl fmt::Display for Size {
         const UNITS: [(u32, &str); 6] =
             [(60, "EiB"), (50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
         // From here on two digits would show 1024.00 of the unit below.
-        const LEAST: f64 = 1023.995 / 1024.0;
+        const MIN: f64 = 1023.995 / 1024.0;
         for (shift, unit) in UNITS {
             let number = self.0 as f64 / (1u64 << shift) as f64;
-            if number >= LEAST {
+            if number >= MIN {
                 return if self.0.is_multiple_of(1 << shift) {
                     write!(f, "{} {unit}", self.0 >> shift)
                 } else {
@@ -101,20 +101,20 @@ impl fmt::Debug for Size {
 /// A TOML file may hold a text or a plain number of bytes.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a size such as \"64KiB\", or a number of bytes")]
-pub(super) enum Written {
+pub(super) enum SizeForm {
     Number(i64),
     Text(String),
 }
 
-impl TryFrom<Written> for Size {
+impl TryFrom<SizeForm> for Size {
     type Error = SizeError;
 
-    fn try_from(written: Written) -> Result<Self, SizeError> {
+    fn try_from(written: SizeForm) -> Result<Self, SizeError> {
         match written {
-            Written::Number(number) => {
+            SizeForm::Number(number) => {
                 u64::try_from(number).map(Size).map_err(|_| SizeError::Negative(number.to_string()))
             }
-            Written::Text(text) => text.parse(),
+            SizeForm::Text(text) => text.parse(),
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) const TREE_START: u64 = PRIVATE_START + 0x800_0000;
 /// The place of the launch package, behind it.
 pub(super) const PACKAGE_START: u64 = TREE_START + 0x20_0000;
 /// The most bytes of a launch package: half of what is left of private memory behind its start.
-pub(super) const MOST_PACKAGE_BYTES: u64 = (PRIVATE_START + PRIVATE_BYTES - PACKAGE_START) / 2;
+pub(super) const MAX_PACKAGE_BYTES: u64 = (PRIVATE_START + PRIVATE_BYTES - PACKAGE_START) / 2;
 
 /// The sizes and places that are not the same in every run.
 pub(super) struct Places {

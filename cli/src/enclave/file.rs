@@ -9,15 +9,15 @@ use std::path::Path;
 ///
 /// # Errors
 /// The system's; it is no regular file, which may have no end; it is larger.
-pub fn read_whole(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+pub fn read_whole(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     // Before it is opened: that alone waits for a writer if it is a pipe.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(io::Error::other(format!("it is larger than {}", Size(most))));
+    File::open(path)?.take(max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Err(io::Error::other(format!("it is larger than {}", Size(max))));
     }
     Ok(bytes)
 }

@@ -1,6 +1,6 @@
 //! The machine: its memory, what lies in it at the start, and its end.
 
-use super::device_tree::{self, MOST_PACKAGE_BYTES, PACKAGE_START, Places, TREE_START};
+use super::device_tree::{self, MAX_PACKAGE_BYTES, PACKAGE_START, Places, TREE_START};
 use super::emulator;
 use super::program::Image;
 use super::runtime::Runtime;
@@ -8,7 +8,7 @@ use super::service::{Next, Service};
 use super::streams::Streams;
 use super::untrusted::Untrusted;
 use ameles_enclave_boundary::exit::ExitRecord;
-use ameles_enclave_boundary::launch::{self, Launch, Way};
+use ameles_enclave_boundary::launch::{self, Launch, SealedStorage};
 use ameles_enclave_boundary::mailbox::Request;
 use ameles_enclave_boundary::map::{self, HOST_BYTES, PRIVATE_BYTES, UNTRUSTED_START};
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -22,19 +22,19 @@ use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
 /// The most untrusted memory: one region of the processor's memory protection.
-const MOST_UNTRUSTED_BYTES: u64 = 1 << 30;
+const MAX_UNTRUSTED_BYTES: u64 = 1 << 30;
 /// The most sealed pages that there is room for, in bytes.
-pub const MOST_PAGES_BYTES: u64 = MOST_UNTRUSTED_BYTES - (2 << 20);
+pub const MAX_PAGES_BYTES: u64 = MAX_UNTRUSTED_BYTES - (2 << 20);
 /// The program of the host's hart if there is no other: it waits (`wfi`, and a jump back to it).
 const WAITS: [u32; 2] = [0x1050_0073, 0xffdf_f06f];
 /// The beginning of the last line of the firmware's banner.
 const LAST_OF_BANNER: &str = "Boot HART MEDELEG";
 /// The most bytes of the emulator's words that an error repeats.
-const MOST_WORDS: u64 = 2000;
+const MAX_WORDS: u64 = 2000;
 
 /// The settings of the machine itself, beside those of the package.
 #[derive(Clone, Debug, Default)]
-pub struct Setting {
+pub struct MachineSettings {
     /// True if each instruction takes a nanosecond of the machine's time: counts are the same in every run then, and
     /// the host's hart rests.
     pub counts: bool,
@@ -55,7 +55,7 @@ pub struct Machine {
 
 /// The end of a run.
 #[derive(Debug)]
-pub struct Ended {
+pub struct RunResult {
     /// The runtime's record; nothing if the machine was switched off.
     pub record: Option<ExitRecord>,
     /// The time from start to end on a clock on the wall.
@@ -67,10 +67,15 @@ impl Machine {
     ///
     /// # Errors
     /// The package cannot be made; the emulator is missing.
-    pub fn start(runtime: &Runtime, launch: &Launch, image: &Image, setting: &Setting) -> Result<Self> {
+    pub fn start(
+        runtime: &Runtime,
+        launch: &Launch,
+        image: &Image,
+        setting: &MachineSettings,
+    ) -> Result<Self> {
         let bytes = map::untrusted_bytes(launch.paging.untrusted_bytes);
         let bytes =
-            bytes.filter(|bytes| *bytes <= MOST_UNTRUSTED_BYTES).context("too much untrusted memory")?;
+            bytes.filter(|bytes| *bytes <= MAX_UNTRUSTED_BYTES).context("too much untrusted memory")?;
         let untrusted = Untrusted::new(bytes)?;
         let host = bytes - HOST_BYTES;
         let waits: Vec<u8> = WAITS.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -86,7 +91,7 @@ impl Machine {
             package_bytes: package.len() as u64,
         };
         ensure!(
-            places.package_bytes <= MOST_PACKAGE_BYTES,
+            places.package_bytes <= MAX_PACKAGE_BYTES,
             "the program is larger than the machine's private memory"
         );
         let tree = device_tree::blob(&places).map_err(|error| anyhow!("{error}"))?;
@@ -134,8 +139,8 @@ impl Machine {
         let begin = Instant::now();
         let process = command.spawn().context("the emulator cannot be started")?;
         let kept_bytes = match launch.paging.way {
-            Way::Backing => 0,
-            Way::Intermediary => usize::try_from(launch.paging.untrusted_bytes)?,
+            SealedStorage::Backing => 0,
+            SealedStorage::Intermediary => usize::try_from(launch.paging.untrusted_bytes)?,
         };
         // The package's file, with the seed in it, is closed here: from now on only the emulator has it.
         Ok(Machine { process, untrusted, said, kept_bytes, begin })
@@ -159,7 +164,7 @@ impl Machine {
         mut self,
         streams: &mut Streams,
         mut listener: impl FnMut(&Untrusted, Request) -> Result<Next>,
-    ) -> Result<Ended> {
+    ) -> Result<RunResult> {
         let mut switched_off = false;
         let mut listen = |untrusted: &Untrusted, request| {
             let next = listener(untrusted, request)?;
@@ -180,14 +185,14 @@ impl Machine {
             Some(record) => Some(record.context("the enclave's runtime left no record that can be read")?),
             None => bail!("{}", self.silence(status)),
         };
-        Ok(Ended { record, took })
+        Ok(RunResult { record, took })
     }
 
     /// An end without a record, in words.
     fn silence(&self, status: ExitStatus) -> String {
         let bytes = self.said.metadata().map_or(0, |said| said.len());
-        let mut last = vec![0; bytes.min(MOST_WORDS) as usize];
-        let _ = self.said.read_exact_at(&mut last, bytes - bytes.min(MOST_WORDS));
+        let mut last = vec![0; bytes.min(MAX_WORDS) as usize];
+        let _ = self.said.read_exact_at(&mut last, bytes - bytes.min(MAX_WORDS));
         let said = String::from_utf8_lossy(&last);
         // The firmware's banner tells nothing.
         let said = said

@@ -21,7 +21,7 @@ const PART: Part = Part {
 };
 
 /// The most bytes of a runtime's file: a build with all that a debugger wants to know takes some of them.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// The runtime's file.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Runtime {
 
     /// A machine that began with anything else would say nothing, and never end.
     fn checked(path: PathBuf) -> Result<Self> {
-        check(&read_whole(&path, MOST_BYTES)?)?;
+        check(&read_whole(&path, MAX_BYTES)?)?;
         Ok(Runtime(path))
     }
 

@@ -81,7 +81,7 @@ impl<'a> Service<'a> {
         let mut data = Vec::new();
         let answered = match request {
             Request::Write { stream, bytes } => self.write(stream, &self.untrusted.data(bytes)?),
-            Request::Read { most } => match self.read(most, machine)? {
+            Request::Read { max } => match self.read(max, machine)? {
                 Some(read) => read.map(|read| {
                     data = read;
                     done(data.len())
@@ -129,9 +129,9 @@ impl<'a> Service<'a> {
     }
 
     /// Waits for input as long as the machine is there.
-    fn read(&mut self, most: u32, machine: &mut Child) -> Result<Option<io::Result<Vec<u8>>>> {
+    fn read(&mut self, max: u32, machine: &mut Child) -> Result<Option<io::Result<Vec<u8>>>> {
         loop {
-            match self.streams.input.read(most) {
+            match self.streams.input.read(max) {
                 Ok(Some(bytes)) => return Ok(Some(Ok(bytes))),
                 Err(error) => return Ok(Some(Err(error))),
                 Ok(None) if machine.try_wait()?.is_some() => return Ok(None),

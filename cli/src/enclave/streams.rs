@@ -65,9 +65,9 @@ impl Streams {
 }
 
 impl Input {
-    /// Reads as much as there is, at most `most` bytes; nothing yet is `None`.
-    pub(super) fn read(&mut self, most: u32) -> io::Result<Option<Vec<u8>>> {
-        let mut bytes = vec![0; most as usize];
+    /// Reads as much as there is, at most `max` bytes; nothing yet is `None`.
+    pub(super) fn read(&mut self, max: u32) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = vec![0; max as usize];
         let read = match self {
             Input::Again(of) => of.read(&mut bytes)?,
             Input::Standard { kept } => {

@@ -3,7 +3,7 @@
 use ameles_enclave_boundary::exit::{ExitError, ExitRecord};
 use ameles_enclave_boundary::mailbox::{ANSWER_BYTES, Answer, REQUEST_BYTES, Request, RequestError};
 use ameles_enclave_boundary::map::{
-    ANSWER_AT, ANSWER_NUMBER_AT, DATA_AT, EXIT_AT, EXIT_LENGTH_AT, MOST_EXIT_BYTES, REQUEST_AT,
+    ANSWER_AT, ANSWER_NUMBER_AT, DATA_AT, EXIT_AT, EXIT_LENGTH_AT, MAX_EXIT_BYTES, REQUEST_AT,
     REQUEST_NUMBER_AT,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
@@ -86,7 +86,7 @@ impl Untrusted {
         if length == 0 {
             return Ok(None);
         }
-        let mut record = vec![0; length.min(MOST_EXIT_BYTES) as usize];
+        let mut record = vec![0; length.min(MAX_EXIT_BYTES) as usize];
         self.read(EXIT_AT, &mut record)?;
         Ok(Some(ExitRecord::parse(&record)))
     }
@@ -101,7 +101,7 @@ impl Untrusted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_enclave_boundary::map::MOST_DATA_BYTES;
+    use ameles_enclave_boundary::map::MAX_DATA_BYTES;
 
     fn memory() -> Untrusted {
         Untrusted::new(2 << 20).unwrap()
@@ -111,9 +111,9 @@ mod tests {
     fn a_request_is_there_when_its_number_is() {
         let memory = memory();
         assert_eq!(memory.request(1).unwrap(), None);
-        memory.write(REQUEST_AT, &Request::Read { most: 7 }.encode()).unwrap();
+        memory.write(REQUEST_AT, &Request::Read { max: 7 }.encode()).unwrap();
         memory.write(REQUEST_NUMBER_AT, &1u64.to_le_bytes()).unwrap();
-        assert_eq!(memory.request(1).unwrap(), Some(Ok(Request::Read { most: 7 })));
+        assert_eq!(memory.request(1).unwrap(), Some(Ok(Request::Read { max: 7 })));
         assert_eq!(memory.request(2).unwrap(), None);
     }
 
@@ -134,7 +134,7 @@ mod tests {
         memory.answer(3, Answer::Done { bytes: 5 }, b"hello").unwrap();
         let mut answer = [0; ANSWER_BYTES];
         memory.read(ANSWER_AT, &mut answer).unwrap();
-        let request = Request::Read { most: MOST_DATA_BYTES };
+        let request = Request::Read { max: MAX_DATA_BYTES };
         assert_eq!(Answer::parse(&answer, &request), Ok(Answer::Done { bytes: 5 }));
         assert_eq!((memory.data(5).unwrap(), memory.word(ANSWER_NUMBER_AT).unwrap()), (b"hello".to_vec(), 3));
     }

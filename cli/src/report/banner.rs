@@ -89,7 +89,7 @@ pub struct MemorySummary {
     /// The memory as a rule of the whole process that serves it.
     pub process: Size,
     /// The most memory of that process, with all clients that are let in.
-    pub process_most: Size,
+    pub process_max: Size,
     /// The room that is kept on the trusted disk.
     pub reserve: ReserveSummary,
 }
@@ -112,11 +112,11 @@ impl VaultSummary {
             "bytes moved",
             format!("{:.1} per byte of a block that you read or write, and checkpoints", self.moved_per_byte),
         );
-        let MemorySummary { trusted_usual, trusted, process, process_most, reserve } = &self.memory;
+        let MemorySummary { trusted_usual, trusted, process, process_max, reserve } = &self.memory;
         line("trusted memory", format!("about {trusted_usual}, at most {trusted}"));
         line(
             "whole process",
-            format!("about {process} of memory when the vault is full and at work, at most {process_most}"),
+            format!("about {process} of memory when the vault is full and at work, at most {process_max}"),
         );
         for (name, value) in reserve.lines() {
             line(name, value);
@@ -338,11 +338,11 @@ mod tests {
                 trusted_usual: Size(40 << 20),
                 trusted: Size(96 << 20),
                 process: Size(250 << 20),
-                process_most: Size(700 << 20),
+                process_max: Size(700 << 20),
                 reserve: ReserveSummary {
                     bytes: Size(13 << 20),
                     reads: 120,
-                    on_full_store: ReadsOnFullStore { usual: 20, most: 80 },
+                    on_full_store: ReadsOnFullStore { usual: 20, max: 80 },
                 },
             },
             on_disk: None,

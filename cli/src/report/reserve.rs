@@ -23,23 +23,23 @@ pub struct ReadsOnFullStore {
     /// As a rule as many as this.
     pub usual: u64,
     /// Never more than this.
-    pub most: u64,
+    pub max: u64,
 }
 
 impl ReadsOnFullStore {
     /// Those of a vault with these parameters.
     pub fn of(parameters: &VaultParameters) -> Self {
         let stated = parameters.scheme.reads_on_a_full_store();
-        ReadsOnFullStore { usual: *stated.start(), most: *stated.end() }
+        ReadsOnFullStore { usual: *stated.start(), max: *stated.end() }
     }
 }
 
 impl fmt::Display for ReadsOnFullStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadsOnFullStore { most: 0, .. } => f.write_str("reads get 503, for each writes there"),
-            ReadsOnFullStore { usual, most } => {
-                write!(f, "reads go on for {usual} accesses as a rule, {most} at the most, and get 503 then")
+            ReadsOnFullStore { max: 0, .. } => f.write_str("reads get 503, for each writes there"),
+            ReadsOnFullStore { usual, max } => {
+                write!(f, "reads go on for {usual} accesses as a rule, {max} at the most, and get 503 then")
             }
         }
     }

@@ -54,9 +54,9 @@ pub struct Watch {
     /// Tells whether the trusted folder goes with the machine's memory.
     in_memory: bool,
     /// Fewer bytes free than these are few.
-    least_free: u64,
+    min_free: u64,
     /// More blocks in the stash than these are many, and so many it can hold.
-    most_usual: u64,
+    max_usual: u64,
     stash_bound: u64,
     /// The reads that go on when the store is full.
     reads: ReadsOnFullStore,
@@ -71,9 +71,9 @@ impl Watch {
         Watch {
             versioning,
             in_memory: is_one_of(trusted, &IN_MEMORY),
-            least_free: 2 * parameters.trusted_disk_bytes(),
+            min_free: 2 * parameters.trusted_disk_bytes(),
             // Half-way from the mean to the bound: chance hardly leads there.
-            most_usual: if usual < stash_bound { usual.midpoint(stash_bound) } else { stash_bound },
+            max_usual: if usual < stash_bound { usual.midpoint(stash_bound) } else { stash_bound },
             stash_bound,
             reads: ReadsOnFullStore::of(parameters),
             lasting: BTreeSet::new(),
@@ -115,11 +115,11 @@ impl Watch {
             Warning::StoreFull => figures.store.is_full,
             Warning::StoreReads => figures.store.refuses_reads,
             Warning::Disk => {
-                let enough = if lasts { self.least_free / 4 * 5 } else { self.least_free };
+                let enough = if lasts { self.min_free / 4 * 5 } else { self.min_free };
                 figures.free_bytes.is_some_and(|free| free < enough)
             }
             Warning::Stash => {
-                let many = if lasts { self.most_usual / 4 * 3 } else { self.most_usual };
+                let many = if lasts { self.max_usual / 4 * 3 } else { self.max_usual };
                 self.stash_bound > 0 && figures.stash_blocks > many
             }
         }
@@ -141,7 +141,7 @@ impl Watch {
                 "the trusted folder's disk is nearly full: {} free, {} are needed for the next checkpoint and the \
                  journal up to it; free some space",
                 Size(figures.free_bytes.unwrap_or(0)),
-                Size(self.least_free / 2),
+                Size(self.min_free / 2),
             ),
             Warning::DiskFull => format!(
                 "the trusted folder's disk is full, and {} of {} are left of what is kept for that: writes get 507, {} reads \
@@ -170,7 +170,7 @@ impl Watch {
             Warning::Stash => format!(
                 "the stash is rising: {} blocks, as a rule up to {}, at most {}; when it is full an emergency \
                  eviction shows",
-                figures.stash_blocks, self.most_usual, self.stash_bound
+                figures.stash_blocks, self.max_usual, self.stash_bound
             ),
         }
     }
@@ -215,14 +215,14 @@ mod tests {
     #[test]
     fn a_disk_that_fills_up_is_one_episode_until_there_is_space_again() {
         let mut watch = watch("ring", Versioning::Off);
-        let least = watch.least_free;
-        assert!(watch.look(&figures(least, 0)).is_empty());
-        let warned = watch.look(&figures(least - 1, 0));
+        let min = watch.min_free;
+        assert!(watch.look(&figures(min, 0)).is_empty());
+        let warned = watch.look(&figures(min - 1, 0));
         assert!(warned.len() == 1 && warned[0].contains("nearly full"), "{warned:?}");
         // On the edge, it neither ends nor begins anew.
-        assert_eq!(watch.look(&figures(least + 1, 0)).len(), 1);
-        assert!(watch.look(&figures(least / 4 * 5, 0)).is_empty());
-        assert!(watch.look(&figures(least, 0)).is_empty());
+        assert_eq!(watch.look(&figures(min + 1, 0)).len(), 1);
+        assert!(watch.look(&figures(min / 4 * 5, 0)).is_empty());
+        assert!(watch.look(&figures(min, 0)).is_empty());
         // Where the system does not say, nothing is said.
         assert!(watch.look(&Figures::default()).is_empty());
     }
@@ -231,7 +231,7 @@ mod tests {
     fn a_disk_with_room_for_less_than_a_checkpoint_and_its_journal_is_warned_of() {
         let mut watch = watch("ring", Versioning::Off);
         // 64 MiB in blocks of 64 KiB: the journal up to a checkpoint holds 256 writes.
-        assert!(watch.least_free > 2 * 256 * (64 << 10), "{}", watch.least_free);
+        assert!(watch.min_free > 2 * 256 * (64 << 10), "{}", watch.min_free);
         assert_eq!(watch.look(&figures(256 * (64 << 10), 0)).len(), 1);
     }
 
@@ -263,13 +263,13 @@ mod tests {
     fn a_stash_that_rises_towards_its_bound_is_warned_of_and_a_usual_one_is_not() {
         for scheme in ["ring", "path"] {
             let mut watch = watch(scheme, Versioning::Off);
-            let (most, bound) = (watch.most_usual, watch.stash_bound);
-            assert!(most < bound, "{scheme}");
-            assert!(watch.look(&figures(PLENTY, most)).is_empty());
-            let warned = watch.look(&figures(PLENTY, most + 1));
+            let (max, bound) = (watch.max_usual, watch.stash_bound);
+            assert!(max < bound, "{scheme}");
+            assert!(watch.look(&figures(PLENTY, max)).is_empty());
+            let warned = watch.look(&figures(PLENTY, max + 1));
             assert!(warned.len() == 1 && warned[0].contains("stash is rising"), "{warned:?}");
-            assert_eq!(watch.look(&figures(PLENTY, most)).len(), 1);
-            assert!(watch.look(&figures(PLENTY, most / 4 * 3)).is_empty());
+            assert_eq!(watch.look(&figures(PLENTY, max)).len(), 1);
+            assert!(watch.look(&figures(PLENTY, max / 4 * 3)).is_empty());
         }
         assert!(watch("trivial", Versioning::Off).look(&figures(PLENTY, 0)).is_empty());
     }

@@ -98,9 +98,9 @@ fn of_the_vault(cause: &Cause) -> Option<Exit> {
             VaultError::Unavailable(_)
             | VaultError::Refused(_)
             | VaultError::StoreFull
-            | VaultError::Lapsed
+            | VaultError::LeaseExpired
             | VaultError::StoreEmpty => Exit::StoreUnavailable,
-            VaultError::Parameters(_) | VaultError::NotAReceipt(_) | VaultError::AlreadyThere(_) => {
+            VaultError::Parameters(_) | VaultError::NotAReceipt(_) | VaultError::AlreadyExists(_) => {
                 Exit::Usage
             }
             _ => Exit::Failure,
@@ -165,8 +165,8 @@ impl From<Exit> for ExitCode {
 mod tests {
     use super::*;
     use ameles_core::store::BucketVersion;
-    use ameles_core::words::{Bucket, Version};
-    use ameles_vault::HeldBy;
+    use ameles_core::types::{Bucket, Version};
+    use ameles_vault::ExistsIn;
 
     #[test]
     fn a_missing_bucket_is_tampering_however_deep_it_lies() {
@@ -192,9 +192,9 @@ mod tests {
     fn every_failure_of_a_vault_has_the_code_that_the_documentation_gives_it() {
         for (error, exit) in [
             (VaultError::NoVault, Exit::Failure),
-            (VaultError::AlreadyThere(HeldBy::Store), Exit::Usage),
-            (VaultError::AlreadyThere(HeldBy::TrustedFolder), Exit::Usage),
-            (VaultError::Foreign, Exit::Failure),
+            (VaultError::AlreadyExists(ExistsIn::Store), Exit::Usage),
+            (VaultError::AlreadyExists(ExistsIn::TrustedFolder), Exit::Usage),
+            (VaultError::NotAVault, Exit::Failure),
             (VaultError::NewerFormat { found: 2, known: 1 }, Exit::Failure),
             (VaultError::WrongKey, Exit::Failure),
             (VaultError::OtherVault, Exit::Failure),
@@ -213,7 +213,7 @@ mod tests {
             (VaultError::TakeoverNeeded(1), Exit::Locked),
             (VaultError::StaleTrustedState(String::new()), Exit::Locked),
             (VaultError::StoreEmpty, Exit::StoreUnavailable),
-            (VaultError::Lapsed, Exit::StoreUnavailable),
+            (VaultError::LeaseExpired, Exit::StoreUnavailable),
             (VaultError::Unavailable("".into()), Exit::StoreUnavailable),
             (VaultError::Refused("".into()), Exit::StoreUnavailable),
             (VaultError::StoreFull, Exit::StoreUnavailable),

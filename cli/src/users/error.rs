@@ -3,7 +3,7 @@
 use crate::users::file::UsersFileError;
 
 /// The most bytes of a password: more than any has, and less than would hurt.
-pub(crate) const MOST_PASSWORD_BYTES: u64 = 4096;
+pub(crate) const MAX_PASSWORD_BYTES: u64 = 4096;
 
 /// The reason why a user cannot be added or changed.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum UserError {
     NoSuchKey,
     /// Standard input holds no password.
     #[error(
-        "standard input holds no password: its first line must be one, of at most {MOST_PASSWORD_BYTES} bytes"
+        "standard input holds no password: its first line must be one, of at most {MAX_PASSWORD_BYTES} bytes"
     )]
     NoPassword,
     /// The file of users cannot be used.

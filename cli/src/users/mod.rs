@@ -4,5 +4,5 @@ mod error;
 pub mod file;
 pub mod watch;
 
-pub(crate) use error::MOST_PASSWORD_BYTES;
+pub(crate) use error::MAX_PASSWORD_BYTES;
 pub use error::UserError;

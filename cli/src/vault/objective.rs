@@ -6,7 +6,7 @@ use ameles_core::schemes::ring::RingObjective;
 use ameles_store::Prices;
 
 /// The cost of a written slot, in that of a read one, where writing costs nothing: what is free is not moved for nothing.
-const LEAST_WRITTEN: f64 = 0.01;
+const MIN_WRITTEN: f64 = 0.01;
 
 /// The objective that the settings ask for.
 ///
@@ -29,9 +29,9 @@ fn of_prices(prices: &Prices, block_bytes: u64) -> RingObjective {
     let (get, put) = (prices.get_per_1000 / 1000.0, (prices.put_per_1000 + prices.delete_per_1000) / 1000.0);
     let slot_read = per_slot(prices.egress_per_gb);
     // A hundredth of the request at least: a plan has no reason to move bytes that it can do without.
-    let least = LEAST_WRITTEN * if slot_read > 0.0 { slot_read } else { get };
-    let slot_written = per_slot(prices.ingress_per_gb).max(least);
-    let slot_read = slot_read.max(LEAST_WRITTEN * get);
+    let min = MIN_WRITTEN * if slot_read > 0.0 { slot_read } else { get };
+    let slot_written = per_slot(prices.ingress_per_gb).max(min);
+    let slot_read = slot_read.max(MIN_WRITTEN * get);
     if get + put + slot_read + slot_written == 0.0 {
         return RingObjective::BYTES;
     }

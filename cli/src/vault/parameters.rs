@@ -12,7 +12,7 @@ use crate::config::{
 use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
 use crate::report::reserve::ReserveSummary;
 use crate::vault::objective::objective;
-use crate::vault::process_memory::{most_process_memory, process_memory};
+use crate::vault::process_memory::{max_process_memory, process_memory};
 use crate::vault::trusted_memory::TrustedMemory;
 use ameles_core::schemes::path::{PathParameters, PathParametersError};
 use ameles_core::schemes::ring::RingParameters;
@@ -185,7 +185,7 @@ pub fn contradictions(
             format!("{} is {asked} and {whose} has {made}", settings.origins.name(name))
         })
         .collect();
-    if differing.is_empty() && asked.tree_top.is_some() && !could_be_planned(settings, scheme)? {
+    if differing.is_empty() && asked.tree_top.is_some() && !is_plannable(settings, scheme)? {
         differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
     }
     Ok(differing)
@@ -193,7 +193,7 @@ pub fn contradictions(
 
 /// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps what was planned,
 /// not the bytes that were asked for.
-fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool, SettingsError> {
+fn is_plannable(settings: &Settings, made: &SchemeParameters) -> Result<bool, SettingsError> {
     let mut like_made = settings.clone();
     like_made.block_size = Size(made.block_bytes().into());
     like_made.capacity = Size(made.capacity() * like_made.block_size.0);
@@ -269,9 +269,9 @@ pub fn summary(
         moved_per_byte: scheme.bytes_per_byte(),
         memory: MemorySummary {
             trusted_usual: Size(trusted.usual),
-            trusted: Size(trusted.most),
+            trusted: Size(trusted.max),
             process: Size(process_memory(parameters)),
-            process_most: Size(most_process_memory(parameters, serve)),
+            process_max: Size(max_process_memory(parameters, serve)),
             reserve: ReserveSummary::of(parameters),
         },
         on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
@@ -294,9 +294,9 @@ fn on_disk_summary(parameters: &VaultParameters) -> OnDiskSummary {
 fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> JournalSummary {
     /// Batches that the price is of.
     const MANY: u64 = 1_000_000;
-    let most = u64::from(parameters.scheme.max_batch());
+    let max = u64::from(parameters.scheme.max_batch());
     let doubled = std::iter::successors(Some(1), |length| Some(2 * length));
-    let lengths = doubled.take_while(|length| *length < most).chain([most]);
+    let lengths = doubled.take_while(|length| *length < max).chain([max]);
     let objects = lengths.map(|length| (length, Size(parameters.journal_object_bytes(length)))).collect();
     let dollars = prices.map(|prices| {
         let usage = Usage { blob_writes: MANY, blob_deletes: MANY, ..Usage::default() };

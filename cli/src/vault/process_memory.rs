@@ -36,7 +36,7 @@ pub fn process_memory(parameters: &VaultParameters) -> u64 {
 
 /// Bytes of memory, at most, of a process that serves a vault with these parameters: with all names that the catalogue holds,
 /// and all transfers and connections that are let in.
-pub fn most_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -> u64 {
+pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -> u64 {
     let scheme = &parameters.scheme;
     let block = u64::from(scheme.block_bytes());
     let batches = 8 * u64::from(scheme.max_batch()) * (block + SEAL);
@@ -51,7 +51,7 @@ pub fn most_process_memory(parameters: &VaultParameters, serve: &ServeSettings) 
     let connection = CONNECTION << u64::from(serve.tls.is_some());
     let connections = listeners * Limits::default().connections as u64 * connection;
     let names = MEMORY_PER_ROW_BYTE * parameters.rows_bytes;
-    let vault = TrustedMemory::of(parameters).most + in_flight + batches + parameters.checkpoint_memory();
+    let vault = TrustedMemory::of(parameters).max + in_flight + batches + parameters.checkpoint_memory();
     vault + names + serve.transfer_memory.0 + connections + DATABASE_CACHE + PROGRAM
 }
 

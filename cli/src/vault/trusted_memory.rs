@@ -5,7 +5,7 @@ use ameles_core::schemes::ring::RingParameters;
 use ameles_vault::{STASH_ENTRY, SchemeParameters, TreeTopPlace, VaultParameters};
 
 /// The stash grows by an eighth, and by no less than this many blocks.
-const LEAST_GROWTH: u64 = 32;
+const MIN_GROWTH: u64 = 32;
 
 /// Bytes of trusted memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct TrustedMemory {
     pub resting_blocks: u64,
     /// The most that `ameles status` ever shows: the maps, and the room that a stash at its hard bound has taken, with
     /// the blocks of the evictions in flight and the buffers of paths.
-    pub most: u64,
+    pub max: u64,
 }
 
 impl TrustedMemory {
@@ -35,68 +35,68 @@ impl TrustedMemory {
             SchemeParameters::Path(path) => of_path(path),
             SchemeParameters::Trivial(trivial) => {
                 let chunk = u64::from(trivial.chunk_blocks) * entry;
-                Held {
+                SchemeMemory {
                     resting_blocks: 0,
                     usual_blocks: 0,
-                    most_blocks: 0,
+                    max_blocks: 0,
                     usual_buffers: chunk,
-                    most_buffers: chunk,
+                    max_buffers: chunk,
                 }
             }
         };
-        let grown = |blocks: u64| blocks + (blocks / 8).max(LEAST_GROWTH);
+        let grown = |blocks: u64| blocks + (blocks / 8).max(MIN_GROWTH);
         let (resident, usually) = match parameters.tree_top {
-            TreeTopPlace::Memory => (held.most_blocks, held.usual_blocks),
+            TreeTopPlace::Memory => (held.max_blocks, held.usual_blocks),
             // An access brings a block into memory, and checkpoints take them out.
             TreeTopPlace::Disk => {
                 let usually = held.usual_blocks - held.resting_blocks + parameters.checkpoint_every;
-                (held.most_blocks.min(parameters.resident_blocks()), held.usual_blocks.min(usually))
+                (held.max_blocks.min(parameters.resident_blocks()), held.usual_blocks.min(usually))
             }
         };
         let bytes = |entries: u64, payloads: u64| entries * STASH_ENTRY + payloads * block;
-        let most = maps + bytes(grown(held.most_blocks), grown(resident)) + held.most_buffers;
+        let max = maps + bytes(grown(held.max_blocks), grown(resident)) + held.max_buffers;
         let usual = maps + bytes(held.usual_blocks, usually) + held.usual_buffers;
-        TrustedMemory { usual: usual.min(most), resting_blocks: held.resting_blocks, most }
+        TrustedMemory { usual: usual.min(max), resting_blocks: held.resting_blocks, max }
     }
 }
 
 /// The memory of a scheme beside its maps: blocks in its stash, bytes in its buffers.
-struct Held {
+struct SchemeMemory {
     resting_blocks: u64,
     usual_blocks: u64,
-    most_blocks: u64,
+    max_blocks: u64,
     usual_buffers: u64,
-    most_buffers: u64,
+    max_buffers: u64,
 }
 
-fn of_ring(ring: &RingParameters) -> Held {
+fn of_ring(ring: &RingParameters) -> SchemeMemory {
     let subtrees = 1 << ring.top.0;
     let path = ring.blocks_on_path();
     // A/2 wait for each subtree; a batch comes, and so does what an eviction has read.
     let waiting = subtrees * u64::from(ring.eviction_rate) / 2;
-    Held {
+    SchemeMemory {
         resting_blocks: waiting + u64::from(ring.max_batch),
         usual_blocks: waiting + u64::from(ring.max_batch) + path,
         // Blocks read for an eviction, and those that wait until the one before is written, stand beside the bound.
-        most_blocks: ring.most_stash_blocks() + 2 * path,
+        max_blocks: ring.max_stash_blocks() + 2 * path,
         usual_buffers: 4 * subtrees,
-        most_buffers: 4 * subtrees,
+        max_buffers: 4 * subtrees,
     }
 }
 
-fn of_path(path: &PathParameters) -> Held {
+fn of_path(path: &PathParameters) -> SchemeMemory {
     let subtrees = 1u64 << path.top.0;
     let (batch, waiting) = (u64::from(path.max_batch), path.waiting() as u64);
     let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + STASH_ENTRY);
     let buckets_of = |paths| buckets_on_paths(path, paths) * bucket;
-    Held {
+    SchemeMemory {
         // Measured (see `PathParameters::for_buckets_of`), and so are the blocks on a path.
         resting_blocks: waiting,
         usual_blocks: waiting + batch * path.blocks_on_path() as u64,
-        most_blocks: path.stash_bound.into(),
+        max_blocks: path.stash_bound.into(),
         usual_buffers: 2 * buckets_of(batch) + 4 * subtrees,
         // A batch's paths as they are read, and two batches' as they are written; a buffer at most doubles as it grows.
-        most_buffers: 2 * (buckets_of(batch) + buckets_of(2 * batch)) + 4 * subtrees,
+        max_buffers: 2 * (buckets_of(batch) + buckets_of(2 * batch)) + 4 * subtrees,
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     use crate::config::{Config, Settings};
     use crate::vault::home::Home;
     use crate::vault::parameters::vault_parameters;
-    use ameles_core::words::BlockId;
+    use ameles_core::types::BlockId;
     use ameles_vault::Call;
     use std::path::Path;
 
@@ -132,27 +132,27 @@ mod tests {
             let stated = TrustedMemory::of(&vault_parameters(&settings).unwrap());
             let (opening, _interrupts) = Home::new(&settings).make().await.unwrap();
             let (vault, _) = opening.open().await.unwrap();
-            let mut most = 0;
+            let mut max = 0;
             for round in 0..2u64 {
                 for batch in 0..16u64 {
                     let write = |n| Call::Write(BlockId(16 * batch + n), vec![round as u8; 4096].into());
                     vault.access((0..16).map(write).collect()).await.unwrap();
-                    most = most.max(vault.status().trusted_bytes);
+                    max = max.max(vault.status().trusted_bytes);
                 }
             }
             vault.close().await.unwrap();
-            assert!((1..=stated.most).contains(&most), "{scheme}: {most} bytes in use, {stated:?}");
-            assert!(stated.usual <= stated.most, "{scheme}: {stated:?}");
+            assert!((1..=stated.max).contains(&max), "{scheme}: {max} bytes in use, {stated:?}");
+            assert!(stated.usual <= stated.max, "{scheme}: {stated:?}");
         }
     }
 
     #[test]
     fn the_default_vault_takes_less_as_a_rule_than_its_bound_and_more_than_its_tree_top() {
         let parameters = vault_parameters(&settings("ring", Path::new("/d"))).unwrap();
-        let TrustedMemory { usual, most, .. } = TrustedMemory::of(&parameters);
+        let TrustedMemory { usual, max, .. } = TrustedMemory::of(&parameters);
         let SchemeParameters::Ring(ring) = &parameters.scheme else { panic!("ring was asked for") };
         let tree_top = (u64::from(ring.eviction_rate) << ring.top.0) / 2 * 4096;
-        assert!((tree_top..most).contains(&usual), "{tree_top} {usual} {most}");
-        assert!(most >= parameters.trusted_bytes());
+        assert!((tree_top..max).contains(&usual), "{tree_top} {usual} {max}");
+        assert!(max >= parameters.trusted_bytes());
     }
 }

@@ -53,7 +53,7 @@ async fn sixty_four_clients_lose_and_mix_nothing_in_bounded_memory() {
     println!("objects verified at the end: {verified}");
     let stated = server.stated();
     // It is stated for all connections that both listeners let in.
-    let most = stated - (2 * Limits::default().connections as u64 - CLIENTS) * CONNECTION;
+    let max = stated - (2 * Limits::default().connections as u64 - CLIENTS) * CONNECTION;
     let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     println!(
         "memory of the server: {:.0} MiB before, {:.0} MiB after, {:.0} MiB at most: {:.2} of the {:.0} MiB that it may take \
@@ -61,12 +61,12 @@ async fn sixty_four_clients_lose_and_mix_nothing_in_bounded_memory() {
         mebibytes(before.resident),
         mebibytes(after.resident),
         mebibytes(peak),
-        peak as f64 / most as f64,
-        mebibytes(most),
+        peak as f64 / max as f64,
+        mebibytes(max),
         mebibytes(stated),
     );
     assert!(all.verbs.len() == client::VERBS, "every verb was used: {:?}", all.verbs.keys());
-    assert!(peak <= most, "{peak} bytes, and {most} are stated");
-    assert!(peak >= most / 4, "the bound is much too high: {peak} bytes of {most}");
+    assert!(peak <= max, "{peak} bytes, and {max} are stated");
+    assert!(peak >= max / 4, "the bound is much too high: {peak} bytes of {max}");
     server.stop_and_check();
 }

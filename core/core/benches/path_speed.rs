@@ -10,7 +10,7 @@ use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::testing::{ArrayStore, finish_now};
-use ameles_core::words::{BlockId, Bucket};
+use ameles_core::types::{BlockId, Bucket};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::time::Instant;
@@ -37,7 +37,7 @@ fn main() {
         let access =
             if write { Access::Write(BlockId(id), &block) } else { Access::Read(BlockId(id), &mut block) };
         finish_now(oram.access(&mut [access])).expect("the access");
-        finish_now(oram.idle()).expect("the write-back");
+        finish_now(oram.step()).expect("the write-back");
     };
     (0..capacity).for_each(|id| access(id, true));
     let mut rng = ChaCha8Rng::seed_from_u64(2);

@@ -12,11 +12,11 @@ use ameles_core::testing::path_tail::{PathTail, WriteBacks, emergency_log2, full
 use ameles_core::testing::stash_tail::{ExponentialFit, Reads, moments};
 
 /// The fewest samples that a value must have to count: those of one moment are much alike.
-const LEAST: u64 = 2048;
+const MIN: u64 = 2048;
 /// The log2 of the number of subtrees that are simulated.
 const TOP: u32 = 4;
 /// The largest vault that is simulated.
-const MOST_BLOCKS: u64 = 1 << 17;
+const MAX_BLOCKS: u64 = 1 << 17;
 
 fn main() {
     let argument = |nth: usize, default: u64| -> u64 {
@@ -29,7 +29,7 @@ fn main() {
     );
     for levels in [1, 2, 4, 7, 10] {
         let parameters = full_vault(blocks, levels, TOP);
-        if parameters.capacity <= MOST_BLOCKS {
+        if parameters.capacity <= MAX_BLOCKS {
             print_row(&parameters, &runs(&parameters, accesses, seed));
         }
     }
@@ -50,11 +50,11 @@ fn print_row(parameters: &PathParameters, runs: &[PathTail]) {
     let mean = worst(&|tail| moments(&tail.subtree).0);
     let deviation = worst(&|tail| moments(&tail.subtree).1);
     let slope =
-        -worst(&|tail| ExponentialFit::of(&tail.subtree, LEAST).map_or(f64::NEG_INFINITY, |fit| -fit.slope));
+        -worst(&|tail| ExponentialFit::of(&tail.subtree, MIN).map_or(f64::NEG_INFINITY, |fit| -fit.slope));
     let written = worst(&|tail| tail.written_back);
     let emergency = |top: u32| {
         let vault = full_vault(parameters.blocks_per_bucket, parameters.path_buckets() as u32, top);
-        let log2 = worst(&|tail| emergency_log2(&vault, tail, LEAST).unwrap_or(f64::NEG_INFINITY));
+        let log2 = worst(&|tail| emergency_log2(&vault, tail, MIN).unwrap_or(f64::NEG_INFINITY));
         format!("{log2:.0}")
     };
     let emergencies = [0, 1, 2, 4, 6, 10].map(emergency).join(", ");

@@ -11,12 +11,12 @@ use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::testing::TraceStore;
 use ameles_core::testing::stash_tail::{ExponentialFit, moments};
 use ameles_core::testing::waiting::waiting;
-use ameles_core::words::{Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 /// The fewest samples that a value must have to count: those of neighbouring moments are much alike.
-const LEAST: u64 = 200;
+const MIN: u64 = 200;
 const LEAF_LEVEL: Level = Level(8);
 
 fn main() {
@@ -53,7 +53,7 @@ fn print_row(load: u64, parameters: &RawParameters, accesses: u64, seed: u64) {
     let held = waiting(&oram, accesses);
     let (mean, deviation) = moments(&held);
     let subtrees = 1 << parameters.top.0;
-    let fit = ExponentialFit::of(&held, LEAST).map_or(String::from("- | -"), |fit| {
+    let fit = ExponentialFit::of(&held, MIN).map_or(String::from("- | -"), |fit| {
         let enough = (0..).find(|blocks| fit.log2(f64::from(*blocks)) < -80.0).expect("the line falls");
         format!("{:.2} | {enough}", fit.slope)
     });

@@ -71,12 +71,12 @@ fn main() {
 
     println!("log2 of the probability of an emergency eviction, looked at before a batch:");
     println!("  Gaussian                   {:8.1}", gaussian_log2((room - mean) / deviation));
-    let least = 64;
-    if let Some(fit) = ExponentialFit::of(&tail.held, least) {
+    let min = 64;
+    if let Some(fit) = ExponentialFit::of(&tail.held, min) {
         println!("  exponential                {:8.1}   ({:.3} bits a block)", fit.log2(room), fit.slope);
     }
     if let (Some(fit), Some(bound)) =
-        (ExponentialFit::of(&tail.excess, least), emergency_log2(&parameters, &tail.excess, least))
+        (ExponentialFit::of(&tail.excess, min), emergency_log2(&parameters, &tail.excess, min))
     {
         println!(
             "  waiting and excess         {bound:8.1}   (at most {:.1} wait on average; excess {:.3} bits a block)",

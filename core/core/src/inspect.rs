@@ -2,10 +2,10 @@
 //!
 //! Behind the feature `inspect`. Nothing here changes a scheme: it runs the same, looked at or not.
 
-use crate::newest_copy::NewestCopy;
+use crate::position_map::copy_map::CopyMap;
 use crate::position_map::flat::Positions;
 use crate::stash::Stash;
-use crate::words::{BlockId, Bucket, Leaf, Slot};
+use crate::types::{BlockId, Bucket, Leaf, Slot};
 use alloc::vec::Vec;
 
 /// A block on the trusted side.
@@ -76,7 +76,7 @@ pub(crate) fn leaves(positions: &Positions) -> Vec<Option<Position>> {
 }
 
 /// The newest copies of all pages, as positions and as what is placed.
-pub(crate) fn newest_copies(newest: &NewestCopy) -> Inspection {
+pub(crate) fn newest_copies(newest: &CopyMap) -> Inspection {
     let placed = |(page, bucket)| (Slot::only(bucket), BlockId(page));
     Inspection {
         positions: newest.buckets().map(|bucket| Some(Position::Bucket(bucket))).collect(),

@@ -2,16 +2,16 @@
 
 /// A parameter outside of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is {value}; choose it from {least} to {most}")]
+#[error("{name} is {value}; choose it from {min} to {max}")]
 pub struct OutOfRange {
     /// The parameter's name.
     pub name: &'static str,
     /// The value that was given.
     pub value: u64,
     /// The least that works.
-    pub least: u64,
+    pub min: u64,
     /// The most that works.
-    pub most: u64,
+    pub max: u64,
 }
 
 /// Refuses the first value that lies outside of its range. A row is a name, a value, the least and the most.
@@ -19,8 +19,8 @@ pub struct OutOfRange {
 /// # Errors
 /// [`OutOfRange`].
 pub(crate) fn check(rows: &[(&'static str, u64, u64, u64)]) -> Result<(), OutOfRange> {
-    match rows.iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
-        Some(&(name, value, least, most)) => Err(OutOfRange { name, value, least, most }),
+    match rows.iter().find(|(_, value, min, max)| !(min..=max).contains(&value)) {
+        Some(&(name, value, min, max)) => Err(OutOfRange { name, value, min, max }),
         None => Ok(()),
     }
 }

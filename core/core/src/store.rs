@@ -3,8 +3,8 @@
 //! A scheme talks to a [`Store`]: plaintext slots, no versions. The sealing layer turns that into operations on
 //! [`Untrusted`] memory: sealed bytes under a version. The adversary sees exactly the calls of `Untrusted`.
 
-use crate::layout::Layout;
-use crate::words::{Bucket, Slot, Version};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Slot, Version};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::sync::Arc;

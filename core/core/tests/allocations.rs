@@ -8,7 +8,7 @@ use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use ameles_core::schemes::eager::{EagerOram, EagerParameters};
 use ameles_core::schemes::plain::{Plain, PlainParameters};
 use ameles_core::testing::{ArrayStore, finish_now};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -30,7 +30,7 @@ fn allocations<O: Oram>(oram: &O, steps_between: u64) -> u64 {
             finish_now(oram.access(&mut batch)).expect("memory does not fail");
             assert_eq!(out, back);
             for _ in 0..steps_between {
-                finish_now(oram.idle()).expect("memory does not fail");
+                finish_now(oram.step()).expect("memory does not fail");
             }
         }
     });

@@ -8,11 +8,11 @@
 //! best round: others' work on the machine only ever adds.
 #![allow(clippy::print_stdout, reason = "it prints its figures")]
 
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::Store;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{Bucket, Slot};
 use ameles_seal::pages::{
-    MOST_TAG_BYTES, PageCipher, PageId, PageKey, PagePool, SealedPages, SharedMemory, TableVersions,
+    MAX_TAG_BYTES, PageCipher, PageId, PageKey, PagePool, SealedPages, SharedMemory, TableVersions,
     memory_bytes,
 };
 use futures::FutureExt;
@@ -149,7 +149,7 @@ impl Bare {
     }
 
     fn once(&mut self, opens: bool) {
-        let mut tag = [0; MOST_TAG_BYTES];
+        let mut tag = [0; MAX_TAG_BYTES];
         let tag = &mut tag[..self.key.cipher().tag_bytes()];
         self.version += 1;
         let id = PageId { slot: 1, version: self.version };

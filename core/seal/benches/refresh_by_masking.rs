@@ -11,7 +11,7 @@
 
 use aegis::aegis256x4::{Aegis256X4, Aegis256X4Mac};
 use aes::Aes256Enc;
-use ameles_seal::pages::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
+use ameles_seal::pages::{MAX_TAG_BYTES, PageCipher, PageId, PageKey};
 use ctr::CtrCore;
 use ctr::cipher::{InnerIvInit, KeyInit, StreamCipher, StreamCipherCoreWrapper};
 use ctr::flavors::Ctr32BE;
@@ -55,7 +55,7 @@ impl Bench {
 
     /// Does as much as to open a page and to seal it anew: it is sealed first, so that it opens.
     fn seal_and_open(&mut self, key: &PageKey) {
-        let mut tag = [0; MOST_TAG_BYTES];
+        let mut tag = [0; MAX_TAG_BYTES];
         let tag = &mut tag[..key.cipher().tag_bytes()];
         let id = PageId { slot: 1, version: self.next_version() };
         key.seal(id, black_box(&mut self.page[..PAGE]), tag);

@@ -6,14 +6,14 @@
 
 use aes_gcm_siv::Aes256GcmSiv;
 use aes_gcm_siv::aead::{AeadInOut, KeyInit};
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
-use ameles_core::words::{Bucket, Slot, Version};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{Bucket, Slot, Version};
 use ameles_seal::cipher::{Cipher, CipherKey};
 use ameles_seal::derive::Salt;
 use ameles_seal::identity::{associated, nonce};
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Sealed, sealed_layout};
 use ameles_seal::slot_format::{Nonces, SlotFormat};
 use ameles_seal::versions::{TrustedVersions, VaultId};
@@ -82,7 +82,7 @@ fn main() {
     println!("GB/s of a batch of 64 slots of 64 KiB through the layer");
     for threads in [1, 2] {
         for format in [SlotFormat::Counted, SlotFormat::Salted] {
-            let workers = Workers::threads(threads).expect("threads");
+            let workers = SealThreads::threads(threads).expect("threads");
             let (write, read) = large_batch(format, workers);
             println!("{threads} thread(s), {format:?} {write:>8.2} written {read:>8.2} read");
         }
@@ -201,7 +201,7 @@ impl Untrusted for Flat {
     }
 }
 
-fn sealed(cipher: Cipher, format: SlotFormat, layout: &Layout, workers: Workers) -> Sealed<Flat> {
+fn sealed(cipher: Cipher, format: SlotFormat, layout: &Layout, workers: SealThreads) -> Sealed<Flat> {
     let master = MasterKey::take(&mut [9; 32]);
     let versions = TrustedVersions::new(VaultId([1; 16]), layout.buckets());
     let nonces = match format {
@@ -230,11 +230,11 @@ fn whole(sealed: &Sealed<Flat>) -> (f64, f64) {
 
 fn layer(cipher: Cipher, format: SlotFormat, slot_bytes: u32) -> (f64, f64) {
     let layout = Layout::new(vec![Extent { buckets: 20, slots: 5, slot_bytes }]);
-    let (write, read) = whole(&sealed(cipher, format, &layout, Workers::single()));
+    let (write, read) = whole(&sealed(cipher, format, &layout, SealThreads::single()));
     (write / 100.0 * 1e9, read / 100.0 * 1e9)
 }
 
-fn large_batch(format: SlotFormat, workers: Workers) -> (f64, f64) {
+fn large_batch(format: SlotFormat, workers: SealThreads) -> (f64, f64) {
     let layout = Layout::new(vec![Extent { buckets: 16, slots: 4, slot_bytes: 64 << 10 }]);
     let (write, read) = whole(&sealed(Cipher::default(), format, &layout, workers));
     let bytes = layout.bytes().0 as f64;

@@ -1,6 +1,6 @@
 //! A run of slots to be sealed or opened, each with its key.
 
-use crate::parallel::{Work, Workers};
+use crate::parallel::{SealThreads, Work};
 use crate::slot_format::Fresh;
 use crate::slot_key::SlotKey;
 use crate::slot_keys::{SlotKeys, SubKey};
@@ -78,12 +78,17 @@ impl Batch {
     }
 
     /// Seals `plain` into `sealed`; each is exactly as long as the batch says. `fresh` was drawn for this sealing.
-    pub(crate) fn seal(&self, fresh: &Fresh, plain: &[u8], sealed: &mut [u8], workers: &Workers) {
+    pub(crate) fn seal(&self, fresh: &Fresh, plain: &[u8], sealed: &mut [u8], workers: &SealThreads) {
         workers.run(Seal { jobs: &self.jobs, keys: &self.keys, fresh, plain, sealed });
     }
 
     /// Opens `sealed` in place and copies it to `plain`; or says which slot was forged first.
-    pub(crate) fn open(&self, sealed: &mut [u8], plain: &mut [u8], workers: &Workers) -> Result<(), Place> {
+    pub(crate) fn open(
+        &self,
+        sealed: &mut [u8],
+        plain: &mut [u8],
+        workers: &SealThreads,
+    ) -> Result<(), Place> {
         workers.run(Open { jobs: &self.jobs, keys: &self.keys, plain, sealed })
     }
 }

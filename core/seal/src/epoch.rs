@@ -23,7 +23,7 @@ pub struct Epochs {
 
 /// The error that an epoch is not newer than the ones before it, or its salt was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotNew;
+pub struct StaleEpoch;
 
 impl Epochs {
     /// No epoch yet.
@@ -39,11 +39,11 @@ impl Epochs {
     /// Appends an epoch.
     ///
     /// # Errors
-    /// [`NotNew`], and nothing was changed.
-    pub fn begin(&mut self, epoch: Epoch) -> Result<(), NotNew> {
+    /// [`StaleEpoch`], and nothing was changed.
+    pub fn begin(&mut self, epoch: Epoch) -> Result<(), StaleEpoch> {
         let known = self.table.iter().any(|e| e.salt == epoch.salt);
         if epoch.number <= self.newest() || known {
-            return Err(NotNew);
+            return Err(StaleEpoch);
         }
         self.table.push(epoch);
         Ok(())
@@ -81,7 +81,7 @@ impl BorshDeserialize for Epochs {
     fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Self> {
         let mut epochs = Epochs::new();
         for epoch in Vec::<Epoch>::deserialize_reader(reader)? {
-            epochs.begin(epoch).map_err(|NotNew| {
+            epochs.begin(epoch).map_err(|StaleEpoch| {
                 io::Error::new(io::ErrorKind::InvalidData, "the epochs are not in order")
             })?;
         }

@@ -35,7 +35,7 @@ pub fn associated(place: &Place, format: SlotFormat) -> [u8; ASSOCIATED_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_core::words::{Bucket, Slot, Version};
+    use ameles_core::types::{Bucket, Slot, Version};
 
     #[test]
     fn every_part_of_a_slots_identity_is_authenticated_at_its_place() {

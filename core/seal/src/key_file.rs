@@ -10,7 +10,7 @@ use std::string::String;
 use zeroize::Zeroizing;
 
 /// The most bytes of a key file: a longer file was meant for something else.
-const MOST_FILE_BYTES: u64 = 4096;
+const MAX_FILE_BYTES: u64 = 4096;
 
 /// The reason why a master key could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -87,8 +87,8 @@ pub fn load(path: &Path) -> Result<MasterKey, KeyFileError> {
     let fail = |cause| io_error("read", path, cause);
     let file = File::open(path).map_err(fail)?;
     refuse_exposed(path, &file)?;
-    let mut text = Zeroizing::new(String::with_capacity(MOST_FILE_BYTES as usize));
-    file.take(MOST_FILE_BYTES).read_to_string(&mut text).map_err(fail)?;
+    let mut text = Zeroizing::new(String::with_capacity(MAX_FILE_BYTES as usize));
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(fail)?;
     key_text::parse(&text).map_err(|cause| KeyFileError::NotAKey { path: path.to_owned(), cause })
 }
 

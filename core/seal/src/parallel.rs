@@ -6,7 +6,7 @@ use core::fmt;
 
 /// A batch below this many bytes is sealed where it is: handing it over would take longer than sealing it.
 #[cfg(feature = "parallel")]
-const LEAST_BYTES: usize = 256 << 10;
+const MIN_BYTES: usize = 256 << 10;
 
 /// A batch is halved until its parts are below this many bytes.
 #[cfg(feature = "parallel")]
@@ -16,15 +16,15 @@ const PART_BYTES: usize = 64 << 10;
 ///
 /// The sealed bytes are the same either way; so is the trace.
 #[derive(Clone, Default)]
-pub struct Workers {
+pub struct SealThreads {
     #[cfg(feature = "parallel")]
     pool: Option<Arc<rayon::ThreadPool>>,
 }
 
-impl Workers {
+impl SealThreads {
     /// Works on the calling thread alone.
     pub fn single() -> Self {
-        Workers::default()
+        SealThreads::default()
     }
 
     /// Works on a pool of this many threads (rayon) for large batches; with fewer than two, on the calling thread
@@ -35,13 +35,13 @@ impl Workers {
     #[cfg(feature = "parallel")]
     pub fn threads(threads: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
         if threads < 2 {
-            return Ok(Workers::single());
+            return Ok(SealThreads::single());
         }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|at| alloc::format!("ameles-seal-{at}"))
             .build()?;
-        Ok(Workers { pool: Some(Arc::new(pool)) })
+        Ok(SealThreads { pool: Some(Arc::new(pool)) })
     }
 
     /// Does `work`, in parts if it is large and there are threads. `split` halves a work, `join` puts two results
@@ -49,7 +49,7 @@ impl Workers {
     pub(crate) fn run<W: Work>(&self, work: W) -> W::Done {
         #[cfg(feature = "parallel")]
         if let Some(pool) = &self.pool
-            && work.bytes() >= LEAST_BYTES
+            && work.bytes() >= MIN_BYTES
         {
             return pool.install(|| in_parts(work));
         }
@@ -57,7 +57,7 @@ impl Workers {
     }
 }
 
-impl fmt::Debug for Workers {
+impl fmt::Debug for SealThreads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut f = f.debug_struct("Workers");
         #[cfg(feature = "parallel")]

@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use alloc::vec::Vec;
-use ameles_core::buffers::best_fit;
+use ameles_core::buffer_pool::best_fit;
 use ameles_core::store::{BucketVersion, Place};
 use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};

@@ -5,7 +5,7 @@ use crate::derive::Salt;
 use crate::epoch::Epoch;
 use crate::error::SealError;
 use crate::key_ring::KeyRing;
-use crate::parallel::Workers;
+use crate::parallel::SealThreads;
 use crate::scratch::{Scratch, Scratches};
 use crate::shape::Shape;
 use crate::slot_format::{Nonces, SlotFormat};
@@ -13,9 +13,9 @@ use crate::slot_keys::{SlotKeys, writes_per_key_log2};
 use crate::versions::TrustedVersions;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
-use ameles_core::words::{Bucket, Slot, Version};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{Bucket, Slot, Version};
 use core::cell::RefCell;
 use core::fmt;
 use core::ops::Range;
@@ -95,7 +95,7 @@ pub struct Sealed<U> {
     nonces: RefCell<Nonces>,
     opening: RefCell<Opening>,
     scratches: Scratches,
-    workers: Workers,
+    workers: SealThreads,
 }
 
 /// The versions that this opening may seal.
@@ -119,7 +119,7 @@ impl<U: Untrusted> Sealed<U> {
         cipher: Cipher,
         nonces: Nonces,
         versions: TrustedVersions,
-        workers: Workers,
+        workers: SealThreads,
     ) -> Result<Self, SealError> {
         let format = nonces.format();
         let sealed = untrusted.layout();

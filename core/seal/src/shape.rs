@@ -1,8 +1,8 @@
 //! A bucket's slots and their plaintext length, found fast: it is asked for every slot.
 
 use alloc::vec::Vec;
-use ameles_core::layout::Layout;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Slot};
 
 #[derive(Clone, Copy)]
 struct Run {

@@ -20,8 +20,8 @@ use crate::versions::VaultId;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use ameles_core::layout::Layout;
-use ameles_core::words::Version;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Version;
 
 /// The most slots that one sub-key seals, as a power of two.
 pub const SLOTS_PER_KEY_LOG2: u32 = 32;
@@ -165,9 +165,9 @@ mod tests {
     use crate::key_ring::EarlierKey;
     use crate::slot_format::Fresh;
     use alloc::vec;
-    use ameles_core::layout::Extent;
     use ameles_core::store::Place;
-    use ameles_core::words::{Bucket, Slot};
+    use ameles_core::tree::layout::Extent;
+    use ameles_core::types::{Bucket, Slot};
 
     fn layout(slots: u32, slot_bytes: u32) -> Layout {
         let small = Extent { buckets: 1, slots: 1, slot_bytes: 16 };

@@ -4,9 +4,9 @@ use crate::epoch::Epochs;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
-use ameles_core::held_words::HeldWords;
+use ameles_core::snapshot::word_snapshot::WordSnapshot;
 use ameles_core::store::BucketVersion;
-use ameles_core::words::{Bucket, Version};
+use ameles_core::types::{Bucket, Version};
 use borsh::{BorshDeserialize, BorshSerialize, io};
 use core::fmt;
 use core::ops::Range;
@@ -74,7 +74,7 @@ pub struct TrustedVersions {
     #[borsh(skip)]
     uses: BTreeMap<u32, u64>,
     #[borsh(skip)]
-    held: HeldWords,
+    held: WordSnapshot,
 }
 
 impl TrustedVersions {
@@ -95,7 +95,7 @@ impl TrustedVersions {
         for run in table.chunk_by(|one, next| one[0] == next[0]) {
             *uses.entry(run[0][0]).or_default() += run.len() as u64;
         }
-        TrustedVersions { vault, epochs, counter, table, uses, held: HeldWords::default() }
+        TrustedVersions { vault, epochs, counter, table, uses, held: WordSnapshot::default() }
     }
 
     /// All but the table.

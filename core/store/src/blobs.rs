@@ -1,7 +1,7 @@
 //! Whole named objects beside the buckets, and the list of what the store holds.
 
 use ameles_core::store::{BucketVersion, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ pub trait Blobs {
     /// The bytes under `name`, or `None` if there are none.
     ///
     /// # Errors
-    /// [`BlobError::TooLarge`] if there are more than `most` bytes; no more than that are ever held.
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError>;
+    /// [`BlobError::TooLarge`] if there are more than `max` bytes; no more than that are ever held.
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError>;
 
     /// All blobs whose name starts with `prefix`, sorted by name.
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError>;
@@ -73,12 +73,12 @@ pub enum BlobError {
         why: &'static str,
     },
     /// The blob is larger than the reader is ready to hold.
-    #[error("blob {name:?} is larger than the {most} bytes that it may have")]
+    #[error("blob {name:?} is larger than the {max} bytes that it may have")]
     TooLarge {
         /// The name.
         name: String,
         /// The most that the reader would take.
-        most: usize,
+        max: usize,
     },
     /// The store failed or refused.
     #[error(transparent)]
@@ -126,8 +126,8 @@ macro_rules! forward_through {
             async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
                 (**self).put_if_absent(name, bytes).await
             }
-            async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-                (**self).get(name, most).await
+            async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+                (**self).get(name, max).await
             }
             async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
                 (**self).list(prefix).await

@@ -1,9 +1,9 @@
 //! A store that fails by chance, from a seed: errors, time-outs, torn and lost writes.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -132,7 +132,7 @@ pub struct Faults<S> {
 
 /// The fate of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum FaultOutcome {
     Fine,
     ErrorBefore,
     ErrorAfter,
@@ -163,9 +163,9 @@ impl State {
     }
 
     /// Draws once a call, whatever its kind, so that a rate of one fault does not shift the others.
-    fn fate(&mut self, call: Call) -> Fate {
+    fn fate(&mut self, call: Call) -> FaultOutcome {
         if !self.on {
-            return Fate::Fine;
+            return FaultOutcome::Fine;
         }
         let mut left = self.chance();
         let mut falls_in = |rate: f64| {
@@ -176,21 +176,21 @@ impl State {
         let rates = self.rates;
         if falls_in(rates.error_before) {
             self.counts.errors_before += 1;
-            Fate::ErrorBefore
+            FaultOutcome::ErrorBefore
         } else if falls_in(rates.error_after) {
             self.counts.errors_after += 1;
-            Fate::ErrorAfter
+            FaultOutcome::ErrorAfter
         } else if falls_in(rates.time_out) {
             self.counts.time_outs += 1;
-            Fate::TimeOut { effect: self.chance() < 0.5 }
+            FaultOutcome::TimeOut { effect: self.chance() < 0.5 }
         } else if falls_in(rates.torn_write) && matches!(call, Call::Write(1..)) {
             self.counts.torn_writes += 1;
-            Fate::Torn
+            FaultOutcome::Torn
         } else if falls_in(rates.lost_write) && matches!(call, Call::WriteOne | Call::Write(1..)) {
             self.counts.lost_writes += 1;
-            Fate::Lost
+            FaultOutcome::Lost
         } else {
-            Fate::Fine
+            FaultOutcome::Fine
         }
     }
 
@@ -229,7 +229,7 @@ impl<S> Faults<S> {
         &self.inner
     }
 
-    fn fate(&self, call: Call) -> Fate {
+    fn fate(&self, call: Call) -> FaultOutcome {
         self.switch.lock().fate(call)
     }
 
@@ -249,14 +249,14 @@ impl<S> Faults<S> {
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let fault = match (self.fate(call), lost) {
-            (Fate::Lost, Some(answer)) => return Ok(answer),
-            (Fate::Fine | Fate::Torn | Fate::Lost, _) => return work.await,
-            (Fate::ErrorBefore, _) => InjectedFault::Before,
-            (Fate::ErrorAfter, _) => {
+            (FaultOutcome::Lost, Some(answer)) => return Ok(answer),
+            (FaultOutcome::Fine | FaultOutcome::Torn | FaultOutcome::Lost, _) => return work.await,
+            (FaultOutcome::ErrorBefore, _) => InjectedFault::Before,
+            (FaultOutcome::ErrorAfter, _) => {
                 work.await?;
                 InjectedFault::After
             }
-            (Fate::TimeOut { effect }, _) => {
+            (FaultOutcome::TimeOut { effect }, _) => {
                 if effect {
                     work.await?;
                 }
@@ -301,25 +301,25 @@ impl<S: Untrusted> Untrusted for Faults<S> {
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
         let of = buckets.len();
         let fault = match self.fate(Call::Write(of)) {
-            Fate::Fine => return self.inner.write(buckets, from).await,
-            Fate::Lost => {
+            FaultOutcome::Fine => return self.inner.write(buckets, from).await,
+            FaultOutcome::Lost => {
                 let mut written = vec![true; of];
                 let lost = self.switch.lock().below(of);
                 written[lost] = false;
                 return self.write_some(buckets, from, &written).await;
             }
-            Fate::Torn => {
+            FaultOutcome::Torn => {
                 let some = self.switch.lock().torn(of);
                 self.write_some(buckets, from, &some).await?;
                 let written = some.iter().filter(|written| **written).count();
                 InjectedFault::Torn { written, of }
             }
-            Fate::ErrorBefore => InjectedFault::Before,
-            Fate::ErrorAfter => {
+            FaultOutcome::ErrorBefore => InjectedFault::Before,
+            FaultOutcome::ErrorAfter => {
                 self.inner.write(buckets, from).await?;
                 InjectedFault::After
             }
-            Fate::TimeOut { effect } => {
+            FaultOutcome::TimeOut { effect } => {
                 if effect {
                     self.inner.write(buckets, from).await?;
                 }
@@ -344,8 +344,8 @@ impl<S: Blobs> Blobs for Faults<S> {
         self.whole(Call::WriteOne, Some(true), work).await
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.whole(Call::Other, None, self.inner.get(name, most)).await
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.whole(Call::Other, None, self.inner.get(name, max)).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

@@ -12,8 +12,8 @@ macro_rules! forward_blobs {
             async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, $crate::BlobError> {
                 $crate::Blobs::put_if_absent(&self.$field, name, bytes).await
             }
-            async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, $crate::BlobError> {
-                $crate::Blobs::get(&self.$field, name, most).await
+            async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, $crate::BlobError> {
+                $crate::Blobs::get(&self.$field, name, max).await
             }
             async fn list(&self, prefix: &str) -> Result<Vec<$crate::Blob>, $crate::BlobError> {
                 $crate::Blobs::list(&self.$field, prefix).await
@@ -33,7 +33,7 @@ macro_rules! forward_inventory {
         impl<$($generics)*> $crate::Inventory for $wrapper {
             async fn list_bucket_versions(
                 &self,
-                found: &mut dyn FnMut(::ameles_core::store::BucketVersion, ::ameles_core::words::Bytes),
+                found: &mut dyn FnMut(::ameles_core::store::BucketVersion, ::ameles_core::types::Bytes),
             ) -> Result<u64, ::ameles_core::store::UntrustedError> {
                 $crate::Inventory::list_bucket_versions(&self.$field, found).await
             }

@@ -1,9 +1,9 @@
 //! A network link before the store: a round-trip time, and a bandwidth in each direction.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
@@ -161,9 +161,9 @@ impl<S: Blobs> Blobs for Link<S> {
         answer
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
         self.up(0).await;
-        let answer = self.inner.get(name, most).await;
+        let answer = self.inner.get(name, max).await;
         let len = match &answer {
             Ok(Some(bytes)) => bytes.len(),
             _ => 0,

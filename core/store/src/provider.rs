@@ -2,9 +2,9 @@
 //! answers that ask for fewer requests.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProviderLimits {
     /// The most bytes of an object that is put with one request.
-    pub most_put: Bytes,
+    pub max_put: Bytes,
     /// The most names in a page of a list, and in a request that deletes; at least 1.
     pub page: usize,
     /// The probability that a burst begins at a request.
@@ -25,19 +25,19 @@ pub struct ProviderLimits {
 impl ProviderLimits {
     /// The limits of Amazon S3, on a day without bursts.
     pub const S3: ProviderLimits =
-        ProviderLimits { most_put: Bytes(5 << 30), page: 1000, bursts: 0.0, longest_burst: 0 };
+        ProviderLimits { max_put: Bytes(5 << 30), page: 1000, bursts: 0.0, longest_burst: 0 };
 }
 
 /// The reason why a provider has refused a request, inside of an [`UntrustedError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderRefusal {
     /// The object is larger than what one request may put. The same request will not succeed later.
-    #[error("EntityTooLarge: {bytes} bytes are put at once, and at most {most} may be")]
+    #[error("EntityTooLarge: {bytes} bytes are put at once, and at most {max} may be")]
     TooLarge {
         /// Bytes of the object.
         bytes: u64,
         /// The most bytes.
-        most: u64,
+        max: u64,
     },
     /// There were too many requests for now (503).
     #[error("SlowDown: please reduce your request rate")]
@@ -81,7 +81,7 @@ impl ProviderCounts {
 
 /// Changes the limits from outside, and tells what they did.
 #[derive(Clone, Debug)]
-pub struct ProviderDesk(Arc<Mutex<State>>);
+pub struct ProviderControl(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -92,7 +92,7 @@ struct State {
     counts: ProviderCounts,
 }
 
-impl ProviderDesk {
+impl ProviderControl {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().expect("no holder of the limits panicked")
     }
@@ -116,8 +116,8 @@ impl ProviderDesk {
     fn admit(&self) -> Result<(), UntrustedError> {
         let mut state = self.lock();
         if state.refuses == 0 && state.unit() < state.limits.bursts {
-            let most = u64::from(state.limits.longest_burst);
-            state.refuses = ((u128::from(state.chance.next_u64()) * u128::from(most)) >> 64) as u32 + 1;
+            let max = u64::from(state.limits.longest_burst);
+            state.refuses = ((u128::from(state.chance.next_u64()) * u128::from(max)) >> 64) as u32 + 1;
         }
         if state.refuses > 0 {
             state.refuses -= 1;
@@ -132,10 +132,10 @@ impl ProviderDesk {
     fn admit_put(&self, bytes: usize) -> Result<(), UntrustedError> {
         self.admit()?;
         let mut state = self.lock();
-        let (bytes, most) = (bytes as u64, state.limits.most_put.0);
-        if bytes > most {
+        let (bytes, max) = (bytes as u64, state.limits.max_put.0);
+        if bytes > max {
             state.counts.too_large += 1;
-            return Err(ProviderRefusal::TooLarge { bytes, most }.into());
+            return Err(ProviderRefusal::TooLarge { bytes, max }.into());
         }
         state.counts.largest = state.counts.largest.max(bytes);
         Ok(())
@@ -155,7 +155,7 @@ impl State {
 #[derive(Debug)]
 pub struct Provider<S> {
     inner: S,
-    desk: ProviderDesk,
+    desk: ProviderControl,
 }
 
 impl<S> Provider<S> {
@@ -163,11 +163,11 @@ impl<S> Provider<S> {
     pub fn new(inner: S, limits: ProviderLimits, seed: u64) -> Self {
         let (chance, counts) = (ChaCha8Rng::seed_from_u64(seed), ProviderCounts::default());
         let state = State { limits, chance, refuses: 0, counts };
-        Provider { inner, desk: ProviderDesk(Arc::new(Mutex::new(state))) }
+        Provider { inner, desk: ProviderControl(Arc::new(Mutex::new(state))) }
     }
 
     /// A handle on the limits.
-    pub fn desk(&self) -> ProviderDesk {
+    pub fn desk(&self) -> ProviderControl {
         self.desk.clone()
     }
 
@@ -240,9 +240,9 @@ impl<S: Blobs> Blobs for Provider<S> {
         self.inner.put_if_absent(name, bytes).await
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
         self.desk.admit()?;
-        self.inner.get(name, most).await
+        self.inner.get(name, max).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

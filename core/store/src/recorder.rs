@@ -2,9 +2,9 @@
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use crate::requests::{RangeRequest, range_requests};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -261,9 +261,9 @@ impl<S: Blobs> Blobs for Recorder<S> {
         answer
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
         let noted = self.note_one(Request::GetBlob(name.to_owned()), 0, None);
-        let answer = self.inner.get(name, most).await;
+        let answer = self.inner.get(name, max).await;
         let bytes = answer.as_ref().ok().and_then(|found| Some(found.as_ref()?.len() as u64));
         noted.answered_with(bytes);
         answer

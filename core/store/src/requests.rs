@@ -1,8 +1,8 @@
 //! The way from slots that are wanted together to range requests: exactly adjacent slots of one bucket version are one
 //! request.
 
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place};
+use ameles_core::tree::layout::Layout;
 
 /// A range of one bucket version: a single request on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,8 +76,8 @@ fn extend(requests: &mut Vec<RangeRequest>, place: &Place) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_core::layout::Extent;
-    use ameles_core::words::{Bucket, Slot, Version};
+    use ameles_core::tree::layout::Extent;
+    use ameles_core::types::{Bucket, Slot, Version};
 
     fn place(bucket: u64, counter: u64, index: u32) -> Place {
         Place { slot: Slot { bucket: Bucket(bucket), index }, version: Version { epoch: 1, counter } }

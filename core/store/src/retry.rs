@@ -1,9 +1,9 @@
 //! The identical request again, after a while, when the store is unavailable.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::sync::Mutex;
@@ -132,8 +132,8 @@ impl<S: Blobs> Blobs for Retry<S> {
         }
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        retried!(self, BlobError::Store(UntrustedError::Unavailable(_)), self.inner.get(name, most))
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        retried!(self, BlobError::Store(UntrustedError::Unavailable(_)), self.inner.get(name, max))
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

@@ -4,14 +4,14 @@
 
 use crate::blobs::{Blobs, Inventory};
 use crate::{forward_blobs, forward_inventory};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bucket;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bucket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most cells of a row: neighbouring buckets share one where there are more of them.
-pub const MOST_CELLS: u64 = 64;
+pub const MAX_CELLS: u64 = 64;
 
 /// The counts of touched slots, row by row. Clones are the same counters.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct TouchedRow {
 
 impl Row {
     fn new(first: u64, buckets: u64) -> Self {
-        let cells = || (0..buckets.min(MOST_CELLS)).map(|_| AtomicU64::new(0)).collect();
+        let cells = || (0..buckets.min(MAX_CELLS)).map(|_| AtomicU64::new(0)).collect();
         Row { first, buckets, reads: cells(), writes: cells() }
     }
 
@@ -159,7 +159,7 @@ forward_inventory!([S: Inventory] Touched<S>, inner);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_core::layout::Extent;
+    use ameles_core::tree::layout::Extent;
 
     fn tree() -> Touches {
         let level = |buckets| Extent { buckets, slots: 3, slot_bytes: 8 };
@@ -185,7 +185,7 @@ mod tests {
             touches.read(Bucket(bucket), 1);
         }
         let leaves = &touches.levels()[2].reads;
-        assert_eq!((leaves.len() as u64, leaves.iter().sum::<u64>()), (MOST_CELLS, 200));
+        assert_eq!((leaves.len() as u64, leaves.iter().sum::<u64>()), (MAX_CELLS, 200));
         assert!(leaves.iter().all(|&cell| cell == 3 || cell == 4), "{leaves:?}");
         assert_eq!(touches.whole().reads.iter().sum::<u64>(), 203);
     }

@@ -89,7 +89,7 @@ const PATIENCE: u64 = 20_000;
 
 /// Cycles for each request, beside four times those of its beats and ten slots of a pacer, after which a controller counts as stuck, though beats may move
 /// without an end.
-const MOST: u64 = 5_000;
+const MAX: u64 = 5_000;
 
 /// Cycles without any movement, once all was asked for, after which a run has ended, beside those of the tags: two for each byte of a block.
 const QUIET: u64 = 2_000;
@@ -209,7 +209,7 @@ impl Bench {
         let (mut moved, start) = (self.cycle, self.cycle);
         let (mut emergencies, mut stalled) = (0, 0);
         let quiet = QUIET + 2 * u64::from(self.configuration.block_bytes);
-        let most = self.most_cycles() * (session.requests.len() as u64 + 10);
+        let max = self.max_cycles() * (session.requests.len() as u64 + 10);
         while !user.has_asked_all() || self.cycle - moved < quiet {
             user.offer(self.cycle, &mut self.inputs);
             self.memory.offer(self.cycle, &mut self.inputs);
@@ -237,7 +237,7 @@ impl Bench {
             if user.take(self.cycle, &self.inputs, outputs) || before != after {
                 moved = self.cycle;
             }
-            if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > most {
+            if !user.has_asked_all() && self.cycle - moved > PATIENCE || self.cycle - start > max {
                 let (request, answer) = (user.requests.len(), user.answers.len());
                 self.answered = user.answered;
                 return Err(BenchError::Stuck { cycles: self.cycle - start, request, answer });
@@ -272,9 +272,9 @@ impl Bench {
     }
 
     /// Cycles for each request after which a run counts as one without an end.
-    fn most_cycles(&self) -> u64 {
+    fn max_cycles(&self) -> u64 {
         let slot_cycles = self.configuration.front_end.map_or(0, |front_end| front_end.slot_cycles);
-        MOST + 4 * self.configuration.beats_of_access() as u64 + 10 * u64::from(slot_cycles)
+        MAX + 4 * self.configuration.beats_of_access() as u64 + 10 * u64::from(slot_cycles)
     }
 
     /// Compares the stretches that were read and written, joined from their bursts, with those of the scheme.

@@ -5,7 +5,7 @@ use ameles_core::schemes::freecursive::{
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::raw::RawParameters;
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 
 /// The scheme of the backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -308,7 +308,7 @@ impl Configuration {
     }
 
     /// Beats of the largest bucket: each has room for as many in memory.
-    pub fn most_bucket_beats(&self) -> usize {
+    pub fn max_bucket_beats(&self) -> usize {
         self.header_beats() + self.blocks_per_bucket as usize * self.block_beats() + self.tag_beats()
     }
 
@@ -319,7 +319,7 @@ impl Configuration {
 
     /// The place of a bucket in memory, in bytes from the first.
     pub(crate) fn address(&self, bucket: u64) -> u64 {
-        let bytes = (self.most_bucket_beats() * self.beat_bytes()) as u64;
+        let bytes = (self.max_bucket_beats() * self.beat_bytes()) as u64;
         if self.subtree_levels < 2 {
             return (bucket - self.top_buckets()) * bytes;
         }
@@ -338,7 +338,7 @@ impl Configuration {
 
     /// Bytes of the tree in memory.
     pub fn tree_bytes(&self) -> u64 {
-        (self.buckets() - self.top_buckets()) * (self.most_bucket_beats() * self.beat_bytes()) as u64
+        (self.buckets() - self.top_buckets()) * (self.max_bucket_beats() * self.beat_bytes()) as u64
     }
 
     /// Buckets of the tree top.

@@ -3,13 +3,13 @@
 use crate::configuration::{Configuration, IV_BITS, Scheme};
 use crate::pads::{Pads, Part};
 use crate::session::{Operation, Request, Session};
-use ameles_core::block_header::{self, HEADER_BYTES};
-use ameles_core::position_map::handed::Handed;
+use ameles_core::position_map::external::PositionUpdate;
 use ameles_core::schemes::freecursive::Backend;
 use ameles_core::store::Store;
 use ameles_core::testing::finish_now;
+use ameles_core::tree::block_header::{self, HEADER_BYTES};
 use ameles_core::tree::placement::FillOrder;
-use ameles_core::words::{BlockId, Bucket, Leaf, Slot};
+use ameles_core::types::{BlockId, Bucket, Leaf, Slot};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::cell::RefCell;
@@ -296,13 +296,13 @@ impl Golden {
         finish_now(async {
             match &operation {
                 Operation::Read(block) => {
-                    tree.access_at(*block, Handed { old, new: leaf }, |payload| {
+                    tree.access_at(*block, PositionUpdate { old, new: leaf }, |payload| {
                         answer = Some(payload.to_vec())
                     })
                     .await
                 }
                 Operation::Write(block, data) => {
-                    tree.access_at(*block, Handed { old, new: leaf }, |payload| {
+                    tree.access_at(*block, PositionUpdate { old, new: leaf }, |payload| {
                         answer = Some(payload.to_vec());
                         payload.copy_from_slice(data);
                     })
@@ -353,9 +353,9 @@ impl Golden {
     }
 
     fn settle(&mut self) {
-        while self.tree.owed() > 0 {
+        while self.tree.pending_steps() > 0 {
             let (before, emergencies) = (self.memory.reads(), self.tree.emergencies());
-            finish_now(self.tree.idle()).expect("the core does all that it owes");
+            finish_now(self.tree.step()).expect("the core does all that it owes");
             if self.configuration.scheme == Scheme::Path && self.tree.emergencies() > emergencies {
                 self.session.drawn.push(self.memory.path_of(before));
             }

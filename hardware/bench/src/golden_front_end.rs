@@ -6,7 +6,7 @@ use crate::session::{Operation, Request, Session};
 use ameles_core::schemes::freecursive::{FreecursiveOram, Next};
 use ameles_core::testing::finish_now;
 use ameles_core::tree::placement::FillOrder;
-use ameles_core::words::{BlockId, Bucket, Leaf};
+use ameles_core::types::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::collections::{HashSet, VecDeque};
@@ -148,8 +148,8 @@ impl GoldenFrontEnd {
     }
 
     fn settle(&self) {
-        while self.oram.tree().owed() > 0 {
-            finish_now(self.oram.tree().idle()).expect("the core does all that it owes");
+        while self.oram.tree().pending_steps() > 0 {
+            finish_now(self.oram.tree().step()).expect("the core does all that it owes");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::configuration::Configuration;
 use crate::session::{Operation, Request, Session};
-use ameles_core::words::{BlockId, Leaf};
+use ameles_core::types::{BlockId, Leaf};
 use ameles_processor::cache::Cache;
 use ameles_processor::trace::pages::{Order, Placed};
 use ameles_processor::trace::{Kind, TraceError};
@@ -26,11 +26,11 @@ pub fn programs() -> impl Iterator<Item = &'static str> {
     short::names()
 }
 
-/// The accesses of a real program in a memory of so many lines, whose pages lie anywhere; at most `most` of them.
+/// The accesses of a real program in a memory of so many lines, whose pages lie anywhere; at most `max` of them.
 ///
 /// A miss of the last-level cache is a read, and a dirty line that has to leave for it is written after. The warm-up of the trace fills
 /// the cache and counts as nothing else. `None` if no program has that name.
-pub fn accesses_of(name: &str, lines: u64, most: usize) -> Option<Result<Vec<ProgramAccess>, TraceError>> {
+pub fn accesses_of(name: &str, lines: u64, max: usize) -> Option<Result<Vec<ProgramAccess>, TraceError>> {
     Some(short::open(name)?.and_then(|trace| {
         let warm_up = trace.warm_up() as usize;
         let (bytes, ways) = LAST_LEVEL;
@@ -46,25 +46,25 @@ pub fn accesses_of(name: &str, lines: u64, most: usize) -> Option<Result<Vec<Pro
             accesses.extend((!access.is_hit).then(|| of(miss.line.0, false)));
             accesses
                 .extend(access.victim.filter(|victim| victim.is_dirty).map(|victim| of(victim.line.0, true)));
-            if accesses.len() >= most {
+            if accesses.len() >= max {
                 break;
             }
         }
-        accesses.truncate(most);
+        accesses.truncate(max);
         Ok(accesses)
     }))
 }
 
 /// A block after the other: the best locality that there is.
-pub fn scan(most: usize) -> Vec<ProgramAccess> {
-    (0..most as u64).map(|nth| ProgramAccess { block: BlockId(nth), writes: false }).collect()
+pub fn scan(max: usize) -> Vec<ProgramAccess> {
+    (0..max as u64).map(|nth| ProgramAccess { block: BlockId(nth), writes: false }).collect()
 }
 
 /// Blocks at random: none.
-pub fn rand(lines: u32, most: usize) -> Vec<ProgramAccess> {
+pub fn rand(lines: u32, max: usize) -> Vec<ProgramAccess> {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut block = || BlockId(u64::from(random.next_u32() % lines));
-    (0..most).map(|_| ProgramAccess { block: block(), writes: false }).collect()
+    (0..max).map(|_| ProgramAccess { block: block(), writes: false }).collect()
 }
 
 /// A session of the controller with its front end that makes these accesses, with the answers of a memory that works.

@@ -9,7 +9,7 @@ use crate::golden::Golden;
 use crate::programs::ProgramAccess;
 use crate::session::{Operation, Session};
 use ameles_core::schemes::freecursive::{AddressSpace, Keeper};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 

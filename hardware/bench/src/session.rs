@@ -1,6 +1,6 @@
 //! The events between a controller, its user and its memory, in the order in which they happen.
 
-use ameles_core::words::{BlockId, Leaf};
+use ameles_core::types::{BlockId, Leaf};
 
 /// An operation of the backend, numbered as in `hardware/rtl/ameles_pkg.sv`.
 #[derive(Clone, Debug, PartialEq, Eq)]

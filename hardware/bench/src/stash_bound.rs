@@ -12,7 +12,7 @@ use ameles_core::testing::TraceStore;
 use ameles_core::testing::path_tail::{WriteBacks, simulate};
 use ameles_core::testing::stash_tail::{ExponentialFit, Reads};
 use ameles_core::testing::waiting::waiting;
-use ameles_core::words::{Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -20,7 +20,7 @@ use rand_core::SeedableRng;
 const ACCESSES: u64 = 1_000_000;
 
 /// The fewest samples that a value must have to count, as the core's tools have them: those of neighbouring moments are much alike.
-const fn least_samples(scheme: Scheme) -> u64 {
+const fn min_samples(scheme: Scheme) -> u64 {
     match scheme {
         Scheme::Path => 2048,
         Scheme::Raw => 200,
@@ -89,7 +89,7 @@ impl StashBound {
             }
         };
         let fit =
-            ExponentialFit::of(&held, least_samples(configuration.scheme)).filter(|fit| fit.slope > 0.0)?;
+            ExponentialFit::of(&held, min_samples(configuration.scheme)).filter(|fit| fit.slope > 0.0)?;
         let blocks = (0..1 << 16).find(|blocks| fit.log2(f64::from(*blocks)) < RARE)?;
         Some(StashBound { blocks, slope: fit.slope })
     }

@@ -9,7 +9,7 @@ use super::report::{Bound, Report, TrustedMemory, bytes};
 use super::sample::Sample;
 use super::service::{DiskUsage, Uniform, VaultFolder, VaultOptions, fill};
 use super::{BenchError, Progress};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Blobs, Meter, MeterReader, Objects, OpenOptions, Usage};
 use ameles_vault::{Call, Vault};
 use std::path::Path;
@@ -25,7 +25,7 @@ pub struct FilesOptions {
     /// A window differs from the one before by less than this share: steady.
     pub steady: f64,
     /// The most windows.
-    pub most_windows: usize,
+    pub max_windows: usize,
     /// The least accesses of a window.
     pub window: u64,
     /// The bound on the bytes moved for each logical byte.
@@ -48,7 +48,7 @@ impl FilesOptions {
             vault: VaultOptions::standard(),
             together: 1,
             steady: 0.01,
-            most_windows: 6,
+            max_windows: 6,
             window: 1,
             asked_bytes: Some(16.0),
             asked_of_store: None,
@@ -105,8 +105,8 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     let accesses = round.max(options.window).next_multiple_of(home.parameters().recovery_point());
     let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
     let mut windows: Vec<Window> = Vec::new();
-    while windows.len() < options.most_windows {
-        let what = format!("accesses of window {}, of at most {}", windows.len() + 1, options.most_windows);
+    while windows.len() < options.max_windows {
+        let what = format!("accesses of window {}, of at most {}", windows.len() + 1, options.max_windows);
         let before = (meter.usage(), home.disk_usage(), vault.status().accesses);
         let start = Instant::now();
         for done in (0..accesses).step_by(options.together) {
@@ -153,7 +153,7 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     let share = options.asked_memory.unwrap_or(trusted_blocks as f64 / capacity as f64);
     let share = Bound::AtMost(share);
     report.row("stash and tree top, peak", "× payload", stash, Some(share), Some(trusted));
-    let stored = Sample::once(meter.usage().most_stored_bytes as f64 / payload);
+    let stored = Sample::once(meter.usage().max_stored_bytes as f64 / payload);
     report.row("stored, peak", "× payload", stored, None, Some(trusted));
     report.hold(options.book)?;
     vault.close().await.map_err(BenchError::failed)?;

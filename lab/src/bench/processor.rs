@@ -5,12 +5,12 @@ use super::progress::Progress;
 use super::report::{Bound, Report};
 use super::resident::{forget_peak, resident};
 use super::sample::Sample;
+use ameles_dram::{Layout, Memory, SubtreeLayout};
+use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::tree::filled::Contents;
 use ameles_simulator::tree::steady_state::History;
-use ameles_dram::{Layout, Memory, SubtreeLayout};
-use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use std::time::Instant;
 
 /// The settings of the bench.

@@ -24,8 +24,8 @@ impl Bound {
     /// Tells whether a figure reaches it.
     pub fn is_met(self, figure: f64) -> bool {
         match self {
-            Bound::AtLeast(least) => figure >= least,
-            Bound::AtMost(most) => figure <= most,
+            Bound::AtLeast(min) => figure >= min,
+            Bound::AtMost(max) => figure <= max,
         }
     }
 }
@@ -158,12 +158,12 @@ impl Report {
             let row = self.rows.iter_mut().find(|row| row.figure.trim() == *figure);
             let row =
                 row.ok_or_else(|| BenchError::Options(format!("there is no figure `{figure}` to hold")))?;
-            let most = match row.bound {
-                Some(Bound::AtMost(most)) => most.min(SLACK * said),
+            let max = match row.bound {
+                Some(Bound::AtMost(max)) => max.min(SLACK * said),
                 _ => SLACK * said,
             };
-            row.bound = Some(Bound::AtMost(most));
-            row.met = Some(row.sample.median <= most);
+            row.bound = Some(Bound::AtMost(max));
+            row.met = Some(row.sample.median <= max);
         }
         Ok(())
     }
@@ -191,13 +191,13 @@ impl fmt::Display for Report {
         for row in &self.rows {
             let spread = match row.sample.repetitions {
                 1 => String::new(),
-                _ => format!("{} … {}", number(row.sample.least), number(row.sample.most)),
+                _ => format!("{} … {}", number(row.sample.min), number(row.sample.max)),
             };
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
             let bound = match row.bound {
                 None => String::new(),
-                Some(Bound::AtLeast(least)) => format!("≥ {}", number(least)),
-                Some(Bound::AtMost(most)) => format!("≤ {}", number(most)),
+                Some(Bound::AtLeast(min)) => format!("≥ {}", number(min)),
+                Some(Bound::AtMost(max)) => format!("≤ {}", number(max)),
             };
             let met = row.met.map_or("", |met| if met { "met" } else { "MISSED" });
             let trusted = row.trusted.map_or_else(String::new, |trusted| {

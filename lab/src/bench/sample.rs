@@ -8,9 +8,9 @@ pub struct Sample {
     /// The middle one; the mean of the middle two of an even number.
     pub median: f64,
     /// The lowest.
-    pub least: f64,
+    pub min: f64,
     /// The highest.
-    pub most: f64,
+    pub max: f64,
     /// The number of them.
     pub repetitions: usize,
 }
@@ -23,7 +23,7 @@ impl Sample {
     pub fn of(measured: &[f64]) -> Self {
         let mut sorted = measured.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let (Some(&least), Some(&most)) = (sorted.first(), sorted.last()) else {
+        let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
             panic!("a sample of no measurements");
         };
         let middle = sorted.len() / 2;
@@ -32,7 +32,7 @@ impl Sample {
         } else {
             sorted[middle]
         };
-        Sample { median, least, most, repetitions: sorted.len() }
+        Sample { median, min, max, repetitions: sorted.len() }
     }
 
     /// The measurement that `share` of all do not exceed.
@@ -63,6 +63,6 @@ mod tests {
         assert_eq!(Sample::quantile(&[4.0, 1.0, 9.0, 2.0], 0.75), 4.0);
         assert_eq!(Sample::quantile(&[4.0, 1.0], 0.99), 4.0);
         let one = Sample::once(7.0);
-        assert_eq!((one.median, one.least, one.most, one.repetitions), (7.0, 7.0, 7.0, 1));
+        assert_eq!((one.median, one.min, one.max, one.repetitions), (7.0, 7.0, 7.0, 1));
     }
 }

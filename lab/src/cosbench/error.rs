@@ -47,16 +47,16 @@ pub enum Problem {
         missing: &'static str,
     },
     /// A value that is no number, or out of range.
-    #[error("{name}={value:?} is no whole number from {least} to {most}")]
+    #[error("{name}={value:?} is no whole number from {min} to {max}")]
     Number {
         /// The attribute.
         name: &'static str,
         /// Its value.
         value: String,
         /// The least that is taken.
-        least: u64,
+        min: u64,
         /// The most that is taken.
-        most: u64,
+        max: u64,
     },
     /// A value that is not one of those that there are.
     #[error("{name}={value:?} is unknown: choose {known}")]

@@ -129,15 +129,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         node: Node<'a, 'i>,
         name: &'static str,
         unless_given: u64,
-        least: u64,
-        most: u64,
+        min: u64,
+        max: u64,
     ) -> Result<u64, CosbenchError> {
         let Some(attribute) = node.attribute_node(name) else { return Ok(unless_given) };
         let value = attribute.value().trim();
-        let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+        let number = value.parse().ok().filter(|number| (min..=max).contains(number));
         number.ok_or_else(|| {
             let value = value.to_owned();
-            self.at(attribute.range().start, Problem::Number { name, value, least, most })
+            self.at(attribute.range().start, Problem::Number { name, value, min, max })
         })
     }
 

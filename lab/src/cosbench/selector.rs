@@ -24,9 +24,9 @@ pub enum Selector {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
     /// The least number.
-    pub least: u64,
+    pub min: u64,
     /// The greatest number.
-    pub most: u64,
+    pub max: u64,
     /// Its weight, at least 1.
     pub weight: u64,
 }
@@ -75,16 +75,16 @@ impl FromStr for Selector {
         };
         let number = |text: &str| number(text).map_err(|kind| fault(kind, &bare));
         let bounds = |separator| {
-            let (least, most) = inside.split_once(separator).ok_or_else(shape)?;
-            let (least, most) = (number(least)?, number(most)?);
-            if least > most { Err(SelectorError::Order(bare.clone())) } else { Ok((least, most)) }
+            let (min, max) = inside.split_once(separator).ok_or_else(shape)?;
+            let (min, max) = (number(min)?, number(max)?);
+            if min > max { Err(SelectorError::Order(bare.clone())) } else { Ok((min, max)) }
         };
         Ok(match kind {
             "c" => Selector::Constant(number(inside)?),
-            "u" => bounds(',').map(|(least, most)| Selector::Uniform(least, most))?,
-            "r" => bounds(',').map(|(least, most)| Selector::Range(least, most))?,
-            "-" => bounds('-').map(|(least, most)| Selector::Range(least, most))?,
-            "s" => bounds(',').map(|(least, most)| Selector::Sequence(least, most))?,
+            "u" => bounds(',').map(|(min, max)| Selector::Uniform(min, max))?,
+            "r" => bounds(',').map(|(min, max)| Selector::Range(min, max))?,
+            "-" => bounds('-').map(|(min, max)| Selector::Range(min, max))?,
+            "s" => bounds(',').map(|(min, max)| Selector::Sequence(min, max))?,
             "h" => {
                 let bars =
                     inside.split(',').map(|bar| read_bar(bar, &bare)).collect::<Result<Vec<_>, _>>()?;
@@ -109,15 +109,15 @@ fn fault(kind: IntErrorKind, whole: &str) -> SelectorError {
 fn read_bar(bar: &str, whole: &str) -> Result<Bar, SelectorError> {
     let shape = || SelectorError::Shape(whole.to_owned());
     let number = |text: &str| number(text).map_err(|kind| fault(kind, whole));
-    let [least, most, weight] = *bar.split('|').collect::<Vec<_>>().as_slice() else {
+    let [min, max, weight] = *bar.split('|').collect::<Vec<_>>().as_slice() else {
         return Err(shape());
     };
-    let (least, weight) = (number(least)?, number(weight)?);
-    let most = if most.is_empty() { OPEN } else { number(most)? };
-    match (least > most, weight) {
+    let (min, weight) = (number(min)?, number(weight)?);
+    let max = if max.is_empty() { OPEN } else { number(max)? };
+    match (min > max, weight) {
         (true, _) => Err(SelectorError::Order(whole.to_owned())),
         (_, 0) => Err(SelectorError::Weight(whole.to_owned())),
-        _ => Ok(Bar { least, most, weight }),
+        _ => Ok(Bar { min, max, weight }),
     }
 }
 
@@ -139,16 +139,16 @@ impl Selector {
     /// The selector of one of several workers, counted from 0, where each is to have numbers of its own; none if there
     /// are fewer numbers than workers. Sequences, constants and histograms are not divided, as in COSBench.
     pub fn share(&self, worker: u64, workers: u64) -> Option<Selector> {
-        let part = |least: u64, most: u64| {
-            let count = (most - least).saturating_add(1);
+        let part = |min: u64, max: u64| {
+            let count = (max - min).saturating_add(1);
             let (each, extra) = (count / workers, count % workers);
-            let first = least + each * worker + extra.min(worker);
+            let first = min + each * worker + extra.min(worker);
             let own = each + u64::from(worker < extra);
             (own > 0).then(|| (first, first + (own - 1)))
         };
         match self {
-            Selector::Uniform(least, most) => part(*least, *most).map(|(a, b)| Selector::Uniform(a, b)),
-            Selector::Range(least, most) => part(*least, *most).map(|(a, b)| Selector::Range(a, b)),
+            Selector::Uniform(min, max) => part(*min, *max).map(|(a, b)| Selector::Uniform(a, b)),
+            Selector::Range(min, max) => part(*min, *max).map(|(a, b)| Selector::Range(a, b)),
             other => Some(other.clone()),
         }
     }
@@ -173,9 +173,9 @@ impl Selection {
         self.drawn += 1;
         match &self.selector {
             Selector::Constant(number) => *number,
-            Selector::Uniform(least, most) => within(*least, *most, random),
-            Selector::Range(least, most) | Selector::Sequence(least, most) => {
-                least + nth % (most - least).saturating_add(1)
+            Selector::Uniform(min, max) => within(*min, *max, random),
+            Selector::Range(min, max) | Selector::Sequence(min, max) => {
+                min + nth % (max - min).saturating_add(1)
             }
             Selector::Histogram(bars) => {
                 let all = bars.iter().map(|bar| bar.weight).sum::<u64>();
@@ -185,14 +185,14 @@ impl Selection {
                     left = left.saturating_sub(bar.weight);
                     is_it
                 });
-                bar.map_or(0, |bar| within(bar.least, bar.most, random))
+                bar.map_or(0, |bar| within(bar.min, bar.max, random))
             }
         }
     }
 }
 
-fn within(least: u64, most: u64, random: &mut impl RngCore) -> u64 {
-    least + below((most - least).saturating_add(1), random)
+fn within(min: u64, max: u64, random: &mut impl RngCore) -> u64 {
+    min + below((max - min).saturating_add(1), random)
 }
 
 /// A uniform number below `bound`; the bias of less than 2^-32 for the bounds of a workload is left in.

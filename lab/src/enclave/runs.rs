@@ -149,12 +149,12 @@ mod tests {
         /// The fault with which a program ends.
         last: u64,
         /// The least memory that a program fits into, in bytes.
-        least: u64,
+        min: u64,
     }
 
     impl Machine for Steady {
         fn run(&self, task: &Task, clock: Clock) -> Result<Ran, Refusal> {
-            if task.setting.untrusted_bytes < self.least {
+            if task.setting.untrusted_bytes < self.min {
                 return Ok(Ran::TooLarge("it is too large".into()));
             }
             let faults = task.window.faults;
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn each_program_is_counted_and_timed_in_each_configuration_whatever_machine_ends_first() {
-        let figures = figures(&Steady { last: 100, least: 0 }, false).unwrap();
+        let figures = figures(&Steady { last: 100, min: 0 }, false).unwrap();
         for (line, slowdown) in figures.lines.iter().zip([1.0, 3.0]) {
             for (figure, program) in line.programs.iter().zip(&PROGRAMS) {
                 let figure = figure.unwrap();
@@ -202,13 +202,13 @@ mod tests {
 
     #[test]
     fn a_program_that_ends_within_its_window_is_an_error() {
-        let error = figures(&Steady { last: 9, least: 0 }, false).unwrap_err();
+        let error = figures(&Steady { last: 9, min: 0 }, false).unwrap_err();
         assert!(matches!(error, EnclaveError::FewFaults { last: 12, .. }), "{error}");
     }
 
     #[test]
     fn a_program_that_does_not_fit_is_an_error_but_in_the_sweep() {
-        let machine = Steady { last: 100, least: 1001 };
+        let machine = Steady { last: 100, min: 1001 };
         assert!(matches!(figures(&machine, false), Err(EnclaveError::TooLarge { .. })));
         let swept = figures(&machine, true).unwrap();
         assert!(swept.lines.iter().all(|line| line.slowdown().is_none()));

@@ -10,7 +10,7 @@ use ameles_pager::scheme::Scheme;
 /// Resident pages for which the paper has figures.
 const PAPER_RESIDENT: u32 = 15;
 /// The most instructions that a plain fault is to take outside of the cipher.
-const MOST_OUTSIDE_CIPHER: f64 = 6000.0;
+const MAX_OUTSIDE_CIPHER: f64 = 6000.0;
 /// The paper's share of making threads in an access, in percent.
 const PAPER_THREAD_CREATION: [(u64, f64); 3] = [(3, 2.10), (7, 4.49), (15, 6.36)];
 
@@ -140,7 +140,7 @@ pub(super) fn plain_fault(figures: &Figures) -> String {
     let copies = |figure: &Figure| figure.counted.each(figure.counted.copies);
     let outside = |figure: &Figure| figure.counted.outside_ciphers();
     add(&mut table, row("in ciphers", &ciphers, no_figure()));
-    add(&mut table, row("outside of them", &outside, whole(MOST_OUTSIDE_CIPHER)));
+    add(&mut table, row("outside of them", &outside, whole(MAX_OUTSIDE_CIPHER)));
     add(&mut table, row("of these in copies", &copies, no_figure()));
     format!("## Instructions of a plain fault\n\n{}", rendered(&table))
 }

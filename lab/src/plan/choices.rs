@@ -14,11 +14,11 @@ use std::panic::resume_unwind;
 use std::thread;
 
 /// The most blocks of a vault.
-const MOST_BLOCKS: u64 = (1 << 31) - 1;
+const MAX_BLOCKS: u64 = (1 << 31) - 1;
 /// The tree tops that are tried, until all fits.
 const TRIES: usize = 5;
 /// The cost of a written slot, in that of a read one, where writing costs nothing.
-const LEAST_WRITTEN: f64 = 0.01;
+const MIN_WRITTEN: f64 = 0.01;
 
 /// The most that a batch of a vault holds.
 const MAX_BATCH: u32 = BATCH as u32;
@@ -69,8 +69,8 @@ pub(super) fn of(work: &Work, memory: VaultMemory<'_>) -> Choices {
         let mut choices = Choices::default();
         let blocks = work.capacity.div_ceil(block_bytes).max(1);
         let mut found = Found { work, block_bytes, blocks, choices: &mut choices };
-        if blocks > MOST_BLOCKS {
-            found.reject("any", format!("{blocks} blocks are more than the {MOST_BLOCKS} of a vault"));
+        if blocks > MAX_BLOCKS {
+            found.reject("any", format!("{blocks} blocks are more than the {MAX_BLOCKS} of a vault"));
         } else {
             found.vaults(memory);
             found.libraries();
@@ -161,7 +161,7 @@ impl Found<'_> {
         memory: VaultMemory<'_>,
     ) {
         let mut top_bytes = (self.work.trusted / 8 * 7).min(self.work.capacity);
-        let mut least = None;
+        let mut min = None;
         for _try in 0..TRIES {
             let top = top_bytes / self.block_bytes;
             let Some(parameters) = plan(top) else { break };
@@ -177,14 +177,14 @@ impl Found<'_> {
                 flags: Some(self.flags(scheme, top, objective)),
             };
             let too_much = choice.memory.saturating_sub(self.work.trusted);
-            least = Some(choice);
+            min = Some(choice);
             if too_much == 0 || top == 0 {
                 break;
             }
             top_bytes = top_bytes.saturating_sub(too_much + too_much / 8 + self.block_bytes);
         }
-        match least {
-            Some(least) => self.add(least),
+        match min {
+            Some(min) => self.add(min),
             None => self.reject(scheme, "no parameters of it hold so many blocks".to_owned()),
         }
     }
@@ -259,9 +259,9 @@ impl Found<'_> {
         let (get, put) =
             (prices.get_per_1000 / 1000.0, (prices.put_per_1000 + prices.delete_per_1000) / 1000.0);
         let read = per_slot(prices.egress_per_gb);
-        let least = LEAST_WRITTEN * if read > 0.0 { read } else { get };
+        let min = MIN_WRITTEN * if read > 0.0 { read } else { get };
         let (slot_read, slot_written) =
-            (read.max(LEAST_WRITTEN * get), per_slot(prices.ingress_per_gb).max(least));
+            (read.max(MIN_WRITTEN * get), per_slot(prices.ingress_per_gb).max(min));
         if get + put + slot_read + slot_written == 0.0 {
             return RingObjective::BYTES;
         }

@@ -107,8 +107,8 @@ fn of_rejected(rejected: &[&Rejected]) -> String {
     let mut reasons: BTreeMap<(&str, &str), BTreeMap<u64, Option<u64>>> = BTreeMap::new();
     for Rejected { scheme, block_bytes, why, choice } in rejected {
         let wants = choice.as_ref().map(|choice| choice.memory);
-        let least = reasons.entry((scheme, why)).or_default().entry(*block_bytes).or_insert(wants);
-        *least = wants.min(*least);
+        let min = reasons.entry((scheme, why)).or_default().entry(*block_bytes).or_insert(wants);
+        *min = wants.min(*min);
     }
     let size = |(block, wants): (&u64, &Option<u64>)| {
         let wants = wants.map_or(String::new(), |wants| format!(" ({})", bytes(wants)));

@@ -118,9 +118,9 @@ fn what_a_little_more_memory_would_bring_is_said() {
     };
     let best =
         |plan: &Plan| plan.best_vault().map(|(_, best)| (best.scheme, best.figures.dollars())).unwrap();
-    let least =
+    let min =
         (1..64).map(|nth| nth * (8 << 20)).find(|trusted| best(&little(*trusted)).0 != "trivial").unwrap();
-    let plan = little(least - (8 << 20));
+    let plan = little(min - (8 << 20));
     let (scheme, dollars) = best(&plan);
     assert_eq!(scheme, "trivial");
     let more = plan.with_more();

@@ -1,13 +1,13 @@
 //! The traffic of an access of a block, in the mean: what each scheme moves before its answer, and what after it.
 
 use super::work::BATCH;
-use ameles_core::layout::Layout;
 use ameles_core::schemes::curious::CuriousParameters;
 use ameles_core::schemes::oblivistore::ObliviStoreParameters;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::practical_os::PracticalOsParameters;
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
+use ameles_core::tree::layout::Layout;
 use std::ops::{Add, Mul};
 
 /// Bytes that sealing adds to a slot.

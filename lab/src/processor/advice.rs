@@ -1,14 +1,14 @@
 //! The reasons why there is no such machine, in the names of the options: those of `--set`, and `--levels` and `--pace`.
 
-use ameles_simulator::configuration_error::ConfigurationError;
-use ameles_simulator::small_tree::SmallTreeError;
-use ameles_simulator::tree_scheme::TreeScheme;
 use ameles_core::range::OutOfRange;
 use ameles_core::schemes::freecursive::FreecursiveParametersError;
 use ameles_core::schemes::path::PathParametersError;
 use ameles_core::schemes::raw::RawParametersError;
 use ameles_core::schemes::rho::SmallTreeParametersError;
 use ameles_core::schemes::ring::RingParametersError;
+use ameles_simulator::configuration_error::ConfigurationError;
+use ameles_simulator::small_tree::SmallTreeError;
+use ameles_simulator::tree_scheme::TreeScheme;
 
 /// Names of the core's parameters, and the options that set them.
 type Names = [(&'static str, &'static str)];
@@ -39,7 +39,7 @@ const SMALL: &Names = &[
 ];
 
 /// The most blocks of a bucket that can be set.
-const MOST_BLOCKS: u32 = 64;
+const MAX_BLOCKS: u32 = 64;
 
 /// The sentence that says which option of a scheme with such a tree is impossible, and what to choose.
 pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
@@ -69,8 +69,8 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
             shape.bytes, shape.ways
         ),
         ConfigurationError::Levels { levels, top } => {
-            let most = levels.saturating_sub(1);
-            format!("top={top} of {levels} levels: choose top=0 to top={most}, or more --levels")
+            let max = levels.saturating_sub(1);
+            format!("top={top} of {levels} levels: choose top=0 to top={max}, or more --levels")
         }
         ConfigurationError::TooFast { needed, .. } => {
             format!("{error}: choose --pace start:{needed} or more")
@@ -108,8 +108,8 @@ pub(super) fn advice(error: &ConfigurationError, tree: TreeScheme) -> String {
 fn main_tree(error: &PathParametersError) -> String {
     match error {
         PathParametersError::OutOfRange(error) => range(error, MAIN),
-        PathParametersError::TreeTooSmall { most, capacity } => format!(
-            "a tree for {most} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines, \
+        PathParametersError::TreeTooSmall { max, capacity } => format!(
+            "a tree for {max} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines, \
              more labels, or larger buckets (z)"
         ),
         PathParametersError::StashTooSmall { stash_bound, needed } => format!(
@@ -123,15 +123,15 @@ fn main_tree(error: &PathParametersError) -> String {
 
 fn buckets_too_small(blocks: u32) -> String {
     format!(
-        "bucket={blocks} fills the stash without end: choose bucket=4 to bucket={MOST_BLOCKS}; z makes those of some levels smaller"
+        "bucket={blocks} fills the stash without end: choose bucket=4 to bucket={MAX_BLOCKS}; z makes those of some levels smaller"
     )
 }
 
 fn raw(error: &RawParametersError) -> String {
     match error {
         RawParametersError::OutOfRange(error) => range(error, MAIN),
-        RawParametersError::TreeTooSmall { most, capacity } => format!(
-            "a tree for {most} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines or \
+        RawParametersError::TreeTooSmall { max, capacity } => format!(
+            "a tree for {max} blocks is too small for {capacity}, the PosMap blocks among them: choose more --levels, fewer lines or \
              a larger bucket"
         ),
     }
@@ -139,9 +139,9 @@ fn raw(error: &RawParametersError) -> String {
 
 fn ring(error: &RingParametersError) -> String {
     match error {
-        RingParametersError::Analysis { blocks, rate, needed, most } => {
-            let larger = (*needed <= MOST_BLOCKS).then(|| format!("bucket={needed} to bucket={MOST_BLOCKS}"));
-            let lower = (*most > 0).then(|| format!("eviction-rate=1 to eviction-rate={most}"));
+        RingParametersError::Analysis { blocks, rate, needed, max } => {
+            let larger = (*needed <= MAX_BLOCKS).then(|| format!("bucket={needed} to bucket={MAX_BLOCKS}"));
+            let lower = (*max > 0).then(|| format!("eviction-rate=1 to eviction-rate={max}"));
             let choice: Vec<String> = larger.into_iter().chain(lower).collect();
             let choice = match choice.is_empty() {
                 true => "a larger bucket and a lower eviction-rate".to_owned(),
@@ -163,8 +163,8 @@ fn ring(error: &RingParametersError) -> String {
             needed - bound
         ),
         RingParametersError::Capacity(blocks) => {
-            let most = (1u32 << 31) - 1;
-            format!("lines, with the PosMap blocks, is {blocks}: choose 1 to {most}")
+            let max = (1u32 << 31) - 1;
+            format!("lines, with the PosMap blocks, is {blocks}: choose 1 to {max}")
         }
         // The settings keep within their ranges.
         RingParametersError::BlockBytes(_)
@@ -192,8 +192,8 @@ fn small_tree(error: &SmallTreeError) -> String {
         SmallTreeError::Parameters(SmallTreeParametersError::OutOfRange(error)) => range(error, SMALL),
         SmallTreeError::Parameters(SmallTreeParametersError::Tree(error)) => match error {
             PathParametersError::OutOfRange(error) => range(error, SMALL),
-            PathParametersError::TreeTooSmall { most, capacity } => format!(
-                "a tree for {most} blocks is too small for the {capacity} of rho-sets times rho-ways and those on their way out: \
+            PathParametersError::TreeTooSmall { max, capacity } => format!(
+                "a tree for {max} blocks is too small for the {capacity} of rho-sets times rho-ways and those on their way out: \
                  choose more rho-levels, a larger rho-z or fewer rho-sets"
             ),
             PathParametersError::StashTooSmall { stash_bound, needed } => format!(
@@ -207,7 +207,7 @@ fn small_tree(error: &SmallTreeError) -> String {
 
 /// A number out of its range, by the name of its option.
 fn range(error: &OutOfRange, names: &Names) -> String {
-    let OutOfRange { name, value, least, most } = error;
+    let OutOfRange { name, value, min, max } = error;
     let option = names.iter().find(|(core, _)| core == name).map_or(*name, |(_, option)| option);
-    format!("{option} is {value}: choose {least} to {most}")
+    format!("{option} is {value}: choose {min} to {max}")
 }

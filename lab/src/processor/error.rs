@@ -1,10 +1,10 @@
 //! The reasons why the lab stops.
 
 use super::advice::advice;
+use ameles_processor::trace::{FileError, TraceError};
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::RunError;
 use ameles_simulator::tree_scheme::TreeScheme;
-use ameles_processor::trace::{FileError, TraceError};
 
 /// The reason why the processor lab stopped.
 #[derive(Debug, thiserror::Error)]

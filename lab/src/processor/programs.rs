@@ -5,12 +5,12 @@ use super::error::ProcessorError;
 use super::options::Options;
 use super::settings::Setting;
 use crate::report::{Section, Sheet};
-use ameles_simulator::configuration::Configuration;
 use ameles_processor::trace::mix::Mix;
 use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, Placed};
 use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use ameles_processor::trace::{self, FileError, Kind, Miss, TraceError};
 use ameles_processor::units::Line;
+use ameles_simulator::configuration::Configuration;
 use ameles_traces::{programs, short};
 use std::path::Path;
 
@@ -56,7 +56,7 @@ type Placing<'a> = Box<dyn Iterator<Item = Result<Miss, TraceError>> + 'a>;
 ///
 /// # Errors
 /// [`ProcessorError`]; [`ProcessorError::Room`] names all programs that find no room, and a tree that has it.
-pub(super) fn all(options: &Options, most_levels: u32) -> Result<Vec<Program>, ProcessorError> {
+pub(super) fn all(options: &Options, max_levels: u32) -> Result<Vec<Program>, ProcessorError> {
     let lines = options.lines();
     let (mut all, mut homeless, mut needed) = (Vec::new(), Vec::new(), 0);
     for asked in asked(options)? {
@@ -71,13 +71,13 @@ pub(super) fn all(options: &Options, most_levels: u32) -> Result<Vec<Program>, P
     if homeless.is_empty() {
         return Ok(all);
     }
-    let levels = (options.levels..=most_levels).find(|levels| 2 << levels >= needed);
+    let levels = (options.levels..=max_levels).find(|levels| 2 << levels >= needed);
     let advice = match levels {
         _ if options.settings.iter().any(|setting| setting.lines().is_some()) => {
             format!("choose lines={needed} or more, or fewer --misses")
         }
         Some(levels) => format!("choose --levels {levels} or more, or fewer --misses"),
-        None => format!("choose fewer --misses, for a tree of {most_levels} levels has no room either"),
+        None => format!("choose fewer --misses, for a tree of {max_levels} levels has no room either"),
     };
     Err(ProcessorError::Room { programs: homeless.join(", "), lines, advice })
 }
@@ -119,8 +119,8 @@ fn of_file(options: &Options, path: &Path) -> Result<Asked, ProcessorError> {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let trace = trace::open(path)?;
     let warm_up = trace.warm_up();
-    let most = options.misses.saturating_add(warm_up as usize);
-    let misses = trace.take(most).collect::<Result<Vec<Miss>, _>>()?;
+    let max = options.misses.saturating_add(warm_up as usize);
+    let misses = trace.take(max).collect::<Result<Vec<Miss>, _>>()?;
     if misses.len() as u64 <= warm_up {
         return Err(FileError::Read { path: path.to_owned(), why: TraceError::NoMisses }.into());
     }
@@ -162,8 +162,8 @@ impl Asked {
     /// The program in a memory of so many lines.
     fn program(&self, options: &Options, lines: u64) -> Result<Program, ProcessorError> {
         let (warm_up, placed) = self.placed(options, lines, Order::Random { seed: options.seed })?;
-        let most = options.misses.saturating_add(warm_up as usize);
-        let misses = placed.take(most).collect::<Result<_, _>>();
+        let max = options.misses.saturating_add(warm_up as usize);
+        let misses = placed.take(max).collect::<Result<_, _>>();
         let misses = misses.map_err(|source| ProcessorError::Trace { program: self.name.clone(), source })?;
         Ok(Program { name: self.name.clone(), stands_for: self.stands_for.clone(), misses, warm_up })
     }
@@ -171,8 +171,8 @@ impl Asked {
     /// Lines of the least memory that has room for it. Synthetic traces fit into any.
     fn lines(&self, options: &Options) -> Result<u64, ProcessorError> {
         let (warm_up, placed) = self.placed(options, u64::MAX, Order::FirstTouch)?;
-        let most = options.misses.saturating_add(warm_up as usize);
-        let lines = placed.take(most).flatten().map(|miss| (miss.line.0 | (PAGE_LINES - 1)) + 1);
+        let max = options.misses.saturating_add(warm_up as usize);
+        let lines = placed.take(max).flatten().map(|miss| (miss.line.0 | (PAGE_LINES - 1)) + 1);
         Ok(lines.max().unwrap_or(0))
     }
 }

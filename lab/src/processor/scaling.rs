@@ -7,6 +7,8 @@ use super::schemes::pace_name;
 use super::settings::Setting;
 use crate::bench::Progress;
 use crate::report::{Section, Sheet};
+use ameles_processor::trace::Miss;
+use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use ameles_simulator::allocation::{Limits, SearchError, Tried, search};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::configuration_error::ConfigurationError;
@@ -14,8 +16,6 @@ use ameles_simulator::machine::Machine;
 use ameles_simulator::oram_configuration::OramConfiguration;
 use ameles_simulator::tree::filled::{Contents, FilledTree};
 use ameles_simulator::tree::steady_state::History;
-use ameles_processor::trace::Miss;
-use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 
 /// Random traces over which the gain is taken, as in the paper.
 const TRACES: u64 = 13;

@@ -3,11 +3,11 @@
 use super::error::ProcessorError;
 use super::options::Options;
 use super::settings::Setting;
+use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::configuration::{Configuration, Scheme};
 use ameles_simulator::machine::Machine;
 use ameles_simulator::pace::Pace;
 use ameles_simulator::tree_scheme::TreeScheme;
-use ameles_core::schemes::freecursive::TrustedHits;
 
 /// A scheme of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,13 +143,13 @@ pub(super) fn configurations(options: &Options) -> Result<Vec<Named>, ProcessorE
 const UNDER_EVERY_RATE: [&str; 5] = ["baseline", "ir-alloc", "ir-stash", "ir-dwb", "ir-oram"];
 
 /// The most levels with which Ring ORAM runs if no scheme is asked for: its tree takes four times as much memory as the others'.
-const MOST_LEVELS_OF_RING: u32 = 22;
+const MAX_LEVELS_OF_RING: u32 = 22;
 
 /// The names of the schemes to run at a rate.
 fn asked(options: &Options, pace: Pace) -> Vec<String> {
     match (options.schemes.as_slice(), pace) {
         ([], Pace::Free | Pace::FromEnd(_)) => {
-            let has_room = options.levels <= MOST_LEVELS_OF_RING;
+            let has_room = options.levels <= MAX_LEVELS_OF_RING;
             let names = NAMES.iter().map(|(name, _)| *name);
             names.filter(|name| has_room || !name.ends_with("ring")).map(str::to_owned).collect()
         }
@@ -189,7 +189,7 @@ mod tests {
         for levels in [18, 25, 26] {
             let options = Options { levels, ..Options::standard() };
             let all = configurations(&options).unwrap();
-            let schemes = NAMES.len() - if levels > MOST_LEVELS_OF_RING { 4 } else { 0 };
+            let schemes = NAMES.len() - if levels > MAX_LEVELS_OF_RING { 4 } else { 0 };
             assert_eq!(
                 all.len(),
                 2 * (schemes + UNDER_EVERY_RATE.len()) - 4,

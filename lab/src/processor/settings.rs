@@ -1,10 +1,10 @@
 //! Changes of a configuration by `KEY=VALUE`.
 
+use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::early_write_back::EarlyLine;
 use ameles_simulator::small_tree::SmallTreeConfiguration;
 use ameles_simulator::tree_scheme::{Headers, TreeScheme};
-use ameles_core::schemes::freecursive::TrustedHits;
 use std::str::FromStr;
 
 /// A change of a configuration.
@@ -131,13 +131,13 @@ impl FromStr for Setting {
                 None => Err(format!("hits={value} is unknown: choose {}", names(&HITS))),
             },
             _ => {
-                let Some((_, known, least, most)) = KEYS.iter().find(|(name, ..)| *name == key) else {
+                let Some((_, known, min, max)) = KEYS.iter().find(|(name, ..)| *name == key) else {
                     let names = KEYS.map(|(name, ..)| name).join(", ");
                     return Err(format!("{key}={value} is no setting: choose z, hits, {names}"));
                 };
                 let number = value.parse().map_err(|_| format!("{key}={value} is no whole number"))?;
-                if !(*least..=*most).contains(&number) {
-                    return Err(format!("{key}={value} is out of range: choose {least} to {most}"));
+                if !(*min..=*max).contains(&number) {
+                    return Err(format!("{key}={value} is out of range: choose {min} to {max}"));
                 }
                 if *known == Key::Block && !number.is_power_of_two() {
                     return Err(format!("{key}={value} is no power of two: choose 64, 128, 256 and so on"));

@@ -11,6 +11,8 @@ use super::schemes::pace_name;
 use crate::bench::Progress;
 use crate::line_chart::Lines;
 use crate::report::{Picture, Section, Sheet};
+use ameles_core::schemes::freecursive::TrustedHits;
+use ameles_core::types::Level;
 use ameles_simulator::configuration::{Configuration, Scheme};
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
@@ -18,8 +20,6 @@ use ameles_simulator::pace::Pace;
 use ameles_simulator::tree::filled::{Contents, FilledTree};
 use ameles_simulator::tree::steady_state::History;
 use ameles_simulator::tree_scheme::TreeScheme;
-use ameles_core::schemes::freecursive::TrustedHits;
-use ameles_core::words::Level;
 
 /// Stand-ins for gcc and lbm, and random accesses: the programs of Figure 4.
 const PROGRAMS: [&str; 3] = ["cc1", "lbm", "rand"];

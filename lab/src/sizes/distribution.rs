@@ -40,9 +40,9 @@ pub enum Shape {
     /// All sizes between two, each as likely.
     Uniform {
         /// The least size.
-        least_kib: f64,
+        min_kib: f64,
         /// The greatest size.
-        most_kib: f64,
+        max_kib: f64,
     },
     /// Sizes whose logarithm is normal, those beyond the bounds left out.
     Lognormal {
@@ -51,9 +51,9 @@ pub enum Shape {
         /// The deviation of the natural logarithm.
         sigma: f64,
         /// The least size.
-        least_kib: f64,
+        min_kib: f64,
         /// The greatest size.
-        most_kib: f64,
+        max_kib: f64,
     },
 }
 
@@ -72,13 +72,13 @@ impl Shape {
     fn moment(&self, n: i32) -> f64 {
         match *self {
             Shape::Constant { kib } => kib.powi(n),
-            Shape::Uniform { least_kib, most_kib } if least_kib == most_kib => least_kib.powi(n),
-            Shape::Uniform { least_kib, most_kib } => {
-                (most_kib.powi(n + 1) - least_kib.powi(n + 1)) / (f64::from(n + 1) * (most_kib - least_kib))
+            Shape::Uniform { min_kib, max_kib } if min_kib == max_kib => min_kib.powi(n),
+            Shape::Uniform { min_kib, max_kib } => {
+                (max_kib.powi(n + 1) - min_kib.powi(n + 1)) / (f64::from(n + 1) * (max_kib - min_kib))
             }
-            Shape::Lognormal { median_kib, sigma, least_kib, most_kib } => {
+            Shape::Lognormal { median_kib, sigma, min_kib, max_kib } => {
                 let place = |kib: f64| (kib / median_kib).ln() / sigma;
-                let (low, high) = (place(least_kib), place(most_kib));
+                let (low, high) = (place(min_kib), place(max_kib));
                 let shift = f64::from(n) * sigma;
                 let whole = median_kib.powi(n) * (shift * shift / 2.0).exp();
                 whole * (normal(high - shift) - normal(low - shift)) / (normal(high) - normal(low))
@@ -90,13 +90,13 @@ impl Shape {
     fn below(&self, kib: f64) -> f64 {
         match *self {
             Shape::Constant { kib: one } => f64::from(u8::from(one < kib)),
-            Shape::Uniform { least_kib, most_kib } => {
-                ((kib - least_kib) / (most_kib - least_kib).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
+            Shape::Uniform { min_kib, max_kib } => {
+                ((kib - min_kib) / (max_kib - min_kib).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
             }
-            Shape::Lognormal { median_kib, sigma, least_kib, most_kib } => {
+            Shape::Lognormal { median_kib, sigma, min_kib, max_kib } => {
                 let area = |kib: f64| normal((kib / median_kib).ln() / sigma);
-                let kib = kib.clamp(least_kib, most_kib);
-                (area(kib) - area(least_kib)) / (area(most_kib) - area(least_kib))
+                let kib = kib.clamp(min_kib, max_kib);
+                (area(kib) - area(min_kib)) / (area(max_kib) - area(min_kib))
             }
         }
     }
@@ -105,13 +105,13 @@ impl Shape {
     fn draw(&self, random: &mut impl RngCore) -> f64 {
         match *self {
             Shape::Constant { kib } => kib,
-            Shape::Uniform { least_kib, most_kib } => least_kib + (most_kib - least_kib) * unit(random),
-            Shape::Lognormal { median_kib, sigma, least_kib, most_kib } => loop {
+            Shape::Uniform { min_kib, max_kib } => min_kib + (max_kib - min_kib) * unit(random),
+            Shape::Lognormal { median_kib, sigma, min_kib, max_kib } => loop {
                 // Box and Muller's transform, of which one number is used.
                 let (radius, angle) = (1.0 - unit(random), unit(random) * std::f64::consts::TAU);
                 let deviate = (-2.0 * libm::log(radius)).sqrt() * libm::cos(angle);
                 let kib = median_kib * libm::exp(sigma * deviate);
-                if (least_kib..=most_kib).contains(&kib) {
+                if (min_kib..=max_kib).contains(&kib) {
                     break kib;
                 }
             },
@@ -123,8 +123,8 @@ impl Shape {
         let is_size = |kib: f64| kib.is_finite() && kib > 0.0;
         match *self {
             Shape::Constant { kib } => (!is_size(kib)).then_some("a size is more than 0 KiB"),
-            Shape::Uniform { least_kib, most_kib } | Shape::Lognormal { least_kib, most_kib, .. }
-                if !is_size(least_kib) || !is_size(most_kib) || least_kib > most_kib =>
+            Shape::Uniform { min_kib, max_kib } | Shape::Lognormal { min_kib, max_kib, .. }
+                if !is_size(min_kib) || !is_size(max_kib) || min_kib > max_kib =>
             {
                 Some("the bounds are sizes above 0 KiB, the lesser one first")
             }
@@ -133,9 +133,9 @@ impl Shape {
                 Some("median_kib and sigma are more than 0")
             }
             // What lies between the bounds must be likely enough to be drawn.
-            Shape::Lognormal { median_kib, sigma, least_kib, most_kib } => {
+            Shape::Lognormal { median_kib, sigma, min_kib, max_kib } => {
                 let area = |kib: f64| normal((kib / median_kib).ln() / sigma);
-                (area(most_kib) - area(least_kib) < 1e-3)
+                (area(max_kib) - area(min_kib) < 1e-3)
                     .then_some("less than a thousandth of it lies between the bounds: widen them")
             }
         }

@@ -175,7 +175,7 @@ mod tests {
         assert!(read(&folder("{ shape = 'constant', kib = 2.0 }", 3.0)).contains("mean_kib = 2.0"));
         assert!(read(&folder("", 3.0)).contains("\"A\": it has no parts"));
         assert!(read(&folder("{ shape = 'constant', kib = -2.0 }", 3.0)).contains("more than 0 KiB"));
-        let backwards = "{ shape = 'uniform', least_kib = 4.0, most_kib = 2.0 }";
+        let backwards = "{ shape = 'uniform', min_kib = 4.0, max_kib = 2.0 }";
         assert!(read(&folder(backwards, 3.0)).contains("the lesser one first"));
         assert!(read("[A]\nfiles = 3\n").contains("no table of folders"));
         let unknown = shipped().at("/nowhere").unwrap_err().to_string();

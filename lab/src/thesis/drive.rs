@@ -6,7 +6,7 @@ use super::ran::Ran;
 use super::recorded::{Batch, Recorded};
 use crate::virtual_time::Clock;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use rand_core::RngCore;
@@ -85,17 +85,17 @@ fn each_once(all: impl Iterator<Item = (u64, bool)>) -> Batch {
 }
 
 /// Writes so many blocks at random, and does what is owed.
-pub(super) async fn wear_in<O: Oram<Error = Infallible>>(
+pub(super) async fn warm_up<O: Oram<Error = Infallible>>(
     oram: &O,
     random: &mut impl RngCore,
     accesses: u64,
 ) -> Result<(), ThesisError> {
     let mut driver = Driver { oram, how: How::TOGETHER, idles: FuturesUnordered::new() };
-    let most = oram.max_batch() as u64;
+    let max = oram.max_batch() as u64;
     let mut left = accesses;
     while left > 0 {
         let first = random.next_u64() % oram.capacity();
-        let end = oram.capacity().min(first + left.min(most));
+        let end = oram.capacity().min(first + left.min(max));
         driver.access(&(first..end).map(|block| (block, true)).collect::<Vec<_>>()).await?;
         left -= end - first;
     }
@@ -142,18 +142,18 @@ pub(super) async fn serve<O: Oram<Error = Infallible>>(
 impl<O: Oram<Error = Infallible>> Driver<'_, O> {
     /// Accesses blocks, each of which is written or read.
     async fn blocks(&mut self, blocks: &[(u64, bool)]) -> Result<(), ThesisError> {
-        let most = self.how.batch.min(self.oram.max_batch() as u64) as usize;
-        for batch in blocks.chunks(most.max(1)) {
+        let max = self.how.batch.min(self.oram.max_batch() as u64) as usize;
+        for batch in blocks.chunks(max.max(1)) {
             self.access(batch).await?;
         }
         Ok(())
     }
 
     async fn access(&mut self, blocks: &[(u64, bool)]) -> Result<(), ThesisError> {
-        while self.oram.must_idle() {
+        while self.oram.must_step() {
             self.begin_idles();
             if self.idles.is_empty() {
-                self.idles.push(Box::pin(self.oram.idle()));
+                self.idles.push(Box::pin(self.oram.step()));
             }
             self.idles.next().await.transpose()?;
         }
@@ -200,9 +200,9 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
 
     /// Begins as many steps of what is owed as gain from being in flight together.
     fn begin_idles(&self) {
-        let room = self.oram.most_idles().saturating_sub(self.idles.len()) as u64;
-        for _ in 0..room.min(self.oram.owed()) {
-            self.idles.push(Box::pin(self.oram.idle()));
+        let room = self.oram.max_concurrent_steps().saturating_sub(self.idles.len()) as u64;
+        for _ in 0..room.min(self.oram.pending_steps()) {
+            self.idles.push(Box::pin(self.oram.step()));
         }
     }
 

@@ -9,7 +9,7 @@ use super::live::register::Register;
 use super::reliability::lost;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Link, LinkSpeed, Meter, MeterReader, Usage, VersionedMemory};
 use ameles_vault::{Call, Flow, SchemeParameters, Succession, Vault, VaultError, VaultParameters, cut_over};
 use bytes::Bytes;

@@ -95,12 +95,12 @@ fn sheet(letter: &str, ours: &[(u64, Figures)], theirs: impl Fn(u64) -> Option<F
 /// The thesis's Figure 4.9 for a workload: bytes and dollars against block size, as multiples of their least.
 fn picture(letter: &str, ours: &[(u64, Figures)], theirs: impl Fn(u64) -> Option<Figures>) -> Picture {
     let bytes = |figures: &Figures| figures[2] + figures[3];
-    let least =
+    let min =
         |of: &dyn Fn(&Figures) -> f64| ours.iter().map(|(_, figures)| of(figures)).fold(f64::MAX, f64::min);
-    let (least_bytes, least_dollars) = (least(&bytes), least(&|figures| figures[4]));
+    let (min_bytes, min_dollars) = (min(&bytes), min(&|figures| figures[4]));
     let bars = |figures: &Figures| {
         let bar = |ratio: f64| ratio.is_finite().then_some(Bar { ratio, spread: None });
-        vec![bar(bytes(figures) / least_bytes), bar(figures[4] / least_dollars)]
+        vec![bar(bytes(figures) / min_bytes), bar(figures[4] / min_dollars)]
     };
     let groups = ours.iter().flat_map(|(kib, figures)| {
         let ours = Group { name: format!("{kib} KiB"), bars: bars(figures), quoted: false };

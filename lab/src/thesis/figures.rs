@@ -123,8 +123,8 @@ fn chart(figure: &Figure, title: &str, rows: &[Row], printed: &Printed) -> Chart
 
 /// The bar of the median over the seeds, with the range; none without a number.
 fn bar(ratios: &[f64]) -> Option<Bar> {
-    let Sample { median, least, most, .. } = (!ratios.is_empty()).then(|| Sample::of(ratios))?;
-    Some(Bar { ratio: median, spread: (least < most).then_some((least, most)) })
+    let Sample { median, min, max, .. } = (!ratios.is_empty()).then(|| Sample::of(ratios))?;
+    Some(Bar { ratio: median, spread: (min < max).then_some((min, max)) })
 }
 
 /// A column of a row; none where there is no such multiple.

@@ -27,27 +27,27 @@ struct Grown {
     /// Its name there.
     name: &'static str,
     /// The most blocks with which it is run.
-    most: u64,
+    max: u64,
     /// The accesses of a run.
     accesses: fn(u64) -> u64,
     run: fn(&Trial<'_>) -> Result<Ran, ThesisError>,
 }
 
 const SCHEMES: [Grown; 8] = [
-    Grown { name: "Trivial", most: u64::MAX, accesses: |_| 4, run: schemes::trivial },
+    Grown { name: "Trivial", max: u64::MAX, accesses: |_| 4, run: schemes::trivial },
     // A rebuild comes after each square root of N accesses.
-    Grown { name: "Square-Root", most: 5120, accesses: root, run: schemes::square_root },
-    Grown { name: "Hierarchical", most: 1280, accesses: |blocks| 2 * blocks, run: schemes::hierarchical },
-    Grown { name: "PracticalOS", most: u64::MAX, accesses: root, run: schemes::practical_os_of_the_paper },
-    Grown { name: "PathORAM", most: u64::MAX, accesses: |_| 256, run: schemes::path_of_the_paper },
-    Grown { name: "RingORAM", most: u64::MAX, accesses: |_| 960, run: rings::of_the_thesis_together },
+    Grown { name: "Square-Root", max: 5120, accesses: root, run: schemes::square_root },
+    Grown { name: "Hierarchical", max: 1280, accesses: |blocks| 2 * blocks, run: schemes::hierarchical },
+    Grown { name: "PracticalOS", max: u64::MAX, accesses: root, run: schemes::practical_os_of_the_paper },
+    Grown { name: "PathORAM", max: u64::MAX, accesses: |_| 256, run: schemes::path_of_the_paper },
+    Grown { name: "RingORAM", max: u64::MAX, accesses: |_| 960, run: rings::of_the_thesis_together },
     Grown {
         name: "ObliviStore",
-        most: u64::MAX,
+        max: u64::MAX,
         accesses: |blocks| blocks,
         run: partitions::oblivistore_together,
     },
-    Grown { name: "CURIOUS", most: u64::MAX, accesses: |_| 256, run: partitions::curious_together },
+    Grown { name: "CURIOUS", max: u64::MAX, accesses: |_| 256, run: partitions::curious_together },
 ];
 
 fn root(blocks: u64) -> u64 {
@@ -104,7 +104,7 @@ pub(super) fn of_schemes(options: &Options, progress: &dyn Progress) -> Result<S
     let is_run = |grown: &Grown| !options.quick || grown.name != "Hierarchical";
     for (nth, grown) in SCHEMES.iter().enumerate().filter(|(_, grown)| is_run(grown)) {
         let mut points = Vec::new();
-        for (size, blocks) in sizes.iter().enumerate().filter(|(_, blocks)| **blocks <= grown.most) {
+        for (size, blocks) in sizes.iter().enumerate().filter(|(_, blocks)| **blocks <= grown.max) {
             let done = (nth * sizes.len() + size) as u64;
             progress.at(&format!("{}, {blocks} blocks", grown.name), done, all);
             points.push(point(options, grown, *blocks)?);

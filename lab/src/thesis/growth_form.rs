@@ -32,8 +32,8 @@ pub(super) fn of_printed(printed: &str) -> Option<&'static Form> {
 
 /// The form that meets figures (N, y) best; of those that meet them alike, the one that grows slowest.
 pub(super) fn best<'a>(forms: &'a [Form], points: &[(f64, f64)]) -> Option<&'a Form> {
-    let least = forms.iter().map(|form| off(form, points)).fold(f64::MAX, f64::min);
-    forms.iter().find(|form| off(form, points) <= least + ALIKE)
+    let min = forms.iter().map(|form| off(form, points)).fold(f64::MAX, f64::min);
+    forms.iter().find(|form| off(form, points) <= min + ALIKE)
 }
 
 /// The root of the mean square of the parts by which `a + b f(N)`, with the best `a` and a `b` of 0 or more, misses the figures.

@@ -27,7 +27,7 @@ struct Drawn {
 /// Some hundreds of reads and writes of objects of a few sizes, over some link.
 fn draw(seed: u64) -> Drawn {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
-    let mut between = |least: u64, most: u64| least + random.next_u64() % (most - least + 1);
+    let mut between = |min: u64, max: u64| min + random.next_u64() % (max - min + 1);
     let block_bytes = [16, 64, 256][between(0, 2) as usize] << 10;
     let capacity = between(1024, 4096) * block_bytes;
     let sizes: Vec<u64> = (0..8).map(|_| between(1, 24) * block_bytes).collect();

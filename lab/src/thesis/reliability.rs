@@ -9,7 +9,7 @@ use super::live::home::{Home, fill};
 use super::live::register::Register;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Link, LinkSpeed, Meter, Usage, VersionedMemory};
 use ameles_vault::{Call, SchemeParameters, Vault, VaultError, VaultParameters};
 use rand_chacha::ChaCha8Rng;
@@ -170,9 +170,9 @@ it holds neither the last acknowledged write nor one that was under way.",
         ("ms of the recovery", 0, |life| life.took.as_secs_f64() * 1000.0),
     ];
     for (name, digits, figure) in figures {
-        let (least, median, most) = of(figure);
+        let (min, median, max) = of(figure);
         let cell = |value: Option<f64>| format!("{:.digits$}", value.unwrap_or_default());
-        sheet.rows.push(vec![name.to_owned(), cell(least), cell(median), cell(most)]);
+        sheet.rows.push(vec![name.to_owned(), cell(min), cell(median), cell(max)]);
     }
     section.show(sheet);
     let (acknowledged, lost) =

@@ -5,11 +5,11 @@ use super::error::ThesisError;
 use super::ran::Ran;
 use super::trial::{Local, Made, State, Trial};
 use crate::virtual_time::{Requests, SimulatedStore, StoreShape};
-use ameles_core::block_header::{self, HEADER_BYTES};
-use ameles_core::incremental::{Incremental, Parts, Payloads};
 use ameles_core::position_map::flat::FlatPositionMap;
 use ameles_core::schemes::ring::{RingBucket, RingFilling, RingObjective, RingOram, RingParameters};
-use ameles_core::words::{BlockId, Level};
+use ameles_core::snapshot::incremental::{IncrementalSnapshot, Parts, Payloads};
+use ameles_core::tree::block_header::{self, HEADER_BYTES};
+use ameles_core::types::{BlockId, Level};
 use rand_chacha::ChaCha12Rng;
 use std::convert::Infallible;
 
@@ -124,7 +124,7 @@ fn full(
         payloads: &mut payloads,
         keeper: None,
     };
-    let ring = Ring::take_up(parameters.clone(), parts, store, random);
+    let ring = Ring::resume(parameters.clone(), parts, store, random);
     ring.map_err(|error| ThesisError::Parameters("Ring ORAM", error.into()))
 }
 

@@ -163,16 +163,16 @@ fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
             let sizes =
                 if scheme.has_blocks { sizes.iter().copied().map(Some).collect() } else { vec![None] };
             let fits =
-                |kib: &Option<u64>| kib.is_none_or(|kib| ORAM_BYTES / (kib << 10) <= scheme.most_blocks);
+                |kib: &Option<u64>| kib.is_none_or(|kib| ORAM_BYTES / (kib << 10) <= scheme.max_blocks);
             sizes.into_iter().filter(fits).map(|kib| (scheme, kib)).collect::<Vec<_>>()
         };
         let runs: Vec<_> = schemes.iter().copied().flat_map(of_scheme).collect();
         let is_left_out = |scheme: &&&Scheme| !runs.iter().any(|(run, _)| run.name == scheme.name);
         let left_out = schemes.iter().filter(is_left_out).filter(|_| !options.schemes.is_empty());
         let left_out = left_out.map(|scheme| {
-            let Scheme { name, most_blocks, .. } = scheme;
+            let Scheme { name, max_blocks, .. } = scheme;
             format!(
-                "{name} is left out: it is run with at most {most_blocks} blocks. Choose a larger --block."
+                "{name} is left out: it is run with at most {max_blocks} blocks. Choose a larger --block."
             )
         });
         let left_out = left_out.collect();

@@ -12,7 +12,7 @@ use ameles_core::schemes::path::{BucketsByLevel, PathOram, PathParameters};
 use ameles_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use ameles_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
-use ameles_core::words::{Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 
 /// A scheme, and how it is run.
 pub(super) struct Scheme {
@@ -27,7 +27,7 @@ pub(super) struct Scheme {
     /// True if the gateway's object layer is above it.
     pub(super) under_objects: bool,
     /// The most blocks of an ORAM with which a run makes sense.
-    pub(super) most_blocks: u64,
+    pub(super) max_blocks: u64,
     /// Runs a trial.
     pub(super) run: fn(&Trial<'_>) -> Result<Ran, ThesisError>,
 }
@@ -51,14 +51,14 @@ const BLOCKS: Scheme = Scheme {
     has_blocks: true,
     as_proxy: true,
     under_objects: false,
-    most_blocks: u64::MAX,
+    max_blocks: u64::MAX,
     run: plain::blocks_one_by_one,
 };
 
 /// A scheme of ours, whose blocks are payload.
 const fn ours(name: &'static str, run: fn(&Trial<'_>) -> Result<Ran, ThesisError>) -> Scheme {
-    let most_blocks = u64::MAX;
-    Scheme { name, printed: None, has_blocks: true, as_proxy: false, under_objects: false, most_blocks, run }
+    let max_blocks = u64::MAX;
+    Scheme { name, printed: None, has_blocks: true, as_proxy: false, under_objects: false, max_blocks, run }
 }
 
 /// All of them, in the order of the tables.
@@ -86,10 +86,10 @@ pub(super) const SCHEMES: [Scheme; 16] = [
     ours("oblivistore", partitions::oblivistore_together),
     ours("path-paper", path_of_the_paper),
     ours("path", path_planned),
-    Scheme { most_blocks: 512, ..ours("trivial", trivial) },
+    Scheme { max_blocks: 512, ..ours("trivial", trivial) },
     ours("practical-os", practical_os),
     // Sorting so many slots takes the machine longer than all other schemes together.
-    Scheme { most_blocks: 100_000, ..ours("square-root", square_root) },
+    Scheme { max_blocks: 100_000, ..ours("square-root", square_root) },
 ];
 
 /// The schemes that are run only when they are named.

@@ -156,10 +156,10 @@ fn merged_cells(cells: &[String]) -> String {
     };
     let digits = first.split_once('.').map_or(0, |(_, behind)| behind.len());
     let values: Vec<f64> = numbers.iter().filter_map(|(number, _)| number.parse().ok()).collect();
-    let Sample { median, least, most, .. } = Sample::of(&values);
-    let (least, most) = (format!("{least:.digits$}"), format!("{most:.digits$}"));
+    let Sample { median, min, max, .. } = Sample::of(&values);
+    let (min, max) = (format!("{min:.digits$}"), format!("{max:.digits$}"));
     let rest = numbers.iter().map(|(_, rest)| *rest).max_by_key(|rest| rest.len()).unwrap_or_default();
-    let range = if least == most { String::new() } else { format!(" [{least}–{most}]") };
+    let range = if min == max { String::new() } else { format!(" [{min}–{max}]") };
     let part = match numbers.len() == cells.len() {
         true => String::new(),
         false => format!(", {} of {} seeds", numbers.len(), cells.len()),

@@ -15,7 +15,7 @@ use crate::report::{Section, Sheet};
 use crate::virtual_time::SimulatedStore;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::root::{RootOram, RootParameters, root_oram};
-use ameles_core::words::{Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha12Rng;
 
 /// The statements of privacy. 0 is Path ORAM.
@@ -141,10 +141,10 @@ fn waiting(trial: &Trial<'_>, parameters: &RootParameters) -> Result<f64, Thesis
     let mut random = trial.random();
     let (readings, accesses) = READINGS;
     clock.run(async {
-        drive::wear_in(&oram, &mut random, WORN * parameters.path.capacity).await?;
+        drive::warm_up(&oram, &mut random, WORN * parameters.path.capacity).await?;
         let mut sum = 0;
         for _ in 0..readings {
-            drive::wear_in(&oram, &mut random, accesses).await?;
+            drive::warm_up(&oram, &mut random, accesses).await?;
             sum += oram.stash_blocks();
         }
         Ok(sum as f64 / readings as f64)

@@ -6,9 +6,9 @@ use super::job::{Job, Step};
 use super::ran::{self, Filling, Ran};
 use super::recorded::Recorded;
 use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
-use ameles_core::block_header::HEADER_BYTES;
-use ameles_core::layout::Layout;
 use ameles_core::oram::Oram;
+use ameles_core::tree::block_header::HEADER_BYTES;
+use ameles_core::tree::layout::Layout;
 use ameles_store::Usage;
 use rand_chacha::ChaCha12Rng;
 use rand_core::SeedableRng;
@@ -148,7 +148,7 @@ impl Trial<'_> {
         };
         let course = Course { job: self.job, blocks, operation: self.operation, repeats };
         let (before, times) = clock.run(async {
-            drive::wear_in(&oram, &mut self.random(), worn).await?;
+            drive::warm_up(&oram, &mut self.random(), worn).await?;
             let before = network.borrow().usage();
             let times = drive::serve(&oram, &clock, &course, how).await?;
             Ok::<_, ThesisError>((before, times))

@@ -104,13 +104,13 @@ fn verdict(letter: &str, runs: &[Run], printed: &Printed) -> Option<Verdict> {
     match letter {
         "A" | "B" => {
             let needs = [
-                Need { of: |run| run.stored, most: home.external_overhead, what: "stored" },
-                Need { of: |run| run.response, most: home.relative_response, what: "response" },
+                Need { of: |run| run.stored, max: home.external_overhead, what: "stored" },
+                Need { of: |run| run.response, max: home.relative_response, what: "response" },
             ];
             both(runs, &needs, |met| if met == [true; 2] { TRADE_OFFS } else { IMPRACTICAL })
         }
         "C" => {
-            let run = least(runs, |run| per_month(run, printed))?;
+            let run = min(runs, |run| per_month(run, printed))?;
             let month = per_month(run, printed);
             let word = if month <= printed.email().dollars_a_month { PRACTICAL } else { IMPRACTICAL };
             Some(Verdict { word, because: format!("{month:.0} dollars a month: {}", run.name) })
@@ -118,8 +118,8 @@ fn verdict(letter: &str, runs: &[Run], printed: &Printed) -> Option<Verdict> {
         "D" => {
             let code = printed.code();
             let needs = [
-                Need { of: |run| run.slowdown, most: code.times_slowdown, what: "slowdown" },
-                Need { of: |run| run.times_dollars, most: code.times_dollars, what: "dollars" },
+                Need { of: |run| run.slowdown, max: code.times_slowdown, what: "slowdown" },
+                Need { of: |run| run.times_dollars, max: code.times_dollars, what: "dollars" },
             ];
             both(runs, &needs, |met| if met[0] { COSTS } else { IMPRACTICAL })
         }
@@ -127,7 +127,7 @@ fn verdict(letter: &str, runs: &[Run], printed: &Printed) -> Option<Verdict> {
             let limit = printed.egovernment().cpu_peak_pct;
             let in_time = |run: &&Run| run.response <= home.relative_response;
             let quick: Vec<Run> = runs.iter().filter(in_time).cloned().collect();
-            let run = least(if quick.is_empty() { runs } else { &quick }, |run| {
+            let run = min(if quick.is_empty() { runs } else { &quick }, |run| {
                 run.processor
                     .map_or(run.response, |processor| if quick.is_empty() { run.response } else { processor })
             })?;
@@ -150,29 +150,29 @@ fn verdict(letter: &str, runs: &[Run], printed: &Printed) -> Option<Verdict> {
 struct Need {
     of: fn(&Run) -> f64,
     /// The most that it may be.
-    most: f64,
+    max: f64,
     what: &'static str,
 }
 
 /// Practical if one run meets both needs; `otherwise` the word follows from which of them is met at all.
 fn both(runs: &[Run], needs: &[Need; 2], otherwise: fn([bool; 2]) -> &'static str) -> Option<Verdict> {
     let worst = |run: &Run| {
-        let part = |need: &Need| (need.of)(run) / need.most;
+        let part = |need: &Need| (need.of)(run) / need.max;
         part(&needs[0]).max(part(&needs[1]))
     };
     let say = |need: &Need, run: &Run| format!("{} {:.2} ×", need.what, (need.of)(run));
-    let best = least(runs, worst)?;
+    let best = min(runs, worst)?;
     if worst(best) <= 1.0 {
         let [first, second] = [say(&needs[0], best), say(&needs[1], best)];
         return Some(Verdict { word: PRACTICAL, because: format!("{first}, {second}: {}", best.name) });
     }
-    let each = [least(runs, needs[0].of)?, least(runs, needs[1].of)?];
-    let met = [0, 1].map(|nth| (needs[nth].of)(each[nth]) <= needs[nth].most);
+    let each = [min(runs, needs[0].of)?, min(runs, needs[1].of)?];
+    let met = [0, 1].map(|nth| (needs[nth].of)(each[nth]) <= needs[nth].max);
     let part = |nth: usize| format!("{}: {}", say(&needs[nth], each[nth]), each[nth].name);
     Some(Verdict { word: otherwise(met), because: format!("{}; {}", part(0), part(1)) })
 }
 
-fn least(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<&Run> {
+fn min(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<&Run> {
     let is_number = |run: &&Run| of(run).is_finite();
     runs.iter().filter(is_number).min_by(|one, other| of(one).total_cmp(&of(other)))
 }

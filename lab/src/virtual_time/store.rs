@@ -3,9 +3,9 @@
 
 use super::clock::Clock;
 use super::network::{Kind, Network};
-use ameles_core::layout::Layout;
 use ameles_core::store::Store;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Slot};
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -195,7 +195,7 @@ impl Store for SimulatedStore {
 mod tests {
     use super::super::network::{LinkModel, ServerTime};
     use super::*;
-    use ameles_core::layout::Extent;
+    use ameles_core::tree::layout::Extent;
     use ameles_store::{BitsPerSecond, LinkSpeed, Usage};
 
     /// Two buckets of 4 slots of 2 + 100 bytes, and one of 1 slot of 3 + 50 bytes; 10 ms a round trip.

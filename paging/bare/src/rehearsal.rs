@@ -3,14 +3,14 @@
 use crate::page_table::{PAGE_BYTES, Page, PageTable};
 use alloc::sync::Arc;
 use alloc::vec;
-use ameles_core::layout::Layout;
 use ameles_core::oram::Oram;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use ameles_core::schemes::eager::{EagerOram, EagerParameters};
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::plain::{Plain, PlainParameters};
-use ameles_core::words::Bucket;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bucket;
 use ameles_pager::fault::path::FaultPath;
 use ameles_pager::fault::policy::{Policy, frames};
 use ameles_seal::pages::{
@@ -110,8 +110,8 @@ fn run<O: Oram>(oram: O, memory: &AtomicMemory) -> [u8; 32] {
             found[touch as usize % PAGE_BYTES] ^= touch as u8 + 1;
             expected[page as usize] = *found;
         }
-        if touch % 3 == 0 && path.owed() > 0 {
-            path.idle(&table).expect("off-line work is done");
+        if touch % 3 == 0 && path.pending_steps() > 0 {
+            path.step(&table).expect("off-line work is done");
         }
     }
     let mut held = vec![0; memory.bytes()];

@@ -2,7 +2,7 @@
 //!
 //! Everything in it is public: the host reads it. Format (1 byte), then the record by [borsh](https://borsh.io).
 
-use crate::map::MOST_EXIT_BYTES;
+use crate::map::MAX_EXIT_BYTES;
 use alloc::string::String;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -10,9 +10,9 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The format of the record.
 const FORMAT: u8 = 1;
 /// The most bytes of an error's text.
-const MOST_TEXT_BYTES: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 /// The most refused calls that are named; Linux has fewer.
-const MOST_REFUSED: usize = 1024;
+const MAX_REFUSED: usize = 1024;
 
 /// The end of a run, and what it took.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -104,7 +104,7 @@ pub struct Instructions {
     pub faults: u64,
     /// Of `faults`, the scheme's off-line work.
     pub idle: u64,
-    /// Of `idle`, what another processor would have done while the program ran on: of each fault the smaller of its
+    /// Of `step`, what another processor would have done while the program ran on: of each fault the smaller of its
     /// off-line work and all that came between its end and the beginning of the next. Of several harts' work, the
     /// longest share counts.
     pub hidden: u64,
@@ -135,7 +135,7 @@ pub struct Memory {
     /// Pages that the program could have had.
     pub pages: u64,
     /// The most pages that it had at a time.
-    pub most_held_pages: u64,
+    pub max_held_pages: u64,
     /// Pages that were resident.
     pub resident: u64,
     /// Bytes of untrusted memory that sealed pages took.
@@ -182,16 +182,14 @@ impl ExitRecord {
         }
     }
 
-    /// Its bytes, at most [`MOST_EXIT_BYTES`]: texts and lists that are too long are cut.
+    /// Its bytes, at most [`MAX_EXIT_BYTES`]: texts and lists that are too long are cut.
     pub fn encode(&self) -> Vec<u8> {
         let mut record = self.clone();
-        record.refused.truncate(MOST_REFUSED);
+        record.refused.truncate(MAX_REFUSED);
         record.refused.iter_mut().for_each(|refused| cut(&mut refused.name, 32));
         match &mut record.ending {
             Ending::Exited(_) | Ending::Enough => {}
-            Ending::Signalled { reason: text, .. } | Ending::Failed { text, .. } => {
-                cut(text, MOST_TEXT_BYTES)
-            }
+            Ending::Signalled { reason: text, .. } | Ending::Failed { text, .. } => cut(text, MAX_TEXT_BYTES),
         }
         let mut bytes = alloc::vec![FORMAT];
         borsh::to_writer(&mut bytes, &record).expect("memory takes every write");
@@ -203,7 +201,7 @@ impl ExitRecord {
     /// # Errors
     /// [`ExitError`].
     pub fn parse(bytes: &[u8]) -> Result<Self, ExitError> {
-        if bytes.len() as u64 > MOST_EXIT_BYTES {
+        if bytes.len() as u64 > MAX_EXIT_BYTES {
             return Err(ExitError::Record);
         }
         match bytes.split_first() {
@@ -215,9 +213,9 @@ impl ExitRecord {
 }
 
 /// Shortens a text to so many bytes, or a few fewer: between two characters.
-fn cut(text: &mut String, most: usize) {
-    text.truncate(text.floor_char_boundary(most));
+fn cut(text: &mut String, max: usize) {
+    text.truncate(text.floor_char_boundary(max));
 }
 
 // The longest record there can be: names with their lengths and numbers, the text, and the counts.
-const _: () = assert!(MOST_REFUSED * (4 + 32 + 16) + MOST_TEXT_BYTES + 512 <= MOST_EXIT_BYTES as usize);
+const _: () = assert!(MAX_REFUSED * (4 + 32 + 16) + MAX_TEXT_BYTES + 512 <= MAX_EXIT_BYTES as usize);

@@ -14,14 +14,14 @@ pub const MAGIC: [u8; 8] = *b"AMELESP\x01";
 /// Bytes before the options.
 const HEADER_BYTES: usize = 20;
 /// The most bytes of the options: arguments and environment are most of them.
-pub const MOST_OPTION_BYTES: u32 = 1 << 20;
+pub const MAX_OPTION_BYTES: u32 = 1 << 20;
 /// The fewest resident pages with which every instruction comes to its end: it may lie on two, and touch two more.
-pub const LEAST_RESIDENT: u32 = 4;
+pub const MIN_RESIDENT: u32 = 4;
 /// The most resident pages: a quarter of private memory.
-pub const MOST_RESIDENT: u32 = (crate::map::PRIVATE_BYTES / 4 / 4096) as u32;
+pub const MAX_RESIDENT: u32 = (crate::map::PRIVATE_BYTES / 4 / 4096) as u32;
 
 /// The most harts of an enclave.
-pub const MOST_HARTS: u32 = 8;
+pub const MAX_HARTS: u32 = 8;
 
 /// The options of a run, and the secret that it starts from.
 #[derive(Clone, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -47,7 +47,7 @@ pub struct Paging {
     pub scheme: String,
     /// K, main pages refreshed by each write of DetWoORAM and its kin.
     pub ratio: u64,
-    /// Pages that are resident: at least [`LEAST_RESIDENT`].
+    /// Pages that are resident: at least [`MIN_RESIDENT`].
     pub resident: u32,
     /// The cipher by its name, as the sealing layer knows it.
     pub cipher: String,
@@ -56,7 +56,7 @@ pub struct Paging {
     /// Pages of the program's memory; as many as the untrusted memory holds, if not said.
     pub pages: Option<u64>,
     /// The place where sealed pages stay.
-    pub way: Way,
+    pub way: SealedStorage,
     /// The levels of the page table.
     pub levels: Levels,
     /// True if each slot of untrusted memory is written before the program begins, as after a long run: for measuring.
@@ -67,7 +67,7 @@ pub struct Paging {
 
 /// The place where sealed pages stay: the paper's two ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum Way {
+pub enum SealedStorage {
     /// In untrusted memory itself.
     #[default]
     Backing,
@@ -153,7 +153,7 @@ pub enum LaunchError {
     Options,
     /// Options that are too long.
     #[error(
-        "options of {found} bytes are too long, mostly arguments and environment: at most {MOST_OPTION_BYTES}"
+        "options of {found} bytes are too long, mostly arguments and environment: at most {MAX_OPTION_BYTES}"
     )]
     TooLong {
         /// Bytes that they have.
@@ -182,7 +182,7 @@ impl Launch {
 pub fn encode(launch: &Launch, image: &[u8]) -> Result<Vec<u8>, LaunchError> {
     let mut options = borsh::to_vec(&launch.clone().checked()?).map_err(|_| LaunchError::Options)?;
     let length = options.len() as u64;
-    if length > u64::from(MOST_OPTION_BYTES) {
+    if length > u64::from(MAX_OPTION_BYTES) {
         return Err(LaunchError::TooLong { found: length });
     }
     let mut package = Vec::with_capacity(HEADER_BYTES + options.len() + image.len());
@@ -209,7 +209,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Launch, &[u8]), LaunchError> {
     let (options, image) = lengths.split_at(4);
     let options = options.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
     let image = image.iter().rev().fold(0u64, |value, byte| value << 8 | u64::from(*byte));
-    if options > u64::from(MOST_OPTION_BYTES) {
+    if options > u64::from(MAX_OPTION_BYTES) {
         return Err(LaunchError::TooLong { found: options });
     }
     let needed = image.saturating_add(options + HEADER_BYTES as u64);

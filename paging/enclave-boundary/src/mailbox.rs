@@ -18,9 +18,9 @@ const LOAD: u32 = 5;
 const AFTER_FAULT: u32 = 6;
 
 /// The greatest number of an error that Linux has.
-const MOST_ERRNO: u64 = 4095;
+const MAX_ERRNO: u64 = 4095;
 /// The least time that a clock may say, and one more than the most, in seconds: what fits a signed number of nanoseconds.
-const MOST_SECONDS: u64 = 1 << 33;
+const MAX_SECONDS: u64 = 1 << 33;
 
 /// A standard stream that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum Request {
     /// Reads from standard input: the answer's bytes are the data; 0 at its end.
     Read {
         /// The most bytes that are wanted.
-        most: u32,
+        max: u32,
     },
     /// Tells a clock's time.
     Clock(Clock),
@@ -100,7 +100,7 @@ impl Request {
         let (kind, argument, length, at, more): (u32, u32, u32, u64, u64) = match *self {
             Request::Write { stream: Stream::Output, bytes } => (WRITE, 1, bytes, 0, 0),
             Request::Write { stream: Stream::Error, bytes } => (WRITE, 2, bytes, 0, 0),
-            Request::Read { most } => (READ, 0, most, 0, 0),
+            Request::Read { max } => (READ, 0, max, 0, 0),
             Request::Clock(Clock::Realtime) => (CLOCK, 0, 0, 0, 0),
             Request::Clock(Clock::Monotonic) => (CLOCK, 1, 0, 0, 0),
             Request::Store { at, bytes } => (STORE, 0, bytes, at, 0),
@@ -123,14 +123,14 @@ impl Request {
         let head = get(bytes, 0);
         let (kind, argument) = (head as u32, (head >> 32) as u32);
         let (length, at, more) = (get(bytes, 8) as u32, get(bytes, 16), get(bytes, 24));
-        if length > crate::map::MOST_DATA_BYTES {
+        if length > crate::map::MAX_DATA_BYTES {
             return Err(RequestError::Length(length));
         }
         let bytes = length;
         Ok(match (kind, argument) {
             (WRITE, 1) => Request::Write { stream: Stream::Output, bytes },
             (WRITE, 2) => Request::Write { stream: Stream::Error, bytes },
-            (READ, 0) => Request::Read { most: length },
+            (READ, 0) => Request::Read { max: length },
             (CLOCK, 0) => Request::Clock(Clock::Realtime),
             (CLOCK, 1) => Request::Clock(Clock::Monotonic),
             (STORE, 0) => Request::Store { at, bytes },
@@ -142,12 +142,12 @@ impl Request {
     }
 
     /// The most bytes of which the host may say that they are done.
-    fn most(&self) -> u32 {
+    fn max(&self) -> u32 {
         match *self {
             Request::Write { bytes, .. } | Request::Store { bytes, .. } | Request::Load { bytes, .. } => {
                 bytes
             }
-            Request::Read { most } => most,
+            Request::Read { max } => max,
             Request::Clock(_) | Request::AfterFault { .. } => 0,
         }
     }
@@ -211,13 +211,13 @@ impl Answer {
     pub fn parse(bytes: &[u8; ANSWER_BYTES], request: &Request) -> Result<Self, AnswerError> {
         let (kind, first, second) = (get(bytes, 0), get(bytes, 8), get(bytes, 16));
         let of_time = matches!(request, Request::Clock(_));
-        let most = u64::from(request.most());
+        let max = u64::from(request.max());
         match kind {
-            FAILED if (1..=MOST_ERRNO).contains(&first) => Ok(Answer::Failed { errno: first as u16 }),
-            DONE if !of_time && (first == most || first < most && !request.is_whole()) => {
+            FAILED if (1..=MAX_ERRNO).contains(&first) => Ok(Answer::Failed { errno: first as u16 }),
+            DONE if !of_time && (first == max || first < max && !request.is_whole()) => {
                 Ok(Answer::Done { bytes: first as u32 })
             }
-            TIME if of_time && first < MOST_SECONDS && second < 1_000_000_000 => {
+            TIME if of_time && first < MAX_SECONDS && second < 1_000_000_000 => {
                 Ok(Answer::Time { seconds: first, nanos: second as u32 })
             }
             _ => Err(AnswerError),

@@ -30,11 +30,11 @@ pub const EXIT_LENGTH_AT: u64 = 0x100;
 /// Offset of the exit record.
 pub const EXIT_AT: u64 = 0x1_0000;
 /// The most bytes of an exit record.
-pub const MOST_EXIT_BYTES: u64 = 0x1_0000;
+pub const MAX_EXIT_BYTES: u64 = 0x1_0000;
 /// Offset of the bytes that go with a request or an answer: a written text, a read one, a page.
 pub const DATA_AT: u64 = 0x2_0000;
 /// The most bytes that go with one request.
-pub const MOST_DATA_BYTES: u32 = 0x1_0000;
+pub const MAX_DATA_BYTES: u32 = 0x1_0000;
 /// Offset of the sealed pages, and so the bytes of untrusted memory that are not theirs.
 pub const PAGES_AT: u64 = 0x4_0000;
 
@@ -53,7 +53,7 @@ pub const fn untrusted_bytes(pages: u64) -> Option<u64> {
 const GRAIN: u64 = 2 << 20;
 
 // The parts do not overlap, and each page of the layout holds one of them only.
-const _: () = assert!(EXIT_LENGTH_AT + 8 <= EXIT_AT && EXIT_AT + MOST_EXIT_BYTES <= DATA_AT);
-const _: () = assert!(DATA_AT + MOST_DATA_BYTES as u64 <= PAGES_AT);
+const _: () = assert!(EXIT_LENGTH_AT + 8 <= EXIT_AT && EXIT_AT + MAX_EXIT_BYTES <= DATA_AT);
+const _: () = assert!(DATA_AT + MAX_DATA_BYTES as u64 <= PAGES_AT);
 const _: () = assert!(REQUEST_AT + crate::mailbox::REQUEST_BYTES as u64 <= ANSWER_NUMBER_AT);
 const _: () = assert!(ANSWER_AT + crate::mailbox::ANSWER_BYTES as u64 <= EXIT_LENGTH_AT);

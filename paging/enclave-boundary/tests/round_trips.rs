@@ -1,11 +1,16 @@
 //! The bytes of the boundary: what one side writes the other side reads, and no bytes make a parser panic.
 
-use ameles_enclave_boundary::exit::{Ending, ExitError, ExitRecord, Failure, Faults, Instructions, Memory, Refused};
-use ameles_enclave_boundary::launch::{
-    Allowed, Launch, LaunchError, Levels, Listening, MAGIC, Paging, Seed, Way, Window, encode, parse,
+use ameles_enclave_boundary::exit::{
+    Ending, ExitError, ExitRecord, Failure, Faults, Instructions, Memory, Refused,
 };
-use ameles_enclave_boundary::mailbox::{ANSWER_BYTES, Answer, Clock, REQUEST_BYTES, Request, RequestError, Stream};
-use ameles_enclave_boundary::map::{HOST_BYTES, MOST_DATA_BYTES, MOST_EXIT_BYTES, PAGES_AT, untrusted_bytes};
+use ameles_enclave_boundary::launch::{
+    Allowed, Launch, LaunchError, Levels, Listening, MAGIC, Paging, SealedStorage, Seed, Window, encode,
+    parse,
+};
+use ameles_enclave_boundary::mailbox::{
+    ANSWER_BYTES, Answer, Clock, REQUEST_BYTES, Request, RequestError, Stream,
+};
+use ameles_enclave_boundary::map::{HOST_BYTES, MAX_DATA_BYTES, MAX_EXIT_BYTES, PAGES_AT, untrusted_bytes};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -20,7 +25,7 @@ prop_compose! {
         (ratio, untrusted_bytes) in any::<(u64, u64)>(),
         (resident, harts) in any::<(u32, u32)>(),
         pages in any::<Option<u64>>(),
-        way in prop_oneof![Just(Way::Backing), Just(Way::Intermediary)],
+        way in prop_oneof![Just(SealedStorage::Backing), Just(SealedStorage::Intermediary)],
         levels in prop_oneof![Just(Levels::Sv39), Just(Levels::Sv48)],
         filled in any::<bool>(),
     ) -> Paging {
@@ -44,11 +49,11 @@ prop_compose! {
 }
 
 fn request() -> impl Strategy<Value = Request> {
-    let bytes = || 0..=MOST_DATA_BYTES;
+    let bytes = || 0..=MAX_DATA_BYTES;
     let stream = prop_oneof![Just(Stream::Output), Just(Stream::Error)];
     prop_oneof![
         (stream, bytes()).prop_map(|(stream, bytes)| Request::Write { stream, bytes }),
-        bytes().prop_map(|most| Request::Read { most }),
+        bytes().prop_map(|max| Request::Read { max }),
         prop_oneof![Just(Clock::Realtime), Just(Clock::Monotonic)].prop_map(Request::Clock),
         (any::<u64>(), bytes()).prop_map(|(at, bytes)| Request::Store { at, bytes }),
         (any::<u64>(), bytes()).prop_map(|(at, bytes)| Request::Load { at, bytes }),
@@ -73,7 +78,7 @@ prop_compose! {
     ) -> ExitRecord {
         let [a, b, c, d, total, faults, ciphers, copies, frames, writes, reads, idle, calls,
              hidden, shared, longest, handing_over,
-             pages, most_held_pages, resident, untrusted_bytes, trusted_bytes,
+             pages, max_held_pages, resident, untrusted_bytes, trusted_bytes,
              system_calls, host_calls, held_times, nanos] = counts;
         ExitRecord {
             ending,
@@ -83,7 +88,7 @@ prop_compose! {
                 longest, handing_over,
             },
             nanos,
-            memory: Memory { pages, most_held_pages, resident, untrusted_bytes, trusted_bytes },
+            memory: Memory { pages, max_held_pages, resident, untrusted_bytes, trusted_bytes },
             system_calls,
             host_calls,
             held_times,
@@ -123,7 +128,7 @@ proptest! {
         prop_assert_eq!(Answer::parse(&failed.encode(), &request), Ok(failed));
         let done = match request {
             Request::Clock(_) => Answer::Time { seconds, nanos },
-            Request::Write { bytes, .. } | Request::Read { most: bytes } => {
+            Request::Write { bytes, .. } | Request::Read { max: bytes } => {
                 Answer::Done { bytes: (f64::from(bytes) * share) as u32 }
             }
             Request::Store { bytes, .. } | Request::Load { bytes, .. } => Answer::Done { bytes },
@@ -140,7 +145,7 @@ proptest! {
 
 #[test]
 fn a_host_that_claims_more_bytes_than_were_asked_for_is_caught() {
-    let read = Request::Read { most: 7 };
+    let read = Request::Read { max: 7 };
     let load = Request::Load { at: 0, bytes: 7 };
     let lies = [
         (Answer::Done { bytes: 8 }, read),
@@ -161,8 +166,8 @@ fn a_host_that_claims_more_bytes_than_were_asked_for_is_caught() {
 
 #[test]
 fn a_request_about_more_data_than_there_is_room_for_is_refused() {
-    let write = Request::Write { stream: Stream::Error, bytes: MOST_DATA_BYTES + 1 };
-    assert_eq!(Request::parse(&write.encode()), Err(RequestError::Length(MOST_DATA_BYTES + 1)));
+    let write = Request::Write { stream: Stream::Error, bytes: MAX_DATA_BYTES + 1 };
+    assert_eq!(Request::parse(&write.encode()), Err(RequestError::Length(MAX_DATA_BYTES + 1)));
 }
 
 #[test]
@@ -174,7 +179,7 @@ fn arguments_that_c_cannot_read_are_refused_on_both_sides() {
         cipher: "aes-256-gcm".into(),
         untrusted_bytes: 0,
         pages: None,
-        way: Way::Backing,
+        way: SealedStorage::Backing,
         levels: Levels::Sv39,
         filled: false,
         harts: 1,
@@ -210,7 +215,7 @@ fn a_record_with_endless_texts_still_fits_its_place() {
     let refused = Refused { name: "ß".repeat(1000), number: u64::MAX, times: u64::MAX };
     record.refused = vec![refused; 5000];
     let bytes = record.encode();
-    assert!(bytes.len() as u64 <= MOST_EXIT_BYTES);
+    assert!(bytes.len() as u64 <= MAX_EXIT_BYTES);
     assert_eq!(ExitRecord::parse(&bytes).unwrap().refused.len(), 1024);
     assert_eq!(ExitRecord::parse(&[9]), Err(ExitError::Format(9)));
 }

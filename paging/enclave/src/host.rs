@@ -3,7 +3,7 @@
 use alloc::string::ToString;
 use ameles_enclave_boundary::exit::{Ending, Failure};
 use ameles_enclave_boundary::mailbox::{Answer, Clock, Request, Stream};
-use ameles_enclave_boundary::map::MOST_DATA_BYTES;
+use ameles_enclave_boundary::map::MAX_DATA_BYTES;
 
 /// The mailbox.
 pub trait Mailbox {
@@ -37,7 +37,7 @@ pub enum HostError {
 }
 
 /// The most nanoseconds that a clock says.
-const MOST_NANOS: u64 = i64::MAX as u64;
+const MAX_NANOS: u64 = i64::MAX as u64;
 
 impl<M: Mailbox> Host<M> {
     /// A host that was asked nothing yet.
@@ -50,7 +50,7 @@ impl<M: Mailbox> Host<M> {
     /// # Errors
     /// [`HostError`].
     pub fn write(&mut self, stream: Stream, bytes: &[u8]) -> Result<usize, HostError> {
-        let bytes = &bytes[..bytes.len().min(MOST_DATA_BYTES as usize)];
+        let bytes = &bytes[..bytes.len().min(MAX_DATA_BYTES as usize)];
         let request = Request::Write { stream, bytes: bytes.len() as u32 };
         self.done(request, bytes, &mut [])
     }
@@ -60,8 +60,8 @@ impl<M: Mailbox> Host<M> {
     /// # Errors
     /// [`HostError`].
     pub fn read(&mut self, into: &mut [u8]) -> Result<usize, HostError> {
-        let most = into.len().min(MOST_DATA_BYTES as usize);
-        self.done(Request::Read { most: most as u32 }, &[], &mut into[..most])
+        let max = into.len().min(MAX_DATA_BYTES as usize);
+        self.done(Request::Read { max: max as u32 }, &[], &mut into[..max])
     }
 
     /// Tells whether the program may ask for the time.
@@ -76,7 +76,7 @@ impl<M: Mailbox> Host<M> {
     pub fn time(&mut self, clock: Clock) -> Result<u64, HostError> {
         let said = match self.call(Request::Clock(clock), &[], &mut [])? {
             Answer::Time { seconds, nanos } => {
-                seconds.saturating_mul(1_000_000_000).saturating_add(nanos.into()).min(MOST_NANOS)
+                seconds.saturating_mul(1_000_000_000).saturating_add(nanos.into()).min(MAX_NANOS)
             }
             _ => return Err(HostError::End(lie())),
         };

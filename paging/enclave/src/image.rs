@@ -14,7 +14,7 @@ type Elf = FileHeader64<LittleEndian>;
 type Header = ProgramHeader64<LittleEndian>;
 
 /// The most segments of a program. Linkers make a handful.
-const MOST_SEGMENTS: usize = 128;
+const MAX_SEGMENTS: usize = 128;
 
 /// A program to be loaded.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl<'a> Image<'a> {
         if !is_free_for_programs(&(pages.start * PAGE..pages.end * PAGE), kernel) {
             return Err(ImageError::Address(start));
         }
-        if start < self.end || self.segments.len() == MOST_SEGMENTS {
+        if start < self.end || self.segments.len() == MAX_SEGMENTS {
             return Err(ImageError::Segments);
         }
         self.take(pages, access_of(header));

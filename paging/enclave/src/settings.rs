@@ -2,7 +2,7 @@
 
 use crate::layout;
 use alloc::string::{String, ToString};
-use ameles_enclave_boundary::launch::{LEAST_RESIDENT, MOST_HARTS, MOST_RESIDENT, Paging};
+use ameles_enclave_boundary::launch::{MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging};
 use ameles_enclave_boundary::map;
 use ameles_pager::assembly::Assembly;
 use ameles_pager::fault::policy::Policy;
@@ -13,7 +13,7 @@ use core::ops::Range;
 use core::str::FromStr;
 
 /// The most untrusted memory, in bytes.
-const MOST_UNTRUSTED: u64 = 1 << 36;
+const MAX_UNTRUSTED: u64 = 1 << 36;
 
 /// The options as the runtime goes by them.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub enum SettingsError {
     #[error("{0}")]
     Cipher(String),
     /// Harts.
-    #[error("{harts} harts: {scheme} has one, and parallel and eager-parallel have from 1 to {MOST_HARTS}")]
+    #[error("{harts} harts: {scheme} has one, and parallel and eager-parallel have from 1 to {MAX_HARTS}")]
     Harts {
         /// Their number.
         harts: u32,
@@ -46,7 +46,7 @@ pub enum SettingsError {
         scheme: Scheme,
     },
     /// Resident pages.
-    #[error("{0} resident pages: choose from {LEAST_RESIDENT} to {MOST_RESIDENT}")]
+    #[error("{0} resident pages: choose from {MIN_RESIDENT} to {MAX_RESIDENT}")]
     Resident(u32),
     /// Untrusted memory.
     #[error("{0} bytes of untrusted memory are not enough for a page, or more than 64 GiB")]
@@ -65,17 +65,17 @@ impl Settings {
         let scheme: Scheme = paging.scheme.parse()?;
         let cipher =
             PageCipher::from_str(&paging.cipher).map_err(|error| SettingsError::Cipher(error.to_string()))?;
-        let (harts, most_harts) = (paging.harts, if scheme.is_parallel() { MOST_HARTS } else { 1 });
-        if !(1..=most_harts).contains(&harts) {
+        let (harts, max_harts) = (paging.harts, if scheme.is_parallel() { MAX_HARTS } else { 1 });
+        if !(1..=max_harts).contains(&harts) {
             return Err(SettingsError::Harts { harts, scheme });
         }
-        if !(LEAST_RESIDENT..=MOST_RESIDENT).contains(&paging.resident) {
+        if !(MIN_RESIDENT..=MAX_RESIDENT).contains(&paging.resident) {
             return Err(SettingsError::Resident(paging.resident));
         }
         let limit = paging.untrusted_bytes;
-        let most = if limit > MOST_UNTRUSTED { 0 } else { scheme.most_pages(limit, paging.ratio, cipher) };
-        let pages = paging.pages.unwrap_or(most);
-        if most == 0 {
+        let max = if limit > MAX_UNTRUSTED { 0 } else { scheme.max_pages(limit, paging.ratio, cipher) };
+        let pages = paging.pages.unwrap_or(max);
+        if max == 0 {
             return Err(SettingsError::Untrusted(limit));
         }
         let resident = (u64::from(paging.resident).min(pages)) as usize;

@@ -48,7 +48,7 @@ pub(crate) struct Core {
     job: Lines<Offer>,
     /// Parts of the job that are not done yet.
     pending: Lines<AtomicUsize>,
-    seldom: Lines<Seldom>,
+    seldom: Lines<ReadMostly>,
 }
 
 #[repr(align(128))]
@@ -63,7 +63,7 @@ struct Offer {
 }
 
 /// The part that all read, and that is hardly ever written.
-struct Seldom {
+struct ReadMostly {
     /// A part of the job panicked.
     panicked: AtomicBool,
     closing: AtomicBool,
@@ -85,7 +85,7 @@ impl Core {
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             job: Lines(Offer { job, taken: AtomicBool::new(false) }),
             pending: Lines(AtomicUsize::new(0)),
-            seldom: Lines(Seldom {
+            seldom: Lines(ReadMostly {
                 panicked: AtomicBool::new(false),
                 closing: AtomicBool::new(false),
                 caller: AtomicUsize::new(processor::current()),

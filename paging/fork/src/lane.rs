@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// However often waking was in vain, one job in this many still wakes the owner (a power of two).
-const MOST_SKIPPED_LOG2: u32 = 6;
+const MAX_SKIPPED_LOG2: u32 = 6;
 
 /// Each lane has cache lines of its own, two because processors fetch them in pairs: its owner looks at it all the
 /// time.
@@ -80,7 +80,7 @@ impl Lane {
     /// done anything since it was last awake.
     pub(crate) fn doze(&self, useful: bool) -> bool {
         let in_vain =
-            if useful { 0 } else { (self.in_vain.load(Ordering::Relaxed) + 1).min(MOST_SKIPPED_LOG2) };
+            if useful { 0 } else { (self.in_vain.load(Ordering::Relaxed) + 1).min(MAX_SKIPPED_LOG2) };
         self.in_vain.store(in_vain, Ordering::Relaxed);
         self.skip.store((1 << in_vain) - 1, Ordering::Relaxed);
         self.asleep.store(true, Ordering::SeqCst);

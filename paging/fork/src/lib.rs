@@ -22,12 +22,11 @@
 
 //!
 //! Without an operating system there is no such pool (feature `std`). A platform's own processors share work the same
-//! way when they are a [`Crew`].
+//! way when they are a [`Workers`].
 #![cfg_attr(not(feature = "std"), no_std)]
 
 #[cfg(feature = "std")]
 mod core;
-mod crew;
 #[cfg(feature = "std")]
 mod lane;
 #[cfg(feature = "std")]
@@ -35,8 +34,9 @@ mod pool;
 #[cfg(feature = "std")]
 mod processor;
 mod share;
+mod workers;
 
-pub use crew::Crew;
 #[cfg(feature = "std")]
 pub use pool::Pool;
 pub use share::share;
+pub use workers::Workers;

@@ -1,8 +1,8 @@
 //! The pool, as it is used.
 
 use crate::core::Core;
-use crate::crew::Crew;
 use crate::share;
+use crate::workers::Workers;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Pool {
 
 // SAFETY: the core does each part once, calls with lanes below `lanes()`, of each of which one thread at a time is the
 // owner, and returns when all parts are done.
-unsafe impl Crew for Pool {
+unsafe impl Workers for Pool {
     fn lanes(&self) -> usize {
         self.core.lanes()
     }

@@ -1,6 +1,6 @@
 //! A platform's own crew: every part is done once, with what belongs to its lane and to itself.
 
-use ameles_fork::{Crew, share};
+use ameles_fork::{Workers, share};
 use proptest::prelude::*;
 use std::thread;
 
@@ -8,7 +8,7 @@ use std::thread;
 struct Threads(usize);
 
 // SAFETY: shares of lanes are disjoint and cover all parts, a lane is one thread's, and the scope waits for all.
-unsafe impl Crew for Threads {
+unsafe impl Workers for Threads {
     fn lanes(&self) -> usize {
         self.0
     }
@@ -27,14 +27,14 @@ proptest! {
 
     #[test]
     fn every_part_is_done_once_with_its_own_chunk_and_its_lanes_own(lanes in 1usize..5, parts in 0usize..20) {
-        let crew = Threads(lanes);
-        let crew: &dyn Crew = &crew;
+        let workers = Threads(lanes);
+        let workers: &dyn Workers = &workers;
         let mut done = vec![Vec::new(); lanes];
-        crew.run(parts, &mut done, |own, part| own.push(part));
+        workers.run(parts, &mut done, |own, part| own.push(part));
         prop_assert_eq!(done.concat(), (0..parts).collect::<Vec<_>>());
         let mut buffer = vec![0; parts * 3];
         let mut counts = vec![0; lanes];
-        crew.run_chunks(&mut buffer, 3, &mut counts, |count, part, chunk| {
+        workers.run_chunks(&mut buffer, 3, &mut counts, |count, part, chunk| {
             *count += 1;
             chunk.iter_mut().for_each(|byte| *byte += part as u8 + 1);
         });
@@ -48,6 +48,6 @@ proptest! {
 #[test]
 #[should_panic = "each lane needs something of its own"]
 fn a_lane_without_something_of_its_own_is_refused() {
-    let crew: &dyn Crew = &Threads(2);
-    crew.run(1, &mut [0], |own, _| *own += 1);
+    let workers: &dyn Workers = &Threads(2);
+    workers.run(1, &mut [0], |own, _| *own += 1);
 }

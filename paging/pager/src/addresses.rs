@@ -150,7 +150,7 @@ impl Region {
     }
 
     /// Pages so far that came in the clear, of stacks for which none was free. Takes no lock.
-    pub fn spilt_pages(&self) -> u64 {
+    pub fn spilled_pages(&self) -> u64 {
         self.paging().spilt()
     }
 

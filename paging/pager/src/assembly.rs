@@ -7,7 +7,6 @@ use crate::page::PAGE_BYTES;
 use crate::scheme::Scheme;
 use crate::scheme_error::SchemeError;
 use crate::size::{self, path_parameters, plain_parameters};
-use ameles_core::layout::Layout;
 use ameles_core::oram::Oram;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters};
@@ -15,7 +14,8 @@ use ameles_core::schemes::eager::{EagerOram, EagerParameters};
 use ameles_core::schemes::opam::{OpamOram, OpamParameters};
 use ameles_core::schemes::path::PathOram;
 use ameles_core::schemes::plain::Plain;
-use ameles_core::words::Bucket;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bucket;
 use ameles_seal::pages::{
     PageCipher, PageError, PageKey, ScheduledVersions, SealedPages, SharedMemory, TableVersions, Versions,
 };
@@ -119,7 +119,7 @@ impl Assembly {
                 let versions = ScheduledVersions::new(&schedule);
                 let store = platform.equip(SealedPages::new(memory, &layout, key, versions)?);
                 let bytes = store.trusted_bytes() as usize + sealing_bytes;
-                let all = schedule.most_refreshes() as u32 + 1;
+                let all = schedule.max_refreshes() as u32 + 1;
                 let step_pages =
                     self.step_pages.unwrap_or(if self.scheme.is_parallel() { all } else { STEP_PAGES });
                 let mut oram = EagerOram::new(EagerParameters { areas: self.areas(), step_pages }, store)?;

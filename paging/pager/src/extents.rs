@@ -7,8 +7,8 @@
 //! Nothing here touches memory. Looking something up allocates nothing.
 
 use crate::access::Access;
+use crate::interval_set::Runs;
 use crate::page::PAGE_BYTES;
-use crate::runs::Runs;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -27,12 +27,12 @@ pub(crate) struct Extents {
 struct Extent {
     bytes: usize,
     access: Access,
-    stands: Stands,
+    stands: ExtentContents,
 }
 
 /// The contents of an extent's addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stands {
+enum ExtentContents {
     /// Pages in a row, from this one.
     Pages(u64),
     /// Nothing yet. Pages come at a touch.
@@ -88,8 +88,8 @@ impl Extent {
 
     fn first_page(&self) -> Option<u64> {
         match self.stands {
-            Stands::Pages(first) => Some(first),
-            Stands::Open(_) | Stands::Reserved => None,
+            ExtentContents::Pages(first) => Some(first),
+            ExtentContents::Open(_) | ExtentContents::Reserved => None,
         }
     }
 
@@ -98,11 +98,11 @@ impl Extent {
     }
 }
 
-impl Stands {
+impl ExtentContents {
     /// Behind so many bytes.
-    fn after(self, bytes: usize) -> Stands {
+    fn after(self, bytes: usize) -> ExtentContents {
         match self {
-            Stands::Pages(first) => Stands::Pages(first + pages_in(bytes) as u64),
+            ExtentContents::Pages(first) => ExtentContents::Pages(first + pages_in(bytes) as u64),
             other => other,
         }
     }
@@ -162,7 +162,7 @@ impl Extents {
 
     /// The spans where pages stand, or will.
     pub(crate) fn paged(&self) -> impl Iterator<Item = Range<usize>> {
-        let paged = self.extents.iter().filter(|(_, extent)| extent.stands != Stands::Reserved);
+        let paged = self.extents.iter().filter(|(_, extent)| extent.stands != ExtentContents::Reserved);
         paged.map(|(first, extent)| *first..first + extent.bytes)
     }
 
@@ -179,8 +179,8 @@ impl Extents {
                 access: extent.access,
                 pages: page(at.start).zip(page(at.end)).map(|(first, end)| first..end),
                 open: match extent.stands {
-                    Stands::Open(if_full) => Some(if_full),
-                    Stands::Pages(_) | Stands::Reserved => None,
+                    ExtentContents::Open(if_full) => Some(if_full),
+                    ExtentContents::Pages(_) | ExtentContents::Reserved => None,
                 },
             })
         };
@@ -200,7 +200,7 @@ impl Extents {
         while wanted > 0 {
             let pages = self.free.take_at_most(wanted).expect("so many are free");
             let bytes = pages.len() * PAGE_BYTES;
-            self.put(at, Extent { bytes, access, stands: Stands::Pages(pages.start as u64) });
+            self.put(at, Extent { bytes, access, stands: ExtentContents::Pages(pages.start as u64) });
             at += bytes;
             wanted -= pages.len();
         }
@@ -210,15 +210,15 @@ impl Extents {
 
     /// Notes a span without pages where nothing is.
     pub(crate) fn reserve(&mut self, span: Range<usize>, access: Access) {
-        self.note(span, access, Stands::Reserved);
+        self.note(span, access, ExtentContents::Reserved);
     }
 
     /// Notes a span where nothing is, to which pages come as it is touched.
     pub(crate) fn open(&mut self, span: Range<usize>, access: Access, if_full: IfFull) {
-        self.note(span, access, Stands::Open(if_full));
+        self.note(span, access, ExtentContents::Open(if_full));
     }
 
-    fn note(&mut self, span: Range<usize>, access: Access, stands: Stands) {
+    fn note(&mut self, span: Range<usize>, access: Access, stands: ExtentContents) {
         debug_assert!(self.parts(span.clone()).is_empty(), "nothing stands there");
         if !span.is_empty() {
             self.put(span.start, Extent { bytes: span.len(), access, stands });
@@ -235,7 +235,7 @@ impl Extents {
     fn extent_open_at(&self, address: usize) -> Option<(Access, IfFull)> {
         let (&first, extent) = self.extents.range(..=address).next_back()?;
         match extent.stands {
-            Stands::Open(if_full) if address - first < extent.bytes => Some((extent.access, if_full)),
+            ExtentContents::Open(if_full) if address - first < extent.bytes => Some((extent.access, if_full)),
             _ => None,
         }
     }
@@ -273,9 +273,9 @@ impl Extents {
     pub(crate) fn set_access(&mut self, span: Range<usize>, access: Access) {
         for Part { at, pages, open, .. } in self.cut_out(span.clone()) {
             let stands = match (pages, open) {
-                (Some(pages), _) => Stands::Pages(pages.start),
-                (None, Some(if_full)) => Stands::Open(if_full),
-                (None, None) => Stands::Reserved,
+                (Some(pages), _) => ExtentContents::Pages(pages.start),
+                (None, Some(if_full)) => ExtentContents::Open(if_full),
+                (None, None) => ExtentContents::Reserved,
             };
             self.put(at.start, Extent { bytes: at.len(), access, stands });
         }

@@ -5,10 +5,10 @@
 
 use crate::fault::poll_now::poll_now;
 use crate::page::PAGE_BYTES;
-use ameles_core::layout::Layout;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::store::Store;
-use ameles_core::words::{BlockId, Bucket};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{BlockId, Bucket};
 use ameles_seal::pages::PageError;
 
 /// Writes zeros into each slot, for schemes that find their pages by a map of their own.
@@ -30,8 +30,8 @@ where
     for _ in 0..writes {
         let mut batch = [Access::Write(BlockId(0), &zeros)];
         poll_now(oram.access(&mut batch)).expect("sealed pages never wait")?;
-        while oram.owed() > 0 {
-            poll_now(oram.idle()).expect("sealed pages never wait")?;
+        while oram.pending_steps() > 0 {
+            poll_now(oram.step()).expect("sealed pages never wait")?;
         }
     }
     Ok(())

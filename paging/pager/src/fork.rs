@@ -10,14 +10,14 @@
 //!
 //! [`Region::fork`] does all of it. A caller that cannot have it that way, for `fork` is called elsewhere, takes the
 //! steps: [`Region::ready_to_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with
-//! [`Birth::wait`], or [`Region::after_fork_in_child`].
+//! [`ChildReady::wait`], or [`Region::after_fork_in_child`].
 #![allow(unsafe_code, reason = "memory that two processes have; each block says why it is sound")]
 
 use crate::builder::{Built, build};
 use crate::error::Error;
 use crate::failure::{Failure, Verdict, end};
 use crate::fault::fork::Stored;
-use crate::linux::birth;
+use crate::linux::child_ready;
 use crate::linux::follow::Binding;
 use crate::linux::forked::{drop_and_wipe, own};
 use crate::linux::inner::Inner;
@@ -53,13 +53,13 @@ struct Parts {
     /// The reason why the child cannot have what is resident.
     refused: Option<Errno>,
     blocked: Option<Blocked>,
-    birth: Option<birth::Birth>,
+    birth: Option<child_ready::ChildReady>,
 }
 
 /// A child whose memory may not stand yet.
-pub struct Birth(birth::Birth);
+pub struct ChildReady(child_ready::ChildReady);
 
-impl Birth {
+impl ChildReady {
     /// Waits until it does. A child whose memory could not be made has ended then, and was waited for.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Region {
             accesses: 0,
             refused: None,
             blocked: None,
-            birth: Some(birth::Birth::new().map_err(refused("memory that a child shares"))?),
+            birth: Some(child_ready::ChildReady::new().map_err(refused("memory that a child shares"))?),
         };
         let stack = OwnStack::inherited().map_err(refused("a stack"))?;
         Ok(Fork { stack: Box::new(stack), parts: Box::new(parts) })
@@ -160,7 +160,7 @@ impl Region {
     ///
     /// # Safety
     /// As [`before_fork`](Self::before_fork) says.
-    pub unsafe fn after_fork_in_parent(&self, fork: Fork) -> Birth {
+    pub unsafe fn after_fork_in_parent(&self, fork: Fork) -> ChildReady {
         let Fork { stack, mut parts } = fork;
         let paging = Arc::clone(&self.paging);
         // SAFETY: the calling thread keeps the region.
@@ -170,7 +170,7 @@ impl Region {
         let blocked = parts.blocked.take();
         drop((parts, stack));
         drop(blocked);
-        Birth(birth)
+        ChildReady(birth)
     }
 
     /// Makes the region this process's. `change` says in what its options differ from the parent's; scheme, sizes and

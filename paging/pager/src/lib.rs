@@ -56,6 +56,8 @@ mod fill;
 #[cfg(all(feature = "linux", target_env = "gnu"))]
 pub mod fork;
 #[cfg(feature = "linux")]
+pub mod interval_set;
+#[cfg(feature = "linux")]
 mod linux;
 #[cfg(feature = "linux")]
 pub mod options;
@@ -65,8 +67,6 @@ pub mod page;
 mod private;
 #[cfg(feature = "linux")]
 pub mod region;
-#[cfg(feature = "linux")]
-pub mod runs;
 #[cfg(feature = "schemes")]
 pub mod scheme;
 #[cfg(feature = "schemes")]

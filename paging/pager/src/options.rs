@@ -7,7 +7,7 @@ use crate::failure::OnFailure;
 use crate::fault::policy::Policy;
 use crate::scheme::Scheme;
 use crate::trap::Trap;
-use ameles_seal::pages::{Manner, PageCipher, PageMeter};
+use ameles_seal::pages::{PageCipher, PageMeter, WorkMode};
 
 /// The processor of the handler thread. On a virtual machine, waking a thread on another one may cost several times
 /// what the rest of a fault does.
@@ -130,12 +130,12 @@ impl Options {
     }
 
     /// The manner in which a second process carries the pages, if one does.
-    pub(crate) fn manner(&self) -> Option<Manner> {
+    pub(crate) fn manner(&self) -> Option<WorkMode> {
         match self.scheme {
             _ if !self.second_process => None,
-            Scheme::Parallel => Some(Manner::Together),
-            Scheme::Eager => Some(Manner::Behind),
-            Scheme::EagerParallel => Some(Manner::BehindTogether),
+            Scheme::Parallel => Some(WorkMode::Parallel),
+            Scheme::Eager => Some(WorkMode::Eager),
+            Scheme::EagerParallel => Some(WorkMode::EagerParallel),
             Scheme::Plain | Scheme::DetWoOram | Scheme::Path | Scheme::Opam => None,
         }
     }

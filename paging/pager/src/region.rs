@@ -213,8 +213,8 @@ impl Region {
     }
 
     /// Steps of off-line work that are still owed. Without faults it comes to 0 by itself.
-    pub fn owed(&self) -> u64 {
-        self.paging.with(|inner| inner.faults.owed())
+    pub fn pending_steps(&self) -> u64 {
+        self.paging.with(|inner| inner.faults.pending_steps())
     }
 
     /// Waits until nothing is owed and nothing of the past faults is under way in untrusted memory: it stands still
@@ -230,8 +230,8 @@ impl Region {
 
     /// Trusted memory in bytes: resident pages, frames, the pager's bookkeeping, the scheme's, sealing's.
     pub fn trusted_bytes(&self) -> usize {
-        let most = (self.counters().most_resident as usize).max(self.options.resident);
-        let resident = most * PAGE_BYTES + self.mapping.second_bytes();
+        let max = (self.counters().max_resident as usize).max(self.options.resident);
+        let resident = max * PAGE_BYTES + self.mapping.second_bytes();
         let bookkeeping = |inner: &mut Inner| inner.faults.trusted_bytes() + inner.pages.trusted_bytes();
         resident + self.scheme_bytes + self.paging.with(bookkeeping)
     }

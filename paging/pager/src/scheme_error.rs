@@ -15,7 +15,7 @@ pub enum SchemeError {
     /// The limit on untrusted memory.
     #[error(
         "{pages} pages under {scheme} need {needed} bytes of untrusted memory, and the limit is {limit}: raise the \
-         limit, or choose at most {most} pages"
+         limit, or choose at most {max} pages"
     )]
     UntrustedMemory {
         /// Pages asked for.
@@ -27,7 +27,7 @@ pub enum SchemeError {
         /// The bytes that are allowed.
         limit: u64,
         /// The most pages for which that is enough.
-        most: u64,
+        max: u64,
     },
     /// Resident pages, policy, size.
     #[error(transparent)]

@@ -3,11 +3,11 @@
 use crate::page::PAGE_BYTES;
 use crate::scheme::Scheme;
 use crate::scheme_error::SchemeError;
-use ameles_core::layout::Layout;
 use ameles_core::schemes::detworam::DetWoParameters;
 use ameles_core::schemes::opam::OpamParameters;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::plain::PlainParameters;
+use ameles_core::tree::layout::Layout;
 use ameles_seal::pages::{PageCipher, memory_bytes};
 
 /// The room for unfinished writing that `Path` counts on the trusted side: none beyond what it must.
@@ -23,7 +23,7 @@ impl Scheme {
     }
 
     /// The most pages for which so many bytes of untrusted memory are enough. 0 if they are not enough for one.
-    pub fn most_pages(self, untrusted_bytes: u64, ratio: u64, cipher: PageCipher) -> u64 {
+    pub fn max_pages(self, untrusted_bytes: u64, ratio: u64, cipher: PageCipher) -> u64 {
         let fits =
             |pages| self.untrusted_bytes(pages, ratio, cipher).is_ok_and(|needed| needed <= untrusted_bytes);
         // Every page takes a page at least.
@@ -68,8 +68,8 @@ pub(crate) fn untrusted_bytes(
 ) -> Result<usize, SchemeError> {
     let needed = scheme.untrusted_bytes(pages, ratio, cipher)?;
     if needed > limit {
-        let most = scheme.most_pages(limit, ratio, cipher);
-        return Err(SchemeError::UntrustedMemory { pages, scheme, needed, limit, most });
+        let max = scheme.max_pages(limit, ratio, cipher);
+        return Err(SchemeError::UntrustedMemory { pages, scheme, needed, limit, max });
     }
     Ok(needed as usize)
 }

@@ -70,8 +70,8 @@ impl<M> Platform<M> for Here {
     {
         let serve = move |page, table: &mut Table| {
             path.fault(page, table)?;
-            while path.owed() > 0 {
-                path.idle(table)?;
+            while path.pending_steps() > 0 {
+                path.step(table)?;
             }
             Ok(())
         };

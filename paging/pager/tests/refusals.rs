@@ -17,25 +17,25 @@ fn refusal(options: Options) -> String {
 fn too_little_untrusted_memory_is_refused_with_the_limit_and_the_most_pages() {
     for scheme in Scheme::ALL {
         let limit = 1 << 20;
-        let most = scheme.most_pages(limit, 3, PageCipher::Aes256Gcm);
-        assert!(most > 20, "{scheme}");
+        let max = scheme.max_pages(limit, 3, PageCipher::Aes256Gcm);
+        assert!(max > 20, "{scheme}");
         let options = |pages| Options { scheme, untrusted_bytes: limit, resident: 2, ..Options::new(pages) };
-        let error = Region::new(options(most + 1)).unwrap_err();
-        let needed = scheme.untrusted_bytes(most + 1, 3, PageCipher::Aes256Gcm).unwrap();
+        let error = Region::new(options(max + 1)).unwrap_err();
+        let needed = scheme.untrusted_bytes(max + 1, 3, PageCipher::Aes256Gcm).unwrap();
         assert!(
-            matches!(error, Error::Scheme(SchemeError::UntrustedMemory { most: named, .. }) if named == most),
+            matches!(error, Error::Scheme(SchemeError::UntrustedMemory { max: named, .. }) if named == max),
             "{error}"
         );
         let expected = format!(
             "{} pages under {scheme} need {needed} bytes of untrusted memory, and the limit is {limit}: raise the \
-             limit, or choose at most {most} pages",
-            most + 1
+             limit, or choose at most {max} pages",
+            max + 1
         );
         assert_eq!(error.to_string(), expected);
-        let mut region = Region::new(options(most)).unwrap();
+        let mut region = Region::new(options(max)).unwrap();
         region.as_mut_slice().fill(1);
     }
-    assert_eq!(Scheme::Plain.most_pages(4096, 3, PageCipher::Aes256Gcm), 0);
+    assert_eq!(Scheme::Plain.max_pages(4096, 3, PageCipher::Aes256Gcm), 0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Watching a region over a socket, from fault to fault.
 
-use ameles_core::write_schedule::WriteSchedule;
+use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_pager::after_fault::AfterFault;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::options::{Listeners, Options};
@@ -8,7 +8,7 @@ use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use ameles_pager::scheme::Scheme;
 use ameles_pager::trap::Trap;
-use ameles_pager::watch::{Changes, Moment, Teller, WatchError, Watcher};
+use ameles_pager::watch::{Changes, FaultReporter, Moment, WatchError, Watcher};
 use rustix::fd::OwnedFd;
 use rustix::net::{SendFlags, send};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const AT_ONCE: [(Scheme, bool); 5] = [
 
 /// A region whose faults are told on the socket.
 fn told_region((scheme, second_process): (Scheme, bool), trap: Trap, socket: OwnedFd) -> Region {
-    let teller = Arc::new(Teller::new(socket));
+    let teller = Arc::new(FaultReporter::new(socket));
     let told = Arc::clone(&teller);
     let after_fault = AfterFault::CallWhenStill(Arc::new(move |counters: &Counters| told.tell(counters)));
     let listeners = Listeners { after_fault, ..Listeners::default() };

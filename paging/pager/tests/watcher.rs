@@ -1,6 +1,6 @@
 //! The sight of a watcher of the untrusted memory at each fault, by looking at the memory itself.
 
-use ameles_core::write_schedule::WriteSchedule;
+use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::options::{Following, Options};
 use ameles_pager::page::PAGE_BYTES;
@@ -106,7 +106,7 @@ fn resident_pages_whose_number_follows_the_program_show_in_no_slot() {
             let following = Following { grows: true, estimates: true };
             let options = Options { policy, following, ..options(scheme, 3, Trap::HandlerThread) };
             let region = changes_the_slots_of_the_schedule(Region::new(options).unwrap(), 39);
-            assert_eq!(region.counters().most_resident, 2 * RESIDENT as u64);
+            assert_eq!(region.counters().max_resident, 2 * RESIDENT as u64);
             assert!(region.halving().is_some_and(|pages| (6..=PAGES).contains(&pages)));
         }
     }

@@ -2,11 +2,11 @@
 
 use crate::report::Window;
 use ameles_pager::after_fault::{AfterFault, Tell};
-use ameles_pager::watch::Teller;
+use ameles_pager::watch::FaultReporter;
 use std::sync::Arc;
 
 /// Both, as far as they were asked for.
-pub(crate) fn after_fault(watcher: Option<Arc<Teller>>, window: Window) -> AfterFault {
+pub(crate) fn after_fault(watcher: Option<Arc<FaultReporter>>, window: Window) -> AfterFault {
     let count = window.after_fault();
     let Some(watcher) = watcher else {
         return count.map_or(AfterFault::Nothing, AfterFault::Call);

@@ -13,7 +13,7 @@ use crate::say::say;
 use crate::this_thread::this_thread;
 use crate::{errand, files, own_threads, paged_heap, private_heap, report};
 use ameles_pager::after_fault::AfterFault;
-use ameles_pager::fork::{Birth, Fork};
+use ameles_pager::fork::{ChildReady, Fork};
 use libc::{c_char, c_int, c_void, pid_t};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +30,7 @@ static FORKING: Mutex<()> = Mutex::new(());
 static FORKER: AtomicUsize = AtomicUsize::new(0);
 
 static READY: Kept<Fork> = Kept::new();
-static BORN: Kept<Birth> = Kept::new();
+static BORN: Kept<ChildReady> = Kept::new();
 
 /// Registers the handlers, before any other is.
 pub(crate) fn register() {

@@ -11,9 +11,9 @@ const HIGH: c_int = 900;
 pub(crate) fn take(descriptor: u64) -> Option<OwnedFd> {
     let descriptor = c_int::try_from(descriptor).ok()?;
     // A lower number will do where the limit is low.
-    let own = [HIGH, HIGH / 4, HIGH / 16, 3].into_iter().find_map(|least| {
+    let own = [HIGH, HIGH / 4, HIGH / 16, 3].into_iter().find_map(|min| {
         // SAFETY: duplicates an open descriptor, or fails.
-        let own = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, least) };
+        let own = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, min) };
         (own >= 0).then_some(own)
     })?;
     // SAFETY: `ameles page` has opened it for this library, and the program has not begun.

@@ -11,10 +11,10 @@ use ameles_pager::addresses::KnownPart;
 use libc::{c_int, c_long};
 
 /// Times that a page is brought in before the operation. Other threads may evict it in between.
-const MOST_TRIES: usize = 1000;
+const MAX_TRIES: usize = 1000;
 
 /// The least answer of the kernel that is an error instead of a result.
-const LEAST_ERROR: isize = -4095;
+const MIN_ERROR: isize = -4095;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn syscall(
@@ -40,7 +40,7 @@ unsafe extern "C" fn syscall(
         None => call(),
     };
     if number == libc::SYS_futex && is_fault(answer) {
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             // SAFETY: both are addresses of futexes, or of anything; only what is paged is touched.
             let touched = unsafe { touch(a) | (has_two(b as c_int) && touch(e)) };
             if !touched || !is_fault(answer) {
@@ -49,7 +49,7 @@ unsafe extern "C" fn syscall(
             answer = call();
         }
     }
-    if (LEAST_ERROR..0).contains(&answer) {
+    if (MIN_ERROR..0).contains(&answer) {
         fail(-answer as c_int);
         return -1;
     }

@@ -209,7 +209,7 @@ fn note_halving(pages: &RegionPages) {
 fn note_unpaged() {
     if let (Some(board), Some(bytes)) = (BOARD.get(), unpaged::bytes()) {
         // Stacks that have outgrown the region lie among its mappings.
-        let spilt = pages().map_or(0, |pages| pages.region().spilt_pages() * PAGE as u64);
+        let spilt = pages().map_or(0, |pages| pages.region().spilled_pages() * PAGE as u64);
         board.unpaged_bytes.store(bytes + spilt, Ordering::Relaxed);
     }
 }
@@ -221,7 +221,7 @@ fn note(counters: Counters) {
     // A program that ended before has no faults that count.
     let begin = BEGIN.get().unwrap_or(&end);
     let counted = |of: fn(&Counters) -> u64| of(&end.counters) - of(&begin.counters);
-    let more_resident = counters.most_resident.saturating_sub(fixed.resident);
+    let more_resident = counters.max_resident.saturating_sub(fixed.resident);
     let figures = [
         counted(|counters| counters.faults),
         counted(|counters| counters.evictions),
@@ -243,7 +243,7 @@ fn note(counters: Counters) {
         place.store(figure, Ordering::Relaxed);
     }
     board.resident.store(fixed.resident + more_resident, Ordering::Relaxed);
-    board.paged_bytes.store(counters.most_held_pages * PAGE as u64, Ordering::Relaxed);
+    board.paged_bytes.store(counters.max_held_pages * PAGE as u64, Ordering::Relaxed);
 }
 
 /// The kind of a program that is about to run another file.

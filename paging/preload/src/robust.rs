@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const ROUNDS: usize = 4;
 
 /// As many entries of the list as the kernel follows: ROBUST_LIST_LIMIT.
-const MOST_ENTRIES: usize = 2048;
+const MAX_ENTRIES: usize = 2048;
 
 /// The lowest bit of an entry's address: the mutex hands its owner's priority on.
 const INHERITS_PRIORITY: usize = 1;
@@ -71,7 +71,7 @@ fn mark_held() {
     // thread holds, which is live.
     unsafe {
         let mut entry = (*head).next;
-        for _ in 0..MOST_ENTRIES {
+        for _ in 0..MAX_ENTRIES {
             let address = entry & !INHERITS_PRIORITY;
             if address == head as usize {
                 break;

@@ -56,8 +56,7 @@ pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_
     let failed = unsafe { libc::pthread_attr_getstack(attributes, &raw mut at, &raw mut len) } != 0;
     // What the C library takes of a stack, with some room for the first frames.
     // SAFETY: the C library's own function, which reads the attributes.
-    let top =
-        next::<Least>(c"__pthread_get_minstack").map_or(16 * PAGE, |least| unsafe { least(attributes) });
+    let top = next::<Least>(c"__pthread_get_minstack").map_or(16 * PAGE, |min| unsafe { min(attributes) });
     if !failed {
         let end = (at as usize).saturating_add(len);
         pages.region().expose(end - top.min(len)..end);

@@ -8,7 +8,7 @@ use crate::{fork, inherited, meters, own_threads, private_heap, region_pages, re
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::options::{Handler, HandlerProcessor, Options};
 use ameles_pager::region::Region;
-use ameles_pager::watch::Teller;
+use ameles_pager::watch::FaultReporter;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn make_region(text: &str) -> Result<(), String> {
 #[derive(Default)]
 struct Extras {
     window: Window,
-    watcher: Option<Arc<Teller>>,
+    watcher: Option<Arc<FaultReporter>>,
 }
 
 /// Options of the region as `name=value`, joined by commas. Options that are not named are as [`Options::new`] says,
@@ -111,19 +111,19 @@ fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
             "meter" => options.listeners.meters = Some(meters::make().map_err(|error| wrong(&error))?),
             "report" => report::into(value.parse().map_err(|error| wrong(&error))?),
             "watch" => {
-                extras.watcher = inherited::take(number()?).map(|socket| Arc::new(Teller::new(socket)))
+                extras.watcher = inherited::take(number()?).map(|socket| Arc::new(FaultReporter::new(socket)))
             }
             _ => return Err(wrong(&"no such option")),
         }
     }
-    options.pages = options.scheme.most_pages(options.untrusted_bytes, options.ratio, options.cipher);
+    options.pages = options.scheme.max_pages(options.untrusted_bytes, options.ratio, options.cipher);
     if options.pages == 0 {
         let Options { scheme, ratio, cipher, untrusted_bytes, .. } = options;
-        let least = scheme.untrusted_bytes(1, ratio, cipher).map_err(|error| error.to_string())?;
+        let min = scheme.untrusted_bytes(1, ratio, cipher).map_err(|error| error.to_string())?;
         return Err(format!(
             "{} of untrusted memory hold no page under {scheme}; give --untrusted at least {}",
             size(untrusted_bytes),
-            size(least)
+            size(min)
         ));
     }
     options.resident = options.resident.min(options.pages as usize);

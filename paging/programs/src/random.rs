@@ -39,14 +39,14 @@ mod tests {
     fn numbers_stay_in_their_range_and_reach_its_ends() {
         let mut random = Random::new(1);
         let mut seen = [false; 7];
-        let (mut least, mut most) = (1.0f64, -1.0f64);
+        let (mut min, mut max) = (1.0f64, -1.0f64);
         for _ in 0..10_000 {
             seen[random.below(7) as usize] = true;
             let unit = random.signed_unit();
             assert!((-1.0..1.0).contains(&unit));
-            (least, most) = (least.min(unit), most.max(unit));
+            (min, max) = (min.min(unit), max.max(unit));
         }
         assert_eq!(seen, [true; 7]);
-        assert!(least < -0.99 && most > 0.99, "{least} to {most}");
+        assert!(min < -0.99 && max > 0.99, "{min} to {max}");
     }
 }

@@ -6,10 +6,10 @@ use crate::units::{Block, Bytes};
 use serde::{Deserialize, Serialize};
 
 /// The most banks of a channel, all ranks together.
-pub const MOST_BANKS: u32 = 64;
+pub const MAX_BANKS: u32 = 64;
 
 /// The most bytes that one burst moves.
-const MOST_BLOCK_BYTES: u64 = 1 << 12;
+const MAX_BLOCK_BYTES: u64 = 1 << 12;
 
 /// A part of a block's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,18 +89,18 @@ impl Geometry {
                 return senseless(format!("the number of {name}s is {number}: it must be a power of two"));
             }
         }
-        if self.ranks.checked_mul(self.banks).is_none_or(|banks| banks > MOST_BANKS) {
+        if self.ranks.checked_mul(self.banks).is_none_or(|banks| banks > MAX_BANKS) {
             let (ranks, banks) = (self.ranks, self.banks);
             return senseless(format!(
-                "{ranks} ranks of {banks} banks a channel: at most {MOST_BANKS} banks a channel"
+                "{ranks} ranks of {banks} banks a channel: at most {MAX_BANKS} banks a channel"
             ));
         }
         if self.order.iter().map(|field| self.number(*field).ilog2()).sum::<u32>() > 48 {
             return senseless("more than 2^48 blocks".into());
         }
         let bytes = self.block_bytes.0;
-        if bytes == 0 || bytes > MOST_BLOCK_BYTES {
-            return senseless(format!("geometry.block_bytes is {bytes}: 1 to {MOST_BLOCK_BYTES}"));
+        if bytes == 0 || bytes > MAX_BLOCK_BYTES {
+            return senseless(format!("geometry.block_bytes is {bytes}: 1 to {MAX_BLOCK_BYTES}"));
         }
         Ok(())
     }

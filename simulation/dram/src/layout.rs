@@ -5,7 +5,7 @@ use crate::geometry::Geometry;
 use crate::units::Block;
 
 /// The deepest tree.
-const MOST_LEVELS: usize = 40;
+const MAX_LEVELS: usize = 40;
 
 /// A layout of a binary tree of buckets. Level 0 is the root; a bucket has a number of slots that its level decides,
 /// of one block each. A level of no slots is kept elsewhere.
@@ -69,12 +69,12 @@ struct Level {
 }
 
 fn check(slots: &[u32]) -> Result<(), DramError> {
-    if slots.is_empty() || slots.len() > MOST_LEVELS {
+    if slots.is_empty() || slots.len() > MAX_LEVELS {
         let levels = slots.len();
-        return Err(DramError::Layout(format!("it has {levels} levels: 1 to {MOST_LEVELS} are possible")));
+        return Err(DramError::Layout(format!("it has {levels} levels: 1 to {MAX_LEVELS} are possible")));
     }
-    if let Some(most) = slots.iter().max().filter(|most| **most > 1 << 16) {
-        return Err(DramError::Layout(format!("a bucket has {most} slots: at most {}", 1 << 16)));
+    if let Some(max) = slots.iter().max().filter(|max| **max > 1 << 16) {
+        return Err(DramError::Layout(format!("a bucket has {max} slots: at most {}", 1 << 16)));
     }
     Ok(())
 }

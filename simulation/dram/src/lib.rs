@@ -37,7 +37,7 @@ pub use checker::{Checker, Rule, Violation};
 pub use command::{Command, Kind, RequestId, Watch};
 pub use energy::{Counts, Energy};
 pub use error::DramError;
-pub use geometry::{Address, Field, Geometry, MOST_BANKS, Mapping};
+pub use geometry::{Address, Field, Geometry, MAX_BANKS, Mapping};
 pub use layout::{Layout, PlainLayout, SubtreeLayout};
 pub use memory::{Batch, Memory};
 pub use place::Place;

@@ -202,13 +202,13 @@ impl Timing {
 
 impl Queues {
     /// The most requests that a queue may hold.
-    const MOST: u32 = 1 << 14;
+    const MAX: u32 = 1 << 14;
 
     fn check(&self) -> Result<(), DramError> {
         let Queues { read, write, high, low } = *self;
-        if read == 0 || write == 0 || read > Self::MOST || write > Self::MOST {
-            let most = Self::MOST;
-            return senseless(format!("queues of {read} reads and {write} writes: each holds 1 to {most}"));
+        if read == 0 || write == 0 || read > Self::MAX || write > Self::MAX {
+            let max = Self::MAX;
+            return senseless(format!("queues of {read} reads and {write} writes: each holds 1 to {max}"));
         }
         if low >= high || high > write {
             return senseless(format!(

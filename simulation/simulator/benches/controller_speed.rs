@@ -5,11 +5,11 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the bench is for")]
 
+use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::machine::Machine;
 use ameles_simulator::tree::filled::Contents;
 use ameles_simulator::tree::steady_state::History;
-use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use std::time::Instant;
 
 fn main() {

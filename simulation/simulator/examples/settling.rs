@@ -4,11 +4,11 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
+use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use ameles_simulator::configuration::{Configuration, Scheme};
 use ameles_simulator::machine::Machine;
 use ameles_simulator::tree::filled::Contents;
 use ameles_simulator::tree::steady_state::History;
-use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 
 fn main() {
     let argument = |nth: usize, default: u64| -> u64 {

@@ -5,12 +5,12 @@
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
+use ameles_processor::trace::{Kind, Miss};
+use ameles_processor::units::Line;
 use ameles_simulator::configuration::{Configuration, Scheme};
 use ameles_simulator::machine::Machine;
 use ameles_simulator::tree::filled::{Contents, FilledTree};
 use ameles_simulator::tree::steady_state::History;
-use ameles_processor::trace::{Kind, Miss};
-use ameles_processor::units::Line;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 

@@ -178,8 +178,8 @@ impl<I: Iterator<Item = Miss>, T: Fn() -> I> Search<'_, T> {
                 Err(SearchError::Configuration(_)) => continue,
                 tried => tried?,
             };
-            let least = fastest.as_ref().map_or(best.cycles, |tried| tried.cycles);
-            if tried.is_allowed && tried.cycles < least {
+            let min = fastest.as_ref().map_or(best.cycles, |tried| tried.cycles);
+            if tried.is_allowed && tried.cycles < min {
                 fastest = Some(tried);
             }
         }

@@ -1,6 +1,6 @@
 //! The configuration of a machine, and the schemes of IR-ORAM's figures as such.
 
-use crate::configuration_error::{ConfigurationError, MOST_REST};
+use crate::configuration_error::{ConfigurationError, MAX_REST};
 use crate::early_write_back::EarlyLine;
 use crate::oram_configuration::OramConfiguration;
 use crate::pace::Pace;
@@ -132,7 +132,7 @@ impl Configuration {
         let bucket = u64::from(self.oram.scheme.slots(self.oram.blocks_per_bucket)) * self.block_lines;
         let fits = |levels: &usize| ((1 << levels) - 1) * bucket <= self.memory.geometry.super_row_blocks();
         self.subtree_levels =
-            self.subtree_levels.map(|most| (1..=most.min(32)).rev().find(fits).unwrap_or(most));
+            self.subtree_levels.map(|max| (1..=max.min(32)).rev().find(fits).unwrap_or(max));
         self
     }
 
@@ -209,7 +209,7 @@ impl Configuration {
         if self.pace == Pace::Instructions(0) {
             return Err(ConfigurationError::NoInstructions);
         }
-        if let Some((rest, unit)) = self.pace.rest().filter(|(rest, _)| *rest > MOST_REST) {
+        if let Some((rest, unit)) = self.pace.rest().filter(|(rest, _)| *rest > MAX_REST) {
             return Err(ConfigurationError::TooSlow { rest, unit });
         }
         if let Pace::FromStart(cycles) = self.pace {

@@ -7,7 +7,7 @@ use ameles_dram::DramError;
 use ameles_processor::cache::CacheShape;
 
 /// The longest T, in cycles or instructions: three milliseconds in cycles.
-pub(crate) const MOST_REST: u64 = 10_000_000;
+pub(crate) const MAX_REST: u64 = 10_000_000;
 
 /// The reason why there is no such machine.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum ConfigurationError {
         needed: u64,
     },
     /// Paths would hardly ever begin.
-    #[error("a T of {rest} {unit} is too long: choose at most {MOST_REST}")]
+    #[error("a T of {rest} {unit} is too long: choose at most {MAX_REST}")]
     TooSlow {
         /// T.
         rest: u64,

@@ -1,7 +1,7 @@
 //! The counts of a run.
 
 use crate::pattern::Tree;
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 
 /// The reason of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

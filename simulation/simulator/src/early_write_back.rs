@@ -10,7 +10,7 @@
 //! leaves it to future work. The extra table that it speaks of has a line and its leaf for each set: with that the line leaves the cache
 //! without a path, whatever the PLB has by then.
 
-use ameles_core::words::Leaf;
+use ameles_core::types::Leaf;
 use ameles_processor::cache::Cache;
 use ameles_processor::units::{Cycle, Line};
 use rand_core::RngCore;

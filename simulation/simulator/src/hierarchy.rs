@@ -4,11 +4,11 @@ use crate::configuration::Configuration;
 use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
 use crate::memory_side::{MemorySide, TreeParts, Want};
-use crate::path_side::{Failure, PathSide, Step};
 use crate::pattern::Tree;
 use crate::small_side::SmallSide;
+use crate::tree_backend::{Failure, Step, TreeBackend};
 use ameles_core::schemes::freecursive::TrustedHits;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use rand_chacha::ChaCha8Rng;
 
 /// The trees.
@@ -36,7 +36,7 @@ impl Hierarchy {
         Ok(Hierarchy { main: MemorySide::over(oram, parts, random)?, small })
     }
 
-    fn side(&self, tree: Tree) -> &dyn PathSide {
+    fn side(&self, tree: Tree) -> &dyn TreeBackend {
         match (tree, &self.small) {
             (Tree::Small, Some(small)) => small,
             _ => &self.main,

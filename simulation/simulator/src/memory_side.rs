@@ -3,14 +3,14 @@
 use crate::configuration_error::ConfigurationError;
 use crate::counts::{Counts, PathKind};
 use crate::oram_configuration::OramConfiguration;
-use crate::path_side::{AnyTree, Failure, PathSide, Step, now};
 use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
+use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, now};
 use ameles_core::position_map::flat::Positions;
 use ameles_core::schemes::freecursive::{FreecursiveOram, Next};
 use ameles_core::schemes::path::TrustedPlace;
 use ameles_core::schemes::ring::FilledRing;
-use ameles_core::words::{BlockId, Bucket, Leaf};
+use ameles_core::types::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -53,7 +53,7 @@ pub(crate) enum Ahead {
     NotYet(Step),
 }
 
-impl PathSide for MemorySide {
+impl TreeBackend for MemorySide {
     fn tree(&self) -> AnyTree<'_> {
         AnyTree::Main(self.oram.tree())
     }

@@ -8,7 +8,7 @@ use ameles_core::schemes::freecursive::{
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::raw::RawParameters;
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 
 /// A tree with its front end.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::configuration_error::ConfigurationError;
 use crate::pattern::Tree;
 use crate::tree::store::MovedSlots;
 use crate::tree_scheme::{Headers, TreeScheme};
-use ameles_core::words::{Leaf, Level};
+use ameles_core::types::{Leaf, Level};
 use ameles_dram::{
     Block, Counts as Work, DramError, Energy, Geometry, Layout, Memory, PlainLayout, SubtreeLayout,
 };

@@ -3,14 +3,14 @@
 use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
 use crate::memory_side::TreeParts;
-use crate::path_side::{AnyTree, Failure, PathSide, Step, now};
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree::slots::Slots;
 use crate::tree::steady_state::{self, History, Sinking, SteadyState};
 use crate::tree::store::TreeStore;
+use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, now};
 use ameles_core::schemes::freecursive::AddressSpace;
 use ameles_core::schemes::rho::{Leaving, SmallTree, SmallTreeParameters};
-use ameles_core::words::{BlockId, Bucket, Leaf, Level};
+use ameles_core::types::{BlockId, Bucket, Leaf, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::collections::{BTreeSet, VecDeque};
@@ -23,31 +23,31 @@ pub(crate) struct SmallSide {
     small: SmallTree<TreeStore, ChaCha8Rng>,
     store: TreeStore,
     /// Blocks that lost their tags, the first one first.
-    leaving: VecDeque<Going>,
-    most_leaving: usize,
+    leaving: VecDeque<LeavingBlock>,
+    max_leaving: usize,
     /// True if the stash and the tree top answer without a path.
     saves_paths: bool,
 }
 
 /// A block on its way into the main tree.
 #[derive(Clone, Copy, Debug)]
-enum Going {
+enum LeavingBlock {
     /// It is still in the small tree.
     Inside(Leaving),
     /// It is in neither tree: it waits on the trusted side for its position in the main one.
     Outside(BlockId),
 }
 
-impl Going {
+impl LeavingBlock {
     fn block(&self) -> BlockId {
         match self {
-            Going::Inside(leaving) => leaving.block(),
-            Going::Outside(block) => *block,
+            LeavingBlock::Inside(leaving) => leaving.block(),
+            LeavingBlock::Outside(block) => *block,
         }
     }
 }
 
-impl PathSide for SmallSide {
+impl TreeBackend for SmallSide {
     fn tree(&self) -> AnyTree<'_> {
         AnyTree::Small(self.small.tree())
     }
@@ -83,8 +83,8 @@ impl SmallSide {
         let for_tree = ChaCha8Rng::from_rng(random);
         let small = SmallTree::over_filled_store(&parameters, &held, Bucket(0), store.clone(), for_tree)
             .map_err(SmallTreeError::from)?;
-        let most_leaving = configuration.leaving as usize;
-        let side = SmallSide { small, store, leaving: VecDeque::new(), most_leaving, saves_paths };
+        let max_leaving = configuration.leaving as usize;
+        let side = SmallSide { small, store, leaving: VecDeque::new(), max_leaving, saves_paths };
         side.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
         Ok(side)
     }
@@ -106,7 +106,7 @@ impl SmallSide {
 
     /// Tells whether no more blocks may be on their way out.
     pub(crate) fn is_full_of_leaving(&self) -> bool {
-        self.leaving.len() >= self.most_leaving
+        self.leaving.len() >= self.max_leaving
     }
 
     /// Serves a block without a path, if it is on the trusted side. One that is in neither tree has no leaf, so that this shows nothing.
@@ -115,11 +115,11 @@ impl SmallSide {
             return Ok(self.saves_paths && self.small.answer(block, |_| ())?.is_some());
         };
         match *going {
-            Going::Outside(_) => Ok(true),
-            Going::Inside(leaving) => {
+            LeavingBlock::Outside(_) => Ok(true),
+            LeavingBlock::Inside(leaving) => {
                 let is_out = self.saves_paths && self.small.take_trusted_out(leaving, |_| ())?;
                 if is_out {
-                    *going = Going::Outside(block);
+                    *going = LeavingBlock::Outside(block);
                 }
                 Ok(is_out)
             }
@@ -133,11 +133,11 @@ impl SmallSide {
         }
         match self.leaving.iter_mut().find(|going| going.block() == block) {
             None => now(self.small.access(block, |_| ()))?,
-            Some(Going::Outside(_)) => return Ok(Step::Answered),
-            Some(going @ Going::Inside(_)) => {
-                let Going::Inside(leaving) = *going else { return Ok(Step::Answered) };
+            Some(LeavingBlock::Outside(_)) => return Ok(Step::Answered),
+            Some(going @ LeavingBlock::Inside(_)) => {
+                let LeavingBlock::Inside(leaving) = *going else { return Ok(Step::Answered) };
                 now(self.small.take_out(leaving, |_| ()))?;
-                *going = Going::Outside(block);
+                *going = LeavingBlock::Outside(block);
             }
         }
         Ok(self.path(PathKind::Data))
@@ -145,21 +145,21 @@ impl SmallSide {
 
     /// Puts a block in that was taken out of the main tree. The block that loses its tag to it is on its way out then.
     pub(crate) fn put_in(&mut self, block: BlockId) -> Result<(), Failure> {
-        self.leaving.extend(self.small.put_in(block, &[])?.map(Going::Inside));
+        self.leaving.extend(self.small.put_in(block, &[])?.map(LeavingBlock::Inside));
         Ok(())
     }
 
     /// Takes the first block out that lost its tag, by its path; `None` if none did, or it needed no path.
     pub(crate) fn take_out_next(&mut self) -> Result<Option<Step>, Failure> {
         for going in &mut self.leaving {
-            let Going::Inside(leaving) = *going else { continue };
+            let LeavingBlock::Inside(leaving) = *going else { continue };
             let block = leaving.block();
             if self.saves_paths && self.small.take_trusted_out(leaving, |_| ())? {
-                *going = Going::Outside(block);
+                *going = LeavingBlock::Outside(block);
                 continue;
             }
             now(self.small.take_out(leaving, |_| ()))?;
-            *going = Going::Outside(block);
+            *going = LeavingBlock::Outside(block);
             return Ok(Some(self.path(PathKind::Leaving)));
         }
         Ok(None)
@@ -168,8 +168,8 @@ impl SmallSide {
     /// The first block that waits for its position in the main tree.
     pub(crate) fn first_outside(&self) -> Option<BlockId> {
         self.leaving.iter().find_map(|going| match going {
-            Going::Outside(block) => Some(*block),
-            Going::Inside(_) => None,
+            LeavingBlock::Outside(block) => Some(*block),
+            LeavingBlock::Inside(_) => None,
         })
     }
 

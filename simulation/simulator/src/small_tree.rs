@@ -2,7 +2,7 @@
 
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::rho::{SmallTreeParameters, SmallTreeParametersError};
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 
 /// A small tree before the main one (Nagarajan et al., ASPLOS 2019), as IR-ORAM is compared with it.
 #[derive(Clone, Debug, PartialEq, Eq)]

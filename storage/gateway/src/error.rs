@@ -1,6 +1,6 @@
 //! The errors of objects, containers and uploads.
 
-use crate::catalogue::moment::Moment;
+use crate::catalogue::unix_millis::UnixMillis;
 use crate::catalogue::version::VersionId;
 use crate::device::DeviceError;
 use crate::objects::checksums::Algorithm;
@@ -33,7 +33,7 @@ pub enum Error {
         /// Its name.
         version: VersionId,
         /// The moment of the delete.
-        modified: Moment,
+        modified: UnixMillis,
         /// True if it was asked for by its name, and not as the newest.
         is_named: bool,
     },
@@ -59,14 +59,14 @@ pub enum Error {
     #[error("the parts must be listed in ascending order of part number, each once")]
     InvalidPartOrder,
     /// A part other than the last is too small.
-    #[error("part {number} has {bytes} bytes: every part but the last must have at least {least}")]
+    #[error("part {number} has {bytes} bytes: every part but the last must have at least {min}")]
     PartTooSmall {
         /// Its number.
         number: u16,
         /// Its size in bytes.
         bytes: u64,
         /// The least that is accepted, in bytes.
-        least: u64,
+        min: u64,
     },
     /// A condition of the request does not hold.
     #[error("the condition {0} does not hold")]
@@ -96,12 +96,12 @@ pub enum Error {
     #[error("{0}")]
     Metadata(String),
     /// More metadata or longer headers than are taken. Nothing was changed.
-    #[error("the metadata has {bytes} bytes, names and values together: at most {most} are taken")]
+    #[error("the metadata has {bytes} bytes, names and values together: at most {max} are taken")]
     MetadataTooLarge {
         /// Bytes given.
         bytes: usize,
         /// The most bytes that are accepted.
-        most: usize,
+        max: usize,
     },
     /// The body is shorter or longer than was said.
     #[error("the body holds {got} bytes where {declared} were announced")]

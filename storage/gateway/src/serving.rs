@@ -3,8 +3,8 @@
 use crate::auth::identity::Users;
 use crate::http::server::{Options, Serving, serve};
 use crate::objects::gateway::Gateway;
-use crate::s3::S3Door;
-use crate::swift::{Address, SwiftDoor};
+use crate::s3::S3Server;
+use crate::swift::{Address, SwiftServer};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
@@ -16,7 +16,7 @@ pub fn serve_s3(
     options: Options,
     shutdown: Serving,
 ) -> Serving {
-    Box::pin(serve(listener, S3Door::new(gateway, users), options, shutdown))
+    Box::pin(serve(listener, S3Server::new(gateway, users), options, shutdown))
 }
 
 /// Serves Swift as [`serve`] does, at an address as its catalogues name it, until `shutdown` is ready.
@@ -28,5 +28,5 @@ pub fn serve_swift(
     options: Options,
     shutdown: Serving,
 ) -> Serving {
-    Box::pin(serve(listener, SwiftDoor::new(gateway, users, address), options, shutdown))
+    Box::pin(serve(listener, SwiftServer::new(gateway, users, address), options, shutdown))
 }

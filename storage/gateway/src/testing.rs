@@ -186,7 +186,7 @@ impl Device for MemoryDevice {
 
     fn rows_free(&self) -> u64 {
         let state = self.state.lock();
-        state.rows_bytes.map_or(u64::MAX, |most| most.saturating_sub(bytes_of(&state.rows)))
+        state.rows_bytes.map_or(u64::MAX, |max| max.saturating_sub(bytes_of(&state.rows)))
     }
 
     async fn read(&self, _: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
@@ -236,10 +236,10 @@ impl Device for MemoryDevice {
             CommitFault::Before => return Err(failure()),
             CommitFault::None | CommitFault::After => {}
         }
-        if let Some(most) = state.rows_bytes {
+        if let Some(max) = state.rows_bytes {
             let mut after = state.rows.clone();
             apply(&mut after, changes.clone());
-            if bytes_of(&after) > most.max(bytes_of(&state.rows)) {
+            if bytes_of(&after) > max.max(bytes_of(&state.rows)) {
                 return Err(DeviceError::RowsFull);
             }
         }

@@ -5,7 +5,7 @@ use ameles_gateway::auth::identity::{AccessKey, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::loopback::Loopback;
 use ameles_gateway::http::server;
-use ameles_gateway::s3::S3Door;
+use ameles_gateway::s3::S3Server;
 use ameles_gateway::testing::MemoryDevice;
 use ameles_gateway::{Device, DeviceError, FIRST_ACCOUNT, Flow, Gateway, Options};
 use bytes::Bytes;
@@ -121,9 +121,9 @@ async fn put(mut stream: TcpStream) -> String {
 }
 
 fn assert_bounded(before: usize, what: &str) {
-    let most = MEMORY + CLIENTS * CONNECTION + 3 * BATCH * BLOCK;
+    let max = MEMORY + CLIENTS * CONNECTION + 3 * BATCH * BLOCK;
     let taken = COUNTED.peak_usage().saturating_sub(before);
-    assert!(taken <= most, "{what}: {taken} bytes were held at once, more than {most}");
+    assert!(taken <= max, "{what}: {taken} bytes were held at once, more than {max}");
     // A quarter of it is held by those who were let in, or nothing was measured.
     assert!(taken >= MEMORY / 4, "{what}: {taken} bytes");
 }
@@ -140,7 +140,7 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container("bucket", ContainerSettings::default()).await.expect("made");
     let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]).expect("a user");
-    let door = S3Door::new(gateway.clone(), Arc::new(users));
+    let door = S3Server::new(gateway.clone(), Arc::new(users));
     let serving = Loopback::serve(door, server::Options::default()).await.expect("bound");
     let address = serving.address();
     ameles_store::encrypt_with_ring();

@@ -2,9 +2,9 @@
 
 use crate::store::VaultStore;
 use crate::store_room::{LacksRoom, StoreRoom};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use ameles_store::{Blob, BlobError, Blobs, Inventory};
 use futures::future::LocalBoxFuture;
 use std::rc::Rc;
@@ -48,7 +48,7 @@ trait Erased {
     fn delete<'a>(&'a self, buckets: &'a [BucketVersion]) -> Done<'a>;
     fn put<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, ()>;
     fn put_if_absent<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, bool>;
-    fn get<'a>(&'a self, name: &'a str, most: usize) -> OfBlob<'a, Option<Vec<u8>>>;
+    fn get<'a>(&'a self, name: &'a str, max: usize) -> OfBlob<'a, Option<Vec<u8>>>;
     fn list<'a>(&'a self, prefix: &'a str) -> OfBlob<'a, Vec<Blob>>;
     fn remove<'a>(&'a self, name: &'a str) -> OfBlob<'a, ()>;
     fn list_bucket_versions<'a>(&'a self, found: &'a mut Found<'a>) -> Done<'a, u64>;
@@ -84,8 +84,8 @@ impl<S: VaultStore> Erased for S {
         Box::pin(Blobs::put_if_absent(self, name, bytes))
     }
 
-    fn get<'a>(&'a self, name: &'a str, most: usize) -> OfBlob<'a, Option<Vec<u8>>> {
-        Box::pin(Blobs::get(self, name, most))
+    fn get<'a>(&'a self, name: &'a str, max: usize) -> OfBlob<'a, Option<Vec<u8>>> {
+        Box::pin(Blobs::get(self, name, max))
     }
 
     fn list<'a>(&'a self, prefix: &'a str) -> OfBlob<'a, Vec<Blob>> {
@@ -134,8 +134,8 @@ impl Blobs for AnyStore {
         self.write_when_there_is_room(async || self.store.put_if_absent(name, bytes).await).await
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.store.get(name, most).await
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.store.get(name, max).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

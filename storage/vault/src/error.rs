@@ -5,7 +5,7 @@ use crate::reason::Reason;
 use crate::store_room::LacksRoom;
 use ameles_core::oram::OramError;
 use ameles_core::store::UntrustedError;
-use ameles_core::words::{BlockId, Bucket, Version};
+use ameles_core::types::{BlockId, Bucket, Version};
 use ameles_seal::error::SealError;
 use ameles_store::BlobError;
 
@@ -19,10 +19,10 @@ pub enum VaultError {
     NoVault,
     /// The folder or the store already holds a vault.
     #[error("{0}")]
-    AlreadyThere(HeldBy),
+    AlreadyExists(ExistsIn),
     /// The store's header is not Ameles's.
     #[error("the store's vault header is not one of Ameles's: is this the right place?")]
-    Foreign,
+    NotAVault,
     /// The store's header is missing.
     #[error("the store holds no vault: its header is missing")]
     StoreEmpty,
@@ -72,7 +72,7 @@ pub enum VaultError {
     /// Something was to be written that is there already, with other contents.
     #[error(
         "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the two was \
-         resumed from a snapshot of its memory), or somebody planted the object, which `ameles orphans` tells. This one has \
+         resumed from a snapshot of its memory), or somebody planted the object, which `ameles gc` tells. This one has \
          stopped. What it has acknowledged since the copy is in its own trusted folder alone: keep that, and serve with \
          the other one's"
     )]
@@ -88,7 +88,7 @@ pub enum VaultError {
         "this gateway could not look in the store for {} seconds whether another one has taken the vault over: it answers \
          nothing until it has looked. What was asked for last may be durable, and may be asked for again", LEASE.as_secs()
     )]
-    Lapsed,
+    LeaseExpired,
     /// Another process on this host has it open.
     #[error("the vault is open in another process on this machine: stop that one first")]
     Locked,
@@ -110,13 +110,13 @@ pub enum VaultError {
     },
     /// The rows do not fit their reserved space.
     #[error(
-        "the table of rows is full: {needed} bytes are needed and {most} are reserved; delete something first"
+        "the table of rows is full: {needed} bytes are needed and {max} are reserved; delete something first"
     )]
     RowsFull {
         /// Bytes needed.
         needed: u64,
         /// Bytes reserved.
-        most: u64,
+        max: u64,
     },
     /// The stash is at its bound; the access was refused before anything changed.
     #[error("the stash is full: the access was refused before anything changed")]
@@ -199,7 +199,7 @@ pub enum VaultError {
 
 /// The side that holds a vault already, where one was to be made or restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HeldBy {
+pub enum ExistsIn {
     /// The trusted folder.
     #[error(
         "the trusted folder already holds a vault: `ameles serve` serves it; for another vault name another --data folder"

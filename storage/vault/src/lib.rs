@@ -47,7 +47,7 @@ pub use any_store::AnyStore;
 pub use engine::record::Call;
 pub use engine::scheme::SchemeParameters;
 pub use entropy::Entropy;
-pub use error::{HeldBy, VaultError};
+pub use error::{ExistsIn, VaultError};
 pub use lease::{Host, LEASE};
 pub use maintain::costs::usage_of_looks;
 pub use maintain::migration::{Copied, Copier, Stage, Succession, cut_over, rows_at_rest, stage};

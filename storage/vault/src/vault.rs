@@ -17,7 +17,7 @@ use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use bytes::Bytes;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
@@ -228,7 +228,7 @@ impl Vault {
     /// the store: there it waits for a batch, or makes one of dummies.
     ///
     /// # Errors
-    /// [`VaultError::RowsFull`], [`VaultError::Disk`], [`VaultError::DiskFull`]. [`VaultError::Lapsed`], or why the vault
+    /// [`VaultError::RowsFull`], [`VaultError::Disk`], [`VaultError::DiskFull`]. [`VaultError::LeaseExpired`], or why the vault
     /// has stopped, if it may not answer now: the changes may be durable or not.
     pub async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), VaultError> {
         self.refuse_unless_leased()?;
@@ -319,7 +319,7 @@ impl Vault {
             return Ok(());
         }
         let is_closed = self.commands.is_closed();
-        Err(self.failure().unwrap_or(if is_closed { VaultError::Closed } else { VaultError::Lapsed }))
+        Err(self.failure().unwrap_or(if is_closed { VaultError::Closed } else { VaultError::LeaseExpired }))
     }
 
     pub(crate) fn check_call(&self, call: &Call) -> Result<(), VaultError> {

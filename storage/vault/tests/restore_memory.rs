@@ -4,9 +4,9 @@
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 use ameles_core::schemes::ring::RingParameters;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_store::{Objects, OpenOptions};
 use ameles_vault::{
     Call, Entropy, Host, NewKey, Restore, SchemeParameters, Setup, TrustedDisk, Vault, VaultHeader,
@@ -24,9 +24,9 @@ const BATCH: u32 = 64;
 /// Room for the tree top: most of the blocks.
 const STASH: u64 = 896;
 /// The buckets in flight twice, in the clear and sealed; the pieces of a checkpoint take less. The stash is not in it.
-const MOST: usize = 90 << 20;
+const MAX: usize = 90 << 20;
 /// Some pieces of the stash while the key is changed, and the database's pages of everything else.
-const MOST_OF_A_CHANGE: usize = 14 << 20;
+const MAX_OF_A_CHANGE: usize = 14 << 20;
 /// The bytes of a stash that would show.
 const LARGE: usize = 16 << 20;
 
@@ -50,7 +50,7 @@ fn setup(disk: TrustedDisk, store: &Objects, file: &Path) -> Setup<Objects> {
         store: store.clone(),
         master: old_key(),
         entropy: Entropy::system(),
-        workers: Workers::single(),
+        workers: SealThreads::single(),
         pace: None,
         host: Host::system(file),
     }
@@ -83,7 +83,7 @@ async fn a_change_of_the_key_and_a_restore_hold_a_piece_of_the_stash_and_a_few_b
     change_key(changing, NewKey { master: new_key(), passphrase: None }).await.unwrap();
     let peak = COUNTED.peak_usage() - before;
     println!("{peak} bytes at the peak of a change of the key, for a stash of {stash}");
-    assert!(stash > LARGE && peak < MOST_OF_A_CHANGE, "{peak} bytes at the peak, for a stash of {stash}");
+    assert!(stash > LARGE && peak < MAX_OF_A_CHANGE, "{peak} bytes at the peak, for a stash of {stash}");
 
     let copy = folder(&at("copy"), &header).await;
     let options = Restore {
@@ -99,5 +99,5 @@ async fn a_change_of_the_key_and_a_restore_hold_a_piece_of_the_stash_and_a_few_b
     restore(new, options).await.unwrap();
     let peak = COUNTED.peak_usage() - before;
     println!("{peak} bytes at the peak of a restore, for a stash of {stash}");
-    assert!(stash > LARGE && peak < MOST, "{peak} bytes at the peak, for a stash of {stash}");
+    assert!(stash > LARGE && peak < MAX, "{peak} bytes at the peak, for a stash of {stash}");
 }

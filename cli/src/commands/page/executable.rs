@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const BEGINNING: u64 = 1 << 16;
 
 /// Interpreters of interpreters that the system follows.
-const MOST_INTERPRETERS: usize = 4;
+const MAX_INTERPRETERS: usize = 4;
 
 /// Refuses a program that would run unpaged. A case that cannot be told is left to the program itself.
 ///
@@ -24,7 +24,7 @@ const MOST_INTERPRETERS: usize = 4;
 /// interpreter is one of these or `env`.
 pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
     let Some(mut file) = find(program) else { return Ok(()) };
-    for _ in 0..MOST_INTERPRETERS {
+    for _ in 0..MAX_INTERPRETERS {
         let Some(beginning) = beginning(&file) else { return Ok(()) };
         let name = file.display();
         let Some(interpreter) = interpreter(&beginning) else {

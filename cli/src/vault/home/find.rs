@@ -4,7 +4,7 @@ use super::{Home, Opening, Store};
 use crate::config::VaultConfig;
 use crate::vault::parameters::refuse_contradictions;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_store::{MeterReader, OpenError};
 use ameles_vault::{Entropy, Host, Setup, TrustedDisk, Vault, VaultError, raw_header, read_header};
 use anyhow::Result;
@@ -16,7 +16,7 @@ impl Home<'_> {
     /// There are no threads to be had.
     pub fn setup(&self, disk: TrustedDisk, store: Store, master: MasterKey) -> Result<Setup<Store>> {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
-        let workers = Workers::threads(threads)?;
+        let workers = SealThreads::threads(threads)?;
         let host = Host::system(&self.database());
         Ok(Setup { disk, store, master, entropy: Entropy::system(), workers, pace: None, host })
     }

@@ -7,10 +7,10 @@ use crate::config::share::Share;
 use crate::config::size::Size;
 use crate::config::{Scheme, SettingsError};
 use crate::runtime::interrupt::{Interrupted, Interrupts};
-use crate::vault::made::Made;
+use crate::vault::created_files::CreatedFiles;
 use crate::vault::parameters::vault_parameters;
 use crate::vault::trusted_memory::TrustedMemory;
-use ameles_vault::{Entropy, HeldBy, Vault, VaultError, VaultParameters, draw_header};
+use ameles_vault::{Entropy, ExistsIn, Vault, VaultError, VaultParameters, draw_header};
 use anyhow::Result;
 
 impl Home<'_> {
@@ -32,21 +32,21 @@ impl Home<'_> {
         let is_free =
             self.settings.scheme.tree_top.is_none() && self.settings.scheme.scheme != Scheme::Trivial;
         let half = total.map_or(u64::MAX, |total| total / 2);
-        if !is_free || TrustedMemory::of(&planned).most <= half {
+        if !is_free || TrustedMemory::of(&planned).max <= half {
             return Ok(planned);
         }
         Ok(self.largest_fitting(half).map_or(planned, |(_, parameters)| parameters))
     }
 
     /// The largest tree top with which the trusted side takes at most so many bytes, and the parameters with it.
-    fn largest_fitting(&self, most: u64) -> Option<(Size, VaultParameters)> {
+    fn largest_fitting(&self, max: u64) -> Option<(Size, VaultParameters)> {
         let with = |top: Size| {
             let mut smaller = self.settings.clone();
             smaller.scheme.tree_top = Some(Share::Size(top));
             vault_parameters(&smaller).ok().map(|parameters| (top, parameters))
         };
-        let tops = (20..=most.max(1).ilog2()).rev().map(|power| Size(1 << power));
-        tops.filter_map(with).find(|(_, parameters)| TrustedMemory::of(parameters).most <= most)
+        let tops = (20..=max.max(1).ilog2()).rev().map(|power| Size(1 << power));
+        tops.filter_map(with).find(|(_, parameters)| TrustedMemory::of(parameters).max <= max)
     }
 
     /// Makes a vault with these parameters, whose sizes the settings say too.
@@ -56,15 +56,17 @@ impl Home<'_> {
     pub async fn make_of(&self, parameters: VaultParameters) -> Result<(Opening, Interrupts)> {
         if self.has_vault()? {
             let folder = self.settings.data.trusted().display().to_string();
-            return Err(anyhow::Error::new(VaultError::AlreadyThere(HeldBy::TrustedFolder)).context(folder));
+            return Err(
+                anyhow::Error::new(VaultError::AlreadyExists(ExistsIn::TrustedFolder)).context(folder)
+            );
         }
-        self.refuse_beside_a_restore()?;
-        self.refuse_watched_disk(&parameters)?;
-        self.refuse_what_memory_cannot_hold(TrustedMemory::of(&parameters).most)?;
+        self.refuse_during_restore()?;
+        self.refuse_network_disk(&parameters)?;
+        self.refuse_oversized(TrustedMemory::of(&parameters).max)?;
         // A passphrase is asked for before Ctrl-C is taken over: a prompt could not be left any more.
         let key = self.key_for_new()?;
         let mut interrupts = Interrupts::listen()?;
-        let mut made = Made::new();
+        let mut made = CreatedFiles::new();
         match interrupts.cut_off(self.lay_down(parameters, key, &mut made)).await {
             Ok(opening) => Ok((opening, interrupts)),
             Err(error) => {
@@ -85,7 +87,7 @@ impl Home<'_> {
         &self,
         parameters: VaultParameters,
         key: Option<NewKey>,
-        made: &mut Made,
+        made: &mut CreatedFiles,
     ) -> Result<Opening> {
         self.make_trusted(made)?;
         if self.settings.store.url.is_none() {
@@ -105,7 +107,7 @@ impl Home<'_> {
     }
 
     /// Refuses a vault whose trusted side is larger than this machine's memory.
-    fn refuse_what_memory_cannot_hold(&self, needed: u64) -> Result<(), SettingsError> {
+    fn refuse_oversized(&self, needed: u64) -> Result<(), SettingsError> {
         // Where the system does not say, the attempt has to.
         let Some(total) = memory().filter(|total| needed > *total) else { return Ok(()) };
         let origins = &self.settings.origins;
@@ -128,7 +130,7 @@ impl Home<'_> {
         self.largest_fitting(total / 2).map_or_else(String::new, |(top, parameters)| {
             // As one word, for a shell.
             let top = top.to_string().replace(' ', "");
-            let needed = Size(TrustedMemory::of(&parameters).most);
+            let needed = Size(TrustedMemory::of(&parameters).max);
             format!("{name} of {top} brings it down to {needed}, for more bytes moved; or ")
         })
     }
@@ -155,9 +157,9 @@ mod tests {
     fn a_large_vault_is_planned_for_the_memory_that_there_is_unless_a_tree_top_is_asked_for() {
         const MEMORY: u64 = 16 << 30;
         let planned = |text: &str, memory| Home::new(&settings(text)).planned_for(memory).unwrap();
-        let most = |parameters: &VaultParameters| TrustedMemory::of(parameters).most;
+        let max = |parameters: &VaultParameters| TrustedMemory::of(parameters).max;
         let large = planned("[vault]\ncapacity = \"1TiB\"", Some(MEMORY));
-        assert!((MEMORY / 8..=MEMORY / 2).contains(&most(&large)), "{}", Size(most(&large)));
+        assert!((MEMORY / 8..=MEMORY / 2).contains(&max(&large)), "{}", Size(max(&large)));
         let small = "[vault]\ncapacity = \"1GiB\"";
         assert_eq!(planned(small, Some(MEMORY)), planned(small, None));
         let asked = "[vault]\ncapacity = \"1TiB\"\ntree_top = \"64GiB\"";
@@ -168,13 +170,13 @@ mod tests {
     fn a_vault_too_large_for_the_machine_is_told_a_tree_top_that_fits() {
         let large = settings("[vault]\ncapacity = \"1TiB\"");
         let memory = 16 << 30;
-        assert!(TrustedMemory::of(&vault_parameters(&large).unwrap()).most > memory);
+        assert!(TrustedMemory::of(&vault_parameters(&large).unwrap()).max > memory);
         let advice = Home::new(&large).smaller_tree_top(memory);
         let top =
             advice.strip_prefix("--tree-top of ").and_then(|rest| rest.split_once(" brings")).unwrap().0;
         let mut smaller = large.clone();
         smaller.scheme.tree_top = Some(Share::Size(top.parse().unwrap()));
-        assert!(TrustedMemory::of(&vault_parameters(&smaller).unwrap()).most <= memory / 2, "{advice}");
+        assert!(TrustedMemory::of(&vault_parameters(&smaller).unwrap()).max <= memory / 2, "{advice}");
         assert_eq!(Home::new(&large).smaller_tree_top(1 << 20), "", "nothing fits into a mebibyte");
     }
 }

@@ -4,7 +4,7 @@ use super::Home;
 use super::serve_line::quoted;
 use crate::config::SettingsError;
 use crate::config::names::{DATA, ENDPOINT, STORE, STORE_OPTION};
-use ameles_core::layout::Layout;
+use ameles_core::tree::layout::Layout;
 use ameles_store::{
     Meter, MeterReader, Objects, OpenError, OpenOptions, Retry, RetryPolicy, Touched, Touches,
 };

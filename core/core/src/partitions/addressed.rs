@@ -2,7 +2,7 @@
 
 use super::sub_oram::SubOram;
 use crate::oram::{Access, Oram, OramError};
-use crate::words::BlockId;
+use crate::types::BlockId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -13,7 +13,7 @@ use core::cell::RefCell;
 /// the scheme owes then.
 pub struct Addressed<O> {
     oram: O,
-    most_puts: usize,
+    max_puts: usize,
     addresses: RefCell<Addresses>,
 }
 
@@ -24,15 +24,15 @@ struct Addresses {
 
 impl<O: Oram> Addressed<O> {
     /// An empty sub-ORAM over a scheme that was never used. A put brings at most so many blocks.
-    pub fn new(oram: O, most_puts: usize) -> Self {
+    pub fn new(oram: O, max_puts: usize) -> Self {
         let free = (0..oram.capacity()).rev().map(BlockId).collect();
-        Addressed { oram, most_puts, addresses: RefCell::new(Addresses { of: BTreeMap::new(), free }) }
+        Addressed { oram, max_puts, addresses: RefCell::new(Addresses { of: BTreeMap::new(), free }) }
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
         for batch in batch.chunks_mut(self.oram.max_batch()) {
-            while self.oram.must_idle() {
-                self.oram.idle().await?;
+            while self.oram.must_step() {
+                self.oram.step().await?;
             }
             self.oram.access(batch).await?;
         }
@@ -43,8 +43,8 @@ impl<O: Oram> Addressed<O> {
 impl<O: Oram> SubOram for Addressed<O> {
     type Error = O::Error;
 
-    fn most_puts(&self) -> usize {
-        self.most_puts
+    fn max_puts(&self) -> usize {
+        self.max_puts
     }
 
     fn room(&self) -> usize {
@@ -70,7 +70,7 @@ impl<O: Oram> SubOram for Addressed<O> {
 
     async fn put(&self, blocks: &[BlockId], from: &[u8]) -> Result<(), OramError<O::Error>> {
         let block_bytes = self.oram.block_bytes();
-        let mut batch = Vec::with_capacity(self.most_puts);
+        let mut batch = Vec::with_capacity(self.max_puts);
         {
             let Addresses { of, free } = &mut *self.addresses.borrow_mut();
             for (nth, block) in blocks.iter().enumerate() {
@@ -79,10 +79,10 @@ impl<O: Oram> SubOram for Addressed<O> {
                 batch.push(Access::Write(address, &from[nth * block_bytes..][..block_bytes]));
             }
         }
-        batch.resize_with(self.most_puts, || Access::Dummy);
+        batch.resize_with(self.max_puts, || Access::Dummy);
         self.access(&mut batch).await?;
-        while self.oram.owed() > 0 {
-            self.oram.idle().await?;
+        while self.oram.pending_steps() > 0 {
+            self.oram.step().await?;
         }
         Ok(())
     }

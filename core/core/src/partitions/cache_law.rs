@@ -46,7 +46,7 @@ impl PartitionsParameters {
     }
 
     /// The least bound that is passed with a probability below 2^-80, by the same law; or 2^30, where there is none.
-    pub fn least_cache(&self, puts: u32) -> u32 {
+    pub fn min_cache(&self, puts: u32) -> u32 {
         let is_passed = |bound| self.cache_exponent(puts, bound) > EXPONENT;
         let (mut low, mut high) = (0, 1);
         while is_passed(high) && high < 1 << 30 {
@@ -109,7 +109,7 @@ mod tests {
                     cache_bound: 2,
                     max_batch: 1,
                 };
-                let bound = parameters.least_cache(puts);
+                let bound = parameters.min_cache(puts);
                 assert!(bound < 1 << 30 && parameters.cache_exponent(puts, bound) <= -80.0);
                 assert!(parameters.cache_exponent(puts, bound - 1) > -80.0);
             }

@@ -2,7 +2,7 @@
 
 use super::Partitions;
 use crate::inspect::{self, Inspect, Inspection, Position};
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 
 impl<P: Inspect, R> Inspect for Partitions<P, R> {
     /// Joins the looks at all sub-ORAMs, in the order of their partitions. The stash is the cache, and what waits in them.

@@ -19,12 +19,12 @@
 //! shows is its sub-ORAM's affair. Partitions are worked on side by side; one of them is never worked on by two at a time, so
 //! that an access waits while a partition of its own is being written. Nothing else makes it wait.
 //!
-//! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`idle`](Oram::idle) or before the
-//! next take of the same partition; and the puts of the sweep, by `idle`.
+//! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`step`](Oram::step) or before the
+//! next take of the same partition; and the puts of the sweep, by `step`.
 //!
-//! **Errors**: those of [`OramError`]; [`Owed`](OramError::Owed) if the longest batch has no room on the trusted side: then `idle`
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room on the trusted side: then `step`
 //! puts the cached blocks of one partition more, which shows, and is counted in [`emergencies`](Oram::emergencies). After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
+//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 mod addressed;
 mod cache_law;
@@ -37,16 +37,16 @@ pub use addressed::Addressed;
 pub use parameters::PartitionsParameters;
 pub use sub_oram::SubOram;
 
-use crate::admission;
-use crate::condition::Condition;
-use crate::draw;
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::permutation::sampling;
 use crate::position_map::Lookup;
 use crate::position_map::flat::Positions;
 use crate::range::OutOfRange;
 use crate::stash::Stash;
-use crate::turns::Turns;
-use crate::words::{BlockId, Leaf, Level};
+use crate::types::{BlockId, Leaf, Level};
 use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -58,10 +58,10 @@ use rand_core::RngCore;
 pub struct Partitions<P, R> {
     parameters: PartitionsParameters,
     partitions: Vec<Partition<P>>,
-    /// The turns of batches, and of steps of `idle`.
-    turns: Turns,
-    idles: Turns,
-    condition: Condition,
+    /// The turns of batches, and of steps of `step`.
+    turns: FifoLock,
+    idles: FifoLock,
+    condition: PoisonFlag,
     /// The partitions with takes, planned or made, that no put has followed yet.
     owing: RefCell<BTreeSet<usize>>,
     /// Blocks that wait in sub-ORAMs, and those in the buffers of takes and puts under way.
@@ -74,7 +74,7 @@ pub struct Partitions<P, R> {
 
 struct Partition<P> {
     sub_oram: P,
-    turns: Turns,
+    turns: FifoLock,
     /// Takes that were planned, takes that were made, and the puts after them.
     planned: Cell<u64>,
     taken: Cell<u64>,
@@ -181,8 +181,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         let (mut lookups, mut fresh) = (Vec::new(), Vec::new());
         let partitions = self.partitions.len();
         admission::look_up(batch.iter().map(Access::block), &mut lookups, || {
-            let new = Leaf(draw::below(&mut state.random, partitions) as u64);
-            fresh.push(draw::below(&mut state.random, partitions));
+            let new = Leaf(sampling::below(&mut state.random, partitions) as u64);
+            fresh.push(sampling::below(&mut state.random, partitions));
             new
         });
         for (Lookup { block, new, .. }, fresh) in lookups.into_iter().zip(fresh) {
@@ -273,8 +273,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
         let (mut blocks, mut payloads) = (Vec::new(), Vec::new());
         {
             let cache = &mut self.state.borrow_mut().cache;
-            let most = sub_oram.most_puts().min(sub_oram.room());
-            let handles: Vec<_> = cache.subtree(at).take(most).collect();
+            let max = sub_oram.max_puts().min(sub_oram.room());
+            let handles: Vec<_> = cache.subtree(at).take(max).collect();
             payloads.resize(handles.len() * self.block_bytes(), 0);
             for (nth, handle) in handles.into_iter().enumerate() {
                 blocks.push(cache.block(handle));
@@ -345,8 +345,8 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
         }
         let _turn = self.turns.take().await;
         self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
+        if self.must_step() {
+            return Err(OramError::Backlogged);
         }
         let unfinished = self.condition.begin();
         let takes = self.plan(batch);
@@ -356,16 +356,16 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
         Ok(())
     }
 
-    fn owed(&self) -> u64 {
+    fn pending_steps(&self) -> u64 {
         u64::from(!self.owing.borrow().is_empty() || self.due() > 0 || !self.has_room())
     }
 
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         !self.has_room()
     }
 
     /// Makes the puts that are owed, side by side.
-    async fn idle(&self) -> Result<(), OramError<P::Error>> {
+    async fn step(&self) -> Result<(), OramError<P::Error>> {
         let _idle = self.idles.take().await;
         self.condition.check()?;
         let mut puts: Vec<(usize, bool)> = self.owing.borrow().iter().map(|at| (*at, true)).collect();

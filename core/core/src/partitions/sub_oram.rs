@@ -1,7 +1,7 @@
 //! The interface of what stands in a partition.
 
 use crate::oram::OramError;
-use crate::words::BlockId;
+use crate::types::BlockId;
 
 /// An ORAM of one partition: blocks are taken out of it and put into it. One operation at a time; takes and puts
 /// alternate, but for a put without a take before it.
@@ -13,7 +13,7 @@ pub trait SubOram {
     type Error: core::error::Error + 'static;
 
     /// The most blocks of one [`put`](Self::put).
-    fn most_puts(&self) -> usize;
+    fn max_puts(&self) -> usize;
 
     /// Blocks that may still be put in. Secret.
     fn room(&self) -> usize;

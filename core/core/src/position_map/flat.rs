@@ -2,8 +2,8 @@
 
 use super::{Lookup, PositionMap};
 use crate::oram::OramError;
-use crate::word_table::WordTable;
-use crate::words::{BlockId, Leaf};
+use crate::snapshot::word_table::WordTable;
+use crate::types::{BlockId, Leaf};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::{RefCell, RefMut};

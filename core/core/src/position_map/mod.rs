@@ -1,13 +1,16 @@
 //! The place of each block: the leaf whose path holds it.
 
+pub(crate) mod copy_map;
+pub mod external;
+pub(crate) mod external_access;
 pub mod flat;
-pub mod handed;
 #[cfg(feature = "inspect")]
 mod inspect;
+pub(crate) mod look_aside;
 pub mod recursive;
 
 use crate::oram::OramError;
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 
 /// A look-up: the block's leaf is fetched and replaced at once, so that no leaf is ever used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +35,13 @@ pub trait PositionMap {
     /// Bytes that it occupies on the trusted side.
     fn trusted_bytes(&self) -> usize;
 
-    /// Steps of [`idle`](Self::idle) that are owed now, for a map that has off-line work of its own. Public.
-    fn owed(&self) -> u64 {
+    /// Steps of [`step`](Self::step) that are owed now, for a map that has off-line work of its own. Public.
+    fn pending_steps(&self) -> u64 {
         0
     }
 
-    /// Tells whether the next `remap` would have to run `idle` first. Public.
-    fn must_idle(&self) -> bool {
+    /// Tells whether the next `remap` would have to run `step` first. Public.
+    fn must_step(&self) -> bool {
         false
     }
 
@@ -48,7 +51,7 @@ pub trait PositionMap {
     }
 
     /// Does one bounded step of the work that is owed; returns at once when no work is owed.
-    async fn idle(&self) -> Result<(), OramError<Self::Error>> {
+    async fn step(&self) -> Result<(), OramError<Self::Error>> {
         Ok(())
     }
 }

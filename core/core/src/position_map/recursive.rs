@@ -19,18 +19,18 @@
 //! once: no access is shown twice.
 //!
 //! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs of
-//! the inner ORAMs are owed like the outer one's and done by [`idle`](PositionMap::idle), which the outer scheme's
-//! `idle` should call; for a scheme that does not, `remap` itself first does what an inner ORAM must have done.
+//! the inner ORAMs are owed like the outer one's and done by [`step`](PositionMap::step), which the outer scheme's
+//! `step` should call; for a scheme that does not, `remap` itself first does what an inner ORAM must have done.
 //!
 //! **Errors**: those of the inner ORAMs. After any of them the outer scheme is torn.
 
 use super::flat::{FlatPositionMap, Positions};
 use super::{Lookup, PositionMap};
-use crate::layout::Layout;
 use crate::oram::{Oram, OramError};
 use crate::schemes::path::{PathOram, PathParameters, PathParametersError, PathSnapshot, PathSnapshotError};
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Leaf};
+use crate::tree::layout::Layout;
+use crate::types::{BlockId, Bucket, Leaf};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -205,7 +205,7 @@ where
     /// The state of the inner ORAMs and the flat map.
     ///
     /// # Errors
-    /// [`PathSnapshotError::InFlight`], [`PathSnapshotError::Torn`].
+    /// [`PathSnapshotError::InFlight`], [`PathSnapshotError::Poisoned`].
     pub fn snapshot(&self) -> Result<RecursiveSnapshot, PathSnapshotError> {
         let (mut map, mut levels) = (self, Vec::new());
         loop {
@@ -241,8 +241,8 @@ where
             Map::Flat(flat) => return flat.remap(lookups).await,
             Map::Inner(inner) => inner,
         };
-        while inner.oram.must_idle() {
-            boxed(inner.oram.idle()).await?;
+        while inner.oram.must_step() {
+            boxed(inner.oram.step()).await?;
         }
         let lookups = Cell::from_mut(lookups).as_slice_of_cells();
         let x = inner.entries_per_block;
@@ -266,17 +266,17 @@ where
         }
     }
 
-    fn owed(&self) -> u64 {
+    fn pending_steps(&self) -> u64 {
         match &self.0 {
             Map::Flat(_) => 0,
-            Map::Inner(inner) => inner.oram.owed(),
+            Map::Inner(inner) => inner.oram.pending_steps(),
         }
     }
 
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         match &self.0 {
             Map::Flat(_) => false,
-            Map::Inner(inner) => inner.oram.must_idle(),
+            Map::Inner(inner) => inner.oram.must_step(),
         }
     }
 
@@ -287,10 +287,10 @@ where
         }
     }
 
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         match &self.0 {
             Map::Flat(_) => Ok(()),
-            Map::Inner(inner) => boxed(inner.oram.idle()).await,
+            Map::Inner(inner) => boxed(inner.oram.step()).await,
         }
     }
 }

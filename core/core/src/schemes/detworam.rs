@@ -32,18 +32,18 @@
 //! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it
 //! is allocated at construction: no access allocates.
 //!
-//! **Errors**: those of [`OramError`]; never `StashFull` or `Owed`. After a failure of the store, and after a future
-//! that was dropped half-way, it answers [`OramError::Torn`] only.
+//! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a future
+//! that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
-use crate::admission;
-use crate::condition::Condition;
-use crate::layout::{Extent, Layout};
-use crate::newest_copy::NewestCopy;
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::position_map::copy_map::CopyMap;
+use crate::schemes::write_schedule::{Refreshes, WriteSchedule, WriteScheduleError};
 use crate::store::{Carried, Store};
-use crate::turns::Turns;
-use crate::words::{BlockId, Bucket, Slot};
-use crate::write_schedule::{Refreshes, WriteSchedule, WriteScheduleError};
+use crate::tree::layout::{Extent, Layout};
+use crate::types::{BlockId, Bucket, Slot};
 use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -123,7 +123,7 @@ impl DetWoParameters {
         }
         // Below 2^32 pages of at most 2^24 bytes: no overflow.
         let page_bytes = u64::from(self.block_bytes) + (size_of::<Slot>() + size_of::<Bucket>()) as u64;
-        let bytes = self.capacity * size_of::<u32>() as u64 + (schedule.most_refreshes() + 1) * page_bytes;
+        let bytes = self.capacity * size_of::<u32>() as u64 + (schedule.max_refreshes() + 1) * page_bytes;
         if bytes > isize::MAX as u64 {
             return Err(DetWoParametersError::AddressSpace { bytes });
         }
@@ -142,8 +142,8 @@ impl DetWoParameters {
     }
 
     /// Pages that a write moves at most: ⌈N/M⌉ refreshed, and one into the holding area.
-    pub(crate) fn most_pages(schedule: &WriteSchedule) -> usize {
-        schedule.most_refreshes() as usize + 1
+    pub(crate) fn max_pages(schedule: &WriteSchedule) -> usize {
+        schedule.max_refreshes() as usize + 1
     }
 }
 
@@ -152,9 +152,9 @@ pub struct DetWoOram<S> {
     parameters: DetWoParameters,
     schedule: WriteSchedule,
     store: S,
-    turns: Turns,
-    condition: Condition,
-    newest: RefCell<NewestCopy>,
+    turns: FifoLock,
+    condition: PoisonFlag,
+    newest: RefCell<CopyMap>,
     /// p: writes so far, dummies included.
     writes: Cell<u64>,
     spare: Cell<Moved>,
@@ -178,9 +178,9 @@ impl<S: Store> DetWoOram<S> {
     /// [`DetWoParametersError`].
     pub fn new(parameters: DetWoParameters, store: S) -> Result<Self, DetWoParametersError> {
         let schedule = parameters.schedule()?;
-        let pages = DetWoParameters::most_pages(&schedule);
+        let pages = DetWoParameters::max_pages(&schedule);
         Ok(DetWoOram {
-            newest: RefCell::new(NewestCopy::new(parameters.capacity)),
+            newest: RefCell::new(CopyMap::new(parameters.capacity)),
             spare: Cell::new(Moved {
                 from: Vec::with_capacity(pages - 1),
                 to: Vec::with_capacity(pages),
@@ -189,8 +189,8 @@ impl<S: Store> DetWoOram<S> {
             parameters,
             schedule,
             store,
-            turns: Turns::with_room(2),
-            condition: Condition::default(),
+            turns: FifoLock::with_room(2),
+            condition: PoisonFlag::default(),
             writes: Cell::new(0),
         })
     }
@@ -207,7 +207,7 @@ impl<S: Store> DetWoOram<S> {
 
     /// Bytes on the trusted side: position map, buffer, counter.
     pub fn trusted_bytes(&self) -> usize {
-        let pages = DetWoParameters::most_pages(&self.schedule);
+        let pages = DetWoParameters::max_pages(&self.schedule);
         let lists = (pages - 1) * size_of::<Slot>() + pages * size_of::<Bucket>();
         let fixed = size_of::<Self>() - size_of::<S>();
         fixed + self.newest.borrow().bytes() + pages * self.block_bytes() + lists
@@ -284,7 +284,7 @@ impl<S: Store> Oram for DetWoOram<S> {
     }
 
     /// Waits for what the store may have left under way.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
         self.condition.check()?;
         let unfinished = self.condition.begin();

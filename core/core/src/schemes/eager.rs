@@ -14,46 +14,46 @@
 //! read      from the buffer if the newest copy is there, else from the store
 //! ```
 //!
-//! [`idle`](Oram::idle) is one bounded step of unloading or of preloading: at most `step_pages` pages, one operation of
+//! [`step`](Oram::step) is one bounded step of unloading or of preloading: at most `step_pages` pages, one operation of
 //! the store. The paper leaves it to a thread of its own and blocks every write while that runs; here a driver steps
 //! it between two writes, on whatever thread, and a write that comes early does exactly what is missing itself.
-//! Nothing must ever be idled: without `idle` this is DetWoORAM with the unloading put off until the next write. The
+//! Nothing must ever be idled: without `step` this is DetWoORAM with the unloading put off until the next write. The
 //! paper seals the pages when it preloads them; here the sealing layer does at the unloading, off-line too.
 //!
-//! **What waits for what.** An access and a step of `idle` may be in flight together, as [`Oram`] has it.
+//! **What waits for what.** An access and a step of `step` may be in flight together, as [`Oram`] has it.
 //! - A read never waits. While the buffer is being unloaded its pages are read from it: no slot is read while it is
 //!   being written. While it is being preloaded, all that it holds is also in the store.
 //! - A write (or a dummy) waits for the step in flight to end, then does the rest of unloading and preloading, in at
 //!   most one write and one read of the store.
-//! - A step of `idle` waits for a write that is doing that, and then finds less to do, or nothing.
+//! - A step of `step` waits for a write that is doing that, and then finds less to do, or nothing.
 //!
 //! **What the trace shows.** Adversary `Snapshot`: the slots change in exactly DetWoORAM's order, but their groups
-//! between two moments follow from the times when `idle` is driven; a driver that decides by public facts shows nothing
-//! by it. The last write is in the buffer only, until it is unloaded. [`owed`](Oram::owed) follows from the counts of
+//! between two moments follow from the times when `step` is driven; a driver that decides by public facts shows nothing
+//! by it. The last write is in the buffer only, until it is unloaded. [`pending_steps`](Oram::pending_steps) follows from the counts of
 //! writes and steps. Adversary `Full`: **not hidden**, as in DetWoORAM; moreover, a read that is answered from the
 //! buffer shows nothing, and every other shows a read.
 //!
 //! **Costs.** A write whose buffer is ready: one copy of a page, no round trip. Otherwise at most one round trip for
-//! ⌈K⌉ + 1 slots written and one for ⌈K⌉ read. A read: no or one slot, no or one round trip. `idle` after a write:
+//! ⌈K⌉ + 1 slots written and one for ⌈K⌉ read. A read: no or one slot, no or one round trip. `step` after a write:
 //! the same slots in ⌈(K + 1) / step⌉ + ⌈K / step⌉ steps. With a store that spreads a call over threads, and
 //! `step_pages` of ⌈K⌉ + 1, Eager and Parallel are one.
 //!
 //! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, two counters; see [`EagerOram::trusted_bytes`]. All of
 //! it is allocated at construction: neither an access nor a step allocates.
 //!
-//! **Errors**: those of [`OramError`]; never `StashFull` or `Owed`. After a failure of the store, and after a future of
-//! an access or a step that was dropped half-way, it answers [`OramError::Torn`] only.
+//! **Errors**: those of [`OramError`]; never `StashFull` or `Backlogged`. After a failure of the store, and after a future of
+//! an access or a step that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 use super::detworam::{DetWoParameters, DetWoParametersError};
-use crate::admission;
-use crate::condition::Condition;
-use crate::layout::Layout;
-use crate::newest_copy::NewestCopy;
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::position_map::copy_map::CopyMap;
+use crate::schemes::write_schedule::{Refreshes, WriteSchedule};
 use crate::store::Store;
-use crate::turns::Turns;
-use crate::words::{BlockId, Bucket, Slot};
-use crate::write_schedule::{Refreshes, WriteSchedule};
+use crate::tree::layout::Layout;
+use crate::types::{BlockId, Bucket, Slot};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -65,7 +65,7 @@ use core::cell::{Cell, RefCell};
 pub struct EagerParameters {
     /// Pages, areas, batches.
     pub areas: DetWoParameters,
-    /// The most pages that one step of `idle` moves: at least 1. Of ⌈N/M⌉ + 1 or more, a step is all there is to
+    /// The most pages that one step of `step` moves: at least 1. Of ⌈N/M⌉ + 1 or more, a step is all there is to
     /// unload, or all there is to preload.
     pub step_pages: u32,
 }
@@ -94,9 +94,9 @@ pub struct EagerOram<S> {
     schedule: WriteSchedule,
     store: S,
     /// The turns to change the buffer: of a write, or of a step of idle.
-    turns: Turns,
-    condition: Condition,
-    newest: RefCell<NewestCopy>,
+    turns: FifoLock,
+    condition: PoisonFlag,
+    newest: RefCell<CopyMap>,
     buffer: RefCell<Buffer>,
     spare_slots: Cell<Vec<Slot>>,
     spare_buckets: Cell<Vec<Bucket>>,
@@ -141,10 +141,10 @@ impl<S: Store> EagerOram<S> {
     pub fn new(parameters: EagerParameters, store: S) -> Result<Self, DetWoParametersError> {
         parameters.validate()?;
         let schedule = parameters.areas.schedule()?;
-        let pages = DetWoParameters::most_pages(&schedule);
+        let pages = DetWoParameters::max_pages(&schedule);
         let bytes = vec![0; pages * parameters.areas.block_bytes as usize];
         Ok(EagerOram {
-            newest: RefCell::new(NewestCopy::new(parameters.areas.capacity)),
+            newest: RefCell::new(CopyMap::new(parameters.areas.capacity)),
             buffer: RefCell::new(Buffer {
                 write: 0,
                 due: schedule.refreshes(0),
@@ -156,8 +156,8 @@ impl<S: Store> EagerOram<S> {
             parameters,
             schedule,
             store,
-            turns: Turns::with_room(2),
-            condition: Condition::default(),
+            turns: FifoLock::with_room(2),
+            condition: PoisonFlag::default(),
         })
     }
 
@@ -174,7 +174,7 @@ impl<S: Store> EagerOram<S> {
 
     /// Bytes on the trusted side: position map, preload buffer, counters.
     pub fn trusted_bytes(&self) -> usize {
-        let pages = DetWoParameters::most_pages(&self.schedule);
+        let pages = DetWoParameters::max_pages(&self.schedule);
         let lists = (pages - 1) * size_of::<Slot>() + pages * size_of::<Bucket>();
         let fixed = size_of::<Self>() - size_of::<S>();
         fixed + self.newest.borrow().bytes() + pages * self.block_bytes() + lists
@@ -228,26 +228,26 @@ impl<S: Store> EagerOram<S> {
     }
 
     /// Unloads or preloads at most so many pages. `false` if there is nothing left to do before the next write.
-    async fn step(&self, most: usize) -> Result<bool, S::Error> {
+    async fn step(&self, max: usize) -> Result<bool, S::Error> {
         let progress = self.buffer.borrow().progress;
         match progress {
-            Progress::Unloading { page, unloaded } => self.unload(page, unloaded, most).await?,
+            Progress::Unloading { page, unloaded } => self.unload(page, unloaded, max).await?,
             Progress::Preloading { loaded } if loaded < self.buffer.borrow().refreshes() => {
-                self.preload(loaded, most).await?;
+                self.preload(loaded, max).await?;
             }
             Progress::Preloading { .. } => return Ok(false),
         }
         Ok(true)
     }
 
-    async fn unload(&self, page: Option<BlockId>, unloaded: usize, most: usize) -> Result<(), S::Error> {
+    async fn unload(&self, page: Option<BlockId>, unloaded: usize, max: usize) -> Result<(), S::Error> {
         let (write, due, pages) = {
             let buffer = self.buffer.borrow();
             (buffer.write, buffer.due.clone(), buffer.pages.clone())
         };
         let pages = pages.expect("only a preload takes the pages away");
         let places = 1 + due.count_left() as usize;
-        let after = unloaded + most.min(places - unloaded);
+        let after = unloaded + max.min(places - unloaded);
         let mut buckets = self.spare_buckets.take();
         buckets.clear();
         let holding_slot = self.schedule.holding_slot(write);
@@ -278,9 +278,9 @@ impl<S: Store> EagerOram<S> {
         Ok(())
     }
 
-    async fn preload(&self, loaded: usize, most: usize) -> Result<(), S::Error> {
+    async fn preload(&self, loaded: usize, max: usize) -> Result<(), S::Error> {
         let due = self.buffer.borrow().due.clone();
-        let after = loaded + most.min(due.count_left() as usize - loaded);
+        let after = loaded + max.min(due.count_left() as usize - loaded);
         let mut slots = self.spare_slots.take();
         slots.clear();
         {
@@ -323,7 +323,7 @@ impl<S: Store> Oram for EagerOram<S> {
     }
 
     /// Steps until the buffer is ready for the next write: first those that unload it, then those that preload it.
-    fn owed(&self) -> u64 {
+    fn pending_steps(&self) -> u64 {
         let buffer = self.buffer.borrow();
         let step = self.parameters.step_pages as usize;
         let steps = match buffer.progress {
@@ -337,12 +337,12 @@ impl<S: Store> Oram for EagerOram<S> {
     }
 
     /// Never: a write does what is missing itself.
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         false
     }
 
     /// Unloads or preloads at most `step_pages` pages.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
         self.condition.check()?;
         let unfinished = self.condition.begin();

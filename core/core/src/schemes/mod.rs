@@ -18,3 +18,4 @@ pub mod ring;
 pub mod root;
 pub mod square_root;
 pub mod trivial;
+pub mod write_schedule;

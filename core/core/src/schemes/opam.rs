@@ -36,23 +36,23 @@
 //! **Trusted state**: 4 bytes a page of position map, 4 bytes a slot of page table, the stash, L + 1 pages of buffer;
 //! see [`OpamOram::trusted_bytes`].
 //!
-//! **Errors**: those of [`OramError`]; never `Owed`. Before a batch could exceed the bound of the stash it is refused
-//! with [`StashFull`](OramError::StashFull); [`idle`](Oram::idle) then makes room, as far as the pages' leaves allow.
-//! After a failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
+//! **Errors**: those of [`OramError`]; never `Backlogged`. Before a batch could exceed the bound of the stash it is refused
+//! with [`StashFull`](OramError::StashFull); [`step`](Oram::step) then makes room, as far as the pages' leaves allow.
+//! After a failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
-use crate::admission;
-use crate::condition::Condition;
-use crate::draw;
-use crate::layout::{Extent, Layout};
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::permutation::sampling;
 use crate::position_map::flat::Positions;
 use crate::range::{self, OutOfRange};
 use crate::stash::Stash;
 use crate::store::Store;
 use crate::tree::geometry::{BucketShape, Geometry};
+use crate::tree::layout::{Extent, Layout};
 use crate::tree::placement::Placement;
-use crate::turns::Turns;
-use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -116,13 +116,13 @@ impl OpamParameters {
             ("slots_per_bucket", self.slots_per_bucket.into(), 1, 64),
         ])?;
         // From here on, the shape of the tree can be computed.
-        let most_pages = (self.slots() * 3 / 4).clamp(1, u32::MAX.into());
-        let least_stash = leaf_level + 1 + u64::from(self.max_batch);
+        let max_pages = (self.slots() * 3 / 4).clamp(1, u32::MAX.into());
+        let min_stash = leaf_level + 1 + u64::from(self.max_batch);
         range::check(&[
-            ("capacity", self.capacity, 1, most_pages),
+            ("capacity", self.capacity, 1, max_pages),
             ("block_bytes", self.block_bytes.into(), 0, 1 << 24),
             ("max_batch", self.max_batch.into(), 1, u32::MAX.into()),
-            ("stash_bound", self.stash_bound.into(), least_stash, u32::MAX.into()),
+            ("stash_bound", self.stash_bound.into(), min_stash, u32::MAX.into()),
         ])?;
         Ok(())
     }
@@ -158,8 +158,8 @@ pub struct OpamOram<S, R> {
     parameters: OpamParameters,
     tree: Geometry,
     store: S,
-    turns: Turns,
-    condition: Condition,
+    turns: FifoLock,
+    condition: PoisonFlag,
     emergencies: Cell<u64>,
     state: RefCell<State<R>>,
     spare: Cell<Moved>,
@@ -208,8 +208,8 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
             parameters,
             tree,
             store,
-            turns: Turns::with_room(2),
-            condition: Condition::default(),
+            turns: FifoLock::with_room(2),
+            condition: PoisonFlag::default(),
             emergencies: Cell::new(0),
         })
     }
@@ -264,7 +264,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
     fn plan_read(&self, page: Option<BlockId>, moved: &mut Moved) -> Leaf {
         let state = &mut *self.state.borrow_mut();
         let known = page.and_then(|page| state.positions.get(page));
-        let path = known.unwrap_or_else(|| draw::leaf(&mut state.random, &self.tree));
+        let path = known.unwrap_or_else(|| sampling::leaf(&mut state.random, &self.tree));
         moved.slots.clear();
         for (level, bucket) in self.tree.path(path) {
             let index = self.choose(state, level, bucket, path, page);
@@ -273,7 +273,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
                 .push(Slot::only(Bucket(bucket.0 * u64::from(self.parameters.slots_per_bucket) + index)));
         }
         if let Some(page) = page {
-            let new = draw::leaf(&mut state.random, &self.tree);
+            let new = sampling::leaf(&mut state.random, &self.tree);
             state.positions.replace(page, new);
             // In the stash already: it has its new leaf before the others are taken in beside it.
             if let Some(handle) = state.stash.find(page) {
@@ -392,7 +392,7 @@ impl<S: Store, R: RngCore> Oram for OpamOram<S, R> {
     }
 
     /// Makes a dummy access outside of the schedule while the stash is too full for a largest batch. No work is owed.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
         self.condition.check()?;
         if self.admit(self.max_batch()).is_err() {

@@ -7,14 +7,14 @@
 //! **Costs** of an access: one slot, one round trip, copied straight between the caller's buffer and the store. No
 //! position map, no buffer, nothing owed; no access allocates.
 //!
-//! **Errors**: those of [`OramError`]; never `StashFull`, `Owed` or `Torn`: a write that failed has replaced the page
+//! **Errors**: those of [`OramError`]; never `StashFull`, `Backlogged` or `Poisoned`: a write that failed has replaced the page
 //! or has not, and everything else is as it was.
 
-use crate::admission;
-use crate::layout::{Extent, Layout};
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::store::Store;
-use crate::words::{Bucket, Slot};
+use crate::tree::layout::{Extent, Layout};
+use crate::types::{Bucket, Slot};
 use alloc::vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -120,7 +120,7 @@ impl<S: Store> Oram for Plain<S> {
 impl<S> crate::inspect::Inspect for Plain<S> {
     fn inspect(&self) -> Option<crate::inspect::Inspection> {
         let slot = |block| Slot::only(Bucket(block));
-        let placed = (0..self.parameters.capacity).map(|block| (slot(block), crate::words::BlockId(block)));
+        let placed = (0..self.parameters.capacity).map(|block| (slot(block), crate::types::BlockId(block)));
         Some(crate::inspect::Inspection { placed: Some(placed.collect()), ..Default::default() })
     }
 }

@@ -13,17 +13,17 @@
 //! schemes for a few dozen blocks, and the measure of the others.
 //!
 //! **Errors**: those of [`OramError`]; never `StashFull`. After a failure of the store, and after a future that was
-//! dropped half-way, it answers [`OramError::Torn`] only.
+//! dropped half-way, it answers [`OramError::Poisoned`] only.
 
-use crate::admission;
-use crate::condition::Condition;
-use crate::incremental::{Changes, Incremental, Parts};
-use crate::layout::{Extent, Layout};
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
-use crate::resumable::{Resumable, SnapshotError};
+use crate::snapshot::full::{FullSnapshot, SnapshotError};
+use crate::snapshot::incremental::{Changes, IncrementalSnapshot, Parts};
 use crate::store::Store;
-use crate::turns::Turns;
-use crate::words::{Bucket, Slot};
+use crate::tree::layout::{Extent, Layout};
+use crate::types::{Bucket, Slot};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::RefCell;
@@ -60,12 +60,12 @@ impl TrivialParameters {
     /// # Errors
     /// Each names the parameter and what to do.
     pub fn validate(&self) -> Result<(), TrivialParametersError> {
-        let least_one = [
+        let min_one = [
             ("capacity", self.capacity),
             ("chunk_blocks", self.chunk_blocks.into()),
             ("max_batch", self.max_batch.into()),
         ];
-        if let Some((name, _)) = least_one.iter().find(|(_, value)| *value == 0) {
+        if let Some((name, _)) = min_one.iter().find(|(_, value)| *value == 0) {
             return Err(TrivialParametersError::Zero(name));
         }
         if self.block_bytes > 1 << 24 {
@@ -90,8 +90,8 @@ pub struct TrivialOram<S> {
     parameters: TrivialParameters,
     first_bucket: Bucket,
     store: S,
-    turns: Turns,
-    condition: Condition,
+    turns: FifoLock,
+    condition: PoisonFlag,
     chunk: RefCell<Chunk>,
 }
 
@@ -119,8 +119,8 @@ impl<S: Store> TrivialOram<S> {
             parameters,
             first_bucket,
             store,
-            turns: Turns::default(),
-            condition: Condition::default(),
+            turns: FifoLock::default(),
+            condition: PoisonFlag::default(),
             chunk: RefCell::default(),
         })
     }
@@ -179,7 +179,7 @@ impl<S: Store> Oram for TrivialOram<S> {
 }
 
 /// The store is its only state. Its buckets are numbered from 0.
-impl<S: Store, R> Resumable<R> for TrivialOram<S> {
+impl<S: Store, R> FullSnapshot<R> for TrivialOram<S> {
     type Store = S;
     type Snapshot = TrivialParameters;
     type ParametersError = TrivialParametersError;
@@ -216,14 +216,14 @@ impl<S> TrivialOram<S> {
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     fn check_at_rest(&self) -> Result<(), SnapshotError<TrivialParametersError>> {
         if self.condition.is_torn() {
-            return Err(SnapshotError::Torn);
+            return Err(SnapshotError::Poisoned);
         }
         if self.turns.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
     }
 }
 
 /// The store is its only state: it has no words, no stash, and no rest.
-impl<S: Store, R> Incremental<R> for TrivialOram<S> {
+impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
     type Store = S;
     type Parameters = TrivialParameters;
     type ParametersError = TrivialParametersError;
@@ -249,7 +249,7 @@ impl<S: Store, R> Incremental<R> for TrivialOram<S> {
         Vec::new()
     }
 
-    fn take_up(
+    fn resume(
         parameters: TrivialParameters,
         parts: Parts<'_>,
         store: S,
@@ -267,7 +267,7 @@ impl<S: Store, R> Incremental<R> for TrivialOram<S> {
 impl<S> crate::inspect::Inspect for TrivialOram<S> {
     fn inspect(&self) -> Option<crate::inspect::Inspection> {
         let slot = |block| Slot::only(Bucket(self.first_bucket.0 + block));
-        let placed = (0..self.parameters.capacity).map(|block| (slot(block), crate::words::BlockId(block)));
+        let placed = (0..self.parameters.capacity).map(|block| (slot(block), crate::types::BlockId(block)));
         Some(crate::inspect::Inspection { placed: Some(placed.collect()), ..Default::default() })
     }
 }

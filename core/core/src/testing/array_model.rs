@@ -2,7 +2,7 @@
 
 use super::executor::finish_now;
 use crate::oram::{Access, Oram, OramError};
-use crate::words::BlockId;
+use crate::types::BlockId;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -125,8 +125,8 @@ impl Prepared {
 /// # Panics
 /// If the ORAM fails.
 pub async fn settle<O: Oram>(oram: &O) {
-    while oram.owed() > 0 {
-        if let Err(error) = oram.idle().await {
+    while oram.pending_steps() > 0 {
+        if let Err(error) = oram.step().await {
             panic!("idle failed: {error}");
         }
     }
@@ -141,8 +141,8 @@ pub fn exercise<O: Oram>(oram: &O, batches: &[Vec<Operation>], eager: bool) {
     let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
     finish_now(async {
         for batch in batches {
-            while oram.must_idle() {
-                oram.idle().await.expect("idle works");
+            while oram.must_step() {
+                oram.step().await.expect("idle works");
             }
             model.batch(oram, batch).await;
             if eager {

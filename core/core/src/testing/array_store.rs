@@ -1,9 +1,9 @@
 //! Untrusted memory that is a plain array: nothing is recorded, sealed or allocated, so that a test or a bench over it
 //! measures the scheme alone.
 
-use crate::layout::Layout;
 use crate::store::Store;
-use crate::words::{Bucket, Slot};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Slot};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefCell;

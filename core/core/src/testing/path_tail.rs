@@ -6,7 +6,7 @@ use super::stash_tail::{ExponentialFit, Reads};
 use crate::oram::{Access, Oram};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::schemes::path::{PathOram, PathParameters};
-use crate::words::{BlockId, Bucket, Level};
+use crate::types::{BlockId, Bucket, Level};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -52,13 +52,13 @@ pub fn full_vault(blocks_per_bucket: u32, levels: u32, top: u32) -> PathParamete
 
 /// The log2 of the probability that more blocks wait than the planned bound makes room for.
 ///
-/// The law of what waits for one subtree, as it was measured and, beyond the last value that `least` samples reached,
+/// The law of what waits for one subtree, as it was measured and, beyond the last value that `min` samples reached,
 /// along a straight line through its tail; as many of them as there are subtrees are added up as if they were
 /// independent. `None` if too little was measured.
-pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, least: u64) -> Option<f64> {
-    let most = parameters.waiting_bound() as usize + 1;
+pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, min: u64) -> Option<f64> {
+    let max = parameters.waiting_bound() as usize + 1;
     let n: u64 = tail.subtree.values().sum();
-    let fit = ExponentialFit::of(&tail.subtree, least)?;
+    let fit = ExponentialFit::of(&tail.subtree, min)?;
     let at_least = |value: usize| {
         if value as f64 > fit.last.0 {
             return libm::exp2(fit.log2(value as f64));
@@ -66,7 +66,7 @@ pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, least: u64) 
         tail.subtree.range(value as i64..).map(|(_, times)| times).sum::<u64>() as f64 / n as f64
     };
     // The probability of each number of blocks; all that is too many stands in the last place.
-    let above = (0..=most).map(at_least);
+    let above = (0..=max).map(at_least);
     let mut law: Vec<f64> =
         above.clone().zip(above.skip(1).chain([0.0])).map(|(at, next)| at - next).collect();
     for _ in 0..parameters.top.0 {
@@ -77,11 +77,11 @@ pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, least: u64) 
 
 /// The law of the sum of two.
 fn twice(law: &[f64]) -> Vec<f64> {
-    let most = law.len() - 1;
+    let max = law.len() - 1;
     let mut sums = vec![0.0; law.len()];
     for (one, p) in law.iter().enumerate() {
         for (other, q) in law.iter().enumerate() {
-            sums[(one + other).min(most)] += p * q;
+            sums[(one + other).min(max)] += p * q;
         }
     }
     sums
@@ -122,8 +122,8 @@ pub fn simulate(
             at += batch;
         }
         let before = oram.stash_blocks();
-        while oram.owed() > 0 {
-            finish_now(oram.idle()).expect("the write-back");
+        while oram.pending_steps() > 0 {
+            finish_now(oram.step()).expect("the write-back");
         }
         if at > warm {
             moved += before - oram.stash_blocks();

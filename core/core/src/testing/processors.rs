@@ -3,7 +3,7 @@
 use super::trace_store::{TraceStore, TraceStoreError};
 use crate::network::{Message, Network, Processor};
 use crate::store::Store;
-use crate::words::{Bucket, Slot};
+use crate::types::{Bucket, Slot};
 use alloc::vec::Vec;
 
 /// A processor's way to the memory.

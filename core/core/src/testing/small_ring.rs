@@ -1,7 +1,7 @@
 //! A small Ring ORAM for tests.
 
 use crate::schemes::ring::{RingBucket, RingParameters};
-use crate::words::Level;
+use crate::types::Level;
 
 /// The parameters of sixteen leaves in two untrusted subtrees, with an eviction for three accesses. Each bucket has a
 /// dummy for each of `reads`.

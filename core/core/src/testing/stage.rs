@@ -1,4 +1,4 @@
-//! Drives a scheme step by step and writes down what shows: an access and steps of `idle` beside one another, store
+//! Drives a scheme step by step and writes down what shows: an access and steps of `step` beside one another, store
 //! operations that end when and in the order that the test decides.
 
 use super::array_model::{ArrayModel, Operation};
@@ -14,7 +14,7 @@ use core::cell::Cell;
 pub enum Work {
     /// On-line work: an access.
     Access,
-    /// Off-line work: the step of `idle` that was begun after so many others.
+    /// Off-line work: the step of `step` that was begun after so many others.
     Idle(usize),
 }
 
@@ -23,14 +23,14 @@ pub enum Work {
 pub enum Event {
     /// The driver asked the scheme what it owes.
     Owes {
-        /// Steps of `idle`.
+        /// Steps of `step`.
         owed: u64,
         /// True if a step must come before the next access.
-        must_idle: bool,
+        must_step: bool,
     },
     /// A batch of so many accesses begins.
     AccessBegins(usize),
-    /// The step of `idle` of this number begins.
+    /// The step of `step` of this number begins.
     IdleBegins(usize),
     /// The store is asked for something.
     Asks(Work, TraceEntry),
@@ -38,7 +38,7 @@ pub enum Event {
     Acts(Work, Act),
     /// The store has done what this work asked for: that which this work asked for after so many others, of those in flight.
     Answered(Work, usize),
-    /// An access let a step pass although it waited for nothing. Steps of `idle` may wake themselves: some drive several
+    /// An access let a step pass although it waited for nothing. Steps of `step` may wake themselves: some drive several
     /// works of their own.
     Yields(Work),
     /// The work is done.
@@ -57,7 +57,7 @@ pub struct Stage<'a, O> {
     model: ArrayModel,
     working: Rc<Cell<Work>>,
     access: Option<Task<'a>>,
-    /// Steps of `idle` in flight, the oldest first, and how many were ever begun.
+    /// Steps of `step` in flight, the oldest first, and how many were ever begun.
     idles: Vec<(usize, Task<'a>)>,
     idles_begun: usize,
     /// The works that wait for the store, in the order asked.
@@ -94,11 +94,11 @@ impl<'a, O: Oram> Stage<'a, O> {
         self.store.hold_back(holding_back);
     }
 
-    /// Asks what is owed. Returns it with whether `idle` must come before the next access.
+    /// Asks what is owed. Returns it with whether `step` must come before the next access.
     pub fn owes(&mut self) -> (u64, bool) {
-        let (owed, must_idle) = (self.oram.owed(), self.oram.must_idle());
-        self.events.push(Event::Owes { owed, must_idle });
-        (owed, must_idle)
+        let (owed, must_step) = (self.oram.pending_steps(), self.oram.must_step());
+        self.events.push(Event::Owes { owed, must_step });
+        (owed, must_step)
     }
 
     /// Begins a batch.
@@ -112,13 +112,13 @@ impl<'a, O: Oram> Stage<'a, O> {
         self.run();
     }
 
-    /// Begins a step of `idle`.
+    /// Begins a step of `step`.
     pub fn begin_idle(&mut self) {
         let (oram, nth) = (self.oram, self.idles_begun);
         self.idles_begun += 1;
         self.events.push(Event::IdleBegins(nth));
         let step = Task::new(async move {
-            if let Err(error) = oram.idle().await {
+            if let Err(error) = oram.step().await {
                 panic!("idle failed: {error}");
             }
         });
@@ -131,7 +131,7 @@ impl<'a, O: Oram> Stage<'a, O> {
         self.access.is_some()
     }
 
-    /// Steps of `idle` in flight.
+    /// Steps of `step` in flight.
     pub fn idles(&self) -> usize {
         self.idles.len()
     }

@@ -3,15 +3,15 @@
 
 use super::executor::Task;
 use super::oblivious::watch::draw_below;
-use crate::block_header::HEADER_BYTES;
 use crate::oram::{Access, Oram, OramError};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::position_map::{Lookup, PositionMap};
-use crate::schemes::ring::{RingOram, RingParameters, StashLaw};
+use crate::schemes::ring::{RingOram, RingParameters, StashBound};
 use crate::store::Store;
+use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::eviction_schedule::reverse_lexicographic;
 use crate::tree::geometry::Geometry;
-use crate::words::{BlockId, Bucket, Leaf, Slot};
+use crate::types::{BlockId, Bucket, Leaf, Slot};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -122,21 +122,21 @@ impl WaitingLaw {
 /// The greatest log2 of the ratio of the measured tail of the excess to the computed bound on it; below 0 where nothing
 /// was seen more often than computed.
 pub fn excess_over_bound(parameters: &RingParameters, excess: &BTreeMap<i64, u64>) -> f64 {
-    let law = StashLaw::of(parameters);
+    let law = StashBound::of(parameters);
     over_bound(excess, 0.0, |value| law.log2_excess_tail(value))
 }
 
 /// The same for all that the trusted side holds. The excess alone is above its share where blocks are asked for again
 /// and again, for then fewer wait.
 pub fn held_over_bound(parameters: &RingParameters, held: &BTreeMap<i64, u64>) -> f64 {
-    let law = StashLaw::of(parameters);
+    let law = StashBound::of(parameters);
     over_bound(held, 0.5, |value| law.log2_tail(value))
 }
 
 /// Compares the measured tail with a bound, where that says anything, at values that so many bits lie between.
 fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -> f64) -> f64 {
     let (samples, mut above) = (counts.values().sum::<u64>(), 0);
-    let (mut last, mut most) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    let (mut last, mut max) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for (value, times) in counts.iter().rev().take_while(|(value, _)| **value > 0) {
         above += times;
         let log2 = libm::log2(above as f64 / samples as f64);
@@ -146,10 +146,10 @@ fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -
         last = log2;
         let bound = log2_bound(*value as f64);
         if bound < 0.0 {
-            most = f64::max(most, log2 - bound);
+            max = f64::max(max, log2 - bound);
         }
     }
-    most
+    max
 }
 
 /// The most blocks that wait for their turn on average, at any time, whatever is asked.
@@ -162,8 +162,8 @@ pub fn waiting_mean(parameters: &RingParameters) -> f64 {
 ///
 /// The law of the blocks that wait, which is exact, together with the excess as it was measured and, beyond the
 /// measurement, as the exponential says, taken to be independent of them. `None` if too little was measured.
-pub fn emergency_log2(parameters: &RingParameters, excess: &BTreeMap<i64, u64>, least: u64) -> Option<f64> {
-    let fit = ExponentialFit::of(excess, least)?;
+pub fn emergency_log2(parameters: &RingParameters, excess: &BTreeMap<i64, u64>, min: u64) -> Option<f64> {
+    let fit = ExponentialFit::of(excess, min)?;
     let n: u64 = excess.values().sum();
     let at_least = |value: i64| {
         if value as f64 > fit.last.0 {
@@ -187,16 +187,16 @@ pub struct ExponentialFit {
 }
 
 impl ExponentialFit {
-    /// Fits the deeper half of the tail (in bits), up to the last value that `least` samples reached. `None` if there
+    /// Fits the deeper half of the tail (in bits), up to the last value that `min` samples reached. `None` if there
     /// are fewer than two such values, or it is not deeper than 2^-4.
-    pub fn of(counts: &BTreeMap<i64, u64>, least: u64) -> Option<Self> {
+    pub fn of(counts: &BTreeMap<i64, u64>, min: u64) -> Option<Self> {
         let n: u64 = counts.values().sum();
         let mut above = 0;
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (value, times) in counts.iter().rev() {
             above += times;
             let log2 = libm::log2(above as f64 / n as f64);
-            if above >= least {
+            if above >= min {
                 points.push((*value as f64, log2));
             }
         }
@@ -239,14 +239,14 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
         read(&ring, &blocks, &store, &mut eviction);
         waiting.accessed(&blocks, ring.evictions() - u64::from(eviction.is_some() && evicts_path));
         // As late as the schedule allows: one eviction is begun and has not got its reads, another is owed.
-        while ring.must_idle() {
+        while ring.must_step() {
             if eviction.is_some() {
                 finish(&store, &mut eviction);
                 continue;
             }
             store.holding.set(true);
             let before = ring.evictions();
-            let mut next = Task::new(async { ring.idle().await.expect("the eviction") });
+            let mut next = Task::new(async { ring.step().await.expect("the eviction") });
             next.poll();
             store.holding.set(false);
             evicts_path = ring.evictions() > before;

@@ -1,9 +1,9 @@
 //! A store in memory that records what its adversary sees, and may finish its operations late and in any order.
 
-use crate::layout::Layout;
 use crate::network::{Message, Processor};
 use crate::store::Store;
-use crate::words::{Bucket, Slot};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Slot};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};

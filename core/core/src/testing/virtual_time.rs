@@ -3,7 +3,7 @@
 use super::executor::Executor;
 use super::trace_store::{TraceEntry, TraceStore};
 use crate::store::Store;
-use crate::words::{Bucket, Slot};
+use crate::types::{Bucket, Slot};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};

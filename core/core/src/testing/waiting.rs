@@ -2,8 +2,8 @@
 
 use super::executor::finish_now;
 use crate::oram::Access;
-use crate::resumable::Resumable;
-use crate::words::BlockId;
+use crate::snapshot::full::FullSnapshot;
+use crate::types::BlockId;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 ///
 /// # Panics
 /// If the ORAM refuses or fails, or makes an emergency eviction.
-pub fn waiting<R, O: Resumable<R>>(oram: &O, accesses: u64) -> BTreeMap<i64, u64> {
+pub fn waiting<R, O: FullSnapshot<R>>(oram: &O, accesses: u64) -> BTreeMap<i64, u64> {
     let (capacity, batch) = (oram.capacity(), oram.max_batch() as u64);
     let mut held = BTreeMap::new();
     for nth in 0..(4 * capacity + accesses) / batch {
@@ -23,8 +23,8 @@ pub fn waiting<R, O: Resumable<R>>(oram: &O, accesses: u64) -> BTreeMap<i64, u64
         let mut accesses: Vec<Access<'_>> =
             (0..).zip(&mut nothing).map(|(at, into)| Access::Read(block(at), into)).collect();
         finish_now(oram.access(&mut accesses)).expect("the access");
-        while oram.owed() > 0 {
-            finish_now(oram.idle()).expect("the step of idle");
+        while oram.pending_steps() > 0 {
+            finish_now(oram.step()).expect("the step of idle");
         }
         if nth * batch >= 4 * capacity {
             *held.entry(oram.stash_blocks() as i64).or_default() += 1;

@@ -1,7 +1,7 @@
 //! The schedule that says when a path is evicted, and which one is next: a function of the count of accesses, which is
 //! public.
 
-use crate::words::{Leaf, Level};
+use crate::types::{Leaf, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// The number of evictions for a number of accesses. Ring ORAM evicts one path every A accesses, Circuit ORAM two after

@@ -1,9 +1,9 @@
 //! The shape of a tree: its leaves, the levels that the trusted side keeps, the size of a bucket of each level.
 
-use crate::block_header::HEADER_BYTES;
-use crate::layout::{Extent, Layout};
 use crate::oram::OramError;
-use crate::words::{BlockId, Bucket, Leaf, Level};
+use crate::tree::block_header::HEADER_BYTES;
+use crate::tree::layout::{Extent, Layout};
+use crate::types::{BlockId, Bucket, Leaf, Level};
 use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};

@@ -2,7 +2,7 @@
 
 use super::geometry::Geometry;
 use crate::stash::{Handle, Stash};
-use crate::words::{BlockId, Leaf, Level};
+use crate::types::{BlockId, Leaf, Level};
 use alloc::vec::Vec;
 
 /// The order in which blocks find their places. As many go back with either, and each path is as long.
@@ -120,7 +120,7 @@ impl Placement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::Bucket;
+    use crate::types::Bucket;
     use proptest::prelude::*;
 
     const LEAF_LEVEL: Level = Level(5);

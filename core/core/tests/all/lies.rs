@@ -1,8 +1,8 @@
 //! The lies of a store to a tree whose buckets are read as a whole: blocks that lie, and junk.
 
-use ameles_core::layout::Layout;
 use ameles_core::testing::TraceStore;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Slot};
 
 /// Bytes of an entry of a bucket, header and payload, in the trees of these tests.
 pub const ENTRY: usize = 16 + 5;

@@ -1,8 +1,8 @@
 //! A trusted state that is written down bit by bit, as an owner of a scheme keeps it.
 
-use ameles_core::incremental::{Incremental, Parts, Payloads};
-use ameles_core::resumable::SnapshotError;
-use ameles_core::words::BlockId;
+use ameles_core::snapshot::full::SnapshotError;
+use ameles_core::snapshot::incremental::{IncrementalSnapshot, Parts, Payloads};
+use ameles_core::types::BlockId;
 use std::collections::BTreeMap;
 
 /// The words, blocks and rest that were written down; what did not change was not looked at again.
@@ -17,7 +17,7 @@ pub struct Notebook {
 
 impl Notebook {
     /// Begins to write down a scheme that is new.
-    pub fn begin<R, O: Incremental<R>>(scheme: &O, parameters: &O::Parameters) -> Self {
+    pub fn begin<R, O: IncrementalSnapshot<R>>(scheme: &O, parameters: &O::Parameters) -> Self {
         scheme.watch();
         let tables = O::tables(parameters);
         let words = vec![0; tables.iter().sum::<u64>() as usize];
@@ -25,7 +25,7 @@ impl Notebook {
     }
 
     /// Writes down what changed since the last call.
-    pub fn write<R, O: Incremental<R>>(&mut self, scheme: &O) {
+    pub fn write<R, O: IncrementalSnapshot<R>>(&mut self, scheme: &O) {
         let changes = scheme.take_changes().expect("nothing is in flight");
         let mut word = Vec::new();
         for place in changes.words {
@@ -52,7 +52,7 @@ impl Notebook {
     }
 
     /// Takes the scheme up again, with one word changed by the caller.
-    pub fn take_up<R, O: Incremental<R>>(
+    pub fn resume<R, O: IncrementalSnapshot<R>>(
         &self,
         parameters: O::Parameters,
         (store, random): (O::Store, R),
@@ -68,7 +68,7 @@ impl Notebook {
         let mut payloads =
             Pages(self.blocks.iter().map(|(block, (_, payload))| (*block, &payload[..])).collect());
         let parts = Parts { tables, rest: &self.rest, order: &order, payloads: &mut payloads, keeper: None };
-        O::take_up(parameters, parts, store, random)
+        O::resume(parameters, parts, store, random)
     }
 }
 

@@ -13,7 +13,6 @@ use crate::raw::setup::flat_raw;
 use crate::ring::setup::{self as ring, Order};
 use ameles_core::oram::Oram;
 use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::circuit::CircuitParameters;
 use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use ameles_core::schemes::eager::{EagerOram, EagerParameters};
@@ -23,8 +22,9 @@ use ameles_core::schemes::plain::{Plain, PlainParameters};
 use ameles_core::schemes::raw::RawParameters;
 use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::{ArrayModel, Event, Operation, TraceStore};
-use ameles_core::words::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
@@ -39,7 +39,7 @@ impl Fingerprint {
     }
 }
 
-fn script(capacity: u64, most: usize, batches: usize, random: &mut ChaCha8Rng) -> Vec<Vec<Operation>> {
+fn script(capacity: u64, max: usize, batches: usize, random: &mut ChaCha8Rng) -> Vec<Vec<Operation>> {
     let mut operation = |among: u64| {
         let draw = random.next_u64();
         let block = BlockId((draw >> 16) % among);
@@ -51,7 +51,7 @@ fn script(capacity: u64, most: usize, batches: usize, random: &mut ChaCha8Rng) -
     };
     let batch = |nth: usize| {
         let among = if nth.is_multiple_of(5) { capacity.min(3) } else { capacity };
-        (0..nth % (most + 1)).map(|_| operation(among)).collect()
+        (0..nth % (max + 1)).map(|_| operation(among)).collect()
     };
     (0..batches).map(batch).collect()
 }
@@ -61,7 +61,7 @@ fn script(capacity: u64, most: usize, batches: usize, random: &mut ChaCha8Rng) -
 fn fingerprint<O: Oram>(
     oram: &O,
     store: &TraceStore,
-    most_idles: usize,
+    max_concurrent_steps: usize,
     snapshot: impl Fn(&O) -> Vec<u8>,
 ) -> String {
     let mut random = ChaCha8Rng::seed_from_u64(7);
@@ -71,7 +71,7 @@ fn fingerprint<O: Oram>(
         let batches = script(oram.capacity(), oram.max_batch(), 100, &mut random);
         let mut choices = vec![0; 200];
         random.fill_bytes(&mut choices);
-        let order = Order { choices, held: None, most_idles };
+        let order = Order { choices, held: None, max_concurrent_steps };
         let events = ring::interleave(oram, store, &mut model, &batches, &order);
         let lines: Vec<String> = events.iter().map(line).collect();
         print.add(format!("[{}]", lines.join(", ")).as_bytes());

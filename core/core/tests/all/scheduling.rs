@@ -13,7 +13,7 @@ use ameles_core::store::Store;
 use ameles_core::testing::mutants::{Edit, EditingStore, LooksElsewhere, SkipsHits};
 use ameles_core::testing::virtual_time::{Clock, Micros, Moment, SlowStore};
 use ameles_core::testing::{Executor, TraceEntry, TraceStore, Work};
-use ameles_core::words::{BlockId, Bucket};
+use ameles_core::types::{BlockId, Bucket};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::cell::Cell;
@@ -83,10 +83,10 @@ fn events<S: Store, O: Oram>(
         }));
     }
     executor.spawn(telling(working, Work::Idle(0), async {
-        while left.get() > 0 || oram.owed() > 0 {
-            match oram.owed() {
+        while left.get() > 0 || oram.pending_steps() > 0 {
+            match oram.pending_steps() {
                 0 => clock.sleep(Micros(500)).await,
-                _ => oram.idle().await.unwrap(),
+                _ => oram.step().await.unwrap(),
             }
         }
     }));

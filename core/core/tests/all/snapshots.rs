@@ -2,12 +2,12 @@
 
 use ameles_core::oram::{Access, Oram};
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now, settle};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 
 /// Runs batches with the owed work done before every other one.
 pub fn run<O: Oram>(oram: &O, model: &mut ArrayModel, batches: &[Vec<Operation>]) {
     for (nth, batch) in batches.iter().enumerate() {
-        if nth % 2 == 0 || oram.must_idle() {
+        if nth % 2 == 0 || oram.must_step() {
             finish_now(settle(oram));
         }
         finish_now(model.batch(oram, batch));
@@ -42,6 +42,6 @@ pub fn read_whatever_comes<O: Oram>(oram: &O) {
     for block in 0..oram.capacity() {
         let mut into = vec![0; oram.block_bytes()];
         let _ = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut into)]));
-        let _ = finish_now(oram.idle());
+        let _ = finish_now(oram.step());
     }
 }

@@ -1,12 +1,12 @@
 //! The carrier of a page from one side to the other. All code that touches shared memory is here.
 
-use super::cipher::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
+use super::cipher::{MAX_TAG_BYTES, PageCipher, PageId, PageKey};
 use super::error::{PageError, RegionError};
 use super::memory::SharedMemory;
 use super::meter::{PageMeter, Steps};
 use crate::cipher::Forged;
-use ameles_core::layout::Layout;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Slot};
 
 /// Slots begin at multiples of this many bytes, so that copies run along cache lines.
 const ALIGNMENT: usize = 64;
@@ -62,7 +62,7 @@ impl<M: SharedMemory> Carrier<M> {
             return Ok(());
         }
         let at = self.shape.at(id);
-        let mut tag = [0; MOST_TAG_BYTES];
+        let mut tag = [0; MAX_TAG_BYTES];
         let tag = &mut tag[..self.shape.tag_bytes];
         let mut steps = Steps::begin(self.meter);
         self.memory.load(at, page);

@@ -16,7 +16,7 @@ use sha2::Sha256;
 use zeroize::{Zeroize, Zeroizing};
 
 /// The longest tag of any cipher, in bytes.
-pub const MOST_TAG_BYTES: usize = 32;
+pub const MAX_TAG_BYTES: usize = 32;
 
 /// Bytes of an AEAD's tag.
 const TAG_BYTES: usize = crate::cipher::TAG_BYTES;
@@ -64,7 +64,7 @@ impl PageCipher {
     pub fn tag_bytes(self) -> usize {
         match self {
             PageCipher::Aes256Gcm | PageCipher::Aegis256X2 | PageCipher::Aegis256X4 => TAG_BYTES,
-            PageCipher::ChaCha20HmacSha256 => MOST_TAG_BYTES,
+            PageCipher::ChaCha20HmacSha256 => MAX_TAG_BYTES,
         }
     }
 
@@ -74,7 +74,7 @@ impl PageCipher {
     /// adversary tells it from randomness with an advantage of about σ²/2^129, here at most 2^-33 (2^48 blocks, 4 PiB;
     /// at a page of 4 KiB every microsecond, 12 days). ChaCha20, HMAC-SHA256 and AEGIS have no such bound below 2^64
     /// pages.
-    pub fn most_pages(self, page_bytes: usize) -> Option<u64> {
+    pub fn max_pages(self, page_bytes: usize) -> Option<u64> {
         match self {
             // A block more for identity, another for the lengths, another for the tag's mask.
             PageCipher::Aes256Gcm => Some((1 << GCM_BLOCKS_LOG2) / (page_bytes.div_ceil(16) as u64 + 3)),
@@ -186,7 +186,7 @@ impl PageKey {
         };
         let key = PageKey { cipher, inner };
         // Libraries ask for the processor's instructions at their first use: here, and not in a fault.
-        key.seal(PageId { slot: 0, version: 0 }, &mut [0], &mut [0; MOST_TAG_BYTES][..cipher.tag_bytes()]);
+        key.seal(PageId { slot: 0, version: 0 }, &mut [0], &mut [0; MAX_TAG_BYTES][..cipher.tag_bytes()]);
         key
     }
 
@@ -232,7 +232,7 @@ impl PageKey {
         let opened = match &self.inner {
             Inner::Aes256Gcm(key) => key.open(&id, &id, text, short(tag)),
             Inner::ChaCha20HmacSha256 { cipher, mac } => {
-                assert!(tag.len() == MOST_TAG_BYTES, "the tag is as long as its cipher says");
+                assert!(tag.len() == MAX_TAG_BYTES, "the tag is as long as its cipher says");
                 let authentic = authenticate(mac, &id, text).verify_slice(tag);
                 if authentic.is_ok() {
                     ChaCha20::new((&**cipher).into(), (&id).into()).apply_keystream(text);
@@ -369,10 +369,10 @@ mod tests {
 
     #[test]
     fn aes_gcm_stops_before_two_to_the_48_blocks_and_the_others_have_no_bound() {
-        let most = PageCipher::Aes256Gcm.most_pages(4096).unwrap();
-        assert!(most * 259 <= 1 << 48 && (most + 1) * 259 > 1 << 48);
-        assert_eq!(PageCipher::ChaCha20HmacSha256.most_pages(4096), None);
-        assert_eq!(PageCipher::Aegis256X2.most_pages(4096), None);
-        assert_eq!(PageCipher::Aegis256X4.most_pages(4096), None);
+        let max = PageCipher::Aes256Gcm.max_pages(4096).unwrap();
+        assert!(max * 259 <= 1 << 48 && (max + 1) * 259 > 1 << 48);
+        assert_eq!(PageCipher::ChaCha20HmacSha256.max_pages(4096), None);
+        assert_eq!(PageCipher::Aegis256X2.max_pages(4096), None);
+        assert_eq!(PageCipher::Aegis256X4.max_pages(4096), None);
     }
 }

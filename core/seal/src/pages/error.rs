@@ -1,6 +1,6 @@
 //! The reasons why pages are not answered, or cannot be sealed at all.
 
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::types::{Bucket, Slot};
 
 /// The errors between a scheme and shared memory. No error is an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -13,13 +13,12 @@
 //!   replayed or rolled back is [`PageError::Forged`] at its next touch, by its slot and version.
 //! - **Nonces.** See [`PageKey`].
 //! - **In a fault.** After construction nothing is allocated, also when a page does not open. With a `PagePool` or a
-//!   [`Crew`] the pages of a batch are spread over threads or processors that stand ready.
+//!   [`Workers`] the pages of a batch are spread over threads or processors that stand ready.
 //!
 //! # What stays readable
 //! Keys and scratch are wiped when they are dropped, with two exceptions: ring does not wipe its expanded AES keys, and
 //! ciphers leave residues on the stack. Keeping private memory out of core dumps and of swap is the pager's part.
 
-mod beside;
 mod carrier;
 mod cipher;
 mod error;
@@ -30,11 +29,11 @@ mod pool;
 mod sealed;
 mod spread;
 mod versions;
+mod worker;
 
-pub use ameles_fork::Crew;
-pub use beside::{Beside, Carry, Manner, Outcome, Turn};
+pub use ameles_fork::Workers;
 pub use carrier::Carrier;
-pub use cipher::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
+pub use cipher::{MAX_TAG_BYTES, PageCipher, PageId, PageKey};
 pub use error::{PageError, RegionError};
 pub use memory::{AtomicMemory, SharedMemory};
 pub use meter::PageMeter;
@@ -42,3 +41,4 @@ pub use meter::PageMeter;
 pub use pool::PagePool;
 pub use sealed::{SealedPages, memory_bytes};
 pub use versions::{ScheduledVersions, TableVersions, Versions};
+pub use worker::{Outcome, PageJob, PageWorker, Turn, WorkMode};

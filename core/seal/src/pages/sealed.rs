@@ -1,6 +1,5 @@
 //! A region of sealed pages in shared memory.
 
-use super::beside::{Asked, Beside, Manner};
 use super::carrier::{Carrier, Shape};
 use super::cipher::{PageCipher, PageId, PageKey};
 use super::error::{PageError, RegionError};
@@ -10,15 +9,16 @@ use super::meter::PageMeter;
 use super::pool::PagePool;
 use super::spread::Spread;
 use super::versions::Versions;
+use super::worker::{PageWorker, WorkMode, WorkQueue};
 use alloc::boxed::Box;
 #[cfg(feature = "parallel")]
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use ameles_core::layout::Layout;
 use ameles_core::store::{Carried, Store};
-use ameles_core::words::{Bucket, Slot};
-use ameles_fork::Crew;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Slot};
+use ameles_fork::Workers;
 use core::cell::RefCell;
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -53,7 +53,7 @@ pub struct SealedPages<M, V> {
     spread: Spread,
     state: RefCell<State<V>>,
     /// The turns that were asked of a partner beside the caller.
-    asked: Option<RefCell<Asked<M>>>,
+    asked: Option<RefCell<WorkQueue<M>>>,
 }
 
 struct State<V> {
@@ -90,7 +90,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
             sources: Vec::with_capacity(BATCH_PAGES.min(shape.memory_bytes / shape.stride)),
             batch: Vec::with_capacity(BATCH_PAGES.min(shape.memory_bytes / shape.stride)),
             lanes: vec![lane(shape)],
-            pages_left: cipher.most_pages(shape.page_bytes),
+            pages_left: cipher.max_pages(shape.page_bytes),
         };
         Ok(SealedPages { carrier, spread: Spread::default(), state: RefCell::new(state), asked: None })
     }
@@ -106,16 +106,16 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
 
     /// Spreads the pages of a batch over a platform's own processors, which several regions may share.
     #[must_use]
-    pub fn with_crew(mut self, crew: &'static dyn Crew) -> Self {
-        self.state.get_mut().lanes.resize_with(crew.lanes(), || lane(&self.carrier.shape));
-        self.spread = Spread::Crew(crew);
+    pub fn with_crew(mut self, workers: &'static dyn Workers) -> Self {
+        self.state.get_mut().lanes.resize_with(workers.lanes(), || lane(&self.carrier.shape));
+        self.spread = Spread::Workers(workers);
         self
     }
 
     /// Has pages [carried](Store::carry) by a partner beside, which was given the same key over the same memory.
     #[must_use]
-    pub fn with_beside(mut self, beside: Box<dyn Beside<M>>, manner: Manner) -> Self {
-        self.asked = Some(RefCell::new(Asked::new(beside, manner)));
+    pub fn with_worker(mut self, beside: Box<dyn PageWorker<M>>, manner: WorkMode) -> Self {
+        self.asked = Some(RefCell::new(WorkQueue::new(beside, manner)));
         self
     }
 
@@ -267,7 +267,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     }
 
     /// Carries as [`Store::carry`] says, by the helper beside the caller.
-    fn carry_beside(&self, asked: &mut Asked<M>, carried: &Carried<'_>) -> Result<(), PageError> {
+    fn carry_beside(&self, asked: &mut WorkQueue<M>, carried: &Carried<'_>) -> Result<(), PageError> {
         let (carrier, shape) = (&self.carrier, &self.carrier.shape);
         let state = &mut *self.state.borrow_mut();
         self.begin_to_carry(carried, state)?;
@@ -351,7 +351,7 @@ mod tests {
     use super::super::memory::AtomicMemory;
     use super::super::versions::TableVersions;
     use super::*;
-    use ameles_core::layout::Extent;
+    use ameles_core::tree::layout::Extent;
     use rand_chacha::ChaCha20Rng;
     use rand_chacha::rand_core::SeedableRng;
 

@@ -4,7 +4,7 @@
 use super::pool::PagePool;
 #[cfg(feature = "parallel")]
 use alloc::sync::Arc;
-use ameles_fork::Crew;
+use ameles_fork::Workers;
 
 /// The calling thread, and perhaps others.
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub(crate) enum Spread {
     #[cfg(feature = "parallel")]
     Pool(Arc<PagePool>),
     /// A platform's own processors.
-    Crew(&'static dyn Crew),
+    Workers(&'static dyn Workers),
 }
 
 impl Spread {
@@ -26,7 +26,7 @@ impl Spread {
             Spread::Alone => (0..parts).for_each(|part| work(&mut owns[0], part)),
             #[cfg(feature = "parallel")]
             Spread::Pool(pool) => pool.pool().run(parts, owns, work),
-            Spread::Crew(crew) => crew.run(parts, owns, work),
+            Spread::Workers(workers) => workers.run(parts, owns, work),
         }
     }
 
@@ -46,7 +46,7 @@ impl Spread {
             }
             #[cfg(feature = "parallel")]
             Spread::Pool(pool) => pool.pool().run_chunks(buffer, chunk_bytes, owns, work),
-            Spread::Crew(crew) => crew.run_chunks(buffer, chunk_bytes, owns, work),
+            Spread::Workers(workers) => workers.run_chunks(buffer, chunk_bytes, owns, work),
         }
     }
 }

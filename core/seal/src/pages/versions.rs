@@ -3,8 +3,8 @@
 use super::error::PageError;
 use alloc::vec;
 use alloc::vec::Vec;
-use ameles_core::words::Bucket;
-use ameles_core::write_schedule::WriteSchedule;
+use ameles_core::schemes::write_schedule::WriteSchedule;
+use ameles_core::types::Bucket;
 
 /// The newest version of every bucket. Versions count the writings of a bucket from 1; 0 is "never written".
 ///
@@ -66,8 +66,8 @@ impl Versions for TableVersions {
     fn advance(&mut self, buckets: &[Bucket], mut each: impl FnMut(Bucket, u64)) -> Result<(), PageError> {
         // As many as the batch is long must be left, as if it named one bucket only: then no bucket can run out
         // half-way.
-        let most = u64::MAX - buckets.len() as u64;
-        if let Some(&bucket) = buckets.iter().find(|bucket| self.newest(**bucket) > most) {
+        let max = u64::MAX - buckets.len() as u64;
+        if let Some(&bucket) = buckets.iter().find(|bucket| self.newest(**bucket) > max) {
             return Err(PageError::VersionsExhausted { bucket });
         }
         for &bucket in buckets {

@@ -3,10 +3,10 @@
 
 use crate::common::{Shelf, VAULT, every_kind, master, nonces, uneven};
 use ameles_core::store::BucketVersion;
-use ameles_core::words::Bucket;
+use ameles_core::types::Bucket;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::Salt;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::Sealed;
 use ameles_seal::slot_format::{Nonces, SALT_BYTES, SlotFormat};
 use ameles_seal::versions::TrustedVersions;
@@ -29,7 +29,7 @@ fn sealed_with(cipher: Cipher, format: SlotFormat, nonces: Nonces, plain: &[u8; 
     let shelf = Shelf::of(&uneven(), format);
     let versions = TrustedVersions::new(VAULT, uneven().buckets());
     let copy =
-        Sealed::new(Rc::clone(&shelf), &master(7), cipher, nonces, versions, Workers::single()).unwrap();
+        Sealed::new(Rc::clone(&shelf), &master(7), cipher, nonces, versions, SealThreads::single()).unwrap();
     copy.begin_epoch(Salt([1; 32])).unwrap();
     let version: BucketVersion = copy.assign(&[Bucket(0)]).unwrap()[0].written();
     let mut bytes = Vec::new();
@@ -124,7 +124,7 @@ fn fresh_randomness_is_asked_for_at_every_sealing_and_not_kept() {
     let versions = TrustedVersions::new(VAULT, uneven().buckets());
     let nonces = Nonces::Salted(Box::new(Counting(Arc::clone(&asked))));
     let sealed =
-        Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, Workers::single()).unwrap();
+        Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();
     sealed.begin_epoch(Salt([1; 32])).unwrap();
     for sealings in 1..5 {
         let version = sealed.assign(&[Bucket(0)]).unwrap()[0].written();

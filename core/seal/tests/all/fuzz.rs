@@ -1,16 +1,16 @@
 //! Fuzz targets of bytes that are read from the untrusted side: no bytes open that were not sealed, and no bytes panic.
 
 use crate::common::nonces;
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{Bucket, Slot};
 use ameles_seal::blob;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::error::SealError;
 use ameles_seal::key_text;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::record::RecordOpener;
 use ameles_seal::sealed::{Sealed, sealed_layout};
 use ameles_seal::slot_format::SlotFormat;
@@ -54,7 +54,7 @@ fn fuzz_slot() {
     let liar = Liar { layout: sealed_layout(&plain, SlotFormat::Salted), lie: RefCell::default() };
     let (versions, nonces) = (TrustedVersions::new(VaultId([1; 16]), 1), nonces(SlotFormat::Salted, 1));
     let sealed =
-        Sealed::new(&liar, &master(), Cipher::default(), nonces, versions, Workers::single()).unwrap();
+        Sealed::new(&liar, &master(), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();
     sealed.begin_epoch(Salt([2; 32])).unwrap();
     futures::executor::block_on(sealed.write(&[Bucket(0)], &[9; 96])).unwrap();
     // A target that panics ends the test: no code looks at what it left behind.

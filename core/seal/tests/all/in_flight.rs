@@ -1,12 +1,12 @@
 //! Several reads and writes are in flight at once and do not mix.
 
 use crate::common::{Shelf, VAULT, master, nonces, slot, uneven};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
-use ameles_core::words::Bucket;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bucket;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::Salt;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::Sealed;
 use ameles_seal::slot_format::SlotFormat;
 use ameles_seal::versions::TrustedVersions;
@@ -53,7 +53,7 @@ fn slow() -> Sealed<Slow> {
     let shelf = Slow(Shelf::new(&uneven()));
     let nonces = nonces(SlotFormat::Salted, 1);
     let sealed =
-        Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, Workers::single()).unwrap();
+        Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, SealThreads::single()).unwrap();
     sealed.begin_epoch(Salt([1; 32])).unwrap();
     sealed
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Shelf, at, fresh, open, uneven};
 use ameles_core::store::{BucketVersion, Store};
-use ameles_core::words::{Bucket, Version};
+use ameles_core::types::{Bucket, Version};
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::Salt;
 use ameles_seal::epoch::Epoch;

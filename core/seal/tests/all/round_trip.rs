@@ -2,7 +2,7 @@
 
 use crate::common::{Shelf, all_slots, fresh, open, slot, uneven};
 use ameles_core::store::Store;
-use ameles_core::words::Bucket;
+use ameles_core::types::Bucket;
 use ameles_seal::cipher::{Cipher, CipherKey};
 use ameles_seal::derive::Salt;
 use ameles_seal::slot_format::SlotFormat;
@@ -140,8 +140,8 @@ fn sealing_and_sending_apart_is_the_same_as_writing() {
 #[cfg(feature = "parallel")]
 #[test]
 fn cores_change_neither_the_bytes_nor_the_slot_that_an_error_names() {
-    use ameles_core::layout::{Extent, Layout};
-    use ameles_seal::{parallel::Workers, sealed::Sealed, versions::TrustedVersions};
+    use ameles_core::tree::layout::{Extent, Layout};
+    use ameles_seal::{parallel::SealThreads, sealed::Sealed, versions::TrustedVersions};
     let layout = Layout::new(vec![
         Extent { buckets: 40, slots: 5, slot_bytes: 4096 },
         Extent { buckets: 2, slots: 1, slot_bytes: 300_000 },
@@ -153,7 +153,7 @@ fn cores_change_neither_the_bytes_nor_the_slot_that_an_error_names() {
     for threads in [1, 3] {
         let shelf = Shelf::new(&layout);
         let versions = TrustedVersions::new(crate::common::VAULT, layout.buckets());
-        let workers = Workers::threads(threads).unwrap();
+        let workers = SealThreads::threads(threads).unwrap();
         let sealed = Sealed::new(
             std::rc::Rc::clone(&shelf),
             &crate::common::master(7),

@@ -4,11 +4,11 @@ use crate::common::{
     Down, Shelf, VAULT, all_slots, at, every_kind, fresh, master, nonces, open, slot, uneven,
 };
 use ameles_core::store::{Place, Store};
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::types::{Bucket, Slot};
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::Salt;
 use ameles_seal::error::SealError;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Sealed, sealed_layout};
 use ameles_seal::slot_format::{Nonces, SlotFormat};
 use ameles_seal::versions::{TrustedVersions, VaultId};
@@ -160,7 +160,7 @@ fn twin(shelf: &Rc<Shelf>, key: u8, vault: VaultId, salt: Salt, kind: (Cipher, S
     let versions = TrustedVersions::new(vault, uneven().buckets());
     let (cipher, nonces) = (kind.0, nonces(kind.1, 1));
     let twin =
-        Sealed::new(Rc::clone(shelf), &master(key), cipher, nonces, versions, Workers::single()).unwrap();
+        Sealed::new(Rc::clone(shelf), &master(key), cipher, nonces, versions, SealThreads::single()).unwrap();
     twin.begin_epoch(salt).unwrap();
     let buckets: Vec<Bucket> = (0..uneven().buckets()).map(Bucket).collect();
     twin.assign(&buckets).unwrap();
@@ -242,7 +242,7 @@ fn a_stores_own_failure_is_passed_on_as_such() {
     let versions = TrustedVersions::new(VAULT, layout.buckets());
     let down = Down(sealed_layout(&layout, SlotFormat::Counted));
     let sealed =
-        Sealed::new(down, &master(7), Cipher::default(), Nonces::Counted, versions, Workers::single())
+        Sealed::new(down, &master(7), Cipher::default(), Nonces::Counted, versions, SealThreads::single())
             .unwrap();
     sealed.begin_epoch(Salt([1; 32])).unwrap();
     let write = block_on(sealed.write(&[Bucket(0)], &[1; 120])).unwrap_err();

@@ -1,13 +1,13 @@
 //! The trusted version table survives its encoding, and refuses versions that contradict themselves.
 
 use crate::common::{Down, Shelf, VAULT, fresh, master, nonces, open, uneven};
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::Store;
-use ameles_core::words::{Bucket, Version};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{Bucket, Version};
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::Salt;
 use ameles_seal::error::SealError;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Sealed, sealed_layout};
 use ameles_seal::slot_format::SlotFormat;
 use ameles_seal::versions::TrustedVersions;
@@ -45,8 +45,8 @@ fn the_versions_of_another_layout_are_refused() {
     let shelf = Shelf::new(&uneven());
     let versions = TrustedVersions::new(VAULT, 8);
     let nonces = nonces(SlotFormat::Salted, 1);
-    let error =
-        Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, Workers::single()).unwrap_err();
+    let error = Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, SealThreads::single())
+        .unwrap_err();
     assert!(matches!(error, SealError::OtherLayout { found: 8, expected: 7 }));
 }
 
@@ -55,7 +55,7 @@ fn slots_shorter_than_what_sealing_adds_are_refused() {
     for (format, short) in [(SlotFormat::Counted, 15), (SlotFormat::Salted, 31)] {
         let down = Down(Layout::new(vec![Extent { buckets: 1, slots: 1, slot_bytes: short }]));
         let (versions, nonces) = (TrustedVersions::new(VAULT, 1), nonces(format, 1));
-        let error = Sealed::new(down, &master(7), Cipher::default(), nonces, versions, Workers::single())
+        let error = Sealed::new(down, &master(7), Cipher::default(), nonces, versions, SealThreads::single())
             .unwrap_err();
         assert!(matches!(error, SealError::SlotsTooSmall { slot_bytes } if slot_bytes == short));
     }

@@ -1,7 +1,7 @@
 //! Blobs in a sorted map.
 
 use crate::blobs::{Blob, BlobError, check_name};
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
@@ -25,10 +25,10 @@ impl BlobMap {
         Ok(true)
     }
 
-    pub(crate) fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+    pub(crate) fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
         check_name(name)?;
         match self.blobs.get(name) {
-            Some(bytes) if bytes.len() > most => Err(BlobError::TooLarge { name: name.to_owned(), most }),
+            Some(bytes) if bytes.len() > max => Err(BlobError::TooLarge { name: name.to_owned(), max }),
             found => Ok(found.cloned()),
         }
     }

@@ -3,9 +3,9 @@
 use super::blob_map::BlobMap;
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use crate::requests::version_of;
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::{Bucket, Bytes, Version};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{Bucket, Bytes, Version};
 use std::cell::RefCell;
 
 /// Bytes in front of each bucket that tell its version: counter, epoch, 4 unused.
@@ -190,8 +190,8 @@ impl Blobs for DenseMemory {
         self.blobs.borrow_mut().put_if_absent(name, bytes)
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.blobs.borrow().get(name, most)
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.blobs.borrow().get(name, max)
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

@@ -3,9 +3,9 @@
 use super::blob_map::BlobMap;
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use crate::requests::version_of;
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::{Bucket, Bytes, Version};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Bytes, Version};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -210,8 +210,8 @@ impl Blobs for VersionedMemory {
         self.state().blobs.put_if_absent(name, bytes)
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.state().blobs.get(name, most)
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.state().blobs.get(name, max)
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

@@ -6,9 +6,9 @@ pub use prices::{Bill, PriceError, PriceTable, Prices};
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use crate::requests::range_requests;
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -42,7 +42,7 @@ pub struct Usage {
     /// Objects stored now, as far as they were written or listed through here.
     pub stored_objects: u64,
     /// The most bytes that were stored at a time.
-    pub most_stored_bytes: u64,
+    pub max_stored_bytes: u64,
 }
 
 impl Usage {
@@ -58,7 +58,7 @@ impl Usage {
             lists: self.lists + earlier.lists,
             bytes_up: self.bytes_up + earlier.bytes_up,
             bytes_down: self.bytes_down + earlier.bytes_down,
-            most_stored_bytes: self.most_stored_bytes.max(earlier.most_stored_bytes),
+            max_stored_bytes: self.max_stored_bytes.max(earlier.max_stored_bytes),
             ..*self
         }
     }
@@ -112,7 +112,7 @@ impl Counted {
         let usage = &mut self.usage;
         usage.stored_objects += u64::from(before.is_none());
         usage.stored_bytes = usage.stored_bytes - before.unwrap_or(0) + bytes;
-        usage.most_stored_bytes = usage.most_stored_bytes.max(usage.stored_bytes);
+        usage.max_stored_bytes = usage.max_stored_bytes.max(usage.stored_bytes);
     }
 
     fn add_bucket(&mut self, version: BucketVersion, bytes: u64) {
@@ -251,9 +251,9 @@ impl<S: Blobs> Blobs for Meter<S> {
         Ok(created)
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
         self.count(|usage| usage.blob_reads += 1);
-        let found = self.inner.get(name, most).await?;
+        let found = self.inner.get(name, max).await?;
         let len = found.as_ref().map_or(0, |bytes| bytes.len() as u64);
         self.count(|usage| usage.bytes_down += len);
         Ok(found)

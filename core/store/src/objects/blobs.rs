@@ -4,7 +4,7 @@ use super::failure::write_failure;
 use super::{Objects, names, take};
 use crate::blobs::{Blob, BlobError, Blobs, check_name};
 use ameles_core::store::UntrustedError;
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use bytes::Bytes as Chunk;
 use futures::stream::TryStreamExt;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
@@ -42,22 +42,22 @@ impl Blobs for Objects {
         }
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
         check_name(name)?;
         let path = self.shared.path(&names::blob(name));
-        let too_large = || BlobError::TooLarge { name: name.to_owned(), most };
+        let too_large = || BlobError::TooLarge { name: name.to_owned(), max };
         let _permit = self.shared.permit().await;
         let answer = match self.shared.store.get(&path).await {
             Ok(answer) => answer,
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(write_failure(error).into()),
         };
-        if answer.meta.size > most as u64 {
+        if answer.meta.size > max as u64 {
             return Err(too_large());
         }
         // A byte more than allowed shows that the store told a wrong size.
-        let bytes = take(answer.payload, most.saturating_add(1)).await.map_err(write_failure)?;
-        if bytes.len() > most {
+        let bytes = take(answer.payload, max.saturating_add(1)).await.map_err(write_failure)?;
+        if bytes.len() > max {
             return Err(too_large());
         }
         Ok(Some(bytes.into()))

@@ -109,7 +109,7 @@ fn causes<'a>(error: &'a Error) -> impl Iterator<Item = &'a (dyn std::error::Err
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_core::words::{Bucket, Version};
+    use ameles_core::types::{Bucket, Version};
 
     fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         Error::Generic { store: "test", source: source.into() }

@@ -12,9 +12,9 @@ pub use versioning::Versioning;
 
 use crate::blobs::{Inventory, check_name};
 use crate::requests::{RangeRequest, ReadPlan};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use bytes::{Bytes as Chunk, BytesMut};
 use failure::{read_failure, worst, write_failure};
 use folder::Folder;
@@ -104,7 +104,7 @@ impl Objects {
     ///
     /// # Errors
     /// Those of the lists.
-    pub async fn list_strangers(&self, found: &mut dyn FnMut(&str, Bytes)) -> Result<(), UntrustedError> {
+    pub async fn list_unknown(&self, found: &mut dyn FnMut(&str, Bytes)) -> Result<(), UntrustedError> {
         let prefix = Some(&self.shared.prefix).filter(|prefix| !prefix.as_ref().is_empty());
         let _permit = self.shared.permit().await;
         let mut listed = self.shared.store.list(prefix);
@@ -246,16 +246,16 @@ enum Fetch {
     Failed(object_store::Error),
 }
 
-/// The first `most` bytes of an answer: a store that sends more than it was asked for is not listened to further.
-async fn take(payload: GetResultPayload, most: usize) -> Result<Chunk, object_store::Error> {
+/// The first `max` bytes of an answer: a store that sends more than it was asked for is not listened to further.
+async fn take(payload: GetResultPayload, max: usize) -> Result<Chunk, object_store::Error> {
     let mut stream = match payload {
         GetResultPayload::Stream(stream) => stream,
         GetResultPayload::File(file, _) => {
             let read = move || {
-                // As much as is there, and a byte that shows the end: `most` may be far more.
-                let len = usize::try_from(file.metadata()?.len()).unwrap_or(most);
-                let mut bytes = Vec::with_capacity(most.min(len.saturating_add(1)));
-                std::io::Read::read_to_end(&mut std::io::Read::take(file, most as u64), &mut bytes)?;
+                // As much as is there, and a byte that shows the end: `max` may be far more.
+                let len = usize::try_from(file.metadata()?.len()).unwrap_or(max);
+                let mut bytes = Vec::with_capacity(max.min(len.saturating_add(1)));
+                std::io::Read::read_to_end(&mut std::io::Read::take(file, max as u64), &mut bytes)?;
                 Ok(bytes)
             };
             return Ok(folder::blocking(read).await?.into());
@@ -265,8 +265,8 @@ async fn take(payload: GetResultPayload, most: usize) -> Result<Chunk, object_st
     let mut more = BytesMut::new();
     while let Some(chunk) = stream.try_next().await? {
         let held = first.as_ref().map_or(0, Chunk::len) + more.len();
-        let chunk = chunk.slice(..chunk.len().min(most - held));
-        let full = held + chunk.len() == most;
+        let chunk = chunk.slice(..chunk.len().min(max - held));
+        let full = held + chunk.len() == max;
         if first.is_none() && !chunk.is_empty() {
             first = Some(chunk);
         } else {

@@ -1,7 +1,7 @@
 //! The names of objects: each follows from public numbers alone.
 
 use ameles_core::store::BucketVersion;
-use ameles_core::words::{Bucket, Version};
+use ameles_core::types::{Bucket, Version};
 
 /// The folder of all bucket versions.
 pub(super) const BUCKETS: &str = "buckets";

@@ -284,14 +284,14 @@ fn create_durably(path: &std::path::Path) -> std::io::Result<()> {
 /// The number of times that an HTTP request is repeated before its call fails.
 const RETRIES: usize = 3;
 
-fn retries(most: usize) -> RetryConfig {
+fn retries(max: usize) -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
             init_backoff: Duration::from_millis(100),
             max_backoff: Duration::from_secs(2),
             base: 2.0,
         },
-        max_retries: most,
+        max_retries: max,
         retry_timeout: Duration::from_secs(30),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::blobs::Blobs;
-use ameles_core::layout::Extent;
-use ameles_core::words::{Bucket, Slot, Version};
+use ameles_core::tree::layout::Extent;
+use ameles_core::types::{Bucket, Slot, Version};
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use object_store::memory::InMemory;
@@ -17,25 +17,25 @@ use std::time::Duration;
 
 /// Notes each request, keeps it open for a second of virtual time, and can fail some.
 #[derive(Debug, Default)]
-struct Spy {
+struct RequestLog {
     inner: InMemory,
     gets: Mutex<Vec<(String, Option<GetRange>)>>,
     puts: Mutex<Vec<String>>,
     open: AtomicUsize,
-    most_open: AtomicUsize,
+    max_open: AtomicUsize,
     fail_gets_of: Mutex<Option<String>>,
 }
 
-impl fmt::Display for Spy {
+impl fmt::Display for RequestLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Spy")
     }
 }
 
-impl Spy {
+impl RequestLog {
     async fn stay_open(&self) {
         let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most_open.fetch_max(open, Ordering::SeqCst);
+        self.max_open.fetch_max(open, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_secs(1)).await;
         self.open.fetch_sub(1, Ordering::SeqCst);
     }
@@ -44,7 +44,7 @@ impl Spy {
 type Answer<T> = Result<T, object_store::Error>;
 
 #[async_trait]
-impl ObjectStore for Spy {
+impl ObjectStore for RequestLog {
     async fn put_opts(&self, path: &Path, payload: PutPayload, options: PutOptions) -> Answer<PutResult> {
         self.puts.lock().unwrap().push(path.to_string());
         self.stay_open().await;
@@ -91,8 +91,8 @@ impl ObjectStore for Spy {
 const SLOT: usize = 10;
 const SLOTS: u32 = 6;
 
-fn store(in_flight: usize) -> (Arc<Spy>, Objects) {
-    let spy = Arc::new(Spy::default());
+fn store(in_flight: usize) -> (Arc<RequestLog>, Objects) {
+    let spy = Arc::new(RequestLog::default());
     let layout = Layout::new(vec![Extent { buckets: 8, slots: SLOTS, slot_bytes: SLOT as u32 }]);
     let objects = Objects {
         layout: Arc::new(layout),
@@ -162,12 +162,12 @@ async fn all_requests_of_a_call_are_in_flight_together_up_to_the_limit() {
         let (spy, objects) = store(limit);
         let start = tokio::time::Instant::now();
         fill(&objects).await;
-        assert_eq!(spy.most_open.load(Ordering::SeqCst), limit.min(8));
+        assert_eq!(spy.max_open.load(Ordering::SeqCst), limit.min(8));
         assert_eq!(start.elapsed().as_secs(), seconds);
         let start = tokio::time::Instant::now();
         let places: Vec<_> = (0..8).map(|bucket| place(bucket, 1)).collect();
         objects.read(&places, &mut [0; 8 * SLOT]).await.unwrap();
-        assert_eq!(spy.most_open.load(Ordering::SeqCst), limit.min(8));
+        assert_eq!(spy.max_open.load(Ordering::SeqCst), limit.min(8));
         assert_eq!(start.elapsed().as_secs(), seconds);
     }
 }

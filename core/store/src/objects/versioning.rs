@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::time::Duration;
 
 /// An answer is a few hundred bytes.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 /// A provider that takes longer to say is not waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -67,7 +67,7 @@ impl Question {
         let mut bytes = Vec::new();
         while let Some(chunk) = body.next().await {
             bytes.extend_from_slice(&chunk.ok()?);
-            if bytes.len() > MOST_BYTES {
+            if bytes.len() > MAX_BYTES {
                 return None;
             }
         }

@@ -1,8 +1,8 @@
 //! A small shape, and places in it.
 
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::{BucketVersion, Place};
-use ameles_core::words::{Bucket, Slot, Version};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{Bucket, Slot, Version};
 
 /// Buckets 0..4 of 4 slots of 8 bytes, then buckets 4..12 of 2 slots of 16 bytes: each has 32 bytes.
 pub(crate) fn layout() -> Layout {

@@ -1,8 +1,8 @@
 //! The link's arithmetic, in virtual time.
 
 use crate::common::{layout, place, version};
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::Untrusted;
+use ameles_core::tree::layout::{Extent, Layout};
 use ameles_store::{BitsPerSecond, Blobs, Link, LinkSpeed, VersionedMemory};
 use std::time::Duration;
 use tokio::time::Instant;

@@ -37,7 +37,7 @@ async fn requests_bytes_and_what_is_stored_are_counted_as_by_hand() {
         bytes_down: 40 + 60,
         stored_bytes: 2 * 32 + 60,
         stored_objects: 3,
-        most_stored_bytes: 3 * 32 + 100,
+        max_stored_bytes: 3 * 32 + 100,
     };
     assert_eq!(reader.usage(), expected);
     assert_eq!(reader.usage().requests(), 4 + 4 + 2 + 2 + 3);

@@ -3,7 +3,7 @@
 
 use crate::common::{layout, version};
 use ameles_core::store::BucketVersion;
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use ameles_store::{Blobs, Inventory, Objects, OpenOptions};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
@@ -67,7 +67,7 @@ fn answer(request: &str, asked: &Asked) -> (&'static str, String) {
         let pair = query.split('&').filter_map(|pair| pair.split_once('='));
         pair.filter(|(name, _)| *name == key).map(|(_, value)| value.replace("%2F", "/")).next()
     };
-    let most = value("max-keys").map_or(PAGE, |most| most.parse().unwrap()).min(PAGE);
+    let max = value("max-keys").map_or(PAGE, |max| max.parse().unwrap()).min(PAGE);
     let token = value("continuation-token");
     if token.is_some() && asked.further_pages.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
         asked.refused.fetch_add(1, Ordering::Relaxed);
@@ -76,11 +76,11 @@ fn answer(request: &str, asked: &Asked) -> (&'static str, String) {
     let from: usize = token.map_or(0, |token| token.parse().unwrap());
     let prefix = value("prefix").unwrap_or_default();
     let all: Vec<String> = names().into_iter().filter(|name| name.starts_with(&prefix)).collect();
-    let page = all.iter().skip(from).take(most);
-    let is_truncated = from + most < all.len();
+    let page = all.iter().skip(from).take(max);
+    let is_truncated = from + max < all.len();
     let mut body = format!("<ListBucketResult><Name>b</Name><IsTruncated>{is_truncated}</IsTruncated>");
     if is_truncated {
-        write!(body, "<NextContinuationToken>{}</NextContinuationToken>", from + most).unwrap();
+        write!(body, "<NextContinuationToken>{}</NextContinuationToken>", from + max).unwrap();
     }
     for name in page {
         let object = "<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>\"e\"</ETag><Size>32</Size>";

@@ -2,7 +2,7 @@
 
 use crate::common::{BUCKET, bytes, layout, place, version};
 use ameles_core::store::{BucketVersion, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use ameles_store::{
     Blobs, Inventory, Provider, ProviderLimits, ProviderRefusal, Retry, RetryPolicy, VersionedMemory,
 };
@@ -20,9 +20,9 @@ fn refusal(error: &(dyn Error + Send + Sync + 'static)) -> ProviderRefusal {
 
 #[tokio::test]
 async fn an_object_above_the_largest_put_is_refused_for_good_and_one_of_that_size_is_not() {
-    assert_eq!(ProviderLimits::S3.most_put, Bytes(5 * 1024 * 1024 * 1024));
-    let most = BUCKET as u64;
-    let (memory, store) = provider(ProviderLimits { most_put: Bytes(most), ..ProviderLimits::S3 });
+    assert_eq!(ProviderLimits::S3.max_put, Bytes(5 * 1024 * 1024 * 1024));
+    let max = BUCKET as u64;
+    let (memory, store) = provider(ProviderLimits { max_put: Bytes(max), ..ProviderLimits::S3 });
     let of = version(0, 1);
     store.write(&[of], &bytes(of)).await.unwrap();
     store.put("fits", &[1; BUCKET]).await.unwrap();
@@ -33,15 +33,15 @@ async fn an_object_above_the_largest_put_is_refused_for_good_and_one_of_that_siz
         let Err(ameles_store::BlobError::Store(UntrustedError::Refused(why))) = refused else {
             panic!("{refused:?}")
         };
-        assert_eq!(refusal(&*why), ProviderRefusal::TooLarge { bytes: most + 1, most });
+        assert_eq!(refusal(&*why), ProviderRefusal::TooLarge { bytes: max + 1, max });
     }
-    store.desk().set_limits(ProviderLimits { most_put: Bytes(most - 1), ..ProviderLimits::S3 });
+    store.desk().set_limits(ProviderLimits { max_put: Bytes(max - 1), ..ProviderLimits::S3 });
     let of = version(1, 1);
     assert!(matches!(store.write(&[of], &bytes(of)).await, Err(UntrustedError::Refused(_))));
     assert_eq!(memory.bucket_versions(), [version(0, 1)]);
     let names: Vec<_> = memory.list("").await.unwrap().into_iter().map(|blob| blob.name).collect();
     assert_eq!(names, ["fits"]);
-    assert_eq!((store.desk().counts().too_large, store.desk().counts().largest), (3, most));
+    assert_eq!((store.desk().counts().too_large, store.desk().counts().largest), (3, max));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::common::{bytes, layout, place, version};
 use ameles_core::store::Untrusted;
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use ameles_store::{
     BitsPerSecond, Blobs, Inventory, Link, LinkSpeed, RangeRequest, Recorder, Request, VersionedMemory,
 };

@@ -1,9 +1,9 @@
 //! The promises that every store keeps, held against memory, an object store in memory, and files.
 
 use crate::common::{BUCKET, bytes, layout, place, version};
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::{Place, Untrusted, UntrustedError};
-use ameles_core::words::Bucket;
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::Bucket;
 use ameles_store::{BlobError, Blobs, DenseMemory, Inventory, Objects, OpenOptions, VersionedMemory};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -238,7 +238,7 @@ async fn blobs_are_created_once_and_listed_by_prefix(store: impl Blobs) {
     store.put("epochs/1", b"three").await.unwrap();
     assert_eq!(store.get("epochs/1", 5).await.unwrap().unwrap(), b"three");
     let large = store.get("epochs/1", 4).await;
-    assert!(matches!(large, Err(BlobError::TooLarge { most: 4, .. })), "{large:?}");
+    assert!(matches!(large, Err(BlobError::TooLarge { max: 4, .. })), "{large:?}");
     assert_eq!(store.get("epochs/2", 100).await.unwrap(), None);
 
     for name in ["epochs/12", "epochs/2", "header", "epochs-old"] {

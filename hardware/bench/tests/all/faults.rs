@@ -1,7 +1,7 @@
 //! Memory that is slow, stalls, fails or lies.
 
 use super::setup::*;
-use ameles_core::words::Leaf;
+use ameles_core::types::Leaf;
 use ameles_hardware_bench::{BenchError, Configuration, Faults, GoldenFrontEnd, Pace, Port, Refusal, Scheme};
 use std::collections::HashSet;
 

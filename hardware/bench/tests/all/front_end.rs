@@ -1,7 +1,7 @@
 //! The front end beside that of the core: PLB, PosMaps, counters and their remaps, tags.
 
 use super::setup::*;
-use ameles_core::words::{BlockId, Leaf};
+use ameles_core::types::{BlockId, Leaf};
 use ameles_hardware_bench::{
     BenchError, Configuration, Faults, FrontEnd, GoldenFrontEnd, Mutant, Operation, Pace, Scheme, Session,
 };

@@ -2,7 +2,7 @@
 //! request, which the user decides.
 
 use super::setup::*;
-use ameles_core::words::Leaf;
+use ameles_core::types::Leaf;
 use ameles_hardware_bench::{Configuration, Faults, Mutant, Operation, Pace, Run, Scheme, Session};
 
 fn drive(configuration: &Configuration, mutant: Option<&Mutant>, session: &Session) -> Run {
@@ -35,7 +35,7 @@ pub(crate) fn assert_nothing_shows(configuration: Configuration, mutant: Option<
     assert_eq!(run.requests, same.requests, "blocks show in when a request is taken");
     let mut one = session.clone();
     for request in &mut one.requests {
-        request.operation = Operation::Read(ameles_core::words::BlockId(0));
+        request.operation = Operation::Read(ameles_core::types::BlockId(0));
         request.leaf = Leaf(0);
     }
     assert_eq!(run.traffic, drive(&configuration, mutant, &one).traffic, "one block again and again shows");
@@ -46,11 +46,11 @@ fn assert_answers_are_even(configuration: Configuration) {
     let session = mix(&configuration, 400, 4).session();
     let reads = with_operations(&session, |operation| match operation.block() {
         Some(block) => Operation::Read(block),
-        None => Operation::Read(ameles_core::words::BlockId(1)),
+        None => Operation::Read(ameles_core::types::BlockId(1)),
     });
     let mut far = reads.clone();
     for request in &mut far.requests {
-        request.operation = Operation::Take(ameles_core::words::BlockId(7));
+        request.operation = Operation::Take(ameles_core::types::BlockId(7));
     }
     let (reads, far) = (drive(&configuration, None, &reads), drive(&configuration, None, &far));
     assert_eq!(

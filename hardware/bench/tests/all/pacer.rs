@@ -1,8 +1,10 @@
 //! The front end under its pacer: what the bus shows does not depend on what is asked, nor how many paths it takes.
 
 use super::setup::*;
-use ameles_core::words::{BlockId, Leaf};
-use ameles_hardware_bench::{Bench, Configuration, Faults, GoldenFrontEnd, Mutant, Pace, Run, Scheme, Session};
+use ameles_core::types::{BlockId, Leaf};
+use ameles_hardware_bench::{
+    Bench, Configuration, Faults, GoldenFrontEnd, Mutant, Pace, Run, Scheme, Session,
+};
 
 /// Cycles from path to path in which a small tree does all that a path owes.
 const SLACK: u32 = 450;
@@ -93,7 +95,7 @@ fn short_of_masks(scheme: Scheme) -> Configuration {
 /// The cycles of slots and of all beats, before a moment, and the depths of the buckets that are read in this time.
 fn shown(configuration: &Configuration, run: &Run, until: u64) -> (Vec<u64>, Vec<u64>, Vec<u64>, Vec<u32>) {
     let before = |cycles: &[u64]| cycles.iter().copied().filter(|cycle| *cycle < until).collect::<Vec<_>>();
-    let bucket_bytes = (configuration.most_bucket_beats() * configuration.beat_bytes()) as u64;
+    let bucket_bytes = (configuration.max_bucket_beats() * configuration.beat_bytes()) as u64;
     let reads = run.traffic.reads.iter().filter(|burst| burst.cycle < until);
     // A bucket may be two bursts, at a boundary that its address tells: each counts once.
     let whole = reads.filter(|burst| burst.address.is_multiple_of(bucket_bytes));

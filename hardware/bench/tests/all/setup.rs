@@ -1,6 +1,6 @@
 //! Benches, keys and histories that the tests share.
 
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_hardware_bench::{
     Bench, Configuration, Faults, FrontEnd, Golden, Mutant, Operation, Pace, Scheme, Workshop,
 };

@@ -70,7 +70,7 @@ impl Cell {
     ) -> Result<Measured, BenchError> {
         empty(store).await?;
         let payload = PutPayload::from(vec![7; self.size]);
-        let objects = (options.most_bytes / self.size as u64).clamp(1, self.clients as u64);
+        let objects = (options.max_bytes / self.size as u64).clamp(1, self.clients as u64);
         if self.verb == Verb::Get {
             for number in 0..objects {
                 let path = Path::from(number.to_string());
@@ -81,7 +81,7 @@ impl Cell {
         while !is_settled() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let least = options.requests.div_ceil(self.clients).max(1);
+        let min = options.requests.div_ceil(self.clients).max(1);
         let begun = Instant::now();
         let clients = (0..self.clients as u64).map(|number| {
             let (store, payload) = (store.clone(), payload.clone());
@@ -89,7 +89,7 @@ impl Cell {
             let (path, time) = (Path::from(name.to_string()), options.time);
             let client = async move {
                 let mut seconds = Vec::new();
-                while seconds.len() < least || begun.elapsed() < time {
+                while seconds.len() < min || begun.elapsed() < time {
                     let asked = Instant::now();
                     match self.verb {
                         Verb::Put => self.put(&store, &path, payload.clone()).await?,

@@ -196,7 +196,7 @@ fn hold(
     let trusted = Some(trusted);
     let largest = options.sizes.iter().max().copied().unwrap_or(0);
     let fewest = options.clients.iter().min().copied().unwrap_or(0);
-    let most = options.clients.iter().max().copied().unwrap_or(0);
+    let max = options.clients.iter().max().copied().unwrap_or(0);
     for (cell, with, bare) in found.iter().filter(|(cell, ..)| cell.verb == Verb::Get) {
         if (cell.size, cell.clients) == (largest, fewest) {
             let ratios: Vec<f64> = with.seconds.iter().map(|time| time / bare.quantile(0.5)).collect();
@@ -205,7 +205,7 @@ fn hold(
             let figure = "  evictions owed when the last one was answered";
             report.row(figure, "", Sample::once(with.owed as f64), None, None);
         }
-        if (cell.size, cell.clients) == (64 << 10, most) {
+        if (cell.size, cell.clients) == (64 << 10, max) {
             let sixteenth = down.0.min(up.0) as f64 / 1e6 / SHARE;
             let share = Sample::once(with.megabits / sixteenth);
             let figure = format!("{}, against a sixteenth of the link", cell.name());

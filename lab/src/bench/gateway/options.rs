@@ -22,7 +22,7 @@ pub struct GatewayOptions {
     /// The fewest requests of a figure, all clients together; each client has at least one.
     pub requests: usize,
     /// Bytes that one figure may move at most in objects that are there at once: more clients get what others got.
-    pub most_bytes: u64,
+    pub max_bytes: u64,
     /// The bound on a lone get of the largest object, in multiples of the bare time.
     pub asked_get: Option<f64>,
     /// The bound on gets of 64 KiB by the most clients, in parts of a sixteenth of the link.
@@ -49,7 +49,7 @@ impl GatewayOptions {
             clients: vec![1, 16, 64],
             time: Duration::from_secs(5),
             requests: 12,
-            most_bytes: 128 << 20,
+            max_bytes: 128 << 20,
             asked_get: Some(8.0),
             asked_share: Some(0.6),
         }
@@ -61,9 +61,9 @@ impl GatewayOptions {
         if is_empty || self.sizes.contains(&0) || self.time.is_zero() {
             return Err(BenchError::Options("give at least one size, one client and some time".into()));
         }
-        let (most, clients) = (self.sizes.iter().max(), self.clients.iter().max());
-        let (most, clients) = (*most.unwrap_or(&0) as u64, *clients.unwrap_or(&0) as u64);
-        let needed = most * clients + self.most_bytes;
+        let (max, clients) = (self.sizes.iter().max(), self.clients.iter().max());
+        let (max, clients) = (*max.unwrap_or(&0) as u64, *clients.unwrap_or(&0) as u64);
+        let needed = max * clients + self.max_bytes;
         let there = self.vault.capacity * u64::from(self.vault.block_bytes);
         if needed > there {
             let (needed, there) = (bytes(needed), bytes(there));

@@ -175,7 +175,7 @@ impl Place {
             without.push(opened);
         }
         let mut stored = 0;
-        let mut count = |_, bytes: ameles_core::words::Bytes| stored += bytes.0;
+        let mut count = |_, bytes: ameles_core::types::Bytes| stored += bytes.0;
         self.store.list_bucket_versions(&mut count).await.map_err(BenchError::failed)?;
         Ok(Life {
             capacity: vault.capacity,

@@ -79,7 +79,7 @@ fn report_rows(report: &mut Report, lives: &[Life], options: &GrowOptions) {
     }
     let mut growth = |name: &str, figure: &dyn Fn(&Life) -> f64| {
         let spread = Sample::of(&lives.iter().map(figure).collect::<Vec<_>>());
-        let growth = Sample::once(spread.most / spread.least);
+        let growth = Sample::once(spread.max / spread.min);
         report.row(name, "× cheapest", growth, options.asked_growth.map(Bound::AtMost), None);
     };
     growth("local bytes an access, costliest size", &Life::local_per_access);
@@ -95,7 +95,7 @@ fn report_rows(report: &mut Report, lives: &[Life], options: &GrowOptions) {
 
 /// Holds the lines of the table to what the book says of them: tells of the one that is above it the most.
 fn hold(report: &mut Report, grid: &Grid, options: &GrowOptions) -> Result<(), BenchError> {
-    let mut most = (String::new(), 0.0);
+    let mut max = (String::new(), 0.0);
     for BookLine { figure, said, unit, .. } in options.book {
         let found = grid.lines.iter().find(|(line, _)| line.trim() == *figure);
         let (_, found) =
@@ -104,13 +104,13 @@ fn hold(report: &mut Report, grid: &Grid, options: &GrowOptions) -> Result<(), B
             // A size that was not measured has no column.
             let column = grid.columns.iter().position(|column| *column == format!("{at} blocks"));
             let Some(share) = column.map(|column| found[column - 1] / (said * unit)) else { continue };
-            if share > most.1 {
-                most = (format!("above the book's figures, at most: {figure}, {at} blocks"), share);
+            if share > max.1 {
+                max = (format!("above the book's figures, at most: {figure}, {at} blocks"), share);
             }
         }
     }
-    if !most.0.is_empty() {
-        report.row(most.0, "× the book's", Sample::once(most.1), Some(Bound::AtMost(SLACK)), None);
+    if !max.0.is_empty() {
+        report.row(max.0, "× the book's", Sample::once(max.1), Some(Bound::AtMost(SLACK)), None);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::super::BenchError;
 use super::subject::Subject;
 use ameles_core::store::Place;
-use ameles_core::words::{Bucket, Slot, Version};
+use ameles_core::types::{Bucket, Slot, Version};
 use ameles_seal::cipher::{Cipher, CipherKey, KEY_BYTES, TAG_BYTES};
 use ameles_seal::identity::{associated, nonce};
 use ameles_seal::slot_format::SlotFormat;

@@ -162,8 +162,8 @@ pub fn run(options: &MemoryOptions, progress: &dyn Progress) -> Result<Report, B
     }
     if let Some(trusted) = trusted {
         let share = Sample::once(trusted.stash_and_top as f64 / payload as f64);
-        let most = Bound::AtMost(1.0 / options.trusted_share as f64);
-        report.row("stash and tree top", "× payload", share, Some(most), Some(trusted));
+        let max = Bound::AtMost(1.0 / options.trusted_share as f64);
+        report.row("stash and tree top", "× payload", share, Some(max), Some(trusted));
     }
     report.row("stored", "× payload", Sample::once(stored as f64 / payload as f64), None, trusted);
     report.notes.push(
@@ -267,7 +267,8 @@ fn processor_time() -> Duration {
 fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Subject>, u64), BenchError> {
     let trusted_blocks = options.capacity / options.trusted_share;
     let cipher = options.cipher;
-    let stored = |layout: &ameles_core::layout::Layout| sealed_layout(layout, SlotFormat::Counted).bytes().0;
+    let stored =
+        |layout: &ameles_core::tree::layout::Layout| sealed_layout(layout, SlotFormat::Counted).bytes().0;
     let (oram, stored) = match options.scheme {
         MemoryScheme::Path => {
             let parameters =

@@ -3,20 +3,20 @@
 use super::super::BenchError;
 use super::super::now::now;
 use super::super::report::TrustedMemory;
-use ameles_core::layout::Layout;
 use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::PositionMap;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::ring::{RingOram, RingParameters};
-use ameles_core::words::{BlockId, Bucket};
+use ameles_core::snapshot::full::FullSnapshot;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{BlockId, Bucket};
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::Salt;
 use ameles_seal::error::SealError;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Sealed, sealed_layout};
 use ameles_seal::slot_format::{Nonces, SlotFormat};
 use ameles_seal::versions::{TrustedVersions, VaultId};
@@ -53,8 +53,8 @@ where
         let block = BlockId(block);
         let access = if write { Access::Write(block, buffer) } else { Access::Read(block, buffer) };
         now(self.oram.access(&mut [access])).map_err(BenchError::failed)?;
-        while self.oram.owed() > 0 {
-            now(self.oram.idle()).map_err(BenchError::failed)?;
+        while self.oram.pending_steps() > 0 {
+            now(self.oram.step()).map_err(BenchError::failed)?;
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ fn sealed_memory(layout: &Layout, cipher: Cipher) -> Result<(Memory, u64), Bench
     let master = MasterKey::draw(&mut random);
     let versions = TrustedVersions::new(VaultId::draw(&mut random), layout.buckets());
     let memory = DenseMemory::new(sealed_layout(layout, SlotFormat::Counted));
-    let sealed = Sealed::new(memory, &master, cipher, Nonces::Counted, versions, Workers::single());
+    let sealed = Sealed::new(memory, &master, cipher, Nonces::Counted, versions, SealThreads::single());
     let sealed = sealed.map_err(BenchError::failed)?;
     sealed.begin_epoch(Salt::draw(&mut random)).map_err(BenchError::failed)?;
     Ok((sealed, VERSION_BYTES * layout.buckets()))

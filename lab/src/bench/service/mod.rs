@@ -6,12 +6,12 @@ mod counted_disk;
 use super::report::{Report, TrustedMemory, bytes};
 use super::{BenchError, Progress};
 use ameles_core::schemes::ring::RingParameters;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::blob;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_vault::{
     Call, Entropy, Host, SchemeParameters, Setup, Status, TreeTopPlace, TrustedDisk, Vault, VaultHeader,
     VaultParameters, VaultStore, draw_header,
@@ -176,8 +176,8 @@ impl VaultFolder {
             for name in [DATABASE, PLACES] {
                 let mut file = File::open(self.path().join(name)).map_err(BenchError::failed)?;
                 while left > 0 {
-                    let most = PIECE.min(usize::try_from(left).unwrap_or(PIECE));
-                    let got = file.read(&mut read[..most]).map_err(BenchError::failed)?;
+                    let max = PIECE.min(usize::try_from(left).unwrap_or(PIECE));
+                    let got = file.read(&mut read[..max]).map_err(BenchError::failed)?;
                     if got == 0 {
                         break;
                     }
@@ -220,7 +220,7 @@ impl VaultFolder {
             store,
             master: self.master.clone(),
             entropy: Entropy::system(),
-            workers: Workers::threads(threads).map_err(BenchError::failed)?,
+            workers: SealThreads::threads(threads).map_err(BenchError::failed)?,
             pace: None,
             host: Host::system(&self.folder.path().join("trusted.redb")),
         })

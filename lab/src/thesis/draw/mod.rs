@@ -22,9 +22,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The most operations of a job.
-const MOST_OPERATIONS: usize = 1_000_000;
+const MAX_OPERATIONS: usize = 1_000_000;
 /// The most bytes of all objects: 1 PiB.
-const MOST_BYTES: u64 = 1 << 50;
+const MAX_BYTES: u64 = 1 << 50;
 
 impl Job {
     /// Draws the job of a workload: the stages up to the clean-up, with the sizes of the files that they write. The
@@ -184,7 +184,7 @@ impl Draft<'_> {
     /// Writes each object of each container once.
     fn prepare(&mut self, work: &Work, operation: &Operation) -> Result<(), ThesisError> {
         let count = |selector: &Option<Selector>| match selector {
-            Some(Selector::Range(least, most) | Selector::Sequence(least, most)) => Ok(most - least),
+            Some(Selector::Range(min, max) | Selector::Sequence(min, max)) => Ok(max - min),
             Some(Selector::Constant(_)) => Ok(0),
             _ => {
                 Err(ThesisError::Unsupported("a work prepare takes r(a,b) for containers and objects".into()))
@@ -233,7 +233,7 @@ impl Draft<'_> {
         let more = bytes.saturating_sub(self.job.sizes[number]);
         self.job.sizes[number] += more;
         self.bytes = self.bytes.saturating_add(more);
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MAX_BYTES {
             let why = "its objects have more than 1 PiB: write fewer or smaller ones".to_owned();
             return Err(ThesisError::Unsupported(why));
         }
@@ -243,9 +243,9 @@ impl Draft<'_> {
     /// Counts an operation.
     fn count(&mut self) -> Result<(), ThesisError> {
         self.operations += 1;
-        if self.operations > MOST_OPERATIONS {
+        if self.operations > MAX_OPERATIONS {
             let why = format!(
-                "it has more than {MOST_OPERATIONS} operations, or no end that they reach: end its works earlier, by totalOps"
+                "it has more than {MAX_OPERATIONS} operations, or no end that they reach: end its works earlier, by totalOps"
             );
             return Err(ThesisError::Unsupported(why));
         }

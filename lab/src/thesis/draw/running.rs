@@ -6,7 +6,7 @@ use rand_core::RngCore;
 use std::time::Duration;
 
 /// The most workers of a work.
-const MOST_WORKERS: u64 = 10_000;
+const MAX_WORKERS: u64 = 10_000;
 
 /// A work under way.
 pub(super) struct Running<'a> {
@@ -127,9 +127,9 @@ impl<'a> Running<'a> {
 
 /// Checks the number of workers.
 pub(super) fn check_workers(work: &Work) -> Result<(), ThesisError> {
-    if work.workers > MOST_WORKERS {
+    if work.workers > MAX_WORKERS {
         let Work { name, workers, .. } = work;
-        let why = format!("the work {name:?} has {workers} workers: give it at most {MOST_WORKERS}");
+        let why = format!("the work {name:?} has {workers} workers: give it at most {MAX_WORKERS}");
         return Err(ThesisError::Unsupported(why));
     }
     Ok(())

@@ -2,9 +2,9 @@
 
 use crate::bench::service::{CountedDisk, DiskReader};
 use crate::thesis::error::ThesisError;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_vault::{
     Call, Entropy, Host, Setup, TrustedDisk, Vault, VaultHeader, VaultParameters, VaultStore, draw_header,
 };
@@ -57,7 +57,7 @@ impl Home {
             store,
             master: self.master.clone(),
             entropy: Entropy::system(),
-            workers: Workers::threads(threads).map_err(ThesisError::live)?,
+            workers: SealThreads::threads(threads).map_err(ThesisError::live)?,
             pace: None,
             host: Host::system(&self.folder.path().join(DATABASE)),
         })

@@ -2,7 +2,7 @@
 
 use super::server::{BUCKET, KEY, SECRET};
 use crate::thesis::error::ThesisError;
-use ameles_core::layout::Layout;
+use ameles_core::tree::layout::Layout;
 use ameles_store::{Objects, OpenOptions};
 use bytes::Bytes;
 use object_store::aws::{AmazonS3, AmazonS3Builder};

@@ -28,7 +28,7 @@ const SCHEMES: [&str; 5] = ["none", "blocks", "ring", "path", "serve"];
 /// Bytes of a block, if none is named.
 const BLOCK_BYTES: u64 = 1 << 20;
 /// Bytes of the least ORAM that is chosen.
-const LEAST_ORAM: u64 = 64 << 20;
+const MIN_ORAM: u64 = 64 << 20;
 
 /// The most bytes that a run lays down, for each byte of its ORAM: the store with old versions, and the trusted disk.
 const ROOM: u64 = 6;
@@ -86,7 +86,7 @@ fn trial<'a>(options: &Options, job: &'a Job) -> Trial<'a> {
     let block_bytes = options.block_bytes.first().copied().unwrap_or(BLOCK_BYTES);
     let needed: u64 = job.sizes.iter().map(|size| size.next_multiple_of(block_bytes)).sum();
     // A gateway keeps the object that is replaced until the new one is there.
-    let oram_bytes = options.oram_bytes.unwrap_or((2 * needed).next_power_of_two().max(LEAST_ORAM));
+    let oram_bytes = options.oram_bytes.unwrap_or((2 * needed).next_power_of_two().max(MIN_ORAM));
     Trial {
         job,
         oram_bytes,

@@ -11,7 +11,7 @@ use crate::thesis::live::home::{Home, fill, settle};
 use crate::thesis::ran::Ran;
 use crate::thesis::trial::Trial;
 use crate::virtual_time::LinkModel;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_gateway::auth::identity::{AccessKey, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::loopback::Loopback;

@@ -55,7 +55,7 @@ fn a_vault_moves_the_bytes_of_its_scheme_and_writes_about_as_many_buckets() {
     assert_eq!((real.ran.accesses, real.ran.emergencies), (computed.accesses, 0));
     let (real, computed) = (real.ran.usage, computed.usage);
     // Here buckets were read before the job begins, there all are as they were written.
-    let is_near = |real: u64, computed: u64, most: f64| (real as f64 / computed as f64 - 1.0).abs() < most;
+    let is_near = |real: u64, computed: u64, max: f64| (real as f64 / computed as f64 - 1.0).abs() < max;
     // A bucket whose slots are used up is written early, as chance has it.
     assert!(is_near(real.bucket_writes, computed.bucket_writes, 0.03), "{real:?} {computed:?}");
     assert!(is_near(real.bytes_up, computed.bytes_up, 0.03), "{real:?} {computed:?}");

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::Refused;
 
 /// The most numbers that are noted. A program may ask for any number, and there are more than Linux has calls.
-const MOST: usize = 512;
+const MAX: usize = 512;
 
 /// The calls that were refused, each with its number, its name and the times.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl RefusedBook {
     pub(crate) fn note(&mut self, number: u64, name: Option<&'static str>) {
         match self.calls.iter().position(|(other, ..)| *other == number) {
             Some(place) => self.calls[place].2 += 1,
-            None if self.calls.len() < MOST => self.calls.push((number, name, 1)),
+            None if self.calls.len() < MAX => self.calls.push((number, name, 1)),
             None => {}
         }
     }

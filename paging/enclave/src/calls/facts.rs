@@ -101,12 +101,12 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             return Err(Stop::Errno(EPERM));
         }
         if old != 0 {
-            let most = match resource as u32 {
+            let max = match resource as u32 {
                 RLIMIT_STACK => STACK_BYTES,
                 RLIMIT_NOFILE => DESCRIPTORS.into(),
                 _ => u64::MAX,
             };
-            self.store(old, &[most, most])?;
+            self.store(old, &[max, max])?;
         }
         Ok(0)
     }

@@ -14,11 +14,11 @@ use linux_raw_sys::errno::{EBADF, EFAULT, EINVAL, ENOTTY, EPIPE, ESPIPE};
 use linux_raw_sys::general::{AT_EMPTY_PATH, POLLIN, POLLNVAL, POLLOUT, S_IFIFO, SI_USER, SIGPIPE};
 
 /// Bytes that a call moves at most at a time. A program that wants more asks again.
-const MOST_BYTES: u64 = ameles_enclave_boundary::map::MOST_DATA_BYTES as u64;
+const MAX_BYTES: u64 = ameles_enclave_boundary::map::MAX_DATA_BYTES as u64;
 /// The most buffers of one call, as Linux has it.
-const MOST_BUFFERS: u64 = 1024;
+const MAX_BUFFERS: u64 = 1024;
 /// The most descriptors that are waited for.
-const MOST_POLLED: u64 = 64;
+const MAX_POLLED: u64 = 64;
 /// Bytes of `struct stat`.
 const STAT_BYTES: usize = 128;
 
@@ -86,7 +86,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         if address.checked_add(bytes).is_none_or(|end| end > top(self.memory.levels())) {
             return Err(outside);
         }
-        let wanted = bytes.min(MOST_BYTES);
+        let wanted = bytes.min(MAX_BYTES);
         let (mut at, end) = (address, address + wanted);
         while at < end {
             let area = self.memory.space.area_of(page_of(at));
@@ -106,7 +106,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         count: u64,
         mut each: impl FnMut(&mut Self, u64, u64) -> Done,
     ) -> Done {
-        if count > MOST_BUFFERS {
+        if count > MAX_BUFFERS {
             return Err(Stop::Errno(EINVAL));
         }
         let mut all = Vec::with_capacity(count as usize);
@@ -158,7 +158,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             // A way to sleep.
             return Err(Stop::Refused);
         }
-        if count > MOST_POLLED {
+        if count > MAX_POLLED {
             return Err(Stop::Errno(EINVAL));
         }
         let mut ready = 0;

@@ -14,8 +14,8 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::Ending;
-use ameles_enclave_boundary::launch::MOST_HARTS;
-use ameles_fork::{Crew, share};
+use ameles_enclave_boundary::launch::MAX_HARTS;
+use ameles_fork::{Workers, share};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use core::hint::spin_loop;
@@ -87,15 +87,14 @@ unsafe impl Sync for EnclaveHarts {}
 /// It is not among the zeros, which the first hart fills while another may look.
 #[unsafe(export_name = "ameles_enclave_places")]
 #[unsafe(link_section = ".data")]
-pub(super) static PLACES: [AtomicU64; MOST_HARTS as usize] =
-    [const { AtomicU64::new(0) }; MOST_HARTS as usize];
+pub(super) static PLACES: [AtomicU64; MAX_HARTS as usize] = [const { AtomicU64::new(0) }; MAX_HARTS as usize];
 
 /// Starts harts until there are so many, the first among them.
 ///
 /// # Errors
 /// The machine does not have them.
 pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, Ending> {
-    let crew: &'static EnclaveHarts = Box::leak(Box::new(EnclaveHarts {
+    let workers: &'static EnclaveHarts = Box::leak(Box::new(EnclaveHarts {
         apart,
         job: UnsafeCell::new(None),
         taken: AtomicBool::new(false),
@@ -106,7 +105,7 @@ pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, 
         let stack: &'static mut [u128] = vec![0; STACK_BYTES / size_of::<u128>()].leak();
         let end = stack.as_mut_ptr_range().end.cast::<Beginning>().wrapping_sub(1);
         // SAFETY: the last bytes of the stack are aligned, long enough, and nobody else's.
-        unsafe { end.write(Beginning { crew }) };
+        unsafe { end.write(Beginning { workers }) };
         place.store(end.expose_provenance() as u64, Ordering::Release);
         match settled(hart)? {
             // It started the firmware, and waits for its place.
@@ -117,7 +116,7 @@ pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, 
             }
         }
     }
-    Ok(crew)
+    Ok(workers)
 }
 
 /// Waits until the firmware has brought a hart to the runtime, or has stopped it, and tells which.
@@ -148,7 +147,7 @@ const STOPPED: usize = 1;
 /// The first things that a hart finds at the end of its stack.
 #[repr(C, align(16))]
 struct Beginning {
-    crew: &'static EnclaveHarts,
+    workers: &'static EnclaveHarts,
 }
 
 unsafe extern "C" {
@@ -183,15 +182,15 @@ global_asm!(
 
 /// Does the shares of a hart as long as the machine is on.
 extern "C" fn serve(hart: usize, beginning: &Beginning) -> ! {
-    let crew = beginning.crew;
-    let station = &crew.others[hart - 1];
+    let workers = beginning.workers;
+    let station = &workers.others[hart - 1];
     loop {
-        crew.wait(&station.waiting, || !station.is_done());
+        workers.wait(&station.waiting, || !station.is_done());
         // SAFETY: a share was offered and is not done: the first hart leaves the job as it is.
-        let job = unsafe { *crew.job.get() };
-        station.took.store(job.map_or(0, |job| crew.do_share(&job, hart)), Ordering::Relaxed);
+        let job = unsafe { *workers.job.get() };
+        station.took.store(job.map_or(0, |job| workers.do_share(&job, hart)), Ordering::Relaxed);
         station.done.store(station.offered.load(Ordering::Relaxed), Ordering::SeqCst);
-        if crew.first.sleeps() {
+        if workers.first.sleeps() {
             interrupt(FIRST);
         }
     }
@@ -253,7 +252,7 @@ impl EnclaveHarts {
 }
 
 // SAFETY: see the argument above. `share` covers all parts, each once.
-unsafe impl Crew for EnclaveHarts {
+unsafe impl Workers for EnclaveHarts {
     fn lanes(&self) -> usize {
         self.others.len() + 1
     }

@@ -23,9 +23,9 @@ use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::string::ToString;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Memory};
-use ameles_enclave_boundary::launch::{self, Launch, Listening, Way};
+use ameles_enclave_boundary::launch::{self, Launch, Listening, SealedStorage};
 use ameles_enclave_boundary::map::{PRIVATE_START, UNTRUSTED_START};
-use ameles_seal::pages::{Crew, PageMeter};
+use ameles_seal::pages::{PageMeter, Workers};
 use core::cell::Cell;
 use core::ops::Range;
 use rand_chacha::ChaCha20Rng;
@@ -138,22 +138,22 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     let mut rng = ChaCha20Rng::from_seed(launch.seed.0);
     let listening = launch.listening;
     let meter = listening.meters.then_some(&METER);
-    let crew = match settings.harts {
+    let workers = match settings.harts {
         1 => None,
-        harts => Some(harts::start(harts, listening.apart)? as &dyn Crew),
+        harts => Some(harts::start(harts, listening.apart)? as &dyn Workers),
     };
     let paging = Paging {
         assembly: settings.assembly,
         levels: launch.paging.levels,
         kernel: settings.kernel.clone(),
         meter,
-        crew,
+        workers,
     };
     let bytes = settings.untrusted_bytes;
     let sealed = match launch.paging.way {
         // SAFETY: the package says how much untrusted memory there is, and its writer made the machine.
-        Way::Backing => Sealed::Here(unsafe { SealedPart::new(bytes) }),
-        Way::Intermediary => Sealed::AtTheHost(HostPart { bytes }),
+        SealedStorage::Backing => Sealed::Here(unsafe { SealedPart::new(bytes) }),
+        SealedStorage::Intermediary => Sealed::AtTheHost(HostPart { bytes }),
     };
     let of_scheme = ChaCha20Rng::from_rng(&mut rng);
     let mut memory = ProgramMemory::<Hart>::new(paging, sealed, of_scheme)

@@ -1,11 +1,13 @@
 //! Untrusted memory: what the host sees and changes at any moment.
 
 use super::copy::copy_once;
-use ameles_enclave_boundary::map::{DATA_AT, EXIT_AT, MOST_DATA_BYTES, MOST_EXIT_BYTES, PAGES_AT, UNTRUSTED_START};
+use ameles_enclave_boundary::map::{
+    DATA_AT, EXIT_AT, MAX_DATA_BYTES, MAX_EXIT_BYTES, PAGES_AT, UNTRUSTED_START,
+};
 use ameles_seal::pages::SharedMemory;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
-const _: () = assert!(DATA_AT + MOST_DATA_BYTES as u64 <= PAGES_AT && EXIT_AT + MOST_EXIT_BYTES <= DATA_AT);
+const _: () = assert!(DATA_AT + MAX_DATA_BYTES as u64 <= PAGES_AT && EXIT_AT + MAX_EXIT_BYTES <= DATA_AT);
 
 fn pointer(at: u64) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut((UNTRUSTED_START + at) as usize)

@@ -8,7 +8,7 @@ use ameles_pager::assembly::Platform;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::error::FaultError;
 use ameles_pager::fault::path::{FaultPath, Served};
-use ameles_seal::pages::{Crew, PageError, PageMeter, SealedPages, SharedMemory, Versions};
+use ameles_seal::pages::{PageError, PageMeter, SealedPages, SharedMemory, Versions, Workers};
 use core::convert::Infallible;
 use core::ops::Range;
 
@@ -19,8 +19,8 @@ pub type PagingError = FaultError<PageError, Infallible>;
 pub(crate) trait Faults<P> {
     fn fault(&mut self, page: u64, frames: &mut ProgramFrames<P>) -> Result<Served, PagingError>;
     fn discard(&mut self, pages: Range<u64>, frames: &mut ProgramFrames<P>) -> Result<(), PagingError>;
-    fn idle(&mut self, frames: &ProgramFrames<P>) -> Result<(), PagingError>;
-    fn owed(&self) -> u64;
+    fn step(&mut self, frames: &ProgramFrames<P>) -> Result<(), PagingError>;
+    fn pending_steps(&self) -> u64;
     fn counters(&self) -> Counters;
     fn trusted_bytes(&self) -> usize;
 }
@@ -34,12 +34,12 @@ impl<P: Processor, O: Oram<Error = PageError>> Faults<P> for FaultPath<O> {
         FaultPath::discard(self, pages, frames)
     }
 
-    fn idle(&mut self, frames: &ProgramFrames<P>) -> Result<(), PagingError> {
-        FaultPath::idle(self, frames)
+    fn step(&mut self, frames: &ProgramFrames<P>) -> Result<(), PagingError> {
+        FaultPath::step(self, frames)
     }
 
-    fn owed(&self) -> u64 {
-        FaultPath::owed(self)
+    fn pending_steps(&self) -> u64 {
+        FaultPath::pending_steps(self)
     }
 
     fn counters(&self) -> Counters {
@@ -60,7 +60,7 @@ pub(crate) struct Built<P> {
 /// The enclave, as a platform of the pager.
 pub(crate) struct Enclave {
     pub(crate) meter: Option<&'static PageMeter>,
-    pub(crate) crew: Option<&'static dyn Crew>,
+    pub(crate) workers: Option<&'static dyn Workers>,
 }
 
 /// Ties the platform to a processor.
@@ -70,7 +70,7 @@ impl<M: SharedMemory, P: Processor + 'static> Platform<M> for On<P> {
     type Built = Built<P>;
 
     fn threads(&self) -> usize {
-        self.0.crew.map_or(1, Crew::lanes)
+        self.0.workers.map_or(1, Workers::lanes)
     }
 
     fn equip<V: Versions>(&self, pages: SealedPages<M, V>) -> SealedPages<M, V> {
@@ -78,8 +78,8 @@ impl<M: SharedMemory, P: Processor + 'static> Platform<M> for On<P> {
             Some(meter) => pages.with_meter(meter),
             None => pages,
         };
-        match self.0.crew {
-            Some(crew) => pages.with_crew(crew),
+        match self.0.workers {
+            Some(workers) => pages.with_crew(workers),
             None => pages,
         }
     }

@@ -19,7 +19,7 @@ use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::path::Served;
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::scheme_error::SchemeError;
-use ameles_seal::pages::{Crew, PageMeter, SharedMemory};
+use ameles_seal::pages::{PageMeter, SharedMemory, Workers};
 use core::marker::PhantomData;
 use core::ops::Range;
 use rand_chacha::ChaCha20Rng;
@@ -53,7 +53,7 @@ pub struct Paging {
     /// The meter of ciphers and copies, and whether the parts of a fault are counted.
     pub meter: Option<&'static PageMeter>,
     /// The harts that share the pages of a fault, if there are several.
-    pub crew: Option<&'static dyn Crew>,
+    pub workers: Option<&'static dyn Workers>,
 }
 
 /// The memory of a program.
@@ -85,9 +85,9 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     where
         M: SharedMemory + Send + 'static,
     {
-        let Paging { assembly, levels, kernel, meter, crew } = options;
+        let Paging { assembly, levels, kernel, meter, workers } = options;
         let Built { faults, trusted_bytes } =
-            assembly.build(memory, rng, On::<P>(Enclave { meter, crew }, PhantomData))?;
+            assembly.build(memory, rng, On::<P>(Enclave { meter, workers }, PhantomData))?;
         let table = PageTable::new(levels, nodes(assembly.pages, levels), &kernel)
             .expect("the runtime's own gigabytes need two nodes");
         let frames = ProgramFrames::new(table, assembly.pages, assembly.resident, meter.is_some());
@@ -155,7 +155,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
 
     /// Adds its part of the exit record.
     pub fn measure(&self, memory: &mut Memory) {
-        memory.most_held_pages = self.counters().most_held_pages;
+        memory.max_held_pages = self.counters().max_held_pages;
         let trusted = self.scheme_bytes + self.faults.trusted_bytes() + self.frames.trusted_bytes();
         memory.trusted_bytes = trusted as u64;
     }
@@ -215,14 +215,14 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         self.hidden.begin(begin);
         let served = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;
         let (fault, shares) = (P::retired(), P::shares());
-        while self.faults.owed() > 0 {
-            self.faults.idle(&self.frames).map_err(ended)?;
+        while self.faults.pending_steps() > 0 {
+            self.faults.step(&self.frames).map_err(ended)?;
         }
         let end = P::retired();
         self.idle_instructions += end - fault;
         self.fault_instructions += end - begin;
         self.hidden.end(end, end - fault - (P::shares() - shares).saved());
-        if served != Served::BroughtIn {
+        if served != Served::PagedIn {
             return Ok(());
         }
         match &mut self.listener {

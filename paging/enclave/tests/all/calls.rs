@@ -1,11 +1,11 @@
 //! The system calls of a program.
 
 use crate::support::{TestMailbox, TestProgram, program, system_call};
-use ameles_enclave_boundary::exit::{Ending, Failure, Refused};
-use ameles_enclave_boundary::mailbox::{Answer, Request, Stream};
 use ameles_enclave::access::{Access, Touch};
 use ameles_enclave::paging::Trouble;
 use ameles_enclave::space::Promise;
+use ameles_enclave_boundary::exit::{Ending, Failure, Refused};
+use ameles_enclave_boundary::mailbox::{Answer, Request, Stream};
 use proptest::prelude::*;
 use syscalls::riscv64::Sysno;
 

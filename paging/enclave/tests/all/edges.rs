@@ -4,11 +4,11 @@ use crate::calls::{
     BUFFER, EBADF, EFAULT, EINVAL, ENOMEM, PAGE, PRIVATE_ANONYMOUS, READ_WRITE, call, ends, get, put, ready,
     words,
 };
-use ameles_enclave_boundary::exit::Ending;
-use ameles_enclave_boundary::mailbox::{Answer, Request, Stream};
 use ameles_enclave::access::{Access, Touch};
 use ameles_enclave::paging::Trouble;
 use ameles_enclave::space::Promise;
+use ameles_enclave_boundary::exit::Ending;
+use ameles_enclave_boundary::mailbox::{Answer, Request, Stream};
 use syscalls::riscv64::Sysno;
 
 const EMFILE: i64 = -24;
@@ -30,7 +30,7 @@ fn what_is_written_and_read_ends_where_the_programs_memory_does() {
     // What the host hands over would be lost if there were no room for it: no more is asked for than fits.
     mailbox.answer(Answer::Done { bytes: 10 }, b"other text");
     assert_eq!(call(&mut program, Sysno::read, [0, end - 10, 100]), 10);
-    assert_eq!(mailbox.0.borrow().asked.last().unwrap().0, Request::Read { most: 10 });
+    assert_eq!(mailbox.0.borrow().asked.last().unwrap().0, Request::Read { max: 10 });
     let asked = mailbox.0.borrow().asked.len();
     let readable = HOLE / PAGE;
     program.memory.space.map(readable..readable + 1, Access::READ, Promise::AtOnce).unwrap();

@@ -1,13 +1,13 @@
 //! The program's own handlers of signals.
 
 use crate::support::{TestProgram, ask, program};
-use ameles_enclave_boundary::exit::Ending;
-use ameles_enclave_boundary::launch::Levels;
 use ameles_enclave::access::{Access, Touch};
 use ameles_enclave::calls::Illegal;
 use ameles_enclave::layout;
 use ameles_enclave::registers::Registers;
 use ameles_enclave::space::Promise;
+use ameles_enclave_boundary::exit::Ending;
+use ameles_enclave_boundary::launch::Levels;
 use syscalls::riscv64::Sysno;
 
 const PAGE: u64 = 4096;

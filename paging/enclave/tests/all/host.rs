@@ -1,9 +1,9 @@
 //! The host's answers: nothing is believed.
 
 use crate::support::TestMailbox;
+use ameles_enclave::host::{Host, HostError};
 use ameles_enclave_boundary::exit::{Ending, Failure};
 use ameles_enclave_boundary::mailbox::{Answer, Clock, Request, Stream};
-use ameles_enclave::host::{Host, HostError};
 
 #[test]
 fn time_never_goes_back_whatever_the_host_says() {
@@ -47,9 +47,9 @@ fn an_answer_of_another_kind_ends_the_run() {
 fn a_text_that_is_too_long_for_the_mailbox_is_cut() {
     let mailbox = TestMailbox::default();
     let mut host = Host::new(mailbox.clone(), false);
-    let most = ameles_enclave_boundary::map::MOST_DATA_BYTES;
-    assert_eq!(host.write(Stream::Error, &vec![1; 1 << 20]), Ok(most as usize));
+    let max = ameles_enclave_boundary::map::MAX_DATA_BYTES;
+    assert_eq!(host.write(Stream::Error, &vec![1; 1 << 20]), Ok(max as usize));
     let asked = &mailbox.0.borrow().asked[0];
-    assert_eq!(asked.0, Request::Write { stream: Stream::Error, bytes: most });
-    assert_eq!(asked.1.len(), most as usize);
+    assert_eq!(asked.0, Request::Write { stream: Stream::Error, bytes: max });
+    assert_eq!(asked.1.len(), max as usize);
 }

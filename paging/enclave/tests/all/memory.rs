@@ -1,11 +1,11 @@
 //! The program's memory, over every scheme, against an array.
 
 use crate::support::{SCHEMES, memory};
-use ameles_enclave_boundary::exit::{Ending, Failure};
-use ameles_enclave_boundary::launch::Levels;
 use ameles_enclave::access::{Access, Touch};
 use ameles_enclave::paging::Trouble;
 use ameles_enclave::space::Promise;
+use ameles_enclave_boundary::exit::{Ending, Failure};
+use ameles_enclave_boundary::launch::Levels;
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::SharedMemory;
 use proptest::prelude::*;
@@ -91,7 +91,7 @@ enum Act {
     Write(u64, u16, u8),
     GiveUp(u64, u64),
     Protect(u64, u64, bool),
-    Carry(u64, u64, u64),
+    PageJob(u64, u64, u64),
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -99,7 +99,7 @@ fn act() -> impl Strategy<Value = Act> {
         6 => (0u64..24, 0u16..5000, any::<u8>()).prop_map(|(page, bytes, value)| Act::Write(page, bytes, value)),
         1 => (0u64..24, 1u64..4).prop_map(|(page, count)| Act::GiveUp(page, count)),
         1 => (0u64..24, 1u64..4, any::<bool>()).prop_map(|(page, count, all)| Act::Protect(page, count, all)),
-        1 => (0u64..20, 1u64..4, 0u64..20).prop_map(|(page, count, to)| Act::Carry(page, count, to)),
+        1 => (0u64..20, 1u64..4, 0u64..20).prop_map(|(page, count, to)| Act::PageJob(page, count, to)),
     ]
 }
 
@@ -137,7 +137,7 @@ proptest! {
                     memory.space.protect(pages.clone(), Access::READ_WRITE).unwrap();
                     memory.protect(pages, Access::READ_WRITE);
                 }
-                Act::Carry(page, count, to) => {
+                Act::PageJob(page, count, to) => {
                     if to < page + count && page < to + count {
                         continue;
                     }

@@ -1,7 +1,7 @@
 //! The options of a launch package: what can be, and what is refused.
 
-use ameles_enclave_boundary::launch::{Levels, MOST_HARTS, Paging, Way};
 use ameles_enclave::settings::{Settings, SettingsError};
+use ameles_enclave_boundary::launch::{Levels, MAX_HARTS, Paging, SealedStorage};
 use ameles_pager::scheme::Scheme;
 
 fn paging(scheme: Scheme, harts: u32) -> Paging {
@@ -12,7 +12,7 @@ fn paging(scheme: Scheme, harts: u32) -> Paging {
         cipher: "chacha20-hmac-sha256".into(),
         untrusted_bytes: 1 << 20,
         pages: None,
-        way: Way::Backing,
+        way: SealedStorage::Backing,
         levels: Levels::Sv39,
         filled: false,
         harts,
@@ -22,15 +22,15 @@ fn paging(scheme: Scheme, harts: u32) -> Paging {
 #[test]
 fn a_parallel_scheme_has_up_to_eight_harts_and_any_other_has_one() {
     for scheme in Scheme::ALL {
-        for harts in [0, 1, 2, MOST_HARTS, MOST_HARTS + 1, u32::MAX] {
-            let most = if scheme.is_parallel() { 8 } else { 1 };
+        for harts in [0, 1, 2, MAX_HARTS, MAX_HARTS + 1, u32::MAX] {
+            let max = if scheme.is_parallel() { 8 } else { 1 };
             match Settings::of(&paging(scheme, harts)) {
                 Ok(settings) => {
-                    assert!((1..=most).contains(&harts), "{scheme}, {harts}");
+                    assert!((1..=max).contains(&harts), "{scheme}, {harts}");
                     assert_eq!(settings.harts, harts as usize);
                 }
                 Err(SettingsError::Harts { harts: refused, scheme: named }) => {
-                    assert!(!(1..=most).contains(&harts), "{scheme}, {harts}");
+                    assert!(!(1..=max).contains(&harts), "{scheme}, {harts}");
                     assert_eq!((refused, named), (harts, scheme));
                 }
                 Err(other) => panic!("{scheme}, {harts}: {other}"),

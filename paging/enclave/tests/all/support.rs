@@ -1,8 +1,5 @@
 //! A processor without a state, a mailbox that a test answers, and programs over them.
 
-use ameles_enclave_boundary::exit::Ending;
-use ameles_enclave_boundary::launch::Levels;
-use ameles_enclave_boundary::mailbox::{Answer, Request};
 use ameles_enclave::calls::Program;
 use ameles_enclave::host::{Host, Mailbox};
 use ameles_enclave::layout;
@@ -10,11 +7,14 @@ use ameles_enclave::paging::{Paging, ProgramMemory};
 use ameles_enclave::processor::Processor;
 use ameles_enclave::registers::Registers;
 use ameles_enclave::start::reserve_way_back;
+use ameles_enclave_boundary::exit::Ending;
+use ameles_enclave_boundary::launch::Levels;
+use ameles_enclave_boundary::mailbox::{Answer, Request};
 use ameles_fork::Pool;
 use ameles_pager::assembly::Assembly;
 use ameles_pager::fault::policy::Policy;
 use ameles_pager::scheme::Scheme;
-use ameles_seal::pages::{AtomicMemory, Crew, PageCipher};
+use ameles_seal::pages::{AtomicMemory, PageCipher, Workers};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ use std::time::Duration;
 pub(crate) const SCHEMES: [Scheme; 7] = Scheme::ALL;
 
 /// Three threads in place of harts.
-fn crew() -> &'static dyn Crew {
+fn workers() -> &'static dyn Workers {
     static CREW: LazyLock<Pool> = LazyLock::new(|| Pool::new(3, Duration::from_micros(50)).unwrap());
     &*CREW
 }
@@ -110,7 +110,7 @@ pub(crate) fn memory(
         levels,
         kernel: layout::kernel(64 << 20),
         meter: None,
-        crew: scheme.is_parallel().then(crew),
+        workers: scheme.is_parallel().then(workers),
     };
     let rng = ChaCha20Rng::seed_from_u64(7);
     (ProgramMemory::new(paging, Arc::clone(&untrusted), rng).unwrap(), untrusted)

@@ -166,7 +166,7 @@ fn median(values: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-fn least(values: &[f64]) -> f64 {
+fn min(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
@@ -207,7 +207,7 @@ fn main() {
         "{:15} {:21} {:15} {:>3} {:>7} {:>18} {:>18} {:>18} {:>18}",
         "trap", "cipher", "scheme", "K", "beside", "measured", "floor", "to floor", "to plain"
     );
-    let of: [Of; 2] = [median, least];
+    let of: [Of; 2] = [median, min];
     for row in &rows {
         let plain = rows
             .iter()
@@ -217,7 +217,7 @@ fn main() {
         let to_plain = of.map(|of| plain.map_or(f64::NAN, |plain| of(&row.micros) / of(&plain.micros)));
         let to_floor = [micros[0] / floor[0], micros[1] / floor[1]];
         let ratio = if row.scheme.has_ratio() { row.ratio.to_string() } else { String::new() };
-        let pair = |[median, least]: [f64; 2]| format!("{median:>9.2} {least:>8.2}");
+        let pair = |[median, min]: [f64; 2]| format!("{median:>9.2} {min:>8.2}");
         println!(
             "{:15} {:21} {:15} {ratio:>3} {:>7} {} {} {} {}",
             row.trap.name(),

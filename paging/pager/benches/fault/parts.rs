@@ -1,10 +1,10 @@
 //! The parts of a fault, each measured alone over as much memory as the regions use.
 
 use super::bare_trap;
-use super::{Bound, PAGES, PROCESSOR, least, median};
+use super::{Bound, PAGES, PROCESSOR, median, min};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::trap::Trap;
-use ameles_seal::pages::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
+use ameles_seal::pages::{MAX_TAG_BYTES, PageCipher, PageId, PageKey};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::hint::black_box;
@@ -33,7 +33,7 @@ impl Parts {
         }));
         for (nth, cipher) in PageCipher::ALL.into_iter().enumerate() {
             let key = PageKey::draw(cipher, &mut ChaCha12Rng::seed_from_u64(1));
-            let mut tags = vec![[0; MOST_TAG_BYTES]; PAGES];
+            let mut tags = vec![[0; MAX_TAG_BYTES]; PAGES];
             let id = |slot| PageId { slot: slot as u32, version: 1 };
             self.go[nth].push(micros_a_page(|slot| {
                 black_box(&mut lane).copy_from_slice(black_box(&private));
@@ -77,7 +77,7 @@ impl Parts {
     pub(super) fn print(&self) {
         println!("{:42} {:>8} {:>8}", "part", "median", "least");
         let row =
-            |name: &str, micros: &[f64]| println!("{name:42} {:>8.3} {:>8.3}", median(micros), least(micros));
+            |name: &str, micros: &[f64]| println!("{name:42} {:>8.3} {:>8.3}", median(micros), min(micros));
         row("copy a page in private memory", &self.copy);
         for (nth, cipher) in PageCipher::ALL.into_iter().enumerate() {
             row(&format!("copy, seal, copy; {cipher}"), &self.go[nth]);

@@ -1,8 +1,8 @@
 //! A scheme over sealed pages in shared memory, with a fresh key.
 
-mod beside;
 mod built;
 mod pool;
+mod worker_process;
 pub(crate) mod worth;
 
 pub(crate) use built::Built;
@@ -12,12 +12,12 @@ use crate::error::Error;
 use crate::linux::own_stack::OwnStack;
 use crate::options::Options;
 use crate::shared::SharedMapping;
-use beside::carried_beside;
 use built::Equipment;
 use pool::pool;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::sync::Arc;
+use worker_process::build_with_worker;
 
 /// Builds the scheme with its key. Its traces on the stack go, so that no child has them.
 pub(crate) fn build(options: &Options, shared: &Arc<SharedMapping>) -> Result<Built, Error> {
@@ -35,7 +35,7 @@ pub(crate) fn build(options: &Options, shared: &Arc<SharedMapping>) -> Result<Bu
 fn build_here(options: &Options, shared: Arc<SharedMapping>) -> Result<Built, Error> {
     let mut rng = ChaCha20Rng::try_from_os_rng().map_err(|error| Error::Entropy(error.into()))?;
     if let Some(manner) = options.manner() {
-        return carried_beside(manner, options, shared, &mut rng);
+        return build_with_worker(manner, options, shared, &mut rng);
     }
     let pool = options.scheme.is_parallel().then(|| pool(options)).transpose()?;
     let equipment = Equipment { pool, beside: 0, meters: options.listeners.meters };

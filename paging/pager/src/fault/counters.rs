@@ -22,13 +22,13 @@ pub struct Counters {
     pub write_nanos: u64,
     /// Of it, reading pages through the scheme.
     pub read_nanos: u64,
-    /// Time in `idle`, outside of faults.
+    /// Time in `step`, outside of faults.
     pub idle_nanos: u64,
     /// Pages that were touched and not given up since: no count of events, but what is now.
     pub held_pages: u64,
     /// The most there were at a time.
-    pub most_held_pages: u64,
+    pub max_held_pages: u64,
     /// Pages that may be resident, if their number follows that of the pages that hold something; else
     /// 0. No count of events either.
-    pub most_resident: u64,
+    pub max_resident: u64,
 }

@@ -35,22 +35,22 @@ pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'st
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FaultPathError {
     /// Too few resident pages.
-    #[error("{resident} resident pages are too few: choose at least {least}")]
+    #[error("{resident} resident pages are too few: choose at least {min}")]
     Resident {
         /// The number that was asked for.
         resident: usize,
         /// The least that works: 1, or 2 where each gets a second chance.
-        least: usize,
+        min: usize,
     },
     /// A second chance for none, or for all.
-    #[error("a second chance for {unmapped} of {resident} resident pages: choose from 1 to {most}")]
+    #[error("a second chance for {unmapped} of {resident} resident pages: choose from 1 to {max}")]
     Unmapped {
         /// The number that was asked for.
         unmapped: usize,
         /// Pages that are resident.
         resident: usize,
         /// The most that can be unmapped: one less.
-        most: usize,
+        max: usize,
     },
     /// The scheme has too many pages to be numbered.
     #[error("a region of {0} pages is too large: choose fewer than 2^32")]

@@ -10,11 +10,11 @@ use super::frames::Frames;
 use super::path::{FaultPath, Outcome};
 use super::resident::{Residence, Resident};
 use ameles_core::oram::{Access, Oram};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use core::error::Error;
 
 /// Pages that may be brought in between the last look at the scheme and the fork.
-pub(crate) const MOST_BETWEEN: usize = 64;
+pub(crate) const MAX_BETWEEN: usize = 64;
 
 /// The pages that the scheme holds, for whoever copies them.
 pub(crate) struct Stored {
@@ -25,13 +25,13 @@ pub(crate) struct Stored {
 }
 
 /// The books of the resident pages, to be handed over from one fault path to another.
-pub(crate) struct Books {
+pub(crate) struct ResidentState {
     resident: Resident,
     held_pages: u64,
 }
 
 impl<O: Oram> FaultPath<O> {
-    /// Gets ready to serve up to [`MOST_BETWEEN`] faults without an eviction and without allocating. The contents of
+    /// Gets ready to serve up to [`MAX_BETWEEN`] faults without an eviction and without allocating. The contents of
     /// the scheme change no more until then.
     pub(crate) fn begin_fork<F: Frames>(&mut self, frames: &mut F) -> Outcome<Stored, O, F::Error> {
         self.unless_failed(|path| {
@@ -39,7 +39,7 @@ impl<O: Oram> FaultPath<O> {
                 // Under a second chance the frames are all in use. One goes, as it would at the next fault.
                 path.evict_one_more(frames)?;
             }
-            path.resident.reserve(MOST_BETWEEN);
+            path.resident.reserve(MAX_BETWEEN);
             let accesses = path.writes.min(path.resident.pages());
             Ok(Stored { pages: path.resident.stored(), accesses })
         })
@@ -61,7 +61,7 @@ impl<O: Oram> FaultPath<O> {
             Residence::Unmapped => {
                 let frame = path.resident.frame_of(page).expect("an unmapped page has a frame");
                 frames.put(frame, page).map_err(FaultError::Frames)?;
-                path.resident.came_back(page);
+                path.resident.on_remapped(page);
                 path.resident.is_spare(frame);
                 path.counters.soft_faults += 1;
                 Ok(())
@@ -78,10 +78,10 @@ impl<O: Oram> FaultPath<O> {
             frames.bytes(frame).fill(0);
         }
         frames.put(frame, page).map_err(FaultError::Frames)?;
-        self.resident.came_in(page);
+        self.resident.on_mapped(page);
         self.resident.is_spare(frame);
         self.counters.held_pages += u64::from(self.resident.begins_to_hold(page));
-        self.counters.most_held_pages = self.counters.most_held_pages.max(self.counters.held_pages);
+        self.counters.max_held_pages = self.counters.max_held_pages.max(self.counters.held_pages);
         self.counters.faults += 1;
         Ok(())
     }
@@ -97,15 +97,15 @@ impl<O: Oram> FaultPath<O> {
     }
 
     /// Hands its books over, for those of another fault path.
-    pub(crate) fn exchange(&mut self, books: Books) -> Books {
+    pub(crate) fn exchange(&mut self, books: ResidentState) -> ResidentState {
         let held_pages = core::mem::replace(&mut self.counters.held_pages, books.held_pages);
-        self.counters.most_held_pages = self.counters.held_pages;
-        Books { resident: core::mem::replace(&mut self.resident, books.resident), held_pages }
+        self.counters.max_held_pages = self.counters.held_pages;
+        ResidentState { resident: core::mem::replace(&mut self.resident, books.resident), held_pages }
     }
 
     /// Empty books of as many pages.
-    pub(crate) fn no_books(&self) -> Books {
-        Books { resident: self.resident.none(), held_pages: 0 }
+    pub(crate) fn no_books(&self) -> ResidentState {
+        ResidentState { resident: self.resident.none(), held_pages: 0 }
     }
 
     /// Notes which pages the scheme was given, in books that were another's.

@@ -20,18 +20,18 @@ use super::poll_now::poll_now;
 use super::resident::{Residence, Resident};
 use super::reuse::Reuse;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use core::error::Error;
 use core::ops::Range;
 
 /// Pages in a row that turn out to be pinned before one more is resident than was asked for.
-const MOST_TRIES: usize = 64;
+const MAX_TRIES: usize = 64;
 
 /// The kind of a fault that was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// The page was brought in through the scheme.
-    BroughtIn,
+    PagedIn,
     /// The page had its second chance and used it.
     BroughtBack,
     /// The page was there already: another thread's fault had brought it.
@@ -68,7 +68,7 @@ impl<O: Oram> FaultPath<O> {
     #[cfg(feature = "linux")]
     pub(crate) fn follow(&mut self) {
         self.resident.follow();
-        self.counters.most_resident = self.resident.follow_held(0);
+        self.counters.max_resident = self.resident.follow_held(0);
     }
 
     /// Estimates from now on how many resident pages would halve the faults.
@@ -168,15 +168,15 @@ impl<O: Oram> FaultPath<O> {
     }
 
     /// Steps of off-line work that the scheme owes.
-    pub fn owed(&self) -> u64 {
-        if self.failed { 0 } else { self.oram.owed() }
+    pub fn pending_steps(&self) -> u64 {
+        if self.failed { 0 } else { self.oram.pending_steps() }
     }
 
     /// Does a bounded step of what is owed, between two faults.
     ///
     /// # Errors
     /// [`FaultError`].
-    pub fn idle<F: Frames>(&mut self, frames: &F) -> Outcome<(), O, F::Error> {
+    pub fn step<F: Frames>(&mut self, frames: &F) -> Outcome<(), O, F::Error> {
         self.unless_failed(|path| {
             let begin = frames.now();
             path.idle_step()?;
@@ -223,29 +223,29 @@ impl<O: Oram> FaultPath<O> {
         }
         let read = frames.now();
         frames.put(frame, page).map_err(FaultError::Frames)?;
-        self.resident.came_in(page);
+        self.resident.on_mapped(page);
         self.unmap_too_many(frame, frames)?;
         let end = frames.now();
 
         let counters = &mut self.counters;
         counters.held_pages += u64::from(self.resident.begins_to_hold(page));
-        counters.most_held_pages = counters.most_held_pages.max(counters.held_pages);
-        counters.most_resident = self.resident.follow_held(counters.held_pages);
+        counters.max_held_pages = counters.max_held_pages.max(counters.held_pages);
+        counters.max_resident = self.resident.follow_held(counters.held_pages);
         if let Some(reuse) = &mut self.reuse {
-            reuse.page_comes(page, self.resident.most());
+            reuse.page_comes(page, self.resident.max());
         }
         counters.faults += 1;
         counters.total_nanos += end.saturating_sub(begin);
         counters.frames_nanos += taken.saturating_sub(begin).saturating_sub(more) + end.saturating_sub(read);
         counters.write_nanos += more + written.saturating_sub(taken);
         counters.read_nanos += read.saturating_sub(written);
-        Ok(Served::BroughtIn)
+        Ok(Served::PagedIn)
     }
 
     fn bring_back<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
         let frame = self.resident.frame_of(page).expect("an unmapped page has a frame");
         frames.put(frame, page).map_err(FaultError::Frames)?;
-        self.resident.came_back(page);
+        self.resident.on_remapped(page);
         self.unmap_too_many(frame, frames)?;
         self.counters.soft_faults += 1;
         Ok(Served::BroughtBack)
@@ -289,7 +289,7 @@ impl<O: Oram> FaultPath<O> {
         self.resident.goes_as_zeros(victim, zeros);
         // By now it may hold something again, if it was given up while it was in sight.
         self.counters.held_pages += u64::from(self.resident.begins_to_hold(victim));
-        self.counters.most_held_pages = self.counters.most_held_pages.max(self.counters.held_pages);
+        self.counters.max_held_pages = self.counters.max_held_pages.max(self.counters.held_pages);
         Ok(())
     }
 
@@ -347,7 +347,7 @@ impl<O: Oram> FaultPath<O> {
         {
             return Ok(Some(page));
         }
-        let tries = if frames.may_exceed() { MOST_TRIES } else { usize::MAX };
+        let tries = if frames.may_exceed() { MAX_TRIES } else { usize::MAX };
         for _ in 0..self.resident.mapped_len().min(tries) {
             let Some(oldest) = self.resident.oldest_mapped() else {
                 break;
@@ -386,7 +386,7 @@ impl<O: Oram> FaultPath<O> {
     }
 
     pub(super) fn access<F: Error>(&mut self, access: Access<'_>) -> Outcome<(), O, F> {
-        while self.oram.must_idle() {
+        while self.oram.must_step() {
             self.idle_step()?;
         }
         let mut batch = [access];
@@ -401,7 +401,7 @@ impl<O: Oram> FaultPath<O> {
 
     fn idle_step<F: Error>(&mut self) -> Outcome<(), O, F> {
         self.counters.idle_steps += 1;
-        Ok(poll_now(self.oram.idle()).ok_or(FaultError::Waits)??)
+        Ok(poll_now(self.oram.step()).ok_or(FaultError::Waits)??)
     }
 }
 

@@ -45,8 +45,8 @@ pub(super) struct Resident {
     until_look: u32,
     /// Those out of sight with their frames, the oldest first.
     unmapped: VecDeque<(u32, usize)>,
-    most_mapped: usize,
-    most_unmapped: usize,
+    max_mapped: usize,
+    max_unmapped: usize,
     /// Frames that are empty.
     spare: Vec<usize>,
     /// True if the number of resident pages follows the number of those that hold something.
@@ -60,18 +60,18 @@ impl Resident {
         if u32::try_from(pages).is_err() {
             return Err(FaultPathError::Pages(pages));
         }
-        let (least, unmapped) = match policy {
+        let (min, unmapped) = match policy {
             Policy::Fifo => (1, 0),
             Policy::SecondChance { unmapped } => (2, unmapped),
         };
-        if resident < least {
-            return Err(FaultPathError::Resident { resident, least });
+        if resident < min {
+            return Err(FaultPathError::Resident { resident, min });
         }
         let of_range = matches!(policy, Policy::SecondChance { .. }) && !(1..resident).contains(&unmapped);
         if of_range {
-            return Err(FaultPathError::Unmapped { unmapped, resident, most: resident - 1 });
+            return Err(FaultPathError::Unmapped { unmapped, resident, max: resident - 1 });
         }
-        let most_mapped = resident - unmapped;
+        let max_mapped = resident - unmapped;
         Ok(Resident {
             pages: vec![0; pages as usize].into(),
             // A page comes in before the one that is then too many goes out.
@@ -79,8 +79,8 @@ impl Resident {
             pinned: VecDeque::with_capacity(resident + 1),
             until_look: 0,
             unmapped: VecDeque::with_capacity(unmapped + 1),
-            most_mapped,
-            most_unmapped: unmapped,
+            max_mapped,
+            max_unmapped: unmapped,
             spare: (0..frames(policy)).rev().collect(),
             follows: false,
             was_full: false,
@@ -97,13 +97,13 @@ impl Resident {
 
     /// The most that should be resident. Pinned pages leave half of it to others, however many they are: with a page or
     /// two a program would evict what it needs next.
-    pub(super) fn most(&self) -> usize {
-        let most = self.most_mapped + self.most_unmapped;
-        most.max(self.pinned.len() + most.div_ceil(2))
+    pub(super) fn max(&self) -> usize {
+        let max = self.max_mapped + self.max_unmapped;
+        max.max(self.pinned.len() + max.div_ceil(2))
     }
 
     pub(super) fn is_full(&mut self) -> bool {
-        let full = self.len() >= self.most();
+        let full = self.len() >= self.max();
         self.was_full |= full;
         full
     }
@@ -121,11 +121,11 @@ impl Resident {
         if !self.follows {
             return 0;
         }
-        let most = self.most_mapped + self.most_unmapped;
-        if held_pages > FOLLOWED * most as u64 {
-            self.most_mapped = (2 * most).min(self.pages.len()) - self.most_unmapped;
+        let max = self.max_mapped + self.max_unmapped;
+        if held_pages > FOLLOWED * max as u64 {
+            self.max_mapped = (2 * max).min(self.pages.len()) - self.max_unmapped;
         }
-        (self.most_mapped + self.most_unmapped) as u64
+        (self.max_mapped + self.max_unmapped) as u64
     }
 
     /// A page in sight to be written in the place of one that goes, where there is room only because more may be
@@ -136,7 +136,7 @@ impl Resident {
 
     /// Tells whether more are resident than should be.
     pub(super) fn exceeds(&self) -> bool {
-        self.len() > self.most()
+        self.len() > self.max()
     }
 
     pub(super) fn place(&self, page: u64) -> Residence {
@@ -168,12 +168,12 @@ impl Resident {
 
     /// Tells whether the oldest go by way of a frame.
     pub(super) fn has_second_chance(&self) -> bool {
-        self.most_unmapped > 0
+        self.max_unmapped > 0
     }
 
     /// Tells whether more are in sight than should be.
     pub(super) fn has_too_many_mapped(&self) -> bool {
-        self.mapped.len() + self.pinned.len() > self.most() - self.most_unmapped
+        self.mapped.len() + self.pinned.len() > self.max() - self.max_unmapped
     }
 
     pub(super) fn oldest_mapped(&self) -> Option<u64> {
@@ -238,13 +238,13 @@ impl Resident {
     }
 
     /// A page out of sight used its second chance.
-    pub(super) fn came_back(&mut self, page: u64) {
+    pub(super) fn on_remapped(&mut self, page: u64) {
         self.unmapped.retain(|(other, _)| u64::from(*other) != page);
-        self.came_in(page);
+        self.on_mapped(page);
     }
 
     /// A page is in sight now.
-    pub(super) fn came_in(&mut self, page: u64) {
+    pub(super) fn on_mapped(&mut self, page: u64) {
         self.set_place(page as u32, MAPPED);
         self.mapped.push_back(page as u32);
     }
@@ -323,7 +323,7 @@ impl Resident {
 impl Resident {
     /// The same of no pages.
     pub(super) fn none(&self) -> Self {
-        let Resident { most_mapped, most_unmapped, follows, was_full, .. } = *self;
+        let Resident { max_mapped, max_unmapped, follows, was_full, .. } = *self;
         let (mapped, pinned, unmapped) = Default::default();
         let (pages, spare, until_look) = Default::default();
         Resident {
@@ -332,8 +332,8 @@ impl Resident {
             pinned,
             until_look,
             unmapped,
-            most_mapped,
-            most_unmapped,
+            max_mapped,
+            max_unmapped,
             spare,
             follows,
             was_full,

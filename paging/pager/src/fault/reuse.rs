@@ -52,7 +52,7 @@ impl Reuse {
             saved += faults;
             saved > 0 && saved >= self.faults.div_ceil(2)
         })?;
-        Some(most_in(at).min(self.gone.len() as u64))
+        Some(max_in(at).min(self.gone.len() as u64))
     }
 
     /// Bytes on the trusted side.
@@ -69,7 +69,7 @@ fn class(number: usize) -> usize {
 }
 
 /// The largest number of a class.
-fn most_in(class: usize) -> u64 {
+fn max_in(class: usize) -> u64 {
     let (power, part) = (class / PARTS, class % PARTS);
     if power < 3 { PARTS as u64 } else { (((PARTS + part + 1) as u64) << (power - 3)) - 1 }
 }
@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn a_number_lies_in_its_class_and_classes_are_an_eighth_wide() {
         for number in (8..5000).chain([1 << 20, (1 << 20) - 1, 1 << 31]) {
-            let most = most_in(class(number)) as usize;
-            assert!(number <= most && most <= number + number / 8, "{number}: {most}");
+            let max = max_in(class(number)) as usize;
+            assert!(number <= max && max <= number + number / 8, "{number}: {max}");
             assert!(class(number + 1) >= class(number));
         }
     }

@@ -3,7 +3,7 @@
 use super::pages::Pages;
 use crate::failure::PagingError;
 use crate::fault::counters::Counters;
-use crate::fault::fork::{Books, Stored};
+use crate::fault::fork::{ResidentState, Stored};
 use crate::fault::path::{FaultPath, Served};
 use ameles_core::oram::Oram;
 use ameles_seal::pages::PageError;
@@ -13,8 +13,8 @@ use std::ops::Range;
 pub(crate) trait Faults: Send {
     fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<Served, PagingError>;
     fn discard(&mut self, range: Range<u64>, pages: &mut Pages) -> Result<(), PagingError>;
-    fn idle(&mut self, pages: &Pages) -> Result<(), PagingError>;
-    fn owed(&self) -> u64;
+    fn step(&mut self, pages: &Pages) -> Result<(), PagingError>;
+    fn pending_steps(&self) -> u64;
     fn absent_zeros(&self) -> Vec<u64>;
     fn follow(&mut self);
     fn estimate(&mut self);
@@ -28,8 +28,8 @@ pub(crate) trait Faults: Send {
     fn fault_between(&mut self, page: u64, pages: &mut Pages) -> Result<(), PagingError>;
     fn fill(&mut self, page: u64, from: &[u8]) -> Result<(), PagingError>;
     fn mapped(&self) -> Vec<u64>;
-    fn hand_over(&mut self) -> Books;
-    fn take_over(&mut self, books: Books, stored: &[u32]);
+    fn hand_over(&mut self) -> ResidentState;
+    fn take_over(&mut self, books: ResidentState, stored: &[u32]);
 }
 
 impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
@@ -41,12 +41,12 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
         FaultPath::discard(self, range, pages)
     }
 
-    fn idle(&mut self, pages: &Pages) -> Result<(), PagingError> {
-        FaultPath::idle(self, pages)
+    fn step(&mut self, pages: &Pages) -> Result<(), PagingError> {
+        FaultPath::step(self, pages)
     }
 
-    fn owed(&self) -> u64 {
-        FaultPath::owed(self)
+    fn pending_steps(&self) -> u64 {
+        FaultPath::pending_steps(self)
     }
 
     fn absent_zeros(&self) -> Vec<u64> {
@@ -101,12 +101,12 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
         FaultPath::mapped(self).collect()
     }
 
-    fn hand_over(&mut self) -> Books {
+    fn hand_over(&mut self) -> ResidentState {
         let none = self.no_books();
         self.exchange(none)
     }
 
-    fn take_over(&mut self, books: Books, stored: &[u32]) {
+    fn take_over(&mut self, books: ResidentState, stored: &[u32]) {
         self.exchange(books);
         self.only_stored(stored);
     }

@@ -10,7 +10,7 @@ use crate::access::Access;
 use crate::error::UserfaultfdError;
 use crate::extents::PageMapping;
 use crate::failure::{Failure, end};
-use crate::fault::fork::MOST_BETWEEN;
+use crate::fault::fork::MAX_BETWEEN;
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MlockFlags};
@@ -31,7 +31,7 @@ impl Inner {
         let page = self.page_at(address)?;
         if !self.faults.is_mapped(page) {
             self.between += 1;
-            if self.between > MOST_BETWEEN {
+            if self.between > MAX_BETWEEN {
                 end(&TooMany);
             }
         }

@@ -161,7 +161,7 @@ fn serve(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell, mut follower:
         } else if let Some(addresses) = put_off.take() {
             paging.wake(addresses);
         } else {
-            paging.idle();
+            paging.step();
         }
     }
 }
@@ -170,7 +170,7 @@ fn serve(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell, mut follower:
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// Looks in vain before a fork is taken for one that never ends.
-const MOST_LOOKS: u32 = 30_000;
+const MAX_LOOKS: u32 = 30_000;
 
 /// Faults of other threads while one forks: they are woken afterwards, and fault again. Nothing is allocated for them.
 #[derive(Default)]
@@ -192,7 +192,7 @@ impl PutOff {
     /// Waits for a fault of the thread that forks, but not for long.
     fn wait(&mut self, uffd: &Userfaultfd) {
         self.looks += 1;
-        if self.looks == MOST_LOOKS {
+        if self.looks == MAX_LOOKS {
             end(&NeverForks);
         }
         let mut faults = [PollFd::from_borrowed_fd(uffd.as_fd(), PollFlags::IN)];

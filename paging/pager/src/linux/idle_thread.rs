@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_micros(8);
 const LATER: Duration = Duration::from_millis(5);
 
 /// However often waking was in vain, one fault in this many still wakes it (a power of two).
-const MOST_SKIPPED_LOG2: u32 = 6;
+const MAX_SKIPPED_LOG2: u32 = 6;
 
 #[derive(Default)]
 struct Sleeper {
@@ -108,7 +108,7 @@ fn serve(paging: &Paging, sleeper: &Sleeper, pays: bool) {
             thread::sleep(LATER);
         }
         let useful = work(paging);
-        in_vain = if useful { 0 } else { (in_vain + 1).min(MOST_SKIPPED_LOG2) };
+        in_vain = if useful { 0 } else { (in_vain + 1).min(MAX_SKIPPED_LOG2) };
         // Only if it looks again by itself may faults go by.
         let skip = if paging.owes() { (1 << in_vain) - 1 } else { 0 };
         sleeper.skip.store(skip, Ordering::Relaxed);
@@ -118,16 +118,16 @@ fn serve(paging: &Paging, sleeper: &Sleeper, pays: bool) {
 
 /// Does what is owed until the next fault. Whether there was time for anything.
 fn work(paging: &Paging) -> bool {
-    let (bustle, since) = (paging.bustle(), Instant::now());
+    let (activity_count, since) = (paging.activity_count(), Instant::now());
     while since.elapsed() < GRACE {
-        if paging.bustle() != bustle {
+        if paging.activity_count() != activity_count {
             return false;
         }
         // Whoever wants this processor goes first.
         thread::yield_now();
     }
-    while paging.owes() && paging.bustle() == bustle {
-        paging.idle();
+    while paging.owes() && paging.activity_count() == activity_count {
+        paging.step();
         thread::yield_now();
     }
     true

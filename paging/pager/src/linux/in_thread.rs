@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Regions with this trap that there may be at a time.
-const MOST_REGIONS: usize = 64;
+const MAX_REGIONS: usize = 64;
 
 /// The parts of a region that the handler needs.
 struct Target {
@@ -42,13 +42,13 @@ struct Registration {
     target: AtomicPtr<Target>,
 }
 
-static REGISTRATIONS: [Registration; MOST_REGIONS] = [const {
+static REGISTRATIONS: [Registration; MAX_REGIONS] = [const {
     Registration {
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
         target: AtomicPtr::new(ptr::null_mut()),
     }
-}; MOST_REGIONS];
+}; MAX_REGIONS];
 
 /// Handlers that may be looking at a registration. Registrations change only while there is none, or in a way that
 /// misleads no handler.
@@ -89,7 +89,7 @@ impl InThread {
         let _registering = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
         install()?;
         let free = REGISTRATIONS.iter().find(|registration| registration.end.load(Ordering::Relaxed) == 0);
-        let registration = free.ok_or(Error::TooManyRegions(MOST_REGIONS))?;
+        let registration = free.ok_or(Error::TooManyRegions(MAX_REGIONS))?;
         registration.target.store(Box::into_raw(Box::new(Target { paging, idle })), Ordering::SeqCst);
         registration.start.store(start, Ordering::SeqCst);
         registration.end.store(start + bytes, Ordering::SeqCst);

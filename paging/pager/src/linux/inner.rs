@@ -76,8 +76,8 @@ impl Inner {
     }
 
     /// A step of what is owed; without any, the end of what is under way.
-    pub(super) fn idle(&mut self) {
-        self.failed_idle = self.faults.idle(&self.pages).err();
+    pub(super) fn step(&mut self) {
+        self.failed_idle = self.faults.step(&self.pages).err();
     }
 }
 

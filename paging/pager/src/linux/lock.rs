@@ -136,9 +136,9 @@ impl<T> Lock<T> {
         }
     }
 
-    fn wake(&self, most: u32) {
+    fn wake(&self, max: u32) {
         // The futex is there as long as we borrow it: waking cannot fail.
-        let _ = futex::wake(&self.state, futex::Flags::PRIVATE, most);
+        let _ = futex::wake(&self.state, futex::Flags::PRIVATE, max);
     }
 }
 

@@ -1,18 +1,17 @@
 //! The pager on Linux.
 
-pub(crate) mod beside;
 #[cfg(target_env = "gnu")]
-pub(crate) mod birth;
+pub(crate) mod child_ready;
 mod doorbell;
 pub(crate) mod faults;
 pub(crate) mod follow;
+pub(crate) mod fork_guard;
 pub(crate) mod forked;
 mod frames;
 pub(crate) mod handler_thread;
 pub(crate) mod idle_thread;
 pub(crate) mod in_thread;
 pub(crate) mod inner;
-pub(crate) mod kept;
 pub(crate) mod lock;
 pub(crate) mod mappings;
 pub(crate) mod moves;
@@ -27,3 +26,4 @@ pub(crate) mod signals;
 #[cfg(target_env = "gnu")]
 pub(crate) mod transfer;
 pub(crate) mod userfaultfd;
+pub(crate) mod worker_process;

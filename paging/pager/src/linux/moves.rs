@@ -19,7 +19,7 @@ pub(crate) static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 /// The time for which memory is waited for that the system has none of: as long as the program would wait at its own
 /// touch, had the system not ended it, but not forever.
 const SHORTAGE: Duration = Duration::from_millis(1);
-const MOST_SHORTAGES: u32 = 5000;
+const MAX_SHORTAGES: u32 = 5000;
 
 /// The outcome for a page that was to be taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ fn patiently(mut ask: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
     loop {
         match ask() {
             Err(Errno::AGAIN | Errno::INTR) => thread::yield_now(),
-            Err(Errno::NOMEM) if shortages < MOST_SHORTAGES => {
+            Err(Errno::NOMEM) if shortages < MAX_SHORTAGES => {
                 shortages += 1;
                 thread::sleep(SHORTAGE);
             }

@@ -30,7 +30,7 @@ pub(crate) struct Paging {
     /// Something is owed. A hint, for whoever steps it.
     owes: AtomicBool,
     /// Begins and ends of faults so far. A hint, too.
-    pub(super) bustle: AtomicU64,
+    pub(super) activity_count: AtomicU64,
     spilt: Arc<AtomicU64>,
     on_failure: OnFailure,
     after_fault: AfterFault,
@@ -44,7 +44,7 @@ impl Paging {
         own: Range<usize>,
         options: &Options,
     ) -> Result<Self, Errno> {
-        let owes = AtomicBool::new(faults.owed() > 0);
+        let owes = AtomicBool::new(faults.pending_steps() > 0);
         let spilt = Arc::new(AtomicU64::new(0));
         let inner = Inner::new(faults, pages, Arc::clone(&spilt));
         Ok(Paging {
@@ -55,7 +55,7 @@ impl Paging {
             own,
             pages: options.pages,
             owes,
-            bustle: AtomicU64::new(0),
+            activity_count: AtomicU64::new(0),
             spilt,
             on_failure: options.listeners.on_failure.clone(),
             after_fault: options.listeners.after_fault.clone(),
@@ -69,11 +69,11 @@ impl Paging {
             Some(page) => inner.fault(page).map_err(|error| Failure { page, error }),
             None => self.missed(inner, address),
         };
-        if let Ok(Served::BroughtIn) = &served {
+        if let Ok(Served::PagedIn) = &served {
             self.tell(inner);
         }
-        self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
-        self.bustle.fetch_add(1, Ordering::Relaxed);
+        self.owes.store(inner.faults.pending_steps() > 0, Ordering::Relaxed);
+        self.activity_count.fetch_add(1, Ordering::Relaxed);
         served
     }
 
@@ -95,7 +95,7 @@ impl Paging {
             AfterFault::CallWhenStill(tell) => {
                 if self.has_second_process {
                     // It owes nothing, and waits for what is under way.
-                    inner.idle();
+                    inner.step();
                 }
                 tell(&inner.faults.counters());
             }
@@ -107,15 +107,15 @@ impl Paging {
     }
 
     /// As long as it stays the same, no fault begins or ends.
-    pub(crate) fn bustle(&self) -> u64 {
-        self.bustle.load(Ordering::Relaxed)
+    pub(crate) fn activity_count(&self) -> u64 {
+        self.activity_count.load(Ordering::Relaxed)
     }
 
     /// Does a step of what is owed, unless a fault is being served or waits to be.
-    pub(crate) fn idle(&self) {
+    pub(crate) fn step(&self) {
         self.inner.try_with(|inner| {
-            inner.idle();
-            self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
+            inner.step();
+            self.owes.store(inner.faults.pending_steps() > 0, Ordering::Relaxed);
         });
     }
 
@@ -124,11 +124,11 @@ impl Paging {
         self.with(move |inner| {
             let mut owed = true;
             while owed {
-                owed = inner.faults.owed() > 0;
-                inner.idle();
+                owed = inner.faults.pending_steps() > 0;
+                inner.step();
                 owed &= !inner.has_failed();
             }
-            self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
+            self.owes.store(inner.faults.pending_steps() > 0, Ordering::Relaxed);
         });
     }
 

@@ -1,6 +1,6 @@
 //! The faults of a region, served for either trap.
 
-use super::kept::this_thread;
+use super::fork_guard::this_thread;
 use super::paging::Paging;
 use crate::failure::{Failure, Verdict};
 use crate::fault::path::Served;
@@ -21,7 +21,7 @@ impl Paging {
         if self.keeper.load(Ordering::Acquire) == thread {
             return self.serve_keeper(address).map(|()| Service::Done);
         }
-        self.bustle.fetch_add(1, Ordering::Relaxed);
+        self.activity_count.fetch_add(1, Ordering::Relaxed);
         let served = self.inner.with_unless_kept(|inner| self.serve_alone(inner, address));
         self.outcome(served)
     }
@@ -32,7 +32,7 @@ impl Paging {
         if keeper != 0 && keeper == this_thread() {
             return self.serve_keeper(address).map(|()| Service::Done);
         }
-        self.bustle.fetch_add(1, Ordering::Relaxed);
+        self.activity_count.fetch_add(1, Ordering::Relaxed);
         let served = self.inner.with(|inner| self.serve_alone(inner, address));
         self.outcome(Some(served))
     }

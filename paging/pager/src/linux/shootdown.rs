@@ -20,7 +20,7 @@ const TRIALS: usize = 25;
 /// The time that it takes longer. 0 if no other processor is free: then no processor is interrupted.
 pub(crate) fn cost() -> Result<Duration, Error> {
     let page = Page::new().map_err(|errno| Error::System { what: "a page", errno })?;
-    let alone = page.least()?;
+    let alone = page.min()?;
     let (running, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let beside = thread::scope(|scope| {
         let _blocked = Blocked::all();
@@ -72,7 +72,7 @@ impl Page {
         Ok(trials)
     }
 
-    fn least(&self) -> Result<Duration, Error> {
+    fn min(&self) -> Result<Duration, Error> {
         Ok(self.trials()?[0])
     }
 

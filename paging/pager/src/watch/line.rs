@@ -91,15 +91,15 @@ fn refused(what: &'static str) -> impl Fn(Errno) -> WatchError {
 
 /// The end in the paged process.
 #[derive(Debug)]
-pub struct Teller {
+pub struct FaultReporter {
     socket: OwnedFd,
     on: AtomicBool,
 }
 
-impl Teller {
+impl FaultReporter {
     /// Over the end that the watcher handed on.
     pub fn new(socket: OwnedFd) -> Self {
-        Teller { socket, on: AtomicBool::new(true) }
+        FaultReporter { socket, on: AtomicBool::new(true) }
     }
 
     /// Hands over the untrusted memory of a region that nobody has touched yet.

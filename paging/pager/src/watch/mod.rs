@@ -1,6 +1,6 @@
 //! Watching the untrusted memory of another process from fault to fault, as whoever owns that memory could.
 //!
-//! The paged process tells of each fault over a socket and waits ([`Teller`]); meanwhile the memory stands still, and
+//! The paged process tells of each fault over a socket and waits ([`FaultReporter`]); meanwhile the memory stands still, and
 //! the watcher looks which slots have changed ([`Watcher`], [`Changes`]). Nothing secret crosses the socket: counts of
 //! faults and evictions, which the watcher could count itself, and the file that holds the untrusted memory.
 
@@ -9,5 +9,5 @@ mod line;
 mod memory;
 
 pub use changes::Changes;
-pub use line::{Geometry, Moment, Teller, WatchError, Watcher};
+pub use line::{FaultReporter, Geometry, Moment, WatchError, Watcher};
 pub use memory::WatchedMemory;

@@ -127,9 +127,9 @@ fn under_path_oram_guesses_are_chance() {
 fn the_test_finds_guessers_who_are_as_often_right_as_it_says() {
     for (trials, skill, missed) in [(TRIALS, 4.0 / 5.0, 12), (TRIALS_AT_RANDOM, 2.0 / 3.0, 16)] {
         let alarms = |right: &usize| by_chance(String::new(), *right, trials).log2_p < ALARM_LOG2;
-        let least = (trials / 2..=trials).find(alarms).expect("who is always right is found");
+        let min = (trials / 2..=trials).find(alarms).expect("who is always right is found");
         let right = Binomial::new(skill, trials as u64).unwrap();
-        let unseen = right.cdf(least as u64 - 1);
-        assert!(unseen < f64::exp2(-f64::from(missed)), "{least} of {trials}: 2^{:.1}", unseen.log2());
+        let unseen = right.cdf(min as u64 - 1);
+        assert!(unseen < f64::exp2(-f64::from(missed)), "{min} of {trials}: 2^{:.1}", unseen.log2());
     }
 }

@@ -8,10 +8,10 @@ use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use ameles_core::schemes::eager::{EagerOram, EagerParameters};
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::plain::{Plain, PlainParameters};
+use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_core::store::Store;
 use ameles_core::testing::{ArrayStore, TraceEntry, TraceStore};
-use ameles_core::words::{Bucket, Slot};
-use ameles_core::write_schedule::WriteSchedule;
+use ameles_core::types::{Bucket, Slot};
 use ameles_pager::fault::error::{FaultError, FaultPathError};
 use ameles_pager::fault::path::{FaultPath, Served};
 use ameles_pager::fault::policy::Policy;
@@ -75,7 +75,7 @@ fn behaves_like_memory<O: Oram>(oram: O, resident: usize, policy: Policy, acts: 
                 program.path.discard(first..end, &mut program.table).unwrap();
                 expected[first as usize..end as usize].fill(0);
             }
-            Act::Idle => program.path.idle(&program.table).unwrap(),
+            Act::Idle => program.path.step(&program.table).unwrap(),
         }
         assert!(program.table.resident() <= resident);
         assert_eq!(program.path.resident(), program.table.resident());
@@ -318,7 +318,7 @@ fn pages_that_hold_something_are_counted_until_they_are_given_up() {
     program.path.discard(0..3, &mut program.table).unwrap();
     program.path.discard(0..3, &mut program.table).unwrap();
     let counters = program.path.counters();
-    assert_eq!((counters.held_pages, counters.most_held_pages), (2, 5));
+    assert_eq!((counters.held_pages, counters.max_held_pages), (2, 5));
 }
 
 #[test]
@@ -342,8 +342,8 @@ fn after_a_failure_nothing_is_served() {
     store.complete(0);
     assert!(matches!(program.path.fault(0, &mut program.table), Err(FaultError::Failed)));
     assert!(matches!(program.path.discard(0..1, &mut program.table), Err(FaultError::Failed)));
-    assert!(matches!(program.path.idle(&program.table), Err(FaultError::Failed)));
-    assert_eq!(program.path.owed(), 0);
+    assert!(matches!(program.path.step(&program.table), Err(FaultError::Failed)));
+    assert_eq!(program.path.pending_steps(), 0);
 }
 
 #[test]
@@ -362,12 +362,12 @@ fn parameters_that_make_no_sense_are_refused_with_what_to_choose() {
         let store = TraceStore::new(parameters.layout());
         FaultPath::new(Plain::new(parameters.clone(), store).unwrap(), resident, policy).err()
     };
-    assert_eq!(new(0, Policy::Fifo), Some(FaultPathError::Resident { resident: 0, least: 1 }));
+    assert_eq!(new(0, Policy::Fifo), Some(FaultPathError::Resident { resident: 0, min: 1 }));
     let one = Policy::SecondChance { unmapped: 1 };
-    assert_eq!(new(1, one), Some(FaultPathError::Resident { resident: 1, least: 2 }));
+    assert_eq!(new(1, one), Some(FaultPathError::Resident { resident: 1, min: 2 }));
     for unmapped in [0, 4] {
         let error = new(4, Policy::SecondChance { unmapped }).unwrap();
-        assert_eq!(error, FaultPathError::Unmapped { unmapped, resident: 4, most: 3 });
+        assert_eq!(error, FaultPathError::Unmapped { unmapped, resident: 4, max: 3 });
     }
     assert_eq!(new(1, Policy::Fifo), None);
 }
@@ -412,7 +412,7 @@ fn a_fault_allocates_nothing_from_the_first_on() {
                 program.touch(touch * 7 % 23)[3] = touch as u8;
                 if touch % 9 == 0 {
                     program.path.discard(3..5, &mut program.table).unwrap();
-                    program.path.idle(&program.table).unwrap();
+                    program.path.step(&program.table).unwrap();
                 }
             }
         });

@@ -11,7 +11,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::fmt;
 
 /// The most pages that a region has.
-pub(crate) const MOST_PAGES: u64 = 40;
+pub(crate) const MAX_PAGES: u64 = 40;
 
 pub(crate) struct Configuration {
     pub(crate) options: Options,
@@ -32,7 +32,7 @@ impl Configuration {
         for trap in Trap::ALL {
             for scheme in Scheme::ALL {
                 // With as many as there are pages, every write refreshes all: also the page that is written.
-                let ratios: &[u64] = if scheme.has_ratio() { &[1, 5, MOST_PAGES] } else { &[1] };
+                let ratios: &[u64] = if scheme.has_ratio() { &[1, 5, MAX_PAGES] } else { &[1] };
                 for (ratio, others) in
                     ratios.iter().flat_map(|ratio| others(scheme).iter().map(move |others| (*ratio, *others)))
                 {
@@ -65,14 +65,14 @@ impl Others {
         Options {
             threads: Some(if matches!(self, Others::Thread) { 2 } else { 1 }),
             second_process: matches!(self, Others::Process),
-            ..Options::new(MOST_PAGES)
+            ..Options::new(MAX_PAGES)
         }
     }
 }
 
 fn drawn(options: Options, rng: &mut ChaCha12Rng) -> Configuration {
     let mut below = |many: u64| rng.next_u64() % many;
-    let pages = 8 + below(MOST_PAGES - 7);
+    let pages = 8 + below(MAX_PAGES - 7);
     let options = Options {
         pages,
         ratio: options.ratio.min(pages),

@@ -1,7 +1,7 @@
 //! A healthy program: threads that touch the same pages, each with words of its own that only it writes, and one word a
 //! page that all of them add to.
 
-use crate::configuration::{Configuration, MOST_PAGES};
+use crate::configuration::{Configuration, MAX_PAGES};
 use ameles_pager::page::PAGE_BYTES;
 use ameles_pager::region::Region;
 use rand_chacha::ChaCha12Rng;
@@ -84,7 +84,7 @@ fn touch(seed: u64, number: u64, ended: impl Fn() -> bool) -> u64 {
     let mut rng = ChaCha12Rng::seed_from_u64(seed ^ number);
     let own = 1 + number as usize;
     let pages = PAGES.load(Ordering::SeqCst);
-    let (mut expected, mut added) = ([0; MOST_PAGES as usize], 0);
+    let (mut expected, mut added) = ([0; MAX_PAGES as usize], 0);
     while !ended() {
         for _ in 0..16 {
             let drawn = rng.next_u64();

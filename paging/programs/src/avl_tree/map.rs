@@ -106,10 +106,10 @@ fn remove(link: &mut Link, key: u64) -> Option<u64> {
 
 /// Joins the two subtrees of an entry that is gone into a single tree.
 fn join(left: Link, mut right: Link) -> Link {
-    let Some(mut least) = take_least(&mut right) else { return left };
-    least.left = left;
-    least.right = right;
-    let mut joined = Some(least);
+    let Some(mut min) = take_least(&mut right) else { return left };
+    min.left = left;
+    min.right = right;
+    let mut joined = Some(min);
     rebalance(&mut joined);
     joined
 }
@@ -118,11 +118,11 @@ fn take_least(link: &mut Link) -> Link {
     let node = link.as_mut()?;
     if node.left.is_some() {
         let height_before = height(&node.left);
-        let least = take_least(&mut node.left);
+        let min = take_least(&mut node.left);
         if height(&node.left) != height_before {
             rebalance(link);
         }
-        return least;
+        return min;
     }
     let rest = node.right.take();
     std::mem::replace(link, rest)

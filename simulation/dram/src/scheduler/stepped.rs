@@ -119,7 +119,7 @@ impl Stepped {
 
     fn let_requests_in(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
         let mut flow = CONTINUE;
-        let room = |queue: &Queue, most: u32| queue.queued.len() < most as usize;
+        let room = |queue: &Queue, max: u32| queue.queued.len() < max as usize;
         let has_arrived = |request: &mut Request| request.arrival <= self.now;
         while room(&self.reads, self.specification.queues.read) {
             let Some(read) = self.reads.outside.pop_front_if(has_arrived) else { break };

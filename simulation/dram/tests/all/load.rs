@@ -175,17 +175,17 @@ fn block() -> impl Strategy<Value = Block> {
     prop_oneof![(0..64u64), (0..4u64).prop_map(|nth| nth << 14), 0..1u64 << 15].prop_map(Block)
 }
 
-fn steps(gaps: std::ops::Range<u64>, most: usize, writes: u32) -> impl Strategy<Value = Vec<Step>> {
-    steps_of(block().boxed(), gaps, most, writes)
+fn steps(gaps: std::ops::Range<u64>, max: usize, writes: u32) -> impl Strategy<Value = Vec<Step>> {
+    steps_of(block().boxed(), gaps, max, writes)
 }
 
 fn steps_of(
     block: BoxedStrategy<Block>,
     gaps: std::ops::Range<u64>,
-    most: usize,
+    max: usize,
     writes: u32,
 ) -> impl Strategy<Value = Vec<Step>> {
-    let step = (gaps, direction(writes), proptest::collection::vec(block, 0..most), 0..4u32);
+    let step = (gaps, direction(writes), proptest::collection::vec(block, 0..max), 0..4u32);
     let step = step.prop_map(|(gap, direction, blocks, awaited)| Step {
         gap,
         direction,

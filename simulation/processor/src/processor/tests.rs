@@ -206,8 +206,8 @@ proptest! {
         let shape = Shape { width, reorder_buffer, pipeline, ..SMALL };
         let trace = [miss(0, Kind::Load, 1), miss(u32::MAX, Kind::Load, 2)];
         let mut processor = processor(shape, &trace);
-        let most = 12 * processor.rounds.length() + 1000;
-        let second = (0..most).find_map(|_| match processor.step(u64::MAX, u64::MAX)? {
+        let max = 12 * processor.rounds.length() + 1000;
+        let second = (0..max).find_map(|_| match processor.step(u64::MAX, u64::MAX)? {
             Next::Request(request) if request.number == 1 => Some(request),
             Next::Request(first) => {
                 processor.answer(&first, Cycle(answered));
@@ -215,7 +215,7 @@ proptest! {
             }
             other => panic!("{other:?}"),
         });
-        prop_assert!(second.is_some(), "more than {} steps", most);
+        prop_assert!(second.is_some(), "more than {} steps", max);
         prop_assert_eq!(processor.counts().instructions, 2 + u64::from(u32::MAX));
     }
 }

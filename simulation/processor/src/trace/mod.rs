@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 /// The greatest line of a trace: addresses have 64 bits.
-pub const MOST_LINE: Line = Line(u64::MAX >> 6);
+pub const MAX_LINE: Line = Line(u64::MAX >> 6);
 
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 //! the records, two numbers each: the instructions before the miss times two, plus one for a store; and the line less the line of the
 //! record before it, in zigzag.
 
-use super::{Kind, MOST_LINE, Miss, TraceError};
+use super::{Kind, MAX_LINE, Miss, TraceError};
 use crate::units::Line;
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
@@ -73,7 +73,7 @@ impl<W: Write> Writer<W> {
     pub fn new(mut into: W, warm_up: u64) -> io::Result<Self> {
         into.write_all(MAGIC)?;
         let mut records = GzEncoder::new(into, Compression::best());
-        let mut number = [0; MOST_DIGITS];
+        let mut number = [0; MAX_DIGITS];
         let digits = put(&mut number, warm_up);
         records.write_all(&number[..digits])?;
         Ok(Writer { records, before: Line(0) })
@@ -84,7 +84,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the writer.
     pub fn write(&mut self, Miss { instructions, kind, line }: Miss) -> io::Result<()> {
-        let mut record = [0; 2 * MOST_DIGITS];
+        let mut record = [0; 2 * MAX_DIGITS];
         let first = put(&mut record, u64::from(instructions) << 1 | u64::from(kind == Kind::Store));
         let second = put(&mut record[first..], zigzag(line.0.wrapping_sub(self.before.0) as i64));
         self.before = line;
@@ -101,7 +101,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// The most digits of a number in LEB128.
-const MOST_DIGITS: usize = 10;
+const MAX_DIGITS: usize = 10;
 
 /// Writes a number, and returns the count of its digits.
 fn put(into: &mut [u8], mut number: u64) -> usize {
@@ -149,14 +149,14 @@ impl<R: BufRead> Packed<R> {
     /// Reads a number; none at the end of the trace.
     fn number(&mut self) -> Result<Option<u64>, TraceError> {
         let mut number = 0u64;
-        for nth in 0..MOST_DIGITS {
+        for nth in 0..MAX_DIGITS {
             let Some(byte) = self.bytes.next() else {
                 return if nth == 0 { Ok(None) } else { Err(self.fault("it ends within a number")) };
             };
             let byte = byte.map_err(|error| self.unreadable(error))?;
             self.read += 1;
             let digit = u64::from(byte & 0x7f);
-            if nth == MOST_DIGITS - 1 && digit > 1 {
+            if nth == MAX_DIGITS - 1 && digit > 1 {
                 break;
             }
             number |= digit << (7 * nth);
@@ -181,7 +181,7 @@ impl<R: BufRead> Packed<R> {
             return Err(self.fault("it warms the cache and has instructions"));
         }
         let line = Line(self.before.0.wrapping_add(unzigzag(second) as u64));
-        if line > MOST_LINE {
+        if line > MAX_LINE {
             return Err(self.fault("its line is beyond all addresses"));
         }
         self.before = line;

@@ -125,7 +125,7 @@ impl<T: Iterator<Item = Result<Miss, TraceError>>> Iterator for Placed<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::MOST_LINE;
+    use crate::trace::MAX_LINE;
     use proptest::prelude::*;
     use std::collections::HashSet;
 
@@ -136,7 +136,7 @@ mod tests {
     /// Lines of a few pages, here and there among all addresses.
     fn lines() -> impl Strategy<Value = Vec<(Space, Line)>> {
         let near = (0..1000u64).prop_map(Line);
-        let line = prop_oneof![near.clone(), near.prop_map(|line| Line(MOST_LINE.0 - line.0))];
+        let line = prop_oneof![near.clone(), near.prop_map(|line| Line(MAX_LINE.0 - line.0))];
         prop::collection::vec(((0..3u32).prop_map(Space), line), 0..100)
     }
 

@@ -61,7 +61,7 @@ pub struct Synthetic {
 }
 
 /// The most lines: numbers of floating point are exact up to there.
-const MOST_LINES: u64 = 1 << 53;
+const MAX_LINES: u64 = 1 << 53;
 
 impl Synthetic {
     /// Begins a trace.
@@ -69,7 +69,7 @@ impl Synthetic {
     /// # Errors
     /// [`ShapeError`] for a shape that no trace has.
     pub fn new(shape: Shape) -> Result<Self, ShapeError> {
-        if !(1..=MOST_LINES).contains(&shape.lines) {
+        if !(1..=MAX_LINES).contains(&shape.lines) {
             return Err(ShapeError::Lines(shape.lines));
         }
         if !(0.0..=1.0).contains(&shape.stores) {
@@ -112,7 +112,7 @@ impl Iterator for Synthetic {
     fn next(&mut self) -> Option<Miss> {
         let line = Line(self.line());
         // In steps of 2⁻⁵³, so that 0 is never and 1 is always.
-        let share = (self.random.next_u64() >> 11) as f64 / MOST_LINES as f64;
+        let share = (self.random.next_u64() >> 11) as f64 / MAX_LINES as f64;
         let kind = if share < self.shape.stores { Kind::Store } else { Kind::Load };
         Some(Miss { instructions: self.shape.instructions, kind, line })
     }

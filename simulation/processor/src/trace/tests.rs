@@ -18,7 +18,7 @@ fn text(text: &str) -> Result<Vec<Miss>, TraceError> {
 }
 
 fn misses() -> impl Strategy<Value = Vec<Miss>> {
-    let miss = (any::<u32>(), any::<bool>(), 0..=MOST_LINE.0).prop_map(|(instructions, stores, line)| Miss {
+    let miss = (any::<u32>(), any::<bool>(), 0..=MAX_LINE.0).prop_map(|(instructions, stores, line)| Miss {
         instructions,
         kind: if stores { Kind::Store } else { Kind::Load },
         line: Line(line),

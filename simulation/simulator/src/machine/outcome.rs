@@ -4,7 +4,7 @@ use crate::counts::Counts;
 use crate::pattern::Tree;
 use crate::tree::store::MovedSlots;
 use ameles_core::oram::OramError;
-use ameles_core::words::Leaf;
+use ameles_core::types::Leaf;
 use ameles_dram::{Counts as Work, DramError, Energy};
 use ameles_processor::processor::Counts as ProcessorCounts;
 use ameles_processor::units::Cycle;

@@ -9,7 +9,7 @@ use crate::pace::Last;
 use crate::path_timer::PathTimer;
 use crate::pattern::Pattern;
 use crate::tree::filled::FilledTree;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_processor::units::Line;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;

@@ -18,7 +18,7 @@ use crate::tree::steady_state::History;
 use crate::tree_scheme::{Headers, TreeScheme};
 use ameles_core::schemes::freecursive::TrustedHits;
 use ameles_core::testing::oblivious::statistics::{ALARM_LOG2, Finding, uniform};
-use ameles_core::words::{BlockId, Leaf};
+use ameles_core::types::{BlockId, Leaf};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};

@@ -8,13 +8,13 @@ use crate::configuration_error::ConfigurationError;
 use crate::memory_side::{MemorySide, TreeParts};
 use crate::oram_configuration::OramConfiguration;
 use ameles_core::schemes::freecursive::BackendParameters;
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 /// Paths of random accesses after a state was drawn, at the most: `cargo run --release -p ameles-simulator --example settling` shows
 /// that the share of background evictions stays as it is then.
-const MOST_SETTLING_PATHS: u64 = 1 << 18;
+const MAX_SETTLING_PATHS: u64 = 1 << 18;
 
 /// The state of a tree before the first access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl FilledTree {
         let parts = memory.into_parts();
         Ok(FilledTree(match contents {
             Contents::Steady(History::Random) => {
-                let paths = MOST_SETTLING_PATHS.min(2 << oram.levels);
+                let paths = MAX_SETTLING_PATHS.min(2 << oram.levels);
                 settle(oram, parts, paths, &mut random)?
             }
             Contents::Steady(History::Filled) | Contents::Empty => parts,

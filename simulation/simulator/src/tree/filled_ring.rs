@@ -3,7 +3,7 @@
 use super::slots::Slots;
 use crate::memory_side::TreeParts;
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
-use ameles_core::words::{BlockId, Leaf, Level};
+use ameles_core::types::{BlockId, Leaf, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
@@ -49,10 +49,10 @@ fn since_eviction(level: Level, index: u64) -> f64 {
 /// A number of events of which so many are expected.
 fn poisson(mean: f64, random: &mut impl RngCore) -> u32 {
     let (mut events, mut product) = (0, 1.0);
-    let least = libm::exp(-mean);
+    let min = libm::exp(-mean);
     loop {
         product *= (f64::from(random.next_u32()) + 0.5) / 4_294_967_296.0;
-        if product <= least {
+        if product <= min {
             return events;
         }
         events += 1;

@@ -8,11 +8,11 @@
 use crate::configuration_error::ConfigurationError;
 use crate::memory_side::TreeParts;
 use crate::oram_configuration::OramConfiguration;
-use crate::path_side::{AnyTree, Failure, HandedTree, PathSide, now};
 use crate::tree::store::TreeStore;
+use crate::tree_backend::{AnyTree, Failure, HandedTree, TreeBackend, now};
 use ameles_core::oram::OramError;
-use ameles_core::position_map::handed::Handed;
-use ameles_core::words::{BlockId, Bucket, Leaf};
+use ameles_core::position_map::external::PositionUpdate;
+use ameles_core::types::{BlockId, Bucket, Leaf};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
@@ -22,7 +22,7 @@ struct Bare {
     store: TreeStore,
 }
 
-impl PathSide for Bare {
+impl TreeBackend for Bare {
     fn tree(&self) -> AnyTree<'_> {
         AnyTree::Main(&self.tree)
     }
@@ -34,10 +34,10 @@ impl PathSide for Bare {
 
 impl Bare {
     /// Accesses a block, after the evictions that come first.
-    fn access(&self, block: BlockId, handed: Handed) -> Result<(), Failure> {
+    fn access(&self, block: BlockId, handed: PositionUpdate) -> Result<(), Failure> {
         self.make_room()?;
         if self.must_evict() {
-            return Err(OramError::Owed);
+            return Err(OramError::Backlogged);
         }
         now(self.tree.access_at(block, handed, |_| ()))?;
         self.write_back()
@@ -70,7 +70,7 @@ pub(crate) fn settle(
         let old = position.checked_sub(1).map(|leaf| Leaf(leaf.into()));
         let new = Leaf(random.next_u64() % leaves);
         *position = new.0 as u32 + 1;
-        bare.access(block, Handed { old, new }).map_err(|_| ConfigurationError::Contents)?;
+        bare.access(block, PositionUpdate { old, new }).map_err(|_| ConfigurationError::Contents)?;
     }
     let Bare { tree, store } = bare;
     let trusted = tree.trusted_blocks();

@@ -1,6 +1,6 @@
 //! The slots of a tree in untrusted memory: a word for each, for blocks without payload.
 
-use ameles_core::words::{BlockId, Leaf, Level};
+use ameles_core::types::{BlockId, Leaf, Level};
 use std::ops::Range;
 
 /// The slots of the levels from `top` on. A slot holds a block and its leaf.

@@ -12,7 +12,7 @@
 use super::slots::Slots;
 use crate::tree_scheme::TreeScheme;
 use ameles_core::schemes::freecursive::AddressSpace;
-use ameles_core::words::{BlockId, Leaf};
+use ameles_core::types::{BlockId, Leaf};
 use rand_core::RngCore;
 use std::ops::Range;
 
@@ -213,7 +213,7 @@ impl Sinking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_core::words::Level;
+    use ameles_core::types::Level;
     use rand_chacha::ChaCha8Rng;
     use rand_core::SeedableRng;
 

@@ -2,9 +2,9 @@
 
 use super::slots::Slots;
 use crate::tree_scheme::TreeScheme;
-use ameles_core::block_header::{self, HEADER_BYTES};
 use ameles_core::store::Store;
-use ameles_core::words::{BlockId, Bucket, Leaf, Level, Slot};
+use ameles_core::tree::block_header::{self, HEADER_BYTES};
+use ameles_core::types::{BlockId, Bucket, Leaf, Level, Slot};
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::rc::Rc;

@@ -3,9 +3,9 @@
 use super::cors::CorsRule;
 use super::grant::Grant;
 use super::lifecycle::LifecycleRule;
-use super::moment::Moment;
 use super::object::{Encryption, Object};
 use super::totals::Totals;
+use super::unix_millis::UnixMillis;
 use minicbor::{Decode, Encode};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct AccountSettings {
     /// The moment of its first use.
     #[n(0)]
-    pub created: Moment,
+    pub created: UnixMillis,
     /// Metadata, by names in lower case. Features are switched on by names of their own, such as `temp-url-key`.
     #[n(1)]
     #[cbor(default)]
@@ -30,7 +30,7 @@ pub struct AccountSettings {
 pub struct ContainerSettings {
     /// The moment at which it was made.
     #[n(0)]
-    pub created: Moment,
+    pub created: UnixMillis,
     /// Metadata, by names in lower case. Features are switched on by names of their own, such as `quota-bytes`.
     #[n(1)]
     #[cbor(default)]
@@ -172,7 +172,7 @@ impl Container {
     }
 
     /// The object that the key stands for, unless its time is over.
-    pub(crate) fn object(&self, key: &str, now: Moment) -> Option<&Arc<Object>> {
+    pub(crate) fn object(&self, key: &str, now: UnixMillis) -> Option<&Arc<Object>> {
         self.objects.get(key).filter(|object| !object.has_expired(now))
     }
 

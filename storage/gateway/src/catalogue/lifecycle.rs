@@ -1,7 +1,7 @@
 //! Rules about the ends of a container's objects and unfinished uploads, as S3 has them.
 
-use super::moment::Moment;
 use super::object::Object;
+use super::unix_millis::UnixMillis;
 use minicbor::{Decode, Encode};
 use std::collections::BTreeMap;
 
@@ -82,7 +82,7 @@ pub enum Expiry {
     Days(#[n(0)] u32),
     /// All go at this moment, and later ones as well.
     #[n(1)]
-    Date(#[n(0)] Moment),
+    Date(#[n(0)] UnixMillis),
     /// They stay. Whether delete markers go under which no version is left.
     #[n(2)]
     Markers(#[n(0)] bool),
@@ -101,9 +101,9 @@ pub struct OldVersions {
 }
 
 /// The first midnight (UTC) when so many days are over.
-fn midnight(from: Moment, days: u32) -> Moment {
+fn midnight(from: UnixMillis, days: u32) -> UnixMillis {
     let over = from.0.saturating_add(u64::from(days) * DAY);
-    Moment(over.div_ceil(DAY).saturating_mul(DAY))
+    UnixMillis(over.div_ceil(DAY).saturating_mul(DAY))
 }
 
 impl LifecycleFilter {
@@ -119,14 +119,14 @@ impl LifecycleFilter {
         self.takes_key(key)
             && self.tags.iter().all(has)
             && !(is_sized && object.version.is_marker)
-            && self.more_than.is_none_or(|least| bytes > least)
-            && self.less_than.is_none_or(|most| bytes < most)
+            && self.more_than.is_none_or(|min| bytes > min)
+            && self.less_than.is_none_or(|max| bytes < max)
     }
 }
 
 impl LifecycleRule {
     /// The moment at which an object goes that its key stands for.
-    pub(crate) fn ends(&self, key: &str, object: &Object) -> Option<Moment> {
+    pub(crate) fn ends(&self, key: &str, object: &Object) -> Option<UnixMillis> {
         let end = match self.expiry? {
             Expiry::Days(days) => midnight(object.modified, days),
             Expiry::Date(moment) => moment,
@@ -136,7 +136,7 @@ impl LifecycleRule {
     }
 
     /// The moment at which a delete marker goes under which no version is left.
-    pub(crate) fn ends_marker(&self, key: &str, marker: &Object) -> Option<Moment> {
+    pub(crate) fn ends_marker(&self, key: &str, marker: &Object) -> Option<UnixMillis> {
         match self.expiry? {
             Expiry::Markers(go) => {
                 (go && self.is_enabled && self.filter.takes(key, marker)).then_some(marker.modified)
@@ -146,7 +146,13 @@ impl LifecycleRule {
     }
 
     /// The moment at which a version goes that is old since `since`, and after which `newer` objects are old too.
-    pub(crate) fn ends_old(&self, key: &str, object: &Object, since: Moment, newer: usize) -> Option<Moment> {
+    pub(crate) fn ends_old(
+        &self,
+        key: &str,
+        object: &Object,
+        since: UnixMillis,
+        newer: usize,
+    ) -> Option<UnixMillis> {
         let old = self.old?;
         let is_kept = old.kept.is_some_and(|kept| newer < kept as usize);
         let goes = self.is_enabled && !is_kept && self.filter.takes(key, object);
@@ -154,7 +160,7 @@ impl LifecycleRule {
     }
 
     /// The moment at which an unfinished upload ends.
-    pub(crate) fn ends_upload(&self, key: &str, started: Moment) -> Option<Moment> {
+    pub(crate) fn ends_upload(&self, key: &str, started: UnixMillis) -> Option<UnixMillis> {
         let days = self.abort_after_days?;
         (self.is_enabled && self.filter.takes_key(key)).then(|| midnight(started, days))
     }
@@ -167,8 +173,8 @@ mod tests {
     #[test]
     fn days_are_over_at_the_midnight_after() {
         for (from, days, end) in [(1, 1, 2), (DAY, 1, 2), (DAY + 1, 1, 3), (2 * DAY - 1, 3, 5), (0, 1, 1)] {
-            assert_eq!(midnight(Moment(from), days), Moment(end * DAY), "{from} {days}");
+            assert_eq!(midnight(UnixMillis(from), days), UnixMillis(end * DAY), "{from} {days}");
         }
-        assert_eq!(midnight(Moment(u64::MAX), u32::MAX), Moment(u64::MAX));
+        assert_eq!(midnight(UnixMillis(u64::MAX), u32::MAX), UnixMillis(u64::MAX));
     }
 }

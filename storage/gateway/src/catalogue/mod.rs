@@ -4,12 +4,12 @@ mod container;
 mod cors;
 mod grant;
 mod lifecycle;
-pub(crate) mod moment;
 mod object;
 pub(crate) mod row_shares;
 pub(crate) mod rows;
 pub(crate) mod staging;
 mod totals;
+pub(crate) mod unix_millis;
 mod upload;
 mod upload_id;
 pub(crate) mod version;
@@ -22,10 +22,10 @@ pub use cors::CorsRule;
 pub use grant::{Grant, Grantee, Permission};
 pub(crate) use lifecycle::DAY;
 pub use lifecycle::{Expiry, FilterForm, LifecycleFilter, LifecycleRule, OldVersions};
-pub use moment::{Clock, Moment};
 pub(crate) use object::SegmentPlace;
 pub use object::{Completed, Details, Encryption, Manifest, Object, Segment};
 pub use totals::Totals;
+pub use unix_millis::{Clock, UnixMillis};
 pub use upload::{Part, Upload};
 pub use upload_id::UploadId;
 pub(crate) use version::ORDERS;
@@ -47,7 +47,7 @@ pub(crate) struct Catalogue {
     pub(crate) accounts: BTreeMap<String, AccountEntry>,
     pub(crate) uploads: BTreeMap<UploadId, Upload>,
     /// The versions of objects that go by themselves, the next one first, each with its order among those of its key.
-    pub(crate) expiring: BTreeSet<(Moment, ObjectName, u64)>,
+    pub(crate) expiring: BTreeSet<(UnixMillis, ObjectName, u64)>,
     /// The fragments that objects and parts are made of.
     pub(crate) shelf: Shelf,
     /// The room that accounts take in the table of rows.

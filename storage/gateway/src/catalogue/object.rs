@@ -1,7 +1,7 @@
 //! Objects: their details from a client, and the blocks that hold their bytes.
 
 use super::grant::Grant;
-use super::moment::Moment;
+use super::unix_millis::UnixMillis;
 use super::upload_id::UploadId;
 use super::version::Version;
 use crate::objects::allocate::{Lease, Run};
@@ -32,14 +32,14 @@ pub struct Details {
     pub content_language: Option<String>,
     /// `Expires`: for caches, and of no meaning here.
     #[n(5)]
-    pub expires: Option<Moment>,
+    pub expires: Option<UnixMillis>,
     /// The user's own metadata, by names in lower case.
     #[n(6)]
     #[cbor(default)]
     pub metadata: BTreeMap<String, String>,
     /// The moment from which on the object is gone (`X-Delete-At`).
     #[n(7)]
-    pub delete_at: Option<Moment>,
+    pub delete_at: Option<UnixMillis>,
     /// The manifest, if the object stands for other bytes than its own.
     #[n(8)]
     pub manifest: Option<Manifest>,
@@ -187,7 +187,7 @@ pub struct Object {
     /// The checksum that came with it, if one did.
     pub checksum: Option<Checksum>,
     /// The moment at which its name came to stand for it, or its details were changed.
-    pub modified: Moment,
+    pub modified: UnixMillis,
     /// Its bytes, one piece after the other: one piece, or those of its parts.
     pub segments: Vec<Arc<Segment>>,
     /// The upload in parts that it came from, if it did.
@@ -232,7 +232,7 @@ impl Object {
     }
 
     /// Tells whether its time is over.
-    pub fn has_expired(&self, now: Moment) -> bool {
+    pub fn has_expired(&self, now: UnixMillis) -> bool {
         self.details.delete_at.is_some_and(|gone| gone <= now)
     }
 }

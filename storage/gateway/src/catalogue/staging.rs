@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use crate::catalogue::rows::ChangedRows;
     use crate::catalogue::{
-        AccountSettings, ContainerSettings, Details, Moment, Object, ObjectName, Segment, SegmentPlace,
+        AccountSettings, ContainerSettings, Details, Object, ObjectName, Segment, SegmentPlace, UnixMillis,
         Upload, Version,
     };
     use crate::objects::allocate::Allocator;
@@ -174,7 +174,7 @@ mod tests {
 
     fn object(fragment: u64, order: u64) -> Arc<Object> {
         let details = Details {
-            delete_at: (fragment.is_multiple_of(2)).then_some(Moment(fragment)),
+            delete_at: (fragment.is_multiple_of(2)).then_some(UnixMillis(fragment)),
             ..Details::default()
         };
         let version = Version { order, ..Version::default() };
@@ -183,7 +183,13 @@ mod tests {
 
     fn part(fragment: u64) -> Arc<Part> {
         let segment = segment(fragment);
-        Arc::new(Part { segment, md5: [0; 16], checksum: None, crc64nvme: None, modified: Moment(fragment) })
+        Arc::new(Part {
+            segment,
+            md5: [0; 16],
+            checksum: None,
+            crc64nvme: None,
+            modified: UnixMillis(fragment),
+        })
     }
 
     /// A change as the verbs make it: what it names is there where it must be.
@@ -198,11 +204,14 @@ mod tests {
         let at = ObjectName::new(&account, &container, name(k));
         let id = UploadId([k; 16]);
         let there = catalogue.container(&account, &container).ok();
-        let settings = ContainerSettings { created: Moment(next), ..ContainerSettings::default() };
+        let settings = ContainerSettings { created: UnixMillis(next), ..ContainerSettings::default() };
         Some(match kind {
             0 => Change::PutAccount {
                 name: account,
-                settings: Arc::new(AccountSettings { created: Moment(next), ..AccountSettings::default() }),
+                settings: Arc::new(AccountSettings {
+                    created: UnixMillis(next),
+                    ..AccountSettings::default()
+                }),
             },
             1 | 2 => Change::PutContainer { account, name: container, settings: Arc::new(settings) },
             3 => {
@@ -226,7 +235,7 @@ mod tests {
                     key: at.key,
                     details: Details::default(),
                     checksum: None,
-                    started: Moment(next),
+                    started: UnixMillis(next),
                     initiator: None,
                     parts: BTreeMap::new(),
                 }),

@@ -1,8 +1,8 @@
 //! Uploads in parts that are neither completed nor aborted.
 
-use super::moment::Moment;
 use super::object::{Details, Segment};
 use super::totals::Totals;
+use super::unix_millis::UnixMillis;
 use crate::objects::checksums::{Algorithm, Checksum, Coverage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Upload {
     /// The checksum that the object must have.
     pub checksum: Option<(Algorithm, Coverage)>,
     /// The moment at which it was begun.
-    pub started: Moment,
+    pub started: UnixMillis,
     /// The principal that began it, if that is not the account itself.
     pub initiator: Option<String>,
     /// The parts uploaded so far, by number.
@@ -47,7 +47,7 @@ pub struct Part {
     /// The CRC64NVME of its bytes, which parts of older vaults lack.
     pub crc64nvme: Option<u64>,
     /// The moment at which it was uploaded.
-    pub modified: Moment,
+    pub modified: UnixMillis,
 }
 
 impl Part {

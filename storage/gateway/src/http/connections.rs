@@ -101,15 +101,15 @@ impl Drop for Answering {
 
 /// All connections of a server.
 pub(crate) struct Connections {
-    most: usize,
+    max: usize,
     tasks: JoinSet<()>,
     present: Vec<Weak<Presence>>,
     said: Option<Instant>,
 }
 
 impl Connections {
-    pub(crate) fn new(most: usize) -> Self {
-        Connections { most: most.max(1), tasks: JoinSet::new(), present: Vec::new(), said: None }
+    pub(crate) fn new(max: usize) -> Self {
+        Connections { max: max.max(1), tasks: JoinSet::new(), present: Vec::new(), said: None }
     }
 
     /// Returns once there is room for another one. While there is none, the connection that has been idle for longest
@@ -117,17 +117,17 @@ impl Connections {
     pub(crate) async fn room(&mut self) {
         loop {
             while self.tasks.try_join_next().is_some() {}
-            if self.tasks.len() < self.most {
+            if self.tasks.len() < self.max {
                 return;
             }
             let ended = self.end_longest_idle();
             if self.said.is_none_or(|said| said.elapsed() > SAY_AGAIN) {
                 self.said = Some(Instant::now());
-                let most = self.most;
+                let max = self.max;
                 if ended {
-                    tracing::warn!(most, "all connections are taken: idle ones are ended to make room");
+                    tracing::warn!(max, "all connections are taken: idle ones are ended to make room");
                 } else {
-                    tracing::warn!(most, "all connections are taken and none is idle: new ones wait");
+                    tracing::warn!(max, "all connections are taken and none is idle: new ones wait");
                 }
             }
             let _ = tokio::time::timeout(LOOK_AGAIN, self.tasks.join_next()).await;

@@ -9,20 +9,20 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
 /// The least bytes in a second that a body comes or goes with, in the mean over the time that it is waited for.
-pub(crate) const LEAST_RATE: u32 = 1 << 10;
+pub(crate) const MIN_RATE: u32 = 1 << 10;
 
 /// The patience that is left.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    most: Duration,
+    max: Duration,
     left: Duration,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl Pace {
     /// So long at most, from the start and whenever it has moved on well.
-    pub(crate) fn new(most: Duration) -> Self {
-        Pace { most, left: most, waiting: None }
+    pub(crate) fn new(max: Duration) -> Self {
+        Pace { max, left: max, waiting: None }
     }
 
     /// So many bytes came or went.
@@ -31,7 +31,7 @@ impl Pace {
             self.left = self.left.saturating_sub(since.elapsed());
         }
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        self.left = (self.left + Duration::from_secs(1) * bytes / LEAST_RATE).min(self.most);
+        self.left = (self.left + Duration::from_secs(1) * bytes / MIN_RATE).min(self.max);
     }
 
     /// Waits on, until no patience is left.

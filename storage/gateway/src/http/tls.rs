@@ -18,7 +18,7 @@ use x509_parser::time::ASN1Time;
 use zeroize::Zeroizing;
 
 /// The most bytes of a file. No certificate chain and no key is longer: a longer file was meant for something else.
-const MOST_FILE_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Versions 1.2 and 1.3, with a certificate that can be exchanged. Clones are the same.
 #[derive(Clone)]
@@ -221,7 +221,7 @@ fn read(path: &Path, is_private: bool) -> Result<Zeroizing<Vec<u8>>, TlsError> {
     if is_private && mode & 0o007 != 0 {
         return Err(TlsError::Exposed { path: path.to_owned(), mode });
     }
-    if metadata.len() > MOST_FILE_BYTES {
+    if metadata.len() > MAX_FILE_BYTES {
         return Err(unreadable(io::Error::other("it is too long for a certificate or a key")));
     }
     // Whole at once: a buffer that grows would leave pieces of the key behind.

@@ -3,7 +3,7 @@
 //! Going there moves no byte: the same blocks get another name, in the commit that replaces them.
 
 use crate::catalogue::{
-    Archive, Catalogue, Change, Container, Details, Moment, Object, ObjectName, OnDelete,
+    Archive, Catalogue, Change, Container, Details, Object, ObjectName, OnDelete, UnixMillis,
 };
 use crate::error::Error;
 use crate::objects::listing::successor;
@@ -105,7 +105,7 @@ fn place(
     catalogue: &Catalogue,
     at: &ObjectName,
     archive: &Archive,
-    moment: Moment,
+    moment: UnixMillis,
     taken: Option<&str>,
 ) -> Result<ObjectName, Error> {
     let holder = archive_of(catalogue, at, archive)?;
@@ -124,7 +124,7 @@ fn prefix(key: &str) -> String {
     format!("{:03x}{key}/", key.len())
 }
 
-fn newest<'a>(holder: &'a Container, key: &str, now: Moment) -> Option<(&'a str, &'a Arc<Object>)> {
+fn newest<'a>(holder: &'a Container, key: &str, now: UnixMillis) -> Option<(&'a str, &'a Arc<Object>)> {
     let from = prefix(key);
     let to = successor(&from).map_or(Bound::Unbounded, Bound::Excluded);
     let range = holder.objects.range((Bound::Included(from), to));

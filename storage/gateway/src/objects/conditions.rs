@@ -1,6 +1,6 @@
 //! Conditional requests (RFC 9110, section 13) as S3 has them.
 
-use crate::catalogue::{Moment, Object};
+use crate::catalogue::{Object, UnixMillis};
 use crate::error::Error;
 
 /// The headers of conditions.
@@ -33,9 +33,9 @@ pub struct ReadConditions {
     /// `If-None-Match`.
     pub if_none_match: Option<TagMatch>,
     /// `If-Modified-Since`; seconds count.
-    pub if_modified_since: Option<Moment>,
+    pub if_modified_since: Option<UnixMillis>,
     /// `If-Unmodified-Since`; seconds count.
-    pub if_unmodified_since: Option<Moment>,
+    pub if_unmodified_since: Option<UnixMillis>,
 }
 
 impl ReadConditions {
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn object() -> Object {
-        Object { etag: "abc".into(), modified: Moment(10_500), ..Object::default() }
+        Object { etag: "abc".into(), modified: UnixMillis(10_500), ..Object::default() }
     }
 
     fn verdict(conditions: ReadConditions) -> &'static str {
@@ -117,7 +117,7 @@ mod tests {
     fn tags_come_before_dates_and_dates_count_in_seconds() {
         let none = ReadConditions::default;
         let tag = |tag: &str| Some(TagMatch::Tag(tag.into()));
-        let second = |seconds: u64| Some(Moment(seconds * 1000));
+        let second = |seconds: u64| Some(UnixMillis(seconds * 1000));
         assert_eq!(verdict(none()), "ok");
         let cases = [
             (tag("abc"), None, None, second(9), "ok"),

@@ -2,7 +2,7 @@
 
 use crate::any_device::AnyDevice;
 use crate::catalogue::rows;
-use crate::catalogue::{Catalogue, Clock, Moment, Upload};
+use crate::catalogue::{Catalogue, Clock, UnixMillis, Upload};
 use crate::device::{Device, DeviceError, Flow};
 use crate::error::OpenError;
 use crate::objects::allocate::Allocator;
@@ -68,7 +68,7 @@ pub(crate) struct Inner {
     pub(crate) commits: Commits,
     pub(crate) tasks: TaskTracker,
     /// The most bytes of a fragment, if small objects share blocks.
-    pub(crate) most_fragment_bytes: Option<u64>,
+    pub(crate) max_fragment_bytes: Option<u64>,
     pub(crate) next_fragment: AtomicU64,
     /// Bytes of all fragments that were written since the gateway was opened.
     pub(crate) fragment_bytes: AtomicU64,
@@ -118,11 +118,11 @@ impl Gateway {
             Catalogue::load(stored, &allocator, block_bytes)?
         };
         let packs = options.pack && options.padding == Padding::None;
-        let most_fragment_bytes =
-            packs.then(|| packing::most_fragment_bytes(block_bytes, device.rows_bytes())).flatten();
+        let max_fragment_bytes =
+            packs.then(|| packing::max_fragment_bytes(block_bytes, device.rows_bytes())).flatten();
         let next_fragment = AtomicU64::new(catalogue.shelf.next_id());
-        let most = (options.window.max(1) as u64 + 1).saturating_mul(max_batch as u64);
-        let memory = Arc::new(Memory::new(options.memory, block_bytes, most));
+        let max = (options.window.max(1) as u64 + 1).saturating_mul(max_batch as u64);
+        let memory = Arc::new(Memory::new(options.memory, block_bytes, max));
         Ok(Gateway {
             inner: Arc::new(Inner {
                 device,
@@ -131,7 +131,7 @@ impl Gateway {
                 catalogue: RwLock::new(catalogue),
                 commits: Commits::default(),
                 tasks: TaskTracker::new(),
-                most_fragment_bytes,
+                max_fragment_bytes,
                 next_fragment,
                 fragment_bytes: AtomicU64::new(0),
                 packing: tokio::sync::Mutex::new(()),
@@ -178,7 +178,7 @@ impl Gateway {
 }
 
 impl Inner {
-    pub(crate) fn now(&self) -> Moment {
+    pub(crate) fn now(&self) -> UnixMillis {
         self.options.clock.now()
     }
 

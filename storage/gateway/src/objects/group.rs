@@ -107,7 +107,7 @@ impl Group {
 }
 
 /// The most bytes that a change of a row adds to the table, whatever the row was before.
-fn most_bytes((key, value): &RowChange) -> u64 {
+fn max_bytes((key, value): &RowChange) -> u64 {
     value.as_ref().map_or(0, |value| row_bytes(key, value))
 }
 
@@ -122,7 +122,7 @@ pub(super) fn plan(asked: Box<dyn Asked>, catalogue: &Catalogue, free: u64) -> G
         return Group { callers: vec![caller.refused(Error::OverRowShare)], ..Group::default() };
     }
     Group {
-        growth: forth.iter().map(most_bytes).sum(),
+        growth: forth.iter().map(max_bytes).sum(),
         changes: vec![planned],
         forth,
         back,

@@ -5,7 +5,8 @@
 //! removes only items that the rules still name, and nothing that was put since. Touches no block.
 
 use crate::catalogue::{
-    Catalogue, Change, Container, ContainerSettings, DAY, LifecycleRule, Moment, Object, ObjectName, UploadId,
+    Catalogue, Change, Container, ContainerSettings, DAY, LifecycleRule, Object, ObjectName, UnixMillis,
+    UploadId,
 };
 use crate::error::Error;
 use crate::objects::account::Account;
@@ -27,16 +28,16 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Removes the items that are due, in commits of at most `most` removals, and returns their number. Does nothing
+    /// Removes the items that are due, in commits of at most `max` removals, and returns their number. Does nothing
     /// where it was done this day (UTC) by the same rules.
     ///
     /// # Errors
     /// The first one, [`Error::Device`]. Other containers are gone through all the same; the failed work is tried next
     /// time.
-    pub async fn carry_out(&mut self, gateway: &Gateway, most: usize) -> Result<usize, Error> {
+    pub async fn carry_out(&mut self, gateway: &Gateway, max: usize) -> Result<usize, Error> {
         let (mut count, mut outcome) = (0, Ok(()));
         for ((account, container), day, settings) in self.pending(gateway) {
-            let walk = Walk { gateway, account: &account, container: &container, most: most.max(1) };
+            let walk = Walk { gateway, account: &account, container: &container, max: max.max(1) };
             match walk.go().await {
                 Ok(removed) => {
                     count += removed;
@@ -79,7 +80,7 @@ struct Walk<'a> {
     gateway: &'a Gateway,
     account: &'a str,
     container: &'a str,
-    most: usize,
+    max: usize,
 }
 
 impl Walk<'_> {
@@ -103,7 +104,7 @@ impl Walk<'_> {
         let Ok(held) = catalogue.container(self.account, self.container) else {
             return (vec![], false, None);
         };
-        let (mut seen, mut room): (Vec<KeyVersions>, _) = (Vec::new(), self.most);
+        let (mut seen, mut room): (Vec<KeyVersions>, _) = (Vec::new(), self.max);
         for _ in 0..LOOKS {
             let Some(key) = next_key(held, &low) else { return (seen, false, None) };
             let mut due = due(held, key, now);
@@ -131,7 +132,7 @@ impl Walk<'_> {
     async fn end_uploads(&self) -> Result<usize, Error> {
         let now = self.gateway.inner.now();
         let ids = due_uploads(&self.gateway.inner.catalogue.read(), self.account, self.container, now);
-        for ids in ids.chunks(self.most) {
+        for ids in ids.chunks(self.max) {
             let (account, container) = (self.account.to_owned(), self.container.to_owned());
             let ids = ids.to_vec();
             let plan = move |catalogue: &Catalogue| {
@@ -185,10 +186,11 @@ fn removals(
 }
 
 /// The versions of a key that rules remove by now, without those whose own time is over.
-fn due(container: &Container, key: &str, now: Moment) -> Vec<Arc<Object>> {
+fn due(container: &Container, key: &str, now: UnixMillis) -> Vec<Arc<Object>> {
     let rules = &container.settings.lifecycle;
-    let is_over =
-        |end: &dyn Fn(&LifecycleRule) -> Option<Moment>| rules.iter().filter_map(end).any(|end| end <= now);
+    let is_over = |end: &dyn Fn(&LifecycleRule) -> Option<UnixMillis>| {
+        rules.iter().filter_map(end).any(|end| end <= now)
+    };
     let mut versions = container.versions(key);
     let Some(newest) = versions.next() else { return vec![] };
     let is_alone = container.history.get(key).is_none_or(|old| old.len() <= 1);
@@ -208,7 +210,7 @@ fn due(container: &Container, key: &str, now: Moment) -> Vec<Arc<Object>> {
     due.into_iter().filter(|object| !object.has_expired(now)).cloned().collect()
 }
 
-fn due_uploads(catalogue: &Catalogue, account: &str, container: &str, now: Moment) -> Vec<UploadId> {
+fn due_uploads(catalogue: &Catalogue, account: &str, container: &str, now: UnixMillis) -> Vec<UploadId> {
     let Ok(held) = catalogue.container(account, container) else { return vec![] };
     let uploads = catalogue.uploads.iter();
     let ours = uploads.filter(|(_, upload)| upload.account == account && upload.container == container);
@@ -230,7 +232,7 @@ fn next_key<'a>(container: &'a Container, low: &Bound<String>) -> Option<&'a Str
 impl Account {
     /// The moment at which rules remove an object, if its key stands for it, and the name of the rule that does so
     /// first.
-    pub fn end_of(&self, container: &str, key: &str, object: &Arc<Object>) -> Option<(Moment, String)> {
+    pub fn end_of(&self, container: &str, key: &str, object: &Arc<Object>) -> Option<(UnixMillis, String)> {
         let catalogue = self.gateway.inner.catalogue.read();
         let held = catalogue.container(&self.name, container).ok()?;
         let rules = held.settings.lifecycle.iter();
@@ -241,7 +243,12 @@ impl Account {
     }
 
     /// The moment at which rules end an unfinished upload, and the name of the rule that does so first.
-    pub fn end_of_upload(&self, container: &str, key: &str, started: Moment) -> Option<(Moment, String)> {
+    pub fn end_of_upload(
+        &self,
+        container: &str,
+        key: &str,
+        started: UnixMillis,
+    ) -> Option<(UnixMillis, String)> {
         let view = self.container(container).ok()?;
         let rules = view.settings.lifecycle.iter();
         let ends = rules.filter_map(|rule| Some((rule.ends_upload(key, started)?, &rule.id)));

@@ -18,7 +18,7 @@ pub(crate) struct Memory {
     /// All of it, in blocks.
     blocks: u64,
     /// The most blocks that one transfer holds.
-    most: u64,
+    max: u64,
 }
 
 /// A part of it; free again when the last clone is dropped.
@@ -28,12 +28,12 @@ pub(crate) struct Share {
 }
 
 impl Memory {
-    /// `bytes` in all, and at least `most` blocks, which is what one transfer may hold.
-    pub(crate) fn new(bytes: u64, block_bytes: usize, most: u64) -> Self {
+    /// `bytes` in all, and at least `max` blocks, which is what one transfer may hold.
+    pub(crate) fn new(bytes: u64, block_bytes: usize, max: u64) -> Self {
         let block_bytes = block_bytes as u64;
-        let blocks = (bytes / block_bytes).max(most).min(u64::from(u32::MAX));
+        let blocks = (bytes / block_bytes).max(max).min(u64::from(u32::MAX));
         let free = Arc::new(Semaphore::new(blocks as usize));
-        Memory { free, block_bytes, blocks, most: most.min(blocks) }
+        Memory { free, block_bytes, blocks, max: max.min(blocks) }
     }
 
     /// The share of a transfer of so many blocks.
@@ -63,7 +63,7 @@ impl Memory {
     }
 
     fn share(&self, blocks: u64) -> u32 {
-        u32::try_from(blocks.clamp(1, self.most)).unwrap_or(u32::MAX)
+        u32::try_from(blocks.clamp(1, self.max)).unwrap_or(u32::MAX)
     }
 
     /// Bytes that are free.

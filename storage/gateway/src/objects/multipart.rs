@@ -1,6 +1,6 @@
 //! Uploads in parts. Each part is a durable object of its own without a name; completing moves no block.
 
-use crate::catalogue::{Change, Completed, Details, Moment, Object, ObjectName, Part, Upload, UploadId};
+use crate::catalogue::{Change, Completed, Details, Object, ObjectName, Part, UnixMillis, Upload, UploadId};
 use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub const MAX_PART: u16 = 10_000;
 
 /// S3's least bytes of a part, the last one apart.
-pub const LEAST_PART: u64 = 5 << 20;
+pub const MIN_PART: u64 = 5 << 20;
 
 /// The checksum of an object whose upload asked for none, as in S3.
 const UNASKED: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage::FullObject);
@@ -43,7 +43,7 @@ pub struct Expected {
     /// Its size in bytes.
     pub bytes: Option<u64>,
     /// The least bytes of each of its parts, the last one apart.
-    pub least_part: Option<u64>,
+    pub min_part: Option<u64>,
 }
 
 /// A page of unfinished uploads.
@@ -283,7 +283,7 @@ fn assemble(
     upload: &Upload,
     named: &[NamedPart],
     expected: &Expected,
-    now: Moment,
+    now: UnixMillis,
 ) -> Result<Object, Error> {
     let Some(last) = named.last() else { return Err(Error::NoParts) };
     if !named.windows(2).all(|pair| pair[0].number < pair[1].number) {
@@ -294,11 +294,11 @@ fn assemble(
         parts.push(upload.parts.get(&name.number).ok_or(Error::InvalidPart(name.number))?);
         check_named(parts[parts.len() - 1], name)?;
     }
-    if let Some(least) = expected.least_part {
+    if let Some(min) = expected.min_part {
         let sizes = named.iter().zip(&parts).map(|(name, part)| (name.number, part.segment.bytes()));
         for (number, bytes) in sizes.filter(|(number, _)| *number != last.number) {
-            if bytes < least {
-                return Err(Error::PartTooSmall { number, bytes, least });
+            if bytes < min {
+                return Err(Error::PartTooSmall { number, bytes, min });
             }
         }
     }

@@ -119,10 +119,10 @@ fn within_both(catalogue: &Catalogue, at: &ObjectName, exchange: &Exchange) -> R
 
 fn within(metadata: &BTreeMap<String, String>, after: Totals) -> Result<(), Error> {
     let quota = |name: &str| metadata.get(name).and_then(|text| text.parse::<u64>().ok());
-    if quota("quota-bytes").is_some_and(|most| after.bytes > most) {
+    if quota("quota-bytes").is_some_and(|max| after.bytes > max) {
         return Err(Error::OverQuota("bytes"));
     }
-    if quota("quota-count").is_some_and(|most| after.objects > most) {
+    if quota("quota-count").is_some_and(|max| after.objects > max) {
         return Err(Error::OverQuota("objects"));
     }
     Ok(())

@@ -13,7 +13,7 @@ const MAX_HEADERS: usize = 8 << 10;
 pub(crate) fn check(details: &Details) -> Result<(), Error> {
     let bytes = details.header_bytes();
     if bytes > MAX_HEADERS {
-        return Err(Error::MetadataTooLarge { bytes, most: MAX_HEADERS });
+        return Err(Error::MetadataTooLarge { bytes, max: MAX_HEADERS });
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Objects of an account: the operations that the verbs of every face come down to.
 
-use crate::catalogue::{Catalogue, Change, Details, Moment, Object, ObjectName};
+use crate::catalogue::{Catalogue, Change, Details, Object, ObjectName, UnixMillis};
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 impl Catalogue {
     /// The object that a key stands for now.
-    fn object(&self, at: &ObjectName, now: Moment) -> Result<&Arc<Object>, Error> {
+    fn object(&self, at: &ObjectName, now: UnixMillis) -> Result<&Arc<Object>, Error> {
         self.container(&at.account, &at.container)?.object(&at.key, now).ok_or(Error::NoSuchKey)
     }
 }
@@ -171,7 +171,7 @@ impl Gateway {
     }
 
     /// The moment at which the next object goes by itself, if one does.
-    pub fn next_expiry(&self) -> Option<Moment> {
+    pub fn next_expiry(&self) -> Option<UnixMillis> {
         self.inner.catalogue.read().expiring.first().map(|(moment, ..)| *moment)
     }
 }

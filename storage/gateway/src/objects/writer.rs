@@ -240,7 +240,7 @@ impl Writer {
 impl Inner {
     /// Tells whether so many bytes written in one go share a block with others.
     fn is_fragment(&self, bytes: u64) -> bool {
-        bytes > 0 && self.most_fragment_bytes.is_some_and(|most| bytes <= most)
+        bytes > 0 && self.max_fragment_bytes.is_some_and(|max| bytes <= max)
     }
 }
 

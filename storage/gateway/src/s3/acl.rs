@@ -38,7 +38,7 @@ const PERMISSIONS: [(&str, Permission); 5] = [
 ];
 
 /// The most grants of one list, as in S3. They are kept in rows, whose room is limited.
-const MOST_GRANTS: usize = 100;
+const MAX_GRANTS: usize = 100;
 
 /// The grantees that a request's headers let in beside the owner; `None` if they say nothing of it.
 ///
@@ -137,7 +137,7 @@ fn kept(listed: Vec<(Grantee, Permission)>, owner: &str) -> S3Result<Vec<Grant>>
         grants.filter(|grant| !matches!(&grant.grantee, Grantee::Account(name) if name == owner)).collect();
     grants.sort();
     grants.dedup();
-    if grants.len() > MOST_GRANTS {
+    if grants.len() > MAX_GRANTS {
         return Err(malformed());
     }
     Ok(grants)

@@ -22,11 +22,11 @@ use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error}
 use std::sync::Arc;
 
 /// S3's most rules of a bucket.
-const MOST_RULES: usize = 100;
+const MAX_RULES: usize = 100;
 /// S3's longest name of a rule, in characters.
 const LONGEST_ID: usize = 255;
 /// The most bytes of all rules of a bucket together, as in S3. They are kept in a row, whose room is limited.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
 const VARIES: HeaderValue =
     HeaderValue::from_static("Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
@@ -102,11 +102,11 @@ pub(super) async fn put_bucket_cors(
     let input = request.input;
     account.container(&input.bucket)?;
     let rules = input.cors_configuration.cors_rules;
-    if rules.is_empty() || rules.len() > MOST_RULES {
+    if rules.is_empty() || rules.len() > MAX_RULES {
         return Err(s3_error!(MalformedXML));
     }
     let rules = rules.into_iter().map(kept).collect::<S3Result<Vec<_>>>()?;
-    if rules.iter().map(bytes).sum::<usize>() > MOST_BYTES {
+    if rules.iter().map(bytes).sum::<usize>() > MAX_BYTES {
         return Err(wrong("The rules of a bucket have at most 64 KB.".into()));
     }
     set(account, &input.bucket, |settings| settings.cors = rules).await?;

@@ -25,7 +25,7 @@ use tracing::subscriber::NoSubscriber;
 pub(super) struct Status(pub(super) StatusCode);
 
 /// Answers clients of S3.
-pub struct S3Door {
+pub struct S3Server {
     desk: Arc<Desk>,
 }
 
@@ -39,13 +39,13 @@ struct Desk {
     region: Option<Arc<str>>,
 }
 
-impl S3Door {
+impl S3Server {
     /// A door to a gateway, for its users.
     pub fn new(gateway: Gateway, users: Arc<Users>) -> Self {
         let (clock, region) = (gateway.inner.options.clock.clone(), gateway.inner.options.region.clone());
         let look = cors::look(gateway.clone(), Arc::clone(&users));
         let verified = verified(gateway, Arc::clone(&users));
-        S3Door { desk: Arc::new(Desk { verified, users, clock, look, region }) }
+        S3Server { desk: Arc::new(Desk { verified, users, clock, look, region }) }
     }
 }
 
@@ -117,7 +117,7 @@ fn numbered(mut response: Response<Body>, visit: &Visit) -> Response<Body> {
     response
 }
 
-impl Door for S3Door {
+impl Door for S3Server {
     type Body = Body;
 
     async fn answer(

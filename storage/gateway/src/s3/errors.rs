@@ -5,7 +5,7 @@ use super::refusal::{refusal, xml_headers};
 use super::unread::{slow_down, unread};
 use super::version_4::PayloadError;
 use super::{checksums, sentences, versions};
-use crate::catalogue::{Moment, VersionId};
+use crate::catalogue::{UnixMillis, VersionId};
 use crate::device::DeviceError;
 use crate::error::Error;
 use crate::http::body_timeout::find_cause;
@@ -98,7 +98,7 @@ fn sentence(error: &Error) -> Option<&'static str> {
 }
 
 /// The answer where a delete marker is: as the newest version, or as the version that was named.
-fn delete_marker(version: VersionId, modified: Moment, is_named: bool) -> S3Error {
+fn delete_marker(version: VersionId, modified: UnixMillis, is_named: bool) -> S3Error {
     let mut headers = xml_headers();
     headers.insert("x-amz-delete-marker", HeaderValue::from_static("true"));
     if let Ok(version) = HeaderValue::try_from(versions::text(version)) {

@@ -62,9 +62,9 @@ fn in_bounds(range: &HeaderValue) -> Option<HeaderValue> {
 
 /// A decimal number, or the largest that s3s holds.
 fn number(digits: &str) -> Option<u64> {
-    const MOST: u64 = i64::MAX as u64;
+    const MAX: u64 = i64::MAX as u64;
     let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-    is_number.then(|| digits.parse().map_or(MOST, |number: u64| number.min(MOST)))
+    is_number.then(|| digits.parse().map_or(MAX, |number: u64| number.min(MAX)))
 }
 
 #[cfg(test)]

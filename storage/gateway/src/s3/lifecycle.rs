@@ -5,7 +5,7 @@ use super::settings::set;
 use super::tagging;
 use super::values::{in_path, moment, size, timestamp};
 use crate::catalogue::{
-    DAY, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Moment, Object, OldVersions,
+    DAY, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Object, OldVersions, UnixMillis,
 };
 use crate::device::DeviceError;
 use crate::error::Error;
@@ -18,15 +18,15 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// S3's most rules of a bucket.
-const MOST_RULES: usize = 1000;
+const MAX_RULES: usize = 1000;
 /// S3's longest name of a rule, in characters.
 const LONGEST_ID: usize = 255;
 /// S3's most old versions that a rule keeps.
-const MOST_KEPT: i32 = 100;
+const MAX_KEPT: i32 = 100;
 /// The most bytes of all rules of a bucket together. They are kept in a row, whose room is limited.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 /// The first moment that dates of HTTP cannot write.
-const YEAR_10000: Moment = Moment(253_402_300_800_000);
+const YEAR_10000: UnixMillis = UnixMillis(253_402_300_800_000);
 
 fn wrong(text: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
     S3Error::with_message(S3ErrorCode::InvalidArgument, text)
@@ -166,8 +166,8 @@ fn kept_old(expiration: NoncurrentVersionExpiration) -> S3Result<OldVersions> {
     let days = expiration.noncurrent_days.ok_or_else(|| s3_error!(MalformedXML))?;
     let days = positive(days, "NoncurrentDays", "NoncurrentVersionExpiration")?;
     let kept = expiration.newer_noncurrent_versions;
-    if kept.is_some_and(|kept| !(1..=MOST_KEPT).contains(&kept)) {
-        return Err(wrong(format!("'NewerNoncurrentVersions' must be between 1 and {MOST_KEPT}")));
+    if kept.is_some_and(|kept| !(1..=MAX_KEPT).contains(&kept)) {
+        return Err(wrong(format!("'NewerNoncurrentVersions' must be between 1 and {MAX_KEPT}")));
     }
     Ok(OldVersions { days, kept: kept.and_then(|kept| u32::try_from(kept).ok()) })
 }
@@ -250,7 +250,7 @@ pub(super) async fn put_bucket_lifecycle_configuration(
         ));
     }
     let rules = input.lifecycle_configuration.ok_or_else(|| s3_error!(MalformedXML))?.rules;
-    if rules.is_empty() || rules.len() > MOST_RULES {
+    if rules.is_empty() || rules.len() > MAX_RULES {
         return Err(s3_error!(MalformedXML));
     }
     let rules = rules.into_iter().map(kept).collect::<S3Result<Vec<_>>>()?;
@@ -258,7 +258,7 @@ pub(super) async fn put_bucket_lifecycle_configuration(
     if ids.len() < rules.len() {
         return Err(wrong("Rule ID must be unique. Found same ID for more than one rule"));
     }
-    if rules.iter().map(bytes).sum::<usize>() > MOST_BYTES {
+    if rules.iter().map(bytes).sum::<usize>() > MAX_BYTES {
         return Err(s3_error!(InvalidRequest, "The rules of a bucket have at most 256 KB."));
     }
     set(account, &input.bucket, |settings| settings.lifecycle = rules).await?;
@@ -302,7 +302,7 @@ pub(super) fn abortion(
     account: &Account,
     bucket: &str,
     key: &str,
-    started: Moment,
+    started: UnixMillis,
 ) -> (Option<Timestamp>, Option<String>) {
     let end = account.end_of_upload(bucket, key, started).filter(|(end, _)| *end < YEAR_10000);
     end.map(|(end, id)| (timestamp(end), id)).unzip()

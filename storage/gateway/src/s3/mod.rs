@@ -43,7 +43,7 @@ mod versions;
 mod xml;
 mod xml_text;
 
-pub use door::S3Door;
+pub use door::S3Server;
 pub use region::is_region;
 use sentences::complete;
 use verified::Verified;

@@ -12,7 +12,7 @@ use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::conditions::WriteConditions;
-use crate::objects::multipart::{Expected, LEAST_PART, MAX_PART, NamedPart};
+use crate::objects::multipart::{Expected, MAX_PART, MIN_PART, NamedPart};
 use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
 use s3s::header::X_AMZ_SERVER_SIDE_ENCRYPTION;
@@ -144,7 +144,7 @@ pub(super) async fn complete_multipart_upload(
     let expected = Expected {
         checksum: checksums::given!(input),
         bytes: input.mpu_object_size.map(whole_size).transpose()?,
-        least_part: Some(LEAST_PART),
+        min_part: Some(MIN_PART),
     };
     let conditions = WriteConditions {
         if_match: tag_match(input.if_match),

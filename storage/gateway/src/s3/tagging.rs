@@ -13,9 +13,9 @@ use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
 
 /// S3's most tags of an object.
-const MOST_OF_OBJECT: usize = 10;
+const MAX_OF_OBJECT: usize = 10;
 /// S3's most tags of a bucket.
-const MOST_OF_BUCKET: usize = 50;
+const MAX_OF_BUCKET: usize = 50;
 /// S3's longest key of a tag, in characters.
 const LONGEST_KEY: usize = 128;
 /// S3's longest value of a tag, in characters.
@@ -46,7 +46,7 @@ fn too_many(message: &'static str) -> S3Error {
 }
 
 fn of_object(tags: Tags) -> S3Result<Tags> {
-    if tags.len() > MOST_OF_OBJECT {
+    if tags.len() > MAX_OF_OBJECT {
         return Err(too_many("Object tags cannot be greater than 10"));
     }
     Ok(tags)
@@ -57,7 +57,7 @@ fn of_object(tags: Tags) -> S3Result<Tags> {
 /// # Errors
 /// `InvalidTag`.
 pub(super) fn of_bucket(set: Vec<Tag>) -> S3Result<Tags> {
-    if set.len() > MOST_OF_BUCKET {
+    if set.len() > MAX_OF_BUCKET {
         return Err(too_many("Bucket tag count cannot be greater than 50"));
     }
     in_xml(set)
@@ -154,7 +154,7 @@ pub(super) async fn put_object_tagging(
     let input = request.input;
     let version = versions::asked(input.version_id.as_deref())?;
     account.version(&input.bucket, &input.key, version)?;
-    if input.tagging.tag_set.len() > MOST_OF_OBJECT {
+    if input.tagging.tag_set.len() > MAX_OF_OBJECT {
         return Err(too_many("Object tags cannot be greater than 10"));
     }
     let tags = in_xml(input.tagging.tag_set)?;

@@ -1,6 +1,6 @@
 //! Between the values of S3's requests and answers and those of the gateway.
 
-use crate::catalogue::{Details, Moment, Object, Upload, UploadId};
+use crate::catalogue::{Details, Object, UnixMillis, Upload, UploadId};
 use crate::error::Error;
 use crate::objects::checksums::from_hex;
 use crate::objects::conditions::TagMatch;
@@ -12,14 +12,14 @@ use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::time::SystemTime;
 
-pub(super) fn timestamp(moment: Moment) -> Timestamp {
+pub(super) fn timestamp(moment: UnixMillis) -> Timestamp {
     Timestamp::from(SystemTime::from(moment))
 }
 
-pub(super) fn moment(timestamp: &Timestamp) -> Moment {
+pub(super) fn moment(timestamp: &Timestamp) -> UnixMillis {
     let time = time::OffsetDateTime::from(timestamp.clone());
     let milliseconds = time.unix_timestamp_nanos() / 1_000_000;
-    Moment(u64::try_from(milliseconds).unwrap_or(0))
+    UnixMillis(u64::try_from(milliseconds).unwrap_or(0))
 }
 
 pub(super) fn etag(object: &Object) -> ETag {
@@ -109,13 +109,13 @@ macro_rules! details {
 pub(super) use details;
 
 /// The most bytes of user metadata, names and values together: as in S3.
-const MOST_METADATA: usize = 2048;
+const MAX_METADATA: usize = 2048;
 
 /// The details, unless they are longer than S3 takes: worth asking before a body is read.
 pub(super) fn bounded(details: Details) -> Result<Details, Error> {
     let bytes = details.metadata_bytes();
-    if bytes > MOST_METADATA {
-        return Err(Error::MetadataTooLarge { bytes, most: MOST_METADATA });
+    if bytes > MAX_METADATA {
+        return Err(Error::MetadataTooLarge { bytes, max: MAX_METADATA });
     }
     row_bound::check(&details)?;
     Ok(details)

@@ -9,7 +9,7 @@ use super::refusal::bad_request;
 use super::version_4::{has_version_4, pairs};
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -128,7 +128,7 @@ pub(super) fn signer(
 ///
 /// # Errors
 /// Those that S3 has for a signature that is not right, that has expired, or that does not cover what is asked.
-pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: Moment) -> S3Result<()> {
+pub(super) fn check(parts: &mut Parts, users: &Arc<Users>, now: UnixMillis) -> S3Result<()> {
     let uri = parts.uri.clone();
     let query = query(&uri)?;
     if parts.headers.contains_key(AUTHORIZATION) || has_version_4(&uri) {

@@ -27,11 +27,11 @@ use tokio_tar::{Archive, EntryType};
 use tokio_util::io::{ReaderStream, StreamReader};
 
 /// The most names of a bulk delete.
-pub(super) const MOST_DELETES: usize = 10_000;
+pub(super) const MAX_DELETES: usize = 10_000;
 /// The most files of an archive that may fail before the rest is given up.
-const MOST_FAILURES: usize = 1000;
+const MAX_FAILURES: usize = 1000;
 /// The most bytes of a list of names.
-const MOST_LIST_BYTES: usize = 8 << 20;
+const MAX_LIST_BYTES: usize = 8 << 20;
 /// Names that are deleted in one commit.
 const AT_A_TIME: usize = 500;
 
@@ -124,14 +124,14 @@ pub(super) async fn delete(
     body: Body,
 ) -> Outcome<Response<Body>> {
     swift.check(at.claim, at.account.name(), None, Action::Own)?;
-    let text = whole_in(&swift.gateway, body, MOST_LIST_BYTES).await?;
+    let text = whole_in(&swift.gateway, body, MAX_LIST_BYTES).await?;
     let text = std::str::from_utf8(&text)
         .map_err(|_| Refusal::new(StatusCode::PRECONDITION_FAILED, "The list of names is not UTF-8."))?;
     let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
     // An additional name beyond the limit shows that there are too many.
-    let names: Vec<String> = names.take(MOST_DELETES + 1).map(str::to_owned).collect();
-    if names.len() > MOST_DELETES {
-        return Err(Refusal::too_large(format!("Maximum Bulk Deletes: {MOST_DELETES} per request")));
+    let names: Vec<String> = names.take(MAX_DELETES + 1).map(str::to_owned).collect();
+    if names.len() > MAX_DELETES {
+        return Err(Refusal::too_large(format!("Maximum Bulk Deletes: {MAX_DELETES} per request")));
     }
     delete_all(swift, head, at, names).await
 }
@@ -289,7 +289,7 @@ async fn unpack(
             Err(refusal) => {
                 tally.fail(&super::describe::encoded(&name), &refusal);
                 // A failure for want of room or of the store is a failure for all that follow.
-                if refusal.status().is_server_error() || tally.errors.len() == MOST_FAILURES {
+                if refusal.status().is_server_error() || tally.errors.len() == MAX_FAILURES {
                     tally.failed = Some((refusal.status(), refusal.text().to_owned()));
                     break;
                 }

@@ -2,7 +2,7 @@
 
 use super::dates::read_http_date;
 use super::refusal::{Outcome, Refusal};
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use crate::objects::conditions::{HEADERS, TagMatch, WriteConditions};
 use http::{HeaderMap, StatusCode};
 
@@ -17,7 +17,7 @@ pub(super) enum Verdict {
 }
 
 /// Checks the conditions in the order of RFC 9110, section 13.2.2.
-pub(super) fn check(headers: &HeaderMap, etag: &str, modified: Moment) -> Verdict {
+pub(super) fn check(headers: &HeaderMap, etag: &str, modified: UnixMillis) -> Verdict {
     let date = |name: &str| headers.get(name).and_then(|value| read_http_date(value.to_str().ok()?));
     let seconds = modified.seconds();
     match tags(headers, "if-match") {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn verdict(list: &[(&str, &str)]) -> u16 {
-        match check(&headers(list), "abc", Moment(10_500)) {
+        match check(&headers(list), "abc", UnixMillis(10_500)) {
             Verdict::Go => 200,
             Verdict::NotModified => 304,
             Verdict::Failed(_) => 412,

@@ -1,6 +1,6 @@
 //! Times as Swift writes them.
 
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use std::time::SystemTime;
 use time::OffsetDateTime;
 use time::format_description::BorrowedFormatItem;
@@ -10,28 +10,28 @@ const ISO: &[BorrowedFormatItem<'_>] =
     format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]000");
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`, rounded up as Swift does, so that nothing is newer than it says.
-pub(super) fn http_date(moment: Moment) -> String {
-    httpdate::fmt_http_date(Moment(moment.0.next_multiple_of(1000)).into())
+pub(super) fn http_date(moment: UnixMillis) -> String {
+    httpdate::fmt_http_date(UnixMillis(moment.0.next_multiple_of(1000)).into())
 }
 
 /// Reads a date of HTTP in any of its three forms.
-pub(super) fn read_http_date(text: &str) -> Option<Moment> {
+pub(super) fn read_http_date(text: &str) -> Option<UnixMillis> {
     let since = httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    Some(Moment(u64::try_from(since.as_millis()).ok()?))
+    Some(UnixMillis(u64::try_from(since.as_millis()).ok()?))
 }
 
 /// `1389727543.65372`: seconds.
-pub(super) fn timestamp(moment: Moment) -> String {
+pub(super) fn timestamp(moment: UnixMillis) -> String {
     format!("{}.{:03}00", moment.0 / 1000, moment.0 % 1000)
 }
 
 /// `2014-01-14T19:25:43.653000`, as listings have it.
-pub(super) fn iso(moment: Moment) -> String {
+pub(super) fn iso(moment: UnixMillis) -> String {
     OffsetDateTime::from(SystemTime::from(moment)).format(ISO).unwrap_or_default()
 }
 
 /// `2014-01-14T19:25:43.653000Z`, as Keystone has it.
-pub(super) fn iso_utc(moment: Moment) -> String {
+pub(super) fn iso_utc(moment: UnixMillis) -> String {
     format!("{}Z", iso(moment))
 }
 
@@ -51,11 +51,11 @@ mod tests {
 
     #[test]
     fn times_are_written_as_swift_writes_them() {
-        let moment = Moment(1_389_727_543_653);
+        let moment = UnixMillis(1_389_727_543_653);
         assert_eq!(timestamp(moment), "1389727543.65300");
         assert_eq!(iso(moment), "2014-01-14T19:25:43.653000");
         assert_eq!(http_date(moment), "Tue, 14 Jan 2014 19:25:44 GMT");
-        assert_eq!(http_date(Moment(1_389_727_543_000)), "Tue, 14 Jan 2014 19:25:43 GMT");
+        assert_eq!(http_date(UnixMillis(1_389_727_543_000)), "Tue, 14 Jan 2014 19:25:43 GMT");
     }
 
     #[test]
@@ -63,7 +63,7 @@ mod tests {
         for text in
             ["Tue, 14 Jan 2014 19:25:43 GMT", "Tuesday, 14-Jan-14 19:25:43 GMT", "Tue Jan 14 19:25:43 2014"]
         {
-            assert_eq!(read_http_date(text), Some(Moment(1_389_727_543_000)), "{text}");
+            assert_eq!(read_http_date(text), Some(UnixMillis(1_389_727_543_000)), "{text}");
         }
         assert_eq!(read_http_date("soon"), None);
         for text in ["1389727543", "2014-01-14T19:25:43Z"] {

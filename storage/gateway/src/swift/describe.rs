@@ -7,7 +7,7 @@ use super::request_head::RequestHead;
 use super::rights::Claim;
 use super::target::decode;
 use super::temp_url;
-use crate::catalogue::{Details, Manifest, Moment, Object};
+use crate::catalogue::{Details, Manifest, Object, UnixMillis};
 use crate::objects::row_bound;
 use http::HeaderMap;
 use http::header::{
@@ -56,7 +56,7 @@ pub(super) fn details(head: &RequestHead) -> Outcome<Details> {
 }
 
 /// The moment at which an object is to go by itself.
-pub(super) fn delete_at(head: &RequestHead) -> Outcome<Option<Moment>> {
+pub(super) fn delete_at(head: &RequestHead) -> Outcome<Option<UnixMillis>> {
     let number = |name: &str| -> Outcome<Option<u64>> {
         let Some(text) = head.header(name).map(str::trim).filter(|text| !text.is_empty()) else {
             return Ok(None);
@@ -73,7 +73,7 @@ pub(super) fn delete_at(head: &RequestHead) -> Outcome<Option<Moment>> {
         (None, Some(at)) => Some(at),
         (None, None) => return Ok(None),
     };
-    let moment = at.filter(|at| *at > now).and_then(|at| at.checked_mul(1000)).map(Moment);
+    let moment = at.filter(|at| *at > now).and_then(|at| at.checked_mul(1000)).map(UnixMillis);
     moment
         .map(Some)
         .ok_or_else(|| Refusal::bad_request("X-Delete-At in past, or further away than time goes"))

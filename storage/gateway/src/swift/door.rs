@@ -7,7 +7,7 @@ use super::refusal::{Outcome, Refusal};
 use super::request_head::RequestHead;
 use super::service::Swift;
 use crate::auth::identity::{AccountName, Tokens, Users};
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use crate::http::body_timeout::RequestBody;
 use crate::http::door::{BUSY, BoxError, Door, Visit};
 use crate::objects::gateway::Gateway;
@@ -17,14 +17,14 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use std::sync::Arc;
 
 /// Answers clients of Swift.
-pub struct SwiftDoor {
+pub struct SwiftServer {
     swift: Swift,
 }
 
-impl SwiftDoor {
+impl SwiftServer {
     /// A door to a gateway, for its users. Clients reach it at this address.
     pub fn new(gateway: Gateway, users: Arc<Users>, address: Address) -> Self {
-        SwiftDoor { swift: Swift { gateway, users, tokens: Tokens::default(), address } }
+        SwiftServer { swift: Swift { gateway, users, tokens: Tokens::default(), address } }
     }
 
     async fn dispatch(&self, request: Request<RequestBody>, visit: &Visit) -> Response<Body> {
@@ -77,13 +77,13 @@ fn complete(head: &RequestHead, answer: &mut Response<Body>) {
 }
 
 /// `tx`, 21 hexadecimal digits, the time: the form that clients look for.
-fn numbered(answer: &mut Response<Body>, visit: &Visit, now: Moment) {
+fn numbered(answer: &mut Response<Body>, visit: &Visit, now: UnixMillis) {
     let id = format!("tx00000{}-{:010x}", visit.id, now.seconds());
     put(answer.headers_mut(), "x-trans-id", &id);
     put(answer.headers_mut(), "x-openstack-request-id", &id);
 }
 
-impl Door for SwiftDoor {
+impl Door for SwiftServer {
     type Body = Body;
 
     async fn answer(&self, request: Request<RequestBody>, visit: Visit) -> Result<Response<Body>, BoxError> {

@@ -8,7 +8,7 @@ use super::signature::Signature;
 use super::target::{Target, path_of};
 use super::temp_url::KEYS;
 use super::{At, Swift};
-use crate::catalogue::{Details, Moment};
+use crate::catalogue::{Details, UnixMillis};
 use crate::error::Error;
 use crate::http::allowance::Allowance;
 use crate::objects::conditions::WriteConditions;
@@ -21,11 +21,11 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 /// The most bytes of a field that is no file.
-const MOST_FIELD_BYTES: u64 = 8 << 10;
+const MAX_FIELD_BYTES: u64 = 8 << 10;
 /// The longest that the fields before the first file may take: their sender is not known yet.
 const WITHIN: Duration = Duration::from_secs(60);
 /// The most fields beside files.
-const MOST_FIELDS: usize = 50;
+const MAX_FIELDS: usize = 50;
 
 fn too_slow() -> Refusal {
     Refusal::new(StatusCode::REQUEST_TIMEOUT, "FormPost: the fields took too long to come")
@@ -40,9 +40,9 @@ pub(super) fn is_one(headers: &HeaderMap) -> bool {
 /// The form that the fields before the first file make.
 struct Form {
     redirect: String,
-    most_bytes: u64,
-    most_files: usize,
-    delete_at: Option<Moment>,
+    max_bytes: u64,
+    max_files: usize,
+    delete_at: Option<UnixMillis>,
 }
 
 impl Swift {
@@ -70,7 +70,7 @@ impl Swift {
             let Some(mut part) = part.map_err(unreadable)? else { break };
             if part.file_name().is_none() {
                 let name = part.name().unwrap_or_default().to_ascii_lowercase();
-                if fields.len() == MOST_FIELDS {
+                if fields.len() == MAX_FIELDS {
                     return Err(Refusal::bad_request("FormPost: too many fields"));
                 }
                 let value = match form {
@@ -90,7 +90,7 @@ impl Swift {
                 continue;
             }
             files += 1;
-            if files > form.most_files {
+            if files > form.max_files {
                 return Err(Refusal::bad_request("max_file_count exceeded"));
             }
             allowance.lift();
@@ -118,7 +118,7 @@ impl Swift {
             let text = field(name);
             text.parse::<u64>().map_err(|_| Refusal::bad_request(format!("FormPost: {name} not an integer")))
         };
-        let (expires, most_bytes, most_files) =
+        let (expires, max_bytes, max_files) =
             (number("expires")?, number("max_file_size")?, number("max_file_count")?);
         if expires <= head.now.seconds() {
             return Err(Refusal::unauthorized("FormPost: Form Expired"));
@@ -159,9 +159,9 @@ impl Swift {
         }
         Ok(Form {
             redirect: field("redirect").to_owned(),
-            most_bytes,
-            most_files: usize::try_from(most_files).unwrap_or(usize::MAX),
-            delete_at: delete_at.map(|seconds| Moment(seconds.saturating_mul(1000))),
+            max_bytes,
+            max_files: usize::try_from(max_files).unwrap_or(usize::MAX),
+            delete_at: delete_at.map(|seconds| UnixMillis(seconds.saturating_mul(1000))),
         })
     }
 
@@ -188,7 +188,7 @@ impl Swift {
         let mut bytes = 0;
         while let Some(piece) = part.chunk().await.map_err(unreadable)? {
             bytes += piece.len() as u64;
-            if bytes > form.most_bytes {
+            if bytes > form.max_bytes {
                 return Err(Refusal::too_large("max_file_size exceeded"));
             }
             writer.push(piece).await?;
@@ -205,7 +205,7 @@ async fn text(part: &mut Field<'_>) -> Outcome<String> {
     let mut bytes = Vec::new();
     while let Some(piece) = part.chunk().await.map_err(unreadable)? {
         bytes.extend_from_slice(&piece);
-        if bytes.len() as u64 > MOST_FIELD_BYTES {
+        if bytes.len() as u64 > MAX_FIELD_BYTES {
             return Err(Refusal::bad_request("FormPost: a field is too long"));
         }
     }

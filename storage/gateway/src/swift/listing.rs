@@ -9,7 +9,7 @@ use quick_xml::escape::escape;
 use serde_json::{Map, Value};
 
 /// The most entries of a page.
-pub(super) const MOST_ENTRIES: usize = 10_000;
+pub(super) const MAX_ENTRIES: usize = 10_000;
 
 /// The form in which a listing is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +72,11 @@ pub(super) struct WantedListing {
 /// 412 for a limit that is malformed or too large.
 pub(super) fn wanted(query: &Query) -> Outcome<WantedListing> {
     let limit = match query.get("limit").filter(|limit| !limit.is_empty()) {
-        None => MOST_ENTRIES,
-        Some(limit) => limit.parse().ok().filter(|limit| *limit <= MOST_ENTRIES).ok_or_else(|| {
+        None => MAX_ENTRIES,
+        Some(limit) => limit.parse().ok().filter(|limit| *limit <= MAX_ENTRIES).ok_or_else(|| {
             Refusal::new(
                 StatusCode::PRECONDITION_FAILED,
-                format!("Maximum limit is {MOST_ENTRIES}, and a limit is a number"),
+                format!("Maximum limit is {MAX_ENTRIES}, and a limit is a number"),
             )
         })?,
     };

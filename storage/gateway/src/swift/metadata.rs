@@ -5,13 +5,13 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 
 /// The most bytes of a name.
-pub(super) const MOST_NAME_BYTES: usize = 128;
+pub(super) const MAX_NAME_BYTES: usize = 128;
 /// The most bytes of a value.
-pub(super) const MOST_VALUE_BYTES: usize = 256;
+pub(super) const MAX_VALUE_BYTES: usize = 256;
 /// The most names.
-pub(super) const MOST_ITEMS: usize = 90;
+pub(super) const MAX_ITEMS: usize = 90;
 /// The most bytes of all names and values together.
-pub(super) const MOST_BYTES: usize = 4096;
+pub(super) const MAX_BYTES: usize = 4096;
 
 /// The changes of metadata of a request: a name and its value, or `None` to remove it.
 pub(super) type MetadataChanges = BTreeMap<String, Option<String>>;
@@ -90,23 +90,23 @@ pub(super) fn check<'a>(metadata: impl Iterator<Item = (&'a String, &'a String)>
         if name.is_empty() {
             return Err(Error::Metadata("Metadata name cannot be empty".into()));
         }
-        if name.len() > MOST_NAME_BYTES {
+        if name.len() > MAX_NAME_BYTES {
             return Err(Error::Metadata(format!(
-                "Metadata name too long: it has {} bytes, at most {MOST_NAME_BYTES} are taken",
+                "Metadata name too long: it has {} bytes, at most {MAX_NAME_BYTES} are taken",
                 name.len()
             )));
         }
-        if value.len() > MOST_VALUE_BYTES {
-            return Err(Error::Metadata(format!("Metadata value longer than {MOST_VALUE_BYTES}")));
+        if value.len() > MAX_VALUE_BYTES {
+            return Err(Error::Metadata(format!("Metadata value longer than {MAX_VALUE_BYTES}")));
         }
         items += 1;
         bytes += name.len() + value.len();
     }
-    if items > MOST_ITEMS {
-        return Err(Error::Metadata(format!("Too many metadata items; max {MOST_ITEMS}")));
+    if items > MAX_ITEMS {
+        return Err(Error::Metadata(format!("Too many metadata items; max {MAX_ITEMS}")));
     }
-    if bytes > MOST_BYTES {
-        return Err(Error::Metadata(format!("Total metadata too large; max {MOST_BYTES}")));
+    if bytes > MAX_BYTES {
+        return Err(Error::Metadata(format!("Total metadata too large; max {MAX_BYTES}")));
     }
     Ok(())
 }

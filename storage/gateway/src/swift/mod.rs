@@ -42,7 +42,7 @@ mod temp_url;
 mod whole;
 
 pub use address::Address;
-pub use door::SwiftDoor;
+pub use door::SwiftServer;
 
 use at::At;
 use service::Swift;

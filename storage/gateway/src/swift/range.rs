@@ -4,7 +4,7 @@ use http::{HeaderMap, header::RANGE};
 use std::ops::Range;
 
 /// The most ranges of a request. Each is read by itself, and all of them together may be more than the object.
-pub(super) const MOST_RANGES: usize = 50;
+pub(super) const MAX_RANGES: usize = 50;
 
 /// The bytes wanted of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) fn wanted(headers: &HeaderMap, bytes: u64) -> WantedRanges {
     let mut values = headers.get_all(RANGE).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return WantedRanges::All };
     let Some(specs) = value.to_str().ok().and_then(parse) else { return WantedRanges::All };
-    if specs.len() > MOST_RANGES || overlaps(&specs, bytes) {
+    if specs.len() > MAX_RANGES || overlaps(&specs, bytes) {
         return WantedRanges::Nothing;
     }
     let ranges: Vec<Range<u64>> = specs.into_iter().filter_map(|spec| spec.within(bytes)).collect();

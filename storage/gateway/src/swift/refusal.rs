@@ -1,6 +1,6 @@
 //! The refusal of a request: a status and a sentence.
 
-use super::range::MOST_RANGES;
+use super::range::MAX_RANGES;
 use crate::device::DeviceError;
 use crate::error::Error;
 use crate::http::body_timeout::{BodyError, find_cause};
@@ -139,7 +139,7 @@ pub(super) fn unsatisfiable(bytes: u64) -> Refusal {
     let refusal = Refusal::new(
         StatusCode::RANGE_NOT_SATISFIABLE,
         format!(
-            "No range lies within the object's {bytes} bytes; or there are more than {MOST_RANGES}, or several of more \
+            "No range lies within the object's {bytes} bytes; or there are more than {MAX_RANGES}, or several of more \
              than twice the object."
         ),
     );

@@ -5,7 +5,7 @@ use super::auth::catalogue::Base;
 use super::query::Query;
 use super::refusal::Outcome;
 use super::target::decode;
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use http::request::Parts;
 use http::{HeaderMap, Method};
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ pub(super) struct RequestHead {
     pub(super) headers: HeaderMap,
     /// The address that the client believes that it has come to.
     pub(super) base: Base,
-    pub(super) now: Moment,
+    pub(super) now: UnixMillis,
     /// The other end of the connection, if it is known.
     pub(super) peer: Option<IpAddr>,
 }
@@ -33,7 +33,7 @@ impl RequestHead {
         parts: Parts,
         address: &Address,
         peer: Option<IpAddr>,
-        now: Moment,
+        now: UnixMillis,
     ) -> Outcome<RequestHead> {
         let Parts { method, uri, headers, .. } = parts;
         let base = match address {

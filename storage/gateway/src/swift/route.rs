@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
 /// The most bytes of a login.
-const MOST_LOGIN_BYTES: usize = 64 << 10;
+const MAX_LOGIN_BYTES: usize = 64 << 10;
 
 impl Swift {
     /// Carries out the action of a request, and names it for the log.
@@ -53,7 +53,7 @@ impl Swift {
             }
             "/v2.0/tokens" if head.method == Method::POST => {
                 verb.name("LogInV2");
-                let body = whole(body, MOST_LOGIN_BYTES).await?;
+                let body = whole(body, MAX_LOGIN_BYTES).await?;
                 Ok(with_json(StatusCode::OK, &v2::log_in(self, head, &body).await?))
             }
             "/v3/auth/tokens" => self.route_v3(head, body, verb).await,
@@ -65,7 +65,7 @@ impl Swift {
         match head.method {
             Method::POST => {
                 verb.name("LogInV3");
-                let body = whole(body, MOST_LOGIN_BYTES).await?;
+                let body = whole(body, MAX_LOGIN_BYTES).await?;
                 let (token, described) = v3::log_in(self, head, &body).await?;
                 let mut answer = with_json(StatusCode::CREATED, &described);
                 if let Ok(mut value) = HeaderValue::try_from(token.as_str()) {

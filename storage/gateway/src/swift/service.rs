@@ -4,7 +4,7 @@ use super::address::Address;
 use super::request_head;
 use super::target::Target;
 use crate::auth::identity::{AccountName, Tokens, Users};
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use crate::objects::account::Account;
 use crate::objects::gateway::Gateway;
 use http::HeaderMap;
@@ -21,7 +21,7 @@ pub(super) struct Swift {
 
 impl Swift {
     /// The account of the user whose token is in these headers; `None` without a good one.
-    pub(super) fn account_with_token(&self, headers: &HeaderMap, now: Moment) -> Option<AccountName> {
+    pub(super) fn account_with_token(&self, headers: &HeaderMap, now: UnixMillis) -> Option<AccountName> {
         let token = request_head::token(headers)?;
         Some(self.tokens.look_up(&self.users, token, now)?.identity.account)
     }

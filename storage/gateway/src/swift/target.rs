@@ -7,9 +7,9 @@ use percent_encoding::percent_decode_str;
 /// The text before the account's name in a path.
 pub(super) const PREFIX: &str = "AUTH_";
 /// The most bytes of a container's name.
-pub(super) const MOST_CONTAINER_BYTES: usize = 256;
+pub(super) const MAX_CONTAINER_BYTES: usize = 256;
 /// The most bytes of an object's name.
-pub(super) const MOST_OBJECT_BYTES: usize = 1024;
+pub(super) const MAX_OBJECT_BYTES: usize = 1024;
 
 /// An account, a container of it, an object in that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,14 +69,13 @@ impl Target {
     /// # Errors
     /// A name is too long.
     pub(super) fn check_lengths(&self) -> Outcome<()> {
-        for (what, name, most) in [
-            ("Container", &self.container, MOST_CONTAINER_BYTES),
-            ("Object", &self.object, MOST_OBJECT_BYTES),
-        ] {
+        for (what, name, max) in
+            [("Container", &self.container, MAX_CONTAINER_BYTES), ("Object", &self.object, MAX_OBJECT_BYTES)]
+        {
             let length = name.as_ref().map_or(0, String::len);
-            if length > most {
+            if length > max {
                 return Err(Refusal::bad_request(format!(
-                    "{what} name length of {length} longer than {most}"
+                    "{what} name length of {length} longer than {max}"
                 )));
             }
         }

@@ -4,7 +4,7 @@ use super::dates::read_seconds_or_iso;
 use super::query::Query;
 use super::signature::Signature;
 use super::target::{PREFIX, Target};
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use http::Method;
 use ipnet::IpNet;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(super) fn is_one(query: &Query) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TempUrlGrant {
     /// The moment from which on it is worth nothing.
-    pub(super) expires: Moment,
+    pub(super) expires: UnixMillis,
     /// The key was the container's own: it reaches nothing outside of it.
     pub(super) of_container: bool,
 }
@@ -33,7 +33,7 @@ pub(super) struct TempUrlRequest<'a> {
     pub(super) query: &'a Query,
     pub(super) target: &'a Target,
     pub(super) peer: Option<IpAddr>,
-    pub(super) now: Moment,
+    pub(super) now: UnixMillis,
 }
 
 /// The grant of the URL; `None` if the URL is not good for this request, for any reason.
@@ -90,7 +90,8 @@ pub(super) fn check(
     for (key, of_container) in known {
         for method in methods {
             if signature.fits(&key, &signed(method)) {
-                found = Some(TempUrlGrant { expires: Moment(seconds.saturating_mul(1000)), of_container });
+                found =
+                    Some(TempUrlGrant { expires: UnixMillis(seconds.saturating_mul(1000)), of_container });
             }
         }
     }
@@ -131,7 +132,7 @@ mod tests {
     use hmac::{Hmac, KeyInit, Mac};
     use sha2::Sha256;
 
-    const NOW: Moment = Moment(1_000_000);
+    const NOW: UnixMillis = UnixMillis(1_000_000);
 
     fn sign(key: &str, text: &str) -> String {
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key.as_bytes()).unwrap();

@@ -16,28 +16,28 @@ const WITHIN: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// 503 if too little of it is free; those of [`whole`].
-pub(super) async fn whole_in(gateway: &Gateway, body: Body, most: usize) -> Outcome<Bytes> {
-    let bytes = body.size_hint().exact().unwrap_or(u64::MAX).min(most as u64);
+pub(super) async fn whole_in(gateway: &Gateway, body: Body, max: usize) -> Outcome<Bytes> {
+    let bytes = body.size_hint().exact().unwrap_or(u64::MAX).min(max as u64);
     let share = gateway.inner.memory.take_bytes(bytes)?;
-    Ok(share.holding(whole(body, most).await?))
+    Ok(share.holding(whole(body, max).await?))
 }
 
 /// All of a body that has at most this many bytes.
 ///
 /// # Errors
 /// 413 for a longer one; 408 for one that takes too long; those of reading it.
-pub(super) async fn whole(body: Body, most: usize) -> Outcome<Bytes> {
+pub(super) async fn whole(body: Body, max: usize) -> Outcome<Bytes> {
     let too_slow = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to come.");
-    tokio::time::timeout(WITHIN, whole_at_any_pace(body, most)).await.map_err(too_slow)?
+    tokio::time::timeout(WITHIN, whole_at_any_pace(body, max)).await.map_err(too_slow)?
 }
 
-async fn whole_at_any_pace(body: Body, most: usize) -> Outcome<Bytes> {
+async fn whole_at_any_pace(body: Body, max: usize) -> Outcome<Bytes> {
     let mut pieces = body.into_data_stream();
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|error| crate::Error::Body(error.into()))?;
-        if bytes.len() + piece.len() > most {
-            return Err(Refusal::too_large(format!("The body may have at most {most} bytes.")));
+        if bytes.len() + piece.len() > max {
+            return Err(Refusal::too_large(format!("The body may have at most {max} bytes.")));
         }
         bytes.extend_from_slice(&piece);
     }

@@ -1,8 +1,8 @@
 //! Objects that go by themselves, by a clock that the test sets.
 
 use ameles_gateway::catalogue::{
-    Archive, Clock, ContainerSettings, Details, Expiry, FilterForm, LifecycleFilter, LifecycleRule, Moment,
-    OldVersions, OnDelete, Versioning,
+    Archive, Clock, ContainerSettings, Details, Expiry, FilterForm, LifecycleFilter, LifecycleRule,
+    OldVersions, OnDelete, UnixMillis, Versioning,
 };
 use ameles_gateway::objects::conditions::WriteConditions;
 use ameles_gateway::objects::listing::ListRequest;
@@ -27,7 +27,7 @@ impl World {
         let now = Arc::new(AtomicU64::new(1000));
         let clock = Clock::new({
             let now = Arc::clone(&now);
-            move || Moment(now.load(Ordering::Relaxed))
+            move || UnixMillis(now.load(Ordering::Relaxed))
         });
         let device = Arc::new(MemoryDevice::new(16, BLOCKS, 4));
         let options = Options { clock, ..Options::default() };
@@ -48,7 +48,7 @@ impl World {
     }
 
     async fn put(&self, key: &str, delete_at: Option<u64>) {
-        let details = Details { delete_at: delete_at.map(Moment), ..Details::default() };
+        let details = Details { delete_at: delete_at.map(UnixMillis), ..Details::default() };
         self.put_with(key, 20, details).await;
     }
 
@@ -126,18 +126,18 @@ async fn sweeping_gives_the_blocks_back_and_makes_no_access() {
     world.put("replaced", None).await;
     world.put("prolonged", Some(2000)).await;
     let prolong = |details: &mut Details| {
-        details.delete_at = Some(Moment(9000));
+        details.delete_at = Some(UnixMillis(9000));
         Ok(())
     };
     world.account().update_object("container", "prolonged", true, prolong).await.expect("prolonged");
     world.device.take_log();
     world.at(2500);
-    assert_eq!(world.gateway.next_expiry(), Some(Moment(2000)));
+    assert_eq!(world.gateway.next_expiry(), Some(UnixMillis(2000)));
     assert_eq!(world.gateway.sweep_expired(10).await.expect("swept"), 1);
     assert_eq!(world.device.take_accesses(), (0, 0));
     assert_eq!(world.gateway.usage().free_blocks, BLOCKS - 6);
     assert_eq!(world.keys(), ["prolonged", "replaced", "second"]);
-    assert_eq!(world.gateway.next_expiry(), Some(Moment(3000)));
+    assert_eq!(world.gateway.next_expiry(), Some(UnixMillis(3000)));
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn what_is_due_is_known_after_a_reopening_and_does_not_keep_a_container() 
     let world = World::new().await;
     world.put("brief", Some(2000)).await;
     let reopened = Gateway::open(Arc::clone(&world.device), world.options.clone()).await.expect("opened");
-    assert_eq!(reopened.next_expiry(), Some(Moment(2000)));
+    assert_eq!(reopened.next_expiry(), Some(UnixMillis(2000)));
     world.at(1999);
     let account = reopened.account(FIRST_ACCOUNT);
     let refusal = account.delete_container("container").await;
@@ -205,17 +205,19 @@ async fn a_rule_ends_what_it_names_at_the_midnight_after_its_days_and_makes_no_a
 async fn new_rules_are_carried_out_at_once_and_old_ones_once_a_day() {
     let world = World::new().await;
     world.at(9 * DAY + 5);
-    world.set([LifecycleRule { expiry: Some(Expiry::Date(Moment(9 * DAY))), ..rule("date", "a") }]).await;
+    world.set([LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(9 * DAY))), ..rule("date", "a") }]).await;
     world.put("a1", None).await;
     world.put("b1", None).await;
     let mut lifecycle = Lifecycle::default();
     assert_eq!(world.carry_out(&mut lifecycle).await, 1);
     world.put("a2", None).await;
     assert_eq!(world.carry_out(&mut lifecycle).await, 0);
-    world.set([LifecycleRule { expiry: Some(Expiry::Date(Moment(9 * DAY))), ..rule("date", "b") }]).await;
+    world.set([LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(9 * DAY))), ..rule("date", "b") }]).await;
     assert_eq!(world.carry_out(&mut lifecycle).await, 1);
     assert_eq!(world.keys(), ["a2"]);
-    world.set([LifecycleRule { expiry: Some(Expiry::Date(Moment(10 * DAY))), ..rule("date", "a") }]).await;
+    world
+        .set([LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(10 * DAY))), ..rule("date", "a") }])
+        .await;
     assert_eq!(world.carry_out(&mut lifecycle).await, 0);
     world.at(10 * DAY);
     assert_eq!(world.carry_out(&mut lifecycle).await, 1);
@@ -254,7 +256,7 @@ async fn all_conditions_of_a_rule_must_hold() {
 async fn an_object_that_is_put_while_rules_are_carried_out_survives() {
     let world = World::new().await;
     world.at(2 * DAY);
-    world.set([LifecycleRule { expiry: Some(Expiry::Date(Moment(DAY))), ..rule("date", "") }]).await;
+    world.set([LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(DAY))), ..rule("date", "") }]).await;
     world.put("key", None).await;
     world.put("other", None).await;
     let (written, mut lifecycle) = (world.write(20).await, Lifecycle::default());

@@ -3,7 +3,7 @@
 use ameles_gateway::auth::identity::{AccessKey, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::server::{self, serve};
-use ameles_gateway::s3::S3Door;
+use ameles_gateway::s3::S3Server;
 use ameles_gateway::testing::MemoryDevice;
 use ameles_gateway::{FIRST_ACCOUNT, Gateway, Options};
 use object_store::aws::AmazonS3Builder;
@@ -63,7 +63,7 @@ fn logs_hold_verbs_and_no_names() {
             let stopped = async {
                 let _ = stopped.await;
             };
-            let door = S3Door::new(gateway, users);
+            let door = S3Server::new(gateway, users);
             serve(listener, door, server::Options::default(), stopped).await;
         });
         (address.recv().expect("bound"), stop)

@@ -5,7 +5,7 @@ use ameles_gateway::catalogue::{ContainerSettings, Details};
 use ameles_gateway::http::loopback::Loopback;
 use ameles_gateway::http::server;
 use ameles_gateway::objects::conditions::WriteConditions;
-use ameles_gateway::s3::S3Door;
+use ameles_gateway::s3::S3Server;
 use ameles_gateway::testing::MemoryDevice;
 use ameles_gateway::{FIRST_ACCOUNT, Gateway, Options};
 use bytes::Bytes;
@@ -55,7 +55,7 @@ pub(crate) async fn start_with(options: Options, serving: server::Options) -> Ru
         user("other", "someone", Role::Owner, "other-access"),
         user("ameles", "member", Role::Member, "member-access"),
     ];
-    let door = S3Door::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
+    let door = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
     let server = Loopback::serve(door, serving).await.expect("bound");
     Running { address: server.address(), device, gateway, server, scheme }
 }

@@ -4,7 +4,7 @@
 //! answer. So the order in which answers arrive is an input that can be written down and repeated.
 
 use ameles_core::store::Store;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::types::{Bucket, Slot};
 use bytes::Bytes;
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -33,7 +33,7 @@ impl<U: Untrusted> Engine<U> {
         let calls = if let Input::Batch(calls) = input { calls.len() } else { 0 };
         // Buckets that are written again as they are take nothing from the stash.
         let written = submitted.iter().filter(|_| !self.is_rewriting()).map(|(_, request)| match request {
-            Request::Write(buckets, _) => self.scheme.most_blocks_in(buckets),
+            Request::Write(buckets, _) => self.scheme.max_blocks_in(buckets),
             Request::Read(..) => 0,
         });
         keeper.fill_up(calls + written.sum::<usize>());

@@ -12,7 +12,7 @@ use crate::error::VaultError;
 use crate::trusted::keeper::PlaceKeeper;
 use ameles_core::oram::Access;
 use ameles_core::store::{BucketVersion, Untrusted};
-use ameles_core::words::Bucket;
+use ameles_core::types::Bucket;
 use ameles_seal::sealed::{Assigned, Sealed};
 use bytes::Bytes;
 use gate::{Gate, OperationId, Request};
@@ -159,7 +159,7 @@ impl<U: Untrusted> Engine<U> {
             }
             Input::Idle => {
                 let scheme = self.scheme.clone();
-                self.idles.push(Box::pin(async move { Ok(scheme.idle().await?) }));
+                self.idles.push(Box::pin(async move { Ok(scheme.step().await?) }));
             }
             Input::Rewrite(buckets) => {
                 if self.is_accessing() || self.is_idling() || self.is_rewriting() {

@@ -4,7 +4,7 @@
 //! scheme again from the last checkpoint, and gets the very requests that were announced.
 
 use crate::engine::gate::OperationId;
-use ameles_core::words::{BlockId, Bucket, Slot, Version};
+use ameles_core::types::{BlockId, Bucket, Slot, Version};
 use ameles_seal::epoch::Epoch;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;

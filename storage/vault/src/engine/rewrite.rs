@@ -5,9 +5,9 @@
 
 use super::gate::Gate;
 use crate::error::VaultError;
-use ameles_core::layout::Layout;
 use ameles_core::store::Store;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Slot};
 use std::rc::Rc;
 
 /// Reads these buckets whole, and writes what was read.

@@ -3,15 +3,15 @@
 use crate::engine::gate::Gate;
 use crate::error::VaultError;
 use crate::reason::Reason;
-use ameles_core::incremental::{BlockPlace, Changes, Incremental, Parts};
-use ameles_core::layout::Layout;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::resumable::{Resumable, SnapshotError};
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::ring::{RingOram, RingParameters};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
-use ameles_core::words::{BlockId, Bucket};
+use ameles_core::snapshot::full::{FullSnapshot, SnapshotError};
+use ameles_core::snapshot::incremental::{BlockPlace, Changes, IncrementalSnapshot, Parts};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{BlockId, Bucket};
 use borsh::{BorshDeserialize, BorshSerialize};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -43,14 +43,14 @@ pub(crate) type Seed = [u8; 32];
 /// A step of a scheme, on-line or off-line.
 pub(crate) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
 
-/// A scheme over the gate, whichever it is. It offers what [`Oram`], [`Resumable`] and [`Incremental`] say.
+/// A scheme over the gate, whichever it is. It offers what [`Oram`], [`FullSnapshot`] and [`IncrementalSnapshot`] say.
 pub(crate) trait Scheme {
     fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a>;
-    fn idle(&self) -> StepFuture<'_>;
-    fn most_idles(&self) -> usize;
+    fn step(&self) -> StepFuture<'_>;
+    fn max_concurrent_steps(&self) -> usize;
     fn block_bytes(&self) -> usize;
-    fn owed(&self) -> u64;
-    fn must_idle(&self) -> bool;
+    fn pending_steps(&self) -> u64;
+    fn must_step(&self) -> bool;
     fn emergencies(&self) -> u64;
     fn stash_blocks(&self) -> usize;
     fn trusted_bytes(&self) -> usize;
@@ -68,35 +68,35 @@ pub(crate) trait Scheme {
     fn is_elsewhere(&self, block: BlockId) -> bool;
     fn bring(&self, block: BlockId, payload: &[u8]);
     fn let_go(&self);
-    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize;
+    fn max_blocks_in(&self, buckets: &[Bucket]) -> usize;
 }
 
 impl<O> Scheme for O
 where
-    O: Resumable<ChaCha20Rng> + Incremental<ChaCha20Rng> + Oram<Error = Infallible>,
+    O: FullSnapshot<ChaCha20Rng> + IncrementalSnapshot<ChaCha20Rng> + Oram<Error = Infallible>,
 {
     fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a> {
         Box::pin(Oram::access(self, batch))
     }
 
-    fn idle(&self) -> StepFuture<'_> {
-        Box::pin(Oram::idle(self))
+    fn step(&self) -> StepFuture<'_> {
+        Box::pin(Oram::step(self))
     }
 
-    fn most_idles(&self) -> usize {
-        Oram::most_idles(self)
+    fn max_concurrent_steps(&self) -> usize {
+        Oram::max_concurrent_steps(self)
     }
 
     fn block_bytes(&self) -> usize {
         Oram::block_bytes(self)
     }
 
-    fn owed(&self) -> u64 {
-        Oram::owed(self)
+    fn pending_steps(&self) -> u64 {
+        Oram::pending_steps(self)
     }
 
-    fn must_idle(&self) -> bool {
-        Oram::must_idle(self)
+    fn must_step(&self) -> bool {
+        Oram::must_step(self)
     }
 
     fn emergencies(&self) -> u64 {
@@ -104,67 +104,67 @@ where
     }
 
     fn stash_blocks(&self) -> usize {
-        Resumable::stash_blocks(self)
+        FullSnapshot::stash_blocks(self)
     }
 
     fn trusted_bytes(&self) -> usize {
-        Resumable::trusted_bytes(self)
+        FullSnapshot::trusted_bytes(self)
     }
 
     fn reseed(&self, seed: Seed) {
-        Resumable::reseed(self, ChaCha20Rng::from_seed(seed));
+        FullSnapshot::reseed(self, ChaCha20Rng::from_seed(seed));
     }
 
     fn watch(&self) {
-        Incremental::watch(self);
+        IncrementalSnapshot::watch(self);
     }
 
     fn take_changes(&self) -> Option<Changes> {
-        Incremental::take_changes(self).ok()
+        IncrementalSnapshot::take_changes(self).ok()
     }
 
     fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        Incremental::copy_words(self, words, into);
+        IncrementalSnapshot::copy_words(self, words, into);
     }
 
     fn hold_words(&self) {
-        Incremental::hold_words(self);
+        IncrementalSnapshot::hold_words(self);
     }
 
     fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        Incremental::copy_held_words(self, words, into);
+        IncrementalSnapshot::copy_held_words(self, words, into);
     }
 
     fn rest(&self) -> Vec<u8> {
-        Incremental::rest(self)
+        IncrementalSnapshot::rest(self)
     }
 
     fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
-        Incremental::look_at(self, block, look);
+        IncrementalSnapshot::look_at(self, block, look);
     }
 
     fn stash_order(&self) -> Vec<BlockId> {
-        Incremental::stash_order(self)
+        IncrementalSnapshot::stash_order(self)
     }
 
     fn locate(&self, block: BlockId) -> Option<BlockPlace> {
-        Incremental::locate(self, block)
+        IncrementalSnapshot::locate(self, block)
     }
 
     fn is_elsewhere(&self, block: BlockId) -> bool {
-        Incremental::is_elsewhere(self, block)
+        IncrementalSnapshot::is_elsewhere(self, block)
     }
 
     fn bring(&self, block: BlockId, payload: &[u8]) {
-        Incremental::bring(self, block, payload);
+        IncrementalSnapshot::bring(self, block, payload);
     }
 
     fn let_go(&self) {
-        Incremental::let_go(self);
+        IncrementalSnapshot::let_go(self);
     }
 
-    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
-        Incremental::most_blocks_in(self, buckets)
+    fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {
+        IncrementalSnapshot::max_blocks_in(self, buckets)
     }
 }
 
@@ -248,14 +248,14 @@ impl SchemeParameters {
 
     /// The most payloads of the stash that came or changed in so many accesses and a batch, and in the evictions that these
     /// made due: an eviction may leave as many blocks that it read as it takes others.
-    pub(crate) fn most_resident(&self, accesses: u64) -> u64 {
+    pub(crate) fn max_resident(&self, accesses: u64) -> u64 {
         let accesses = accesses + u64::from(self.sizes().max_batch);
         match self {
             SchemeParameters::Ring(ring) => {
                 let tree = ring.geometry();
                 let path: u64 = tree.levels().map(|level| u64::from(tree.shape(level).blocks)).sum();
                 let evictions = accesses / u64::from(ring.eviction_rate) + 2;
-                accesses * u64::from(ring.most_blocks_per_access()) + evictions * path
+                accesses * u64::from(ring.max_blocks_per_access()) + evictions * path
             }
             SchemeParameters::Path(path) => {
                 accesses * (1 + path.path_buckets() as u64 * u64::from(path.blocks_per_bucket))
@@ -303,19 +303,21 @@ impl SchemeParameters {
     /// The sizes of the scheme's tables, in words.
     pub(crate) fn tables(&self) -> Vec<u64> {
         match self {
-            SchemeParameters::Ring(ring) => <Ring as Incremental<ChaCha20Rng>>::tables(ring),
-            SchemeParameters::Path(path) => <Path as Incremental<ChaCha20Rng>>::tables(path),
-            SchemeParameters::Trivial(trivial) => <Trivial as Incremental<ChaCha20Rng>>::tables(trivial),
+            SchemeParameters::Ring(ring) => <Ring as IncrementalSnapshot<ChaCha20Rng>>::tables(ring),
+            SchemeParameters::Path(path) => <Path as IncrementalSnapshot<ChaCha20Rng>>::tables(path),
+            SchemeParameters::Trivial(trivial) => {
+                <Trivial as IncrementalSnapshot<ChaCha20Rng>>::tables(trivial)
+            }
         }
     }
 
     /// Takes a scheme up from its written state. `None` if the state contradicts itself.
-    pub(crate) fn take_up(&self, parts: Parts<'_>, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
+    pub(crate) fn resume(&self, parts: Parts<'_>, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
         let random = ChaCha20Rng::from_seed(seed);
         match self.clone() {
-            SchemeParameters::Ring(ring) => restored(Ring::take_up(ring, parts, gate, random)),
-            SchemeParameters::Path(path) => restored(Path::take_up(path, parts, gate, random)),
-            SchemeParameters::Trivial(trivial) => restored(Trivial::take_up(trivial, parts, gate, random)),
+            SchemeParameters::Ring(ring) => restored(Ring::resume(ring, parts, gate, random)),
+            SchemeParameters::Path(path) => restored(Path::resume(path, parts, gate, random)),
+            SchemeParameters::Trivial(trivial) => restored(Trivial::resume(trivial, parts, gate, random)),
         }
     }
 

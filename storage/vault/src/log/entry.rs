@@ -4,7 +4,7 @@
 use crate::engine::record::Call;
 use crate::trusted::header::VaultParameters;
 use crate::trusted::unlogged::RowBytes;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::blob;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;

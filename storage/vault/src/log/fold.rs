@@ -7,7 +7,7 @@ use crate::error::VaultError;
 use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::unlogged::RowStream;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
 

@@ -87,8 +87,8 @@ impl<B: Blobs> Objects<'_, B> {
 
     async fn get(&self, at: Position) -> Result<Option<Vec<u8>>, VaultError> {
         let parameters = &self.header.parameters;
-        let most = blob::sealed_bytes(text_bytes(parameters, parameters.scheme.max_batch() as usize));
-        Ok(self.blobs.get(&at.name(), most).await?)
+        let max = blob::sealed_bytes(text_bytes(parameters, parameters.scheme.max_batch() as usize));
+        Ok(self.blobs.get(&at.name(), max).await?)
     }
 
     /// The places of all objects, in their order.

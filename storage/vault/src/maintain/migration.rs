@@ -31,7 +31,7 @@ use crate::trusted::header::VaultHeader;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
 use crate::vault::Vault;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::VaultId;
 use bytes::Bytes;
@@ -252,8 +252,8 @@ pub fn stage(old: &VaultHeader, rows: &[Row]) -> Result<Stage, VaultError> {
 /// [`VaultError::NoVault`], [`VaultError::WrongKey`], [`VaultError::Disk`], [`VaultError::Damaged`].
 pub fn rows_at_rest(disk: &TrustedDisk, master: &MasterKey) -> Result<Vec<Row>, VaultError> {
     let header = read_header(disk, master)?;
-    let most = header.parameters.rows_bytes;
-    Rows::open(disk.clone(), master.clone(), header.vault, most)?.load()
+    let max = header.parameters.rows_bytes;
+    Rows::open(disk.clone(), master.clone(), header.vault, max)?.load()
 }
 
 /// Gives the successor `rows`, all that the vault `old` has, in one commit, and ships a checkpoint with them. Afterwards

@@ -137,7 +137,7 @@ fn seal_anew(
         false => Some(PlaceKeeper::new(new_side, ledger.directory.shared(), entropy)?),
     };
     let with = (Rc::new(Gate::default()), seed);
-    let scheme = State::take_up(scheme, with, new_side, (&ledger.directory, keeper.as_ref()))?;
+    let scheme = State::resume(scheme, with, new_side, (&ledger.directory, keeper.as_ref()))?;
     // The same state once more: the journal goes on from it as from the one before.
     let number = number + 1;
     let facts =

@@ -17,14 +17,14 @@ use crate::open::inventory::has_its_size;
 use crate::open::newer::{Judge, Origin};
 use crate::reason::Reason;
 use crate::store::{HEADER, SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Shipped, blob_order, most_sealed_bytes};
+use crate::trusted::checkpoint::{Shipped, blob_order, max_sealed_bytes};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::freight::piece_order;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::ledger::context;
 use crate::trusted::position::Position;
 use ameles_core::store::{BucketVersion, Untrusted};
-use ameles_core::words::Version;
+use ameles_core::types::Version;
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::key_ring::{EarlierKey, KeyRing};
@@ -283,7 +283,7 @@ impl Orphans {
         store: &U,
         ring: &KeyRing,
     ) -> Result<bool, VaultError> {
-        match store.get(name, most_sealed_bytes(&self.vault.parameters)).await {
+        match store.get(name, max_sealed_bytes(&self.vault.parameters)).await {
             Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
             Ok(Some(sealed)) => {
                 let context = context(&self.vault, name);

@@ -11,7 +11,7 @@ use crate::session::status::OpeningFigures;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
-use ameles_core::words::Version;
+use ameles_core::types::Version;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::master_key::MasterKey;

@@ -2,7 +2,7 @@
 
 use super::setup::Setup;
 use crate::entropy::Entropy;
-use crate::error::{HeldBy, VaultError};
+use crate::error::{ExistsIn, VaultError};
 use crate::store::{HEADER, MAX_HEADER_BYTES, VaultStore};
 use crate::trusted::header::{VaultHeader, VaultParameters};
 use crate::trusted::ledger::{SealWith, StateChange};
@@ -23,24 +23,24 @@ pub fn draw_header(
 /// Makes an empty vault: nothing but its header is written to the store, whatever its size.
 ///
 /// # Errors
-/// [`VaultError::AlreadyThere`] if the disk or the store holds one; those of disk and store.
+/// [`VaultError::AlreadyExists`] if the disk or the store holds one; those of disk and store.
 pub(crate) async fn create<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
 ) -> Result<(), VaultError> {
     header.parameters.validate()?;
     if setup.disk.meta(HEADER)?.is_some() {
-        return Err(VaultError::AlreadyThere(HeldBy::TrustedFolder));
+        return Err(VaultError::AlreadyExists(ExistsIn::TrustedFolder));
     }
     if setup.store.get(HEADER, MAX_HEADER_BYTES).await?.is_some() {
-        return Err(VaultError::AlreadyThere(HeldBy::Store));
+        return Err(VaultError::AlreadyExists(ExistsIn::Store));
     }
     let encoded = header.encode(&setup.master, setup.entropy.salt(), setup.entropy.salt());
     let versions = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
     lay_down(setup, header, &encoded, 0, versions)?;
     // From here on, opening the vault puts the header into the store if a crash comes first.
     if !setup.store.put_if_absent(HEADER, &encoded).await? {
-        return Err(VaultError::AlreadyThere(HeldBy::Store));
+        return Err(VaultError::AlreadyExists(ExistsIn::Store));
     }
     Ok(())
 }

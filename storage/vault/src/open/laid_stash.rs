@@ -11,8 +11,8 @@ use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::keeper::PlaceKeeper;
 use crate::trusted::resealed::blocks_at_once;
-use ameles_core::stash_changes::StashChanges;
-use ameles_core::words::BlockId;
+use ameles_core::stash::changes::StashChanges;
+use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -91,7 +91,7 @@ impl LaidStash {
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
-    pub(super) fn take_up(
+    pub(super) fn resume(
         &self,
         scheme: SchemeAtRest,
         with: (Rc<Gate>, Seed),

@@ -13,8 +13,8 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::store::VaultStore;
 use ameles_core::store::BucketVersion;
-use ameles_core::words::{Slot, Version};
-use ameles_seal::parallel::Workers;
+use ameles_core::types::{Slot, Version};
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Resolved, Sealed};
 
 /// The origin of a newer version that no other gateway has written.
@@ -44,7 +44,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
         let cipher = header.parameters.cipher()?;
         // It reads, and seals nothing.
         let nonces = Entropy::system().nonces();
-        let sealed = Sealed::new(store, ring, cipher, nonces, state.versions.clone(), Workers::single())?;
+        let sealed = Sealed::new(store, ring, cipher, nonces, state.versions.clone(), SealThreads::single())?;
         for record in records {
             if let Input::Epoch(epoch) = record.input {
                 sealed.replay_epoch(epoch)?;

@@ -12,13 +12,13 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::session::check::check;
 use crate::trusted::header::VaultHeader;
-use ameles_core::block_header::{self, HEADER_BYTES};
-use ameles_core::incremental::BlockPlace;
+use ameles_core::snapshot::incremental::BlockPlace;
 use ameles_core::store::Untrusted;
-use ameles_core::words::{BlockId, Slot};
+use ameles_core::tree::block_header::{self, HEADER_BYTES};
+use ameles_core::types::{BlockId, Slot};
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Resolved, Sealed};
 use ameles_seal::versions::TrustedVersions;
 use bytes::Bytes;
@@ -51,10 +51,10 @@ impl<'a, L: Untrusted> Old<'a, L> {
         let gate = Rc::new(Gate::default());
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
         let master = ring.newest();
-        let taken_up = scheme.take_up(gate.clone(), (header, master, &mut *entropy))?;
+        let taken_up = scheme.resume(gate.clone(), (header, master, &mut *entropy))?;
         let ((scheme, keeper), stash) = taken_up.ok_or_else(damaged)?;
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
-        let sealed = Sealed::new(copy, ring, cipher, nonces, versions, Workers::single())?;
+        let sealed = Sealed::new(copy, ring, cipher, nonces, versions, SealThreads::single())?;
         sealed.begin_epoch(entropy.salt())?;
         let mut engine = Engine::new(Rc::new(sealed), scheme, (gate, keeper), accesses);
         engine.go_live();
@@ -83,7 +83,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
 
     /// Reads blocks through the old scheme; only the local copy sees it.
     pub(super) async fn read(&mut self, blocks: &[BlockId]) -> Result<Vec<Bytes>, VaultError> {
-        while self.engine.scheme.must_idle() {
+        while self.engine.scheme.must_step() {
             self.run(Input::Idle).await?;
         }
         self.run(Input::Batch(blocks.iter().map(|block| Call::Read(*block)).collect())).await?;

@@ -68,7 +68,7 @@ async fn recover<U: VaultStore>(
     let taking_up = Instant::now();
     let side = (&disk, &header, &master);
     let keeper = PlaceKeeper::of(side, ledger.directory.shared(), &mut entropy)?;
-    let scheme = State::take_up(scheme, (gate.clone(), seed), side, (&ledger.directory, keeper.as_ref()))?;
+    let scheme = State::resume(scheme, (gate.clone(), seed), side, (&ledger.directory, keeper.as_ref()))?;
     opening.state += taking_up.elapsed();
     let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
     let sealed = Rc::new(Sealed::new(store, &ring, cipher, nonces, versions, workers)?);

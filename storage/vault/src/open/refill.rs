@@ -12,10 +12,10 @@ use crate::store::VaultStore;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith};
 use crate::trusted::resealed::blocks_at_once;
-use ameles_core::block_header::{self, HEADER_BYTES};
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use ameles_core::store::{BucketVersion, Untrusted};
-use ameles_core::words::{BlockId, Bucket, Leaf, Level, Slot};
+use ameles_core::tree::block_header::{self, HEADER_BYTES};
+use ameles_core::types::{BlockId, Bucket, Leaf, Level, Slot};
 use ameles_seal::epoch::Epoch;
 use ameles_seal::sealed::Sealed;
 use ameles_seal::versions::TrustedVersions;
@@ -93,7 +93,7 @@ async fn lay_down<U: VaultStore, L: Untrusted>(
     let seed = setup.entropy.seed();
     let written = SchemeAtRest { tables: state.tables, rest: state.rest };
     let with = (Rc::new(Gate::default()), seed);
-    let taken_up = stash.take_up(written, with, (header, &setup.master, &mut setup.entropy))?;
+    let taken_up = stash.resume(written, with, (header, &setup.master, &mut setup.entropy))?;
     let (scheme, _keeper) =
         taken_up.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
     let facts =

@@ -6,7 +6,7 @@ use crate::engine::record::{Announcement, Effect, Input, Record};
 use crate::engine::work::{Work, carry_out};
 use crate::error::VaultError;
 use crate::store::VaultStore;
-use ameles_core::words::{Slot, Version};
+use ameles_core::types::{Slot, Version};
 use ameles_seal::sealed::{Resolved, Sealed};
 use futures::stream::{self, StreamExt};
 use std::collections::BTreeMap;

@@ -21,7 +21,7 @@ use crate::claims::Claims;
 use crate::engine::record::Call;
 use crate::engine::scheme::SchemeParameters;
 use crate::entropy::Entropy;
-use crate::error::{HeldBy, VaultError};
+use crate::error::{ExistsIn, VaultError};
 use crate::lease::LEASE;
 use crate::log::fold::Folded;
 use crate::log::objects::Objects;
@@ -35,11 +35,11 @@ use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
 use crate::vault::Vault;
 use ameles_core::store::{BucketVersion, Place, Untrusted};
-use ameles_core::words::{BlockId, Slot};
+use ameles_core::types::{BlockId, Slot};
 use ameles_seal::epoch::Epoch;
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::Sealed;
 use ameles_seal::versions::TrustedVersions;
 use futures::future::LocalBoxFuture;
@@ -71,7 +71,7 @@ pub struct Restore<L> {
 /// Afterwards it can be opened as any other. Writes since the last shipped checkpoint are gone.
 ///
 /// # Errors
-/// [`VaultError::AlreadyThere`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],
+/// [`VaultError::AlreadyExists`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],
 /// [`VaultError::Receipt`], [`VaultError::WrongKey`], [`VaultError::LocalCopy`], tampering, and those of disk and store.
 pub async fn restore<U: VaultStore, L: VaultStore>(
     setup: Setup<U>,
@@ -95,7 +95,7 @@ async fn bring_back_unboxed(
     options: Restore<AnyStore>,
 ) -> Result<Receipt, VaultError> {
     if raw_header(&setup.disk).is_ok() && !restoring::is_unfinished(&setup.disk)? {
-        return Err(VaultError::AlreadyThere(HeldBy::TrustedFolder));
+        return Err(VaultError::AlreadyExists(ExistsIn::TrustedFolder));
     }
     let encoded = raw_header_of_store(&setup.store).await?;
     let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
@@ -476,7 +476,7 @@ fn versions_after<U: VaultStore>(
 ) -> Result<TrustedVersions, VaultError> {
     let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
     let (cipher, nonces) = (header.parameters.cipher()?, Entropy::system().nonces());
-    let sealed = Sealed::new(store, master, cipher, nonces, empty, Workers::single())?;
+    let sealed = Sealed::new(store, master, cipher, nonces, empty, SealThreads::single())?;
     sealed.replay_epoch(base)?;
     Ok(sealed.snapshot())
 }

@@ -17,7 +17,7 @@ impl Vault {
     /// Makes an empty vault. Open it afterwards.
     ///
     /// # Errors
-    /// [`VaultError::AlreadyThere`], [`VaultError::Parameters`], those of disk and store.
+    /// [`VaultError::AlreadyExists`], [`VaultError::Parameters`], those of disk and store.
     pub async fn create<U: VaultStore>(setup: &mut Setup<U>, header: &VaultHeader) -> Result<(), VaultError> {
         create::create(setup, header).await
     }

@@ -7,7 +7,7 @@ use crate::session::pace::Pace;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 
 /// The parts that are needed to make or open a vault.
 pub struct Setup<U> {
@@ -22,7 +22,7 @@ pub struct Setup<U> {
     /// The source of salts and seeds.
     pub entropy: Entropy,
     /// The cores to seal on.
-    pub workers: Workers,
+    pub workers: SealThreads,
     /// The rate at which batches are sent while the vault is open; `None` sends one whenever a caller asks.
     pub pace: Option<Pace>,
     /// The machine, for the lease.

@@ -8,7 +8,7 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::store::VaultStore;
-use crate::trusted::checkpoint::{Receipt, blob_name, digest, most_sealed_bytes};
+use crate::trusted::checkpoint::{Receipt, blob_name, digest, max_sealed_bytes};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::freight::{Manifest, Unloaded, Unloading, piece_name};
 use crate::trusted::header::VaultHeader;
@@ -16,7 +16,7 @@ use crate::trusted::ledger::context;
 use crate::trusted::position::Position;
 use crate::trusted::row::Row;
 use crate::trusted::tables::Tables;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::key_ring::KeyRing;
@@ -49,12 +49,12 @@ impl ShippedScheme {
     ///
     /// # Errors
     /// Those of the disk.
-    pub(super) fn take_up(
+    pub(super) fn resume(
         self,
         gate: Rc<Gate>,
         (header, master, entropy): SealAs<'_>,
     ) -> Result<Option<(TakenUp, LaidStash)>, VaultError> {
-        let taken_up = self.stash.take_up(self.written, (gate, entropy.seed()), (header, master, entropy))?;
+        let taken_up = self.stash.resume(self.written, (gate, entropy.seed()), (header, master, entropy))?;
         Ok(taken_up.map(|taken_up| (taken_up, self.stash)))
     }
 }
@@ -98,7 +98,7 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
 ) -> Result<(Receipt, Found), VaultError> {
     let master = ring.of_epoch(epoch);
     let name = blob_name(epoch, number);
-    let sealed = fetch(store, &name, most_sealed_bytes(&header.parameters)).await?;
+    let sealed = fetch(store, &name, max_sealed_bytes(&header.parameters)).await?;
     let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };
     let text = blob::open(master, Purpose::MANIFEST, &context(header, &name), &sealed).map_err(|error| {
         VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store")))
@@ -109,9 +109,9 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     Ok((receipt, Found { from, ..found }))
 }
 
-async fn fetch<U: VaultStore>(store: &U, name: &str, most: usize) -> Result<Vec<u8>, VaultError> {
+async fn fetch<U: VaultStore>(store: &U, name: &str, max: usize) -> Result<Vec<u8>, VaultError> {
     let vanished = || VaultError::Tampered(format!("{name} is not in the store").into());
-    store.get(name, most).await?.ok_or_else(vanished)
+    store.get(name, max).await?.ok_or_else(vanished)
 }
 
 fn is_none(name: &str) -> VaultError {
@@ -130,7 +130,7 @@ async fn unload<U: VaultStore>(
     let mut unloading = Unloading::new(tables, header.parameters.scheme.block_bytes());
     for (piece, expected) in (0..).zip(&manifest.pieces) {
         let name = piece_name(epoch, number, piece);
-        let sealed = fetch(store, &name, crate::trusted::freight::MOST_SEALED_BYTES).await?;
+        let sealed = fetch(store, &name, crate::trusted::freight::MAX_SEALED_BYTES).await?;
         if digest(&sealed) != *expected {
             return Err(VaultError::Tampered(format!("{name} in the store was changed").into()));
         }

@@ -15,9 +15,9 @@ use crate::trusted::part::Part;
 use crate::trusted::places::PlaceId;
 use crate::trusted::summary::Summary;
 use crate::trusted::tables::Tables;
-use ameles_core::incremental::{Parts, Payloads};
-use ameles_core::stash_payloads::PayloadKeeper;
-use ameles_core::words::BlockId;
+use ameles_core::snapshot::incremental::{Parts, Payloads};
+use ameles_core::stash::payloads::PayloadSource;
+use ameles_core::types::BlockId;
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
@@ -73,7 +73,7 @@ impl State {
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
-    pub(crate) fn take_up(
+    pub(crate) fn resume(
         scheme: SchemeAtRest,
         with: (Rc<Gate>, Seed),
         side: (&TrustedDisk, &VaultHeader, &MasterKey),
@@ -86,7 +86,7 @@ impl State {
     /// The same; `None` if the state contradicts itself.
     ///
     /// # Errors
-    /// As [`take_up`](Self::take_up).
+    /// As [`resume`](Self::take_up).
     pub(crate) fn try_to_take_up(
         scheme: SchemeAtRest,
         (gate, seed): (Rc<Gate>, Seed),
@@ -95,12 +95,12 @@ impl State {
     ) -> Result<Option<Rc<dyn Scheme>>, VaultError> {
         let entries = directory.entries().into_iter().peekable();
         let opener = PlaceOpener::new(header, master, &directory.keys())?;
-        let keeper = keeper.map(|keeper| Box::new(keeper.clone()) as Box<dyn PayloadKeeper>);
+        let keeper = keeper.map(|keeper| Box::new(keeper.clone()) as Box<dyn PayloadSource>);
         let mut places = Places { disk, opener, entries, failure: None };
         let (order, payloads) = (directory.order(), &mut places);
         let SchemeAtRest { tables, rest } = scheme;
         let parts = Parts { tables, rest: &rest, order: &order, payloads, keeper };
-        let scheme = header.parameters.scheme.take_up(parts, gate, seed);
+        let scheme = header.parameters.scheme.resume(parts, gate, seed);
         if let Some(failure) = places.failure {
             return Err(failure);
         }

@@ -11,10 +11,10 @@ impl<U: VaultStore> Session<U> {
     /// Tells whether a batch may begin although a checkpoint is due: evictions that it waits for take long, and reads
     /// can go on beside them. The checkpoint comes late so, at most by a share of what lies between two.
     pub(super) fn may_go_on_beside(&self) -> bool {
-        let most = self.identity.header.parameters.latest_checkpoint();
+        let max = self.identity.header.parameters.latest_checkpoint();
         let is_only_late = self.is_checkpoint_due()
             && !self.checkpoints.is_asked_for()
-            && self.checkpoints.since_due(self.engine.accesses()) < most;
+            && self.checkpoints.since_due(self.engine.accesses()) < max;
         let nothing_else = self.checks.is_empty() && !self.checks.is_running() && !self.engine.is_rewriting();
         is_only_late
             && nothing_else
@@ -46,24 +46,24 @@ impl<U: VaultStore> Session<U> {
         {
             return None;
         }
-        let most = self.identity.header.parameters.scheme.max_batch() as usize;
-        self.waiting.gathers_until(most)
+        let max = self.identity.header.parameters.scheme.max_batch() as usize;
+        self.waiting.gathers_until(max)
     }
 
     /// Takes as many waiting calls as fit the largest batch, a call of each flow in turn.
     pub(super) fn take_batch(&mut self) -> Vec<Call> {
         let parameters = &self.identity.header.parameters;
-        let most = parameters.scheme.max_batch() as usize;
-        let mut batch = self.waiting.take_batch(most);
+        let max = parameters.scheme.max_batch() as usize;
+        let mut batch = self.waiting.take_batch(max);
         let asked = batch.len();
         if let Some(log) = self.journal.log.as_ref().filter(|_| asked == 0) {
-            batch.resize(log.dummies(most), Call::Dummy);
+            batch.resize(log.dummies(max), Call::Dummy);
         }
         if parameters.pad_batches || self.outbox.pacer().is_some() {
-            batch.resize(most, Call::Dummy);
+            batch.resize(max, Call::Dummy);
         }
         if let Some(pacer) = self.outbox.pacer_mut() {
-            pacer.begins(Instant::now(), asked as u64, (most - asked) as u64);
+            pacer.begins(Instant::now(), asked as u64, (max - asked) as u64);
         }
         batch
     }

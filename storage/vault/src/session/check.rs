@@ -7,11 +7,11 @@ use crate::log::entry::Object;
 use crate::log::objects::Objects;
 use crate::store::{HEADER, MAX_HEADER_BYTES};
 use crate::trusted::checkpoint::{Shipped, blob_name, blob_order, digest};
-use crate::trusted::freight::{MOST_SEALED_BYTES, Manifest, PREFIX, piece_name, piece_order};
+use crate::trusted::freight::{MAX_SEALED_BYTES, Manifest, PREFIX, piece_name, piece_order};
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::{PREFIX as PREFIX_OF_LOG, Position};
 use ameles_core::store::Untrusted;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::types::{Bucket, Slot};
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::error::SealError;
@@ -35,7 +35,7 @@ pub struct Report {
 }
 
 /// Complaints that a report holds at most.
-pub(crate) const MOST_COMPLAINTS: usize = 100;
+pub(crate) const MAX_COMPLAINTS: usize = 100;
 
 /// A function that is told how much of how much is done.
 pub type Progress = Box<dyn Fn(u64, u64) + Send>;
@@ -45,7 +45,7 @@ pub(crate) async fn check<U: Untrusted>(
     sealed: &Sealed<U>,
     progress: Progress,
 ) -> Result<Report, VaultError> {
-    let live: Vec<(Bucket, ameles_core::words::Version)> =
+    let live: Vec<(Bucket, ameles_core::types::Version)> =
         sealed.with_versions(|versions| versions.live().map(|live| (live.bucket, live.version)).collect());
     let mut report = Report { buckets: live.len() as u64, ..Report::default() };
     let mut plaintext = Vec::new();
@@ -58,7 +58,7 @@ pub(crate) async fn check<U: Untrusted>(
             Ok(()) => {}
             Err(wrong @ (SealError::Forged(_) | SealError::Missing(_) | SealError::Truncated(_))) => {
                 report.complaints.push(wrong.to_string());
-                if report.complaints.len() == MOST_COMPLAINTS {
+                if report.complaints.len() == MAX_COMPLAINTS {
                     break;
                 }
             }
@@ -80,7 +80,7 @@ pub(crate) struct NamedObjects {
     pub(crate) epoch: u32,
     pub(crate) shipped: Shipped,
     /// The most bytes that a shipped checkpoint has.
-    pub(crate) most: usize,
+    pub(crate) max: usize,
     /// The journal in the store, if there is one: the first object that the shipped checkpoint does not hold, and the place
     /// after the last one.
     pub(crate) log: Option<(Position, Position)>,
@@ -147,13 +147,13 @@ impl NamedObjects {
         let mut pieces = 0;
         if self.shipped.number > 0 {
             let name = blob_name(shipped.0, shipped.1);
-            match read(store, &name, self.most).await? {
+            match read(store, &name, self.max).await? {
                 Read::Bytes(held) if digest(&held) == self.shipped.digest => {
                     let manifest = self.manifest(&name, &held);
                     pieces = manifest.pieces.len() as u64;
                     for (piece, expected) in (0..).zip(manifest.pieces) {
                         let name = piece_name(shipped.0, shipped.1, piece);
-                        match read(store, &name, MOST_SEALED_BYTES).await? {
+                        match read(store, &name, MAX_SEALED_BYTES).await? {
                             Read::Bytes(held) if digest(&held) == expected => {}
                             Read::Nothing => complaints.push(format!("{name} was removed")),
                             _ => complaints.push(format!("{name} was changed")),
@@ -190,7 +190,7 @@ impl NamedObjects {
 
     /// Tells whether a piece was sealed with this vault's key.
     async fn opens(&self, store: &impl Blobs, name: &str) -> Result<bool, VaultError> {
-        Ok(match read(store, name, MOST_SEALED_BYTES).await? {
+        Ok(match read(store, name, MAX_SEALED_BYTES).await? {
             Read::Bytes(held) => {
                 let key = self.ring.of_epoch(piece_order(name).map_or(u32::MAX, |(epoch, _)| epoch));
                 blob::open(key, Purpose::CHECKPOINT, &self.context(name), &held).is_ok()
@@ -211,8 +211,8 @@ enum Read {
     Nothing,
 }
 
-async fn read(store: &impl Blobs, name: &str, most: usize) -> Result<Read, VaultError> {
-    match store.get(name, most).await {
+async fn read(store: &impl Blobs, name: &str, max: usize) -> Result<Read, VaultError> {
+    match store.get(name, max).await {
         Ok(Some(bytes)) => Ok(Read::Bytes(bytes)),
         Ok(None) => Ok(Read::Nothing),
         Err(BlobError::TooLarge { .. }) => Ok(Read::TooLarge),

@@ -7,7 +7,7 @@ use crate::error::VaultError;
 use crate::log::{FROM, note};
 use crate::session::check::{NamedObjects, Progress, Report, check};
 use crate::store::{HEADER, VaultStore};
-use crate::trusted::checkpoint::most_sealed_bytes;
+use crate::trusted::checkpoint::max_sealed_bytes;
 use crate::trusted::position::Position;
 use std::collections::VecDeque;
 
@@ -56,7 +56,7 @@ impl<U: VaultStore> Session<U> {
             header: self.disk.meta(HEADER)?.unwrap_or_default(),
             epoch: self.identity.epoch,
             shipped: self.checkpoints.shipped,
-            most: most_sealed_bytes(&header.parameters),
+            max: max_sealed_bytes(&header.parameters),
             log: match &self.journal.log {
                 // Before the first checkpoint it begins with the first opening.
                 Some(log) => {

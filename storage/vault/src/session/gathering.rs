@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// The share of a batch's time that the next one waits at most.
 const SHARE: u32 = 16;
 /// The least wait that a timer can keep: over a store that is nearer than that, batches do not wait.
-const LEAST: Duration = Duration::from_millis(1);
+const MIN: Duration = Duration::from_millis(1);
 
 /// See the module.
 pub(super) struct Gathering {
@@ -39,12 +39,12 @@ impl Gathering {
         let now = Instant::now();
         let wait = (now - self.began) / SHARE;
         self.expected = self.calls + waiting;
-        self.until = if wait < LEAST { now } else { now + wait };
+        self.until = if wait < MIN { now } else { now + wait };
     }
 
-    /// The end of the wait for more calls, if a batch of at most `most` is to wait although so many are there.
-    pub(super) fn lasts_until(&self, waiting: usize, most: usize) -> Option<Instant> {
-        let waits = waiting < self.expected.min(most) && Instant::now() < self.until;
+    /// The end of the wait for more calls, if a batch of at most `max` is to wait although so many are there.
+    pub(super) fn lasts_until(&self, waiting: usize, max: usize) -> Option<Instant> {
+        let waits = waiting < self.expected.min(max) && Instant::now() < self.until;
         waits.then_some(self.until)
     }
 }

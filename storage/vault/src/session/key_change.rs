@@ -18,7 +18,7 @@ use crate::engine::record::Input;
 use crate::error::VaultError;
 use crate::store::VaultStore;
 use crate::trusted::header_exchange;
-use ameles_core::words::Bucket;
+use ameles_core::types::Bucket;
 use ameles_seal::derive::Salt;
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::versions::TrustedVersions;
@@ -89,7 +89,7 @@ impl<U: VaultStore> Session<U> {
     /// Tells whether a step of the sweep comes before anything else begins.
     pub(super) fn is_sweep_due(&self) -> bool {
         let Some(change) = &self.replaced.change else { return false };
-        let is_idle = !self.is_asked() && self.engine.scheme.owed() == 0;
+        let is_idle = !self.is_asked() && self.engine.scheme.pending_steps() == 0;
         let has_turn = change.has_turn || (is_idle && self.outbox.pacer().is_none());
         let may_begin = self.lease.is_valid() && self.closing.is_none();
         change.stage == Stage::Sweeping && has_turn && may_begin
@@ -118,13 +118,13 @@ impl<U: VaultStore> Session<U> {
         let (mut buckets, mut bytes) = (Vec::new(), 0);
         let Some(change) = &mut self.replaced.change else { return buckets };
         let layout = self.engine.sealed.untrusted().layout();
-        let most = (layout.bytes().0 / STEPS).min(STEP_BYTES);
+        let max = (layout.bytes().0 / STEPS).min(STEP_BYTES);
         self.engine.sealed.with_versions(|versions| {
             while change.next < versions.buckets() {
                 let bucket = Bucket(change.next);
                 if is_of_earlier_key(versions, bucket, change.until) {
                     bytes += layout.bucket_bytes(bucket) as u64;
-                    if bytes > most && !buckets.is_empty() {
+                    if bytes > max && !buckets.is_empty() {
                         break;
                     }
                     buckets.push(bucket);

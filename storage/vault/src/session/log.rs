@@ -65,9 +65,9 @@ impl Log {
     }
 
     /// Tells how many dummies a batch has in which no call goes, at most so many: enough for the rows that wait.
-    pub(super) fn dummies(&self, most: usize) -> usize {
+    pub(super) fn dummies(&self, max: usize) -> usize {
         let bytes = self.rows.unlogged().map_or(0, |unlogged| unlogged.bytes());
-        (1..most).find(|calls| row_bytes(*calls) >= bytes).unwrap_or(most)
+        (1..max).find(|calls| row_bytes(*calls) >= bytes).unwrap_or(max)
     }
 
     /// Puts the object of a batch together, which is about to begin.

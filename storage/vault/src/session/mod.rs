@@ -316,11 +316,11 @@ impl<U: VaultStore> Session<U> {
             let scheme = self.engine.scheme.clone();
             let mut started = false;
             // Work that the last opening left owed comes before the first batch of this one.
-            let may_begin = self.beginning.settles(scheme.owed() > 0 || self.engine.is_idling());
+            let may_begin = self.beginning.settles(scheme.pending_steps() > 0 || self.engine.is_idling());
             // A gateway that may have been displaced reads no path and evicts nothing.
             let may_begin = may_begin && self.lease.is_valid() && self.has_room();
             let ready =
-                may_begin && !self.engine.is_accessing() && !self.journal.is_owed() && !scheme.must_idle();
+                may_begin && !self.engine.is_accessing() && !self.journal.is_owed() && !scheme.must_step();
             if (!due || self.may_go_on_beside()) && ready && self.is_turn() {
                 let batch = self.take_batch();
                 self.replaced.change.iter_mut().for_each(KeyChange::batch_begins);
@@ -333,13 +333,14 @@ impl<U: VaultStore> Session<U> {
             // Work still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
             let is_over = self.is_over();
             // Under a pace each step has its instants to itself.
-            let most_idles = if self.outbox.pacer().is_some() { 1 } else { scheme.most_idles() };
+            let max_concurrent_steps =
+                if self.outbox.pacer().is_some() { 1 } else { scheme.max_concurrent_steps() };
             if self.beginning.is_asked()
                 && !due
                 && !is_over
                 && self.lease.is_valid()
-                && self.engine.idles() < most_idles
-                && scheme.owed() > 0
+                && self.engine.idles() < max_concurrent_steps
+                && scheme.pending_steps() > 0
             {
                 self.step(Input::Idle, Vec::new())?;
                 started = true;

@@ -19,20 +19,20 @@ pub struct Pace(Duration);
 
 impl Pace {
     /// The shortest turn. An instant is a millisecond then, and timers have no finer grain.
-    pub const LEAST: Duration = Duration::from_millis(8);
+    pub const MIN: Duration = Duration::from_millis(8);
     /// The longest turn.
-    pub const MOST: Duration = Duration::from_secs(3600);
+    pub const MAX: Duration = Duration::from_secs(3600);
 
     /// A turn every `turn`.
     ///
     /// # Errors
     /// [`VaultError::Parameters`] for less than 8 milliseconds, and for more than an hour.
     pub fn every(turn: Duration) -> Result<Self, VaultError> {
-        let (least, most) = (Self::LEAST, Self::MOST);
-        if (least..=most).contains(&turn) {
+        let (min, max) = (Self::MIN, Self::MAX);
+        if (min..=max).contains(&turn) {
             return Ok(Pace(turn));
         }
-        Err(VaultError::Parameters(format!("a pace of {turn:?}: choose from {least:?} to {most:?}").into()))
+        Err(VaultError::Parameters(format!("a pace of {turn:?}: choose from {min:?} to {max:?}").into()))
     }
 
     /// The length of a turn.
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_pace_out_of_range_is_refused() {
-        for turn in [Duration::ZERO, ms(7), Pace::MOST + ms(1)] {
+        for turn in [Duration::ZERO, ms(7), Pace::MAX + ms(1)] {
             assert!(matches!(Pace::every(turn), Err(VaultError::Parameters(_))), "{turn:?}");
         }
         assert_eq!(Pace::every(ms(8)).map(Pace::turn).ok(), Some(ms(8)));

@@ -61,9 +61,9 @@ impl<R> FairQueue<R> {
         self.order.is_empty()
     }
 
-    /// The end of the [wait](super::gathering) for more calls, if the next batch, of at most `most`, is to wait for them.
-    pub(crate) fn gathers_until(&self, most: usize) -> Option<Instant> {
-        self.gathering.lasts_until(self.calls(), most)
+    /// The end of the [wait](super::gathering) for more calls, if the next batch, of at most `max`, is to wait for them.
+    pub(crate) fn gathers_until(&self, max: usize) -> Option<Instant> {
+        self.gathering.lasts_until(self.calls(), max)
     }
 
     /// The calls that wait for a batch.
@@ -85,12 +85,12 @@ impl<R> FairQueue<R> {
         line.extend(calls.into_iter().map(|call| (id, call)));
     }
 
-    /// The next batch: at most `most` calls, a call of each flow in turn. [`answer`](Self::answer) comes before the
+    /// The next batch: at most `max` calls, a call of each flow in turn. [`answer`](Self::answer) comes before the
     /// next one.
-    pub(crate) fn take_batch(&mut self, most: usize) -> Vec<Call> {
+    pub(crate) fn take_batch(&mut self, max: usize) -> Vec<Call> {
         let mut batch = Vec::new();
         let mut too_long = Vec::new();
-        while batch.len() < most
+        while batch.len() < max
             && let Some(name) = self.order.pop_front()
         {
             let Some(line) = self.lines.get_mut(&name) else { continue };
@@ -98,7 +98,7 @@ impl<R> FairQueue<R> {
                 Line::Flow(_) => 1,
                 Line::Alone(_) => line.len(),
             };
-            if batch.len() + share > most {
+            if batch.len() + share > max {
                 too_long.push(name);
                 continue;
             }
@@ -160,14 +160,14 @@ impl<R> FairQueue<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_core::words::BlockId;
+    use ameles_core::types::BlockId;
 
     fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
         blocks.map(|block| Call::Read(BlockId(block))).collect()
     }
 
-    fn serve(queue: &mut FairQueue<&'static str>, most: usize) -> (Vec<Call>, Vec<&'static str>) {
-        let batch = queue.take_batch(most);
+    fn serve(queue: &mut FairQueue<&'static str>, max: usize) -> (Vec<Call>, Vec<&'static str>) {
+        let batch = queue.take_batch(max);
         let answers = batch.iter().map(|call| match call {
             Call::Read(block) => Some(Bytes::from(block.0.to_string())),
             Call::Write(..) | Call::Dummy => None,

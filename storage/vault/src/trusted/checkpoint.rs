@@ -3,7 +3,7 @@
 use crate::error::VaultError;
 use crate::trusted::header::VaultParameters;
 use ameles_core::store::BucketVersion;
-use ameles_core::words::{Bucket, Version};
+use ameles_core::types::{Bucket, Version};
 use ameles_seal::blob;
 use ameles_seal::versions::VaultId;
 use base16ct::lower::encode_string;
@@ -53,7 +53,7 @@ pub(crate) struct Shipped {
 }
 
 /// The most bytes that an object of a checkpoint has, sealed; epochs still in use come on top.
-pub(crate) fn most_sealed_bytes(parameters: &VaultParameters) -> usize {
+pub(crate) fn max_sealed_bytes(parameters: &VaultParameters) -> usize {
     blob::sealed_bytes(parameters.shipped_bytes() as usize + (64 << 20))
 }
 

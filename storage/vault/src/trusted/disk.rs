@@ -23,7 +23,7 @@ use crate::trusted::pieces::{self, PiecesTable};
 use crate::trusted::places_file::PlacesFile;
 use crate::trusted::room::{Reserve, Room};
 use crate::trusted::row::{Row, RowChange};
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use redb::backends::FileBackend;
 use redb::{
     Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, TableHandle,

@@ -12,14 +12,14 @@ use super::row::Row;
 use super::tables::Tables;
 use crate::error::VaultError;
 use crate::trusted::header::{PIECE_BYTES, VaultParameters};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::versions::VersionsHead;
 use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 /// The most bytes that a piece has in the store.
-pub(crate) const MOST_SEALED_BYTES: usize = PIECE_BYTES + (64 << 10);
+pub(crate) const MAX_SEALED_BYTES: usize = PIECE_BYTES + (64 << 10);
 /// Words that are put into the stream at a time.
 const WORDS_AT_ONCE: usize = 16 << 10;
 /// The most words of a piece.

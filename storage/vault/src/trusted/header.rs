@@ -3,8 +3,8 @@
 use crate::engine::scheme::SchemeParameters;
 use crate::error::VaultError;
 use crate::reason::Reason;
-use ameles_core::layout::Layout;
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use ameles_seal::blob::{self, BlobError};
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt, key_check};
@@ -22,7 +22,7 @@ pub const FORMAT: u16 = 1;
 /// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
 /// Bytes of the largest checkpoint that is shipped at a stop.
-const MOST_SHIPPED_AT_STOP: u64 = 256 << 20;
+const MAX_SHIPPED_AT_STOP: u64 = 256 << 20;
 const MAGIC: [u8; 7] = *b"AMELES\n";
 const NAME: &[u8] = b"header";
 /// The meaning of a header of Ameles's that contradicts itself.
@@ -137,7 +137,7 @@ impl VaultParameters {
         let bound = self.scheme.stash_bound();
         match self.tree_top {
             TreeTopPlace::Memory => bound,
-            TreeTopPlace::Disk => bound.min(self.scheme.most_resident(self.latest_checkpoint())),
+            TreeTopPlace::Disk => bound.min(self.scheme.max_resident(self.latest_checkpoint())),
         }
     }
 
@@ -177,7 +177,7 @@ impl VaultParameters {
 
     /// Tells whether a stop ships a checkpoint: a large one would take longer than a stop may.
     pub fn ships_at_stop(&self) -> bool {
-        self.shipped_bytes() <= MOST_SHIPPED_AT_STOP
+        self.shipped_bytes() <= MAX_SHIPPED_AT_STOP
     }
 
     /// Accesses after which no batch begins before a checkpoint that is due: evictions that it waits for may take long, and
@@ -275,7 +275,7 @@ impl VaultHeader {
     /// Reads how the passphrase of a stored header becomes its key; this much can be read before the key is known.
     ///
     /// # Errors
-    /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::Tampered`].
+    /// [`VaultError::NotAVault`], [`VaultError::NewerFormat`], [`VaultError::Tampered`].
     pub fn passphrase(bytes: &[u8]) -> Result<Option<PassphraseHeader>, VaultError> {
         // Whether what stands before it was changed is told by the key.
         behind_label(bytes).map_or_else(|| outer(bytes), Ok).map(|outer| outer.passphrase)
@@ -304,7 +304,7 @@ impl VaultHeader {
     /// Reads a stored header. Nothing in it is believed before the key has authenticated it.
     ///
     /// # Errors
-    /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::WrongKey`], [`VaultError::Tampered`],
+    /// [`VaultError::NotAVault`], [`VaultError::NewerFormat`], [`VaultError::WrongKey`], [`VaultError::Tampered`],
     /// [`VaultError::Parameters`].
     pub fn decode(bytes: &[u8], master: &MasterKey) -> Result<Self, VaultError> {
         Ok(Self::decode_with_ring(bytes, master)?.0)
@@ -366,7 +366,7 @@ fn behind_label(bytes: &[u8]) -> Option<Outer> {
 fn outer(bytes: &[u8]) -> Result<Outer, VaultError> {
     let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| match MAGIC.starts_with(bytes) {
         true => VaultError::Tampered(CHANGED.into()),
-        false => VaultError::Foreign,
+        false => VaultError::NotAVault,
     })?;
     let (format, rest) = rest.split_first_chunk().ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
     let found = u16::from_le_bytes(*format);

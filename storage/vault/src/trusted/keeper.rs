@@ -9,8 +9,8 @@ use super::places::PlaceId;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::header::{TreeTopPlace, VaultHeader};
-use ameles_core::stash_payloads::PayloadKeeper;
-use ameles_core::words::{BlockId, Bytes};
+use ameles_core::stash::payloads::PayloadSource;
+use ameles_core::types::{BlockId, Bytes};
 use ameles_seal::cipher::TAG_BYTES;
 use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
@@ -131,7 +131,7 @@ impl PlaceKeeper {
     }
 }
 
-impl PayloadKeeper for PlaceKeeper {
+impl PayloadSource for PlaceKeeper {
     fn read(&self, block: BlockId, into: &mut [u8]) {
         let mut reader = self.reader();
         reader.read(block);

@@ -5,7 +5,7 @@
 
 use super::disk::TrustedDisk;
 use crate::error::VaultError;
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use redb::StorageBackend;
 use std::io::{self, ErrorKind};
 

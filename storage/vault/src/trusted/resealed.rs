@@ -5,8 +5,8 @@ use super::disk::TrustedDisk;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::header::VaultHeader;
-use ameles_core::stash_changes::StashChanges;
-use ameles_core::words::{BlockId, Bytes};
+use ameles_core::stash::changes::StashChanges;
+use ameles_core::types::{BlockId, Bytes};
 use ameles_seal::master_key::MasterKey;
 use std::collections::HashMap;
 

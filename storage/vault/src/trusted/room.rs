@@ -23,9 +23,9 @@ const PIECE: u64 = 32 << 10;
 const ACCESS: u64 = 4096;
 /// Bytes that disks give together.
 const PAGE: u64 = 4096;
-/// The most bytes that are kept for reads, unless fewer than [`LEAST_READS`] would fit.
+/// The most bytes that are kept for reads, unless fewer than [`MIN_READS`] would fit.
 const FOR_READS: u64 = 8 << 20;
-const LEAST_READS: u64 = 16;
+const MIN_READS: u64 = 16;
 
 /// The time between two looks for room.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -68,7 +68,7 @@ impl VaultParameters {
         // A batch that has begun may hold writes: a payload in the journal, and one in the stash.
         let batch = u64::from(self.scheme.max_batch()) * (2 * block + ACCESS);
         let owed = (2 << 20) + batch + self.latest_checkpoint() * ACCESS / 2;
-        let reads = (FOR_READS / access).clamp(LEAST_READS, self.checkpoint_every.max(LEAST_READS));
+        let reads = (FOR_READS / access).clamp(MIN_READS, self.checkpoint_every.max(MIN_READS));
         ReserveSizes { whole: (owed + reads * access + PIECE).next_multiple_of(PAGE), owed, access }
     }
 }

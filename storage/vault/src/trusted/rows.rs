@@ -27,7 +27,7 @@ pub(crate) struct Rows {
     disk: TrustedDisk,
     master: MasterKey,
     vault: VaultId,
-    most: u64,
+    max: u64,
     /// The sizes with every change that has its place in the order, durable or not.
     sizes: Mutex<RowSizes>,
     /// The total of the sizes, for readers that wait for no change.
@@ -60,10 +60,10 @@ impl Rows {
         disk: TrustedDisk,
         master: MasterKey,
         vault: VaultId,
-        most: u64,
+        max: u64,
     ) -> Result<Self, VaultError> {
         let (sizes, used) = (Mutex::default(), AtomicU64::new(0));
-        let rows = Rows { disk, master, vault, most, sizes, used, unlogged: None };
+        let rows = Rows { disk, master, vault, max, sizes, used, unlogged: None };
         let of: BTreeMap<_, _> = rows
             .load()?
             .iter()
@@ -110,7 +110,7 @@ impl Rows {
 
     /// Bytes used, and bytes reserved. Waits for no change that is under way.
     pub(crate) fn usage(&self) -> (u64, u64) {
-        (self.used.load(Ordering::Relaxed), self.most)
+        (self.used.load(Ordering::Relaxed), self.max)
     }
 
     /// Holds the rows as they are now, at no cost.
@@ -185,8 +185,8 @@ impl Rows {
         }
         let removed: u64 = changed.keys().filter_map(|hash| sizes.of.get(hash)).sum();
         let needed = sizes.total - removed + changed.values().sum::<u64>();
-        if needed > self.most && needed > sizes.total {
-            return Err(VaultError::RowsFull { needed, most: self.most });
+        if needed > self.max && needed > sizes.total {
+            return Err(VaultError::RowsFull { needed, max: self.max });
         }
         if needed > sizes.total && self.disk.room().refuses_writes() {
             return Err(VaultError::NoRoom);
@@ -279,8 +279,8 @@ mod tests {
         commit(RowChange::put("later", "row"));
         assert_eq!(held.load().unwrap(), [Row::new("kept", "as it was")]);
         assert_eq!(rows.load().unwrap().len(), 2);
-        let most = 1 << 20;
-        assert_eq!(rows.usage(), (size(b"kept", b"changed") + size(b"later", b"row"), most));
+        let max = 1 << 20;
+        assert_eq!(rows.usage(), (size(b"kept", b"changed") + size(b"later", b"row"), max));
     }
 
     #[test]

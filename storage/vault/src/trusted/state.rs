@@ -7,7 +7,7 @@ use super::pieces::pieces;
 use super::row::Row;
 use super::unlogged::CommitId;
 use crate::error::VaultError;
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use redb::{ReadableTable, Table, WriteTransaction};
 use std::ops::RangeBounds;
 

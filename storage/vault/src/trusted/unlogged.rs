@@ -52,12 +52,12 @@ impl Unlogged {
     }
 
     /// Takes the next bytes of the stream, at most so many; returns the last commit of which no byte is left.
-    pub(crate) fn take(&mut self, most: usize) -> (RowBytes, CommitId) {
+    pub(crate) fn take(&mut self, max: usize) -> (RowBytes, CommitId) {
         let mut taken = RowBytes::default();
         while let Some((_, commit)) = self.commits.front()
-            && taken.bytes.len() < most
+            && taken.bytes.len() < max
         {
-            let part = (commit.len() - self.begun).min(most - taken.bytes.len());
+            let part = (commit.len() - self.begun).min(max - taken.bytes.len());
             if self.begun > 0 {
                 taken.continued = part as u32;
             }
@@ -128,7 +128,7 @@ mod tests {
     proptest! {
         #[test]
         fn each_commit_comes_out_whole_and_once_wherever_objects_cut_the_stream_and_a_reader_begins(
-            sizes in prop::collection::vec(0usize..60, 0..20), most in 1usize..100, skipped in 0usize..8,
+            sizes in prop::collection::vec(0usize..60, 0..20), max in 1usize..100, skipped in 0usize..8,
         ) {
             let commits: Vec<_> = sizes.iter().enumerate().map(|(nth, bytes)| commit(nth, *bytes)).collect();
             let mut unlogged = Unlogged::default();
@@ -137,8 +137,8 @@ mod tests {
             }
             let (mut objects, mut ends) = (Vec::new(), Vec::new());
             while unlogged.bytes() > 0 {
-                let (bytes, end) = unlogged.take(most);
-                prop_assert!(bytes.bytes.len() <= most);
+                let (bytes, end) = unlogged.take(max);
+                prop_assert!(bytes.bytes.len() <= max);
                 objects.push(bytes);
                 ends.push(end as usize);
             }

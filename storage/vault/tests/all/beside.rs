@@ -3,7 +3,7 @@
 use crate::support::gated_disk::{Gate, LARGE, Work};
 use crate::support::shipped::{self, Shipped};
 use crate::support::{header, parameters, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Snapshot, VersionedMemory};
 use ameles_vault::{Call, Row, RowChange, Vault, VaultHeader, VaultParameters};
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 //! An acknowledged write is there after a clean close and after a crash.
 
 use crate::support::{every_scheme, header, parameters, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
 use ameles_vault::{Call, RowChange, TrustedDisk, Vault, VaultHeader};
 use redb::backends::InMemoryBackend;

@@ -1,7 +1,7 @@
 //! Callers that share a vault wait for others by their number, and not by how much they ask for.
 
 use crate::support::{header, parameters, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::{Call, Flow, TrustedDisk, Vault};
 use futures::future::join_all;

@@ -4,7 +4,7 @@
 //! `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
 
 use crate::support::{every_scheme, header, host, kept_on_the_disk, master, parameters, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use ameles_store::{Objects, OpenOptions};
 use ameles_vault::{

@@ -1,7 +1,7 @@
 //! Behind a link, many callers fill their batches, and a checkpoint that is due keeps none of them waiting for evictions.
 
 use crate::support::{header, parameters, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::{Call, Status, TrustedDisk, Vault, VaultParameters};
 use futures::future::join_all;

@@ -5,7 +5,7 @@ use crate::support::chance::Chance;
 use crate::support::shipped::{self, Shipped};
 use crate::support::{header, setup};
 use ameles_core::schemes::ring::RingParameters;
-use ameles_core::words::{BlockId, Version};
+use ameles_core::types::{BlockId, Version};
 use ameles_store::VersionedMemory;
 use ameles_vault::{Call, SchemeParameters, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters};
 use std::path::Path;

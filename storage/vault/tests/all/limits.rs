@@ -1,8 +1,8 @@
 //! A provider that takes no object as large as the vault's: the vault says so, and has lost nothing where it can put them.
 
 use crate::promises::desk::{CAPACITY, Desk, block, write_all};
-use ameles_core::words::{BlockId, Bytes};
-use ameles_store::{Provider, ProviderDesk, ProviderLimits};
+use ameles_core::types::{BlockId, Bytes};
+use ameles_store::{Provider, ProviderControl, ProviderLimits};
 use ameles_vault::{Vault, VaultError};
 
 const FILL: u8 = 1;
@@ -10,10 +10,10 @@ const NEW: u8 = 101;
 
 /// Fills the vault, lowers the limits, and writes until a block or a checkpoint is refused; returns how many writes were
 /// acknowledged since.
-async fn write_until_refused(vault: &Vault, limits: &ProviderDesk, most_put: Bytes) -> (u64, VaultError) {
+async fn write_until_refused(vault: &Vault, limits: &ProviderControl, max_put: Bytes) -> (u64, VaultError) {
     write_all(vault, FILL).await;
     vault.checkpoint().await.unwrap();
-    limits.set_limits(ProviderLimits { most_put, ..ProviderLimits::S3 });
+    limits.set_limits(ProviderLimits { max_put, ..ProviderLimits::S3 });
     for at in 0..CAPACITY {
         if let Err(error) = vault.write(BlockId(at), block(NEW + at as u8)).await {
             return (at, error);
@@ -25,14 +25,14 @@ async fn write_until_refused(vault: &Vault, limits: &ProviderDesk, most_put: Byt
 #[tokio::test(start_paused = true)]
 async fn a_vault_whose_objects_the_provider_does_not_take_says_so_and_loses_nothing() {
     // No bucket fits the first, and no checkpoint the second.
-    for most_put in [Bytes(256), Bytes(16 << 10)] {
+    for max_put in [Bytes(256), Bytes(16 << 10)] {
         let desk = Desk::new().await;
         let provider = Provider::new(desk.store.clone(), ProviderLimits::S3, 1);
         let limits = provider.desk();
         let disk = desk.disk.mount().unwrap();
         let (vault, running) = Vault::start(desk.setup_over(&disk, provider)).await.unwrap();
         drop(disk);
-        let writing = write_until_refused(&vault, &limits, most_put);
+        let writing = write_until_refused(&vault, &limits, max_put);
         let ((acknowledged, error), ()) = futures::join!(writing, running);
         drop(vault);
         desk.disk.unplug();

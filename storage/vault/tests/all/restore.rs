@@ -2,7 +2,7 @@
 
 use crate::support::stepped::Claiming;
 use crate::support::{every_scheme, header, parameters, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Blobs, Event, FaultRates, Faults, Recorder, Request, VersionedMemory};
 use ameles_vault::{
     CheckpointFigures, LEASE, Receipt, Restore, Row, RowChange, TrustedDisk, Vault, VaultError, VaultHeader,
@@ -153,8 +153,8 @@ async fn no_more_is_lost_with_a_machine_than_the_figures_say() {
             let figures = dies_after(&disk, &store, first..writes).await;
             let lost = lost(&header, &store, writes).await;
             assert!(lost <= figures.unshipped, "{lost} of {first} and {writes} are lost: {figures:?}");
-            let most = header.parameters.recovery_point() + 2 * header.parameters.checkpoint_every;
-            assert!(figures.unshipped <= most, "{figures:?} after {first} and {writes}");
+            let max = header.parameters.recovery_point() + 2 * header.parameters.checkpoint_every;
+            assert!(figures.unshipped <= max, "{figures:?} after {first} and {writes}");
             exact += u64::from(lost == figures.unshipped);
             more_than_since_the_last_on_the_disk += u64::from(lost > figures.accesses_since);
         }

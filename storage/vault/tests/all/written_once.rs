@@ -3,7 +3,7 @@
 use crate::promises::desk::{CAPACITY, Desk, block, read_all, write_all};
 use crate::support::chance::Chance;
 use crate::support::{header, parameters};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_vault::{Call, VaultError};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 

@@ -1,10 +1,10 @@
 //! A path as Circuit ORAM sees it: the stash and the held buckets below it, numbered from the stash down.
 
-use crate::block_header::{self, HEADER_BYTES};
-use crate::held_buckets::{Entry, HeldBuckets};
 use crate::stash::{Handle, Stash};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::tree::bucket_buffer::{BucketBuffer, Entry};
 use crate::tree::geometry::Geometry;
-use crate::words::{BlockId, Bucket, Leaf, Level};
+use crate::types::{BlockId, Bucket, Leaf, Level};
 use alloc::vec::Vec;
 
 /// The path to a leaf: position 0 is the stash, position 1 the uppermost bucket in untrusted memory. All its buckets
@@ -13,7 +13,7 @@ pub(crate) struct HeldPath<'a> {
     pub(crate) tree: &'a Geometry,
     pub(crate) leaf: Leaf,
     pub(crate) stash: &'a mut Stash,
-    pub(crate) held: &'a mut HeldBuckets,
+    pub(crate) held: &'a mut BucketBuffer,
 }
 
 /// The place of a block.

@@ -27,41 +27,41 @@
 //! `path[0]` is the stash with all blocks that belong above level `top` (see [`Stash`]), `path[1]` the bucket of level
 //! `top`. Blocks go down one at a time: that makes a small circuit. Here the trusted side computes in the clear, but
 //! the small stash over buckets of two stays. The reading up to the answer is on-line work ([`access`](Oram::access)),
-//! the evictions are off-line work ([`idle`](Oram::idle)). In between the path is **held** on the trusted side.
+//! the evictions are off-line work ([`step`](Oram::step)). In between the path is **held** on the trusted side.
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths,
-//! independent and uniform as in Path ORAM, but for those that are held. `idle` reads the buckets that are not held of
+//! independent and uniform as in Path ORAM, but for those that are held. `step` reads the buckets that are not held of
 //! the next paths in order, two for each access, and writes all that are held then, each in one operation. Accesses and
-//! steps of `idle` wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies).
+//! steps of `step` wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies).
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets of one slot a path: on-line one round trip of at most n·K
 //! slots; off-line one that reads at most 2n·K and one that writes at most 3n·K. **Parameters**: [`CircuitParameters`].
 //!
 //! **Errors**: those of [`OramError`], never `StashFull`. After any but a refusal, and after a future that was dropped
-//! half-way, it answers [`OramError::Torn`] only.
+//! half-way, it answers [`OramError::Poisoned`] only.
 
 pub(crate) mod eviction;
 pub(crate) mod held_path;
 #[cfg(feature = "inspect")]
 mod inspect;
-mod life;
 mod parameters;
+mod snapshot;
 
-pub use life::{CircuitSnapshot, CircuitSnapshotError};
 pub use parameters::{CircuitParameters, CircuitParametersError};
+pub use snapshot::{CircuitSnapshot, CircuitSnapshotError};
 
-use crate::admission;
-use crate::condition::Condition;
-use crate::draw;
-use crate::held_buckets::HeldBuckets;
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::permutation::sampling;
 use crate::position_map::{Lookup, PositionMap};
 use crate::stash::Stash;
 use crate::store::Store;
+use crate::tree::bucket_buffer::BucketBuffer;
 use crate::tree::eviction_schedule::{EvictionSchedule, Pace};
 use crate::tree::geometry::Geometry;
-use crate::turns::Turns;
-use crate::words::Leaf;
+use crate::types::Leaf;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::mem;
@@ -78,8 +78,8 @@ pub struct CircuitOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    turns: Turns,
-    condition: Condition,
+    turns: FifoLock,
+    condition: PoisonFlag,
     state: RefCell<State<R>>,
 }
 
@@ -94,7 +94,7 @@ struct State<R> {
 /// The held buckets, and lists that are used again.
 #[derive(Default)]
 struct Work {
-    held: HeldBuckets,
+    held: BucketBuffer,
     lookups: Vec<Lookup>,
     paths: Vec<Leaf>,
     eviction: Eviction,
@@ -108,8 +108,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         self.state.borrow_mut().schedule.accesses += batch.len() as u64;
         admission::look_up(batch.iter().map(Access::block), lookups, || {
             let random = &mut self.state.borrow_mut().random;
-            paths.push(draw::leaf(random, &self.tree));
-            draw::leaf(random, &self.tree)
+            paths.push(sampling::leaf(random, &self.tree));
+            sampling::leaf(random, &self.tree)
         });
         self.positions.remap(lookups).await?;
         admission::find_paths(paths, lookups, &self.tree)?;
@@ -121,7 +121,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         &self,
         access: &mut Access<'_>,
         lookup: &Lookup,
-        held: &mut HeldBuckets,
+        held: &mut BucketBuffer,
     ) -> Result<(), OramError<S::Error>> {
         let Some(block) = access.block() else { return Ok(()) };
         let stash = &mut self.state.borrow_mut().stash;
@@ -172,8 +172,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
         }
         let _turn = self.turns.take().await;
         self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
+        if self.must_step() {
+            return Err(OramError::Backlogged);
         }
         let unfinished = self.condition.begin();
         let mut work = mem::take(&mut self.state.borrow_mut().work);
@@ -187,19 +187,19 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
     }
 
     /// Returns 1 while evictions are due or the stash lacks room, and adds the steps that the position map owes.
-    fn owed(&self) -> u64 {
+    fn pending_steps(&self) -> u64 {
         let is_due = self.state.borrow().schedule.behind(PACE) > 0;
-        u64::from(is_due || !self.has_room()) + self.positions.owed()
+        u64::from(is_due || !self.has_room()) + self.positions.pending_steps()
     }
 
     /// True after a largest batch's worth of accesses, and while the next batch might not fit the stash.
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         let due = self.state.borrow().schedule.behind(PACE);
-        due >= 2 * u64::from(self.parameters.max_batch) || !self.has_room() || self.positions.must_idle()
+        due >= 2 * u64::from(self.parameters.max_batch) || !self.has_room() || self.positions.must_step()
     }
 
     /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map's.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
         self.condition.check()?;
         let unfinished = self.condition.begin();
@@ -207,7 +207,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
         let emergency = u64::from(due == 0 && !self.has_room());
         self.state.borrow_mut().schedule.emergencies += emergency;
         match due + emergency {
-            0 => self.positions.idle().await?,
+            0 => self.positions.step().await?,
             evictions => self.evict(evictions).await?,
         }
         unfinished.finished();

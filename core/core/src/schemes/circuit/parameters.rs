@@ -1,10 +1,10 @@
 //! The parameters of a Circuit ORAM, and the choices that make sense.
 
-use crate::layout::Layout;
 use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
 use crate::tree::geometry::Geometry;
-use crate::words::{Bucket, Level};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// The parameters of a Circuit ORAM. All of them are public.
@@ -34,10 +34,10 @@ pub enum CircuitParametersError {
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The tree is too full for blocks to find their way down.
-    #[error("a tree for {most} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
+    #[error("a tree for {max} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
     TreeTooSmall {
         /// Z · 2^L: half of the tree's places.
-        most: u64,
+        max: u64,
         /// N.
         capacity: u64,
     },
@@ -58,7 +58,7 @@ impl CircuitParameters {
         trusted_blocks: u64,
         max_batch: u32,
     ) -> Result<Self, CircuitParametersError> {
-        let is_roomy = |level: &u32| capacity <= most_blocks(2, Level(*level));
+        let is_roomy = |level: &u32| capacity <= max_blocks(2, Level(*level));
         let leaf_level = (0..32).find(is_roomy).unwrap_or(31);
         let with_top = |top| {
             let mut parameters = CircuitParameters {
@@ -107,9 +107,9 @@ impl CircuitParameters {
             ("stash_bound", u64::from(self.stash_bound), u64::from(self.max_batch), u64::from(u32::MAX)),
         ];
         range::check(&ranges)?;
-        let most = most_blocks(self.blocks_per_bucket, self.leaf_level);
-        if self.capacity > most {
-            return Err(CircuitParametersError::TreeTooSmall { most, capacity: self.capacity });
+        let max = max_blocks(self.blocks_per_bucket, self.leaf_level);
+        if self.capacity > max {
+            return Err(CircuitParametersError::TreeTooSmall { max, capacity: self.capacity });
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ impl CircuitParameters {
 const WAITING: f64 = 0.8;
 
 /// The most blocks that a tree is allowed: half of its places, the trusted levels counted as if they were buckets.
-fn most_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
+fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
     u64::from(blocks_per_bucket) << leaf_level.0
 }
 

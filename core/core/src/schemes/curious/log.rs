@@ -1,22 +1,22 @@
 //! The log of CURIOUS: what each access left in its block, in a circle of slots in untrusted memory. A client that died finds
 //! there what its eviction cache held.
 
-use crate::admission;
-use crate::block_header::{self, HEADER_BYTES};
-use crate::condition::Condition;
-use crate::layout::{Extent, Layout};
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::range::{self, OutOfRange};
 use crate::store::Store;
-use crate::turns::Turns;
-use crate::words::{BlockId, Bucket, Leaf, Slot};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::tree::layout::{Extent, Layout};
+use crate::types::{BlockId, Bucket, Leaf, Slot};
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use futures_util::future::try_join;
 
 /// A scheme whose accesses are logged: each writes one slot, a dummy too.
 ///
-/// The slots of a batch are written beside the work of the next batch or step of `idle`, so that they cost no round trip. An
+/// The slots of a batch are written beside the work of the next batch or step of `step`, so that they cost no round trip. An
 /// answer does not wait for its slot: what was acknowledged last may be missing from the log, as in the paper.
 ///
 /// **What the trace shows**: how many accesses there were, as without the log. Slot after slot is written, and begun anew at
@@ -26,8 +26,8 @@ pub struct Logged<O, S> {
     store: S,
     first_bucket: Bucket,
     slots: u64,
-    turns: Turns,
-    condition: Condition,
+    turns: FifoLock,
+    condition: PoisonFlag,
     /// Accesses that were logged, those whose slots were written, and the slots of the others.
     logged: Cell<u64>,
     written: Cell<u64>,
@@ -129,8 +129,8 @@ impl<O: Oram<Error = S::Error>, S: Store> Oram for Logged<O, S> {
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
         self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
+        if self.must_step() {
+            return Err(OramError::Backlogged);
         }
         let unfinished = self.condition.begin();
         try_join(self.oram.access(batch), self.write()).await?;
@@ -139,24 +139,24 @@ impl<O: Oram<Error = S::Error>, S: Store> Oram for Logged<O, S> {
         Ok(())
     }
 
-    fn owed(&self) -> u64 {
-        self.oram.owed().max(u64::from(!self.waiting.borrow().is_empty()))
+    fn pending_steps(&self) -> u64 {
+        self.oram.pending_steps().max(u64::from(!self.waiting.borrow().is_empty()))
     }
 
-    fn must_idle(&self) -> bool {
-        self.oram.must_idle()
+    fn must_step(&self) -> bool {
+        self.oram.must_step()
     }
 
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         self.condition.check()?;
         let unfinished = self.condition.begin();
-        try_join(self.oram.idle(), self.write()).await?;
+        try_join(self.oram.step(), self.write()).await?;
         unfinished.finished();
         Ok(())
     }
 
-    fn most_idles(&self) -> usize {
-        self.oram.most_idles()
+    fn max_concurrent_steps(&self) -> usize {
+        self.oram.max_concurrent_steps()
     }
 
     fn emergencies(&self) -> u64 {

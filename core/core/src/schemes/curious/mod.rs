@@ -32,7 +32,7 @@ pub use tree::{Tree, TreeShape};
 use crate::partitions::Partitions;
 use crate::range::OutOfRange;
 use crate::store::Store;
-use crate::words::Bucket;
+use crate::types::Bucket;
 use rand_core::RngCore;
 
 /// A CURIOUS over k-ary trees.

@@ -1,9 +1,9 @@
 //! The parameters of CURIOUS over k-ary trees.
 
 use super::tree::TreeShape;
-use crate::layout::{Extent, Layout};
 use crate::partitions::PartitionsParameters;
 use crate::range::OutOfRange;
+use crate::tree::layout::{Extent, Layout};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// k and Z, as the paper's authors and the thesis ran it.
@@ -21,7 +21,7 @@ pub struct CuriousParameters {
 
 impl CuriousParameters {
     /// The authors' parameters for so many blocks: √N partitions, k = 3, Z = 5, the least trees with twice as many slots as
-    /// blocks. The trusted side may hold twice the [least cache](PartitionsParameters::least_cache) and two batches.
+    /// blocks. The trusted side may hold twice the [least cache](PartitionsParameters::min_cache) and two batches.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
         let root = capacity.isqrt();
         let partitions = (root + u64::from(root * root < capacity)) as u32;
@@ -45,7 +45,7 @@ impl CuriousParameters {
             cache_bound: 0,
             max_batch,
         };
-        partitions.cache_bound = 2 * (partitions.least_cache(BLOCKS_PER_BUCKET) + max_batch);
+        partitions.cache_bound = 2 * (partitions.min_cache(BLOCKS_PER_BUCKET) + max_batch);
         CuriousParameters { partitions, tree }
     }
 

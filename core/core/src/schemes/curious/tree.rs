@@ -1,16 +1,16 @@
 //! The k-ary tree of a partition: a take reads a path, the put after it writes it.
 
-use crate::block_header::{self, HEADER_BYTES};
-use crate::draw;
 #[cfg(feature = "inspect")]
 use crate::inspect::{self, Inspect, Inspection};
-use crate::layout::{Extent, Layout};
 use crate::oram::OramError;
 use crate::partitions::SubOram;
+use crate::permutation::sampling;
 use crate::range::{self, OutOfRange};
 use crate::stash::{Handle, Stash};
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::tree::layout::{Extent, Layout};
+use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -128,7 +128,7 @@ impl<S: Store, R: RngCore> Tree<S, R> {
 
     fn draw_leaf(&self) -> Leaf {
         let random = &mut self.state.borrow_mut().random;
-        Leaf(draw::below(random, self.shape.leaves() as usize) as u64)
+        Leaf(sampling::below(random, self.shape.leaves() as usize) as u64)
     }
 
     /// The buckets of a path, the root first.
@@ -185,7 +185,7 @@ impl<S: Store, R: RngCore> Tree<S, R> {
 impl<S: Store, R: RngCore> SubOram for Tree<S, R> {
     type Error = S::Error;
 
-    fn most_puts(&self) -> usize {
+    fn max_puts(&self) -> usize {
         self.shape.blocks_per_bucket as usize
     }
 

@@ -1,6 +1,6 @@
 //! The unified address space: the user's blocks, and the PosMap blocks that hold their positions, in one tree.
 
-use crate::words::BlockId;
+use crate::types::BlockId;
 use alloc::vec::Vec;
 use core::ops::Range;
 

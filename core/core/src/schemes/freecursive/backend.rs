@@ -1,29 +1,29 @@
-//! The tree beneath the front end: a scheme whose positions are [handed in](crate::position_map::handed).
+//! The tree beneath the front end: a scheme whose positions are [handed in](crate::position_map::external).
 //!
 //! In Freecursive ORAM it is Path ORAM. Tiny ORAM puts [RAW ORAM](crate::schemes::raw) there (FCCM 2015, section V-E). With
 //! [Ring ORAM](crate::schemes::ring) a path is a slot of each bucket.
 
 use super::parameters::{BackendParameters, FreecursiveParametersError};
 use crate::oram::{Oram, OramError};
-use crate::position_map::handed::{Handed, HandedPositions};
+use crate::position_map::external::{ExternalPositions, PositionUpdate};
 use crate::schemes::path::{PathOram, TrustedPlace};
 use crate::schemes::raw::RawOram;
 use crate::schemes::ring::{FilledRing, RingOram};
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
 use crate::tree::placement::FillOrder;
-use crate::words::{BlockId, Bucket, Leaf};
+use crate::types::{BlockId, Bucket, Leaf};
 use alloc::vec::Vec;
 use rand_core::RngCore;
 
 /// A tree of one of the schemes.
 pub enum Backend<S: Store, R> {
     /// Path ORAM, with its tree top.
-    Path(PathOram<S, HandedPositions<S::Error>, R>),
+    Path(PathOram<S, ExternalPositions<S::Error>, R>),
     /// RAW ORAM, whose stash has the top levels in it.
-    Raw(RawOram<S, HandedPositions<S::Error>, R>),
+    Raw(RawOram<S, ExternalPositions<S::Error>, R>),
     /// Ring ORAM, whose stash has the top levels in it.
-    Ring(RingOram<S, HandedPositions<S::Error>, R>),
+    Ring(RingOram<S, ExternalPositions<S::Error>, R>),
 }
 
 /// Does the same with whichever scheme it is.
@@ -54,14 +54,14 @@ impl<S: Store, R: RngCore> Backend<S, R> {
                 Backend::Path(PathOram::with_tree_top(buckets, *top, first_bucket, store, random)?)
             }
             BackendParameters::Raw(raw) => {
-                let positions = HandedPositions::default();
+                let positions = ExternalPositions::default();
                 Backend::Raw(RawOram::new(raw.clone(), first_bucket, store, positions, random)?)
             }
             BackendParameters::Ring(_) if first_bucket != Bucket(0) => {
                 return Err(FreecursiveParametersError::FirstBucket { given: first_bucket.0 });
             }
             BackendParameters::Ring(ring) => {
-                Backend::Ring(RingOram::new(ring.clone(), store, HandedPositions::default(), random)?)
+                Backend::Ring(RingOram::new(ring.clone(), store, ExternalPositions::default(), random)?)
             }
         })
     }
@@ -87,7 +87,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     }
 
     /// The Path ORAM, if it is one.
-    pub fn as_path(&self) -> Option<&PathOram<S, HandedPositions<S::Error>, R>> {
+    pub fn as_path(&self) -> Option<&PathOram<S, ExternalPositions<S::Error>, R>> {
         match self {
             Backend::Path(tree) => Some(tree),
             Backend::Raw(_) | Backend::Ring(_) => None,
@@ -110,7 +110,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     pub async fn access_at(
         &self,
         block: BlockId,
-        handed: Handed,
+        handed: PositionUpdate,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
         with_tree!(self, tree => tree.access_at(block, handed, serve).await)
@@ -157,19 +157,19 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Does a step of the work that is owed.
     ///
     /// # Errors
-    /// Those of [`Oram::idle`].
-    pub async fn idle(&self) -> Result<(), OramError<S::Error>> {
-        with_tree!(self, tree => tree.idle().await)
+    /// Those of [`Oram::step`].
+    pub async fn step(&self) -> Result<(), OramError<S::Error>> {
+        with_tree!(self, tree => tree.step().await)
     }
 
-    /// Steps of [`idle`](Self::idle) that are owed.
-    pub fn owed(&self) -> u64 {
-        with_tree!(self, tree => tree.owed())
+    /// Steps of [`step`](Self::step) that are owed.
+    pub fn pending_steps(&self) -> u64 {
+        with_tree!(self, tree => tree.pending_steps())
     }
 
-    /// Tells whether a step of [`idle`](Self::idle) comes before the next access.
-    pub fn must_idle(&self) -> bool {
-        with_tree!(self, tree => tree.must_idle())
+    /// Tells whether a step of [`step`](Self::step) comes before the next access.
+    pub fn must_step(&self) -> bool {
+        with_tree!(self, tree => tree.must_step())
     }
 
     /// Work outside of the schedule so far, because the stash was too full.
@@ -180,7 +180,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Lets `serve` read and change the payload of a block, if it is on the trusted side. Returns where it was.
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn serve_trusted(
         &self,
         block: BlockId,
@@ -197,7 +197,7 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     /// Takes a block out, if it is on the trusted side. Returns the leaf that it keeps.
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn take_trusted(
         &self,
         block: BlockId,
@@ -241,8 +241,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     }
 
     /// Refuses everything from now on: the front end found out that the store lied.
-    pub(super) fn tear(&self) {
-        with_tree!(self, tree => tree.tear());
+    pub(super) fn poison(&self) {
+        with_tree!(self, tree => tree.poison());
     }
 
     /// The tree of the paths.

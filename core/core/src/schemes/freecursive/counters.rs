@@ -13,7 +13,7 @@
 const GROUP_COUNTER_BYTES: usize = 8;
 
 /// The most bits of an entry: with the bits before it in its first byte it lies in 5 bytes.
-pub(super) const MOST_BITS: u32 = 32;
+pub(super) const MAX_BITS: u32 = 32;
 
 /// The counter of a block that was never mapped.
 pub(super) const NEVER: u64 = 0;
@@ -26,13 +26,13 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Blocks of X' = `labels` entries of β = `bits` bits: 2 to [`MOST_BITS`].
+    /// Blocks of X' = `labels` entries of β = `bits` bits: 2 to [`MAX_BITS`].
     pub(super) fn new(labels: u32, bits: u32) -> Self {
         Groups { labels, bits }
     }
 
     /// The most entries that a PosMap block of so many bytes can hold.
-    pub(super) fn most_labels(block_bytes: u64, bits: u32) -> u64 {
+    pub(super) fn max_labels(block_bytes: u64, bits: u32) -> u64 {
         block_bytes.saturating_sub(GROUP_COUNTER_BYTES as u64) * 8 / u64::from(bits.max(1))
     }
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_block_of_64_bytes_holds_32_entries_of_14_bits() {
-        assert_eq!((Groups::most_labels(64, 14), Groups::most_labels(63, 14)), (32, 31));
+        assert_eq!((Groups::max_labels(64, 14), Groups::max_labels(63, 14)), (32, 31));
         let (groups, mut group) = (Groups::new(32, 14), vec![0; 64]);
         for entry in 0..32 {
             assert_eq!(groups.counter(&group, entry), NEVER);

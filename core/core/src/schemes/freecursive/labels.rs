@@ -3,10 +3,10 @@
 use super::address_space::{AddressSpace, Keeper};
 use super::counters::{Groups, NEVER};
 use super::leaves::LeafFunction;
-use crate::look_aside::LookAside;
+use crate::position_map::external::PositionUpdate;
 use crate::position_map::flat::Positions;
-use crate::position_map::handed::Handed;
-use crate::words::{BlockId, Leaf};
+use crate::position_map::look_aside::LookAside;
+use crate::types::{BlockId, Leaf};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec;
@@ -40,7 +40,7 @@ pub(super) struct Counted {
 
 /// A new position. Counters are [`NEVER`] where positions are kept, and before a block was mapped.
 pub(super) struct Renewal {
-    pub(super) handed: Handed,
+    pub(super) handed: PositionUpdate,
     pub(super) old_counter: u64,
     pub(super) new_counter: u64,
 }
@@ -125,7 +125,7 @@ impl Labels {
             },
             Labels::Counted(_) => None,
         };
-        Some(Renewal { handed: Handed { old, new }, old_counter: NEVER, new_counter: NEVER })
+        Some(Renewal { handed: PositionUpdate { old, new }, old_counter: NEVER, new_counter: NEVER })
     }
 }
 
@@ -183,6 +183,6 @@ impl Counted {
         #[cfg(test)]
         self.given.push((block, new_counter));
         let (old, new) = (self.leaf(block, old_counter), self.leaves.leaf(block, new_counter));
-        Some(Renewal { handed: Handed { old, new }, old_counter, new_counter })
+        Some(Renewal { handed: PositionUpdate { old, new }, old_counter, new_counter })
     }
 }

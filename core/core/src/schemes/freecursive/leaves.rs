@@ -1,6 +1,6 @@
 //! Leaves that are computed, not drawn: a pseudo-random function of a block and its counter.
 
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 

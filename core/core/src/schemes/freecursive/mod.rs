@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A block of the PLB is nowhere else. The tree is a [`Backend`]: a Path ORAM as in the paper, a RAW ORAM as in Tiny ORAM (FCCM
-//! 2015, section V-E), or a Ring ORAM, whose positions are [handed in](crate::position_map::handed).
+//! 2015, section V-E), or a Ring ORAM, whose positions are [handed in](crate::position_map::external).
 //!
 //! A simulated processor drives the lines one by one ([`Next`]), and paces the paths itself. As an [`Oram`] it shows as many
 //! paths for each access as there are levels: dummies stand in for those that the PLB saves.
@@ -41,12 +41,12 @@
 //!
 //! The paper remaps a group at once, by X' paths; how many an access then shows depends on secrets. Here a group is remapped a
 //! straggler at a time. An access has **one turn**, with a path that a dummy stands in for. It belongs to a level of PosMap blocks
-//! that is drawn; if that group has no straggler, to the lowest level's. [`least_bits`](FreecursiveParameters::least_bits) are
+//! that is drawn; if that group has no straggler, to the lowest level's. [`min_bits`](FreecursiveParameters::min_bits) are
 //! enough for all stragglers to have moved when IC is used up again, but for a probability below 2^-80 a group remap. Should it
 //! happen, the others move at once, and count as [emergencies](Oram::emergencies). No block ever gets a counter twice.
 //!
 //! Whoever drives the lines calls [`remap_turn`](FreecursiveOram::remap_turn) before each of them. Every group has its turn then,
-//! and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in [`OramError::Owed`].
+//! and 2^(β-1) - 1 of at least X' - 1 suffice for certain. Without turns, line 11 ends in [`OramError::Backlogged`].
 //!
 //! # Tags (PMMAC, section 6)
 //!
@@ -60,7 +60,7 @@
 //!
 //! The counters of the last level are on the trusted side, and a PosMap block is checked when it comes into the PLB. So each
 //! counter that is used is the one that was written last, and with it no older block fits. A block of interest that was changed,
-//! exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything after it in [`OramError::Torn`]: no answer is
+//! exchanged, replayed or dropped ends in [`OramError::Contradiction`], and everything after it in [`OramError::Poisoned`]: no answer is
 //! wrong. **What is not found out**, as in the paper: what befalls other blocks of a path, until they are of interest; headers, but
 //! for the block and leaf of a block of interest; junk that fills the stash. Contents are not hidden. And the moment when
 //! it refuses tells a store that lies which block was of interest. A layer below that seals whole buckets prevents both.
@@ -91,7 +91,7 @@ mod backend;
 mod counters;
 mod labels;
 mod leaves;
-mod next;
+mod next_path;
 mod parameters;
 mod pmmac;
 mod remap;
@@ -100,21 +100,21 @@ mod steps;
 pub use address_space::{AddressSpace, Keeper};
 pub use backend::Backend;
 pub use leaves::LeafFunction;
-pub use next::Next;
+pub use next_path::Next;
 pub use parameters::{
     BackendParameters, FreecursiveParameters, FreecursiveParametersError, PositionsKept, TrustedHits,
 };
 pub use pmmac::{TAG_BYTES, Tags};
 
-use crate::admission;
-use crate::condition::Condition;
-use crate::look_aside::LookAside;
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::flat::Positions;
+use crate::position_map::look_aside::LookAside;
 use crate::schemes::ring::FilledRing;
 use crate::store::Store;
-use crate::turns::Turns;
-use crate::words::{BlockId, Bucket};
+use crate::types::{BlockId, Bucket};
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -129,8 +129,8 @@ pub struct FreecursiveOram<S: Store, R> {
     parameters: FreecursiveParameters,
     space: AddressSpace,
     tree: Backend<S, R>,
-    turns: Turns,
-    condition: Condition,
+    turns: FifoLock,
+    condition: PoisonFlag,
     /// The tags of blocks, if they have any.
     tags: Option<Tags>,
     /// Paths of group remaps outside of the schedule.
@@ -262,8 +262,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
             parameters,
             space,
             tree,
-            turns: Turns::default(),
-            condition: Condition::default(),
+            turns: FifoLock::default(),
+            condition: PoisonFlag::default(),
             tags,
             emergencies: Cell::new(0),
             state: RefCell::new(state),
@@ -332,8 +332,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
 
     /// Writes the last path back, and makes room in the stash.
     async fn settle(&self) -> Result<(), OramError<S::Error>> {
-        while self.tree.owed() > 0 {
-            self.tree.idle().await?;
+        while self.tree.pending_steps() > 0 {
+            self.tree.step().await?;
         }
         Ok(())
     }
@@ -351,8 +351,8 @@ impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
         admission::check_batch(batch, self.bounds())?;
         let _turn = self.turns.take().await;
         self.condition.check()?;
-        if !batch.is_empty() && self.must_idle() {
-            return Err(OramError::Owed);
+        if !batch.is_empty() && self.must_step() {
+            return Err(OramError::Backlogged);
         }
         let unfinished = self.condition.begin();
         for (nth, access) in batch.iter_mut().enumerate() {
@@ -362,16 +362,16 @@ impl<S: Store, R: RngCore + SeedableRng> Oram for FreecursiveOram<S, R> {
         Ok(())
     }
 
-    fn owed(&self) -> u64 {
-        self.tree.owed()
+    fn pending_steps(&self) -> u64 {
+        self.tree.pending_steps()
     }
 
-    fn must_idle(&self) -> bool {
-        self.tree.must_idle()
+    fn must_step(&self) -> bool {
+        self.tree.must_step()
     }
 
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
-        self.tree.idle().await
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
+        self.tree.step().await
     }
 
     fn emergencies(&self) -> u64 {

@@ -1,14 +1,14 @@
 //! The parameters of a Freecursive ORAM.
 
 use super::address_space::AddressSpace;
-use super::counters::{Groups, MOST_BITS};
+use super::counters::{Groups, MAX_BITS};
 use super::pmmac::TAG_BYTES;
-use crate::layout::Layout;
 use crate::range::{self, OutOfRange};
 use crate::schemes::path::{BucketsByLevel, PathParameters, PathParametersError, TreeTopParameters};
 use crate::schemes::raw::{RawParameters, RawParametersError};
 use crate::schemes::ring::{RingParameters, RingParametersError};
-use crate::words::Level;
+use crate::tree::layout::Layout;
+use crate::types::Level;
 
 /// The parameters of a Freecursive ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +117,7 @@ pub enum PositionsKept {
     /// Nowhere: the payloads of the PosMap blocks hold counters, from which the positions are computed (the compressed PosMap). The
     /// table on the trusted side holds counters of 8 bytes.
     Counters {
-        /// β, bits of a counter in a PosMap block: [`least_bits`](FreecursiveParameters::least_bits) to 32.
+        /// β, bits of a counter in a PosMap block: [`min_bits`](FreecursiveParameters::min_bits) to 32.
         bits: u32,
         /// The choice whether each block of the tree has a tag over its counter and its payload (PMMAC). Every path must be read
         /// then.
@@ -201,12 +201,12 @@ pub enum FreecursiveParametersError {
         needed: u64,
     },
     /// Counters are used up before a group is remapped.
-    #[error("counters of {bits} bits are used up before a group is remapped: give them at least {least}")]
+    #[error("counters of {bits} bits are used up before a group is remapped: give them at least {min}")]
     CounterBits {
         /// Bits that were given.
         bits: u32,
         /// Bits that suffice.
-        least: u32,
+        min: u32,
     },
     /// Blocks with tags are to be served without their paths, and so without a new counter.
     #[error("blocks with tags need a path for each access: choose TrustedHits::ReadThePath, or no tags")]
@@ -245,7 +245,7 @@ impl FreecursiveParameters {
     /// 2^(β-1) - 1 turns suffice. With one level of PosMap blocks each of them moves a straggler, and there are X' - 1. With M
     /// levels, each does so with a probability of 1/M; and of 2·M·(X' + 54) turns fewer than X' - 1 do so with a probability
     /// below 2^-80 only.
-    pub fn least_bits(maps: u32, labels: u32) -> u32 {
+    pub fn min_bits(maps: u32, labels: u32) -> u32 {
         let (maps, labels) = (u64::from(maps), u64::from(labels));
         let turns = match maps {
             0 => 1,
@@ -266,9 +266,9 @@ impl FreecursiveParameters {
     pub fn validate(&self) -> Result<(), FreecursiveParametersError> {
         self.validate_but_bits()?;
         if let PositionsKept::Counters { bits, .. } = self.positions {
-            let least = Self::least_bits(self.address_space().maps(), self.labels);
-            if bits < least {
-                return Err(FreecursiveParametersError::CounterBits { bits, least });
+            let min = Self::min_bits(self.address_space().maps(), self.labels);
+            if bits < min {
+                return Err(FreecursiveParametersError::CounterBits { bits, min });
             }
         }
         Ok(())
@@ -279,18 +279,18 @@ impl FreecursiveParameters {
         let user_bytes = u64::from(self.user_bytes());
         let (bits, tag_bytes) = match self.positions {
             PositionsKept::Counters { bits, tags } => (bits, if tags { TAG_BYTES as u64 } else { 0 }),
-            PositionsKept::InBlocks | PositionsKept::Aside => (MOST_BITS, 0),
+            PositionsKept::InBlocks | PositionsKept::Aside => (MAX_BITS, 0),
         };
-        let most_labels = match self.positions {
+        let max_labels = match self.positions {
             PositionsKept::InBlocks => (user_bytes / 4).min(1 << 20),
             PositionsKept::Aside => 1 << 20,
-            PositionsKept::Counters { .. } => Groups::most_labels(user_bytes, bits).min(1 << 20),
+            PositionsKept::Counters { .. } => Groups::max_labels(user_bytes, bits).min(1 << 20),
         };
         range::check(&[
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),
-            ("bits of a counter", bits.into(), 2, MOST_BITS.into()),
+            ("bits of a counter", bits.into(), 2, MAX_BITS.into()),
             ("block_bytes", self.tree.block_bytes().into(), tag_bytes, u64::from(u32::MAX)),
-            ("labels", self.labels.into(), 2, most_labels),
+            ("labels", self.labels.into(), 2, max_labels),
             ("trusted_positions", self.trusted_positions, 1, u64::from(u32::MAX)),
             ("look_aside", self.look_aside.into(), 1, 1 << 20),
             ("look_aside_ways", self.look_aside_ways.into(), 1, self.look_aside.into()),

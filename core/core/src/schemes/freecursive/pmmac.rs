@@ -2,7 +2,7 @@
 //! exchanged or replayed, because the counter on the trusted side says which one was written last.
 
 use super::counters::NEVER;
-use crate::words::BlockId;
+use crate::types::BlockId;
 use aes::Aes128;
 use cmac::{Cmac, KeyInit, Mac};
 

@@ -1,10 +1,10 @@
 //! Group remaps, step by step: Freecursive ORAM, section 5.2, with a straggler at a time in place of a group at once.
 
 use super::{FreecursiveOram, Keeper, State};
-use crate::draw;
 use crate::oram::OramError;
+use crate::permutation::sampling;
 use crate::store::Store;
-use crate::words::BlockId;
+use crate::types::BlockId;
 use rand_core::{RngCore, SeedableRng};
 
 /// The level of PosMap blocks to which the turn of an access belongs. It is drawn, so that no sequence of accesses can keep a
@@ -56,7 +56,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         let State { random, labels, .. } = &mut *self.state.borrow_mut();
         let maps = self.space.maps();
         let has_turn = maps > 0 && labels.counted().is_some();
-        Turn(has_turn.then(|| 1 + draw::below(random, maps as usize) as u32))
+        Turn(has_turn.then(|| 1 + sampling::below(random, maps as usize) as u32))
     }
 
     /// Gives the turn to the group that holds the counter of a block, if it is that group's. Returns whether it took a path.
@@ -77,8 +77,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         while self.must_wait(block) {
             if self.remap_turn(block).await? {
                 self.emergencies.set(self.emergencies.get() + 1);
-                while self.tree.owed() > 0 {
-                    self.tree.idle().await?;
+                while self.tree.pending_steps() > 0 {
+                    self.tree.step().await?;
                 }
             }
         }
@@ -124,7 +124,7 @@ mod tests {
     use crate::oram::{Access, Oram};
     use crate::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
     use crate::testing::{ArrayStore, finish_now, settle};
-    use crate::words::{Bucket, Level};
+    use crate::types::{Bucket, Level};
     use alloc::collections::BTreeMap;
     use rand_chacha::ChaCha8Rng;
 

@@ -2,14 +2,14 @@
 
 use super::counters::NEVER;
 use super::labels::Renewal;
-use super::next::Next;
+use super::next_path::Next;
 use super::pmmac;
 use super::{FreecursiveOram, Keeper, PositionsKept, State, TrustedHits, check_block};
-use crate::draw;
 use crate::oram::OramError;
+use crate::permutation::sampling;
 use crate::schemes::path::TrustedPlace;
 use crate::store::Store;
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 use core::mem;
 use rand_core::{RngCore, SeedableRng};
 
@@ -17,7 +17,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// Serves a block without a path, if it is on the trusted side and the parameters allow it. It keeps its leaf.
     ///
     /// # Errors
-    /// [`OramError::OutOfRange`], [`OramError::Torn`].
+    /// [`OramError::OutOfRange`], [`OramError::Poisoned`].
     pub fn answer(
         &self,
         block: BlockId,
@@ -38,7 +38,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
     /// buffer on the way.
     ///
     /// # Errors
-    /// [`OramError::OutOfRange`], [`OramError::Torn`]; [`OramError::StashFull`], if the stash cannot take what leaves the buffer.
+    /// [`OramError::OutOfRange`], [`OramError::Poisoned`]; [`OramError::StashFull`], if the stash cannot take what leaves the buffer.
     pub fn next(&self, block: BlockId) -> Result<Next, OramError<S::Error>> {
         check_block(block, self.parameters.capacity)?;
         loop {
@@ -278,15 +278,15 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
         if fits {
             return Ok(());
         }
-        self.tear();
+        self.poison();
         Err(OramError::Contradiction(
             "a block is not what was last written: its tag does not fit its counter",
         ))
     }
 
     /// Refuses everything from now on: the store was found out.
-    fn tear(&self) {
-        self.tree.tear();
+    fn poison(&self) {
+        self.tree.poison();
         drop(self.condition.begin());
     }
 
@@ -299,8 +299,8 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
             };
             look_aside.touch(place);
         }
-        let drawn = || draw::leaf(random, self.tree.geometry());
-        labels.renew(&self.space, look_aside, block, drawn).ok_or(OramError::Owed)
+        let drawn = || sampling::leaf(random, self.tree.geometry());
+        labels.renew(&self.space, look_aside, block, drawn).ok_or(OramError::Backlogged)
     }
 
     /// Brings a PosMap block in that is found on the trusted side. Tells whether it was.
@@ -337,7 +337,7 @@ impl<S: Store, R: RngCore + SeedableRng> FreecursiveOram<S, R> {
             let put = self.tree.put_in(victim.block, victim.leaf, victim.payload);
             if let Err(OramError::Contradiction(_)) = put {
                 // A copy of it came from the store meanwhile.
-                self.tear();
+                self.poison();
             }
             put?;
         }

@@ -1,6 +1,6 @@
 //! The hash function of a level: SipHash-2-4, a pseudorandom function, under a key that each rebuild draws.
 
-use crate::words::BlockId;
+use crate::types::BlockId;
 use core::hash::Hasher;
 use rand_core::RngCore;
 use siphasher::sip::SipHasher24;

@@ -3,7 +3,7 @@
 use super::HierarchicalOram;
 use crate::inspect::{Inspect, Inspection};
 use crate::store::Store;
-use crate::words::Bucket;
+use crate::types::Bucket;
 use rand_core::RngCore;
 
 impl<S: Store, R: RngCore> Inspect for HierarchicalOram<S, R> {

@@ -27,13 +27,13 @@
 //!
 //! **Costs**, S slots of buffer, m_i slots of a bucket of level i. A batch of n after t accesses of its epoch: t + n Σ m_i
 //! slots read, over the levels that hold something, and n written; a round trip for the buffer, one for each of these
-//! levels, and one for the write. A rebuild each S accesses, by [`idle`](Oram::idle).
+//! levels, and one for the write. A rebuild each S accesses, by [`step`](Oram::step).
 //!
 //! **Spread out**, a rebuild goes on beside the accesses of the next epoch: they append to a second buffer, read both, and
-//! use the old levels until the new one is in place. `idle` is the rebuild, which may stay in flight beside accesses.
+//! use the old levels until the new one is in place. `step` is the rebuild, which may stay in flight beside accesses.
 //!
-//! **Errors**: those of [`OramError`]; [`Owed`](OramError::Owed) if the longest batch has no room before a rebuild. After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a rebuild. After a
+//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 mod hash;
 #[cfg(feature = "inspect")]
@@ -45,15 +45,15 @@ mod rebuild;
 pub use load::overflow_exponent;
 pub use parameters::{HierarchicalParameters, LevelShape};
 
-use crate::admission;
-use crate::condition::Condition;
-use crate::draw;
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
-use crate::ordered_record as record;
+use crate::permutation::ordered_record as record;
+use crate::permutation::sampling;
 use crate::range::OutOfRange;
 use crate::store::Store;
-use crate::turns::Turns;
-use crate::words::{BlockId, Bucket, Slot};
+use crate::types::{BlockId, Bucket, Slot};
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::mem;
@@ -69,9 +69,9 @@ pub struct HierarchicalOram<S, R> {
     first_bucket: Bucket,
     store: S,
     /// The turns of batches, and of the moments in which an epoch begins and a level comes into place.
-    turns: Turns,
-    rebuilds: Turns,
-    condition: Condition,
+    turns: FifoLock,
+    rebuilds: FifoLock,
+    condition: PoisonFlag,
     random: RefCell<R>,
     /// Accesses of the epoch, those that still wait for their turn among them.
     accesses: Cell<u64>,
@@ -125,9 +125,9 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
             levels,
             first_bucket,
             store,
-            turns: Turns::default(),
-            rebuilds: Turns::default(),
-            condition: Condition::default(),
+            turns: FifoLock::default(),
+            rebuilds: FifoLock::default(),
+            condition: PoisonFlag::default(),
             random: RefCell::new(random),
             accesses: Cell::new(0),
             epoch: RefCell::new(epoch),
@@ -209,7 +209,7 @@ impl<S: Store, R: RngCore> HierarchicalOram<S, R> {
         let table = tables[self.epoch.borrow().last_table];
         serving.slots.clear();
         for block in missing {
-            let random = draw::below_power_of_two(&mut *self.random.borrow_mut(), buckets);
+            let random = sampling::below_power_of_two(&mut *self.random.borrow_mut(), buckets);
             let bucket = self.bucket(table + block.map_or(random, |block| hash.bucket(block)));
             serving.slots.extend((0..slots).map(|index| Slot { bucket, index }));
         }
@@ -306,37 +306,37 @@ impl<S: Store, R: RngCore> Oram for HierarchicalOram<S, R> {
             return Ok(());
         }
         self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
+        if self.must_step() {
+            return Err(OramError::Backlogged);
         }
         self.accesses.update(|accesses| accesses + batch.len() as u64);
         let unfinished = self.condition.begin();
         let _turn = self.turns.take().await;
         self.condition.check()?;
-        let mut serving = self.serving.take().ok_or(OramError::Torn)?;
+        let mut serving = self.serving.take().ok_or(OramError::Poisoned)?;
         self.serve(&mut serving, batch).await?;
         self.serving.replace(Some(serving));
         unfinished.finished();
         Ok(())
     }
 
-    fn owed(&self) -> u64 {
+    fn pending_steps(&self) -> u64 {
         u64::from(self.is_full() || self.epoch.borrow().sinking > 0)
     }
 
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         self.is_full() || !self.parameters.spread && self.epoch.borrow().sinking > 0
     }
 
     /// Carries out the rebuild that is owed, all of it.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _rebuild = self.rebuilds.take().await;
         self.condition.check()?;
         let turn = self.turns.take().await;
         self.condition.check()?;
         let Some(rebuild) = self.begin_epoch() else { return Ok(()) };
         let unfinished = self.condition.begin();
-        let mut scrap = self.scrap.take().ok_or(OramError::Torn)?;
+        let mut scrap = self.scrap.take().ok_or(OramError::Poisoned)?;
         // Without a second buffer nobody else has a turn until all is in place.
         let turn = (!self.parameters.spread).then_some(turn);
         let hash = rebuild.sink(&mut scrap, &self.random).await?;

@@ -1,10 +1,10 @@
 //! The parameters of a hierarchical ORAM, and the tables and lists that follow from them.
 
 use super::load;
-use crate::block_header::HEADER_BYTES;
-use crate::layout::{Extent, Layout};
 use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
+use crate::tree::block_header::HEADER_BYTES;
+use crate::tree::layout::{Extent, Layout};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -56,8 +56,8 @@ impl HierarchicalParameters {
             max_batch,
             spread: false,
         };
-        let most = parameters.levels().iter().map(|level| level.slots).max();
-        HierarchicalParameters { run_blocks: run_blocks.max(most.unwrap_or(1)), ..parameters }
+        let max = parameters.levels().iter().map(|level| level.slots).max();
+        HierarchicalParameters { run_blocks: run_blocks.max(max.unwrap_or(1)), ..parameters }
     }
 
     /// Checks every range.

@@ -12,10 +12,10 @@
 
 use super::hash::HashFunction;
 use super::parameters::{HierarchicalParameters, LevelShape};
-use crate::oblivious_sort::{Records, Scratch};
-use crate::ordered_record::{self as record, LAST, Order};
+use crate::permutation::oblivious_sort::{Records, Scratch};
+use crate::permutation::ordered_record::{self as record, LAST, Order};
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Slot};
+use crate::types::{BlockId, Bucket, Slot};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::iter;

@@ -1,15 +1,15 @@
 //! A partition of the SSS ORAM: levels of permuted slots, each twice as large as the one above.
 
-use crate::block_header::{self, HEADER_BYTES};
-use crate::draw;
 #[cfg(feature = "inspect")]
 use crate::inspect::{Inspect, Inspection};
-use crate::layout::{Extent, Layout};
 use crate::oram::OramError;
 use crate::partitions::SubOram;
+use crate::permutation::sampling;
 use crate::range::{self, OutOfRange};
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Leaf, Slot};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::tree::layout::{Extent, Layout};
+use crate::types::{BlockId, Bucket, Leaf, Slot};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -169,7 +169,7 @@ impl<S: Store, R: RngCore> Levels<S, R> {
         let mut order: Vec<Option<usize>> =
             (0..slots).map(|nth| (nth < blocks.len()).then_some(nth)).collect();
         for last in (1..slots).rev() {
-            order.swap(last, draw::below(random, last + 1));
+            order.swap(last, sampling::below(random, last + 1));
         }
         let mut level = Level { blocks: BTreeMap::new(), dummies: Vec::new() };
         for (slot, nth) in (0..).zip(&order) {
@@ -179,7 +179,7 @@ impl<S: Store, R: RngCore> Levels<S, R> {
             }
         }
         for last in (1..level.dummies.len()).rev() {
-            level.dummies.swap(last, draw::below(random, last + 1));
+            level.dummies.swap(last, sampling::below(random, last + 1));
         }
         levels[into as usize] = Some(level);
         order
@@ -189,7 +189,7 @@ impl<S: Store, R: RngCore> Levels<S, R> {
 impl<S: Store, R: RngCore> SubOram for Levels<S, R> {
     type Error = S::Error;
 
-    fn most_puts(&self) -> usize {
+    fn max_puts(&self) -> usize {
         1
     }
 

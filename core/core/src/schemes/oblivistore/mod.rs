@@ -36,7 +36,7 @@ pub use parameters::ObliviStoreParameters;
 use crate::partitions::Partitions;
 use crate::range::OutOfRange;
 use crate::store::Store;
-use crate::words::Bucket;
+use crate::types::Bucket;
 use rand_core::RngCore;
 
 /// An ObliviStore over a store.

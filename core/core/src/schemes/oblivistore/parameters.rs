@@ -1,9 +1,9 @@
 //! The parameters of ObliviStore.
 
 use super::levels::PartitionShape;
-use crate::layout::{Extent, Layout};
 use crate::partitions::PartitionsParameters;
 use crate::range::OutOfRange;
+use crate::tree::layout::{Extent, Layout};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// Room of a partition above the blocks that are expected in it, in hundredths of them, for at most so many partitions (as a
@@ -23,13 +23,13 @@ pub struct ObliviStoreParameters {
 impl ObliviStoreParameters {
     /// The parameters of the code that the thesis ran, for so many blocks: √N partitions, a level for each power of two of the
     /// blocks that are expected in one, and 1.25 evictions an access, one of them of the partition that was read. The trusted side
-    /// may hold twice the [least cache](PartitionsParameters::least_cache) and two batches.
+    /// may hold twice the [least cache](PartitionsParameters::min_cache) and two batches.
     pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
         let root = capacity.isqrt();
         let count = root + u64::from(root * root < capacity);
         let expected = (capacity / count).max(1);
         let power = count.next_power_of_two().ilog2();
-        let extra = EXTRA.iter().find(|(most, _)| power <= *most).map_or(0, |(_, extra)| *extra);
+        let extra = EXTRA.iter().find(|(max, _)| power <= *max).map_or(0, |(_, extra)| *extra);
         let partition = PartitionShape {
             levels: expected.ilog2() + 1,
             capacity: expected + expected * extra / 100,
@@ -44,7 +44,7 @@ impl ObliviStoreParameters {
             cache_bound: 0,
             max_batch,
         };
-        partitions.cache_bound = 2 * (partitions.least_cache(1) + max_batch);
+        partitions.cache_bound = 2 * (partitions.min_cache(1) + max_batch);
         ObliviStoreParameters { partitions, partition }
     }
 

@@ -5,7 +5,7 @@ use crate::inspect::{Inspect, Inspection, TrustedBlock, leaves};
 use crate::network::Processor;
 use crate::position_map::flat::FlatPositionMap;
 use crate::store::Store;
-use crate::words::Leaf;
+use crate::types::Leaf;
 use alloc::vec::Vec;
 
 impl<S: Store, N, R> Inspect for ParallelOram<S, N, FlatPositionMap<S::Error>, R> {

@@ -30,7 +30,7 @@
 //! two ends and the length of every message. A round shows m requests, however many of them are dummies or for one
 //! block. All is the same in every round, but for the paths x_p: each was drawn when its block was last asked for, or
 //! is drawn now. So they are uniform and independent, and with them who asks whom, and how many paths a processor
-//! reads. The new leaves do not show: messages of the routing are as long whatever they carry. `idle` reads what is
+//! reads. The new leaves do not show: messages of the routing are as long whatever they carry. `step` reads what is
 //! not held of the next two paths of each subtree, and writes all that is held. Two things show beyond that, and are
 //! counted as [emergencies](Oram::emergencies): a message of the routing that has no room for its blocks is followed
 //! by another one, with a probability below 2^-80 for each round ([`routing_overflow_exponent`]); and a processor
@@ -45,7 +45,7 @@
 //! routing; 2 for the blocks. [`MessageBytes`] has their lengths.
 //!
 //! **Errors**: those of [`OramError`], never `StashFull`. Those of the network are the store's. After any but a
-//! refusal, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
+//! refusal, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -59,16 +59,16 @@ mod sub_oram;
 pub use load::routing_overflow_exponent;
 pub use parameters::{MessageBytes, ParallelParameters, ParallelParametersError};
 
-use crate::admission;
-use crate::block_header::HEADER_BYTES;
-use crate::condition::Condition;
-use crate::draw;
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
 use crate::network::{Message, Network, Processor};
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::permutation::sampling;
 use crate::position_map::{Lookup, PositionMap};
 use crate::store::Store;
-use crate::turns::Turns;
-use crate::words::Leaf;
+use crate::tree::block_header::HEADER_BYTES;
+use crate::types::Leaf;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use futures_util::future::try_join_all;
@@ -86,8 +86,8 @@ pub struct ParallelOram<S, N, P, R> {
     stores: Vec<S>,
     network: N,
     positions: P,
-    turns: Turns,
-    condition: Condition,
+    turns: FifoLock,
+    condition: PoisonFlag,
     /// True from a round to its evictions.
     owes: Cell<bool>,
     /// True if a processor lacks room for a round.
@@ -133,8 +133,8 @@ where
             stores,
             network,
             positions,
-            turns: Turns::default(),
-            condition: Condition::default(),
+            turns: FifoLock::default(),
+            condition: PoisonFlag::default(),
             owes: Cell::new(false),
             is_crowded: Cell::new(false),
             emergencies: Cell::new(0),
@@ -309,7 +309,7 @@ where
 
     /// A uniform leaf of the whole tree.
     fn draw_leaf(&self, random: &mut R) -> Leaf {
-        Leaf(draw::below_power_of_two(random, 1 << self.parameters.leaf_level.0))
+        Leaf(sampling::below_power_of_two(random, 1 << self.parameters.leaf_level.0))
     }
 
     /// The processor whose subtree a leaf belongs to, and the leaf within it.
@@ -366,11 +366,11 @@ where
         }
         let _turn = self.turns.take().await;
         self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
+        if self.must_step() {
+            return Err(OramError::Backlogged);
         }
         let unfinished = self.condition.begin();
-        let mut state = self.state.take().ok_or(OramError::Torn)?;
+        let mut state = self.state.take().ok_or(OramError::Poisoned)?;
         self.owes.set(true);
         state.parts.iter_mut().for_each(SubOram::begin_round);
         self.round(&mut state, batch).await?;
@@ -379,26 +379,26 @@ where
         Ok(())
     }
 
-    fn owed(&self) -> u64 {
-        u64::from(self.must_idle()) + self.positions.owed()
+    fn pending_steps(&self) -> u64 {
+        u64::from(self.must_step()) + self.positions.pending_steps()
     }
 
-    fn must_idle(&self) -> bool {
-        self.owes.get() || self.is_crowded.get() || self.positions.must_idle()
+    fn must_step(&self) -> bool {
+        self.owes.get() || self.is_crowded.get() || self.positions.must_step()
     }
 
     /// Does the evictions of a round; when none are due, one of each processor that lacks room, or a step of the
     /// position map's.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
         self.condition.check()?;
         let unfinished = self.condition.begin();
         if self.owes.replace(false) || self.is_crowded.get() {
-            let mut state = self.state.take().ok_or(OramError::Torn)?;
+            let mut state = self.state.take().ok_or(OramError::Poisoned)?;
             self.evict(&mut state.parts).await?;
             self.put_down(state);
         } else {
-            self.positions.idle().await?;
+            self.positions.step().await?;
         }
         unfinished.finished();
         Ok(())

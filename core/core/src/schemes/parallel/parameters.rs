@@ -1,14 +1,14 @@
 //! The parameters of an oblivious parallel RAM, and the choices that make sense.
 
 use super::load;
-use crate::block_header::HEADER_BYTES;
-use crate::layout::Layout;
 use crate::network::Processor;
 use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
 use crate::schemes::circuit::{CircuitParameters, CircuitParametersError};
+use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::geometry::Geometry;
-use crate::words::{Bucket, Level};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Level};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 

@@ -1,7 +1,7 @@
 //! The record of a request on its way between processors: in order of blocks, back to where it was asked, and to the
 //! others that ask for its block.
 
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 
 /// Bytes before the payload: the block, its new leaf, the place where it was asked, and whether the payload is one.
 pub(super) const HEADER: usize = 32;

@@ -3,9 +3,9 @@
 
 use super::load;
 use super::steps::{carry, place};
-use crate::block_header::{self, HEADER_BYTES};
 use crate::network::{Message, Network, Processor};
-use crate::words::{BlockId, Leaf};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::types::{BlockId, Leaf};
 use alloc::vec::Vec;
 
 /// A block on its way: its header, with its new leaf, and its payload.

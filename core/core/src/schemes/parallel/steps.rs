@@ -2,7 +2,7 @@
 
 use super::record;
 use crate::network::{Message, Network, Processor};
-use crate::oblivious_sort::stages;
+use crate::permutation::oblivious_sort::stages;
 use alloc::vec::Vec;
 
 /// Carries the messages of one step, in their order. A message of a processor to itself stays

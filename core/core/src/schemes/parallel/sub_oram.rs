@@ -1,16 +1,16 @@
 //! The part of the memory that belongs to one processor: a subtree, and the stash above it.
 
 use super::parameters::ParallelParameters;
-use crate::held_buckets::HeldBuckets;
 use crate::network::Processor;
 use crate::oram::OramError;
 use crate::schemes::circuit::eviction::Eviction;
 use crate::schemes::circuit::held_path::HeldPath;
 use crate::stash::Stash;
 use crate::store::Store;
+use crate::tree::bucket_buffer::BucketBuffer;
 use crate::tree::eviction_schedule::{EvictionSchedule, Pace};
 use crate::tree::geometry::Geometry;
-use crate::words::{BlockId, Leaf, Level};
+use crate::types::{BlockId, Leaf, Level};
 use alloc::vec::Vec;
 use core::error::Error;
 
@@ -22,7 +22,7 @@ pub(super) struct SubOram {
     tree: Geometry,
     capacity: u64,
     stash: Stash,
-    held: HeldBuckets,
+    held: BucketBuffer,
     /// Rounds are its accesses.
     schedule: EvictionSchedule,
     eviction: Eviction,
@@ -37,7 +37,7 @@ impl SubOram {
         SubOram {
             capacity: parameters.capacity,
             stash: Stash::new(parameters.block_bytes as usize, tree.leaf_level(), tree.top()),
-            held: HeldBuckets::new(parameters.blocks_per_bucket, parameters.block_bytes),
+            held: BucketBuffer::new(parameters.blocks_per_bucket, parameters.block_bytes),
             schedule: EvictionSchedule::default(),
             eviction: Eviction::default(),
             evicted: Vec::new(),
@@ -156,7 +156,7 @@ impl SubOram {
 
     /// The buckets that are held.
     #[cfg(feature = "inspect")]
-    pub(super) fn held_buckets(&self) -> &[crate::words::Bucket] {
+    pub(super) fn held_buckets(&self) -> &[crate::types::Bucket] {
         self.held.buckets()
     }
 

@@ -10,17 +10,17 @@
 //! [`put_in`](PathOram::put_in) shows nothing. How many there are, and when, shows.
 
 use super::PathOram;
-use crate::condition::Condition;
-use crate::handed_access::{self, HandedOram};
+use crate::concurrency::poison::PoisonFlag;
 use crate::oram::OramError;
-use crate::position_map::handed::{Handed, HandedPositions};
+use crate::position_map::external::{ExternalPositions, PositionUpdate};
+use crate::position_map::external_access::{self, ExternalPositionOram};
 use crate::stash::Stash;
 use crate::store::Store;
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 use core::cell::RefMut;
 use rand_core::RngCore;
 
-impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
+impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     /// Accesses a block at a position, and lets `serve` read and change its payload.
     ///
     /// # Errors
@@ -29,10 +29,10 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
     pub async fn access_at(
         &self,
         block: BlockId,
-        handed: Handed,
+        handed: PositionUpdate,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        handed_access::access_at(self, block, handed, serve).await
+        external_access::access_at(self, block, handed, serve).await
     }
 
     /// Reads the path of a block, and takes the block out: `take` gets its payload, and the ORAM has it no more. A block
@@ -46,7 +46,7 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
         old: Option<Leaf>,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        handed_access::take_out(self, block, old, take).await
+        external_access::take_out(self, block, old, take).await
     }
 
     /// Puts a block in that is not there: it waits in the stash for a path that leads to its leaf.
@@ -55,11 +55,11 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
     /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is
     /// none of the tree's. Nothing is changed then.
     pub fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<S::Error>> {
-        handed_access::put_in(self, block, leaf, payload)
+        external_access::put_in(self, block, leaf, payload)
     }
 
     /// Refuses everything from now on: a front end found out that the store lied.
-    pub(crate) fn tear(&self) {
+    pub(crate) fn poison(&self) {
         drop(self.condition.begin());
     }
 
@@ -72,8 +72,8 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
     }
 }
 
-impl<S: Store, R: RngCore> HandedOram for PathOram<S, HandedPositions<S::Error>, R> {
-    fn handed(&self) -> &HandedPositions<S::Error> {
+impl<S: Store, R: RngCore> ExternalPositionOram for PathOram<S, ExternalPositions<S::Error>, R> {
+    fn handed(&self) -> &ExternalPositions<S::Error> {
         &self.positions
     }
 
@@ -86,7 +86,7 @@ impl<S: Store, R: RngCore> HandedOram for PathOram<S, HandedPositions<S::Error>,
         (stash, self.parameters.stash_bound as usize)
     }
 
-    fn condition(&self) -> &Condition {
+    fn condition(&self) -> &PoisonFlag {
         &self.condition
     }
 

@@ -8,11 +8,11 @@
 //! counts them.
 
 use super::{PathParameters, PathParametersError};
-use crate::block_header::HEADER_BYTES;
-use crate::layout::Layout;
 use crate::range;
+use crate::tree::block_header::HEADER_BYTES;
 use crate::tree::geometry::{BucketShape, Geometry};
-use crate::words::{Bucket, Level};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Level};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -44,14 +44,14 @@ impl BucketsByLevel {
         if blocks.len() != levels {
             return Err(PathParametersError::Levels { given: blocks.len(), levels });
         }
-        let most = u64::from(parameters.blocks_per_bucket);
-        let ranges: Vec<_> = blocks.iter().map(|z| ("blocks of a level", u64::from(*z), 1, most)).collect();
+        let max = u64::from(parameters.blocks_per_bucket);
+        let ranges: Vec<_> = blocks.iter().map(|z| ("blocks of a level", u64::from(*z), 1, max)).collect();
         range::check(&ranges)?;
         let buckets = BucketsByLevel { parameters, blocks };
         let slots = buckets.slots();
-        let (most, capacity) = (slots - slots / 4, buckets.parameters.capacity);
-        if capacity > most {
-            return Err(PathParametersError::TreeTooSmall { most, capacity });
+        let (max, capacity) = (slots - slots / 4, buckets.parameters.capacity);
+        if capacity > max {
+            return Err(PathParametersError::TreeTooSmall { max, capacity });
         }
         Ok(buckets)
     }

@@ -2,12 +2,12 @@
 
 use super::snapshot::PathSnapshotError;
 use super::{PathOram, PathParameters, PathParametersError};
-use crate::incremental::{Changes, Incremental, Parts, changed_words};
 use crate::position_map::flat::{FlatPositionMap, Positions};
-use crate::resumable::SnapshotError;
+use crate::snapshot::full::SnapshotError;
+use crate::snapshot::incremental::{Changes, IncrementalSnapshot, Parts, changed_words};
 use crate::stash::Stash;
 use crate::store::Store;
-use crate::words::{Bucket, Leaf};
+use crate::types::{Bucket, Leaf};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefMut;
@@ -15,7 +15,7 @@ use core::ops::Range;
 use rand_core::RngCore;
 
 /// A Path ORAM whose buckets are numbered from 0.
-impl<S: Store, R: RngCore> Incremental<R> for PathOram<S, FlatPositionMap<S::Error>, R> {
+impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMap<S::Error>, R> {
     type Store = S;
     type Parameters = PathParameters;
     type ParametersError = PathParametersError;
@@ -55,11 +55,11 @@ impl<S: Store, R: RngCore> Incremental<R> for PathOram<S, FlatPositionMap<S::Err
         Some(RefMut::map(self.state.borrow_mut(), |state| &mut state.stash))
     }
 
-    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
+    fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {
         buckets.len() * self.parameters.blocks_per_bucket as usize
     }
 
-    fn take_up(
+    fn resume(
         parameters: PathParameters,
         parts: Parts<'_>,
         store: S,

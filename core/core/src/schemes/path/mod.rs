@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Lines 1 to 9 are the on-line work ([`access`](Oram::access)), lines 10 to 15 the off-line work
-//! ([`idle`](Oram::idle)). Between the two the path is **held**: its blocks are in the stash, and its buckets in
+//! ([`step`](Oram::step)). Between the two the path is **held**: its blocks are in the stash, and its buckets in
 //! untrusted memory are stale and not read again. The levels above `top` are on the trusted side for good, as part of
 //! the stash (see [`Stash`]).
 //!
@@ -24,10 +24,10 @@
 //! that are independent and uniform, whatever was asked: the path of a block is drawn when the block is accessed and
 //! shown at its next access only; a never-mapped block, a dummy access and a second request for one block of the batch
 //! show a fresh random path. Each bucket is read once, and held buckets are left out: the coincidence of buckets
-//! follows from the paths shown. `idle` writes every held bucket back, in one operation; their number follows from the
+//! follows from the paths shown. `step` writes every held bucket back, in one operation; their number follows from the
 //! paths too. An access waits while a path in its own subtree (one of 2^top) is being written back; those paths, and
 //! the times when the store completed them, have been shown. The filling of the stash never shows, but for an
-//! emergency: while a largest batch might not fit below the hard bound, accesses wait, and `idle` writes back what is
+//! emergency: while a largest batch might not fit below the hard bound, accesses wait, and `step` writes back what is
 //! held, or reads a path drawn for nothing else and writes it back (a background eviction: Ren, Yu, Fletcher, van Dijk,
 //! Devadas, "Design Space Exploration and Optimization of Path Oblivious RAM in Secure Processors", ISCA 2013). The
 //! planned bound makes that rarer than 2^-80.
@@ -37,7 +37,7 @@
 //!
 //! **Errors**: those of [`OramError`]. Everything before the first look-up refuses without a change: a batch that is
 //! wrong, one that must wait for a write-back, or one for which the stash lacks room. Any later error, and any
-//! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Torn`] only.
+//! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Poisoned`] only.
 
 mod backend;
 mod buckets;
@@ -51,23 +51,23 @@ mod trusted_blocks;
 mod write_back;
 
 pub use buckets::BucketsByLevel;
-pub use parameters::{MOST_LEVELS_OF_THREE, PathParameters, PathParametersError};
+pub use parameters::{MAX_LEVELS_OF_THREE, PathParameters, PathParametersError};
 pub use snapshot::{FlatPathSnapshot, PathSnapshot, PathSnapshotError};
 pub use tree_top::TreeTopParameters;
 pub use trusted_blocks::TrustedPlace;
 
-use crate::admission;
-use crate::block_header::{self, HEADER_BYTES};
-use crate::condition::Condition;
-use crate::draw;
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::permutation::sampling;
 use crate::position_map::{Lookup, PositionMap};
 use crate::stash::Stash;
 use crate::store::Store;
+use crate::tree::block_header::{self, HEADER_BYTES};
 use crate::tree::geometry::Geometry;
 use crate::tree::placement::Placement;
-use crate::turns::Turns;
-use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::mem;
@@ -81,10 +81,10 @@ pub struct PathOram<S, P, R> {
     store: S,
     positions: P,
     /// The turns to look at the stash as a whole: of an access, or of the planning of a write-back.
-    turns: Turns,
+    turns: FifoLock,
     /// The turns to write back.
-    write_backs: Turns,
-    condition: Condition,
+    write_backs: FifoLock,
+    condition: PoisonFlag,
     state: RefCell<State<R>>,
 }
 
@@ -113,7 +113,7 @@ struct Reading {
     bytes: Vec<u8>,
 }
 
-/// The work of one `idle`, kept so that its buffers are used again.
+/// The work of one `step`, kept so that its buffers are used again.
 #[derive(Default)]
 struct Writing {
     buckets: Vec<Bucket>,
@@ -175,9 +175,9 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             tree,
             store,
             positions,
-            turns: Turns::default(),
-            write_backs: Turns::default(),
-            condition: Condition::default(),
+            turns: FifoLock::default(),
+            write_backs: FifoLock::default(),
+            condition: PoisonFlag::default(),
             state: RefCell::new(State {
                 random,
                 stash,
@@ -245,8 +245,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         }
         let _turn = self.turns.take().await;
         self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
+        if self.must_step() {
+            return Err(OramError::Backlogged);
         }
         let unfinished = self.condition.begin();
 
@@ -274,8 +274,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// An access begins only then, so a background eviction fits as well: a write-back leaves at most a block more for
     /// each access than there were before, and a path brings fewer than a largest batch.
     fn has_room(&self) -> bool {
-        let most = self.parameters.stash_bound as usize;
-        self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= most
+        let max = self.parameters.stash_bound as usize;
+        self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= max
     }
 
     /// Makes room where there is too little, outside of the schedule: what is held is written back early; or else a path
@@ -291,7 +291,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         }
         let mut reading = mem::take(&mut self.state.borrow_mut().spare_reading);
         reading.paths.clear();
-        reading.paths.push(draw::leaf(&mut self.state.borrow_mut().random, &self.tree));
+        reading.paths.push(sampling::leaf(&mut self.state.borrow_mut().random, &self.tree));
         self.plan_read(&mut reading);
         self.store.read_buffer(&reading.slots, &mut reading.bytes).await?;
         self.take_in(&reading)?;
@@ -307,8 +307,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         let Reading { lookups, paths, .. } = &mut reading;
         paths.clear();
         admission::look_up((0..n).map(block), lookups, || {
-            let new = draw::leaf(random, &self.tree);
-            paths.push(draw::leaf(random, &self.tree));
+            let new = sampling::leaf(random, &self.tree);
+            paths.push(sampling::leaf(random, &self.tree));
             new
         });
         reading
@@ -417,20 +417,20 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
     }
 
     /// Returns 1 while paths are held or the stash lacks room, and adds the steps that the position map owes.
-    fn owed(&self) -> u64 {
+    fn pending_steps(&self) -> u64 {
         let is_due = !self.state.borrow().held.is_empty() || !self.has_room();
-        u64::from(is_due) + self.positions.owed()
+        u64::from(is_due) + self.positions.pending_steps()
     }
 
     /// True as soon as a largest batch's worth of paths is held, and while the next batch might not fit the stash.
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         let held = self.state.borrow().held.len();
-        held >= self.max_batch() || !self.has_room() || self.positions.must_idle()
+        held >= self.max_batch() || !self.has_room() || self.positions.must_step()
     }
 
     /// Writes all held paths back; when no path is held, does a background eviction if the stash lacks room, and one
     /// step of the position map's if not.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _write_back = self.write_backs.take().await;
         let turn = self.turns.take().await;
         self.condition.check()?;
@@ -443,7 +443,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
                 self.store.write_buffer(&writing.buckets, &mut writing.bytes).await?;
                 self.written(writing);
             }
-            None => self.positions.idle().await?,
+            None => self.positions.step().await?,
         }
         unfinished.finished();
         Ok(())

@@ -1,10 +1,10 @@
 //! The parameters of a Path ORAM, and the choices that make sense.
 
-use crate::layout::Layout;
 use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
 use crate::tree::geometry::Geometry;
-use crate::words::{Bucket, Level};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// The parameters of a Path ORAM. All of them are public.
@@ -19,7 +19,7 @@ pub struct PathParameters {
     pub leaf_level: Level,
     /// The first level in untrusted memory: 0 to L. The blocks that belong above it wait on the trusted side.
     pub top: Level,
-    /// Z, blocks of a bucket: 3 to 64, and with 3 at most [`MOST_LEVELS_OF_THREE`] levels in untrusted memory. The
+    /// Z, blocks of a bucket: 3 to 64, and with 3 at most [`MAX_LEVELS_OF_THREE`] levels in untrusted memory. The
     /// paper proves bounds for 5 and measures 4.
     pub blocks_per_bucket: u32,
     /// The most accesses of one batch: 1 to 1024.
@@ -31,10 +31,10 @@ pub struct PathParameters {
 
 /// The fewest blocks of a bucket that keep the stash bounded. With 2, what waits doubles with each level of the tree,
 /// however empty the tree is.
-const LEAST_BLOCKS: u32 = 3;
+const MIN_BLOCKS: u32 = 3;
 
 /// The most untrusted levels of a tree whose buckets hold three blocks: with each further one, more blocks wait.
-pub const MOST_LEVELS_OF_THREE: usize = 10;
+pub const MAX_LEVELS_OF_THREE: usize = 10;
 
 /// The reason why parameters of a Path ORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +53,7 @@ pub enum PathParametersError {
     },
     /// The upper buckets of so high a tree are too small.
     #[error(
-        "buckets of 3 blocks keep the stash bounded with at most {MOST_LEVELS_OF_THREE} levels in untrusted memory, \
+        "buckets of 3 blocks keep the stash bounded with at most {MAX_LEVELS_OF_THREE} levels in untrusted memory, \
          and there would be {levels}: give the tree top more trusted memory, or set blocks_per_bucket to 4 or more"
     )]
     TreeTooHigh {
@@ -72,12 +72,12 @@ pub enum PathParametersError {
     },
     /// The tree is too full for blocks to find their way down.
     #[error(
-        "a tree for {most} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket until half of \
+        "a tree for {max} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket until half of \
          the slots hold the capacity"
     )]
     TreeTooSmall {
         /// Z · 2^L: half of the tree's slots.
-        most: u64,
+        max: u64,
         /// N.
         capacity: u64,
     },
@@ -127,7 +127,7 @@ impl PathParameters {
         trusted_blocks: u64,
         max_batch: u32,
     ) -> Result<Self, PathParametersError> {
-        let is_roomy = |level: &u32| capacity <= most_blocks(blocks_per_bucket, Level(*level));
+        let is_roomy = |level: &u32| capacity <= max_blocks(blocks_per_bucket, Level(*level));
         let leaf_level = (0..32).find(is_roomy).unwrap_or(31);
         let with_top = |top| {
             let mut parameters = PathParameters {
@@ -202,29 +202,29 @@ impl PathParameters {
     /// Each names the parameter and what to do.
     pub fn validate(&self) -> Result<(), PathParametersError> {
         self.validate_but_for_room()?;
-        let most = most_blocks(self.blocks_per_bucket, self.leaf_level);
-        if self.capacity > most {
-            return Err(PathParametersError::TreeTooSmall { most, capacity: self.capacity });
+        let max = max_blocks(self.blocks_per_bucket, self.leaf_level);
+        if self.capacity > max {
+            return Err(PathParametersError::TreeTooSmall { max, capacity: self.capacity });
         }
         Ok(())
     }
 
     /// Checks every range, but not that the tree is at most half full.
     pub(super) fn validate_but_for_room(&self) -> Result<(), PathParametersError> {
-        if (1..LEAST_BLOCKS).contains(&self.blocks_per_bucket) {
+        if (1..MIN_BLOCKS).contains(&self.blocks_per_bucket) {
             return Err(PathParametersError::BucketsTooSmall { blocks_per_bucket: self.blocks_per_bucket });
         }
         let ranges = [
             ("leaf_level", u64::from(self.leaf_level.0), 0, 31),
             ("top", u64::from(self.top.0), 0, u64::from(self.leaf_level.0)),
-            ("blocks_per_bucket", u64::from(self.blocks_per_bucket), LEAST_BLOCKS.into(), 64),
+            ("blocks_per_bucket", u64::from(self.blocks_per_bucket), MIN_BLOCKS.into(), 64),
             ("block_bytes", u64::from(self.block_bytes), 0, 1 << 24),
             ("max_batch", u64::from(self.max_batch), 1, 1024),
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),
         ];
         range::check(&ranges)?;
         let levels = self.path_buckets();
-        if self.blocks_per_bucket == 3 && levels > MOST_LEVELS_OF_THREE {
+        if self.blocks_per_bucket == 3 && levels > MAX_LEVELS_OF_THREE {
             return Err(PathParametersError::TreeTooHigh { levels });
         }
         let needed = self.blocks_per_batch();
@@ -269,7 +269,7 @@ impl PathParameters {
 
 /// The most blocks that a tree is allowed, its trusted levels counted as if they were buckets: half of it, or three
 /// quarters of its slots where that is less.
-fn most_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
+fn max_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
     let blocks = u64::from(blocks_per_bucket);
     let slots = blocks * ((2 << leaf_level.0) - 1);
     (slots - slots / 4).min(blocks << leaf_level.0)

@@ -3,10 +3,10 @@
 use super::{PathOram, PathParameters, PathParametersError};
 use crate::position_map::PositionMap;
 use crate::position_map::flat::{FlatPositionMap, Positions};
-use crate::resumable::{Resumable, SnapshotError};
+use crate::snapshot::full::{FullSnapshot, SnapshotError};
 use crate::stash::StashSnapshot;
 use crate::store::Store;
-use crate::words::{Bucket, Leaf};
+use crate::types::{Bucket, Leaf};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use rand_core::RngCore;
@@ -61,7 +61,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// time. A tree top of buckets is set down before.
     ///
     /// # Errors
-    /// [`PathSnapshotError::InFlight`], if there are blocks in a tree top too; [`PathSnapshotError::Torn`].
+    /// [`PathSnapshotError::InFlight`], if there are blocks in a tree top too; [`PathSnapshotError::Poisoned`].
     pub fn snapshot(&self) -> Result<PathSnapshot, PathSnapshotError> {
         self.check_at_rest()?;
         let state = self.state.borrow();
@@ -74,7 +74,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     pub(super) fn check_at_rest(&self) -> Result<(), PathSnapshotError> {
         if self.condition.is_torn() {
-            return Err(PathSnapshotError::Torn);
+            return Err(PathSnapshotError::Poisoned);
         }
         let is_quiet = self.turns.is_free() && self.write_backs.is_free();
         if is_quiet { Ok(()) } else { Err(PathSnapshotError::InFlight) }
@@ -82,7 +82,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
 }
 
 /// A Path ORAM whose buckets are numbered from 0.
-impl<S: Store, R: RngCore> Resumable<R> for PathOram<S, FlatPositionMap<S::Error>, R> {
+impl<S: Store, R: RngCore> FullSnapshot<R> for PathOram<S, FlatPositionMap<S::Error>, R> {
     type Store = S;
     type Snapshot = FlatPathSnapshot;
     type ParametersError = PathParametersError;

@@ -8,10 +8,10 @@
 //! block may find its set full; it then waits in the stash. Without an index a block is found by its position alone: the
 //! dedicated cache that IR-ORAM is compared with.
 
-use crate::block_header::{self, HEADER_BYTES};
 use crate::oram::OramError;
 use crate::range::{self, OutOfRange};
-use crate::words::{BlockId, Bucket, Leaf, Level};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::types::{BlockId, Bucket, Leaf, Level};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::error::Error;
@@ -32,8 +32,8 @@ impl TreeTopParameters {
     /// [`OutOfRange`].
     pub(crate) fn check(self, leaf_level: Level, blocks_per_bucket: u32) -> Result<(), OutOfRange> {
         range::check(&[("levels of the tree top", self.levels.into(), 0, leaf_level.0.min(24).into())])?;
-        let most = (u64::from(blocks_per_bucket) * ((1 << self.levels) - 1)).clamp(1, 64);
-        range::check(&[("ways of the tree top", self.ways.unwrap_or(1).into(), 1, most)])
+        let max = (u64::from(blocks_per_bucket) * ((1 << self.levels) - 1)).clamp(1, 64);
+        range::check(&[("ways of the tree top", self.ways.unwrap_or(1).into(), 1, max)])
     }
 }
 

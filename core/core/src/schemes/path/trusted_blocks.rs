@@ -8,11 +8,11 @@
 use super::tree_top::{self, TreeTop, TreeTopParameters};
 use super::{BucketsByLevel, PathOram, PathParametersError};
 use crate::oram::OramError;
-use crate::position_map::handed::HandedPositions;
+use crate::position_map::external::ExternalPositions;
 use crate::range;
 use crate::stash::{Handle, Stash};
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec;
 use alloc::vec::Vec;
 use rand_core::RngCore;
@@ -41,7 +41,7 @@ impl Found {
     }
 }
 
-impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
+impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     /// An empty Path ORAM whose top levels are kept as buckets on the trusted side. `buckets` are those of all levels, from
     /// the root's: their `top` is 0. Untrusted memory has a bucket for each level, of which those of the tree top are used
     /// by [`set_down`](Self::set_down) only.
@@ -60,7 +60,7 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
         let bucket = (parameters.blocks_per_bucket, parameters.block_bytes);
         let top = TreeTop::new(top, parameters.leaf_level, bucket, first_bucket)?;
         let tree = buckets.geometry(first_bucket);
-        Ok(Self::over(parameters, (tree, top), store, HandedPositions::default(), random))
+        Ok(Self::over(parameters, (tree, top), store, ExternalPositions::default(), random))
     }
 
     /// The place of a block on the trusted side. A tree top without an index needs the block's position; with `None` it is not
@@ -99,7 +99,7 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
     /// Lets `serve` read and change the payload of a block, if it is on the trusted side. Returns where it was.
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn serve_trusted(
         &self,
         block: BlockId,
@@ -122,7 +122,7 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
     /// Takes a block out, if it is on the trusted side: `take` gets its payload. Returns the leaf that it keeps.
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn take_trusted(
         &self,
         block: BlockId,
@@ -165,10 +165,10 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
     /// empty then. Paths that are held are written back before.
     ///
     /// # Errors
-    /// Those of [`Oram::idle`](crate::oram::Oram::idle).
+    /// Those of [`Oram::step`](crate::oram::Oram::step).
     pub async fn set_down(&self) -> Result<(), OramError<S::Error>> {
         while !self.state.borrow().held.is_empty() {
-            crate::oram::Oram::idle(self).await?;
+            crate::oram::Oram::step(self).await?;
         }
         let _turn = self.turns.take().await;
         self.condition.check()?;
@@ -188,7 +188,7 @@ impl<S: Store, R: RngCore> PathOram<S, HandedPositions<S::Error>, R> {
     ///
     /// # Errors
     /// The store's; [`OramError::Contradiction`] if a block stands where it cannot, or its set of the index is full.
-    pub async fn take_up(&self) -> Result<(), OramError<S::Error>> {
+    pub async fn resume(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
         self.condition.check()?;
         let unfinished = self.condition.begin();

@@ -4,7 +4,7 @@ use super::{PathOram, Writing};
 use crate::position_map::PositionMap;
 use crate::store::Store;
 use crate::tree::placement::FillOrder;
-use crate::words::Level;
+use crate::types::Level;
 use core::mem;
 use rand_core::RngCore;
 

@@ -1,9 +1,9 @@
 //! A look at the trusted state of a PracticalOS.
 
 use super::{PracticalOs, State};
-use crate::block_header::HEADER_BYTES;
 use crate::inspect::{Inspect, Inspection, Position, TrustedBlock};
-use crate::words::Bucket;
+use crate::tree::block_header::HEADER_BYTES;
+use crate::types::Bucket;
 
 impl<S, R> Inspect for PracticalOs<S, R> {
     fn inspect(&self) -> Option<Inspection> {

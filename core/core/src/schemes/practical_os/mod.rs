@@ -21,11 +21,11 @@
 //! those of the epoch that were not read, whatever was asked. The shuffle is an oblivious sort.
 //!
 //! **Costs**, N blocks, S slots of cache. A batch of n: n slots read, in one round trip, and none written. A shuffle each S
-//! accesses, by [`idle`](Oram::idle): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where r is the number
+//! accesses, by [`step`](Oram::step): about 1 + lg r (lg r + 1) / 2 times N + S slots read and written, where r is the number
 //! of [runs](PracticalOsParameters::runs).
 //!
-//! **Errors**: those of [`OramError`]; [`Owed`](OramError::Owed) if the longest batch has no room before a shuffle. After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a shuffle. After a
+//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -33,15 +33,15 @@ mod parameters;
 
 pub use parameters::PracticalOsParameters;
 
-use crate::admission;
-use crate::epoch::Epochs;
-use crate::oblivious_sort::{Records, Scratch};
+use crate::concurrency::epoch::Epochs;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
-use crate::ordered_record as record;
 use crate::permutation::Permutation;
+use crate::permutation::oblivious_sort::{Records, Scratch};
+use crate::permutation::ordered_record as record;
 use crate::range::OutOfRange;
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Slot};
+use crate::types::{BlockId, Bucket, Slot};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use rand_core::RngCore;
@@ -171,15 +171,15 @@ impl<S: Store, R: RngCore> Oram for PracticalOs<S, R> {
         self.epochs.serve(batch.len(), async |state| self.serve(state, batch).await).await
     }
 
-    fn owed(&self) -> u64 {
-        u64::from(self.must_idle())
+    fn pending_steps(&self) -> u64 {
+        u64::from(self.must_step())
     }
 
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         self.epochs.must_end()
     }
 
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         self.epochs.end(async |state| self.shuffle(state).await).await
     }
 }

@@ -1,9 +1,9 @@
 //! The parameters of PracticalOS.
 
-use crate::block_header::HEADER_BYTES;
-use crate::layout::{Extent, Layout};
 use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
+use crate::tree::block_header::HEADER_BYTES;
+use crate::tree::layout::{Extent, Layout};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// The parameters of PracticalOS. All of them are public.

@@ -8,19 +8,19 @@
 //! [`put_in`](RawOram::put_in) shows nothing. How many there are, and when, shows.
 
 use super::RawOram;
-use crate::condition::Condition;
-use crate::handed_access::{self, HandedOram};
+use crate::concurrency::poison::PoisonFlag;
 use crate::oram::OramError;
-use crate::position_map::handed::{Handed, HandedPositions};
+use crate::position_map::external::{ExternalPositions, PositionUpdate};
+use crate::position_map::external_access::{self, ExternalPositionOram};
 use crate::stash::Stash;
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 use alloc::vec::Vec;
 use core::cell::RefMut;
 use rand_core::RngCore;
 
-impl<S: Store, R: RngCore> RawOram<S, HandedPositions<S::Error>, R> {
+impl<S: Store, R: RngCore> RawOram<S, ExternalPositions<S::Error>, R> {
     /// Accesses a block at a position, and lets `serve` read and change its payload.
     ///
     /// # Errors
@@ -29,10 +29,10 @@ impl<S: Store, R: RngCore> RawOram<S, HandedPositions<S::Error>, R> {
     pub async fn access_at(
         &self,
         block: BlockId,
-        handed: Handed,
+        handed: PositionUpdate,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        handed_access::access_at(self, block, handed, serve).await
+        external_access::access_at(self, block, handed, serve).await
     }
 
     /// Reads the path of a block, and takes the block out: `take` gets its payload, and the ORAM has it no more. A block
@@ -46,7 +46,7 @@ impl<S: Store, R: RngCore> RawOram<S, HandedPositions<S::Error>, R> {
         old: Option<Leaf>,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        handed_access::take_out(self, block, old, take).await
+        external_access::take_out(self, block, old, take).await
     }
 
     /// Puts a block in that is not there: it waits in the stash for a path that leads to its leaf.
@@ -55,37 +55,37 @@ impl<S: Store, R: RngCore> RawOram<S, HandedPositions<S::Error>, R> {
     /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is
     /// none of the tree's. Nothing is changed then.
     pub fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<S::Error>> {
-        handed_access::put_in(self, block, leaf, payload)
+        external_access::put_in(self, block, leaf, payload)
     }
 
     /// Lets `serve` read and change the payload of a block, if it is in the stash. It keeps its leaf, and nothing shows: to use this is
     /// [not oblivious](crate::schemes::freecursive::TrustedHits). Tells whether it was there.
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn serve_trusted(
         &self,
         block: BlockId,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<bool, OramError<S::Error>> {
-        handed_access::serve_waiting(self, block, serve)
+        external_access::serve_waiting(self, block, serve)
     }
 
     /// Takes a block out of the stash, if it is there, as [`serve_trusted`](Self::serve_trusted) finds it. Returns the leaf that it keeps.
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn take_trusted(
         &self,
         block: BlockId,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<Option<Leaf>, OramError<S::Error>> {
-        handed_access::take_waiting(self, block, take)
+        external_access::take_waiting(self, block, take)
     }
 
     /// All blocks of the stash, with their leaves. Secret: only simulations look.
     pub fn trusted_blocks(&self) -> Vec<(BlockId, Leaf)> {
-        handed_access::waiting(self)
+        external_access::waiting(self)
     }
 
     /// Tells whether a block is in the stash. Secret: only simulations look.
@@ -94,7 +94,7 @@ impl<S: Store, R: RngCore> RawOram<S, HandedPositions<S::Error>, R> {
     }
 
     /// Refuses everything from now on: a front end found out that the store lied.
-    pub(crate) fn tear(&self) {
+    pub(crate) fn poison(&self) {
         drop(self.condition.begin());
     }
 
@@ -112,8 +112,8 @@ impl<S: Store, R: RngCore> RawOram<S, HandedPositions<S::Error>, R> {
     }
 }
 
-impl<S: Store, R: RngCore> HandedOram for RawOram<S, HandedPositions<S::Error>, R> {
-    fn handed(&self) -> &HandedPositions<S::Error> {
+impl<S: Store, R: RngCore> ExternalPositionOram for RawOram<S, ExternalPositions<S::Error>, R> {
+    fn handed(&self) -> &ExternalPositions<S::Error> {
         &self.positions
     }
 
@@ -126,7 +126,7 @@ impl<S: Store, R: RngCore> HandedOram for RawOram<S, HandedPositions<S::Error>, 
         (stash, self.parameters.stash_bound as usize)
     }
 
-    fn condition(&self) -> &Condition {
+    fn condition(&self) -> &PoisonFlag {
         &self.condition
     }
 

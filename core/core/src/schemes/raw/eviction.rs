@@ -1,11 +1,11 @@
 //! The eviction of RAW ORAM along one path, which was read as a whole: a dummy access of Path ORAM.
 
 use super::trees::Trees;
-use crate::block_header::{self, HEADER_BYTES};
 use crate::oram::OramError;
 use crate::stash::Stash;
+use crate::tree::block_header::{self, HEADER_BYTES};
 use crate::tree::placement::Placement;
-use crate::words::Leaf;
+use crate::types::Leaf;
 use core::error::Error;
 
 /// The path of an eviction.

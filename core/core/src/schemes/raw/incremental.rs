@@ -1,14 +1,14 @@
 //! The trusted state of a RAW ORAM, written down bit by bit: positions are its words, the headers that it holds and the
 //! schedule the rest.
 
-use super::life::{Progress, RawSnapshotError};
+use super::snapshot::{Progress, RawSnapshotError};
 use super::{RawOram, RawParameters, RawParametersError};
-use crate::incremental::{Changes, Incremental, Parts, changed_words};
 use crate::position_map::flat::{FlatPositionMap, Positions};
-use crate::resumable::SnapshotError;
+use crate::snapshot::full::SnapshotError;
+use crate::snapshot::incremental::{Changes, IncrementalSnapshot, Parts, changed_words};
 use crate::stash::Stash;
 use crate::store::Store;
-use crate::words::Bucket;
+use crate::types::Bucket;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::RefMut;
@@ -16,7 +16,7 @@ use core::ops::Range;
 use rand_core::RngCore;
 
 /// A RAW ORAM whose buckets are numbered from 0.
-impl<S: Store, R: RngCore> Incremental<R> for RawOram<S, FlatPositionMap<S::Error>, R> {
+impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap<S::Error>, R> {
     type Store = S;
     type Parameters = RawParameters;
     type ParametersError = RawParametersError;
@@ -57,13 +57,13 @@ impl<S: Store, R: RngCore> Incremental<R> for RawOram<S, FlatPositionMap<S::Erro
     }
 
     /// Headers by themselves take none.
-    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
+    fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {
         let first_body = self.trees.bodies.first_bucket();
         let bodies = buckets.iter().filter(|bucket| **bucket >= first_body).count();
         bodies * self.parameters.blocks_per_bucket as usize
     }
 
-    fn take_up(
+    fn resume(
         parameters: RawParameters,
         parts: Parts<'_>,
         store: S,

@@ -20,15 +20,15 @@
 //! headers only. A stale payload is none that a header names.
 //!
 //! AO up to its last line is the on-line work ([`access`](Oram::access)). The writing of headers, and EO, are the
-//! off-line work ([`idle`](Oram::idle)). Between reading and writing headers are **held** on the trusted side. The levels
+//! off-line work ([`step`](Oram::step)). Between reading and writing headers are **held** on the trusted side. The levels
 //! above `top` are on the trusted side for good, as part of the stash (see [`Stash`]).
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, n paths that are
 //! independent and uniform, whatever was asked: as in Path ORAM. Of each bucket it reads the header, unless that is held,
-//! and all Z slots of the body; of a batch each bucket once. A step of `idle` writes all held headers, in the order in
+//! and all Z slots of the body; of a batch each bucket once. A step of `step` writes all held headers, in the order in
 //! which they were read; they follow from the paths. When no header is held and an EO is due, a step reads the whole of the
 //! next path in reverse lexicographic order, and writes it. Which one is due follows from the count of accesses. Accesses
-//! and steps of `idle` wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies): an
+//! and steps of `step` wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies): an
 //! EO outside of the schedule, while a largest batch might not fit below the hard bound.
 //!
 //! **Costs**, with K = L + 1 - top buckets a path: of a batch of n, on line one round trip of at most n·K·(Z + 1) slots,
@@ -37,33 +37,33 @@
 //! **Parameters**: [`RawParameters`].
 //!
 //! **Errors**: those of [`OramError`]; of `access` never `StashFull`. After any but a refusal, and after a future that was
-//! dropped half-way, it answers [`OramError::Torn`] only.
+//! dropped half-way, it answers [`OramError::Poisoned`] only.
 
 mod backend;
 mod eviction;
 mod incremental;
 #[cfg(feature = "inspect")]
 mod inspect;
-mod life;
 mod parameters;
 mod reading;
+mod snapshot;
 mod trees;
 
-pub use life::{RawSnapshot, RawSnapshotError};
 pub use parameters::{RawParameters, RawParametersError};
+pub use snapshot::{RawSnapshot, RawSnapshotError};
 
-use crate::admission;
-use crate::condition::Condition;
-use crate::draw;
-use crate::held_buckets::HeldBuckets;
+use crate::concurrency::fifo_lock::FifoLock;
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::permutation::sampling;
 use crate::position_map::{Lookup, PositionMap};
 use crate::stash::Stash;
 use crate::store::Store;
+use crate::tree::bucket_buffer::BucketBuffer;
 use crate::tree::eviction_schedule::EvictionSchedule;
 use crate::tree::placement::Placement;
-use crate::turns::Turns;
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::mem;
@@ -77,8 +77,8 @@ pub struct RawOram<S, P, R> {
     trees: Trees,
     store: S,
     positions: P,
-    turns: Turns,
-    condition: Condition,
+    turns: FifoLock,
+    condition: PoisonFlag,
     state: RefCell<State<R>>,
 }
 
@@ -95,14 +95,14 @@ struct State<R> {
 /// The held headers, and lists that are used again.
 #[derive(Default)]
 struct Work {
-    held: HeldBuckets,
+    held: BucketBuffer,
     lookups: Vec<Lookup>,
     paths: Vec<Leaf>,
     reading: Reading,
     placement: Placement,
 }
 
-/// The next work of `idle`.
+/// The next work of `step`.
 enum Due {
     Headers,
     Evict(Leaf),
@@ -122,8 +122,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         }
         let _turn = self.turns.take().await;
         self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
+        if self.must_step() {
+            return Err(OramError::Backlogged);
         }
         let unfinished = self.condition.begin();
         let mut work = mem::take(&mut self.state.borrow_mut().work);
@@ -147,8 +147,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
         let Work { lookups, paths, .. } = work;
         paths.clear();
         admission::look_up(blocks, lookups, || {
-            let new = draw::leaf(random, &self.trees.headers);
-            paths.push(draw::leaf(random, &self.trees.headers));
+            let new = sampling::leaf(random, &self.trees.headers);
+            paths.push(sampling::leaf(random, &self.trees.headers));
             new
         });
         schedule.accesses += paths.len() as u64;
@@ -259,29 +259,29 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for RawOram<S,
 
     /// Counts the writing of headers, the evictions that are due or that room is lacking for, and the steps that the
     /// position map owes.
-    fn owed(&self) -> u64 {
+    fn pending_steps(&self) -> u64 {
         let headers = u64::from(self.state.borrow().unwritten > 0);
-        headers + self.behind().max(u64::from(!self.has_room())) + self.positions.owed()
+        headers + self.behind().max(u64::from(!self.has_room())) + self.positions.pending_steps()
     }
 
     /// True after a largest batch's worth of accesses whose headers are not written, while a second eviction is due, and
     /// while the next batch might not fit the stash.
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         self.state.borrow().unwritten >= u64::from(self.parameters.max_batch)
             || self.behind() > 1
             || !self.has_room()
-            || self.positions.must_idle()
+            || self.positions.must_step()
     }
 
     /// Writes the held headers, or does one eviction; when neither is due, one step of the position map's.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
         self.condition.check()?;
         let unfinished = self.condition.begin();
         match self.next_due() {
             Some(Due::Headers) => self.write_headers().await?,
             Some(Due::Evict(leaf)) => self.evict(leaf).await?,
-            None => self.positions.idle().await?,
+            None => self.positions.step().await?,
         }
         unfinished.finished();
         Ok(())

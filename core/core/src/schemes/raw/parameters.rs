@@ -1,11 +1,11 @@
 //! The parameters of a RAW ORAM, and the choices that make sense.
 
 use super::trees::Trees;
-use crate::layout::Layout;
 use crate::oram::Bounds;
 use crate::range::{self, OutOfRange};
 use crate::tree::eviction_schedule::{EvictionSchedule, Pace};
-use crate::words::{Bucket, Level};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// The parameters of a RAW ORAM. All of them are public.
@@ -39,10 +39,10 @@ pub enum RawParametersError {
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
     /// The tree is too full for blocks to find their way down.
-    #[error("a tree for {most} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
+    #[error("a tree for {max} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
     TreeTooSmall {
         /// Z · 2^L: half of the tree's places.
-        most: u64,
+        max: u64,
         /// N.
         capacity: u64,
     },
@@ -125,9 +125,9 @@ impl RawParameters {
             ("stash_bound", u64::from(self.stash_bound), u64::from(self.max_batch), u64::from(u32::MAX)),
         ];
         range::check(&ranges)?;
-        let most = blocks << self.leaf_level.0;
-        if self.capacity > most {
-            return Err(RawParametersError::TreeTooSmall { most, capacity: self.capacity });
+        let max = blocks << self.leaf_level.0;
+        if self.capacity > max {
+            return Err(RawParametersError::TreeTooSmall { max, capacity: self.capacity });
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! The slots that are read at once, and where in the answer everything stands.
 
 use super::trees::Trees;
-use crate::held_buckets::HeldBuckets;
 use crate::store::Store;
-use crate::words::{Bucket, Leaf, Slot};
+use crate::tree::bucket_buffer::BucketBuffer;
+use crate::types::{Bucket, Leaf, Slot};
 use alloc::vec::Vec;
 
 /// The slots of some paths, bucket by bucket: its header, then its body. Used again and again.
@@ -26,7 +26,7 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Plans to read these paths, each bucket once, and no header that is held. The others are held from now on.
-    pub(super) fn plan(&mut self, paths: &[Leaf], trees: &Trees, held: &mut HeldBuckets) {
+    pub(super) fn plan(&mut self, paths: &[Leaf], trees: &Trees, held: &mut BucketBuffer) {
         self.clear(trees);
         let tree = &trees.headers;
         let mut end = 0;

@@ -1,9 +1,9 @@
 //! The two trees of a RAW ORAM in untrusted memory: headers, which an access replaces, and bodies, which only an eviction
 //! does.
 
-use crate::layout::Layout;
 use crate::tree::geometry::{BucketShape, Geometry};
-use crate::words::{Bucket, Leaf, Level, Slot};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Leaf, Level, Slot};
 use alloc::vec;
 
 /// Headers and bodies. Both trees have the same leaves and the same levels.

@@ -31,20 +31,20 @@ mod parameters;
 
 pub use parameters::{SmallTreeParameters, SmallTreeParametersError};
 
-use crate::draw;
-use crate::look_aside::{LookAside, Place, Victim};
 use crate::oram::{Oram, OramError};
-use crate::position_map::handed::{Handed, HandedPositions};
+use crate::permutation::sampling;
+use crate::position_map::external::{ExternalPositions, PositionUpdate};
+use crate::position_map::look_aside::{LookAside, Place, Victim};
 use crate::schemes::path::{PathOram, TrustedPlace};
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Leaf};
+use crate::types::{BlockId, Bucket, Leaf};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use rand_core::{RngCore, SeedableRng};
 
 /// A small tree over a store and randomness of the caller's choice.
 pub struct SmallTree<S: Store, R> {
-    tree: PathOram<S, HandedPositions<S::Error>, R>,
+    tree: PathOram<S, ExternalPositions<S::Error>, R>,
     state: RefCell<State<R>>,
 }
 
@@ -118,7 +118,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     }
 
     /// The tree, whose write-backs and background evictions the caller drives.
-    pub fn tree(&self) -> &PathOram<S, HandedPositions<S::Error>, R> {
+    pub fn tree(&self) -> &PathOram<S, ExternalPositions<S::Error>, R> {
         &self.tree
     }
 
@@ -135,7 +135,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
 
     /// Tells whether a block can be put in: whether few enough are on their way out, and the stash has room.
     pub fn has_room(&self) -> bool {
-        !self.state.borrow().free.is_empty() && !self.tree.must_idle()
+        !self.state.borrow().free.is_empty() && !self.tree.must_step()
     }
 
     /// Accesses a block that has a tag, lines 1 and 2: one path.
@@ -155,7 +155,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     /// [`TrustedHits`](super::freecursive::TrustedHits).
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn answer(
         &self,
         block: BlockId,
@@ -183,7 +183,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
         let Some(number) = free.last().copied() else {
             return Err(OramError::Contradiction("too many blocks are on their way out of the small tree"));
         };
-        let leaf = draw::leaf(random, self.tree.geometry());
+        let leaf = sampling::leaf(random, self.tree.geometry());
         self.tree.put_in(BlockId(number.into()), leaf, payload)?;
         free.pop();
         let (place, victim) = tags.victim(block);
@@ -213,7 +213,7 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     /// oblivious.
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn take_trusted_out(
         &self,
         leaving: Leaving,
@@ -236,15 +236,15 @@ impl<S: Store, R: RngCore + SeedableRng> SmallTree<S, R> {
     }
 
     /// Draws a new leaf for a block with a tag, which is the most recently used one of its set from then on. Returns its number.
-    fn remap(&self, block: BlockId) -> Result<(u32, Handed), OramError<S::Error>> {
+    fn remap(&self, block: BlockId) -> Result<(u32, PositionUpdate), OramError<S::Error>> {
         let State { random, tags, .. } = &mut *self.state.borrow_mut();
         let Some(place) = tags.place(block) else {
             return Err(OramError::Contradiction("a block has no tag in the small tree"));
         };
         let (number, old) = (number_at(tags, place), tags.leaf(place));
-        let new = draw::leaf(random, self.tree.geometry());
+        let new = sampling::leaf(random, self.tree.geometry());
         tags.put(place, block, new, &number.to_le_bytes());
-        Ok((number, Handed { old: Some(old), new }))
+        Ok((number, PositionUpdate { old: Some(old), new }))
     }
 }
 

@@ -9,19 +9,19 @@
 //! before. [`put_in`](RingOram::put_in) shows nothing. How many there are, and when, shows.
 
 use super::{FilledRing, RingOram, RingParameters, RingParametersError};
-use crate::condition::Condition;
-use crate::handed_access::{self, HandedOram};
+use crate::concurrency::poison::PoisonFlag;
 use crate::oram::OramError;
-use crate::position_map::handed::{Handed, HandedPositions};
+use crate::position_map::external::{ExternalPositions, PositionUpdate};
+use crate::position_map::external_access::{self, ExternalPositionOram};
 use crate::stash::{Handle, Stash};
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 use alloc::vec::Vec;
 use core::cell::RefMut;
 use rand_core::RngCore;
 
-impl<S: Store, R: RngCore> RingOram<S, HandedPositions<S::Error>, R> {
+impl<S: Store, R: RngCore> RingOram<S, ExternalPositions<S::Error>, R> {
     /// A Ring ORAM over a store that a simulation has filled. The simulation keeps the positions, which are not looked at here, and
     /// [puts](Self::put_in) the blocks of the stash in.
     ///
@@ -36,7 +36,7 @@ impl<S: Store, R: RngCore> RingOram<S, HandedPositions<S::Error>, R> {
         parameters.validate()?;
         let parts = filled.into_parts(&parameters).ok_or(RingParametersError::Filled)?;
         let (metadata, schedule, worn) = parts;
-        let ring = Self::over(parameters, metadata, store, HandedPositions::default(), random);
+        let ring = Self::over(parameters, metadata, store, ExternalPositions::default(), random);
         {
             let state = &mut *ring.state.borrow_mut();
             (state.schedule, state.worn) = (schedule, worn);
@@ -52,10 +52,10 @@ impl<S: Store, R: RngCore> RingOram<S, HandedPositions<S::Error>, R> {
     pub async fn access_at(
         &self,
         block: BlockId,
-        handed: Handed,
+        handed: PositionUpdate,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        handed_access::access_at(self, block, handed, serve).await
+        external_access::access_at(self, block, handed, serve).await
     }
 
     /// Reads the path of a block, and takes the block out: `take` gets its payload, and the ORAM has it no more. A block
@@ -69,7 +69,7 @@ impl<S: Store, R: RngCore> RingOram<S, HandedPositions<S::Error>, R> {
         old: Option<Leaf>,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
-        handed_access::take_out(self, block, old, take).await
+        external_access::take_out(self, block, old, take).await
     }
 
     /// Puts a block in that is not there: it waits in the stash for an eviction that passes its leaf's path.
@@ -78,39 +78,39 @@ impl<S: Store, R: RngCore> RingOram<S, HandedPositions<S::Error>, R> {
     /// [`OramError::StashFull`] at the hard bound; [`OramError::Contradiction`] if the block waits already, or the leaf is
     /// none of the tree's. Nothing is changed then.
     pub fn put_in(&self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Result<(), OramError<S::Error>> {
-        handed_access::put_in(self, block, leaf, payload)
+        external_access::put_in(self, block, leaf, payload)
     }
 
     /// Lets `serve` read and change the payload of a block, if it is in the stash. It keeps its leaf, and nothing shows: to use this is
     /// [not oblivious](crate::schemes::freecursive::TrustedHits). Tells whether it was there.
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn serve_trusted(
         &self,
         block: BlockId,
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<bool, OramError<S::Error>> {
         self.state.borrow_mut().take_back(block, &self.tree);
-        handed_access::serve_waiting(self, block, serve)
+        external_access::serve_waiting(self, block, serve)
     }
 
     /// Takes a block out of the stash, if it is there, as [`serve_trusted`](Self::serve_trusted) finds it. Returns the leaf that it keeps.
     ///
     /// # Errors
-    /// [`OramError::Torn`].
+    /// [`OramError::Poisoned`].
     pub fn take_trusted(
         &self,
         block: BlockId,
         take: impl FnOnce(&mut [u8]),
     ) -> Result<Option<Leaf>, OramError<S::Error>> {
         self.state.borrow_mut().take_back(block, &self.tree);
-        handed_access::take_waiting(self, block, take)
+        external_access::take_waiting(self, block, take)
     }
 
     /// All blocks of the stash, with their leaves: those that are being written out, too. Secret: only simulations look.
     pub fn trusted_blocks(&self) -> Vec<(BlockId, Leaf)> {
-        handed_access::waiting(self)
+        external_access::waiting(self)
     }
 
     /// Tells whether a block is in the stash. Secret: only simulations look.
@@ -119,7 +119,7 @@ impl<S: Store, R: RngCore> RingOram<S, HandedPositions<S::Error>, R> {
     }
 
     /// Refuses everything from now on: a front end found out that the store lied.
-    pub(crate) fn tear(&self) {
+    pub(crate) fn poison(&self) {
         drop(self.condition.begin());
     }
 
@@ -137,8 +137,8 @@ impl<S: Store, R: RngCore> RingOram<S, HandedPositions<S::Error>, R> {
     }
 }
 
-impl<S: Store, R: RngCore> HandedOram for RingOram<S, HandedPositions<S::Error>, R> {
-    fn handed(&self) -> &HandedPositions<S::Error> {
+impl<S: Store, R: RngCore> ExternalPositionOram for RingOram<S, ExternalPositions<S::Error>, R> {
+    fn handed(&self) -> &ExternalPositions<S::Error> {
         &self.positions
     }
 
@@ -149,11 +149,11 @@ impl<S: Store, R: RngCore> HandedOram for RingOram<S, HandedPositions<S::Error>,
     /// Blocks that only wait for a write to complete do not count against the bound.
     fn stash(&self) -> (RefMut<'_, Stash>, usize) {
         let state = self.state.borrow_mut();
-        let most = self.parameters.stash_bound as usize + state.in_flight.placed();
-        (RefMut::map(state, |state| &mut state.stash), most)
+        let max = self.parameters.stash_bound as usize + state.in_flight.placed();
+        (RefMut::map(state, |state| &mut state.stash), max)
     }
 
-    fn condition(&self) -> &Condition {
+    fn condition(&self) -> &PoisonFlag {
         &self.condition
     }
 

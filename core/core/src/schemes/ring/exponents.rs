@@ -10,7 +10,7 @@ const NEAR: u32 = 40;
 /// `κ e^(θ' y)` for y >= 0, with κ = 1 where θ' = θ. Infinite where there is none.
 pub(super) fn steeper(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
     let with = |times: f64| {
-        let steeper = Steeper::new(times, theta);
+        let steeper = ScaledExponent::new(times, theta);
         libm::exp(steeper.log_part) * moment(steeper.theta)
     };
     // The minimum passes over what is no number: an infinity times nothing.
@@ -18,7 +18,7 @@ pub(super) fn steeper(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// An exponent θ' that is so many times θ.
-pub(super) struct Steeper {
+pub(super) struct ScaledExponent {
     pub(super) theta: f64,
     /// `ln κ`.
     pub(super) log_part: f64,
@@ -26,12 +26,12 @@ pub(super) struct Steeper {
     pub(super) growth: f64,
 }
 
-impl Steeper {
+impl ScaledExponent {
     pub(super) fn new(times: f64, theta: f64) -> Self {
         let less = times - 1.0;
         let log_part = if less > 0.0 { times * libm::log(less / times) - libm::log(less) } else { 0.0 };
         let theta = times * theta;
-        Steeper { theta, log_part, growth: libm::expm1(theta) }
+        ScaledExponent { theta, log_part, growth: libm::expm1(theta) }
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn exponents() -> impl Iterator<Item = f64> {
 
 /// The least value of a function of θ. Any θ gives a bound; the best is sought by golden section about the best of the
 /// first ones.
-pub(super) fn least(of: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn min(of: impl Fn(f64) -> f64) -> f64 {
     const RATIO: f64 = 0.618_033_988_749_895;
     let first = exponents().map(|theta| (of(theta), theta));
     let (at_first, first) = first.min_by(|one, other| one.0.total_cmp(&other.0)).expect("there are some");

@@ -9,13 +9,13 @@
 //! blocks.
 
 use super::RingParameters;
-use super::agreement::Agreement;
-use crate::bucket_metadata::BucketMetadata;
-use crate::draw;
+use super::validate::Agreement;
+use crate::permutation::sampling;
 use crate::position_map::flat::Positions;
+use crate::tree::bucket_metadata::BucketMetadata;
 use crate::tree::eviction_schedule::EvictionSchedule;
 use crate::tree::geometry::Geometry;
-use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -30,11 +30,11 @@ pub struct RingFilling<R> {
     metadata: BucketMetadata,
     stash: Vec<BlockId>,
     /// Reads of a bucket that come before a reshuffle.
-    most_reads: u32,
+    max_reads: u32,
     random: R,
 }
 
-/// The trusted state of a Ring ORAM that was filled: for [`Incremental::take_up`](crate::incremental::Incremental), and for
+/// The trusted state of a Ring ORAM that was filled: for [`IncrementalSnapshot::resume`](crate::snapshot::incremental::Incremental), and for
 /// [`over_filled_store`](super::RingOram::over_filled_store).
 #[derive(Clone)]
 pub struct FilledRing {
@@ -57,7 +57,7 @@ impl<R: RngCore> RingFilling<R> {
         let mut positions = Positions::new(parameters.capacity);
         let (mut metadata, mut stash) = (BucketMetadata::new(&tree), Vec::new());
         for block in (0..parameters.capacity).map(BlockId).filter(|block| is_mapped(*block)) {
-            let leaf = draw::leaf_of_64_bits(&mut random, &tree);
+            let leaf = sampling::leaf_of_64_bits(&mut random, &tree);
             positions.replace(block, leaf);
             let with_room = tree.path(leaf).rev().find_map(|(level, bucket)| {
                 let index = metadata.unread(&tree, level, bucket, true).count() as u32;
@@ -73,7 +73,7 @@ impl<R: RngCore> RingFilling<R> {
             positions,
             metadata,
             stash,
-            most_reads: parameters.reads_before_reshuffle(),
+            max_reads: parameters.reads_before_reshuffle(),
             random,
         }
     }
@@ -95,7 +95,7 @@ impl<R: RngCore> RingFilling<R> {
         self.metadata.rewrite(&self.tree, level, bucket);
         let mut free: Vec<u32> = (0..self.tree.shape(level).slots).collect();
         let place = |block: BlockId| {
-            let index = free.swap_remove(draw::below(&mut self.random, free.len()));
+            let index = free.swap_remove(sampling::below(&mut self.random, free.len()));
             let slot = Slot { bucket, index };
             self.metadata.put(&self.tree, level, slot, block);
             let leaf = self.positions.get(block).expect("a block that is placed is mapped");
@@ -107,12 +107,12 @@ impl<R: RngCore> RingFilling<R> {
     /// Reads so many random slots without a block of a bucket that was placed, as accesses to other blocks would have; fewer, if it
     /// has fewer, or would have to be reshuffled. For simulations that begin with a tree in use.
     pub fn wear(&mut self, level: Level, bucket: Bucket, reads: u32) {
-        for _ in 0..reads.min(self.most_reads) {
+        for _ in 0..reads.min(self.max_reads) {
             let dummies: Vec<Slot> = self.metadata.unread(&self.tree, level, bucket, false).collect();
             if dummies.is_empty() {
                 return;
             }
-            let slot = dummies[draw::below(&mut self.random, dummies.len())];
+            let slot = dummies[sampling::below(&mut self.random, dummies.len())];
             self.metadata.read(&self.tree, level, slot);
         }
     }

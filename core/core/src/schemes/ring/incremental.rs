@@ -1,17 +1,17 @@
 //! The trusted state of a Ring ORAM, written down bit by bit: positions, slots and the buckets that were ever written
 //! are its tables of words; the schedule and the worn buckets are the rest.
 
-use super::agreement::Agreement;
 use super::snapshot::RingSnapshotError;
+use super::validate::Agreement;
 use super::{RingOram, RingParameters, RingParametersError};
-use crate::bucket_metadata::BucketMetadata;
-use crate::incremental::{BlockPlace, Changes, Incremental, Parts, changed_words};
 use crate::position_map::flat::{FlatPositionMap, Positions};
-use crate::resumable::SnapshotError;
+use crate::snapshot::full::SnapshotError;
+use crate::snapshot::incremental::{BlockPlace, Changes, IncrementalSnapshot, Parts, changed_words};
 use crate::stash::Stash;
 use crate::store::Store;
+use crate::tree::bucket_metadata::BucketMetadata;
 use crate::tree::eviction_schedule::EvictionSchedule;
-use crate::words::{BlockId, Bucket};
+use crate::types::{BlockId, Bucket};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ use rand_core::RngCore;
 
 type Rest = (EvictionSchedule, VecDeque<Bucket>);
 
-impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
+impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
     type Store = S;
     type Parameters = RingParameters;
     type ParametersError = RingParametersError;
@@ -89,12 +89,12 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
         self.tree.path(leaf).find_map(find).map(BlockPlace::Slot)
     }
 
-    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
+    fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {
         buckets.iter().map(|bucket| self.tree.shape(self.tree.level_of(*bucket)).blocks as usize).sum()
     }
 
-    /// Refuses a state that contradicts itself, as [`Resumable::restore`](crate::resumable::Resumable::restore) does.
-    fn take_up(
+    /// Refuses a state that contradicts itself, as [`FullSnapshot::restore`](crate::snapshot::full::Resumable::restore) does.
+    fn resume(
         parameters: RingParameters,
         parts: Parts<'_>,
         store: S,

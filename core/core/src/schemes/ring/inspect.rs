@@ -3,7 +3,7 @@
 use super::RingOram;
 use crate::inspect::{self, Inspect, Inspection};
 use crate::store::Store;
-use crate::words::{BlockId, Slot};
+use crate::types::{BlockId, Slot};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 

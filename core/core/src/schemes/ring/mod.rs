@@ -20,7 +20,7 @@
 //! ```
 //!
 //! `Access` but for its last two lines is the on-line work ([`access`](Oram::access)); the work that they make due is
-//! the off-line work ([`idle`](Oram::idle)). Nothing is computed on the server: the XOR technique of the paper's
+//! the off-line work ([`step`](Oram::step)). Nothing is computed on the server: the XOR technique of the paper's
 //! section 3.2 is left out, and bucket metadata stay on the trusted side.
 //!
 //! **What the trace shows** (adversary `Full`). An access shows one slot, uniform among the unread ones, of every
@@ -30,17 +30,17 @@
 //!
 //! **Costs.** On line: one round trip, `L - top + 1` slots for each access; all reads of a batch go out together.
 //! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one
-//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up. Two steps of `idle` may be in
+//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up. Two steps of `step` may be in
 //! flight: the second one reads while the first one writes, so that a link is busy both ways.
 //!
 //! **Errors**: those of [`OramError`]. A batch that is wrong, that comes while too much is owed, or that could exceed
 //! the stash's bound is refused before anything changes. Any later error, and any future dropped half-way, leaves the
-//! scheme torn; it then answers [`OramError::Torn`] only.
+//! scheme torn; it then answers [`OramError::Poisoned`] only.
 
-mod agreement;
 mod backend;
 mod exponents;
 mod filling;
+mod in_flight;
 mod incremental;
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -48,38 +48,39 @@ mod parameters;
 mod planner;
 mod poisson;
 mod snapshot;
-mod stash_law;
+mod stash_bound;
 mod state;
 mod traffic;
+mod validate;
 
 pub use filling::{FilledRing, RingFilling};
 pub use parameters::{RingBucket, RingParameters, RingParametersError};
 pub use snapshot::{RingSnapshot, RingSnapshotError};
 #[cfg(feature = "testing")]
-pub(crate) use stash_law::StashLaw;
+pub(crate) use stash_bound::StashBound;
 pub use traffic::{RingObjective, RingTraffic};
 
-use crate::admission;
-use crate::block_header::HEADER_BYTES;
-use crate::bucket_metadata::BucketMetadata;
-use crate::buffers::Buffers;
-use crate::condition::Condition;
-use crate::draw;
-use crate::in_flight::{Placed, Round};
+use crate::buffer_pool::Buffers;
+use crate::concurrency::fifo_lock::{FifoGuard, FifoLock};
+use crate::concurrency::poison::PoisonFlag;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::permutation::sampling;
 use crate::position_map::{Lookup, PositionMap};
+use crate::schemes::ring::in_flight::{Placed, Round};
 use crate::stash::{Handle, Stash};
 use crate::store::Store;
+use crate::tree::block_header::HEADER_BYTES;
+use crate::tree::bucket_metadata::BucketMetadata;
 use crate::tree::geometry::Geometry;
-use crate::turns::{Turn, Turns};
-use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use rand_core::RngCore;
 use state::State;
 
 /// The number of rewrites that may be on their way to the store.
-const MOST_REWRITES: usize = 2;
+const MAX_REWRITES: usize = 2;
 
 /// A Ring ORAM over a store, a position map and randomness of the caller's choice.
 pub struct RingOram<S, P, R> {
@@ -87,10 +88,10 @@ pub struct RingOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    /// The turns of accesses, one at a time, and of steps of `idle`, one at a time up to its write.
-    access_turns: Turns,
-    idle_turns: Turns,
-    condition: Condition,
+    /// The turns of accesses, one at a time, and of steps of `step`, one at a time up to its write.
+    access_turns: FifoLock,
+    idle_turns: FifoLock,
+    condition: PoisonFlag,
     buffers: Buffers,
     state: RefCell<State<R>>,
 }
@@ -102,7 +103,7 @@ struct Fetch {
     block: Option<BlockId>,
 }
 
-/// The next work of `idle`.
+/// The next work of `step`.
 enum Due {
     Reshuffle(Bucket),
     Evict(Leaf),
@@ -138,9 +139,9 @@ where
             parameters,
             store,
             positions,
-            access_turns: Turns::default(),
-            idle_turns: Turns::default(),
-            condition: Condition::default(),
+            access_turns: FifoLock::default(),
+            idle_turns: FifoLock::default(),
+            condition: PoisonFlag::default(),
             buffers: Buffers::default(),
         }
     }
@@ -197,10 +198,10 @@ where
         let _turn = self.access_turns.take().await;
         self.condition.check()?;
         let resident = self.state.borrow().resident();
-        let more = n * self.parameters.most_blocks_per_access() as usize;
-        admission::check_room(resident, more, self.parameters.most_stash_blocks() as usize)?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
+        let more = n * self.parameters.max_blocks_per_access() as usize;
+        admission::check_room(resident, more, self.parameters.max_stash_blocks() as usize)?;
+        if self.must_step() {
+            return Err(OramError::Backlogged);
         }
         let unfinished = self.condition.begin();
         let mut lookups = self.look_up((0..n).map(&block));
@@ -217,7 +218,7 @@ where
         let state = &mut *self.state.borrow_mut();
         state.schedule.accesses += blocks.len() as u64;
         let mut lookups = Vec::with_capacity(blocks.len());
-        admission::look_up(blocks, &mut lookups, || draw::leaf_of_64_bits(&mut state.random, &self.tree));
+        admission::look_up(blocks, &mut lookups, || sampling::leaf_of_64_bits(&mut state.random, &self.tree));
         lookups
     }
 
@@ -246,7 +247,7 @@ where
             let leaf = match (lookup.block, lookup.old) {
                 (Some(_), Some(old)) => old,
                 // Never mapped, or a dummy: any path.
-                _ => draw::leaf_of_64_bits(&mut state.random, &self.tree),
+                _ => sampling::leaf_of_64_bits(&mut state.random, &self.tree),
             };
             if let Some(block) = lookup.block {
                 state.pin(block, lookup.new, &self.tree);
@@ -312,7 +313,7 @@ where
     /// turn ends with the reads: those of the next step overlap this write.
     async fn rewrite(
         &self,
-        turn: Turn<'_>,
+        turn: FifoGuard<'_>,
         leaf: Leaf,
         buckets: &[(Level, Bucket)],
     ) -> Result<(), OramError<S::Error>> {
@@ -341,9 +342,9 @@ where
                 fetches.push(Fetch { slot, block: metadata.block(&self.tree, level, slot) });
             }
             let mut dummies: Vec<Slot> = metadata.unread(&self.tree, level, bucket, false).collect();
-            let most = self.tree.shape(level).blocks as usize;
-            while fetches.len() - first < most && !dummies.is_empty() {
-                let slot = dummies.swap_remove(draw::below(random, dummies.len()));
+            let max = self.tree.shape(level).blocks as usize;
+            while fetches.len() - first < max && !dummies.is_empty() {
+                let slot = dummies.swap_remove(sampling::below(random, dummies.len()));
                 fetches.push(Fetch { slot, block: None });
             }
             // In the order of the slots, so that the order says nothing of which are real.
@@ -394,7 +395,7 @@ where
         let may_read = || {
             let state = self.state.borrow();
             let next = state.schedule.next(self.tree.leaf_level());
-            state.in_flight.rewrites() < MOST_REWRITES
+            state.in_flight.rewrites() < MAX_REWRITES
                 && self.tree.path(next).all(|(_, bucket)| !state.in_flight.has(bucket))
         };
         self.condition.wait_until(may_read).await
@@ -442,15 +443,15 @@ where
     }
 
     /// Counts the reshuffles and evictions that are due, and the steps that the position map owes.
-    fn owed(&self) -> u64 {
+    fn pending_steps(&self) -> u64 {
         let state = self.state.borrow();
         let emergency = u64::from(state.needs_emergency(&self.parameters));
         let behind = state.schedule.behind(self.parameters.pace());
-        behind + state.worn.len() as u64 + emergency + self.positions.owed()
+        behind + state.worn.len() as u64 + emergency + self.positions.pending_steps()
     }
 
     /// True while a second eviction is due, a bucket may run out of unread slots, or the stash could overflow.
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         let state = self.state.borrow();
         let worn_out = |bucket: &Bucket| {
             !state.in_flight.has(*bucket)
@@ -459,11 +460,11 @@ where
         state.is_late(&self.parameters)
             || state.worn.iter().any(worn_out)
             || state.needs_emergency(&self.parameters)
-            || self.positions.must_idle()
+            || self.positions.must_step()
     }
 
     /// Does one reshuffle or one eviction; when neither is due, one step of the position map's.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         let turn = self.idle_turns.take().await;
         self.until_written().await?;
         let unfinished = self.condition.begin();
@@ -476,15 +477,15 @@ where
                 let path: Vec<(Level, Bucket)> = self.tree.path(leaf).collect();
                 self.rewrite(turn, leaf, &path).await?;
             }
-            None => self.positions.idle().await?,
+            None => self.positions.step().await?,
         }
         unfinished.finished();
         Ok(())
     }
 
     /// 2: the second one reads while the first one writes.
-    fn most_idles(&self) -> usize {
-        MOST_REWRITES
+    fn max_concurrent_steps(&self) -> usize {
+        MAX_REWRITES
     }
 
     fn emergencies(&self) -> u64 {

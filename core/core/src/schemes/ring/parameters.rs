@@ -1,13 +1,13 @@
 //! Ring ORAM's parameters: their ranges, the paper's analysis of them, and what follows from them.
 
-use super::stash_law::StashLaw;
-use crate::block_header::HEADER_BYTES;
-use crate::bucket_metadata::MAX_BLOCKS;
-use crate::layout::Layout;
+use super::stash_bound::StashBound;
 use crate::oram::Bounds;
+use crate::tree::block_header::HEADER_BYTES;
+use crate::tree::bucket_metadata::MAX_BLOCKS;
 use crate::tree::eviction_schedule::Pace;
 use crate::tree::geometry::{BucketShape, Geometry};
-use crate::words::{Bucket, Level};
+use crate::tree::layout::Layout;
+use crate::types::{Bucket, Level};
 use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -80,7 +80,7 @@ pub enum RingParametersError {
     },
     /// Z and A are outside of the range for which the paper proves a bounded stash.
     #[error(
-        "Z = {blocks} with A = {rate} is outside of Ring ORAM's analysis (Z ln(2Z/A) + A/2 - Z - ln 4 must be positive, and 2Z above A): raise Z to at least {needed}, or lower A to at most {most}"
+        "Z = {blocks} with A = {rate} is outside of Ring ORAM's analysis (Z ln(2Z/A) + A/2 - Z - ln 4 must be positive, and 2Z above A): raise Z to at least {needed}, or lower A to at most {max}"
     )]
     Analysis {
         /// Z.
@@ -90,7 +90,7 @@ pub enum RingParametersError {
         /// The least Z that goes with A.
         needed: u32,
         /// The greatest A that goes with Z; 0 if none does.
-        most: u32,
+        max: u32,
     },
     /// The leaves cannot hold what falls to their share.
     #[error(
@@ -137,30 +137,30 @@ pub(super) const MAX_BATCH: u32 = 1024;
 impl RingParameters {
     /// The least stash bound that is accepted: A/2 blocks wait for each subtree on average, one eviction more may be
     /// owed, and a batch arrives. The planner makes room for a tail beyond it.
-    pub(super) fn least_stash_bound(&self) -> u64 {
+    pub(super) fn min_stash_bound(&self) -> u64 {
         let waiting = libm::exp2(self.top.0.into()) * f64::from(self.eviction_rate) / 2.0;
         libm::ceil(waiting) as u64 + u64::from(self.eviction_rate) + u64::from(self.max_batch)
     }
 
     /// The log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at the worst
-    /// time of the schedule of a full vault, whatever is asked. Computed from the parameters (`stash_law.rs` has the
+    /// time of the schedule of a full vault, whatever is asked. Computed from the parameters (`stash_bound.rs` has the
     /// law and its assumptions); negative infinity where no more blocks exist than there is room for.
     pub fn emergency_log2(&self) -> f64 {
         let room = self.stash_bound.saturating_sub(self.max_batch);
         if u64::from(room) >= self.capacity {
             return f64::NEG_INFINITY;
         }
-        StashLaw::of(self).log2_tail(f64::from(room) + 1.0)
+        StashBound::of(self).log2_tail(f64::from(room) + 1.0)
     }
 
     /// The most blocks that are ever in the stash, those of an eviction in flight apart: the stash bound, and what the
     /// last batch may bring from compacted buckets beside the blocks that it asked for.
-    pub fn most_stash_blocks(&self) -> u64 {
+    pub fn max_stash_blocks(&self) -> u64 {
         u64::from(self.stash_bound) + u64::from(self.max_batch) * u64::from(self.compacted_levels())
     }
 
     /// The most blocks that an access brings into the stash: its own, and one from each compacted bucket.
-    pub fn most_blocks_per_access(&self) -> u32 {
+    pub fn max_blocks_per_access(&self) -> u32 {
         1 + self.compacted_levels()
     }
 
@@ -192,10 +192,10 @@ impl RingParameters {
         }
         if self.leaf_level > self.top && !is_bounded(self.inner.blocks, rate) {
             let blocks = self.inner.blocks;
-            let (needed, most) = (least_blocks(rate), most_rate(blocks));
-            return Err(RingParametersError::Analysis { blocks, rate, needed, most });
+            let (needed, max) = (min_blocks(rate), max_rate(blocks));
+            return Err(RingParametersError::Analysis { blocks, rate, needed, max });
         }
-        let needed = least_leaf_blocks(self.capacity, self.leaf_level.0, rate);
+        let needed = min_leaf_blocks(self.capacity, self.leaf_level.0, rate);
         if self.leaf.blocks < needed {
             let share = self.capacity.div_ceil(1 << self.leaf_level.0);
             return Err(RingParametersError::LeafTooSmall { blocks: self.leaf.blocks, share, needed });
@@ -205,7 +205,7 @@ impl RingParameters {
                 return Err(RingParametersError::Slots { blocks, reads: self.reads, slots });
             }
         }
-        let needed = self.least_stash_bound();
+        let needed = self.min_stash_bound();
         if u64::from(self.stash_bound) < needed {
             return Err(RingParametersError::Stash { bound: self.stash_bound, needed: needed as u32 });
         }
@@ -275,7 +275,7 @@ fn is_bounded(blocks: u32, rate: u32) -> bool {
 }
 
 /// The least Z that the paper's analysis allows for an A.
-pub(super) fn least_blocks(rate: u32) -> u32 {
+pub(super) fn min_blocks(rate: u32) -> u32 {
     // It is above A/2 and, for every A, at most A + 4; from there on every Z is allowed.
     let (mut low, mut high) = (rate / 2, rate.saturating_add(4));
     while high - low > 1 {
@@ -290,16 +290,16 @@ pub(super) fn least_blocks(rate: u32) -> u32 {
 }
 
 /// The greatest A that the paper's analysis allows for a Z; 0 if it allows none.
-fn most_rate(blocks: u32) -> u32 {
+fn max_rate(blocks: u32) -> u32 {
     (1..blocks.saturating_mul(2)).rev().find(|rate| is_bounded(blocks, *rate)).unwrap_or(0)
 }
 
 /// The least Z of a leaf bucket: the leaf's share of a full vault and three deviations of it. The blocks that exceed it
 /// wait in the levels above, whose Z has its own slack.
-pub(super) fn least_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 {
+pub(super) fn min_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 {
     let share = capacity as f64 / libm::exp2(leaf_level.into());
-    let (spread, least) = (libm::ceil(share + 3.0 * libm::sqrt(share)) as u32, least_blocks(rate));
-    spread.max(least).min(capacity.max(u64::from(least)) as u32)
+    let (spread, min) = (libm::ceil(share + 3.0 * libm::sqrt(share)) as u32, min_blocks(rate));
+    spread.max(min).min(capacity.max(u64::from(min)) as u32)
 }
 
 #[cfg(test)]
@@ -311,7 +311,7 @@ mod tests {
         for (blocks, rate) in [(4, 3), (8, 8), (16, 20), (32, 46)] {
             assert!(analysis(blocks, rate) > 0.0, "Z {blocks}, A {rate}");
             assert!(analysis(blocks, rate + 1) <= 0.0, "Z {blocks}, A {}", rate + 1);
-            assert_eq!((most_rate(blocks), least_blocks(rate)), (rate, blocks));
+            assert_eq!((max_rate(blocks), min_blocks(rate)), (rate, blocks));
         }
     }
 

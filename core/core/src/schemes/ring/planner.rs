@@ -1,10 +1,10 @@
 //! The planner of Ring ORAM's parameters: the cheapest whose stash fits, and overflows with a probability below 2^-80.
 
-use super::parameters::{MAX_BATCH, RingBucket, RingParameters, least_blocks, least_leaf_blocks};
-use super::stash_law::StashLaw;
+use super::parameters::{MAX_BATCH, RingBucket, RingParameters, min_blocks, min_leaf_blocks};
+use super::stash_bound::StashBound;
 use super::traffic::RingObjective;
-use crate::bucket_metadata::MAX_BLOCKS;
-use crate::words::Level;
+use crate::tree::bucket_metadata::MAX_BLOCKS;
+use crate::types::Level;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
@@ -16,7 +16,7 @@ const RATES: RangeInclusive<u32> = 4..=256;
 const EMERGENCY_BITS: f64 = 80.0;
 
 /// The blocks in a leaf's share of the finest tree: a finer one holds less than a bucket's worth in each leaf.
-const LEAST_SHARE: f64 = 16.0;
+const MIN_SHARE: f64 = 16.0;
 
 /// The slots of a path, two of which may be in flight, beyond which it counts as too long: 80 MiB in blocks of 64 KiB.
 const LONG_PATH: f64 = 1280.0;
@@ -28,11 +28,11 @@ const STEPS: [f64; 4] = [1.0, 0.5, 0.25, 0.125];
 const SEARCHED: usize = 3;
 
 /// The part of a cost that a better one must be below: less is not worth the search.
-const LEAST_GAIN: f64 = 0.999;
+const MIN_GAIN: f64 = 0.999;
 
 /// The wishes that a plan must meet.
 #[derive(Clone, Copy)]
-struct Wishes {
+struct PlanConstraints {
     capacity: u64,
     block_bytes: u32,
     trusted_blocks: u64,
@@ -103,14 +103,14 @@ impl RingParameters {
     ) -> Self {
         // Beyond the range nothing is planned; `validate` says so.
         if capacity > MAX_BLOCKS || max_batch > MAX_BATCH {
-            let (most, batch) = (capacity.min(MAX_BLOCKS), max_batch.min(MAX_BATCH));
-            let nearest = Self::for_objective(most, block_bytes, trusted_blocks, batch, objective);
+            let (max, batch) = (capacity.min(MAX_BLOCKS), max_batch.min(MAX_BATCH));
+            let nearest = Self::for_objective(max, block_bytes, trusted_blocks, batch, objective);
             return RingParameters { capacity, max_batch, ..nearest };
         }
-        let wishes = Wishes { capacity, block_bytes, trusted_blocks, max_batch, objective };
+        let wishes = PlanConstraints { capacity, block_bytes, trusted_blocks, max_batch, objective };
         // A stash for all blocks and a batch always suffices.
         let mut more = core::iter::successors(Some(trusted_blocks.max(1)), |less| Some(2 * less));
-        more.find_map(|trusted_blocks| cheapest(&Wishes { trusted_blocks, ..wishes }, RATES))
+        more.find_map(|trusted_blocks| cheapest(&PlanConstraints { trusted_blocks, ..wishes }, RATES))
             .expect("it ends where a stash holds every block")
     }
 
@@ -125,7 +125,10 @@ impl RingParameters {
         rate: u32,
     ) -> Option<Self> {
         let objective = RingObjective::BYTES;
-        cheapest(&Wishes { capacity, block_bytes, trusted_blocks, max_batch, objective }, rate..=rate)
+        cheapest(
+            &PlanConstraints { capacity, block_bytes, trusted_blocks, max_batch, objective },
+            rate..=rate,
+        )
     }
 
     /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
@@ -134,7 +137,7 @@ impl RingParameters {
         let wishes = self.wishes();
         let rate = a.unwrap_or(self.eviction_rate);
         let mut adjusted = with_rate(&wishes, &Choice::tight(self.top, self.leaf_level), rate);
-        adjusted.reads = least_reads(rate, self.max_batch);
+        adjusted.reads = min_reads(rate, self.max_batch);
         if let Some(blocks) = z {
             adjusted.inner.blocks = blocks;
         }
@@ -147,8 +150,8 @@ impl RingParameters {
     }
 
     /// The wishes that these parameters were planned for: the stash that they have may be trusted.
-    fn wishes(&self) -> Wishes {
-        Wishes {
+    fn wishes(&self) -> PlanConstraints {
+        PlanConstraints {
             capacity: self.capacity,
             block_bytes: self.block_bytes,
             trusted_blocks: self.stash_bound.into(),
@@ -170,14 +173,14 @@ impl RingParameters {
 }
 
 /// The cheapest parameters with one of these rates. `None` if all need more than may be trusted.
-fn cheapest(wishes: &Wishes, rates: RangeInclusive<u32>) -> Option<RingParameters> {
+fn cheapest(wishes: &PlanConstraints, rates: RangeInclusive<u32>) -> Option<RingParameters> {
     // The greatest rate is the cheapest. First that for which the blocks that wait fit without any others.
     let mut levels: Vec<(f64, Choice, u32)> = Vec::new();
     for top in 0..=finest(wishes.capacity) {
         let level = Level(top);
         let waits = |rate: u32| {
             let planned = with_rate(wishes, &Choice::tight(level, level), rate);
-            bound_for(&planned, StashLaw::of(&planned).least_waiting(EMERGENCY_BITS)) <= wishes.trusted_blocks
+            bound_for(&planned, StashBound::of(&planned).min_waiting(EMERGENCY_BITS)) <= wishes.trusted_blocks
         };
         let Some(rate) = greatest(rates.clone(), waits) else { continue };
         for leaf_level in top..=finest(wishes.capacity) {
@@ -187,11 +190,11 @@ fn cheapest(wishes: &Wishes, rates: RangeInclusive<u32>) -> Option<RingParameter
     }
     levels.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut found: Vec<(Found, RangeInclusive<u32>)> = Vec::new();
-    for (cost, choice, most) in levels {
+    for (cost, choice, max) in levels {
         if found.iter().any(|(found, _)| found.cost <= cost) {
             break;
         }
-        let rates = *rates.start()..=most;
+        let rates = *rates.start()..=max;
         let first = choice.first().iter().find_map(|choice| better(wishes, choice, &rates, None));
         found.extend(first.map(|first| (first, rates)));
     }
@@ -202,7 +205,7 @@ fn cheapest(wishes: &Wishes, rates: RangeInclusive<u32>) -> Option<RingParameter
 }
 
 /// Goes from these parameters to cheaper ones around them, until there are none.
-fn search(wishes: &Wishes, mut found: Found, rates: &RangeInclusive<u32>) -> Found {
+fn search(wishes: &PlanConstraints, mut found: Found, rates: &RangeInclusive<u32>) -> Found {
     for step in STEPS {
         loop {
             let mut around = found.choice.around(step);
@@ -226,25 +229,25 @@ struct Found {
 
 /// The cheapest parameters with this choice and one of these rates, if they are cheaper than this cost.
 fn better(
-    wishes: &Wishes,
+    wishes: &PlanConstraints,
     choice: &Choice,
     rates: &RangeInclusive<u32>,
     cheaper_than: Option<f64>,
 ) -> Option<Found> {
-    let least = cheaper_than.map_or(f64::INFINITY, |cost| cost * LEAST_GAIN);
+    let min = cheaper_than.map_or(f64::INFINITY, |cost| cost * MIN_GAIN);
     let of_rate = |rate: u32| with_rate(wishes, choice, rate);
     let cost = |rate: u32| of_rate(rate).cost(&wishes.objective);
     // A rate that is no cheaper than the best so far need not fit.
-    let first = greatest(rates.clone(), |rate| cost(rate) >= least).map_or(*rates.start(), |dear| dear + 1);
+    let first = greatest(rates.clone(), |rate| cost(rate) >= min).map_or(*rates.start(), |dear| dear + 1);
     let rate = greatest(first..=*rates.end(), |rate| fits(wishes, &of_rate(rate)))?;
     Some(Found { cost: cost(rate), choice: *choice, planned: of_rate(rate) })
 }
 
 /// Tells whether the stash that these parameters need may be trusted.
-fn fits(wishes: &Wishes, planned: &RingParameters) -> bool {
+fn fits(wishes: &PlanConstraints, planned: &RingParameters) -> bool {
     let room = wishes.trusted_blocks.saturating_sub(planned.max_batch.into());
-    planned.least_stash_bound() <= wishes.trusted_blocks
-        && (room >= planned.capacity || StashLaw::of(planned).fills_at_most(room as f64, EMERGENCY_BITS))
+    planned.min_stash_bound() <= wishes.trusted_blocks
+        && (room >= planned.capacity || StashBound::of(planned).fills_at_most(room as f64, EMERGENCY_BITS))
 }
 
 /// The greatest of these rates that fits, where every smaller one does.
@@ -269,26 +272,26 @@ fn greatest(rates: RangeInclusive<u32>, fits: impl Fn(u32) -> bool) -> Option<u3
 
 /// The least S: reads between two evictions are Poisson with mean A, a bucket that gets 1.3 deviations more is
 /// reshuffled, and a batch comes.
-fn least_reads(rate: u32, max_batch: u32) -> u32 {
+fn min_reads(rate: u32, max_batch: u32) -> u32 {
     let dummies = rate.saturating_add(libm::ceil(1.3 * libm::sqrt(rate.into())) as u32);
     dummies.saturating_add(max_batch)
 }
 
 /// The parameters with this choice and this rate, and the least stash bound that is accepted.
-fn with_rate(wishes: &Wishes, choice: &Choice, rate: u32) -> RingParameters {
-    let Wishes { capacity, block_bytes, max_batch, .. } = *wishes;
+fn with_rate(wishes: &PlanConstraints, choice: &Choice, rate: u32) -> RingParameters {
+    let PlanConstraints { capacity, block_bytes, max_batch, .. } = *wishes;
     let Choice { top, leaf_level, .. } = *choice;
-    let reads = least_reads(rate, max_batch);
+    let reads = min_reads(rate, max_batch);
     let spare = |roots: f64, of: f64| libm::ceil(roots * libm::sqrt(of)) as u32;
-    let slots = reads.saturating_add(spare(choice.inner_slots, rate.into())).max(least_blocks(rate));
+    let slots = reads.saturating_add(spare(choice.inner_slots, rate.into())).max(min_blocks(rate));
     // An eviction reads no more than Z, and no more than what is unread.
     let load = f64::from(rate) / 2.0;
     let blocks = libm::ceil(load + choice.inner_blocks * libm::sqrt(load)) as u32;
-    let inner = RingBucket { blocks: blocks.max(least_blocks(rate)).min(slots), slots };
+    let inner = RingBucket { blocks: blocks.max(min_blocks(rate)).min(slots), slots };
     // A leaf bucket's slots are its blocks: where dummies have run out, blocks are read in their place.
     let share = capacity as f64 / libm::exp2(leaf_level.0.into());
     let blocks =
-        least_leaf_blocks(capacity, leaf_level.0, rate).saturating_add(spare(choice.leaf_slots, share));
+        min_leaf_blocks(capacity, leaf_level.0, rate).saturating_add(spare(choice.leaf_slots, share));
     let leaf = RingBucket { blocks, slots: blocks.max(reads) };
     // As many reads as there are slots for, so that few buckets are reshuffled early.
     let reads = if top == leaf_level { leaf.slots } else { inner.slots.min(leaf.slots) };
@@ -305,12 +308,12 @@ fn with_rate(wishes: &Wishes, choice: &Choice, rate: u32) -> RingParameters {
         max_batch,
         stash_bound: 0,
     };
-    let least = planned.least_stash_bound();
-    RingParameters { stash_bound: least.min(u32::MAX.into()) as u32, ..planned }
+    let min = planned.min_stash_bound();
+    RingParameters { stash_bound: min.min(u32::MAX.into()) as u32, ..planned }
 }
 
 /// The parameters with the stash bound that they need; all that may be trusted, if that is more.
-fn with_stash_bound(planned: RingParameters, wishes: &Wishes) -> RingParameters {
+fn with_stash_bound(planned: RingParameters, wishes: &PlanConstraints) -> RingParameters {
     let bound = needed_stash(&planned).max(wishes.trusted_blocks.min(wishes.capacity));
     RingParameters { stash_bound: bound.min(u32::MAX.into()) as u32, ..planned }
 }
@@ -318,18 +321,18 @@ fn with_stash_bound(planned: RingParameters, wishes: &Wishes) -> RingParameters 
 /// The stash bound that these parameters need: for the tail of its law, but for no more blocks than there are, and for
 /// a largest batch.
 fn needed_stash(planned: &RingParameters) -> u64 {
-    bound_for(planned, StashLaw::of(planned).least_filling(EMERGENCY_BITS))
+    bound_for(planned, StashBound::of(planned).min_filling(EMERGENCY_BITS))
 }
 
 fn bound_for(planned: &RingParameters, filling: f64) -> u64 {
     // An emergency comes when there are more than the room.
     let filling = (libm::ceil(filling) as u64).saturating_sub(1);
-    (filling.min(planned.capacity) + u64::from(planned.max_batch)).max(planned.least_stash_bound())
+    (filling.min(planned.capacity) + u64::from(planned.max_batch)).max(planned.min_stash_bound())
 }
 
 /// The finest leaf level that is looked at.
 fn finest(capacity: u64) -> u32 {
-    libm::ceil(libm::log2((capacity as f64 / LEAST_SHARE).max(1.0))) as u32
+    libm::ceil(libm::log2((capacity as f64 / MIN_SHARE).max(1.0))) as u32
 }
 
 #[cfg(test)]

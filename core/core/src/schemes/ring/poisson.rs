@@ -3,7 +3,7 @@
 use core::f64::consts::LN_2;
 
 /// The exponent beyond which an expectation counts as infinite: e to this is still a number.
-const MOST_EXPONENT: f64 = 600.0;
+const MAX_EXPONENT: f64 = 600.0;
 
 /// A number that a Poisson variable is held against, such as the slots of a bucket.
 #[derive(Clone, Copy)]
@@ -59,7 +59,7 @@ impl Threshold {
         if more <= 0.0 {
             return 0.0;
         }
-        if exponent > MOST_EXPONENT {
+        if exponent > MAX_EXPONENT {
             return f64::INFINITY;
         }
         let (mean, step) = (mean.max(f64::MIN_POSITIVE), libm::exp(theta));

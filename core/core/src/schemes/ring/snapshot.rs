@@ -1,14 +1,14 @@
 //! The snapshot that a Ring ORAM is put down as.
 
-use super::agreement::Agreement;
+use super::validate::Agreement;
 use super::{RingOram, RingParameters, RingParametersError};
-use crate::bucket_metadata::BucketMetadata;
 use crate::position_map::flat::{FlatPositionMap, Positions};
-use crate::resumable::{Resumable, SnapshotError};
+use crate::snapshot::full::{FullSnapshot, SnapshotError};
 use crate::stash::StashSnapshot;
 use crate::store::Store;
+use crate::tree::bucket_metadata::BucketMetadata;
 use crate::tree::eviction_schedule::EvictionSchedule;
-use crate::words::Bucket;
+use crate::types::Bucket;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -28,12 +28,12 @@ pub struct RingSnapshot {
 /// The reason why there is no snapshot of a Ring ORAM now, or it cannot go on from one.
 pub type RingSnapshotError = SnapshotError<RingParametersError>;
 
-impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
+impl<S: Store, R: RngCore> FullSnapshot<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
     type Store = S;
     type Snapshot = RingSnapshot;
     type ParametersError = RingParametersError;
 
-    /// Takes the trusted state. While [`must_idle`](crate::oram::Oram::must_idle) is false, at most
+    /// Takes the trusted state. While [`must_step`](crate::oram::Oram::must_step) is false, at most
     /// `stash_bound - max_batch` blocks are in its stash.
     fn snapshot(&self) -> Result<RingSnapshot, RingSnapshotError> {
         self.check_at_rest()?;
@@ -95,7 +95,7 @@ impl<S, P, R> RingOram<S, P, R> {
     /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
     pub(super) fn check_at_rest(&self) -> Result<(), RingSnapshotError> {
         if self.condition.is_torn() {
-            return Err(SnapshotError::Torn);
+            return Err(SnapshotError::Poisoned);
         }
         let is_quiet = self.access_turns.is_free() && self.idle_turns.is_free();
         if !is_quiet || self.state.borrow().in_flight.rewrites() > 0 {

@@ -2,16 +2,16 @@
 //! here.
 
 use super::parameters::RingParameters;
-use crate::block_header::{self, HEADER_BYTES};
-use crate::bucket_metadata::BucketMetadata;
-use crate::draw;
-use crate::in_flight::{InFlight, Placed};
 use crate::oram::OramError;
+use crate::permutation::sampling;
+use crate::schemes::ring::in_flight::{InFlight, Placed};
 use crate::stash::{Handle, Stash};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::tree::bucket_metadata::BucketMetadata;
 use crate::tree::eviction_schedule::EvictionSchedule;
 use crate::tree::geometry::Geometry;
 use crate::tree::placement::Placement;
-use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use crate::types::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use rand_core::RngCore;
@@ -60,7 +60,7 @@ impl<R: RngCore> State<R> {
         let dummies = self.metadata.unread(tree, level, bucket, false).count();
         let real = dummies == 0;
         let among = if real { self.metadata.unread(tree, level, bucket, true).count() } else { dummies };
-        let nth = draw::below(&mut self.random, among);
+        let nth = sampling::below(&mut self.random, among);
         self.metadata.unread(tree, level, bucket, real).nth(nth).expect("S reads always find an unread slot")
     }
 
@@ -112,7 +112,7 @@ impl<R: RngCore> State<R> {
         let slot_bytes = tree.shape(level).slot_bytes as usize;
         let mut free: Vec<u32> = (0..tree.shape(level).slots).collect();
         for handle in chosen.iter().copied() {
-            let index = free.swap_remove(draw::below(&mut self.random, free.len()));
+            let index = free.swap_remove(sampling::below(&mut self.random, free.len()));
             let (slot, block) = (Slot { bucket, index }, self.stash.block(handle));
             self.stash.lay_out(handle, &mut into[index as usize * slot_bytes..][..slot_bytes]);
             self.metadata.put(tree, level, slot, block);

@@ -26,16 +26,16 @@
 
 #[cfg(feature = "inspect")]
 mod inspect;
-mod near;
 mod parameters;
+mod position_map;
 
-pub use near::NearPositionMap;
 pub use parameters::{RootParameters, RootParametersError};
+pub use position_map::NearPositionMap;
 
 use crate::position_map::flat::Positions;
 use crate::schemes::path::PathOram;
 use crate::store::Store;
-use crate::words::Bucket;
+use crate::types::Bucket;
 use rand_core::RngCore;
 
 /// A Root ORAM over a store.

@@ -1,7 +1,7 @@
 //! The parameters of Root ORAM, and the privacy that follows from them.
 
 use crate::schemes::path::{PathParameters, PathParametersError};
-use crate::words::Level;
+use crate::types::Level;
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// The parameters of a Root ORAM. All of them are public.

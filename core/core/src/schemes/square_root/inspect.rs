@@ -2,7 +2,7 @@
 
 use super::{SquareRootOram, State};
 use crate::inspect::{Inspect, Inspection, Position};
-use crate::words::{BlockId, Bucket};
+use crate::types::{BlockId, Bucket};
 
 impl<S, R> Inspect for SquareRootOram<S, R> {
     fn inspect(&self) -> Option<Inspection> {

@@ -20,11 +20,11 @@
 //! are uniform among those of the epoch that were not read, whatever was asked: each stands for another address under π.
 //!
 //! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n written, in
-//! two round trips, one after the other. A rebuild each S accesses, by [`idle`](Oram::idle): about 2 + lg r (lg r + 1)
+//! two round trips, one after the other. A rebuild each S accesses, by [`step`](Oram::step): about 2 + lg r (lg r + 1)
 //! times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
 //!
-//! **Errors**: those of [`OramError`]; [`Owed`](OramError::Owed) if the longest batch has no room before a rebuild. After a
-//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a rebuild. After a
+//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]
 mod inspect;
@@ -32,14 +32,14 @@ mod parameters;
 
 pub use parameters::{SquareRootParameters, SquareRootParametersError};
 
-use crate::admission;
-use crate::epoch::Epochs;
-use crate::oblivious_sort::{Records, Scratch};
+use crate::concurrency::epoch::Epochs;
+use crate::oram::admission;
 use crate::oram::{Access, Bounds, Oram, OramError};
-use crate::ordered_record as record;
 use crate::permutation::Permutation;
+use crate::permutation::oblivious_sort::{Records, Scratch};
+use crate::permutation::ordered_record as record;
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Slot};
+use crate::types::{BlockId, Bucket, Slot};
 use alloc::vec::Vec;
 use rand_core::RngCore;
 
@@ -196,15 +196,15 @@ impl<S: Store, R: RngCore> Oram for SquareRootOram<S, R> {
         self.epochs.serve(batch.len(), async |state| self.serve(state, batch).await).await
     }
 
-    fn owed(&self) -> u64 {
-        u64::from(self.must_idle())
+    fn pending_steps(&self) -> u64 {
+        u64::from(self.must_step())
     }
 
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         self.epochs.must_end()
     }
 
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+    async fn step(&self) -> Result<(), OramError<S::Error>> {
         self.epochs.end(async |state| self.rebuild(state).await).await
     }
 }

@@ -1,8 +1,8 @@
 //! The parameters of a Square-Root ORAM.
 
-use crate::block_header::HEADER_BYTES;
-use crate::layout::{Extent, Layout};
 use crate::oram::Bounds;
+use crate::tree::block_header::HEADER_BYTES;
+use crate::tree::layout::{Extent, Layout};
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// The parameters of a Square-Root ORAM. All of them are public.
@@ -59,12 +59,12 @@ impl SquareRootParameters {
     /// # Errors
     /// Each names the parameter and what to do.
     pub fn validate(&self) -> Result<(), SquareRootParametersError> {
-        let least_one = [
+        let min_one = [
             ("capacity", self.capacity),
             ("run_blocks", self.run_blocks.into()),
             ("max_batch", self.max_batch.into()),
         ];
-        if let Some((name, _)) = least_one.iter().find(|(_, value)| *value == 0) {
+        if let Some((name, _)) = min_one.iter().find(|(_, value)| *value == 0) {
             return Err(SquareRootParametersError::Zero(name));
         }
         if self.block_bytes > 1 << 24 {

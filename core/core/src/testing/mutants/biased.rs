@@ -4,7 +4,7 @@ use super::super::oblivious::mirrored::mirrored;
 use super::super::oblivious::watch::draw_below;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
-use crate::words::{BlockId, Leaf};
+use crate::types::{BlockId, Leaf};
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec;
@@ -119,16 +119,16 @@ impl Memory {
     /// The leaf that a block gets although `drawn` was drawn.
     fn choose(&mut self, bias: Bias, drawn: u64, last: Option<u64>) -> u64 {
         let other = self.draw();
-        let least = |cost: &dyn Fn(u64) -> u64| if cost(other) < cost(drawn) { other } else { drawn };
+        let min = |cost: &dyn Fn(u64) -> u64| if cost(other) < cost(drawn) { other } else { drawn };
         match bias {
             Bias::LowerOfTwo => drawn.min(other),
-            Bias::EmptierOfTwo => least(&|leaf| self.loads[leaf as usize] as u64),
+            Bias::EmptierOfTwo => min(&|leaf| self.loads[leaf as usize] as u64),
             Bias::SoonerEvictedOfTwo(accesses) => {
                 let next = mirrored(self.leaves.ilog2(), self.accesses / accesses);
-                least(&|leaf| leaf ^ next)
+                min(&|leaf| leaf ^ next)
             }
-            Bias::FartherOfTwo => last.map_or(drawn, |last| least(&|leaf| !(leaf ^ last))),
-            Bias::FartherFromDrawnOfTwo => least(&|leaf| !(leaf ^ self.drawn_last)),
+            Bias::FartherOfTwo => last.map_or(drawn, |last| min(&|leaf| !(leaf ^ last))),
+            Bias::FartherFromDrawnOfTwo => min(&|leaf| !(leaf ^ self.drawn_last)),
             Bias::Never(never) if drawn == never => {
                 (0..).map(|_| self.draw()).find(|leaf| *leaf != never).unwrap_or(0)
             }

@@ -16,8 +16,8 @@ pub struct ShowsAnswers<S: Store, R>(pub FreecursiveOram<S, R>);
 pub struct ShowsTurns<S: Store, R>(pub FreecursiveOram<S, R>);
 
 async fn settle<O: Oram>(oram: &O) -> Result<(), OramError<O::Error>> {
-    while oram.owed() > 0 {
-        oram.idle().await?;
+    while oram.pending_steps() > 0 {
+        oram.step().await?;
     }
     Ok(())
 }
@@ -38,14 +38,14 @@ macro_rules! front_end {
                 }
                 Ok(())
             }
-            fn owed(&self) -> u64 {
-                self.0.owed()
+            fn pending_steps(&self) -> u64 {
+                self.0.pending_steps()
             }
-            fn must_idle(&self) -> bool {
-                self.0.must_idle()
+            fn must_step(&self) -> bool {
+                self.0.must_step()
             }
-            async fn idle(&self) -> Result<(), OramError<S::Error>> {
-                self.0.idle().await
+            async fn step(&self) -> Result<(), OramError<S::Error>> {
+                self.0.step().await
             }
         }
     };

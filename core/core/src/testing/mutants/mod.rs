@@ -27,7 +27,7 @@ use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::schemes::detworam::DetWoParameters;
 use crate::schemes::trivial::TrivialParameters;
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Slot};
+use crate::types::{BlockId, Bucket, Slot};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
 use alloc::vec;
@@ -98,14 +98,14 @@ macro_rules! oram_like {
                 let $mutant = self;
                 $access
             }
-            fn owed(&self) -> u64 {
-                self.$inner.owed()
+            fn pending_steps(&self) -> u64 {
+                self.$inner.pending_steps()
             }
-            fn must_idle(&self) -> bool {
-                self.$inner.must_idle()
+            fn must_step(&self) -> bool {
+                self.$inner.must_step()
             }
-            async fn idle(&self) -> Result<(), OramError<O::Error>> {
-                self.$inner.idle().await
+            async fn step(&self) -> Result<(), OramError<O::Error>> {
+                self.$inner.step().await
             }
             fn emergencies(&self) -> u64 {
                 self.$inner.emergencies()

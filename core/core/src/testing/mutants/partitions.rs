@@ -2,7 +2,7 @@
 
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::partitions::{Partitions, SubOram};
-use crate::words::BlockId;
+use crate::types::BlockId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -53,16 +53,16 @@ impl<P: SubOram, R: RngCore> Oram for LooksElsewhere<P, R> {
         Ok(())
     }
 
-    fn owed(&self) -> u64 {
-        self.oram.owed()
+    fn pending_steps(&self) -> u64 {
+        self.oram.pending_steps()
     }
 
-    fn must_idle(&self) -> bool {
-        self.oram.must_idle()
+    fn must_step(&self) -> bool {
+        self.oram.must_step()
     }
 
-    async fn idle(&self) -> Result<(), OramError<P::Error>> {
-        self.oram.idle().await
+    async fn step(&self) -> Result<(), OramError<P::Error>> {
+        self.oram.step().await
     }
 
     fn emergencies(&self) -> u64 {

@@ -3,7 +3,7 @@
 use super::super::oblivious::watch::draw_below;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
-use crate::words::Leaf;
+use crate::types::Leaf;
 use core::cell::RefCell;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;

@@ -1,10 +1,10 @@
 //! Mistakes of a scheme whose accesses read a path and take one block of it.
 
 use super::super::trace_store::{TraceStore, TraceStoreError};
-use crate::block_header::{self, HEADER_BYTES};
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Slot};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::types::{BlockId, Bucket, Slot};
 use alloc::rc::Rc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -52,14 +52,14 @@ impl<O: Oram> Oram for TellsWanted<O> {
         self.wanted.set(None);
         outcome
     }
-    fn owed(&self) -> u64 {
-        self.oram.owed()
+    fn pending_steps(&self) -> u64 {
+        self.oram.pending_steps()
     }
-    fn must_idle(&self) -> bool {
-        self.oram.must_idle()
+    fn must_step(&self) -> bool {
+        self.oram.must_step()
     }
-    async fn idle(&self) -> Result<(), OramError<O::Error>> {
-        self.oram.idle().await
+    async fn step(&self) -> Result<(), OramError<O::Error>> {
+        self.oram.step().await
     }
 }
 
@@ -72,15 +72,15 @@ impl<O: Oram> Oram for WaitsUntilFull<O> {
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
         self.oram.access(batch).await
     }
-    fn owed(&self) -> u64 {
+    fn pending_steps(&self) -> u64 {
         let is_full = (self.stash_blocks)(&self.oram) >= self.full;
-        if is_full || self.oram.must_idle() { self.oram.owed() } else { 0 }
+        if is_full || self.oram.must_step() { self.oram.pending_steps() } else { 0 }
     }
-    fn must_idle(&self) -> bool {
-        self.oram.must_idle()
+    fn must_step(&self) -> bool {
+        self.oram.must_step()
     }
-    async fn idle(&self) -> Result<(), OramError<O::Error>> {
-        self.oram.idle().await
+    async fn step(&self) -> Result<(), OramError<O::Error>> {
+        self.oram.step().await
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::super::stage::Work;
 use super::super::trace_store::{TraceStore, TraceStoreError};
-use crate::block_header::{self, HEADER_BYTES};
 use crate::store::Store;
-use crate::words::{Bucket, Slot};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::types::{Bucket, Slot};
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec;

@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 /// The watch over a Circuit ORAM with a flat position map, from its first access on; for a driver with one access and
-/// one step of `idle` at a time.
+/// one step of `step` at a time.
 pub fn watch(parameters: &CircuitParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
     let tree = Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0, first: 0 };
     match adversary {
@@ -114,9 +114,9 @@ impl CircuitWatch {
 impl Watch for CircuitWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
+            Event::Owes { owed, must_step } => {
                 let due = (u64::from(self.due > 0), self.due >= self.max_batch);
-                ensure((*owed, *must_idle) == due, || format!("owes {owed}, {must_idle}; due is {due:?}"))
+                ensure((*owed, *must_step) == due, || format!("owes {owed}, {must_step}; due is {due:?}"))
             }
             Event::AccessBegins(accesses) => {
                 self.on_line.begin_access(*accesses);

@@ -108,9 +108,9 @@ impl FreecursiveWatch {
 impl Watch for FreecursiveWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
+            Event::Owes { owed, must_step } => {
                 let due = (u64::from(self.held.is_some()), self.held.is_some());
-                ensure((*owed, *must_idle) == due, || format!("owes {owed}, {must_idle}; due is {due:?}"))
+                ensure((*owed, *must_step) == due, || format!("owes {owed}, {must_step}; due is {due:?}"))
             }
             Event::AccessBegins(accesses) => {
                 self.begun = accesses * self.paths;

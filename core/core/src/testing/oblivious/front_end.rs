@@ -69,7 +69,7 @@ impl FrontEndWatch {
     }
 
     fn is_settled(&mut self) -> bool {
-        self.tree.see(&Event::Owes { owed: 0, must_idle: false }).is_ok()
+        self.tree.see(&Event::Owes { owed: 0, must_step: false }).is_ok()
     }
 
     fn begin_path(&mut self) -> Result<(), String> {

@@ -6,7 +6,7 @@ use super::super::trace_store::TraceEntry;
 use super::sorting::{self, buckets, slots};
 use super::watch::{Adversary, Pick, Sights, Watch, ensure};
 use crate::schemes::hierarchical::{HierarchicalParameters, LevelShape};
-use crate::words::Slot;
+use crate::types::Slot;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
@@ -41,7 +41,7 @@ enum Due {
     Buckets(usize),
 }
 
-/// A rebuild in flight: the step of `idle` that carries it out, its level, and what is due of it.
+/// A rebuild in flight: the step of `step` that carries it out, its level, and what is due of it.
 struct Rebuilt {
     nth: usize,
     level: usize,
@@ -262,10 +262,10 @@ fn copy(from: Range<u64>, to: u64, run: u64, trace: &mut Vec<TraceEntry>) {
 impl Watch for HierarchicalWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
+            Event::Owes { owed, must_step } => {
                 let owes = self.is_full() || self.rebuild.is_some();
                 let must = self.is_full() || !self.parameters.spread && self.rebuild.is_some();
-                ensure((*owed, *must_idle) == (u64::from(owes), must), || format!("owes {owed}, {must_idle}"))
+                ensure((*owed, *must_step) == (u64::from(owes), must), || format!("owes {owed}, {must_step}"))
             }
             Event::AccessBegins(accesses) => {
                 ensure(!self.is_full(), || String::from("an access begins that has no room"))?;

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// The most tests of sound schemes in a whole suite: `2^14 * 2^-33 = 2^-19`.
-pub const MOST_TESTS: usize = 1 << 14;
+pub const MAX_TESTS: usize = 1 << 14;
 
 /// The findings of the judge.
 #[derive(Clone, Debug)]

@@ -12,14 +12,14 @@ use alloc::format;
 use alloc::vec::Vec;
 
 /// The leaves are counted in at most so many cells.
-const MOST_CELLS: u64 = 32;
+const MAX_CELLS: u64 = 32;
 const PAIR_CELLS: u64 = 8;
 
 /// The most earlier leaves that a leaf is compared with.
 pub const WINDOW: usize = 16;
 
 pub(super) fn cells_of(leaves: u64) -> usize {
-    leaves.min(MOST_CELLS) as usize
+    leaves.min(MAX_CELLS) as usize
 }
 
 /// Tells whether the draws are enough to say anything: ten a cell. Their number does not depend on what they are.
@@ -29,7 +29,7 @@ pub(super) fn enough(counts: &[u64]) -> bool {
 
 /// The subtree of a leaf, of [`cells_of`] many.
 pub(super) fn cell(leaf: u64, leaves: u64) -> usize {
-    (leaf / (leaves / leaves.min(MOST_CELLS))) as usize
+    (leaf / (leaves / leaves.min(MAX_CELLS))) as usize
 }
 
 /// Tests the leaves of one side over a tree of so many.

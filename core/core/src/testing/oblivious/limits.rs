@@ -29,7 +29,7 @@ impl fmt::Display for Limit {
 }
 
 /// The least share from 0 to 1 that is found, where all greater ones are.
-fn least(is_found: impl Fn(f64) -> bool) -> Option<f64> {
+fn min(is_found: impl Fn(f64) -> bool) -> Option<f64> {
     let (mut unseen, mut found) = (0.0, 1.0);
     if !is_found(found) {
         return None;
@@ -59,7 +59,7 @@ pub(super) fn of_uniform(n: u64, cells: usize, freedom: f64) -> Option<Limit> {
         let deviation = libm::sqrt(freedom / 2.0 + n * spread.max(0.0));
         log2_of_ratio(mean - SHORT * deviation, freedom) < ALARM_LOG2
     };
-    let share = if n > 0.0 && freedom > 0.0 { least(is_found) } else { None };
+    let share = if n > 0.0 && freedom > 0.0 { min(is_found) } else { None };
     share.map(|share| Limit { share, of: "of the draws in one cell" })
 }
 
@@ -81,11 +81,11 @@ fn of_many_beyond(n: u64, mean: f64, alarm: f64) -> Option<Limit> {
     if mean <= 0.0 || !alarms(n) {
         return None;
     }
-    let (mut quiet, mut most) = (0, n);
-    while most - quiet > 1 {
-        let seen = quiet + (most - quiet) / 2;
+    let (mut quiet, mut max) = (0, n);
+    while max - quiet > 1 {
+        let seen = quiet + (max - quiet) / 2;
         if alarms(seen) {
-            most = seen;
+            max = seen;
         } else {
             quiet = seen;
         }
@@ -93,9 +93,9 @@ fn of_many_beyond(n: u64, mean: f64, alarm: f64) -> Option<Limit> {
     let at_random = mean / n as f64;
     let is_found = |share: f64| {
         let law = Binomial::new((at_random + share * (1.0 - at_random)).min(1.0), n);
-        law.is_ok_and(|law| law.sf(most - 1) >= FOUND)
+        law.is_ok_and(|law| law.sf(max - 1) >= FOUND)
     };
-    least(is_found).map(|share| Limit { share, of: "of the trials beyond chance" })
+    min(is_found).map(|share| Limit { share, of: "of the trials beyond chance" })
 }
 
 /// The limit for two samples over so many even cells: the share of one sample that falls into one cell, if the rest of it
@@ -111,22 +111,22 @@ pub(super) fn of_homogeneous(n: u64, m: u64, cells: usize) -> Option<Limit> {
         let together = (n * one + m * even) / (n + m);
         one - even >= alarm * deviation(together, together) + SHORT * deviation(one, even)
     };
-    least(is_found).map(|share| Limit { share, of: "of one sample in one cell" })
+    min(is_found).map(|share| Limit { share, of: "of one sample in one cell" })
 }
 
 /// The limit for so many pairs of runs that are not ties: the share of pairs of which the same run has more, if a coin
 /// decides the others.
 pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
     let coin = Binomial::new(0.5, pairs).ok()?;
-    let most = (pairs / 2..=pairs).find(|more| {
+    let max = (pairs / 2..=pairs).find(|more| {
         let less = pairs - more;
         libm::log2(2.0 * coin.cdf(less)) < ALARM_LOG2
     })?;
     let is_found = |share: f64| {
         let law = Binomial::new((0.5 + share / 2.0).min(1.0), pairs);
-        law.is_ok_and(|law| law.sf(most - 1) >= FOUND)
+        law.is_ok_and(|law| law.sf(max - 1) >= FOUND)
     };
-    least(is_found).map(|share| Limit { share, of: "of the pairs of runs" })
+    min(is_found).map(|share| Limit { share, of: "of the pairs of runs" })
 }
 
 /// The limit for a sample of n that is held against another one: the share of it that must succeed to be found, given how
@@ -136,17 +136,17 @@ pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> 
     if !alarms(n) {
         return None;
     }
-    let (mut quiet, mut most) = (0, n);
-    while most - quiet > 1 {
-        let seen = quiet + (most - quiet) / 2;
+    let (mut quiet, mut max) = (0, n);
+    while max - quiet > 1 {
+        let seen = quiet + (max - quiet) / 2;
         if alarms(seen) {
-            most = seen;
+            max = seen;
         } else {
             quiet = seen;
         }
     }
-    let is_found = |share: f64| Binomial::new(share, n).is_ok_and(|law| law.sf(most - 1) >= FOUND);
-    least(is_found).map(|share| Limit { share, of: "of the likelier runs" })
+    let is_found = |share: f64| Binomial::new(share, n).is_ok_and(|law| law.sf(max - 1) >= FOUND);
+    min(is_found).map(|share| Limit { share, of: "of the likelier runs" })
 }
 
 #[cfg(test)]

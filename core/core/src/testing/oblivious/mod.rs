@@ -14,7 +14,7 @@
 //! adversary the very same. The adversary is a parameter: a write-only ORAM passes for [`Adversary::Snapshot`], and its
 //! reads give it away to [`Adversary::Full`].
 //!
-//! **False alarms.** A test alarms below `2^-33`. A suite may hold [`MOST_TESTS`] tests of sound schemes, so that it
+//! **False alarms.** A test alarms below `2^-33`. A suite may hold [`MAX_TESTS`] tests of sound schemes, so that it
 //! alarms falsely with a probability of at most `2^-19`. Seeds are fixed: a suite that passed passes again.
 
 mod bounds;
@@ -51,7 +51,7 @@ pub mod views;
 pub mod watch;
 
 pub use judge::{judge, judge_and_pool};
-pub use judgement::{Judgement, MOST_TESTS};
+pub use judgement::{Judgement, MAX_TESTS};
 pub use likelihood::{Patterns, judge_likelihood};
 pub use limits::Limit;
 pub use pace::{Pace, run_script};

@@ -5,7 +5,7 @@ use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, ensure};
 use crate::schemes::opam::OpamParameters;
-use crate::words::Bucket;
+use crate::types::Bucket;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -76,8 +76,8 @@ impl OpamWatch {
 impl Watch for OpamWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
-                ensure((*owed, *must_idle) == (0, false), || String::from("it owes something"))
+            Event::Owes { owed, must_step } => {
+                ensure((*owed, *must_step) == (0, false), || String::from("it owes something"))
             }
             Event::AccessBegins(accesses) => {
                 self.due = *accesses;

@@ -52,7 +52,7 @@ pub fn run_script<O: Oram>(
             for batch in rest {
                 stage.begin_access(batch);
                 let goes_on =
-                    |(owed, must_idle): (u64, bool)| must_idle || (pace == Pace::Prompt && owed > 0);
+                    |(owed, must_step): (u64, bool)| must_step || (pace == Pace::Prompt && owed > 0);
                 while goes_on(stage.owes()) {
                     stage.begin_idle();
                 }
@@ -65,14 +65,19 @@ pub fn run_script<O: Oram>(
     stage.take_events()
 }
 
-fn beside<O: Oram>(stage: &mut Stage<'_, O>, script: &[Vec<Operation>], most_idles: usize, seed: u64) {
+fn beside<O: Oram>(
+    stage: &mut Stage<'_, O>,
+    script: &[Vec<Operation>],
+    max_concurrent_steps: usize,
+    seed: u64,
+) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut batches = script.iter();
     stage.hold_back(true);
     loop {
-        let (owed, must_idle) = stage.owes();
-        let can_access = !stage.is_accessing() && !must_idle && batches.len() > 0;
-        let can_idle = stage.idles() < most_idles && owed > 0;
+        let (owed, must_step) = stage.owes();
+        let can_access = !stage.is_accessing() && !must_step && batches.len() > 0;
+        let can_idle = stage.idles() < max_concurrent_steps && owed > 0;
         let others = usize::from(can_access) + usize::from(can_idle);
         match others + stage.asking().len() {
             0 => break,

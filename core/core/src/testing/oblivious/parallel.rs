@@ -284,9 +284,9 @@ impl ParallelWatch {
 impl Watch for ParallelWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
+            Event::Owes { owed, must_step } => {
                 let due = (u64::from(self.owes), self.owes);
-                ensure((*owed, *must_idle) == due, || format!("owes {owed}, {must_idle}"))
+                ensure((*owed, *must_step) == due, || format!("owes {owed}, {must_step}"))
             }
             Event::AccessBegins(0) => {
                 self.empty_batch = true;

@@ -5,7 +5,7 @@ use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::watch::{Adversary, ShownLeaf, Sights, Watch, draw_below, ensure};
 use crate::schemes::path::PathParameters;
-use crate::words::Slot;
+use crate::types::Slot;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
@@ -341,11 +341,11 @@ struct RecursiveWatch {
 impl Watch for RecursiveWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
+            Event::Owes { owed, must_step } => {
                 let due = self.levels.iter().filter(|level| level.accesses_held > 0).count() as u64;
                 let must = self.levels.iter().any(|level| level.accesses_held >= self.max_batch);
-                ensure((*owed, *must_idle) == (due, must), || {
-                    format!("owes {owed}, {must_idle}; due is {due}, {must}")
+                ensure((*owed, *must_step) == (due, must), || {
+                    format!("owes {owed}, {must_step}; due is {due}, {must}")
                 })
             }
             Event::AccessBegins(accesses) => {

@@ -7,7 +7,7 @@ use super::sorting::{self, buckets, slots};
 use super::watch::{Adversary, Pick, Sights, Watch, ensure};
 use crate::schemes::practical_os::PracticalOsParameters;
 use crate::schemes::square_root::SquareRootParameters;
-use crate::words::{Bucket, Slot};
+use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -88,7 +88,7 @@ struct PermutedWatch {
     /// Places of permuted memory that were not read in this epoch.
     unread: Vec<u64>,
     sheltered: u64,
-    /// The step of `idle` that rebuilds.
+    /// The step of `step` that rebuilds.
     rebuilds: Option<usize>,
     /// Accesses of the run.
     accesses: usize,
@@ -180,9 +180,9 @@ impl PermutedWatch {
 impl Watch for PermutedWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
-                ensure((*owed, *must_idle) == (u64::from(self.owes()), self.owes()), || {
-                    format!("owes {owed}, {must_idle}")
+            Event::Owes { owed, must_step } => {
+                ensure((*owed, *must_step) == (u64::from(self.owes()), self.owes()), || {
+                    format!("owes {owed}, {must_step}")
                 })
             }
             Event::AccessBegins(accesses) => {

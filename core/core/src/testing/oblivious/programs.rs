@@ -3,7 +3,7 @@
 
 use super::super::array_model::Operation;
 use super::watch::draw_below;
-use crate::words::BlockId;
+use crate::types::BlockId;
 use alloc::vec;
 use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;

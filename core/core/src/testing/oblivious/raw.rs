@@ -7,7 +7,7 @@ use super::mirrored::mirrored;
 use super::path::{FullWatch, Tree};
 use super::watch::{Adversary, ShownLeaf, Sights, Watch, ensure};
 use crate::schemes::raw::RawParameters;
-use crate::words::{Bucket, Slot};
+use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -15,7 +15,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// The watch over a RAW ORAM with a flat position map, from its first access on; for a driver with one access and one
-/// step of `idle` at a time.
+/// step of `step` at a time.
 pub fn watch(parameters: &RawParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
     let (leaf_level, top) = (parameters.leaf_level.0, parameters.top.0);
     let headers = (2 << leaf_level) - (1 << top);
@@ -177,12 +177,12 @@ impl RawWatch {
 impl Watch for RawWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
+            Event::Owes { owed, must_step } => {
                 let due = self.schedule.due();
                 let all = u64::from(self.unwritten > 0) + due;
                 let must = self.unwritten >= self.max_batch || due > 1;
-                ensure((*owed, *must_idle) == (all, must), || {
-                    format!("owes {owed}, {must_idle}; due is {all}, {must}")
+                ensure((*owed, *must_step) == (all, must), || {
+                    format!("owes {owed}, {must_step}; due is {all}, {must}")
                 })
             }
             Event::AccessBegins(accesses) => {

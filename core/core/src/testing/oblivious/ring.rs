@@ -5,7 +5,7 @@ use super::super::trace_store::TraceEntry;
 use super::ring_tree::Tree;
 use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, draw_below, ensure};
 use crate::schemes::ring::RingParameters;
-use crate::words::Slot;
+use crate::types::Slot;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -87,12 +87,12 @@ impl Watch for FullWatch {
             self.plan(&[])?;
         }
         match event {
-            Event::Owes { owed, must_idle } => {
-                let due = (self.behind() + self.worn.len() as u64, self.must_idle());
-                ensure((*owed, *must_idle) == due, || format!("owes {owed}, {must_idle}; due is {due:?}"))
+            Event::Owes { owed, must_step } => {
+                let due = (self.behind() + self.worn.len() as u64, self.must_step());
+                ensure((*owed, *must_step) == due, || format!("owes {owed}, {must_step}; due is {due:?}"))
             }
             Event::AccessBegins(accesses) => {
-                ensure(!self.must_idle(), || String::from("an access began before what was owed"))?;
+                ensure(!self.must_step(), || String::from("an access began before what was owed"))?;
                 self.accesses += *accesses as u64;
                 self.on_line = Some(OnLine {
                     accesses: *accesses,
@@ -176,7 +176,7 @@ impl FullWatch {
         (self.accesses / u64::from(self.parameters.eviction_rate)).saturating_sub(self.evictions)
     }
 
-    fn must_idle(&self) -> bool {
+    fn must_step(&self) -> bool {
         // An eviction counts until it writes.
         let unfilled = |idle: &OffLine| {
             idle.evicts && matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite)

@@ -93,12 +93,12 @@ impl Watch for ScheduleWatch {
                 self.step();
                 Ok(())
             }),
-            Event::Owes { owed, must_idle } => {
+            Event::Owes { owed, must_step } => {
                 let as_due = match self.schedule.late {
                     0 => *owed == 0,
                     _ => *owed > 0 || self.changed == self.asked,
                 };
-                ensure(as_due && !must_idle, || format!("owes {owed}, {must_idle}"))
+                ensure(as_due && !must_step, || format!("owes {owed}, {must_step}"))
             }
             Event::Ends(Work::Access) => ensure(self.asked - self.changed <= self.schedule.late, || {
                 format!("{} of {} writes have changed their slots", self.changed, self.asked)

@@ -2,7 +2,7 @@
 
 use super::super::array_model::Operation;
 use super::watch::draw_below;
-use crate::words::BlockId;
+use crate::types::BlockId;
 use alloc::vec::Vec;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -36,7 +36,7 @@ pub struct Batches {
     /// The number of batches.
     pub count: usize,
     /// The length of the longest; the others are of any length from 1, drawn from `seed`.
-    pub most: usize,
+    pub max: usize,
     /// The same for both sequences.
     pub seed: u64,
 }
@@ -60,10 +60,10 @@ impl Sequence {
         let filling: Vec<Operation> =
             (0..filled).map(|block| Operation::Write(BlockId(block), block as u8)).collect();
         let mut script: Vec<Vec<Operation>> =
-            filling.chunks(batches.most).map(<[Operation]>::to_vec).collect();
+            filling.chunks(batches.max).map(<[Operation]>::to_vec).collect();
         let mut nth = 0;
         for _ in 0..batches.count {
-            let length = 1 + draw_below(&mut lengths, batches.most);
+            let length = 1 + draw_below(&mut lengths, batches.max);
             let batch =
                 (nth..nth + length as u64).map(|nth| self.operation(nth, filled, capacity, &mut random));
             script.push(batch.collect());

@@ -1,7 +1,7 @@
 //! The trace of an oblivious sort, which is the same whatever is sorted.
 
 use super::super::trace_store::TraceEntry;
-use crate::words::{Bucket, Slot};
+use crate::types::{Bucket, Slot};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -33,10 +33,10 @@ fn comparators(places: u64) -> Vec<(u64, u64)> {
 /// The stages of merge exchange, as Knuth has the algorithm: steps M1 to M6. M4 compares all of a stage.
 pub(super) fn stages(places: u64) -> Vec<Vec<(u64, u64)>> {
     let mut stages = Vec::new();
-    let most = places.next_power_of_two() / 2;
-    let mut p = most;
+    let max = places.next_power_of_two() / 2;
+    let mut p = max;
     while p > 0 {
-        let (mut q, mut r, mut d) = (most, 0, p);
+        let (mut q, mut r, mut d) = (max, 0, p);
         loop {
             let first = (0..places.saturating_sub(d)).filter(|i| i & p == r);
             stages.push(first.map(|i| (i, i + d)).collect());

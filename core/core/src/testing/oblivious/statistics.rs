@@ -72,15 +72,15 @@ pub fn not_too_many(name: String, n: u64, mean: f64, seen: u64) -> Finding {
 /// is hypergeometric (Fisher's exact test). The least of the cells' two-sided probabilities, times the cells.
 pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
     let (n, m): (u64, u64) = (one.iter().sum(), other.iter().sum());
-    let mut least = 1.0f64;
+    let mut min = 1.0f64;
     for (a, b) in one.iter().zip(other) {
         if let Ok(law) = Hypergeometric::new(n + m, n, a + b) {
-            least = least.min(
+            min = min.min(
                 2.0 * tail(&law, *a, n as f64 * (a + b) as f64 / (n + m) as f64, law_range(n, m, a + b)),
             );
         }
     }
-    let log2_p = libm::log2(least * one.len() as f64).min(0.0);
+    let log2_p = libm::log2(min * one.len() as f64).min(0.0);
     let figure = alloc::format!("Fisher, {} cells, n = {n} and {m}", one.len());
     Finding { name, figure, log2_p, limit: limits::of_homogeneous(n, m, one.len()) }
 }
@@ -90,9 +90,9 @@ fn law_range(n: u64, m: u64, drawn: u64) -> (u64, u64) {
 }
 
 /// The probability of this count and of all that lie further out on its side.
-fn tail(law: &Hypergeometric, at: u64, mean: f64, (least, most): (u64, u64)) -> f64 {
+fn tail(law: &Hypergeometric, at: u64, mean: f64, (min, max): (u64, u64)) -> f64 {
     let outwards: &mut dyn Iterator<Item = u64> =
-        if at as f64 >= mean { &mut (at..=most) } else { &mut (least..=at).rev() };
+        if at as f64 >= mean { &mut (at..=max) } else { &mut (min..=at).rev() };
     let mut sum = 0.0;
     for value in outwards {
         let mass = libm::exp(law.ln_pmf(value));

@@ -4,7 +4,7 @@ use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::watch::{Adversary, Sights, Watch, ensure};
 use crate::schemes::trivial::TrivialParameters;
-use crate::words::{Bucket, Slot};
+use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -33,8 +33,8 @@ struct ScanWatch {
 impl Watch for ScanWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
-                ensure((*owed, *must_idle) == (0, false), || String::from("it owes something"))
+            Event::Owes { owed, must_step } => {
+                ensure((*owed, *must_step) == (0, false), || String::from("it owes something"))
             }
             Event::AccessBegins(accesses) => {
                 self.due = self.scan(*accesses);

@@ -6,7 +6,7 @@ use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use ameles_core::testing::{TraceEntry, TraceStore, exercise, finish_now, settle};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 

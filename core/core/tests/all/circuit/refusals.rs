@@ -5,10 +5,10 @@ use crate::lies::{ENTRY, LIES, fill_with_junk, tamper};
 use crate::model::setup::assert_refuses_up_front;
 use crate::snapshots::write_all;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::circuit::CircuitSnapshotError;
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::{ArrayModel, Executor, TraceStore, finish_now};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use proptest::prelude::*;
 
 #[test]
@@ -21,11 +21,11 @@ fn what_is_refused_shows_nothing_and_leaves_no_mark() {
         finish_now(oram.access(&mut [Access::Dummy])).unwrap();
     }
     store.take_trace();
-    assert!(oram.must_idle());
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
+    assert!(oram.must_step());
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
     assert_eq!(store.take_trace(), []);
-    finish_now(oram.idle()).unwrap();
-    assert_eq!((oram.owed(), oram.must_idle()), (0, false));
+    finish_now(oram.step()).unwrap();
+    assert_eq!((oram.pending_steps(), oram.must_step()), (0, false));
 }
 
 #[test]
@@ -41,14 +41,14 @@ fn nothing_is_answered_after_the_store_failed() {
     });
     executor.spawn(async {
         let error = oram.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]).await.unwrap_err();
-        assert!(matches!(error, OramError::Torn));
+        assert!(matches!(error, OramError::Poisoned));
     });
     executor.run();
     store.fail(0);
     executor.run();
     assert_eq!(executor.unfinished(), 0);
-    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
-    assert!(matches!(oram.snapshot(), Err(CircuitSnapshotError::Torn)));
+    assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
+    assert!(matches!(oram.snapshot(), Err(CircuitSnapshotError::Poisoned)));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
             let mut executor = Executor::new();
             executor.spawn(async {
                 if idles {
-                    oram.idle().await.unwrap()
+                    oram.step().await.unwrap()
                 } else {
                     oram.access(&mut [Access::Dummy]).await.unwrap()
                 }
@@ -72,7 +72,7 @@ fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
             assert!(matches!(oram.snapshot(), Err(CircuitSnapshotError::InFlight)));
         }
         store.hold_back(false);
-        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
     }
 }
 
@@ -86,13 +86,13 @@ fn a_store_that_lies_is_found_out() {
         tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
         let read = |block| {
             finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
-            finish_now(oram.idle())
+            finish_now(oram.step())
         };
         match (0..oram.capacity()).find_map(|block| read(block).err()) {
             Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
             other => panic!("{expected}: {other:?}"),
         }
-        assert!(matches!(read(0), Err(OramError::Torn)));
+        assert!(matches!(read(0), Err(OramError::Poisoned)));
     }
 }
 
@@ -110,9 +110,9 @@ proptest! {
         fill_with_junk(&store, &parameters.layout(), (&junk, ENTRY), small_headers);
         for block in 0..oram.capacity() {
             let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
-            for outcome in [outcome, finish_now(oram.idle())] {
+            for outcome in [outcome, finish_now(oram.step())] {
                 match outcome {
-                    Ok(()) | Err(OramError::Contradiction(_) | OramError::Torn) => {}
+                    Ok(()) | Err(OramError::Contradiction(_) | OramError::Poisoned) => {}
                     Err(other) => panic!("{other}"),
                 }
             }

@@ -5,7 +5,7 @@ pub(crate) use crate::model::setup::rng;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use ameles_core::testing::{TraceStore, TraceStoreError};
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
@@ -37,9 +37,9 @@ pub(crate) fn parameters(leaf_level: u32, top: u32) -> CircuitParameters {
 pub(crate) fn small() -> impl Strategy<Value = CircuitParameters> {
     (0u32..=6, 0usize..3, any::<Index>(), 2u32..5, any::<Index>()).prop_map(
         |(leaf_level, block_bytes, top, blocks_per_bucket, fill)| {
-            let most = u64::from(blocks_per_bucket) << leaf_level;
+            let max = u64::from(blocks_per_bucket) << leaf_level;
             CircuitParameters {
-                capacity: 1 + fill.index(most as usize) as u64,
+                capacity: 1 + fill.index(max as usize) as u64,
                 block_bytes: [0, 1, 9][block_bytes],
                 blocks_per_bucket,
                 ..parameters(leaf_level, top.index(leaf_level as usize + 1) as u32)

@@ -4,12 +4,12 @@
 use super::setup::rng;
 use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::stash_tail::{ExponentialFit, moments};
 use ameles_core::testing::waiting::waiting;
 use ameles_core::testing::{ArrayStore, finish_now};
-use ameles_core::words::{BlockId, Level};
+use ameles_core::types::{BlockId, Level};
 use std::collections::BTreeMap;
 
 /// The filling after the evictions that were due.
@@ -59,14 +59,14 @@ fn one_eviction_makes_room_when_the_stash_has_none() {
     let store = ArrayStore::new(&parameters.layout());
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
     let oram = CircuitOram::new(parameters, store, positions, rng(1)).unwrap();
-    let mut most = 0;
+    let mut max = 0;
     for nth in 0..20_000 {
-        while oram.must_idle() {
+        while oram.must_step() {
             assert!(oram.emergencies() < 20_000, "idle makes no room");
-            finish_now(oram.idle()).unwrap();
+            finish_now(oram.step()).unwrap();
         }
         finish_now(oram.access(&mut [Access::Read(BlockId(nth % 256), &mut [])])).unwrap();
-        most = most.max(oram.stash_blocks());
+        max = max.max(oram.stash_blocks());
     }
-    assert!(most <= 1 && oram.emergencies() > 0, "{most} blocks, {} emergencies", oram.emergencies());
+    assert!(max <= 1 && oram.emergencies() > 0, "{max} blocks, {} emergencies", oram.emergencies());
 }

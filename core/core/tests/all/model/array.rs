@@ -7,7 +7,7 @@ use ameles_core::schemes::path::PathOram;
 use ameles_core::schemes::ring::RingOram;
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use ameles_core::testing::{TraceStore, exercise};
-use ameles_core::words::Bucket;
+use ameles_core::types::Bucket;
 use proptest::prelude::*;
 
 proptest! {

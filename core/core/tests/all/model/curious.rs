@@ -12,7 +12,7 @@ use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::ring::{RingOram, RingParameters};
 use ameles_core::testing::oblivious::{Batches, Sequence};
 use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, finish_now};
-use ameles_core::words::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -30,10 +30,10 @@ fn costs_are_as_documented() {
     for block in [7, 8, 7, 7, 9] {
         finish_now(model.batch(&oram, &[Operation::Read(BlockId(block))]));
         assert_eq!(traffic(&store.take_trace()), (levels, 0));
-        assert_eq!((oram.owed(), oram.must_idle()), (1, false));
-        finish_now(oram.idle()).unwrap();
+        assert_eq!((oram.pending_steps(), oram.must_step()), (1, false));
+        finish_now(oram.step()).unwrap();
         assert_eq!(traffic(&store.take_trace()), (0, levels));
-        assert_eq!(oram.owed(), 0);
+        assert_eq!(oram.pending_steps(), 0);
     }
     // Six accesses: as many paths, but for those of one partition, which are written between.
     finish_now(model.batch(&oram, &[const { Operation::Dummy }; 6]));
@@ -62,14 +62,14 @@ fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
     for (capacity, count) in [(16, 2000), (100, 2000), (1024, 1500)] {
         let parameters = CuriousParameters::for_capacity(capacity, 0, MAX_BATCH);
         let common = &parameters.partitions;
-        assert_eq!(common.cache_bound, 2 * (common.least_cache(5) + MAX_BATCH));
+        assert_eq!(common.cache_bound, 2 * (common.min_cache(5) + MAX_BATCH));
         for sequence in
             [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
         {
             let store = TraceStore::new(parameters.layout());
             let oram = curious_oram(&parameters, &store, 1);
             let peak =
-                peak_of_cache(&oram, &store, sequence, Batches { count, most: MAX_BATCH as usize, seed: 1 });
+                peak_of_cache(&oram, &store, sequence, Batches { count, max: MAX_BATCH as usize, seed: 1 });
             println!("{capacity} blocks, {sequence:?}: at most {peak} of {}", common.cache_bound);
         }
     }
@@ -83,9 +83,9 @@ fn a_trusted_side_without_room_makes_idle_put_more() {
     let oram = curious_oram(&parameters, &store, 1);
     let mut model = ArrayModel::new(400, 5);
     for nth in 0..400 {
-        while oram.must_idle() {
-            assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
-            finish_now(oram.idle()).unwrap();
+        while oram.must_step() {
+            assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
+            finish_now(oram.step()).unwrap();
         }
         finish_now(model.batch(&oram, &[Operation::Write(BlockId(nth), nth as u8)]));
     }
@@ -104,8 +104,8 @@ impl<O: Oram> Oram for Patient<'_, O> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
-        while self.0.must_idle() {
-            self.0.idle().await?;
+        while self.0.must_step() {
+            self.0.step().await?;
         }
         self.0.access(batch).await
     }
@@ -163,10 +163,9 @@ fn partitions_of_ring_oram_answer_like_an_array() {
     });
     let oram = oram.unwrap();
     let mut model = ArrayModel::new(30, 3);
-    for batch in Sequence::Mixed.operations(30, Batches { count: 300, most: MAX_BATCH as usize, seed: 1 }, 1)
-    {
+    for batch in Sequence::Mixed.operations(30, Batches { count: 300, max: MAX_BATCH as usize, seed: 1 }, 1) {
         finish_now(model.batch(&oram, &batch));
-        finish_now(oram.idle()).unwrap();
+        finish_now(oram.step()).unwrap();
     }
     finish_now(model.read_all(&oram));
 }
@@ -198,7 +197,7 @@ fn the_log_holds_the_newest_contents_of_what_was_accessed_last() {
         let block = BlockId(nth * nth % 60);
         let batch = [Operation::Write(block, nth as u8), Operation::Dummy, Operation::Read(BlockId(nth % 7))];
         finish_now(model.batch(&oram, &batch));
-        finish_now(oram.idle()).unwrap();
+        finish_now(oram.step()).unwrap();
         last.extend([Some(block), None, Some(BlockId(nth % 7))]);
         let writes = store.take_trace().into_iter().filter_map(|entry| match entry {
             TraceEntry::Write(buckets) => {

@@ -11,7 +11,7 @@ use ameles_core::schemes::raw::RawParameters;
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::store::Store;
 use ameles_core::testing::{TraceEntry, TraceStore, exercise, finish_now};
-use ameles_core::words::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -101,7 +101,7 @@ pub(super) fn with_path(
 
 /// The same with counters of so many bits more than they need at least, and with tags.
 pub(super) fn counted(base: FreecursiveParameters, more_bits: u32, tags: bool) -> FreecursiveParameters {
-    let bits = more_bits + FreecursiveParameters::least_bits(base.address_space().maps(), base.labels);
+    let bits = more_bits + FreecursiveParameters::min_bits(base.address_space().maps(), base.labels);
     let positions = PositionsKept::Counters { bits, tags };
     let more = if tags { TAG_BYTES as u32 } else { 0 };
     with_path(FreecursiveParameters { positions, ..base }, |path| path.block_bytes += more)
@@ -206,8 +206,8 @@ impl<S: Store> Processor<S> {
     }
 
     fn settle(&self) {
-        while self.oram.owed() > 0 {
-            finish_now(self.oram.idle()).unwrap();
+        while self.oram.pending_steps() > 0 {
+            finish_now(self.oram.step()).unwrap();
         }
     }
 
@@ -258,7 +258,7 @@ impl<S: Store> Processor<S> {
         let before = tree.trusted_blocks();
         finish_now(tree.set_down()).unwrap();
         assert_eq!(tree.trusted_blocks().len(), tree.stash_blocks(), "the tree top is empty");
-        finish_now(tree.take_up()).unwrap();
+        finish_now(tree.resume()).unwrap();
         assert_eq!(tree.trusted_blocks(), before);
     }
 
@@ -302,7 +302,7 @@ fn assert_shows_all_paths(parameters: &FreecursiveParameters) {
     let (read, write) = (('r', path), ('w', path));
     for block in [0, 0, 1, 49, 0, 7, 7, 20] {
         finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 13]), Access::Dummy])).unwrap();
-        finish_now(oram.idle()).unwrap();
+        finish_now(oram.step()).unwrap();
         let expected = [read, write].repeat(2 * paths);
         assert_eq!(sizes(&store.take_trace()), expected, "{parameters:?}, block {block}");
     }
@@ -363,7 +363,7 @@ fn parameters_that_make_no_sense_are_refused_with_their_reason() {
         PositionsKept::Counters { bits, tags }
     }
     let few = refused(|p| p.positions = counters(8, false));
-    assert_eq!(few, FreecursiveParametersError::CounterBits { bits: 8, least: 9 });
+    assert_eq!(few, FreecursiveParametersError::CounterBits { bits: 8, min: 9 });
     assert_eq!(named(|p| p.positions = counters(14, false)), "labels", "5 bytes hold no 3 times 14 bits");
     assert_eq!(named(|p| p.positions = counters(33, false)), "bits of a counter");
     assert_eq!(named(|p| p.positions = counters(10, true)), "block_bytes", "a tag alone has 16");

@@ -7,7 +7,7 @@ use ameles_core::schemes::freecursive::{
     AddressSpace, FreecursiveOram, FreecursiveParameters, Next, PositionsKept, TrustedHits,
 };
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, exercise, finish_now, settle};
-use ameles_core::words::{BlockId, Bucket};
+use ameles_core::types::{BlockId, Bucket};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -114,7 +114,7 @@ fn a_block_is_refused_without_a_change_until_the_stragglers_of_its_group_have_ha
         access(block).unwrap();
     }
     store.take_trace();
-    assert!(matches!(access(0), Err(OramError::Owed)));
+    assert!(matches!(access(0), Err(OramError::Backlogged)));
     // A position that is computed may change before the block comes in.
     assert!(matches!(oram.remap_ahead(BlockId(0)), Err(OramError::Contradiction(_))));
     let turn = || {
@@ -166,5 +166,5 @@ fn a_compressed_posmap_has_a_level_less_or_a_smaller_table() {
         [20, 25].map(|level| (space(level, false, 32).2, space(level, true, 32).2)),
         [(43.0, 21.0); 2]
     );
-    assert_eq!([1, 2, 3, 4].map(|maps| FreecursiveParameters::least_bits(maps, 32)), [6, 10, 11, 11]);
+    assert_eq!([1, 2, 3, 4].map(|maps| FreecursiveParameters::min_bits(maps, 32)), [6, 10, 11, 11]);
 }

@@ -2,9 +2,8 @@
 
 use super::freecursive::{counted, over_ring, parameters};
 use super::setup::*;
-use ameles_core::block_header::{self, HEADER_BYTES};
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::position_map::handed::{Handed, HandedPositions};
+use ameles_core::position_map::external::{ExternalPositions, PositionUpdate};
 use ameles_core::schemes::freecursive::{
     BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, Next,
     PositionsKept, TrustedHits,
@@ -14,12 +13,13 @@ use ameles_core::store::Store;
 use ameles_core::testing::{
     ArrayModel, Executor, Operation, TraceEntry, TraceStore, TraceStoreError, finish_now, settle, small_ring,
 };
-use ameles_core::words::{BlockId, Bucket, Leaf, Level, Slot};
+use ameles_core::tree::block_header::{self, HEADER_BYTES};
+use ameles_core::types::{BlockId, Bucket, Leaf, Level, Slot};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 
-type Ring<'a> = RingOram<&'a TraceStore, HandedPositions<TraceStoreError>, ChaCha8Rng>;
+type Ring<'a> = RingOram<&'a TraceStore, ExternalPositions<TraceStoreError>, ChaCha8Rng>;
 
 fn ring_of(parameters: &FreecursiveParameters) -> RingParameters {
     let BackendParameters::Ring(ring) = &parameters.tree else { panic!("it is over Ring ORAM") };
@@ -78,7 +78,7 @@ fn a_ring_oram_over_a_filled_store_reads_each_block_where_the_filling_put_it() {
         if filled.stash.contains(&block) {
             oram.put_in(block, leaf_of(&filled, block), &payload(block)).unwrap();
         }
-        let handed = Handed { old: Some(leaf_of(&filled, block)), new: Leaf(block.0 % 16) };
+        let handed = PositionUpdate { old: Some(leaf_of(&filled, block)), new: Leaf(block.0 % 16) };
         let mut found = Vec::new();
         finish_now(oram.access_at(block, handed, |payload| found = payload.to_vec())).unwrap();
         assert_eq!(found, payload(block), "{block}");
@@ -210,17 +210,17 @@ enum Way {
 fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
     for way in [Way::Serve, Way::Take, Way::TakeOut, Way::Access] {
         let store = TraceStore::new(handed().layout());
-        let oram = Ring::new(handed(), &store, HandedPositions::default(), rng(3)).unwrap();
+        let oram = Ring::new(handed(), &store, ExternalPositions::default(), rng(3)).unwrap();
         for block in 0..3 {
-            let handed = Handed { old: None, new: Leaf(block) };
+            let handed = PositionUpdate { old: None, new: Leaf(block) };
             finish_now(oram.access_at(BlockId(block), handed, |payload| payload.fill(1))).unwrap();
         }
         store.hold_back(true);
         let mut executor = Executor::new();
-        executor.spawn(async { oram.idle().await.unwrap() });
+        executor.spawn(async { oram.step().await.unwrap() });
         executor.run();
         // The first eviction reads nothing: all three blocks are placed by now, and the store has not written them.
-        assert_eq!((store.pending(), oram.stash_blocks(), oram.owed()), (1, 3, 0));
+        assert_eq!((store.pending(), oram.stash_blocks(), oram.pending_steps()), (1, 3, 0));
         let block = BlockId(1);
         assert!(oram.is_trusted(block) && oram.trusted_blocks().len() == 3);
         let set = |payload: &mut [u8]| {
@@ -244,7 +244,7 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
                 new
             }
             Way::Access => {
-                finish_now(oram.access_at(block, Handed { old: Some(old), new }, set)).unwrap();
+                finish_now(oram.access_at(block, PositionUpdate { old: Some(old), new }, set)).unwrap();
                 new
             }
         };
@@ -259,7 +259,7 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
         assert_eq!(oram.stash_blocks(), 1, "{way:?}: the other two are in the store");
         let mut leaf = leaf;
         for next in 0..40 {
-            let handed = Handed { old: Some(leaf), new: Leaf(next % 16) };
+            let handed = PositionUpdate { old: Some(leaf), new: Leaf(next % 16) };
             finish_now(oram.access_at(block, handed, |payload| assert_eq!(payload, [2; 16], "{way:?}")))
                 .unwrap();
             leaf = handed.new;
@@ -275,17 +275,17 @@ fn a_block_that_is_being_written_out_is_neither_lost_nor_doubled() {
 fn blocks_are_put_in_up_to_the_bound_of_the_stash_and_no_further() {
     let parameters = RingParameters { stash_bound: 6, ..handed() };
     let store = TraceStore::new(parameters.layout());
-    let oram = Ring::new(parameters, &store, HandedPositions::default(), rng(3)).unwrap();
+    let oram = Ring::new(parameters, &store, ExternalPositions::default(), rng(3)).unwrap();
     let put_in = |block: u64, leaf: u64| oram.put_in(BlockId(block), Leaf(leaf), &[7; 16]);
     (0..5).for_each(|block| put_in(block, block).unwrap());
-    assert!(!oram.must_idle());
+    assert!(!oram.must_step());
     put_in(5, 5).unwrap();
-    assert!(oram.must_idle(), "the next access might not fit");
-    assert!(matches!(put_in(6, 6), Err(OramError::StashFull { held: 6, most: 6 })));
+    assert!(oram.must_step(), "the next access might not fit");
+    assert!(matches!(put_in(6, 6), Err(OramError::StashFull { held: 6, max: 6 })));
     assert!(matches!(put_in(3, 5), Err(OramError::StashFull { .. })));
     store.hold_back(true);
     let mut executor = Executor::new();
-    executor.spawn(async { oram.idle().await.unwrap() });
+    executor.spawn(async { oram.step().await.unwrap() });
     executor.run();
     assert_eq!((oram.emergencies(), oram.stash_blocks()), (1, 6), "all are being written out");
     put_in(6, 6).unwrap();
@@ -325,8 +325,11 @@ fn a_block_that_the_store_changed_is_found_out_over_ring_oram() {
                 Ok(()) => assert_eq!(read, [block as u8; 13]),
                 Err(OramError::Contradiction(_)) => {
                     found_out += 1;
-                    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
-                    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
+                    assert!(matches!(
+                        finish_now(oram.access(&mut [Access::Dummy])),
+                        Err(OramError::Poisoned)
+                    ));
+                    assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
                     assert!(matches!(oram.next(BlockId(0)), Ok(Next::PosMap(_) | Next::Block)));
                     break;
                 }

@@ -2,22 +2,22 @@
 
 use super::setup::*;
 use ameles_core::oram::{Oram, OramError};
-use ameles_core::position_map::handed::{Handed, HandedPositions};
+use ameles_core::position_map::external::{ExternalPositions, PositionUpdate};
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::testing::{TraceEntry, TraceStore, TraceStoreError, finish_now, settle};
-use ameles_core::words::{BlockId, Bucket, Leaf, Level};
+use ameles_core::types::{BlockId, Bucket, Leaf, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use std::collections::BTreeMap;
 
-type PathBackend<'a> = PathOram<&'a TraceStore, HandedPositions<TraceStoreError>, ChaCha8Rng>;
-type RawBackend<'a> = RawOram<&'a TraceStore, HandedPositions<TraceStoreError>, ChaCha8Rng>;
+type PathBackend<'a> = PathOram<&'a TraceStore, ExternalPositions<TraceStoreError>, ChaCha8Rng>;
+type RawBackend<'a> = RawOram<&'a TraceStore, ExternalPositions<TraceStoreError>, ChaCha8Rng>;
 
 /// A backend of either kind.
 trait Backend: Oram<Error = TraceStoreError> {
-    fn access_at(&self, block: u64, handed: Handed, serve: impl FnOnce(&mut [u8]));
+    fn access_at(&self, block: u64, handed: PositionUpdate, serve: impl FnOnce(&mut [u8]));
     fn take_out(&self, block: u64, old: Option<Leaf>, take: impl FnOnce(&mut [u8]));
     fn put_in(&self, block: u64, leaf: Leaf, payload: &[u8]);
     fn dummy(&self);
@@ -26,7 +26,7 @@ trait Backend: Oram<Error = TraceStoreError> {
 macro_rules! backend {
     ($type:ident) => {
         impl Backend for $type<'_> {
-            fn access_at(&self, block: u64, handed: Handed, serve: impl FnOnce(&mut [u8])) {
+            fn access_at(&self, block: u64, handed: PositionUpdate, serve: impl FnOnce(&mut [u8])) {
                 finish_now($type::access_at(self, BlockId(block), handed, serve)).unwrap();
             }
             fn take_out(&self, block: u64, old: Option<Leaf>, take: impl FnOnce(&mut [u8])) {
@@ -59,7 +59,7 @@ fn parameters() -> PathParameters {
 }
 
 fn backend(store: &TraceStore) -> PathBackend<'_> {
-    PathOram::new(parameters(), Bucket(0), store, HandedPositions::default(), rng(1)).unwrap()
+    PathOram::new(parameters(), Bucket(0), store, ExternalPositions::default(), rng(1)).unwrap()
 }
 
 fn raw_parameters() -> RawParameters {
@@ -76,7 +76,7 @@ fn raw_parameters() -> RawParameters {
 }
 
 fn raw_backend(store: &TraceStore) -> RawBackend<'_> {
-    RawOram::new(raw_parameters(), Bucket(0), store, HandedPositions::default(), rng(1)).unwrap()
+    RawOram::new(raw_parameters(), Bucket(0), store, ExternalPositions::default(), rng(1)).unwrap()
 }
 
 /// A front end: the leaf of each block, and the blocks that it has taken out.
@@ -100,8 +100,8 @@ impl<B: Backend> Front<B> {
 
     /// Accesses a block, or takes it out or puts it in again, and checks its contents.
     fn step(&mut self, block: u64, what: u8) {
-        while self.backend.must_idle() || what.is_multiple_of(3) && self.backend.owed() > 0 {
-            finish_now(self.backend.idle()).unwrap();
+        while self.backend.must_step() || what.is_multiple_of(3) && self.backend.pending_steps() > 0 {
+            finish_now(self.backend.step()).unwrap();
         }
         let expected = self.array.get(&block).copied().unwrap_or_default();
         if let Some(payload) = self.out.remove(&block) {
@@ -120,7 +120,7 @@ impl<B: Backend> Front<B> {
         } else {
             let new = self.leaf();
             let written = [what, block as u8];
-            self.backend.access_at(block, Handed { old, new }, |payload| {
+            self.backend.access_at(block, PositionUpdate { old, new }, |payload| {
                 found.copy_from_slice(payload);
                 payload.copy_from_slice(&written);
             });
@@ -159,7 +159,7 @@ fn shown(store: &TraceStore, operation: impl FnOnce()) -> Vec<usize> {
 
 fn sizes(backend: &impl Backend, store: &TraceStore) -> [Vec<usize>; 4] {
     let idle = || finish_now(settle(backend));
-    let handed = Handed { old: None, new: Leaf(5) };
+    let handed = PositionUpdate { old: None, new: Leaf(5) };
     let access = shown(store, || backend.access_at(3, handed, |_| ()));
     idle();
     let taken = shown(store, || backend.take_out(3, Some(Leaf(5)), |_| ()));
@@ -184,15 +184,15 @@ fn what_a_front_end_must_not_do_is_refused_and_changes_nothing() {
     let store = TraceStore::new(parameters().layout());
     // Room for one path and a block.
     let tight = PathParameters { stash_bound: 13, ..parameters() };
-    let backend = PathOram::new(tight, Bucket(0), &store, HandedPositions::default(), rng(1)).unwrap();
+    let backend = PathOram::new(tight, Bucket(0), &store, ExternalPositions::default(), rng(1)).unwrap();
     let put_in = |block, leaf| backend.put_in(BlockId(block), Leaf(leaf), &[0; 2]);
-    let beyond = Handed { old: None, new: Leaf(8) };
+    let beyond = PositionUpdate { old: None, new: Leaf(8) };
     let access = finish_now(backend.access_at(BlockId(1), beyond, |_| ()));
     assert!(matches!(access, Err(OramError::Contradiction(_))));
     assert!(matches!(put_in(1, 8), Err(OramError::Contradiction(_))));
     assert!(matches!(put_in(CAPACITY, 0), Err(OramError::OutOfRange { .. })));
     (0..13).for_each(|block| put_in(block, 7).expect("there is room"));
-    assert!(matches!(put_in(0, 7), Err(OramError::StashFull { held: 13, most: 13 })));
+    assert!(matches!(put_in(0, 7), Err(OramError::StashFull { held: 13, max: 13 })));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_block_that_waits_is_not_put_in_twice_and_is_found_where_it_was_put() {
     backend.put_in(BlockId(3), Leaf(7), &[1, 2]).unwrap();
     let again = backend.put_in(BlockId(3), Leaf(7), &[1, 2]);
     assert!(matches!(again, Err(OramError::Contradiction(_))));
-    let handed = Handed { old: Some(Leaf(7)), new: Leaf(0) };
+    let handed = PositionUpdate { old: Some(Leaf(7)), new: Leaf(0) };
     let mut found = Vec::new();
     finish_now(backend.access_at(BlockId(3), handed, |payload| found.extend_from_slice(payload))).unwrap();
     assert_eq!(found, [1, 2]);

@@ -5,7 +5,7 @@ use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::range::OutOfRange;
 use ameles_core::schemes::hierarchical::{HierarchicalParameters, LevelShape, overflow_exponent};
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 
 const PARAMETERS: HierarchicalParameters = HierarchicalParameters {
     capacity: 100,
@@ -53,25 +53,25 @@ fn costs_are_as_documented() {
     let slots = [12, 22, 26, 28, 28];
     let mut full = [false; 5];
     for epoch in 1u32..40 {
-        let (levels, most) = full
+        let (levels, max) = full
             .iter()
             .zip(slots)
             .filter(|(full, _)| **full)
-            .fold((0, 0), |(levels, most), (_, slots)| (levels + 1, most + slots));
+            .fold((0, 0), |(levels, max), (_, slots)| (levels + 1, max + slots));
         for (before, batch) in [(0, 2), (2, 5)] {
             let buffer = usize::from(before > 0);
-            let costs = (buffer + levels + 1, before + batch * most, batch);
+            let costs = (buffer + levels + 1, before + batch * max, batch);
             assert_eq!(read(&oram, &store, batch as usize), costs, "epoch {epoch}");
         }
-        assert_eq!((oram.owed(), oram.must_idle()), (1, true));
-        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
+        assert_eq!((oram.pending_steps(), oram.must_step()), (1, true));
+        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
         assert_eq!(store.take_trace(), []);
-        finish_now(oram.idle()).unwrap();
+        finish_now(oram.step()).unwrap();
         let level = PARAMETERS.level_of_epoch(epoch.into());
         assert_eq!(level, (epoch.trailing_zeros() as usize).min(4));
         full[..level].fill(false);
         full[level] = true;
-        assert_eq!(oram.owed(), 0);
+        assert_eq!(oram.pending_steps(), 0);
         let (_, read, written) = traffic_of_tables(&PARAMETERS, &store.take_trace());
         assert_eq!((read, written), (rebuilt(level), rebuilt(level)), "epoch {epoch}");
     }
@@ -103,12 +103,12 @@ fn a_rebuild_that_is_spread_out_keeps_no_access_waiting() {
         let write = |block: u64| Operation::Write(BlockId(block % 100), epoch as u8);
         finish_now(model.batch(&oram, &[write(epoch), write(3 * epoch), write(7)]));
         finish_now(model.batch(&oram, &[write(epoch + 1), write(5 * epoch), write(11), Operation::Dummy]));
-        assert!(oram.must_idle());
+        assert!(oram.must_step());
         store.hold_back(true);
         let mut executor = Executor::new();
-        executor.spawn(async { oram.idle().await.expect("the store works") });
+        executor.spawn(async { oram.step().await.expect("the store works") });
         executor.run();
-        assert!(!oram.must_idle() && oram.owed() == 1, "the next epoch has begun");
+        assert!(!oram.must_step() && oram.pending_steps() == 1, "the next epoch has begun");
         let asked = store.pending();
         store.hold_back(false);
         let read = |block: u64| Operation::Read(BlockId(block % 100));
@@ -118,9 +118,9 @@ fn a_rebuild_that_is_spread_out_keeps_no_access_waiting() {
             store.complete(0);
             executor.run();
         }
-        assert_eq!((executor.unfinished(), oram.owed()), (0, 0));
+        assert_eq!((executor.unfinished(), oram.pending_steps()), (0, 0));
         finish_now(model.batch(&oram, &[read(epoch), read(11), read(7)]));
-        finish_now(oram.idle()).unwrap();
+        finish_now(oram.step()).unwrap();
     }
 }
 

@@ -26,8 +26,8 @@ fn costs_are_as_documented() {
         let trace = store.take_trace();
         let (taken, none) = traffic(&trace);
         assert!(trace.len() == 1 && taken <= levels && none == 0, "{trace:?}");
-        while oram.owed() > 0 {
-            finish_now(oram.idle()).unwrap();
+        while oram.pending_steps() > 0 {
+            finish_now(oram.step()).unwrap();
         }
         let (drained, filled) = traffic(&store.take_trace());
         (read, written, puts) = (read + drained, written + filled, nth + nth / 4);
@@ -60,14 +60,14 @@ fn the_planned_trusted_side_is_enough_for_sequences_that_come_back() {
     for (capacity, count) in [(16, 2000), (100, 2000), (1024, 1500)] {
         let parameters = ObliviStoreParameters::for_capacity(capacity, 0, MAX_BATCH);
         let common = &parameters.partitions;
-        assert_eq!(common.cache_bound, 2 * (common.least_cache(1) + MAX_BATCH));
+        assert_eq!(common.cache_bound, 2 * (common.min_cache(1) + MAX_BATCH));
         for sequence in
             [Sequence::Sweep, Sequence::Random, Sequence::Zipf, Sequence::TwoBlocks, Sequence::Mixed]
         {
             let store = TraceStore::new(parameters.layout());
             let oram = oblivistore_oram(&parameters, &store, 1);
             let peak =
-                peak_of_cache(&oram, &store, sequence, Batches { count, most: MAX_BATCH as usize, seed: 1 });
+                peak_of_cache(&oram, &store, sequence, Batches { count, max: MAX_BATCH as usize, seed: 1 });
             println!("{capacity} blocks, {sequence:?}: at most {peak} of {}", common.cache_bound);
         }
     }
@@ -82,13 +82,13 @@ fn the_peak_of_the_trusted_side_has_the_buffers_of_rebuilds() {
         &oram,
         &store,
         Sequence::Random,
-        Batches { count: 500, most: MAX_BATCH as usize, seed: 1 },
+        Batches { count: 500, max: MAX_BATCH as usize, seed: 1 },
     );
     // Of a rebuild of the last level its blocks are held, and then its slots beside them.
     let last = 3 * parameters.partition.capacity as usize;
     assert!(oram.peak_blocks() >= last, "{} blocks, {last} of one rebuild", oram.peak_blocks());
-    let most = cached + parameters.buffer_blocks() as usize + MAX_BATCH as usize;
-    assert!(oram.peak_blocks() <= most, "{} blocks, of {most}", oram.peak_blocks());
+    let max = cached + parameters.buffer_blocks() as usize + MAX_BATCH as usize;
+    assert!(oram.peak_blocks() <= max, "{} blocks, of {max}", oram.peak_blocks());
 }
 
 #[test]

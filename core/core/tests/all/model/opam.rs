@@ -4,7 +4,7 @@ use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::opam::{OpamOram, OpamParameters, OpamParametersError};
 use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, exercise, finish_now};
-use ameles_core::words::{BlockId, Level};
+use ameles_core::types::{BlockId, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -29,8 +29,8 @@ fn opam<'a>(
 
 fn small() -> impl Strategy<Value = OpamParameters> {
     (0u32..6, 1u32..6).prop_flat_map(|(leaf_level, slots)| {
-        let most = (u64::from(slots) * ((2 << leaf_level) - 1) * 3 / 4).max(1);
-        (1..=most).prop_map(move |capacity| parameters(capacity, leaf_level, slots))
+        let max = (u64::from(slots) * ((2 << leaf_level) - 1) * 3 / 4).max(1);
+        (1..=max).prop_map(move |capacity| parameters(capacity, leaf_level, slots))
     })
 }
 
@@ -106,12 +106,12 @@ fn the_planned_stash_holds_sweeps_of_a_tree_that_is_half_full() {
     let store = TraceStore::new(parameters.layout());
     store.record(false);
     let oram = opam(&parameters, &store, 1);
-    let mut most = 0;
+    let mut max = 0;
     for nth in 0..60_000 {
         finish_now(oram.access(&mut [Access::Read(BlockId(nth % 1024), &mut [])])).unwrap();
-        most = most.max(oram.stash_blocks());
+        max = max.max(oram.stash_blocks());
     }
-    assert!((1..64).contains(&most), "{most} of at most {}", parameters.stash_bound);
+    assert!((1..64).contains(&max), "{max} of at most {}", parameters.stash_bound);
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn a_batch_that_could_exceed_the_stash_is_refused_before_anything_changes_and_id
         let prepared = model.prepare(&batch);
         store.take_trace();
         while let Err(error) = finish_now(prepared.try_run(&oram)) {
-            let OramError::StashFull { held, most } = error else { panic!("{error}") };
-            assert_eq!((held, most, store.take_trace()), (oram.stash_blocks(), 12, vec![]));
-            finish_now(oram.idle()).unwrap();
+            let OramError::StashFull { held, max } = error else { panic!("{error}") };
+            assert_eq!((held, max, store.take_trace()), (oram.stash_blocks(), 12, vec![]));
+            finish_now(oram.step()).unwrap();
             assert_eq!(store.take_trace().len(), 2, "a dummy access");
             refused += 1;
             assert!(refused < 10_000, "idle makes no room");
@@ -158,7 +158,7 @@ fn nothing_is_answered_after_opam_failed() {
     executor.run();
     assert_eq!(executor.unfinished(), 0);
     store.hold_back(false);
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
 }
 
 #[test]
@@ -187,6 +187,6 @@ fn trusted_bytes_of_opam_are_map_table_stash_and_a_path() {
     let parameters = OpamParameters::for_capacity(16_384, 4096).unwrap();
     let store = TraceStore::new(parameters.layout());
     let oram = opam(&parameters, &store, 1);
-    let least = 4 * 16_384 + 4 * 4 * ((2 << 12) - 1) + 13 * 4096;
-    assert!((least..least + 2048).contains(&oram.trusted_bytes()), "{} of {least}", oram.trusted_bytes());
+    let min = 4 * 16_384 + 4 * 4 * ((2 << 12) - 1) + 13 * 4096;
+    assert!((min..min + 2048).contains(&oram.trusted_bytes()), "{} of {min}", oram.trusted_bytes());
 }

@@ -6,11 +6,11 @@ use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters, DetWoParametersError};
 use ameles_core::schemes::eager::{EagerOram, EagerParameters};
 use ameles_core::schemes::plain::{Plain, PlainParameters, PlainParametersError};
+use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_core::testing::{
     ArrayModel, Executor, Operation, TraceEntry, TraceStore, exercise, finish_now, settle,
 };
-use ameles_core::words::{BlockId, Bucket, Slot};
-use ameles_core::write_schedule::WriteSchedule;
+use ameles_core::types::{BlockId, Bucket, Slot};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -191,13 +191,13 @@ fn a_write_of_eager_detworam_needs_no_store_once_it_was_idled_and_does_what_is_m
         finish_now(model.batch(&oram, &[Operation::Write(BlockId(1), 9), Operation::Read(BlockId(1))]));
         assert_eq!(store.take_trace(), [], "it is in the buffer, and read from there");
         assert_eq!(
-            (oram.owed(), oram.writes()),
+            (oram.pending_steps(), oram.writes()),
             (4, 1),
             "two steps to unload five pages, two to preload four"
         );
         for step in 0..idled {
-            finish_now(oram.idle()).unwrap();
-            assert_eq!(oram.owed(), 3 - step);
+            finish_now(oram.step()).unwrap();
+            assert_eq!(oram.pending_steps(), 3 - step);
         }
         store.take_trace();
         finish_now(model.batch(&oram, &[Operation::Write(BlockId(5), 8)]));
@@ -233,7 +233,7 @@ fn reads_of_eager_detworam_never_wait_for_a_step_and_a_write_does() {
     // Unloading, then preloading: each is held back while every page is read beside it.
     for _ in 0..2 {
         let mut executor = Executor::new();
-        executor.spawn(async { oram.idle().await.unwrap() });
+        executor.spawn(async { oram.step().await.unwrap() });
         executor.run();
         assert_eq!(store.pending(), 1);
         for page in 0..6 {
@@ -254,9 +254,9 @@ fn reads_of_eager_detworam_never_wait_for_a_step_and_a_write_does() {
             executor.run();
         }
         assert_eq!(executor.unfinished(), 0);
-        if oram.owed() > 0 {
+        if oram.pending_steps() > 0 {
             store.hold_back(false);
-            finish_now(oram.idle()).unwrap();
+            finish_now(oram.step()).unwrap();
             store.hold_back(true);
         }
     }
@@ -271,7 +271,7 @@ fn torn_after<O: Oram>(oram: &O, store: &TraceStore, fail: bool, idle: bool) {
     let mut executor = Executor::new();
     executor.spawn(async {
         let outcome = if idle {
-            oram.idle().await
+            oram.step().await
         } else {
             oram.access(&mut [Access::Write(BlockId(0), &[1; 3])]).await
         };
@@ -287,8 +287,8 @@ fn torn_after<O: Oram>(oram: &O, store: &TraceStore, fail: bool, idle: bool) {
     drop(executor);
     store.hold_back(false);
     let read = finish_now(oram.access(&mut [Access::Read(BlockId(0), &mut [0; 3])]));
-    assert!(matches!(read, Err(OramError::Torn)));
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+    assert!(matches!(read, Err(OramError::Poisoned)));
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
 }
 
 #[test]
@@ -310,10 +310,10 @@ fn a_write_that_waits_for_a_step_that_fails_is_not_answered() {
     store.hold_back(true);
     let mut executor = Executor::new();
     executor.spawn(async {
-        assert!(matches!(oram.idle().await, Err(OramError::Store(_))));
+        assert!(matches!(oram.step().await, Err(OramError::Store(_))));
     });
     executor.spawn(async {
-        assert!(matches!(oram.access(&mut [Access::Dummy]).await, Err(OramError::Torn)));
+        assert!(matches!(oram.access(&mut [Access::Dummy]).await, Err(OramError::Poisoned)));
     });
     executor.run();
     store.fail(0);
@@ -376,7 +376,7 @@ fn a_ratio_that_does_not_divide_gets_a_holding_area_that_is_large_enough() {
         let parameters = DetWoParameters::for_ratio(capacity, ratio, 4096);
         assert_eq!(parameters.holding, holding);
         let schedule = parameters.schedule().unwrap();
-        assert!(schedule.most_refreshes() <= ratio.max(1), "{capacity} pages, ratio {ratio}");
+        assert!(schedule.max_refreshes() <= ratio.max(1), "{capacity} pages, ratio {ratio}");
     }
 }
 

@@ -8,10 +8,10 @@ use crate::snapshots::{assert_alike, run, write_all};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::FlatPositionMap;
 use ameles_core::position_map::recursive::RecursivePositionMap;
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::path::{PathOram, PathParameters, PathSnapshot, PathSnapshotError};
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now, settle};
-use ameles_core::words::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -46,7 +46,7 @@ proptest! {
         let state: PathSnapshot = state;
         let map = FlatPositionMap::new(positions);
         let restored = PathOram::restore(parameters.clone(), Bucket(0), &copy, map, rng(seeds[1]), &state).unwrap();
-        prop_assert_eq!(restored.owed(), oram.owed());
+        prop_assert_eq!(restored.pending_steps(), oram.pending_steps());
 
         oram.reseed(rng(seeds[1]));
         assert_alike((&oram, &store), (&restored, &copy), model, &after);
@@ -70,8 +70,8 @@ proptest! {
         let copy = TraceStore::new(parameters.layout());
         copy.set_contents(&store.contents());
         let other: FlatPath<'_> =
-            notebook.take_up(parameters, (&copy, rng(seeds[1])), |_| {}).expect("a sound state");
-        let bytes = |oram: &FlatPath<'_>| borsh::to_vec(&Resumable::snapshot(oram).unwrap()).unwrap();
+            notebook.resume(parameters, (&copy, rng(seeds[1])), |_| {}).expect("a sound state");
+        let bytes = |oram: &FlatPath<'_>| borsh::to_vec(&FullSnapshot::snapshot(oram).unwrap()).unwrap();
         prop_assert_eq!(bytes(&other), bytes(&oram));
         oram.reseed(rng(seeds[1]));
         assert_alike((&oram, &store), (&other, &copy), model, &after);
@@ -118,7 +118,7 @@ proptest! {
         for block in 0..oram.capacity() {
             let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
             match outcome {
-                Ok(()) | Err(OramError::Contradiction(_) | OramError::Torn) => {}
+                Ok(()) | Err(OramError::Contradiction(_) | OramError::Poisoned) => {}
                 Err(other) => panic!("{other}"),
             }
         }
@@ -142,7 +142,7 @@ fn rounds(parameters: &PathParameters, refused: bool) -> Vec<TraceEntry> {
         if refused {
             let outcome = finish_now(model.clone().prepare(&single).try_run(&oram));
             assert_eq!(store.take_trace(), [], "a refusal shows nothing");
-            assert!(matches!(outcome, Err(OramError::Owed)));
+            assert!(matches!(outcome, Err(OramError::Backlogged)));
         }
         finish_now(settle(&oram));
         trace.extend(store.take_trace());
@@ -188,7 +188,7 @@ fn reads_overlap_a_write_back_unless_they_meet_its_subtree() {
         executor.run();
         store.complete(0);
         executor.run();
-        executor.spawn(async { oram.idle().await.unwrap() });
+        executor.spawn(async { oram.step().await.unwrap() });
         executor.spawn(model.prepare(&[Operation::Read(BlockId(nth + 7))]).run(&oram));
         executor.run();
         let at_once = store.pending() == 2;
@@ -225,7 +225,7 @@ fn whatever_is_begun_side_by_side_takes_turns() {
         let mut executor = Executor::new();
         for block in [nth % 64, 3, nth * 7 % 64, 3] {
             executor.spawn(model.prepare(&[Operation::Write(BlockId(block), nth as u8)]).run(&oram));
-            executor.spawn(async { oram.idle().await.unwrap() });
+            executor.spawn(async { oram.step().await.unwrap() });
         }
         executor.run();
         while executor.unfinished() > 0 {
@@ -253,15 +253,15 @@ fn nothing_is_answered_after_the_store_failed() {
     });
     executor.spawn(async {
         let error = oram.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]).await.unwrap_err();
-        assert!(matches!(error, OramError::Torn));
+        assert!(matches!(error, OramError::Poisoned));
         failed.set(failed.get() + 1);
     });
     executor.run();
     store.fail(0);
     executor.run();
     assert_eq!(failed.get(), 2);
-    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
-    assert!(matches!(oram.snapshot(), Err(PathSnapshotError::Torn)));
+    assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
+    assert!(matches!(oram.snapshot(), Err(PathSnapshotError::Poisoned)));
 }
 
 #[test]
@@ -273,10 +273,10 @@ fn an_access_that_waits_for_a_write_back_learns_that_it_failed() {
     finish_now(oram.access(write)).unwrap();
     store.hold_back(true);
     let mut executor = Executor::new();
-    executor.spawn(async { assert!(matches!(oram.idle().await, Err(OramError::Store(_)))) });
+    executor.spawn(async { assert!(matches!(oram.step().await, Err(OramError::Store(_)))) });
     executor.spawn(async {
         let error = oram.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]).await.unwrap_err();
-        assert!(matches!(error, OramError::Torn));
+        assert!(matches!(error, OramError::Poisoned));
     });
     executor.run();
     assert_eq!((store.pending(), executor.unfinished()), (1, 2));
@@ -298,7 +298,7 @@ fn nothing_is_answered_after_an_access_was_dropped_half_way() {
         assert!(matches!(oram.snapshot(), Err(PathSnapshotError::InFlight)));
     }
     store.hold_back(false);
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn a_store_that_lies_is_found_out() {
             Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
             other => panic!("{expected}: {other:?}"),
         }
-        assert!(matches!(read(0), Err(OramError::Torn)));
+        assert!(matches!(read(0), Err(OramError::Poisoned)));
     }
 }
 

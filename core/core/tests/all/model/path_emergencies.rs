@@ -6,7 +6,7 @@ use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::path::{PathOram, PathParameters, PathParametersError};
 use ameles_core::testing::{ArrayModel, ArrayStore, Operation, TraceEntry, TraceStore, finish_now};
-use ameles_core::words::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket, Level};
 
 /// More batches than a vault of buckets of two once lived through.
 const BATCHES: u64 = 2500;
@@ -27,12 +27,12 @@ fn tight(top: u32, spare: u32) -> PathParameters {
 
 /// Does what must come before the next access, and checks that it ends.
 fn make_ready(oram: &impl Oram) {
-    let steps = (0..1000).take_while(|_| oram.must_idle());
+    let steps = (0..1000).take_while(|_| oram.must_step());
     steps.for_each(|_| {
-        assert!(oram.owed() > 0, "what must come is owed");
-        finish_now(oram.idle()).expect("idle works");
+        assert!(oram.pending_steps() > 0, "what must come is owed");
+        finish_now(oram.step()).expect("idle works");
     });
-    assert!(!oram.must_idle(), "idle makes no room");
+    assert!(!oram.must_step(), "idle makes no room");
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn a_tight_stash_costs_background_evictions_and_no_answer() {
                 .collect();
             finish_now(model.batch(&oram, &batch));
             assert!(oram.stash_blocks() <= parameters.stash_bound as usize);
-            while eager && oram.owed() > 0 {
-                finish_now(oram.idle()).unwrap();
+            while eager && oram.pending_steps() > 0 {
+                finish_now(oram.step()).unwrap();
             }
         }
         make_ready(&oram);
@@ -96,14 +96,14 @@ fn a_background_eviction_reads_a_path_and_writes_it_back() {
     let mut leaves = [0; 32];
     for nth in 0..20_000 {
         finish_now(model.batch(&oram, &[Operation::Write(BlockId(nth % 128), 1)]));
-        finish_now(oram.idle()).unwrap();
+        finish_now(oram.step()).unwrap();
         store.take_trace();
-        while oram.must_idle() {
+        while oram.must_step() {
             let refused = finish_now(oram.access(&mut [Access::Dummy]));
-            assert!(matches!(refused, Err(OramError::Owed)));
+            assert!(matches!(refused, Err(OramError::Backlogged)));
             assert_eq!(store.take_trace(), [], "a refusal shows nothing");
             let before = oram.emergencies();
-            finish_now(oram.idle()).unwrap();
+            finish_now(oram.step()).unwrap();
             assert_eq!(oram.emergencies(), before + 1);
             let trace = store.take_trace();
             let [TraceEntry::Read(read), TraceEntry::Write(written)] = &trace[..] else {

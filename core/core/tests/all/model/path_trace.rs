@@ -8,7 +8,7 @@ use ameles_core::oram::Oram;
 use ameles_core::position_map::recursive::RecursiveParameters;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, finish_now, settle};
-use ameles_core::words::{BlockId, Bucket, Leaf, Level};
+use ameles_core::types::{BlockId, Bucket, Leaf, Level};
 
 const LEAVES: u64 = 64;
 

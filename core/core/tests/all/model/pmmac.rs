@@ -5,7 +5,7 @@ use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::freecursive::{FreecursiveOram, FreecursiveParameters, Next, TrustedHits};
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now, settle};
-use ameles_core::words::{BlockId, Bucket, Slot};
+use ameles_core::types::{BlockId, Bucket, Slot};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
@@ -135,9 +135,9 @@ proptest! {
 
 /// All ways in are shut.
 fn assert_refuses(oram: &Subject<'_>) {
-    let torn = |outcome: Result<(), OramError<_>>| matches!(outcome, Err(OramError::Torn));
+    let torn = |outcome: Result<(), OramError<_>>| matches!(outcome, Err(OramError::Poisoned));
     assert!(torn(finish_now(oram.access(&mut [Access::Dummy]))));
-    assert!(torn(finish_now(oram.idle())));
+    assert!(torn(finish_now(oram.step())));
     assert!(torn(finish_now(oram.tree().dummy())));
     assert!(torn(match oram.next(BlockId(0)).unwrap() {
         Next::PosMap(lacking) => finish_now(oram.fetch(lacking)),

@@ -6,7 +6,7 @@ use ameles_core::position_map::recursive::{RecursiveMapError, RecursiveParameter
 use ameles_core::position_map::{Lookup, PositionMap};
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::testing::{TraceStore, finish_now, settle};
-use ameles_core::words::{BlockId, Bucket, Leaf};
+use ameles_core::types::{BlockId, Bucket, Leaf};
 
 const MAP: RecursiveParameters = RecursiveParameters {
     blocks: 1 << 14,

@@ -5,7 +5,7 @@ use ameles_core::oram::{Oram, OramError};
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters, TreeTopParameters};
 use ameles_core::schemes::rho::{Leaving, SmallTree, SmallTreeParameters, SmallTreeParametersError};
 use ameles_core::testing::{TraceEntry, TraceStore, TraceStoreError, finish_now, settle};
-use ameles_core::words::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
@@ -125,12 +125,12 @@ fn what_makes_no_small_tree_or_does_not_fit_it_is_refused() {
     assert!(refused(|p| p.sets = 0).contains("sets of the tags"));
     assert!(refused(|p| p.ways = 3).contains("too small for 9 tags"));
     assert!(refused(|p| p.tree_top.levels = 9).contains("levels of the tree top"));
-    let held = [0, 3, 6].map(|block| (BlockId(block), ameles_core::words::Leaf(0)));
+    let held = [0, 3, 6].map(|block| (BlockId(block), ameles_core::types::Leaf(0)));
     let filled = SmallTree::over_filled_store(&good, &held, Bucket(0), &store, rng(1)).err();
     assert_eq!(filled, Some(SmallTreeParametersError::Held { block: 6 }));
     // Two blocks may be on their way out, and no third.
     assert!(matches!(small(&good, &store), Err(OramError::Contradiction(_))));
     let small = SmallTree::new(&good, Bucket(0), &store, rng(1)).unwrap();
     assert!(matches!(finish_now(small.access(BlockId(0), |_| ())), Err(OramError::Contradiction(_))));
-    assert!(small.has_room() && small.tree().owed() == 0);
+    assert!(small.has_room() && small.tree().pending_steps() == 0);
 }

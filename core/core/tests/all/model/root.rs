@@ -5,7 +5,7 @@ use ameles_core::oram::Oram;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::root::{RootParameters, RootParametersError};
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
-use ameles_core::words::{BlockId, Level};
+use ameles_core::types::{BlockId, Level};
 
 fn path() -> PathParameters {
     PathParameters::for_capacity(1 << 10, 1, 0, 1).unwrap()
@@ -41,7 +41,7 @@ fn without_nearness_it_is_path_oram_to_the_letter() {
                 true => finish_now(model.batch(&root, &batch)),
                 false => finish_now(model.batch(&path, &batch)),
             }
-            finish_now(async { if is_root { root.idle().await } else { path.idle().await } }).unwrap();
+            finish_now(async { if is_root { root.step().await } else { path.step().await } }).unwrap();
         }
         store.take_trace()
     });

@@ -1,6 +1,5 @@
 //! The shared set-up of the tests of schemes: small ORAMs over a store that records its trace, and random batches.
 
-use ameles_core::layout::Layout;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::partitions::{Partitions, PartitionsParameters, SubOram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
@@ -17,7 +16,8 @@ use ameles_core::testing::oblivious::{Batches, Sequence};
 use ameles_core::testing::{
     ArrayModel, Executor, Operation, TraceEntry, TraceStore, TraceStoreError, finish_now,
 };
-use ameles_core::words::{BlockId, Bucket, Level};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
@@ -44,7 +44,7 @@ pub(crate) fn operation(capacity: u64) -> impl Strategy<Value = Operation> {
 
 /// Batches in which blocks often come twice.
 pub(crate) fn batches(capacity: u64) -> impl Strategy<Value = Vec<Vec<Operation>>> {
-    let batch = |most| prop::collection::vec(operation(most), 0..=MAX_BATCH as usize);
+    let batch = |max| prop::collection::vec(operation(max), 0..=MAX_BATCH as usize);
     prop::collection::vec(prop_oneof![batch(capacity), batch(capacity.min(3))], 0..60)
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn peak_of_cache<P: SubOram, R: RngCore>(
     for batch in sequence.operations(oram.capacity(), batches, 1) {
         finish_now(model.batch(oram, &batch));
         peak = peak.max(oram.cached_blocks());
-        finish_now(oram.idle()).unwrap();
+        finish_now(oram.step()).unwrap();
         store.take_trace();
     }
     assert_eq!(oram.emergencies(), 0);
@@ -270,12 +270,12 @@ pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
     })
 }
 
-/// Asserts that nothing is answered after a step of `idle`, which is owed, that the store failed or that was dropped half-way.
+/// Asserts that nothing is answered after a step of `step`, which is owed, that the store failed or that was dropped half-way.
 pub(crate) fn assert_half_an_idle_tears<O: Oram>(oram: &O, store: &TraceStore, fail: bool) {
     store.hold_back(true);
     let mut executor = Executor::new();
     executor.spawn(async {
-        assert!(matches!(oram.idle().await, Err(OramError::Store(_))));
+        assert!(matches!(oram.step().await, Err(OramError::Store(_))));
     });
     executor.run();
     if fail {
@@ -285,8 +285,8 @@ pub(crate) fn assert_half_an_idle_tears<O: Oram>(oram: &O, store: &TraceStore, f
     }
     drop(executor);
     store.hold_back(false);
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
-    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
+    assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
 }
 
 /// Asserts that a scheme with blocks of 5 bytes refuses what is beyond its bounds, shows nothing of it, and owes
@@ -298,7 +298,7 @@ pub(crate) fn assert_refuses_up_front<O: Oram>(oram: &O, store: &TraceStore) {
     assert!(matches!(refused(&mut [Access::Write(BlockId(0), &[0; 4])]), OramError::WrongLength { .. }));
     let too_many = &mut [const { Access::Dummy }; MAX_BATCH as usize + 1];
     assert!(matches!(refused(too_many), OramError::BatchTooLarge { .. }));
-    assert_eq!((store.take_trace(), oram.owed()), (vec![], 0));
+    assert_eq!((store.take_trace(), oram.pending_steps()), (vec![], 0));
 }
 
 /// Runs a schedule twice, by `run` over a store of its own each time: the replay shows the same trace, and writes the
@@ -311,26 +311,26 @@ pub(crate) fn assert_replays(layout: &Layout, run: impl Fn(&TraceStore)) {
     assert!(store.contents() == again.contents(), "a replay writes other contents");
 }
 
-/// Runs a schedule as a driver does: at most one access and one step of `idle` are in flight, and no access begins
-/// while `idle` must run first. Then lets everything finish, and compares every block with the array.
+/// Runs a schedule as a driver does: at most one access and one step of `step` are in flight, and no access begins
+/// while `step` must run first. Then lets everything finish, and compares every block with the array.
 pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
     let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
     let (accessing, idling) = (Cell::new(false), Cell::new(false));
     store.hold_back(true);
     let mut executor = Executor::new();
     let idle = || async {
-        oram.idle().await.expect("idle works");
+        oram.step().await.expect("idle works");
         idling.set(false);
     };
     for step in steps {
         match step {
             Step::Access(operations) => {
-                while accessing.get() || oram.must_idle() {
-                    if oram.must_idle() && !idling.replace(true) {
+                while accessing.get() || oram.must_step() {
+                    if oram.must_step() && !idling.replace(true) {
                         executor.spawn(idle());
                     }
                     executor.run();
-                    if accessing.get() || oram.must_idle() {
+                    if accessing.get() || oram.must_step() {
                         assert!(store.pending() > 0, "work waits for something that nobody will do");
                         store.complete(store.pending() - 1);
                         executor.run();

@@ -4,7 +4,7 @@ use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::schemes::trivial::{TrivialOram, TrivialParameters, TrivialParametersError};
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now};
-use ameles_core::words::{BlockId, Bucket, Slot};
+use ameles_core::types::{BlockId, Bucket, Slot};
 
 const PARAMETERS: TrivialParameters =
     TrivialParameters { capacity: 10, block_bytes: 3, chunk_blocks: 4, max_batch: MAX_BATCH };
@@ -67,7 +67,7 @@ fn nothing_is_answered_after_a_scan_was_dropped_half_way_or_failed() {
         }
         drop(executor);
         store.hold_back(false);
-        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The deterministic order of writes against the paper's formula, and against the orders that it is mistaken for.
 
-use ameles_core::write_schedule::{WriteSchedule, WriteScheduleError};
+use ameles_core::schemes::write_schedule::{WriteSchedule, WriteScheduleError};
 use proptest::prelude::*;
 
 /// Main slots that a write refreshes, as some account of the order has them.
@@ -51,9 +51,9 @@ proptest! {
         prop_assert_eq!(check(main, holding, first, 300, &|write| schedule.refreshes(write).collect()), Ok(()));
         for write in first..first + 300 {
             prop_assert_eq!(schedule.holding_slot(write), write % holding);
-            let least = main / holding;
+            let min = main / holding;
             let due = schedule.refreshes(write).count_left();
-            prop_assert!((least.max(1)..=schedule.most_refreshes()).contains(&due));
+            prop_assert!((min.max(1)..=schedule.max_refreshes()).contains(&due));
         }
     }
 

@@ -26,7 +26,7 @@ use ameles_core::testing::mutants::{
 };
 use ameles_core::testing::oblivious::{Adversary, Pace, Sequence};
 use ameles_core::testing::{Operation, TraceStore};
-use ameles_core::words::Bucket;
+use ameles_core::types::Bucket;
 use std::rc::Rc;
 
 /// A run of a scheme that the last expression builds over a store.

@@ -11,7 +11,7 @@ use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::mutants::{ShowsHits, Uneven};
 use ameles_core::testing::oblivious::{Adversary, Sequence};
 use ameles_core::testing::{TraceStore, small_ring};
-use ameles_core::words::{Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 
 /// Evictions come every second path: between the three of an access, and after them.
 fn over_raw() -> FreecursiveParameters {

@@ -11,7 +11,7 @@ use ameles_core::schemes::path::{BucketsByLevel, PathParameters};
 use ameles_core::testing::TraceStore;
 use ameles_core::testing::mutants::ShowsTurns;
 use ameles_core::testing::oblivious::{Adversary, Sequence};
-use ameles_core::words::Bucket;
+use ameles_core::types::Bucket;
 use rand_chacha::ChaCha8Rng;
 
 /// A single level of PosMap blocks, whose counters are used up after three accesses, so that a group is being remapped most of

@@ -14,7 +14,7 @@ use ameles_core::testing::oblivious::{
     EvictionRate, Judgement, Pace, Pool, Sequence, circuit, path, raw, ring, run_script,
 };
 use ameles_core::testing::{Event, Operation, TraceStore};
-use ameles_core::words::{Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 use std::rc::Rc;
 
 const LEAF_LEVEL: Level = Level(12);

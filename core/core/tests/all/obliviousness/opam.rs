@@ -4,7 +4,7 @@ use super::setup::*;
 use ameles_core::schemes::opam::{OpamOram, OpamParameters};
 use ameles_core::testing::oblivious::{Adversary, Judgement, Pace, Program, Trial, judge, opam, run_script};
 use ameles_core::testing::{Operation, TraceStore};
-use ameles_core::words::{BlockId, Level};
+use ameles_core::types::{BlockId, Level};
 
 const FAULTS: usize = 200;
 

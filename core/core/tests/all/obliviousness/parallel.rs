@@ -13,7 +13,7 @@ use ameles_core::testing::mutants::{
 };
 use ameles_core::testing::oblivious::{Judgement, Sequence, Trial, judge, parallel};
 use ameles_core::testing::{ProcessorStore, TraceStore, TraceStoreError, processor_stores};
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 use rand_chacha::rand_core::RngCore;
 
 /// Thirty-two leaves, divided among so many processors.
@@ -54,8 +54,8 @@ where
 
 /// Runs of a sequence, whose requests are told in the order of the places at which they show.
 fn trials(processors: u32, sequence: Sequence, driven: Driven, side: u64, run: Run<'_>) -> Vec<Trial> {
-    let most = processors.min(MAX_BATCH);
-    let mut trials = super::setup::trials(MANY_RUNS, (32, 64), most, sequence, driven, side, run);
+    let max = processors.min(MAX_BATCH);
+    let mut trials = super::setup::trials(MANY_RUNS, (32, 64), max, sequence, driven, side, run);
     for Trial { operations, .. } in &mut trials {
         for round in operations {
             *round = parallel::in_order_of_places(round, processors as usize);

@@ -10,7 +10,7 @@ use ameles_core::testing::oblivious::{
     Adversary, Judgement, Pace, Patterns, Trial, judge_likelihood, path, run_script,
 };
 use ameles_core::testing::{Operation, TraceStore};
-use ameles_core::words::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket, Level};
 
 /// Runs of each of two sequences.
 const RUNS_OF_EACH: u64 = 9000;

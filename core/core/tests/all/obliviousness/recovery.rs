@@ -4,18 +4,18 @@
 use super::large_trees::{self, LONG_RUNS};
 use super::schemes::{path_parameters, whole_buckets};
 use super::setup::*;
-use ameles_core::layout::Layout;
 use ameles_core::oram::Oram;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::ring::{RingOram, RingSnapshot};
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::mutants::ReusesLeafSometimes;
 use ameles_core::testing::oblivious::{
     Adversary, Batches, Judgement, Sequence, Trial, Watch, judge, path, ring,
 };
 use ameles_core::testing::{ArrayModel, Event, Operation, Stage, TraceStore, TraceStoreError};
-use ameles_core::words::Bucket;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bucket;
 use rand_chacha::ChaCha8Rng;
 
 type Flat = FlatPositionMap<TraceStoreError>;
@@ -153,7 +153,7 @@ const LOST: usize = 8;
 fn trial<S: Restart>(scheme: &S, recovery: Recovery, sequence: Sequence, nth: u64, seed: u64) -> Trial {
     let store = TraceStore::new(scheme.layout());
     let first = scheme.start(&store, seed);
-    let batches = Batches { count: scheme.effort().batches, most: MAX_BATCH as usize, seed: nth };
+    let batches = Batches { count: scheme.effort().batches, max: MAX_BATCH as usize, seed: nth };
     let mut script = sequence.operations(first.capacity(), batches, seed);
     let rest = script.split_off(script.len() / 2 + LOST);
     let (begin, lost) = script.split_at(script.len() - LOST);

@@ -6,7 +6,7 @@ use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositio
 use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::testing::oblivious::{Adversary, Sequence, Trial, judge, path};
 use ameles_core::testing::{Operation, TraceStore};
-use ameles_core::words::{BlockId, Bucket};
+use ameles_core::types::{BlockId, Bucket};
 
 const ENTRIES: u32 = 2;
 

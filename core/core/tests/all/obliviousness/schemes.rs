@@ -21,7 +21,7 @@ use ameles_core::testing::oblivious::{
     circuit, freecursive, hierarchical, partitions, path, permuted, raw, ring, trivial,
 };
 use ameles_core::testing::{TraceStore, small_ring};
-use ameles_core::words::{Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 
 /// Sixteen leaves in two subtrees; every bucket with all its dummies.

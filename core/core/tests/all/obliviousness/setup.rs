@@ -2,8 +2,8 @@
 
 use ameles_core::oram::Oram;
 use ameles_core::testing::oblivious::{
-    Adversary, Batches, EvictionRate, Judgement, MOST_TESTS, Pace, Pool, Power, Sequence, Trial, Watch,
-    judge, judge_and_pool, run_script,
+    Adversary, Batches, EvictionRate, Judgement, MAX_TESTS, Pace, Pool, Power, Sequence, Trial, Watch, judge,
+    judge_and_pool, run_script,
 };
 use ameles_core::testing::{Event, Operation, TraceStore, Work};
 use rand_chacha::ChaCha8Rng;
@@ -107,7 +107,7 @@ fn is_thorough() -> bool {
 pub(crate) fn trials(
     effort: Effort,
     (filled, capacity): (u64, u64),
-    most: u32,
+    max: u32,
     sequence: Sequence,
     driven: Driven,
     side: u64,
@@ -115,7 +115,7 @@ pub(crate) fn trials(
 ) -> Vec<Trial> {
     (0..effort.runs)
         .map(|nth| {
-            let batches = Batches { count: effort.batches, most: most as usize, seed: nth };
+            let batches = Batches { count: effort.batches, max: max as usize, seed: nth };
             let seed = side << 32 | nth;
             let operations = sequence.operations_on(filled, capacity, batches, seed);
             let pace = match driven {
@@ -178,9 +178,9 @@ impl Subject<'_> {
         // A bias of less than a percent among all leaves is found, whatever the scheme, and of a third of it in a thorough
         // run.
         if self.leaves > 1 {
-            let most = if is_thorough() { 0.0033 } else { 0.01 };
+            let max = if is_thorough() { 0.0033 } else { 0.01 };
             let limit = pool.power("leaves, by high bits");
-            assert!(limit.is_some_and(|limit| limit < most), "{name}: finds {limit:?}");
+            assert!(limit.is_some_and(|limit| limit < max), "{name}: finds {limit:?}");
         }
     }
 
@@ -255,5 +255,5 @@ pub(crate) fn must_pass_pooled(name: &str, pool: &Pool) {
 pub(crate) fn count_tests(more: usize) {
     static TESTS: AtomicUsize = AtomicUsize::new(0);
     let all = TESTS.fetch_add(more, Ordering::Relaxed) + more;
-    assert!(all <= MOST_TESTS, "{all} tests of sound schemes: the false-alarm rate no longer holds");
+    assert!(all <= MAX_TESTS, "{all} tests of sound schemes: the false-alarm rate no longer holds");
 }

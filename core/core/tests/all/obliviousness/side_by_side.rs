@@ -68,7 +68,7 @@ fn run(sources: [Shared; 2], scripts: [Vec<Vec<Operation>>; 2]) -> [Trial; 2] {
 /// Judges each by itself, and both against each other.
 fn judged(sources: impl Fn(u64) -> [Shared; 2]) -> [Judgement; 2] {
     let pairs = (0..2).map(|nth| {
-        let batches = Batches { count: 2000, most: MAX_BATCH as usize, seed: nth };
+        let batches = Batches { count: 2000, max: MAX_BATCH as usize, seed: nth };
         let scripts = [Sequence::OneBlock, Sequence::Zipf].map(|of| of.operations(CAPACITY, batches, nth));
         run(sources(nth), scripts).into()
     });

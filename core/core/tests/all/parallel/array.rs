@@ -3,7 +3,7 @@
 use super::setup::*;
 use crate::model::setup::{Step, assert_replays, batches, drive, schedule};
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, exercise, finish_now, settle};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use proptest::prelude::*;
 
 proptest! {

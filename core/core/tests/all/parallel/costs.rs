@@ -3,7 +3,7 @@
 use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::testing::{Act, Sent, TraceEntry, TraceStore, finish_now};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 
 /// Steps of messages, messages, slots that are read, and slots that are written.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,11 +46,11 @@ fn a_round_costs_the_slots_and_messages_that_it_says() {
             assert!(on_line.steps >= bits * (bits + 1) + 1 + 3 * bits, "{m} processors: {on_line:?}");
             assert!(on_line.read <= m * k && on_line.written == 0, "{m} processors: {on_line:?}");
             let refused = finish_now(oram.access(&mut [Access::Dummy]));
-            assert!(matches!(refused, Err(OramError::Owed)) && oram.owed() == 1);
+            assert!(matches!(refused, Err(OramError::Backlogged)) && oram.pending_steps() == 1);
             assert_eq!(store.take_acts(), []);
-            finish_now(oram.idle()).unwrap();
+            finish_now(oram.step()).unwrap();
             let off_line = traffic(&store.take_acts());
-            assert_eq!((off_line.steps, oram.owed()), (0, 0));
+            assert_eq!((off_line.steps, oram.pending_steps()), (0, 0));
             assert!(off_line.read <= 2 * m * k && off_line.written == on_line.read + off_line.read);
         }
     }
@@ -89,7 +89,7 @@ fn a_processor_alone_sends_no_message() {
     let store = TraceStore::new(parameters.layout());
     let oram = flat_parallel(&parameters, &store, 1);
     finish_now(oram.access(&mut [Access::Write(BlockId(3), &[7; 5])])).unwrap();
-    finish_now(oram.idle()).unwrap();
+    finish_now(oram.step()).unwrap();
     assert_eq!(traffic(&store.take_acts()).steps, 0);
     // Each table of positions has 4 bytes a block; the stash has room for one that came.
     assert!(oram.trusted_bytes() >= 4 * parameters.capacity as usize);

@@ -7,7 +7,7 @@ use ameles_core::schemes::parallel::{
     ParallelOram, ParallelParameters, ParallelParametersError, routing_overflow_exponent,
 };
 use ameles_core::testing::{TraceStore, processor_stores};
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 
 #[test]
 fn messages_are_too_short_less_than_once_in_2_to_the_80_rounds_for_every_number_of_processors() {

@@ -6,7 +6,7 @@ use crate::model::setup::{assert_half_an_idle_tears, assert_refuses_up_front};
 use crate::snapshots::write_all;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::testing::{ArrayModel, Executor, TraceStore, finish_now};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use proptest::prelude::*;
 
 #[test]
@@ -22,8 +22,8 @@ fn a_round_without_requests_shows_nothing() {
     let store = TraceStore::new(parameters.layout());
     let oram = flat_parallel(&parameters, &store, 1);
     finish_now(oram.access(&mut [])).unwrap();
-    finish_now(oram.idle()).unwrap();
-    assert_eq!((store.take_acts(), oram.owed()), (vec![], 0));
+    finish_now(oram.step()).unwrap();
+    assert_eq!((store.take_acts(), oram.pending_steps()), (vec![], 0));
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn nothing_is_answered_after_a_step_of_a_round_failed_or_was_dropped_half_way() 
         }
         drop(executor);
         store.hold_back(false);
-        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
-        assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
+        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
+        assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
         steps += 1;
     }
     assert!(steps > 2 * 15, "{steps} steps");
@@ -85,13 +85,13 @@ fn a_store_that_lies_is_found_out() {
         tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
         let read = |block| {
             finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
-            finish_now(oram.idle())
+            finish_now(oram.step())
         };
         match (0..oram.capacity()).find_map(|block| read(block).err()) {
             Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
             other => panic!("{expected}: {other:?}"),
         }
-        assert!(matches!(read(0), Err(OramError::Torn)));
+        assert!(matches!(read(0), Err(OramError::Poisoned)));
     }
 }
 
@@ -109,9 +109,9 @@ proptest! {
         fill_with_junk(&store, &parameters.layout(), (&junk, ENTRY), small_headers);
         for block in 0..oram.capacity() {
             let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
-            for outcome in [outcome, finish_now(oram.idle())] {
+            for outcome in [outcome, finish_now(oram.step())] {
                 match outcome {
-                    Ok(()) | Err(OramError::Contradiction(_) | OramError::Torn) => {}
+                    Ok(()) | Err(OramError::Contradiction(_) | OramError::Poisoned) => {}
                     Err(other) => panic!("{other}"),
                 }
             }

@@ -4,7 +4,7 @@ pub(crate) use crate::model::setup::rng;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::parallel::{ParallelOram, ParallelParameters};
 use ameles_core::testing::{Operation, ProcessorStore, TraceStore, TraceStoreError, processor_stores};
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
@@ -40,9 +40,9 @@ pub(crate) fn parameters(processors: u32, levels: u32, trusted: u32) -> Parallel
 pub(crate) fn small() -> impl Strategy<Value = ParallelParameters> {
     (0u32..=3, 0u32..=4, 0usize..3, any::<Index>(), 2u32..5, any::<Index>()).prop_map(
         |(bits, levels, block_bytes, trusted, blocks_per_bucket, fill)| {
-            let most = u64::from(blocks_per_bucket) << (bits + levels);
+            let max = u64::from(blocks_per_bucket) << (bits + levels);
             ParallelParameters {
-                capacity: 1 + fill.index(most as usize) as u64,
+                capacity: 1 + fill.index(max as usize) as u64,
                 block_bytes: [0, 1, 9][block_bytes],
                 blocks_per_bucket,
                 ..parameters(1 << bits, levels, trusted.index(levels as usize + 1) as u32)

@@ -7,7 +7,7 @@ use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::circuit::CircuitParameters;
 use ameles_core::schemes::parallel::{ParallelOram, ParallelParameters};
 use ameles_core::testing::{ArrayStore, finish_now};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 
 /// The blocks that all processors hold after the evictions of each round, on average and at most, and the emergencies.
 fn waiting(parameters: &ParallelParameters, rounds: u64) -> (f64, usize, u64) {
@@ -16,30 +16,30 @@ fn waiting(parameters: &ParallelParameters, rounds: u64) -> (f64, usize, u64) {
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
     let oram = ParallelOram::new(parameters.clone(), stores, SharedMemory::new(), positions, rng(1)).unwrap();
     let (m, n) = (u64::from(parameters.processors), parameters.capacity);
-    let (mut all, mut most) = (0, 0);
+    let (mut all, mut max) = (0, 0);
     let warm = 4 * n / m;
     for round in 0..warm + rounds {
         let mut nothing = vec![[0; 0]; m as usize];
         let mut batch: Vec<Access<'_>> =
             (round * m..).zip(&mut nothing).map(|(at, into)| Access::Read(BlockId(at % n), into)).collect();
         finish_now(oram.access(&mut batch)).unwrap();
-        while oram.owed() > 0 {
+        while oram.pending_steps() > 0 {
             assert!(oram.emergencies() < 1000 * rounds, "idle makes no room");
-            finish_now(oram.idle()).unwrap();
+            finish_now(oram.step()).unwrap();
         }
         if round >= warm {
             let held: usize = oram.stash_blocks().iter().sum();
-            (all, most) = (all + held, most.max(held));
+            (all, max) = (all + held, max.max(held));
         }
     }
-    (all as f64 / rounds as f64, most, oram.emergencies())
+    (all as f64 / rounds as f64, max, oram.emergencies())
 }
 
 #[test]
 fn as_many_blocks_wait_with_all_processors_as_in_circuit_oram_with_batches_of_as_many() {
     for (processors, trusted) in [(4, 0), (16, 0), (16, 64)] {
         let parameters = ParallelParameters::for_capacity(4096, 0, processors, trusted).unwrap();
-        let (mean, most, emergencies) = waiting(&parameters, 2000);
+        let (mean, max, emergencies) = waiting(&parameters, 2000);
         let subtrees = f64::from(1 << parameters.top.0);
         assert!(mean < 0.8 * subtrees, "{mean:.2} wait for {subtrees} subtrees");
         let circuit = CircuitParameters {
@@ -51,7 +51,7 @@ fn as_many_blocks_wait_with_all_processors_as_in_circuit_oram_with_batches_of_as
             max_batch: processors,
             stash_bound: parameters.stash_bound,
         };
-        assert!(most < circuit.waiting_bound() as usize && emergencies == 0, "{most}, {emergencies}");
+        assert!(max < circuit.waiting_bound() as usize && emergencies == 0, "{max}, {emergencies}");
     }
 }
 

@@ -3,13 +3,13 @@
 use super::setup::*;
 use crate::model::setup::{assert_replays, batches, drive, schedule, small_map};
 use crate::snapshots::write_all;
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::testing::{ArrayModel, TraceEntry, TraceStore, exercise, finish_now};
-use ameles_core::words::{BlockId, Bucket, Slot};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{BlockId, Bucket, Slot};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -118,8 +118,8 @@ fn an_access_reads_a_path_and_writes_its_headers_and_every_a_th_is_followed_by_t
     let mut slots_moved = 0;
     for nth in 0..500u64 {
         finish_now(oram.access(&mut [Access::Write(BlockId(nth % 7 * 3), &[1; 5])])).unwrap();
-        assert_eq!(oram.owed(), if nth % 5 == 4 { 2 } else { 1 });
-        finish_now(oram.idle()).unwrap();
+        assert_eq!(oram.pending_steps(), if nth % 5 == 4 { 2 } else { 1 });
+        finish_now(oram.step()).unwrap();
         let [TraceEntry::Read(read), TraceEntry::Write(written)] = &store.take_trace()[..] else {
             panic!("one round trip each way")
         };
@@ -132,13 +132,13 @@ fn an_access_reads_a_path_and_writes_its_headers_and_every_a_th_is_followed_by_t
         if nth % 5 < 4 {
             continue;
         }
-        finish_now(oram.idle()).unwrap();
+        finish_now(oram.step()).unwrap();
         let eviction = nth / 5;
         let mirrored = (0..4).fold(0, |leaf, bit| leaf << 1 | (eviction >> bit & 1));
         let (slots, buckets) = path(&parameters, mirrored);
         slots_moved += 2 * slots.len();
         assert_eq!(store.take_trace(), [TraceEntry::Read(slots), TraceEntry::Write(buckets)]);
-        assert_eq!((oram.owed(), oram.evictions()), (0, eviction + 1));
+        assert_eq!((oram.pending_steps(), oram.evictions()), (0, eviction + 1));
     }
     // Section IV-B: Z + 2 + 2 (Z + 1) / A for each bucket of a path, 9.4 with Z = A = 5; Path ORAM's are 10.
     let a_bucket = slots_moved as f64 / (500 * parameters.path_buckets()) as f64;
@@ -167,7 +167,7 @@ fn a_batch_reads_each_bucket_once_and_no_header_that_is_held() {
             payloads.iter().map(|slot| Bucket(slot.bucket.0 - bodies)).collect();
         assert!(payloads.len() == 5 * read.len() && read.is_subset(&held));
     }
-    finish_now(oram.idle()).unwrap();
+    finish_now(oram.step()).unwrap();
     let [TraceEntry::Write(written)] = &store.take_trace()[..] else { panic!("one round trip") };
     assert!(written.iter().copied().eq(written.iter().copied().filter(|bucket| held.remove(bucket))));
     assert!(held.is_empty());

@@ -4,12 +4,12 @@ use super::setup::*;
 use crate::lies::{LIES, TWICE, fill_with_junk, tamper};
 use crate::model::setup::assert_refuses_up_front;
 use crate::snapshots::write_all;
-use ameles_core::block_header::HEADER_BYTES;
 use ameles_core::oram::{Access, Oram, OramError};
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::raw::RawSnapshotError;
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::{ArrayModel, Executor, TraceStore, finish_now};
-use ameles_core::words::BlockId;
+use ameles_core::tree::block_header::HEADER_BYTES;
+use ameles_core::types::BlockId;
 use proptest::prelude::*;
 
 #[test]
@@ -22,15 +22,15 @@ fn what_is_refused_shows_nothing_and_leaves_no_mark() {
         finish_now(oram.access(&mut [Access::Dummy])).unwrap();
     }
     store.take_trace();
-    assert!(oram.must_idle());
-    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
+    assert!(oram.must_step());
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Backlogged)));
     assert_eq!(store.take_trace(), []);
     // The headers, and the eviction of five accesses.
-    assert_eq!(oram.owed(), 2);
-    finish_now(oram.idle()).unwrap();
-    assert_eq!((oram.owed(), oram.must_idle()), (1, false));
-    finish_now(oram.idle()).unwrap();
-    assert_eq!((oram.owed(), oram.must_idle()), (0, false));
+    assert_eq!(oram.pending_steps(), 2);
+    finish_now(oram.step()).unwrap();
+    assert_eq!((oram.pending_steps(), oram.must_step()), (1, false));
+    finish_now(oram.step()).unwrap();
+    assert_eq!((oram.pending_steps(), oram.must_step()), (0, false));
 }
 
 #[test]
@@ -46,14 +46,14 @@ fn nothing_is_answered_after_the_store_failed() {
     });
     executor.spawn(async {
         let error = oram.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]).await.unwrap_err();
-        assert!(matches!(error, OramError::Torn));
+        assert!(matches!(error, OramError::Poisoned));
     });
     executor.run();
     store.fail(0);
     executor.run();
     assert_eq!(executor.unfinished(), 0);
-    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
-    assert!(matches!(oram.snapshot(), Err(RawSnapshotError::Torn)));
+    assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
+    assert!(matches!(oram.snapshot(), Err(RawSnapshotError::Poisoned)));
 }
 
 #[test]
@@ -64,13 +64,13 @@ fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_raw(&parameters, &store, 1);
         (0..5).for_each(|_| finish_now(oram.access(&mut [Access::Dummy])).unwrap());
-        (0..done).for_each(|_| finish_now(oram.idle()).unwrap());
+        (0..done).for_each(|_| finish_now(oram.step()).unwrap());
         store.hold_back(true);
         {
             let mut executor = Executor::new();
             executor.spawn(async {
                 if idles {
-                    oram.idle().await.unwrap()
+                    oram.step().await.unwrap()
                 } else {
                     oram.access(&mut [Access::Dummy]).await.unwrap()
                 }
@@ -79,7 +79,7 @@ fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
             assert!(matches!(oram.snapshot(), Err(RawSnapshotError::InFlight)));
         }
         store.hold_back(false);
-        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
     }
 }
 
@@ -93,13 +93,13 @@ fn a_store_that_lies_is_found_out() {
         tamper(&store, &headers(&parameters), |_, bytes| lie(bytes, HEADER_BYTES));
         let read = |block| {
             finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
-            (0..oram.owed()).try_for_each(|_| finish_now(oram.idle()))
+            (0..oram.pending_steps()).try_for_each(|_| finish_now(oram.step()))
         };
         match (0..oram.capacity()).find_map(|block| read(block).err()) {
             Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
             other => panic!("{expected}: {other:?}"),
         }
-        assert!(matches!(read(0), Err(OramError::Torn)));
+        assert!(matches!(read(0), Err(OramError::Poisoned)));
     }
 }
 
@@ -113,7 +113,7 @@ fn an_eviction_finds_a_block_that_stands_in_two_places() {
     tamper(&store, &headers(&parameters), |_, bytes| lie(bytes, HEADER_BYTES));
     let dummy = |_| {
         finish_now(oram.access(&mut [Access::Dummy]))?;
-        (0..oram.owed()).try_for_each(|_| finish_now(oram.idle()))
+        (0..oram.pending_steps()).try_for_each(|_| finish_now(oram.step()))
     };
     match (0..5).find_map(|nth| dummy(nth).err()) {
         Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
@@ -135,9 +135,9 @@ proptest! {
         fill_with_junk(&store, &headers(&parameters), (&junk, HEADER_BYTES), small_headers);
         for block in 0..oram.capacity() {
             let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
-            for outcome in [outcome, finish_now(oram.idle()), finish_now(oram.idle())] {
+            for outcome in [outcome, finish_now(oram.step()), finish_now(oram.step())] {
                 match outcome {
-                    Ok(()) | Err(OramError::Contradiction(_) | OramError::Torn) => {}
+                    Ok(()) | Err(OramError::Contradiction(_) | OramError::Poisoned) => {}
                     Err(other) => panic!("{other}"),
                 }
             }

@@ -2,11 +2,11 @@
 
 use crate::model::setup::MAX_BATCH;
 pub(crate) use crate::model::setup::rng;
-use ameles_core::layout::Layout;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::testing::{TraceStore, TraceStoreError};
-use ameles_core::words::{Bucket, Level};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Level};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
@@ -42,9 +42,9 @@ pub(crate) fn headers(parameters: &RawParameters) -> Layout {
 pub(crate) fn small() -> impl Strategy<Value = RawParameters> {
     (0u32..=6, 0usize..3, any::<Index>(), 2u32..6, any::<Index>(), any::<Index>()).prop_map(
         |(leaf_level, block_bytes, top, blocks_per_bucket, rate, fill)| {
-            let most = u64::from(blocks_per_bucket) << leaf_level;
+            let max = u64::from(blocks_per_bucket) << leaf_level;
             RawParameters {
-                capacity: 1 + fill.index(most as usize) as u64,
+                capacity: 1 + fill.index(max as usize) as u64,
                 block_bytes: [0, 1, 9][block_bytes],
                 blocks_per_bucket,
                 eviction_rate: 1 + rate.index(2 * blocks_per_bucket as usize - 1) as u32,

@@ -5,10 +5,10 @@ use crate::model::setup::batches;
 use crate::notebook::Notebook;
 use crate::snapshots::read_whatever_comes;
 use ameles_core::oram::Oram;
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::raw::{RawOram, RawParameters, RawSnapshot};
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -25,8 +25,8 @@ fn restored<'a>(bytes: &[u8], store: &'a TraceStore, seed: u64) -> Option<FlatRa
 fn run(oram: &FlatRaw<'_>, model: &mut ArrayModel, batches: &[Vec<Operation>]) {
     finish_now(async {
         for batch in batches {
-            while oram.must_idle() {
-                oram.idle().await.expect("idle works");
+            while oram.must_step() {
+                oram.step().await.expect("idle works");
             }
             model.batch(oram, batch).await;
         }
@@ -49,7 +49,7 @@ proptest! {
         copy.set_contents(&store.contents());
         let other = restored(&bytes(&oram), &copy, seeds[1]).expect("a sound snapshot");
         prop_assert_eq!(bytes(&other), bytes(&oram));
-        prop_assert_eq!(other.owed(), oram.owed());
+        prop_assert_eq!(other.pending_steps(), oram.pending_steps());
 
         oram.reseed(rng(seeds[1]));
         store.take_trace();
@@ -77,7 +77,7 @@ proptest! {
         let copy = TraceStore::new(parameters.layout());
         copy.set_contents(&store.contents());
         let other: FlatRaw<'_> =
-            notebook.take_up(parameters, (&copy, rng(!seed)), |_| {}).expect("a sound state");
+            notebook.resume(parameters, (&copy, rng(!seed)), |_| {}).expect("a sound state");
         prop_assert_eq!(bytes(&other), bytes(&oram));
         finish_now(model.read_all(&other));
     }
@@ -99,7 +99,7 @@ proptest! {
             let at = at.index(words.len());
             words[at] ^= change;
         };
-        let taken_up: Result<FlatRaw<'_>, _> = notebook.take_up(parameters, (&store, rng(seed)), spoil);
+        let taken_up: Result<FlatRaw<'_>, _> = notebook.resume(parameters, (&store, rng(seed)), spoil);
         if let Ok(oram) = taken_up {
             read_whatever_comes(&oram);
         }
@@ -135,7 +135,7 @@ fn a_snapshot_whose_parts_contradict_one_another_is_refused() {
     let oram = flat_raw(&parameters, &store, 1);
     let mut model = ArrayModel::new(4, 0);
     run(&oram, &mut model, &[(0..4).map(|block| Operation::Read(BlockId(block))).collect()]);
-    assert!(oram.owed() > 0, "all blocks are in the stash");
+    assert!(oram.pending_steps() > 0, "all blocks are in the stash");
     let snapshot = bytes(&oram);
     let positions = borsh::to_vec(&parameters).expect("bytes").len() + 4;
     let sound = |change: &dyn Fn(&mut [u8])| {

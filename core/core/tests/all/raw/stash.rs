@@ -8,7 +8,7 @@ use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::testing::stash_tail::{ExponentialFit, moments};
 use ameles_core::testing::waiting::waiting;
 use ameles_core::testing::{TraceStore, finish_now};
-use ameles_core::words::{BlockId, Bucket, Level};
+use ameles_core::types::{BlockId, Bucket, Level};
 use std::collections::BTreeMap;
 
 /// The filling after the evictions that were due.
@@ -70,14 +70,14 @@ fn evictions_make_room_when_the_stash_has_none() {
     store.record(false);
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
     let oram = RawOram::new(parameters, Bucket(0), &store, positions, rng(1)).unwrap();
-    let mut most = 0;
+    let mut max = 0;
     for nth in 0..20_000 {
-        while oram.must_idle() {
+        while oram.must_step() {
             assert!(oram.emergencies() < 20_000, "idle makes no room");
-            finish_now(oram.idle()).unwrap();
+            finish_now(oram.step()).unwrap();
         }
         finish_now(oram.access(&mut [Access::Read(BlockId(nth % 256), &mut [])])).unwrap();
-        most = most.max(oram.stash_blocks());
+        max = max.max(oram.stash_blocks());
     }
-    assert!(most <= 3 && oram.emergencies() > 0, "{most} blocks, {} emergencies", oram.emergencies());
+    assert!(max <= 3 && oram.emergencies() > 0, "{max} blocks, {} emergencies", oram.emergencies());
 }

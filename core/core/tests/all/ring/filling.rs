@@ -1,12 +1,12 @@
 //! A Ring ORAM that was filled at once is one like any other, and holds what it was filled with.
 
 use super::setup::*;
-use ameles_core::block_header::{self, HEADER_BYTES};
-use ameles_core::incremental::{BlockPlace, Incremental, Parts, Payloads};
 use ameles_core::schemes::ring::{RingFilling, RingParameters};
+use ameles_core::snapshot::incremental::{BlockPlace, IncrementalSnapshot, Parts, Payloads};
 use ameles_core::store::Store;
 use ameles_core::testing::{ArrayModel, Operation, TraceEntry, TraceStore, finish_now};
-use ameles_core::words::BlockId;
+use ameles_core::tree::block_header::{self, HEADER_BYTES};
+use ameles_core::types::BlockId;
 use proptest::prelude::*;
 
 /// The payloads of blocks, from a model.
@@ -53,7 +53,7 @@ fn filled<'a>(
     let mut payloads = FromModel { blocks, next: None, payload: &payload };
     let (rest, order) = (&state.rest[..], &state.stash[..]);
     let parts = Parts { tables: state.tables, rest, order, payloads: &mut payloads, keeper: None };
-    FlatRing::take_up(parameters.clone(), parts, store, rng(!seed)).expect("a sound state")
+    FlatRing::resume(parameters.clone(), parts, store, rng(!seed)).expect("a sound state")
 }
 
 proptest! {

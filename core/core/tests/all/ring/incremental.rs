@@ -3,7 +3,7 @@
 use super::setup::*;
 use crate::notebook::Notebook;
 use crate::snapshots::read_whatever_comes;
-use ameles_core::resumable::Resumable;
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::ArrayModel;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -28,7 +28,7 @@ proptest! {
         let copy = store_for(&parameters);
         copy.set_contents(&store.contents());
         let other: FlatRing<'_> =
-            notebook.take_up(parameters, (&copy, rng(!seed)), |_| {}).expect("a sound state");
+            notebook.resume(parameters, (&copy, rng(!seed)), |_| {}).expect("a sound state");
         prop_assert_eq!(bytes(&other), bytes(&ring));
         assert_nothing_lost(&other, &mut model);
     }
@@ -47,7 +47,7 @@ proptest! {
             let at = at.index(words.len());
             words[at] ^= change;
         };
-        let taken_up: Result<FlatRing<'_>, _> = notebook.take_up(parameters, (&store, rng(seed)), spoil);
+        let taken_up: Result<FlatRing<'_>, _> = notebook.resume(parameters, (&store, rng(seed)), spoil);
         if let Ok(ring) = taken_up {
             read_whatever_comes(&ring);
         }

@@ -5,7 +5,7 @@ use ameles_core::schemes::ring::{RingObjective, RingParameters};
 use ameles_core::testing::ring_plans::{Wish, adjusted, grid};
 
 /// The log2 of the probability of an emergency eviction that a plan must stay below.
-const MOST: f64 = -80.0;
+const MAX: f64 = -80.0;
 
 /// Plans for a grid of wishes from the least to the most that may be asked for.
 fn wishes() -> Vec<Wish> {
@@ -22,7 +22,7 @@ fn every_vault_that_can_be_asked_for_gets_a_stash_that_overflows_below_2_to_the_
         let plan = wish.plan();
         assert_eq!(plan.validate(), Ok(()), "{wish:?}: {plan:?}");
         let log2 = plan.emergency_log2();
-        assert!(log2 <= MOST, "2^{log2:.1} for {wish:?}: {plan:?}");
+        assert!(log2 <= MAX, "2^{log2:.1} for {wish:?}: {plan:?}");
         assert!(plan.eviction_rate <= 256, "{wish:?}: {plan:?}");
     }
 }
@@ -37,7 +37,7 @@ fn a_z_s_or_a_of_the_user_s_gets_a_stash_that_holds_or_is_refused() {
         for plan in adjusted(&wish.plan()).filter(|plan| plan.validate().is_ok()) {
             valid += 1;
             let log2 = plan.emergency_log2();
-            assert!(log2 <= MOST, "2^{log2:.1} for {wish:?}: {plan:?}");
+            assert!(log2 <= MAX, "2^{log2:.1} for {wish:?}: {plan:?}");
         }
     }
     assert!(valid > 30, "{valid} are valid");

@@ -4,12 +4,12 @@ use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::position_map::{Lookup, PositionMap};
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::{
     ArrayModel, Executor, Operation, TraceStore, TraceStoreError, finish_now, settle, small_ring,
 };
-use ameles_core::words::{BlockId, Bucket, Leaf, Level, Slot};
+use ameles_core::types::{BlockId, Bucket, Leaf, Level, Slot};
 use proptest::prelude::*;
 use rand_chacha::rand_core::RngCore;
 use std::cell::RefCell;
@@ -51,17 +51,17 @@ proptest! {
         let ring = flat_ring(&parameters, &store, seed);
         let mut model = ArrayModel::new(parameters.capacity, parameters.block_bytes as usize);
         for batch in batches.iter().cycle().take(4 * batches.len()) {
-            let before = (state(&ring), ring.must_idle());
+            let before = (state(&ring), ring.must_step());
             store.take_trace();
             let prepared = model.prepare(batch);
             match finish_now(prepared.try_run(&ring)) {
                 Ok(()) => prop_assert!(!before.1),
-                Err(OramError::Owed) => {
+                Err(OramError::Backlogged) => {
                     prop_assert!(before.1);
                     prop_assert_eq!(store.take_trace(), []);
                     prop_assert_eq!(&state(&ring), &before.0);
-                    while ring.must_idle() {
-                        finish_now(ring.idle()).expect("idle works");
+                    while ring.must_step() {
+                        finish_now(ring.step()).expect("idle works");
                     }
                     finish_now(prepared.run(&ring));
                 }
@@ -96,10 +96,10 @@ proptest! {
                 .collect();
             let lost = |outcome: Result<(), OramError<_>>| matches!(
                 outcome,
-                Err(OramError::Contradiction(_) | OramError::Torn)
+                Err(OramError::Contradiction(_) | OramError::Poisoned)
             );
-            while ring.must_idle() {
-                if lost(finish_now(ring.idle())) {
+            while ring.must_step() {
+                if lost(finish_now(ring.step())) {
                     return Ok(());
                 }
             }
@@ -121,9 +121,9 @@ fn what_is_refused_up_front_shows_nothing() {
     let short = finish_now(ring.access(&mut [Access::Read(BlockId(0), &mut [0; 2])]));
     assert!(matches!(short, Err(OramError::WrongLength { len: 2, block_bytes: 3 })));
     let many: &mut [Access<'_>] = &mut [const { Access::Dummy }; 5];
-    assert!(matches!(finish_now(ring.access(many)), Err(OramError::BatchTooLarge { len: 5, most: 4 })));
+    assert!(matches!(finish_now(ring.access(many)), Err(OramError::BatchTooLarge { len: 5, max: 4 })));
     finish_now(ring.access(&mut [])).expect("an empty batch");
-    finish_now(ring.idle()).expect("nothing is owed");
+    finish_now(ring.step()).expect("nothing is owed");
     assert_eq!(store.take_trace(), []);
     assert_eq!(state(&ring), before);
 }
@@ -153,9 +153,9 @@ fn a_full_stash_refuses_before_anything_has_changed() {
     let mut written = 0;
     // As long as what is owed helps, do it.
     while written < parameters.capacity {
-        let patience = (0..10_000).take_while(|_| ring.must_idle());
-        patience.for_each(|_| finish_now(ring.idle()).expect("idle works"));
-        if ring.must_idle() {
+        let patience = (0..10_000).take_while(|_| ring.must_step());
+        patience.for_each(|_| finish_now(ring.step()).expect("idle works"));
+        if ring.must_step() {
             break;
         }
         write(written).expect("there is room");
@@ -169,12 +169,12 @@ fn a_full_stash_refuses_before_anything_has_changed() {
     assert_eq!(held + parameters.max_batch as usize, parameters.stash_bound as usize + 1);
     let mut full = [const { Access::Dummy }; 4];
     match finish_now(ring.access(&mut full)) {
-        Err(OramError::StashFull { held: found, most }) => {
-            assert_eq!((found, most as u64), (held, parameters.most_stash_blocks()));
+        Err(OramError::StashFull { held: found, max }) => {
+            assert_eq!((found, max as u64), (held, parameters.max_stash_blocks()));
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(write(0), Err(OramError::Owed)));
+    assert!(matches!(write(0), Err(OramError::Backlogged)));
     assert_eq!(store.take_trace(), []);
     assert_eq!(state(&ring), before);
 }
@@ -238,8 +238,8 @@ fn nothing_is_answered_after_the_store_failed() {
     store.fail(0);
     executor.run();
     assert!(matches!(outcome.take(), Some(Err(OramError::Store(_)))));
-    assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Torn)));
-    assert!(matches!(finish_now(ring.idle()), Err(OramError::Torn)));
+    assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
+    assert!(matches!(finish_now(ring.step()), Err(OramError::Poisoned)));
     assert!(ring.snapshot().is_err());
 }
 
@@ -254,7 +254,7 @@ fn nothing_is_answered_after_an_access_was_dropped_half_way() {
         executor.run();
         assert_eq!(executor.unfinished(), 1);
     }
-    assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+    assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
     assert!(ring.snapshot().is_err());
 }
 
@@ -274,11 +274,11 @@ fn an_access_that_waits_for_an_eviction_learns_that_it_failed() {
             }
         }
     });
-    assert_eq!(ring.owed(), 1);
+    assert_eq!(ring.pending_steps(), 1);
     store.hold_back(true);
     let outcome = RefCell::new(None);
     let mut executor = Executor::new();
-    executor.spawn(async { assert!(ring.idle().await.is_err()) });
+    executor.spawn(async { assert!(ring.step().await.is_err()) });
     executor.run();
     executor.spawn(async { *outcome.borrow_mut() = Some(ring.access(&mut [Access::Dummy]).await) });
     executor.run();
@@ -286,7 +286,7 @@ fn an_access_that_waits_for_an_eviction_learns_that_it_failed() {
     store.fail(0);
     executor.run();
     assert_eq!(executor.unfinished(), 0);
-    assert!(matches!(outcome.take(), Some(Err(OramError::Torn))));
+    assert!(matches!(outcome.take(), Some(Err(OramError::Poisoned))));
 }
 
 #[test]
@@ -295,17 +295,17 @@ fn a_store_operation_that_never_ends_holds_up_only_what_needs_it() {
     let (ring, mut model) = filled(&store);
     // An eviction is begun and never gets its reads.
     finish_now(async {
-        while ring.owed() == 0 {
+        while ring.pending_steps() == 0 {
             model.batch(&ring, &[Operation::Read(BlockId(1))]).await;
         }
     });
     store.hold_back(true);
     let mut executor = Executor::new();
-    executor.spawn(async { ring.idle().await.expect("idle works") });
+    executor.spawn(async { ring.step().await.expect("idle works") });
     executor.run();
     store.hold_back(false);
     let mut served = 0;
-    while !ring.must_idle() {
+    while !ring.must_step() {
         let before = executor.ended();
         executor.spawn(model.prepare(&[Operation::Read(BlockId(served % 64))]).run(&ring));
         executor.run();

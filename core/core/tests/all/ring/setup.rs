@@ -7,7 +7,7 @@ use ameles_core::testing::oblivious::{Adversary, ring};
 use ameles_core::testing::{
     ArrayModel, Event, Operation, Stage, TraceStore, TraceStoreError, Work, finish_now,
 };
-use ameles_core::words::{BlockId, Level};
+use ameles_core::types::{BlockId, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -42,8 +42,8 @@ pub(crate) fn small() -> impl Strategy<Value = RingParameters> {
             // The least Z that the analysis allows for a rate, and any number of slots between the least and the most.
             let blocks = [1, 2, 4, 5, 5, 6, 7][rate as usize] + z;
             let bucket = |blocks: u32, percent: u32| {
-                let (least, most) = (blocks.max(reads), blocks + reads);
-                RingBucket { blocks, slots: least + (most - least) * percent / 100 }
+                let (min, max) = (blocks.max(reads), blocks + reads);
+                RingBucket { blocks, slots: min + (max - min) * percent / 100 }
             };
             let share = capacity as f64 / f64::from(1 << leaf_level);
             let leaf_blocks = ((share + 3.0 * share.sqrt()).ceil() as u32).max(blocks) + leaf_z;
@@ -80,8 +80,8 @@ fn operation(capacity: u64) -> impl Strategy<Value = Operation> {
 
 /// Batches in which blocks often come twice.
 pub(crate) fn batches(parameters: &RingParameters) -> impl Strategy<Value = Vec<Vec<Operation>>> + use<> {
-    let most = parameters.max_batch as usize;
-    let batch = move |blocks| prop::collection::vec(operation(blocks), 0..=most);
+    let max = parameters.max_batch as usize;
+    let batch = move |blocks| prop::collection::vec(operation(blocks), 0..=max);
     prop::collection::vec(prop_oneof![batch(parameters.capacity), batch(parameters.capacity.min(3))], 0..60)
 }
 
@@ -101,8 +101,8 @@ pub(crate) struct Order {
     pub(crate) choices: Vec<u8>,
     /// The side whose store operations end only when nothing else can go on.
     pub(crate) held: Option<Held>,
-    /// The most steps of `idle` at a time.
-    pub(crate) most_idles: usize,
+    /// The most steps of `step` at a time.
+    pub(crate) max_concurrent_steps: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,7 +114,7 @@ pub(crate) enum Held {
 pub(crate) fn order() -> impl Strategy<Value = Order> {
     let held = prop::sample::select(vec![None, None, Some(Held::Access), Some(Held::Idle)]);
     (prop::collection::vec(any::<u8>(), 1..300), held, 1usize..=3)
-        .prop_map(|(choices, held, most_idles)| Order { choices, held, most_idles })
+        .prop_map(|(choices, held, max_concurrent_steps)| Order { choices, held, max_concurrent_steps })
 }
 
 /// Runs batches beside idle steps, the store getting done in whatever order. Returns all that showed.
@@ -131,9 +131,9 @@ pub(crate) fn interleave<O: Oram>(
     let mut choices = order.choices.iter().cycle();
     let mut choose = |among: usize| usize::from(*choices.next().expect("it never ends")) % among;
     loop {
-        let (owed, must_idle) = stage.owes();
-        let can_access = !stage.is_accessing() && !must_idle && batches.len() > 0;
-        let can_idle = stage.idles() < order.most_idles && owed > 0;
+        let (owed, must_step) = stage.owes();
+        let can_access = !stage.is_accessing() && !must_step && batches.len() > 0;
+        let can_idle = stage.idles() < order.max_concurrent_steps && owed > 0;
         let held = |work: &Work| match work {
             Work::Access => order.held == Some(Held::Access),
             Work::Idle(_) => order.held == Some(Held::Idle),

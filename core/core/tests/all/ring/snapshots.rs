@@ -3,10 +3,10 @@
 use super::setup::*;
 use crate::snapshots::read_whatever_comes;
 use ameles_core::oram::{Access, Oram};
-use ameles_core::resumable::Resumable;
 use ameles_core::schemes::ring::{RingOram, RingParameters, RingSnapshot, RingSnapshotError};
+use ameles_core::snapshot::full::FullSnapshot;
 use ameles_core::testing::{ArrayModel, Executor, Operation, TraceStore, finish_now};
-use ameles_core::words::{BlockId, Level};
+use ameles_core::types::{BlockId, Level};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -72,12 +72,12 @@ fn there_is_no_snapshot_while_anything_is_in_flight() {
     finish_now(async {
         for block in 0..64 {
             model.batch(&ring, &[Operation::Write(BlockId(block), 1)]).await;
-            while ring.must_idle() {
-                ring.idle().await.expect("idle works");
+            while ring.must_step() {
+                ring.step().await.expect("idle works");
             }
         }
     });
-    assert!(ring.owed() > 0);
+    assert!(ring.pending_steps() > 0);
     store.hold_back(true);
     let in_flight = |executor: &mut Executor<'_>| {
         executor.run();
@@ -92,7 +92,7 @@ fn there_is_no_snapshot_while_anything_is_in_flight() {
     // Dummies pin no block, but may take real ones in place of dummy slots.
     executor.spawn(async { ring.access(&mut [Access::Dummy, Access::Dummy]).await.expect("the access") });
     in_flight(&mut executor);
-    executor.spawn(async { ring.idle().await.expect("idle works") });
+    executor.spawn(async { ring.step().await.expect("idle works") });
     in_flight(&mut executor);
 }
 

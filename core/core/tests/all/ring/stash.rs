@@ -9,7 +9,7 @@ use ameles_core::testing::stash_tail::{
     waiting_mean,
 };
 use ameles_core::testing::{finish_now, settle};
-use ameles_core::words::{BlockId, Level};
+use ameles_core::types::{BlockId, Level};
 
 /// Plans for a large part, a sixteenth and a sixty-fourth on the trusted side, and for batches of 1 and 16.
 fn plans() -> impl Iterator<Item = RingParameters> {
@@ -41,12 +41,11 @@ fn the_blocks_that_wait_are_as_many_as_the_sum_of_coins_says() {
         let (excess, _) = moments(&tail.excess);
         // The mean is at most that of the worst timing, whose newest 2 A - 1 accesses had no eviction; with evictions
         // at an even pace it is between none and A. A vault that is smaller than its stash holds fewer.
-        let most = waiting_mean(&parameters).min(parameters.capacity as f64);
-        let least =
-            waiting_mean(&parameters) - f64::from(2 * parameters.eviction_rate + parameters.max_batch);
+        let max = waiting_mean(&parameters).min(parameters.capacity as f64);
+        let min = waiting_mean(&parameters) - f64::from(2 * parameters.eviction_rate + parameters.max_batch);
         let waiting = held - excess;
-        assert!(waiting < most, "{waiting:.1} wait, expected at most {most:.1}: {parameters:?}");
-        assert!(waiting > least.min(most / 2.0), "{waiting:.1} wait, expected {least:.1}: {parameters:?}");
+        assert!(waiting < max, "{waiting:.1} wait, expected at most {max:.1}: {parameters:?}");
+        assert!(waiting > min.min(max / 2.0), "{waiting:.1} wait, expected {min:.1}: {parameters:?}");
     }
 }
 
@@ -111,7 +110,7 @@ fn compacted_buckets_bring_more_than_a_block_an_access_and_the_hard_bound_counts
     };
     let store = store_for(&parameters);
     let ring = flat_ring(&parameters, &store, 1);
-    let mut most = 0;
+    let mut max = 0;
     for first in (0..200 * 64).step_by(64) {
         let mut nothing = [[0; 0]; 64];
         let mut batch: Vec<Access<'_>> = (first..)
@@ -121,9 +120,9 @@ fn compacted_buckets_bring_more_than_a_block_an_access_and_the_hard_bound_counts
         finish_now(settle(&ring));
         let before = ring.stash_blocks();
         finish_now(ring.access(&mut batch)).expect("a settled stash takes a batch");
-        most = most.max(ring.stash_blocks() - before);
+        max = max.max(ring.stash_blocks() - before);
     }
-    assert!(most > 64, "{most} blocks: a block an access would be enough");
+    assert!(max > 64, "{max} blocks: a block an access would be enough");
     // Full up to the last batch, with six levels of compacted buckets beneath.
-    assert_eq!(parameters.most_stash_blocks(), u64::from(parameters.stash_bound) + 64 * 6);
+    assert_eq!(parameters.max_stash_blocks(), u64::from(parameters.stash_bound) + 64 * 6);
 }

@@ -1,13 +1,13 @@
 //! Untrusted memory of the smallest kind, which a test tampers with as it likes.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::{Bucket, Slot, Version};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{Bucket, Slot, Version};
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::Salt;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Sealed, sealed_layout};
 use ameles_seal::slot_format::{Nonces, SlotFormat};
 use ameles_seal::versions::{TrustedVersions, VaultId};
@@ -120,7 +120,7 @@ pub(crate) fn fresh(shelf: &Rc<Shelf>, cipher: Cipher) -> Sealed<Rc<Shelf>> {
 
 pub(crate) fn open(shelf: &Rc<Shelf>, cipher: Cipher, versions: TrustedVersions) -> Sealed<Rc<Shelf>> {
     let nonces = nonces(shelf.format, 1);
-    Sealed::new(Rc::clone(shelf), &master(7), cipher, nonces, versions, Workers::single())
+    Sealed::new(Rc::clone(shelf), &master(7), cipher, nonces, versions, SealThreads::single())
         .expect("the layouts fit")
 }
 

@@ -4,7 +4,7 @@
 
 use super::setup::{layout, memory, pool, region, slot};
 use ameles_core::store::Store;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::types::{Bucket, Slot};
 use ameles_seal::pages::{PageCipher, SharedMemory};
 use futures::FutureExt;
 use std::sync::Arc;

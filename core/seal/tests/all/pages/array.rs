@@ -1,6 +1,6 @@
 //! A region answers as an array would, on any number of threads, and its bytes do not depend on them.
 
-use super::setup::{crew, layout, memory, pool, read, region, slot, snapshot, write};
+use super::setup::{layout, memory, pool, read, region, slot, snapshot, workers, write};
 use ameles_seal::pages::PageCipher;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ proptest! {
         let memories = [(), ()].map(|()| memory(&layout, cipher));
         let alone = region(Arc::clone(&memories[0]), &layout, cipher, 5);
         let spread = region(Arc::clone(&memories[1]), &layout, cipher, 5);
-        let spread = if by_crew { spread.with_crew(crew()) } else { spread.with_pool(pool(threads)) };
+        let spread = if by_crew { spread.with_crew(workers()) } else { spread.with_pool(pool(threads)) };
         let bucket_bytes = page * slots as usize;
         let mut array = vec![0u8; buckets as usize * bucket_bytes];
         for step in steps {
@@ -75,7 +75,7 @@ fn a_bucket_that_a_batch_names_twice_keeps_the_last() {
         let memory = memory(&layout, cipher);
         let pages = region(Arc::clone(&memory), &layout, cipher, 5);
         write(&pages, &[1, 0, 1], &[[1; 64], [2; 64], [3; 64]].concat()).unwrap();
-        assert_eq!(pages.version(ameles_core::words::Bucket(1)), 2);
+        assert_eq!(pages.version(ameles_core::types::Bucket(1)), 2);
         assert_eq!(read(&pages, &[slot(1, 0), slot(0, 0)], 64).unwrap(), [[3; 64], [2; 64]].concat());
     }
 }

@@ -2,10 +2,10 @@
 
 mod allocation;
 mod array;
-mod beside;
 mod meter;
 mod regions;
 mod schemes;
 mod setup;
 mod tampering;
 mod unsteady;
+mod worker;

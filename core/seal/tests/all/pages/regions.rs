@@ -1,7 +1,7 @@
 //! A region that cannot be made is refused with its fault, and a slot outside of a region gets no answer.
 
 use super::setup::{key, layout, memory, read, region, slot, write};
-use ameles_core::layout::{Extent, Layout};
+use ameles_core::tree::layout::{Extent, Layout};
 use ameles_seal::pages::{
     AtomicMemory, PageCipher, RegionError, SealedPages, SharedMemory, TableVersions, memory_bytes,
 };

@@ -4,8 +4,8 @@ use super::setup::{key, pool, snapshot, write};
 use ameles_core::oram::{Access, Oram};
 use ameles_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use ameles_core::schemes::eager::{EagerOram, EagerParameters};
-use ameles_core::words::{BlockId, Bucket};
-use ameles_core::write_schedule::WriteSchedule;
+use ameles_core::schemes::write_schedule::WriteSchedule;
+use ameles_core::types::{BlockId, Bucket};
 use ameles_seal::pages::{AtomicMemory, PageCipher, PageError, ScheduledVersions, SealedPages, memory_bytes};
 use futures::FutureExt;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ fn drive(oram: &impl Oram<Error = PageError>, memory: &AtomicMemory, schedule: &
         let text = [write as u8; PAGE];
         let before = snapshot(memory);
         oram.access(&mut [Access::Write(BlockId(page), &text)]).now_or_never().unwrap().unwrap();
-        while idles && oram.owed() > 0 {
-            oram.idle().now_or_never().unwrap().unwrap();
+        while idles && oram.pending_steps() > 0 {
+            oram.step().now_or_never().unwrap().unwrap();
         }
         let after = snapshot(memory);
         let slots = before.chunks(stride).zip(after.chunks(stride)).zip(0u64..);

@@ -1,11 +1,11 @@
 //! Small regions, and access to them in one line.
 
-use ameles_core::layout::{Extent, Layout};
 use ameles_core::store::Store;
-use ameles_core::words::{Bucket, Slot};
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::{Bucket, Slot};
 use ameles_seal::pages::{
-    AtomicMemory, Crew, PageCipher, PageError, PageKey, PagePool, SealedPages, SharedMemory, TableVersions,
-    memory_bytes,
+    AtomicMemory, PageCipher, PageError, PageKey, PagePool, SealedPages, SharedMemory, TableVersions,
+    Workers, memory_bytes,
 };
 use futures::FutureExt;
 use rand_chacha::ChaCha20Rng;
@@ -36,7 +36,7 @@ pub(crate) fn pool(threads: usize) -> Arc<PagePool> {
 }
 
 /// Three threads for all tests together, as if they were a platform's own processors.
-pub(crate) fn crew() -> &'static dyn Crew {
+pub(crate) fn workers() -> &'static dyn Workers {
     static CREW: LazyLock<ameles_fork::Pool> =
         LazyLock::new(|| ameles_fork::Pool::new(3, PagePool::PATIENCE).unwrap());
     &*CREW

@@ -1,7 +1,7 @@
 //! Any change that the holder of shared memory makes to it is caught at the next touch, and named.
 
-use super::setup::{Pages, crew, layout, memory, part, pool, read, region, slot, snapshot, write};
-use ameles_core::words::Slot;
+use super::setup::{Pages, layout, memory, part, pool, read, region, slot, snapshot, workers, write};
+use ameles_core::types::Slot;
 use ameles_seal::pages::{AtomicMemory, PageCipher, PageError, SharedMemory};
 use std::sync::Arc;
 
@@ -167,7 +167,7 @@ fn of_several_forged_pages_the_first_asked_for_is_named_and_all_of_the_buffer_is
             region.pages = region.pages.with_pool(pool(threads));
             assert_first_is_named(&region.pages, &slots);
         }
-        region.pages = region.pages.with_crew(crew());
+        region.pages = region.pages.with_crew(workers());
         assert_first_is_named(&region.pages, &slots);
     }
 }

@@ -2,7 +2,7 @@
 //! authenticated.
 
 use super::setup::{layout, memory, part, pool, read, region, slot, snapshot, write};
-use ameles_core::words::Slot;
+use ameles_core::types::Slot;
 use ameles_seal::pages::{AtomicMemory, PageCipher, PageError, SharedMemory, memory_bytes};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

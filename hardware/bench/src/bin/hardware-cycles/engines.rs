@@ -46,9 +46,9 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
 pub(crate) fn print_pairs(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
     let (of_path, _) = count(workshop, &Configuration::paper(Scheme::Path))?;
     println!("Memory / encryption of a bucket in an access, counted, of Path ORAM's with Z = 4; A from 1 on");
-    for (blocks_per_bucket, most) in PAIRS {
+    for (blocks_per_bucket, max) in PAIRS {
         print!("Z{blocks_per_bucket:<4}");
-        for eviction_rate in 1..=most {
+        for eviction_rate in 1..=max {
             let (counted, _) = count(workshop, &raw(blocks_per_bucket, eviction_rate))?;
             print!(
                 " {:>5.2} / {:.2}",

@@ -1,7 +1,7 @@
 //! Runs of which means are taken: back to back, each request as soon as the controller takes it, or alone, each after the answer
 //! of the one before.
 
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_hardware_bench::{
     Bench, Configuration, Design, Dram, Faults, Golden, Operation, Pace, Run, Scheme, Session, Workshop,
 };

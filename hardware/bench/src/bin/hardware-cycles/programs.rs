@@ -29,13 +29,12 @@ pub(crate) fn print(workshop: &Workshop) -> Result<(), Box<dyn Error>> {
     let mut thorough = Workshop::new()?;
     thorough.for_long_runs = true;
     let design = thorough.design(&configuration, None)?;
-    let most = RUN.before + RUN.measured;
-    let synthetic =
-        [("scan", scan(most)), ("rand", rand(lines, most))].map(|(name, trace)| (name, Ok(trace)));
-    let real = programs().filter_map(|name| Some((name, accesses_of(name, lines.into(), most)?)));
+    let max = RUN.before + RUN.measured;
+    let synthetic = [("scan", scan(max)), ("rand", rand(lines, max))].map(|(name, trace)| (name, Ok(trace)));
+    let real = programs().filter_map(|name| Some((name, accesses_of(name, lines.into(), max)?)));
     for (name, accesses) in real.chain(synthetic) {
         let accesses = accesses?;
-        if accesses.len() < most {
+        if accesses.len() < max {
             println!("{name:<16} has {} accesses only", accesses.len());
             continue;
         }

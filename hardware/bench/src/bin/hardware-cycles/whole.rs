@@ -1,8 +1,10 @@
 //! The cycles of the whole controller with tags, and with a pacer: what integrity costs, and what it costs that nothing shows.
 
 use super::measure::{Length, drive, means, paths};
-use ameles_core::words::Leaf;
-use ameles_hardware_bench::{Configuration, ProgramAccess, Scheme, Session, Workshop, rand, scan, session_of};
+use ameles_core::types::Leaf;
+use ameles_hardware_bench::{
+    Configuration, ProgramAccess, Scheme, Session, Workshop, rand, scan, session_of,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::error::Error;

@@ -1,8 +1,10 @@
 //! Requests of the whole controller: the cycles that front end, tags and pacer add to an answer.
 
 use super::CONFIGURATION;
-use ameles_core::words::{BlockId, Leaf};
-use ameles_hardware_bench::{Bench, Configuration, Faults, FrontEnd, GoldenFrontEnd, Pace, Run, Session, Workshop};
+use ameles_core::types::{BlockId, Leaf};
+use ameles_hardware_bench::{
+    Bench, Configuration, Faults, FrontEnd, GoldenFrontEnd, Pace, Run, Session, Workshop,
+};
 use std::error::Error;
 
 /// Requests before the one that is measured: with them all blocks are mapped.

@@ -141,7 +141,7 @@ impl Bus<'_> {
 
     /// Addresses, as levels of their buckets; the rest of a bucket that crosses 4096 bytes has the same level.
     fn addresses(&self, passes: impl Fn(&Moment) -> Option<[u32; 2]>) -> Vec<Span> {
-        let bytes = (self.configuration.most_bucket_beats() * self.configuration.beat_bytes()) as u32;
+        let bytes = (self.configuration.max_bucket_beats() * self.configuration.beat_bytes()) as u32;
         self.spans(|moment| {
             let level = (passes(moment)?[0] / bytes + 1).ilog2();
             Some((level.to_string(), Shade::Plain))
@@ -155,7 +155,7 @@ impl Bus<'_> {
         passes: impl Fn(&Moment) -> bool,
     ) -> Vec<Span> {
         let (beat, bucket) =
-            (self.configuration.beat_bytes() as u32, self.configuration.most_bucket_beats() as u32);
+            (self.configuration.beat_bytes() as u32, self.configuration.max_bucket_beats() as u32);
         let headers = self.configuration.header_beats() as u32;
         let mut coming = VecDeque::new();
         let of_moment = |moment: &Moment| {

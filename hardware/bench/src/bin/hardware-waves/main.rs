@@ -9,7 +9,7 @@ mod front_end;
 mod lanes;
 mod svg;
 
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_hardware_bench::{
     Bench, Configuration, Faults, Golden, Moment, Operation, Pace, Scheme, Watch, Workshop,
 };

@@ -1,7 +1,7 @@
 //! The cycles from which on banks, ranks and the data bus take commands.
 
 use crate::command::Kind;
-use crate::geometry::MOST_BANKS;
+use crate::geometry::MAX_BANKS;
 use crate::scheduler::request::Direction;
 use crate::specification::Specification;
 
@@ -9,7 +9,7 @@ use crate::specification::Specification;
 pub(super) const NO_ROW: u32 = u32::MAX;
 
 /// An array by bank.
-const BANKS: usize = MOST_BANKS as usize;
+const BANKS: usize = MAX_BANKS as usize;
 /// Four gates a rank, of which there are no more than banks.
 const GATES: usize = BANKS * 4;
 

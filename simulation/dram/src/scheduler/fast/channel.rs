@@ -176,7 +176,7 @@ impl Fast {
     fn choose(&mut self) -> Option<Choice> {
         let active = self.active();
         let queue = self.queue(active);
-        let (mut least, mut chosen) = (u128::MAX, 0);
+        let (mut min, mut chosen) = (u128::MAX, 0);
         let mut busy = queue.busy & self.refresh.open;
         while busy != 0 {
             let bank = busy.trailing_zeros() as usize;
@@ -184,11 +184,11 @@ impl Fast {
             let next = queue.next(bank);
             let cycle = next.cycle.max(self.banks.gates[next.gate as usize]).max(self.now);
             let key = u128::from(cycle) << 64 | u128::from(next.order);
-            if key < least {
-                (least, chosen) = (key, bank);
+            if key < min {
+                (min, chosen) = (key, bank);
             }
         }
-        let cycle = (least >> 64) as u64;
+        let cycle = (min >> 64) as u64;
         if self.refresh.open != u64::MAX
             && let Some(refreshing) = self.refreshing().filter(|refreshing| refreshing.cycle <= cycle)
         {

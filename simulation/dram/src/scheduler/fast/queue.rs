@@ -1,7 +1,7 @@
 //! The requests of one direction: those in the queue by bank, and those that wait outside.
 
 use crate::command::Kind;
-use crate::geometry::MOST_BANKS;
+use crate::geometry::MAX_BANKS;
 use crate::scheduler::fast::banks::{Bank, NO_ROW, gate};
 use crate::scheduler::request::Request;
 
@@ -10,7 +10,7 @@ const NIL: u32 = u32::MAX;
 /// A bit that puts opening and closing rows behind reads and writes of any age.
 const ROW: u64 = 1 << 63;
 /// An array by bank.
-const BANKS: usize = MOST_BANKS as usize;
+const BANKS: usize = MAX_BANKS as usize;
 
 /// A request as a member of a list: of its bank, of those outside, or of the free places.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub(super) struct Next {
 pub(super) struct Queue {
     slots: Vec<Slot>,
     free: u32,
-    most: usize,
+    max: usize,
     /// The command that moves its blocks.
     kind: Kind,
     lists: [List; BANKS],
@@ -60,11 +60,11 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(kind: Kind, most: u32) -> Self {
+    pub(super) fn new(kind: Kind, max: u32) -> Self {
         Queue {
-            slots: Vec::with_capacity(most as usize),
+            slots: Vec::with_capacity(max as usize),
             free: NIL,
-            most: most as usize,
+            max: max as usize,
             kind,
             lists: [List { head: NIL, tail: NIL, hit: NIL }; BANKS],
             next: [Next { cycle: 0, order: 0, gate: 0, kind }; BANKS],
@@ -109,7 +109,7 @@ impl Queue {
     #[inline]
     pub(super) fn next_arrival(&self) -> u64 {
         match self.slots.get(self.outside.0 as usize) {
-            Some(slot) if self.queued < self.most => slot.request.arrival.0,
+            Some(slot) if self.queued < self.max => slot.request.arrival.0,
             _ => u64::MAX,
         }
     }

@@ -10,7 +10,7 @@ mod tokens;
 mod user;
 mod users;
 
-pub use name::{AccountName, MOST_NAME_BYTES, NameError, UserName};
+pub use name::{AccountName, MAX_NAME_BYTES, NameError, UserName};
 pub use password::{PasswordError, PasswordHash};
 pub use tokens::{Issued, Token, Tokens};
 pub use user::{AccessKey, Identity, Role, User};

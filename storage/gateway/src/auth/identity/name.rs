@@ -4,13 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The most bytes of a name.
-pub const MOST_NAME_BYTES: usize = 64;
+pub const MAX_NAME_BYTES: usize = 64;
 
 /// The reason why a text is no name. The text itself is not in it: it may be a password in the wrong place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Too long, or nothing at all.
-    #[error("a name of an account or a user has 1 to {MOST_NAME_BYTES} bytes, not {0}")]
+    #[error("a name of an account or a user has 1 to {MAX_NAME_BYTES} bytes, not {0}")]
     Length(usize),
     /// A byte that would mean something else in a URL, a list of rights or a file.
     #[error(
@@ -23,7 +23,7 @@ pub enum NameError {
 /// Letters and digits of ASCII, `-`, `_`, `.`, `@`: none of them has a meaning in a path, a list of rights (`:`, `,`,
 /// `*`) or a header. The first one is a letter or a digit, so that no name looks like `.r` or a flag.
 fn check(text: &str) -> Result<(), NameError> {
-    if text.is_empty() || text.len() > MOST_NAME_BYTES {
+    if text.is_empty() || text.len() > MAX_NAME_BYTES {
         return Err(NameError::Length(text.len()));
     }
     let is_good = |at: usize, byte: u8| match byte {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn names_are_short_and_hold_no_byte_with_a_meaning_elsewhere() {
-        for good in ["a", "ameles", "A-1_b.c@example.org", &"x".repeat(MOST_NAME_BYTES)] {
+        for good in ["a", "ameles", "A-1_b.c@example.org", &"x".repeat(MAX_NAME_BYTES)] {
             assert_eq!(good.parse::<AccountName>().map(|name| name.as_str().to_owned()), Ok(good.to_owned()));
         }
         assert_eq!("".parse::<UserName>(), Err(NameError::Length(0)));

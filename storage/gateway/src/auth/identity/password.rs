@@ -10,8 +10,8 @@ const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
 /// Hashes that others have made may cost more, up to this: a file must not make a login take all memory.
-const MOST_MEMORY_KIB: u32 = 256 * 1024;
-const MOST_PASSES: u32 = 16;
+const MAX_MEMORY_KIB: u32 = 256 * 1024;
+const MAX_PASSES: u32 = 16;
 
 /// The reason why a hash cannot be made or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum PasswordError {
     NotAHash,
     /// It asks for more than a login may take.
     #[error(
-        "this Argon2id hash asks for {memory_kib} KiB and {passes} passes: at most {MOST_MEMORY_KIB} KiB and {MOST_PASSES} \
+        "this Argon2id hash asks for {memory_kib} KiB and {passes} passes: at most {MAX_MEMORY_KIB} KiB and {MAX_PASSES} \
          passes are accepted"
     )]
     TooCostly {
@@ -105,7 +105,7 @@ impl FromStr for PasswordHash {
         }
         let params = Params::try_from(&hash).map_err(|_| PasswordError::NotAHash)?;
         let (memory_kib, passes) = (params.m_cost(), params.t_cost());
-        if memory_kib > MOST_MEMORY_KIB || passes > MOST_PASSES {
+        if memory_kib > MAX_MEMORY_KIB || passes > MAX_PASSES {
             return Err(PasswordError::TooCostly { memory_kib, passes });
         }
         Ok(PasswordHash(text.into()))

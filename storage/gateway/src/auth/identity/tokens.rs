@@ -1,7 +1,7 @@
 //! Tokens, each of which stands for a login until it expires.
 
 use super::{AccountName, Identity, PasswordHash, Proven, UserName, Users};
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use base16ct::lower::encode_string as hex;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 /// The time that a token is good, unless it is said otherwise.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// The most tokens of a user at a time. A further token ends the oldest.
-const MOST_OF_A_USER: usize = 1000;
+const MAX_OF_A_USER: usize = 1000;
 
 /// A token as a client holds it: 256 random bits in hexadecimal. Wiped when dropped.
 pub struct Token(Zeroizing<String>);
@@ -38,16 +38,16 @@ pub struct Issued {
     /// The user that logged in.
     pub identity: Identity,
     /// The moment of the login.
-    pub issued: Moment,
+    pub issued: UnixMillis,
     /// The moment from which on the token is worth nothing.
-    pub expires: Moment,
+    pub expires: UnixMillis,
 }
 
 /// The tokens of a running gateway. They are held in memory only, each as its SHA-256. A reader of that memory gets no
 /// token, and a restart ends them all.
 pub struct Tokens {
     lifetime: Duration,
-    most: usize,
+    max: usize,
     held: Mutex<LiveTokens>,
 }
 
@@ -75,7 +75,7 @@ struct LiveToken {
 
 impl Default for Tokens {
     fn default() -> Self {
-        Tokens::new(LIFETIME, MOST_OF_A_USER)
+        Tokens::new(LIFETIME, MAX_OF_A_USER)
     }
 }
 
@@ -86,20 +86,20 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// No tokens yet. Each will be good for `lifetime`, and of a user at most `most` at a time.
-    pub fn new(lifetime: Duration, most: usize) -> Self {
-        Tokens { lifetime, most: most.max(1), held: Mutex::default() }
+    /// No tokens yet. Each will be good for `lifetime`, and of a user at most `max` at a time.
+    pub fn new(lifetime: Duration, max: usize) -> Self {
+        Tokens { lifetime, max: max.max(1), held: Mutex::default() }
     }
 
     /// A token for one of `users` who has just proved to be it. `None` if the user is gone meanwhile or has another
     /// password, or if the system gives no random numbers.
-    pub fn issue(&self, users: &Users, proven: &Proven, now: Moment) -> Option<(Token, Issued)> {
+    pub fn issue(&self, users: &Users, proven: &Proven, now: UnixMillis) -> Option<(Token, Issued)> {
         let lifetime = u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX);
-        self.issue_until(users, proven, now, Moment(now.0.saturating_add(lifetime)))
+        self.issue_until(users, proven, now, UnixMillis(now.0.saturating_add(lifetime)))
     }
 
     /// Exchanges a token for another, which ends when the first one does. `None` if the first one is worth nothing.
-    pub fn exchange(&self, users: &Users, token: &str, now: Moment) -> Option<(Token, Issued)> {
+    pub fn exchange(&self, users: &Users, token: &str, now: UnixMillis) -> Option<(Token, Issued)> {
         let (issued, password) = self.find(users, token, now)?;
         self.issue_until(users, &Proven { identity: issued.identity, password }, now, issued.expires)
     }
@@ -108,8 +108,8 @@ impl Tokens {
         &self,
         users: &Users,
         proven: &Proven,
-        now: Moment,
-        expires: Moment,
+        now: UnixMillis,
+        expires: UnixMillis,
     ) -> Option<(Token, Issued)> {
         let Proven { identity, password } = proven;
         if users.user(&identity.account, &identity.user)?.password != *password {
@@ -121,7 +121,7 @@ impl Tokens {
         let (half, rest) = halves(token.as_str());
         let issued = Issued { identity: identity.clone(), issued: now, expires };
         let mut held = self.held.lock();
-        held.make_room(&holder(identity), self.most, now);
+        held.make_room(&holder(identity), self.max, now);
         held.entries.insert(half, LiveToken { rest, issued: issued.clone(), password: password.clone() });
         held.order.entry(holder(identity)).or_default().push_back(half);
         Some((token, issued))
@@ -129,11 +129,11 @@ impl Tokens {
 
     /// The user that a token stands for, as `users` has it now. `None` if it was never issued, has expired, was
     /// revoked, or if the user is gone or has another password since.
-    pub fn look_up(&self, users: &Users, token: &str, now: Moment) -> Option<Issued> {
+    pub fn look_up(&self, users: &Users, token: &str, now: UnixMillis) -> Option<Issued> {
         self.find(users, token, now).map(|(issued, _)| issued)
     }
 
-    fn find(&self, users: &Users, token: &str, now: Moment) -> Option<(Issued, Option<PasswordHash>)> {
+    fn find(&self, users: &Users, token: &str, now: UnixMillis) -> Option<(Issued, Option<PasswordHash>)> {
         let (half, rest) = halves(token);
         let (mut issued, password) = {
             let held = self.held.lock();
@@ -166,7 +166,7 @@ impl Tokens {
 
 impl LiveTokens {
     /// Drops the expired tokens of a user, and the oldest of the others until one more fits.
-    fn make_room(&mut self, holder: &UserKey, most: usize, now: Moment) {
+    fn make_room(&mut self, holder: &UserKey, max: usize, now: UnixMillis) {
         let Some(order) = self.order.get_mut(holder) else { return };
         order.retain(|half| {
             let is_good = self.entries.get(half).is_some_and(|entry| entry.issued.expires > now);
@@ -175,7 +175,7 @@ impl LiveTokens {
             }
             is_good
         });
-        while order.len() >= most
+        while order.len() >= max
             && let Some(oldest) = order.pop_front()
         {
             self.entries.remove(&oldest);
@@ -196,10 +196,10 @@ mod tests {
     use super::super::{AccessKey, PasswordHash, Role, User, UserName};
     use super::*;
 
-    const NOW: Moment = Moment(1_000_000);
+    const NOW: UnixMillis = UnixMillis(1_000_000);
 
-    fn later(milliseconds: u64) -> Moment {
-        Moment(NOW.0 + milliseconds)
+    fn later(milliseconds: u64) -> UnixMillis {
+        UnixMillis(NOW.0 + milliseconds)
     }
 
     fn user(account: &str, password: &str) -> User {

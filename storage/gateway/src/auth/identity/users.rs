@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 
 /// The most passwords that are looked at side by side. Each takes the memory of one hash (19 MiB unless the file says
 /// more); others wait, and are no more than there are connections.
-const MOST_LOGINS_AT_A_TIME: usize = 4;
+const MAX_LOGINS_AT_A_TIME: usize = 4;
 
 /// Users that contradict one another.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -99,7 +99,7 @@ impl Proven {
 fn logins_at_a_time() -> usize {
     std::thread::available_parallelism()
         .map_or(1, |processors| processors.get() / 2)
-        .clamp(1, MOST_LOGINS_AT_A_TIME)
+        .clamp(1, MAX_LOGINS_AT_A_TIME)
 }
 
 impl Users {

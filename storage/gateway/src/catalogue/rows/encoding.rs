@@ -1,8 +1,8 @@
 //! The values of rows: CBOR maps with numbered fields, so that a later format can add fields and read older rows.
 
 use crate::catalogue::{
-    AccountSettings, Completed, ContainerSettings, Details, Moment, Object, Part, Segment, Upload, UploadId,
-    Version,
+    AccountSettings, Completed, ContainerSettings, Details, Object, Part, Segment, UnixMillis, Upload,
+    UploadId, Version,
 };
 use crate::objects::allocate::Run;
 use crate::objects::checksums::{Algorithm, Checksum, Coverage};
@@ -75,7 +75,7 @@ pub(super) struct ObjectRow {
     #[n(2)]
     pub(super) checksum: Option<Checksum>,
     #[n(3)]
-    pub(super) modified: Moment,
+    pub(super) modified: UnixMillis,
     #[n(4)]
     pub(super) segments: Vec<SegmentRow>,
     /// The facts that are kept of its upload in parts.
@@ -109,7 +109,7 @@ pub(super) struct UploadRow {
     #[n(4)]
     pub(super) checksum: Option<(Algorithm, Coverage)>,
     #[n(5)]
-    pub(super) started: Moment,
+    pub(super) started: UnixMillis,
     #[n(6)]
     pub(super) initiator: Option<String>,
 }
@@ -124,7 +124,7 @@ pub(super) struct PartRow {
     #[n(2)]
     pub(super) checksum: Option<Checksum>,
     #[n(3)]
-    pub(super) modified: Moment,
+    pub(super) modified: UnixMillis,
     #[n(4)]
     pub(super) crc64nvme: Option<u64>,
 }

@@ -370,7 +370,7 @@ fn read<'b, T: minicbor::Decode<'b, ()>>(value: &'b [u8]) -> Result<T, &'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{Completed, ContainerSettings, Details, Moment, UploadId, Version};
+    use crate::catalogue::{Completed, ContainerSettings, Details, UnixMillis, UploadId, Version};
     use proptest::prelude::*;
 
     const ACCOUNT: &str = "a";
@@ -395,9 +395,9 @@ mod tests {
             let allocator = Allocator::new(50);
             let segment = |n, bytes| Arc::new(Segment { bytes, place: SegmentPlace::Blocks(vec![Arc::new(allocator.allocate(n).expect("free"))]) });
             let object = |n| Arc::new(Object {
-                details: Details { delete_at: Some(Moment(9)), ..Details::default() },
+                details: Details { delete_at: Some(UnixMillis(9)), ..Details::default() },
                 etag: "0".repeat(32),
-                modified: Moment(5),
+                modified: UnixMillis(5),
                 segments: vec![segment(n, n * 16), segment(n, n * 16)],
                 completed: Some(Arc::new(Completed { upload: UploadId([3; 16]), checksums: [1; 8].into() })),
                 version: Version { order: n, salt: Some(n), is_marker: false },

@@ -36,10 +36,10 @@ pub struct PackedUsage {
 
 /// Rows must have room for this many blocks, or small objects get blocks of their own: two blocks of fragments wait at
 /// most, and the names need most of the room.
-const LEAST_ROWS_IN_BLOCKS: u64 = 16;
+const MIN_ROWS_IN_BLOCKS: u64 = 16;
 
 /// The most bytes of a fragment in a device of this shape, if small objects share blocks at all.
-pub(crate) fn most_fragment_bytes(block_bytes: usize, rows_bytes: u64) -> Option<u64> {
+pub(crate) fn max_fragment_bytes(block_bytes: usize, rows_bytes: u64) -> Option<u64> {
     let block = block_bytes as u64;
-    (rows_bytes / LEAST_ROWS_IN_BLOCKS >= block).then_some(block / 2)
+    (rows_bytes / MIN_ROWS_IN_BLOCKS >= block).then_some(block / 2)
 }

@@ -26,9 +26,9 @@ impl Inner {
     }
 
     /// Runs a round to its end, also when the caller goes away. A failure leaves everything where it was.
-    async fn run_round(self: &Arc<Self>, most_live: u64) -> bool {
+    async fn run_round(self: &Arc<Self>, max_live: u64) -> bool {
         let inner = Arc::clone(self);
-        let round = self.tasks.spawn(async move { inner.round(most_live).await });
+        let round = self.tasks.spawn(async move { inner.round(max_live).await });
         match round.await {
             Ok(Ok(gained)) => gained,
             Ok(Err(error)) => {
@@ -40,9 +40,9 @@ impl Inner {
         }
     }
 
-    /// Packs what waits if it is a block's worth, and empties the emptiest pack if no more than `most_live` of its
+    /// Packs what waits if it is a block's worth, and empties the emptiest pack if no more than `max_live` of its
     /// bytes are live. Says whether a pack was emptied.
-    async fn round(self: &Arc<Self>, most_live: u64) -> Result<bool, Error> {
+    async fn round(self: &Arc<Self>, max_live: u64) -> Result<bool, Error> {
         let _alone = self.packing.lock().await;
         let block_bytes = self.device.block_bytes() as u64;
         let (filling, emptied) = {
@@ -51,7 +51,7 @@ impl Inner {
             let filling = if is_due { shelf.fill(block_bytes) } else { Vec::new() };
             let left: u64 =
                 shelf.waiting_bytes() - filling.iter().map(|(_, bytes, _)| bytes.len() as u64).sum::<u64>();
-            let emptied = if left <= block_bytes { shelf.emptiest(most_live) } else { None };
+            let emptied = if left <= block_bytes { shelf.emptiest(max_live) } else { None };
             (filling, emptied)
         };
         // Without a free block nothing is written: the waiting fragments stay where they are.
@@ -118,11 +118,11 @@ impl Inner {
 
     /// Empties packs until `blocks` blocks are free, or as many as can be.
     pub(crate) async fn reclaim(self: &Arc<Self>, blocks: u64) {
-        while self.allocator.free_blocks() < blocks && self.run_round(self.most_live_when_full()).await {}
+        while self.allocator.free_blocks() < blocks && self.run_round(self.max_live_when_full()).await {}
     }
 
     /// A pack is worth emptying for less when the vault is full: for an eighth of a block.
-    fn most_live_when_full(&self) -> u64 {
+    fn max_live_when_full(&self) -> u64 {
         self.device.block_bytes() as u64 * 7 / 8
     }
 }

@@ -174,10 +174,10 @@ impl Shelf {
         chosen
     }
 
-    /// The pack with the fewest live bytes, if it has no more than `most` of them.
-    pub(crate) fn emptiest(&self, most: u64) -> Option<Arc<Pack>> {
+    /// The pack with the fewest live bytes, if it has no more than `max` of them.
+    pub(crate) fn emptiest(&self, max: u64) -> Option<Arc<Pack>> {
         let emptiest = self.packs.values().min_by_key(|packed| packed.live_bytes)?;
-        (emptiest.live_bytes <= most).then(|| Arc::clone(&emptiest.pack))
+        (emptiest.live_bytes <= max).then(|| Arc::clone(&emptiest.pack))
     }
 
     /// The fragments of a pack with their offsets.

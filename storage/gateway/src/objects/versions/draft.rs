@@ -1,7 +1,7 @@
 //! The versions of one key, changed step by step, and the changes of the catalogue that follow.
 
 use crate::catalogue::{
-    Catalogue, Change, Container, Moment, ORDERS, Object, ObjectName, Version, VersionId, Versioning,
+    Catalogue, Change, Container, ORDERS, Object, ObjectName, UnixMillis, Version, VersionId, Versioning,
 };
 use crate::error::Error;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The time and the randomness of a change, which name the versions that it makes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
-    pub(crate) now: Moment,
+    pub(crate) now: UnixMillis,
     pub(crate) salt: u64,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The object that the key stands for.
-    pub(crate) fn current(&self, now: Moment) -> Option<&Arc<Object>> {
+    pub(crate) fn current(&self, now: UnixMillis) -> Option<&Arc<Object>> {
         self.newest().filter(|object| !object.version.is_marker && !object.has_expired(now))
     }
 
@@ -66,7 +66,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Larger than the order of all versions there are, and of those that this draft has removed.
-    fn next_order(&self, now: Moment) -> u64 {
+    fn next_order(&self, now: UnixMillis) -> u64 {
         let stored = self.container.versions(&self.at.key).next().map(|object| object.version.order);
         let edited = self.edits.last_key_value().map(|(&order, _)| order);
         let last = stored.max(edited).unwrap_or(0);
@@ -93,7 +93,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Removes the version that a put replaces, and an object on top whose time is over.
-    fn make_way(&mut self, now: Moment) {
+    fn make_way(&mut self, now: UnixMillis) {
         let top = self.newest().filter(|object| object.has_expired(now)).map(|top| top.version.order);
         let replaced = match self.versioning() {
             None => self.newest().map(|top| top.version.order),
@@ -159,7 +159,7 @@ impl<'a> Draft<'a> {
 }
 
 /// A delete marker, before it has a place among the versions of a key.
-fn marker(now: Moment) -> Object {
+fn marker(now: UnixMillis) -> Object {
     let version = Version { is_marker: true, ..Version::default() };
     Object { modified: now, version, ..Object::default() }
 }

@@ -1,6 +1,6 @@
 //! Lists of versions: by key, those of one key the newest first.
 
-use crate::catalogue::{Container, Moment, Object, VersionId};
+use crate::catalogue::{Container, Object, UnixMillis, VersionId};
 use crate::objects::listing::{self, ListRequest};
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -37,7 +37,7 @@ pub(super) fn list(
     container: &Container,
     request: &ListRequest,
     after_version: Option<VersionId>,
-    now: Moment,
+    now: UnixMillis,
 ) -> VersionListing {
     let mut page = VersionListing::default();
     let (mut low, high) = listing::bounds(request);

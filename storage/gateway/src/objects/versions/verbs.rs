@@ -3,7 +3,7 @@
 use super::draft::{Draft, Stamp};
 use super::list::{self, VersionListing};
 use crate::catalogue::{
-    Catalogue, Change, ContainerSettings, Details, Moment, Object, ObjectName, VersionId, Versioning,
+    Catalogue, Change, ContainerSettings, Details, Object, ObjectName, UnixMillis, VersionId, Versioning,
 };
 use crate::device::DeviceError;
 use crate::error::Error;
@@ -177,7 +177,7 @@ impl Account {
     }
 }
 
-fn find(draft: &Draft<'_>, id: Option<VersionId>, now: Moment) -> Result<Arc<Object>, Error> {
+fn find(draft: &Draft<'_>, id: Option<VersionId>, now: UnixMillis) -> Result<Arc<Object>, Error> {
     let found = match id {
         None => draft.newest(),
         Some(id) => draft.find(id),
@@ -193,19 +193,19 @@ fn find(draft: &Draft<'_>, id: Option<VersionId>, now: Moment) -> Result<Arc<Obj
 }
 
 impl Gateway {
-    /// Removes the versions whose time is over, at most `most` of them, and says how many there were. They are gone
+    /// Removes the versions whose time is over, at most `max` of them, and says how many there were. They are gone
     /// for readers before that; this gives their blocks and rows back. Touches no block.
     ///
     /// # Errors
     /// [`Error::Device`].
-    pub async fn sweep_expired(&self, most: usize) -> Result<usize, Error> {
+    pub async fn sweep_expired(&self, max: usize) -> Result<usize, Error> {
         let stamp = self.inner.stamp()?;
-        self.inner.change(move |catalogue| expired(catalogue, most, stamp)).await
+        self.inner.change(move |catalogue| expired(catalogue, max, stamp)).await
     }
 }
 
-fn expired(catalogue: &Catalogue, most: usize, stamp: Stamp) -> Result<(Vec<Change>, usize), Error> {
-    let due = catalogue.expiring.iter().take_while(|(moment, ..)| *moment <= stamp.now).take(most);
+fn expired(catalogue: &Catalogue, max: usize, stamp: Stamp) -> Result<(Vec<Change>, usize), Error> {
+    let due = catalogue.expiring.iter().take_while(|(moment, ..)| *moment <= stamp.now).take(max);
     let mut drafts: BTreeMap<&ObjectName, Draft<'_>> = BTreeMap::new();
     let mut count = 0;
     for (_, at, order) in due {

@@ -10,9 +10,9 @@ use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::time::Duration;
 
 /// The most bytes of all fields before the file, names and values together: as in S3.
-const MOST_BYTES: usize = 20 << 10;
+const MAX_BYTES: usize = 20 << 10;
 /// The most fields.
-const MOST_FIELDS: usize = 200;
+const MAX_FIELDS: usize = 200;
 
 /// The fields of a form, by names in lower case, in the order in which they came.
 pub(super) struct Fields {
@@ -99,12 +99,12 @@ where
         let mut value = Vec::new();
         while let Some(piece) = field.chunk().await.map_err(broken)? {
             bytes += piece.len();
-            if bytes > MOST_BYTES {
+            if bytes > MAX_BYTES {
                 return Err(too_long());
             }
             value.extend_from_slice(&piece);
         }
-        if bytes > MOST_BYTES || fields.len() == MOST_FIELDS {
+        if bytes > MAX_BYTES || fields.len() == MAX_FIELDS {
             return Err(too_long());
         }
         let value = String::from_utf8(value).map_err(|_| malformed())?;

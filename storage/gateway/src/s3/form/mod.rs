@@ -11,7 +11,7 @@ mod signature;
 use super::xml::canonical;
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use crate::http::body_timeout::RequestBody;
 use crate::http::door::Verb;
 use bytes::Bytes;
@@ -48,7 +48,7 @@ pub(super) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
 pub(super) async fn answer(
     request: Request<RequestBody>,
     users: &Arc<Users>,
-    now: Moment,
+    now: UnixMillis,
     puts: &S3Service,
     region: Option<&str>,
     tls: bool,
@@ -138,7 +138,7 @@ fn limited(
 ) -> impl Stream<Item = Result<Bytes, FileError>> + Send + Sync + 'static {
     let state = (file, 0u64, false);
     futures::stream::unfold(state, move |(mut file, mut bytes, ended)| {
-        let (least, most) = (*allowed.start(), *allowed.end());
+        let (min, max) = (*allowed.start(), *allowed.end());
         async move {
             if ended {
                 return None;
@@ -146,10 +146,10 @@ fn limited(
             let (piece, ended) = match file.next().await {
                 Some(Ok(piece)) => {
                     bytes = bytes.saturating_add(piece.len() as u64);
-                    if bytes > most { (Err(FileError::TooLarge), true) } else { (Ok(piece), false) }
+                    if bytes > max { (Err(FileError::TooLarge), true) } else { (Ok(piece), false) }
                 }
                 Some(Err(error)) => (Err(FileError::Form(error)), true),
-                None if bytes < least => (Err(FileError::TooSmall), true),
+                None if bytes < min => (Err(FileError::TooSmall), true),
                 None => return None,
             };
             Some((piece, (file, bytes, ended)))

@@ -1,7 +1,7 @@
 //! The policy of a form: the uploads that its signer allows.
 
 use super::fields::Fields;
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use s3s::post_policy::{PostPolicy, PostPolicyCondition};
@@ -28,7 +28,7 @@ impl Policy {
     ///
     /// # Errors
     /// `InvalidPolicyDocument`; `AccessDenied` if it has expired.
-    pub(super) fn read(text: &str, now: Moment) -> S3Result<Self> {
+    pub(super) fn read(text: &str, now: UnixMillis) -> S3Result<Self> {
         let policy = PostPolicy::from_base64(text)
             .map_err(|_| s3_error!(InvalidPolicyDocument, "Invalid Policy: Invalid JSON or Base64."))?;
         let wrong = || {
@@ -96,14 +96,13 @@ impl Policy {
             PostPolicyCondition::ContentLengthRange { min, max } => Some((*min, *max)),
             _ => None,
         });
-        let (least, most) =
-            ranges.fold((0, u64::MAX), |(least, most), (min, max)| (least.max(min), most.min(max)));
-        least..=most
+        let (min, max) = ranges.fold((0, u64::MAX), |(low, high), (min, max)| (min.max(low), max.min(high)));
+        min..=max
     }
 }
 
 /// The moment at which a policy ends, as S3 writes it. s3s takes dates in other forms, too.
-fn expiration(text: &str) -> Option<Moment> {
+fn expiration(text: &str) -> Option<UnixMillis> {
     #[derive(Deserialize)]
     struct Ending {
         expiration: String,
@@ -111,7 +110,7 @@ fn expiration(text: &str) -> Option<Moment> {
     let json = BASE64.decode(text).ok()?;
     let Ending { expiration } = serde_json::from_slice(&json).ok()?;
     let date = PrimitiveDateTime::parse(&expiration, DATE).ok()?.assume_utc();
-    u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(Moment)
+    u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(UnixMillis)
 }
 
 /// A content type may be a list, of which each part must begin so.
@@ -139,7 +138,7 @@ mod tests {
 
     fn policy(conditions: &str) -> S3Result<Policy> {
         let text = format!(r#"{{"expiration": "1970-01-01T00:00:10.000Z", "conditions": [{conditions}]}}"#);
-        Policy::read(&BASE64.encode(text), Moment(9_999))
+        Policy::read(&BASE64.encode(text), UnixMillis(9_999))
     }
 
     fn allows(conditions: &str, fields: &[(&str, &str)]) -> bool {
@@ -149,10 +148,10 @@ mod tests {
     #[test]
     fn a_policy_ends_at_its_moment() {
         let text = BASE64.encode(r#"{"expiration": "1970-01-01T00:00:10.000Z", "conditions": []}"#);
-        assert!(Policy::read(&text, Moment(9_999)).is_ok());
-        let late = Policy::read(&text, Moment(10_000)).err().expect("too late");
+        assert!(Policy::read(&text, UnixMillis(9_999)).is_ok());
+        let late = Policy::read(&text, UnixMillis(10_000)).err().expect("too late");
         assert_eq!(late.code().as_str(), "AccessDenied");
-        let nonsense = Policy::read("e30x", Moment(0)).err().expect("nonsense");
+        let nonsense = Policy::read("e30x", UnixMillis(0)).err().expect("nonsense");
         assert_eq!(nonsense.code().as_str(), "InvalidPolicyDocument");
     }
 
@@ -160,7 +159,7 @@ mod tests {
     fn an_expiration_is_a_date_as_s3_writes_it() {
         let verdict = |date: &str| {
             let text = BASE64.encode(format!(r#"{{"expiration": "{date}", "conditions": []}}"#));
-            Policy::read(&text, Moment(0)).map(drop).map_err(|error| error.code().as_str().to_owned())
+            Policy::read(&text, UnixMillis(0)).map(drop).map_err(|error| error.code().as_str().to_owned())
         };
         for date in ["2030-01-01T00:00:00Z", "2030-01-01T00:00:00.5Z", "2030-12-31T23:59:59.123Z"] {
             assert_eq!(verdict(date), Ok(()), "{date}");

@@ -3,7 +3,7 @@
 use super::fields::Fields;
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use crate::s3::version_4::{SigningKey, is_ahead, moment, scope, too_skewed};
 use crate::s3::{region, version_2};
 use http::HeaderMap;
@@ -21,7 +21,7 @@ pub(super) fn signed(
     fields: &Fields,
     users: &Arc<Users>,
     headers: &HeaderMap,
-    now: Moment,
+    now: UnixMillis,
     gateway_region: Option<&str>,
 ) -> S3Result<Option<Principal>> {
     let field = |name: &str| {

@@ -98,14 +98,14 @@ impl Chunks {
     }
 
     /// Reads to the end of a line, and tells whether it was reached.
-    fn line(&mut self, input: &mut Bytes, most: usize) -> Result<bool, PayloadError> {
+    fn line(&mut self, input: &mut Bytes, max: usize) -> Result<bool, PayloadError> {
         while input.has_remaining() {
             self.line.push(input.get_u8());
             if self.line.ends_with(b"\r\n") {
                 self.line.truncate(self.line.len() - 2);
                 return Ok(true);
             }
-            if self.line.len() >= most {
+            if self.line.len() >= max {
                 return Err(WRONG_HEAD);
             }
         }

@@ -4,7 +4,7 @@
 //! given the URL of a put could add `x-amz-copy-source`, and copy any object that its signer can read.
 
 use super::payload::CONTENT_SHA256;
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use crate::s3::refusal::bad_request;
 use crate::s3::region::is_region;
 use http::header::AUTHORIZATION;
@@ -40,7 +40,7 @@ pub(super) struct Claim {
     pub(super) region: String,
     /// The moment of the signature as it is signed.
     pub(super) date: String,
-    pub(super) moment: Moment,
+    pub(super) moment: UnixMillis,
     /// The names of the headers that it covers, in small letters.
     pub(super) signed: Vec<String>,
     pub(super) signature: String,
@@ -234,9 +234,9 @@ pub(in crate::s3) fn scope(credential: &str) -> Result<[&str; 3], String> {
 }
 
 /// The moment that `20261122T080000Z` stands for.
-pub(in crate::s3) fn moment(date: &str) -> Option<Moment> {
+pub(in crate::s3) fn moment(date: &str) -> Option<UnixMillis> {
     let date = time::PrimitiveDateTime::parse(date, DATE).ok()?.assume_utc();
-    u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(Moment)
+    u64::try_from(date.unix_timestamp_nanos() / 1_000_000).ok().map(UnixMillis)
 }
 
 fn names(signed: &str) -> Vec<String> {

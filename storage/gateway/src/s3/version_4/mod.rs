@@ -20,7 +20,7 @@ pub(super) use payload_error::PayloadError;
 use super::region::{self, SignedRegion};
 use crate::auth::identity::Users;
 use crate::auth::principal::Principal;
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use claim::{Claim, Place};
 use http::Uri;
 use http::header::AUTHORIZATION;
@@ -45,7 +45,7 @@ pub(super) fn check(
     parts: &mut Parts,
     payload: Payload,
     users: &Arc<Users>,
-    now: Moment,
+    now: UnixMillis,
     region: Option<&str>,
 ) -> S3Result<Option<Signed>> {
     let Some(claim) = Claim::read(&parts.uri, &parts.headers)? else {
@@ -89,7 +89,7 @@ pub(super) fn check(
     Ok(Some(Signed { key, date: claim.date, scope, signature: claim.signature }))
 }
 
-fn check_time(claim: &Claim, now: Moment) -> S3Result<()> {
+fn check_time(claim: &Claim, now: UnixMillis) -> S3Result<()> {
     let age = now.0.saturating_sub(claim.moment.0);
     match claim.place {
         _ if is_ahead(claim.moment, now) => Err(too_skewed()),
@@ -100,7 +100,7 @@ fn check_time(claim: &Claim, now: Moment) -> S3Result<()> {
 }
 
 /// Tells whether a signature is dated further ahead of the clock here than clocks differ.
-pub(super) fn is_ahead(dated: Moment, now: Moment) -> bool {
+pub(super) fn is_ahead(dated: UnixMillis, now: UnixMillis) -> bool {
     dated.0.saturating_sub(now.0) > MAX_SKEW
 }
 

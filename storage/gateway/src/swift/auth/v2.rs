@@ -6,7 +6,7 @@ use super::super::refusal::{Outcome, Refusal};
 use super::super::request_head::RequestHead;
 use super::{Login, catalogue, refused};
 use crate::auth::identity::{Issued, Token};
-use crate::catalogue::Moment;
+use crate::catalogue::UnixMillis;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -66,7 +66,7 @@ fn answer(head: &RequestHead, token: &Token, issued: &Issued) -> Value {
         "token": {
             "id": token.as_str(),
             "issued_at": iso_utc(*since),
-            "expires": iso_utc(Moment(expires.0)),
+            "expires": iso_utc(UnixMillis(expires.0)),
             "tenant": {"id": account, "name": account, "enabled": true, "description": ""},
         },
         "user": {

@@ -4,11 +4,11 @@ use super::conflict;
 use crate::swift::refusal::Outcome;
 
 /// The most levels of static large objects within others.
-pub(super) const MOST_DEPTH: usize = 10;
+pub(super) const MAX_DEPTH: usize = 10;
 /// The most entries of all its lists, each time that one is read: the cost of a get before its first byte.
-pub(super) const MOST_PIECES: usize = 10_000;
+pub(super) const MAX_PIECES: usize = 10_000;
 /// The most objects of a dynamic one, which are counted through in memory.
-pub(super) const MOST_DYNAMIC_PIECES: usize = 1_000_000;
+pub(super) const MAX_DYNAMIC_PIECES: usize = 1_000_000;
 
 /// The budget of pieces of a large object, however deep its lists stand within others.
 pub(super) struct Bound {

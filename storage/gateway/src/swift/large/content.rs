@@ -1,6 +1,6 @@
 //! The content that an object stands for, and the right to make it stand for that.
 
-use super::bound::{Bound, MOST_DEPTH, MOST_PIECES};
+use super::bound::{Bound, MAX_DEPTH, MAX_PIECES};
 use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest, Object};
 use crate::swift::content::Content;
@@ -39,8 +39,8 @@ impl Swift {
             None => Ok(Content::plain(object)),
             Some(Manifest::Dynamic { container, prefix }) => self.dynamic(at, container, prefix).await,
             Some(Manifest::Static { etag, .. }) => {
-                let (etag, mut bound) = (format!("\"{etag}\""), Bound::of(MOST_PIECES));
-                Ok(Content { pieces: self.pieces(at, object, MOST_DEPTH, &mut bound).await?, etag })
+                let (etag, mut bound) = (format!("\"{etag}\""), Bound::of(MAX_PIECES));
+                Ok(Content { pieces: self.pieces(at, object, MAX_DEPTH, &mut bound).await?, etag })
             }
         }
     }

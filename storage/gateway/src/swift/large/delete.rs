@@ -1,6 +1,6 @@
 //! `multipart-manifest=delete`: a list goes with all that it lists.
 
-use super::bound::{Bound, MOST_DEPTH, MOST_PIECES};
+use super::bound::{Bound, MAX_DEPTH, MAX_PIECES};
 use super::conflict;
 use crate::catalogue::Object;
 use crate::swift::describe::encoded;
@@ -23,7 +23,7 @@ impl Swift {
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
         let mut paths = Vec::new();
-        self.segments(object, at, MOST_DEPTH, &mut Bound::of(MOST_PIECES), &mut paths).await?;
+        self.segments(object, at, MAX_DEPTH, &mut Bound::of(MAX_PIECES), &mut paths).await?;
         paths.push(format!("/{}/{}", at.container(), at.object()));
         let targets = paths.iter().map(|path| encoded(path)).collect();
         bulk::delete_all(self, head, at, targets).await

@@ -1,11 +1,11 @@
 //! Dynamic large objects: a container, and a prefix of keys.
 
-use super::bound::{Bound, MOST_DYNAMIC_PIECES};
+use super::bound::{Bound, MAX_DYNAMIC_PIECES};
 use crate::auth::rights::Action;
 use crate::error::Error;
 use crate::objects::listing::ListRequest;
 use crate::swift::content::{Content, Piece};
-use crate::swift::listing::MOST_ENTRIES;
+use crate::swift::listing::MAX_ENTRIES;
 use crate::swift::refusal::Outcome;
 use crate::swift::{At, Swift};
 use base16ct::lower::encode_string as hex;
@@ -14,10 +14,10 @@ use md5::{Digest as _, Md5};
 impl Swift {
     /// The content that is there now.
     pub(super) async fn dynamic(&self, at: &At<'_>, container: &str, prefix: &str) -> Outcome<Content> {
-        let mut bound = Bound::of(MOST_DYNAMIC_PIECES);
+        let mut bound = Bound::of(MAX_DYNAMIC_PIECES);
         self.check(at.claim, at.account.name(), Some(container), Action::Read)?;
         let mut request =
-            ListRequest { prefix: prefix.to_owned(), limit: MOST_ENTRIES, ..ListRequest::default() };
+            ListRequest { prefix: prefix.to_owned(), limit: MAX_ENTRIES, ..ListRequest::default() };
         let (mut pieces, mut tags) = (Vec::new(), Md5::new());
         loop {
             let page = match at.account.list(container, &request) {

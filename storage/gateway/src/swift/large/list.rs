@@ -9,9 +9,9 @@ use std::fmt;
 use std::ops::Range;
 
 /// The most segments of a list.
-pub(in crate::swift) const MOST_SEGMENTS: usize = 1000;
+pub(in crate::swift) const MAX_SEGMENTS: usize = 1000;
 /// The most bytes of a list.
-pub(in crate::swift) const MOST_LIST_BYTES: usize = 8 << 20;
+pub(in crate::swift) const MAX_LIST_BYTES: usize = 8 << 20;
 
 /// A segment as the client lists it.
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ impl<'de> Deserialize<'de> for FirstSegments {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<FirstSegments, A::Error> {
                 let mut listed = Vec::new();
-                while listed.len() <= MOST_SEGMENTS
+                while listed.len() <= MAX_SEGMENTS
                     && let Some(segment) = entries.next_element()?
                 {
                     listed.push(segment);

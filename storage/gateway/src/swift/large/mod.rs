@@ -12,7 +12,7 @@ mod list;
 mod pieces;
 mod put;
 
-pub(super) use list::{MOST_LIST_BYTES, MOST_SEGMENTS};
+pub(super) use list::{MAX_LIST_BYTES, MAX_SEGMENTS};
 
 use super::refusal::Refusal;
 use http::StatusCode;

@@ -2,7 +2,7 @@
 
 use super::bound::Bound;
 use super::conflict;
-use super::list::{Kept, MOST_LIST_BYTES, range_of, raw};
+use super::list::{Kept, MAX_LIST_BYTES, range_of, raw};
 use crate::auth::rights::Action;
 use crate::catalogue::Object;
 use crate::swift::content::{Piece, cut};
@@ -72,7 +72,7 @@ impl Swift {
 
     async fn own_bytes(&self, object: &Arc<Object>) -> Outcome<Bytes> {
         let mut text = Vec::new();
-        if object.bytes() as usize > MOST_LIST_BYTES * 2 {
+        if object.bytes() as usize > MAX_LIST_BYTES * 2 {
             return Err(conflict("The list of segments is too long."));
         }
         let mut reader = self.gateway.read(object, None).await?;

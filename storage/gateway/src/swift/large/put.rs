@@ -1,6 +1,6 @@
 //! `multipart-manifest=put`: a list becomes a static large object.
 
-use super::list::{FirstSegments, Kept, ListedSegment, MOST_LIST_BYTES, MOST_SEGMENTS, range_of, sum};
+use super::list::{FirstSegments, Kept, ListedSegment, MAX_LIST_BYTES, MAX_SEGMENTS, range_of, sum};
 use crate::auth::rights::Action;
 use crate::catalogue::Manifest;
 use crate::error::Error;
@@ -29,7 +29,7 @@ impl Swift {
         let mut details = details(head)?;
         details.content_type.get_or_insert_with(|| guess_type(at.object()));
         at.account.check_put(at.container(), at.object(), &conditions)?;
-        let text = whole_in(&self.gateway, body, MOST_LIST_BYTES).await?;
+        let text = whole_in(&self.gateway, body, MAX_LIST_BYTES).await?;
         let FirstSegments(listed) = serde_json::from_slice(&text).map_err(|error| {
             Refusal::bad_request(format!(
                 "The manifest is no list of {{path, etag, size_bytes, range}}: line {}",
@@ -41,8 +41,8 @@ impl Swift {
         if listed.is_empty() {
             return Err(Refusal::bad_request("The manifest lists no segment."));
         }
-        if listed.len() > MOST_SEGMENTS {
-            return Err(Refusal::too_large(format!("Number of segments must be <= {MOST_SEGMENTS}")));
+        if listed.len() > MAX_SEGMENTS {
+            return Err(Refusal::too_large(format!("Number of segments must be <= {MAX_SEGMENTS}")));
         }
         let (mut kept, mut errors) = (Vec::new(), Vec::new());
         for (index, segment) in listed.iter().enumerate() {

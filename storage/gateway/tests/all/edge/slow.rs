@@ -6,7 +6,7 @@ use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::listener::Listener;
 use ameles_gateway::http::server::{self, serve};
-use ameles_gateway::s3::S3Door;
+use ameles_gateway::s3::S3Server;
 use ameles_gateway::testing::MemoryDevice;
 use ameles_gateway::{Gateway, Options};
 use std::io;
@@ -53,7 +53,7 @@ impl Served {
         }
         let (arrivals, arrived) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
-        let door = S3Door::new(gateway, Arc::new(Users::new(users).expect("two users")));
+        let door = S3Server::new(gateway, Arc::new(Users::new(users).expect("two users")));
         let server = tokio::spawn(serve(Arrivals(arrived), door, options, async {
             let _ = ended.await;
         }));

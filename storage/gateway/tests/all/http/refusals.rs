@@ -5,7 +5,7 @@ use crate::running::{BLOCK, BLOCKS, body};
 use ameles_gateway::FIRST_ACCOUNT;
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::http::server::Limits;
-use ameles_gateway::objects::multipart::{Expected, LEAST_PART, NamedPart};
+use ameles_gateway::objects::multipart::{Expected, MIN_PART, NamedPart};
 use ameles_gateway::testing::Faults;
 use object_store::path::Path;
 use object_store::signer::Signer;
@@ -208,13 +208,13 @@ async fn a_range_outside_of_the_object_is_answered_with_its_size() {
 async fn parts_are_refused_as_s3_refuses_them() {
     let running = start(Limits::default()).await;
     let gateway = &running.gateway;
-    let least = LEAST_PART as usize;
+    let min = MIN_PART as usize;
     let id = gateway
         .account(FIRST_ACCOUNT)
         .begin_upload("bucket", "key", Default::default(), None)
         .await
         .expect("begun");
-    for (number, bytes) in [(1, least - 1), (2, least), (3, 10)] {
+    for (number, bytes) in [(1, min - 1), (2, min), (3, 10)] {
         let mut writer = gateway.writer(Some(bytes as u64), None).expect("room");
         writer.push(body(bytes)).await.expect("written");
         let written = writer.finish().await.expect("written");
@@ -222,7 +222,7 @@ async fn parts_are_refused_as_s3_refuses_them() {
     }
     let complete = async |numbers: &[u16]| {
         let named = numbers.iter().map(|&number| NamedPart { number, ..NamedPart::default() }).collect();
-        let expected = Expected { least_part: Some(LEAST_PART), ..Expected::default() };
+        let expected = Expected { min_part: Some(MIN_PART), ..Expected::default() };
         let completed = gateway
             .account(FIRST_ACCOUNT)
             .complete_upload("bucket", "key", id, named, expected, Default::default())
@@ -235,12 +235,12 @@ async fn parts_are_refused_as_s3_refuses_them() {
     assert_eq!(complete(&[2, 4]).await, "InvalidPart");
     assert_eq!(complete(&[]).await, "MalformedXML");
     let named = [2, 3].map(|number| NamedPart { number, ..NamedPart::default() }).to_vec();
-    let expected = Expected { least_part: Some(LEAST_PART), ..Expected::default() };
+    let expected = Expected { min_part: Some(MIN_PART), ..Expected::default() };
     let done = gateway
         .account(FIRST_ACCOUNT)
         .complete_upload("bucket", "key", id, named, expected, Default::default())
         .await;
-    assert_eq!(done.expect("large enough").bytes(), least as u64 + 10);
+    assert_eq!(done.expect("large enough").bytes(), min as u64 + 10);
     running.stop().await;
 }
 

@@ -118,8 +118,8 @@ async fn what_is_no_rule_or_cannot_be_kept_is_refused_and_changes_nothing() {
         assert_eq!(refused.verdict(), verdict, "{}", &body[..body.len().min(500)]);
     }
     assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, before);
-    let most = many.rsplit_once("<Rule>").map(|(most, _)| most).expect("many");
-    let body = format!("<LifecycleConfiguration>{most}</LifecycleConfiguration>");
+    let max = many.rsplit_once("<Rule>").map(|(max, _)| max).expect("many");
+    let body = format!("<LifecycleConfiguration>{max}</LifecycleConfiguration>");
     assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], &body).await.verdict(), "200");
     server.stop().await;
 }

@@ -2,7 +2,7 @@
 
 use super::server::{Answer, Server, keys};
 use ameles_gateway::FIRST_ACCOUNT;
-use ameles_gateway::catalogue::{Details, Manifest, Moment};
+use ameles_gateway::catalogue::{Details, Manifest, UnixMillis};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
@@ -318,13 +318,13 @@ async fn a_copy_stays_when_its_source_goes_by_itself() {
     owner(&server, "PUT", "/bucket/brief", &[], "content").await;
     let account = server.account(FIRST_ACCOUNT);
     let set = account.update_object("bucket", "brief", false, |details: &mut Details| {
-        details.delete_at = Some(Moment(u64::MAX));
+        details.delete_at = Some(UnixMillis(u64::MAX));
         Ok(())
     });
     set.await.expect("set");
     owner(&server, "PUT", "/bucket/copy", &[("x-amz-copy-source", "/bucket/brief")], "").await;
     let goes = |key: &str| account.object("bucket", key).expect("there").details.delete_at;
-    assert_eq!((goes("brief"), goes("copy")), (Some(Moment(u64::MAX)), None));
+    assert_eq!((goes("brief"), goes("copy")), (Some(UnixMillis(u64::MAX)), None));
     server.stop().await;
 }
 

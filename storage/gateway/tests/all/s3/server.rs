@@ -4,7 +4,7 @@ use super::signer::{REGION, Signer};
 use ameles_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
 use ameles_gateway::http::loopback::Loopback;
 use ameles_gateway::http::server;
-use ameles_gateway::s3::S3Door;
+use ameles_gateway::s3::S3Server;
 use ameles_gateway::testing::MemoryDevice;
 use ameles_gateway::{Account, Gateway, Options};
 use std::net::SocketAddr;
@@ -138,7 +138,7 @@ impl Server {
             user("ameles", "member", Role::Member, keys::MEMBER),
             user("elsewhere", "owner", Role::Owner, keys::STRANGER),
         ];
-        let door = S3Door::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
+        let door = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
         let serving = Loopback::serve(door, server::Options::default()).await.expect("bound");
         Server { address: serving.address(), device, gateway, serving }
     }

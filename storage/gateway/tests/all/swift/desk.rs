@@ -1,10 +1,10 @@
 //! A running Swift door with users, and raw requests to it.
 
 use ameles_gateway::auth::identity::{Identity, PasswordHash, Role, User, Users};
-use ameles_gateway::catalogue::{Clock, Moment};
+use ameles_gateway::catalogue::{Clock, UnixMillis};
 use ameles_gateway::http::loopback::Loopback;
 use ameles_gateway::http::server;
-use ameles_gateway::swift::{Address, SwiftDoor};
+use ameles_gateway::swift::{Address, SwiftServer};
 use ameles_gateway::testing::MemoryDevice;
 use ameles_gateway::{Gateway, Options, Padding};
 use std::net::SocketAddr;
@@ -73,13 +73,13 @@ pub(crate) async fn start_with(padding: Padding, blocks: u64) -> Running {
     let time = Arc::new(AtomicU64::new(1_700_000_000_000));
     let clock = {
         let time = Arc::clone(&time);
-        Clock::new(move || Moment(time.load(Ordering::Relaxed)))
+        Clock::new(move || UnixMillis(time.load(Ordering::Relaxed)))
     };
     let options = Options { padding, clock, ..Options::default() };
     let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
     let users = USERS.map(|(account, name, role, password)| user(account, name, role, password));
     let users = Arc::new(Users::new(users.to_vec()).expect("users"));
-    let door = SwiftDoor::new(gateway.clone(), Arc::clone(&users), Address::OfHost { tls: false });
+    let door = SwiftServer::new(gateway.clone(), Arc::clone(&users), Address::OfHost { tls: false });
     let server = Loopback::serve(door, server::Options::default()).await.expect("bound");
     device.take_log();
     Running { address: server.address(), device, gateway, users, time, server }

@@ -4,7 +4,7 @@
 use super::FILL;
 use crate::promises::desk::{CAPACITY, Desk, block, check, read_all, write_all};
 use crate::support::stepped::Stepped;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_vault::{RowChange, Vault, VaultError};
 use std::pin::pin;
 

@@ -8,7 +8,7 @@ mod machines;
 
 use crate::promises::desk::{Desk, block, write_all};
 use crate::support::stepped::{Stepped, step};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::Blobs;
 use ameles_vault::{Vault, VaultError};
 use std::pin::Pin;

@@ -2,8 +2,8 @@
 
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::recorder::{Recorded, Recorder, Request};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::tree::layout::Layout;
 use ameles_store::{Blobs, Inventory, VersionedMemory, forward_blobs, forward_inventory};
 use ameles_vault::Entropy;
 use rand_chacha::ChaCha20Rng;

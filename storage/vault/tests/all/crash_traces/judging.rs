@@ -104,8 +104,8 @@ impl Case {
         let seeds = if self.flaw == Some(Flaw::FirstLeafOften) { SEEDS } else { 1 };
         let lives = (0..seeds).map(|nth| live(&public, script, nth << 48 | seed, self.flaw));
         let lives: Vec<Life> = lives.collect::<Result<_, _>>()?;
-        let most = lives.into_iter().max_by_key(|life| paths_of_first_leaf(&life.trace, &self.ring));
-        Ok(most.expect("there is one"))
+        let max = lives.into_iter().max_by_key(|life| paths_of_first_leaf(&life.trace, &self.ring));
+        Ok(max.expect("there is one"))
     }
 
     /// Judges lives, and adds what was drawn to a pool.

@@ -36,7 +36,7 @@ use crate::support::shape::{Shape, shape};
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::testing::oblivious::{ALARM_LOG2, Pool, Power};
 use ameles_core::testing::{Operation, small_ring};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_vault::{JournalPlace, SchemeParameters, VaultParameters};
 use flaws::Flaw;
 use judging::{Again, Case, Lives};
@@ -58,7 +58,7 @@ const DEATHS: usize = 8;
 /// A client that always waits until all is quiet.
 const ALWAYS_QUIET: usize = usize::MAX;
 /// The most tests of sound vaults here.
-const MOST_TESTS: usize = 1 << 8;
+const MAX_TESTS: usize = 1 << 8;
 
 /// A small tree of two untrusted subtrees.
 fn ring_parameters() -> RingParameters {
@@ -223,15 +223,15 @@ fn must_pass(case: &Case, lives: &[Lives; 2], pool: &mut Pool, again: &mut Again
     judgement.findings.len()
 }
 
-/// All draws together pass, and a bias of `most` among the leaves would not. Prints what passes in each class of them.
-fn must_pass_pooled(name: &str, pool: &Pool, most: f64) -> usize {
+/// All draws together pass, and a bias of `max` among the leaves would not. Prints what passes in each class of them.
+fn must_pass_pooled(name: &str, pool: &Pool, max: f64) -> usize {
     let judgement = pool.judge();
     for Power { family, class, draws, cells, limit } in pool.powers() {
         println!("power | {name} | {family} | {class} | {draws} draws | {cells} cells | {limit}");
     }
     assert!(judgement.passes(), "all together: {judgement}");
     let limit = pool.power("leaves, by high bits");
-    assert!(limit.is_some_and(|limit| limit < most), "finds {limit:?}");
+    assert!(limit.is_some_and(|limit| limit < max), "finds {limit:?}");
     judgement.findings.len()
 }
 
@@ -266,7 +266,7 @@ fn what_shows_across_crashes_is_uniform_and_independent_of_what_is_asked_and_spo
     let (steps, spoilt) = (steps.judge_steps(), spoilt.judge());
     assert!(steps.log2_p >= ALARM_LOG2, "{steps}");
     assert!(spoilt.alarmed("slots of accesses"), "{spoilt}");
-    assert!(tests < MOST_TESTS && ALARM_LOG2 <= -32.0);
+    assert!(tests < MAX_TESTS && ALARM_LOG2 <= -32.0);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn buckets_that_run_out_of_dummies_show_nothing_across_crashes_unless_a_slot_is_
     let case = Case { ring: crowded_parameters(), ..Case::of(lives(JUDGED), ALWAYS_QUIET, None) };
     let (lives, mut pool) = (case.live(), case.pool());
     let tests = must_pass(&case, &lives, &mut pool, &mut Again::default());
-    assert!(tests + must_pass_pooled("crowded buckets", &pool, 0.035) <= MOST_TESTS);
+    assert!(tests + must_pass_pooled("crowded buckets", &pool, 0.035) <= MAX_TESTS);
     let case = Case { flaw: Some(Flaw::FirstSlotOfFew), ..case };
     let mut pool = case.pool();
     case.judge_and_pool(&lives, &mut pool, &mut Again::default());

@@ -6,7 +6,7 @@ use crate::support::chance::Chance;
 use crate::support::recorder::{Moment, Request, Timed};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::store::Place;
-use ameles_core::words::{Bucket, Version};
+use ameles_core::types::{Bucket, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The accesses of a hundred that read the first unread slot of a bucket, of [`Flaw::FirstSlotSometimes`].

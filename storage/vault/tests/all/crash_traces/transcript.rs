@@ -10,11 +10,11 @@ use crate::support::recorder::{Moment, Request, Timed};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::store::{BucketVersion, Place};
 use ameles_core::testing::{Event, TraceEntry, Work};
-use ameles_core::words::{Bucket, Version};
+use ameles_core::types::{Bucket, Version};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The steps after which a request counts no more: it comes after a long rest.
-const MOST_STEPS: u64 = 8;
+const MAX_STEPS: u64 = 8;
 
 /// The events that were told, and how much recoveries did again.
 #[derive(Default)]
@@ -179,7 +179,7 @@ impl Scribe {
     /// Adds the step in which a new request was made.
     fn note_step(&mut self, role: &Role, step: u64) {
         if !matches!(role, Role::Repeated) {
-            self.told.steps += step.min(MOST_STEPS);
+            self.told.steps += step.min(MAX_STEPS);
         }
     }
 

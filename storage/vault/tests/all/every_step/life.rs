@@ -5,7 +5,7 @@ use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::tape::{Effect, Tape, Taped, World};
 use crate::support::{master, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::AnyStore;
 use ameles_vault::{

@@ -21,7 +21,7 @@ use crate::support::{header, parameters};
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::small_ring;
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 use ameles_vault::{JournalPlace, SchemeParameters, VaultHeader, VaultParameters};
 use std::time::Instant;
 use walk::{Effort, Summary, walk};

@@ -3,8 +3,8 @@
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::{header, parameters, setup};
-use ameles_core::layout::Layout;
-use ameles_core::words::BlockId;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::BlockId;
 use ameles_vault::{RowChange, TrustedDisk, Vault, VaultError, VaultHeader, VaultStore};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! A store with room for so many buckets more.
 
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::tree::layout::Layout;
 use ameles_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
 use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind};
@@ -134,8 +134,8 @@ impl Blobs for Shelf {
         Ok(is_new)
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.memory.get(name, most).await
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.memory.get(name, max).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

@@ -8,7 +8,7 @@ use crate::support::fragile_disk::FragileDisk;
 use crate::support::{header, often_evicted, scratch, setup};
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
 use ameles_vault::{Restore, SchemeParameters, Vault, VaultError, VaultHeader, VaultParameters, restore};
 
@@ -106,9 +106,9 @@ async fn a_full_store_takes_as_many_reads_as_are_stated() {
             counted.push(reads.await);
         }
         counted.sort_unstable();
-        let (name, most) = (vault.parameters.scheme.name(), counted[counted.len() - 1]);
+        let (name, max) = (vault.parameters.scheme.name(), counted[counted.len() - 1]);
         println!("{name}, stated {stated:?}: {counted:?}");
-        assert!(most <= *stated.end(), "{name}: {counted:?} beyond {stated:?}");
+        assert!(max <= *stated.end(), "{name}: {counted:?} beyond {stated:?}");
         let median = counted[counted.len() / 2];
         assert!(median >= *stated.start(), "{name}: {counted:?} below {stated:?}");
     }

@@ -9,7 +9,7 @@ use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::network::{Network, Wire};
 use crate::support::setup;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
 use ameles_vault::{Pace, Restore, RowChange, Setup, Vault, VaultError, restore};
 use std::cell::{Cell, RefCell};
@@ -91,7 +91,7 @@ async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut chance: Cha
                 futures::executor::block_on(vault.commit_rows(change)).map(|()| "a row")
             }
             _ if vault.may_answer() => Ok("an answer from memory"),
-            _ => Err(VaultError::Lapsed),
+            _ => Err(VaultError::LeaseExpired),
         };
         if let Ok(what) = answer {
             answers.borrow_mut().push((Instant::now(), what));
@@ -216,7 +216,7 @@ async fn a_commit_in_which_the_lease_runs_out_is_not_acknowledged_and_may_be_dur
     assert!(futures::poll!(committing.as_mut()).is_pending(), "it has begun");
     machine.suspend(3600);
     let refused = committing.await;
-    assert!(matches!(refused, Err(VaultError::Lapsed)), "{refused:?}");
+    assert!(matches!(refused, Err(VaultError::LeaseExpired)), "{refused:?}");
     assert_eq!(vault.load_rows().await.unwrap().len(), 1);
     assert!(futures::poll!(running.as_mut()).is_pending());
     desk.disk.unplug();
@@ -237,7 +237,7 @@ fn a_machine_that_was_suspended_answers_nothing_before_it_has_looked() {
         let (woke, is_answered) = (Instant::now(), Flag::default());
         assert!(!vault.may_answer());
         let refused = vault.commit_rows(vec![RowChange::put("key", "value")]).await;
-        assert!(matches!(refused, Err(VaultError::Lapsed)), "{refused:?}");
+        assert!(matches!(refused, Err(VaultError::LeaseExpired)), "{refused:?}");
         let rows = vault.load_rows().await.unwrap();
         assert!(rows.is_empty(), "what was refused before it began was not done");
         let (asking, answered, looked) = (vault.clone(), is_answered.clone(), Rc::new(Cell::new(woke)));

@@ -4,7 +4,7 @@ use super::Machine;
 use crate::promises::desk::{CAPACITY, Desk, block};
 use crate::support::chance::Chance;
 use crate::support::recorder::{Moment, Recorder};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{BitsPerSecond, Link, LinkSpeed};
 use ameles_vault::{Call, RowChange, Vault};
 use std::time::Duration;
@@ -76,10 +76,10 @@ async fn ask(vault: &Vault, load: Load, mut chance: Chance) {
 #[test]
 fn looks_come_at_the_same_times_under_silence_and_a_flood() {
     // The second store takes longer than from one look to the next, and lets the lease run out again and again.
-    for (round_trip, least) in [(40, 14), (25_000, 11)] {
+    for (round_trip, min) in [(40, 14), (25_000, 11)] {
         let round_trip = Duration::from_millis(round_trip);
         let expected = looks(Load::Silence, round_trip, Duration::ZERO, 1);
-        assert!(expected.len() >= least, "{expected:?}");
+        assert!(expected.len() >= min, "{expected:?}");
         for load in [Load::Rows, Load::Flood, Load::NowAndThen] {
             for seed in 1..=3 {
                 let seen = looks(load, round_trip, Duration::ZERO, seed);

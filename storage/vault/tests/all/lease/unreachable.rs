@@ -5,9 +5,9 @@ use super::{Flag, Machine};
 use crate::promises::desk::{Desk, block, write_all};
 use crate::support::recorder::{Moment, Recorder};
 use crate::support::setup;
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::BlockId;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::BlockId;
 use ameles_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
 use ameles_vault::{RowChange, Vault, VaultError};
 use std::cell::Cell;
@@ -64,9 +64,9 @@ impl Blobs for Line {
         self.inner.put_if_absent(name, bytes).await
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
         self.holds()?;
-        let found = self.inner.get(name, most).await;
+        let found = self.inner.get(name, max).await;
         sleep(self.keeps_back.get()).await;
         found
     }
@@ -115,7 +115,7 @@ fn behind_a_line(test: impl AsyncFnOnce(&Vault, Flag, Recorder, Desk)) {
 fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is_back() {
     behind_a_line(async |vault, is_cut, recorder, _| {
         let refused = vault.commit_rows(vec![RowChange::put("key", "value")]).await;
-        assert!(matches!(refused, Err(VaultError::Lapsed)), "{refused:?}");
+        assert!(matches!(refused, Err(VaultError::LeaseExpired)), "{refused:?}");
         let writer = vault.clone();
         let writing = spawn_local(async move { writer.write(BlockId(1), block(2)).await });
         let reader = vault.clone();

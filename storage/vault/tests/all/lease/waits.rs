@@ -4,7 +4,7 @@ use super::Machine;
 use crate::promises::desk::{Desk, read_all, write_all};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::setup;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{LEASE, NewKey, Restore, Setup, Vault, VaultError, change_key, restore};

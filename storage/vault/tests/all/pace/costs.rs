@@ -2,7 +2,7 @@
 
 use crate::support::{every_scheme, header, setup};
 use ameles_core::schemes::ring::RingParameters;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Meter, Usage, VersionedMemory};
 use ameles_vault::{Call, Pace, SchemeParameters, TrustedDisk, Vault, VaultParameters};
 use std::time::Duration;

@@ -6,7 +6,7 @@ use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::recorder::{Recorder, Timed};
 use crate::support::{header, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::{Call, Pace, PaceFigures, Vault, VaultParameters};
 use std::time::Duration;

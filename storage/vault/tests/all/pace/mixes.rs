@@ -2,7 +2,7 @@
 
 use super::flawed::Door;
 use crate::support::chance::Chance;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_vault::{Call, JournalPlace, RowChange, Vault};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -20,7 +20,7 @@ use crate::support::recorder::Moment;
 use crate::support::shape::{Shape, shape};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::small_ring;
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 use ameles_vault::{JournalPlace, PaceFigures, SchemeParameters, VaultParameters};
 use flawed::Pacing;
 use life::{Life, Public, live};
@@ -108,9 +108,9 @@ fn parting(one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<Str
 }
 
 /// Tells where two lives part in something else than time, or by more time than this.
-fn parting_by(most: Duration, one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
+fn parting_by(max: Duration, one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
     let is_same = |at: usize| match (one.get(at), other.get(at)) {
-        (Some((one_at, one)), Some((other_at, other))) => one_at.abs_diff(*other_at) <= most && one == other,
+        (Some((one_at, one)), Some((other_at, other))) => one_at.abs_diff(*other_at) <= max && one == other,
         _ => false,
     };
     let at = (0..one.len().max(other.len())).find(|at| !is_same(*at))?;
@@ -230,8 +230,8 @@ fn requests_that_leave_as_soon_as_their_record_is_durable_are_caught() {
 fn a_paced_read_is_answered_within_two_turns_and_the_stores_time() {
     let life = live(&public(0, QUICK, 0), Pacing::Sound, Mix::NowAndThen, 5);
     // A checkpoint that is due comes first: the time of a turn.
-    let most = 2 * TURN + QUICK;
-    assert!(life.slowest <= most, "{:?} is more than {most:?}", life.slowest);
+    let max = 2 * TURN + QUICK;
+    assert!(life.slowest <= max, "{:?} is more than {max:?}", life.slowest);
     assert!(life.slowest > TURN / 2, "{:?}: no request has waited for its turn", life.slowest);
 }
 

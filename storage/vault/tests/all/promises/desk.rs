@@ -2,7 +2,7 @@
 
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{header, often_evicted, setup, work_and_close};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Snapshot, VersionedMemory};
 use ameles_vault::AnyStore;
 use ameles_vault::{Call, Receipt, Report, Setup, TrustedDisk, Vault, VaultError, VaultHeader, VaultStore};

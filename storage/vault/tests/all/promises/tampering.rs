@@ -7,7 +7,7 @@ use crate::support::chance::Chance;
 use crate::support::master;
 use crate::support::shipped;
 use ameles_core::store::{BucketVersion, Untrusted};
-use ameles_core::words::Version;
+use ameles_core::types::Version;
 use ameles_store::{Blobs, Snapshot};
 use ameles_vault::{Receipt, VaultError, VaultHeader};
 

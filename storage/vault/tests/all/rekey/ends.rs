@@ -152,7 +152,7 @@ async fn a_change_of_a_vault_that_was_killed_keeps_what_its_journal_holds() {
         let (vault, running) = Vault::start(owner.setup_over(owner.store.clone(), old_key())).await.unwrap();
         let working = async {
             for block in 0..7 {
-                vault.write(ameles_core::words::BlockId(block), vec![7; vault.block_bytes()]).await.unwrap();
+                vault.write(ameles_core::types::BlockId(block), vec![7; vault.block_bytes()]).await.unwrap();
             }
         };
         futures::future::select(std::pin::pin!(working), std::pin::pin!(running)).await;
@@ -163,7 +163,7 @@ async fn a_change_of_a_vault_that_was_killed_keeps_what_its_journal_holds() {
                 // What either key has sealed is whole.
                 check(vault).await;
                 for block in 0..7 {
-                    let read = vault.read(ameles_core::words::BlockId(block)).await.unwrap();
+                    let read = vault.read(ameles_core::types::BlockId(block)).await.unwrap();
                     assert_eq!(read, vec![7; vault.block_bytes()]);
                     touch(vault, SECRET, block).await.unwrap();
                 }

@@ -27,7 +27,7 @@ use tokio::runtime::Builder;
 
 const SECRET: u8 = 150;
 /// The effects of a life up to which each of them is looked at.
-const MOST_EFFECTS: usize = 125;
+const MAX_EFFECTS: usize = 125;
 
 /// A block that was written, and the effects before it set out and before it was acknowledged.
 struct Written {
@@ -201,7 +201,7 @@ fn cut_off_everywhere(parameters: VaultParameters, seed: u64) {
     let name = parameters.scheme.name();
     let life = runtime.block_on(live(parameters, &mut chance));
     let (world, effects) = (life.begin.fork(), &life.effects);
-    let every = if is_thorough() { 1 } else { effects.len().div_ceil(MOST_EFFECTS) };
+    let every = if is_thorough() { 1 } else { effects.len().div_ceil(MAX_EFFECTS) };
     let offset = chance.below(every as u64) as usize;
     let (mut crashes, mut restores) = (0, 0);
     for at in 0..=effects.len() {

@@ -3,11 +3,11 @@
 use super::owner::Owner;
 use crate::support::shipped::{Shipped, order};
 use ameles_core::store::BucketVersion;
-use ameles_core::words::Slot;
+use ameles_core::types::Slot;
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Resolved, Sealed};
 use ameles_seal::slot_format::Nonces;
 use ameles_seal::versions::TrustedVersions;
@@ -64,7 +64,7 @@ fn sealed<'a>(
     let versions = TrustedVersions::from_parts(shipped.head.versions.clone(), &words).unwrap();
     let nonces = Nonces::Salted(Box::new(ChaCha20Rng::seed_from_u64(1)));
     let cipher = owner.header.parameters.cipher().unwrap();
-    Sealed::new(&owner.store, key, cipher, nonces, versions, Workers::single()).unwrap()
+    Sealed::new(&owner.store, key, cipher, nonces, versions, SealThreads::single()).unwrap()
 }
 
 async fn any_slot_opens(sealed: &Sealed<&ameles_store::VersionedMemory>, of: BucketVersion) -> bool {

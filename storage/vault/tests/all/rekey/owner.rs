@@ -2,7 +2,7 @@
 
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{header, master, setup, work_and_close};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;

@@ -2,7 +2,7 @@
 
 use super::owner::{Owner, check, compare, new_key, old_key, touch, wait};
 use crate::support::every_scheme;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{VaultError, VaultHeader};
 

@@ -5,7 +5,7 @@ use super::ends::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on}
 use super::opened::opened_by;
 use super::owner::{Owner, check, compare, contents, new_key, old_key, touch, wait};
 use crate::support::{every_scheme, parameters};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{BitsPerSecond, Blobs, Link, LinkSpeed};
 use ameles_vault::{JournalPlace, RowChange, Vault, VaultParameters};
 use futures::future::select;

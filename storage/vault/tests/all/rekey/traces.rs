@@ -4,7 +4,7 @@ use super::owner::{Owner, contents, new_key, old_key, wait};
 use crate::support::every_scheme;
 use crate::support::recorder::{Moment, Recorder, Request};
 use ameles_core::store::BucketVersion;
-use ameles_core::words::{BlockId, Bucket};
+use ameles_core::types::{BlockId, Bucket};
 use ameles_vault::{Pace, Setup, VaultParameters};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,12 +30,12 @@ fn predicted(owner: &Owner) -> Vec<Vec<Bucket>> {
     let layout = owner.header.parameters.layout();
     let newest: BTreeMap<Bucket, BucketVersion> =
         owner.store.bucket_versions().into_iter().map(|of| (of.bucket, of)).collect();
-    let most = layout.bytes().0 / 64;
+    let max = layout.bytes().0 / 64;
     let (mut steps, mut bytes) = (Vec::<Vec<Bucket>>::new(), u64::MAX);
     for bucket in newest.into_keys() {
         let more = layout.bucket_bytes(bucket) as u64;
         bytes = bytes.saturating_add(more);
-        if bytes > most {
+        if bytes > max {
             steps.push(Vec::new());
             bytes = more;
         }

@@ -6,7 +6,7 @@ use crate::simulation::registers::{Moment, Registers};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{host_named, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{Call, Restore, Setup, TrustedDisk, Vault, VaultError, VaultHeader, restore};

@@ -24,7 +24,7 @@ use crate::simulation::registers::Moment;
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{every_scheme, header, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
 use ameles_vault::{Restore, SchemeParameters, Vault, VaultError, VaultHeader, VaultParameters, restore};
 use gateway::Gateway;

@@ -2,8 +2,8 @@
 
 use super::turns::{Turns, Who};
 use crate::simulation::verdict::Verdict;
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::tree::layout::Layout;
 use ameles_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
 use futures::future::join_all;
 use sha2::{Digest, Sha256};
@@ -131,8 +131,8 @@ impl Blobs for Turned {
         self.in_turn(effect).await
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.in_turn(self.shared.memory.get(name, most)).await
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.in_turn(self.shared.memory.get(name, max)).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
@@ -150,7 +150,7 @@ impl Blobs for Turned {
 impl Inventory for Turned {
     async fn list_bucket_versions(
         &self,
-        found: &mut dyn FnMut(BucketVersion, ameles_core::words::Bytes),
+        found: &mut dyn FnMut(BucketVersion, ameles_core::types::Bytes),
     ) -> Result<u64, UntrustedError> {
         self.in_turn(self.shared.memory.list_bucket_versions(found)).await
     }

@@ -6,7 +6,7 @@ use super::rows::RowsModel;
 use super::watcher::Watcher;
 use crate::support::chance::Chance;
 use crate::support::shipped;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::Blobs;
 use ameles_vault::{Call, Flow, JournalPlace, Receipt, Row, RowChange, Status, Vault, VaultError};
 use bytes::Bytes;
@@ -81,10 +81,10 @@ impl Caller {
 
     fn draw_calls(&mut self) -> (Vec<Call>, Vec<Sent>) {
         let batch = self.vault.max_batch() as u64;
-        let most = if self.chance.percent(10) { 3 * batch } else { batch };
+        let max = if self.chance.percent(10) { 3 * batch } else { batch };
         let mut sent = Vec::new();
         let mut calls = Vec::new();
-        for _ in 0..self.chance.within(1..=most) {
+        for _ in 0..self.chance.within(1..=max) {
             let block = self.block();
             calls.push(match self.chance.below(8) {
                 0 => Call::Dummy,

@@ -3,9 +3,9 @@
 use super::verdict::Verdict;
 use crate::support::master;
 use crate::support::shipped::{self, Shipped};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::{Bucket, Version};
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::{Bucket, Version};
 use ameles_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
 use ameles_vault::VaultHeader;
 use std::cell::RefCell;
@@ -164,8 +164,8 @@ impl Blobs for Landing {
         Ok(is_new)
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.memory.get(name, most).await
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.memory.get(name, max).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

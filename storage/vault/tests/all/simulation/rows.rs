@@ -15,12 +15,12 @@ pub struct RowsModel {
     instead: Vec<Table>,
     /// Every state there was, and when it began.
     past: Vec<(Moment, Table)>,
-    most: u64,
+    max: u64,
 }
 
 impl RowsModel {
-    pub fn new(most: u64) -> Self {
-        RowsModel { table: Table::new(), instead: Vec::new(), past: vec![(0, Table::new())], most }
+    pub fn new(max: u64) -> Self {
+        RowsModel { table: Table::new(), instead: Vec::new(), past: vec![(0, Table::new())], max }
     }
 
     fn after(&self, changes: &[RowChange]) -> Table {
@@ -47,7 +47,7 @@ impl RowsModel {
     /// Tells whether these changes fit.
     pub fn fits(&self, changes: &[RowChange]) -> bool {
         let needed = used(&self.after(changes));
-        needed <= self.most || needed <= self.used()
+        needed <= self.max || needed <= self.used()
     }
 
     pub fn committed(&mut self, changes: &[RowChange], now: Moment) {

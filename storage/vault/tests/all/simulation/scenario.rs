@@ -4,7 +4,7 @@ use crate::support::chance::Chance;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 use ameles_store::{FaultRates, RetryPolicy};
 use ameles_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters};
 use std::time::Duration;

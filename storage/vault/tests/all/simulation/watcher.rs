@@ -10,9 +10,9 @@
 use super::diary;
 use super::landing::Landing;
 use super::verdict::Verdict;
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Version;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Version;
 use ameles_store::{Blob, BlobError, Blobs, Inventory, forward_inventory};
 use ameles_vault::Vault;
 use std::cell::RefCell;
@@ -227,9 +227,9 @@ impl<S: Blobs> Blobs for Watched<S> {
         self.inner.put_if_absent(name, bytes).await
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
         diary::note(|| format!("    get {name}"));
-        self.inner.get(name, most).await
+        self.inner.get(name, max).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

@@ -14,8 +14,8 @@ use crate::support::chance::Chance;
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::network::{Network, Wire};
 use crate::support::{header, setup};
-use ameles_core::words::{BlockId, Bytes};
-use ameles_store::{FaultRates, Faults, Provider, ProviderDesk, ProviderLimits, Retry, VersionedMemory};
+use ameles_core::types::{BlockId, Bytes};
+use ameles_store::{FaultRates, Faults, Provider, ProviderControl, ProviderLimits, Retry, VersionedMemory};
 use ameles_vault::{
     Call, Receipt, Restore, TrustedDisk, Vault, VaultError, VaultHeader, read_header, restore,
 };
@@ -63,7 +63,7 @@ pub(super) struct Run {
     watcher: Watcher,
     wire: Wire,
     known: Known,
-    providers: Vec<ProviderDesk>,
+    providers: Vec<ProviderControl>,
     pub(super) summary: Summary,
 }
 
@@ -161,7 +161,7 @@ impl Run {
     /// Limits that a small vault meets: what it plans to ship at most fits one put, and its lists have many pages.
     fn draw_limits(&mut self, is_faulty: bool) -> ProviderLimits {
         ProviderLimits {
-            most_put: Bytes(self.header.parameters.shipped_bytes() + 128),
+            max_put: Bytes(self.header.parameters.shipped_bytes() + 128),
             page: self.chance.magnitude(4..=200) as usize,
             bursts: if is_faulty { self.chance.one_of(&[0.0, 0.002, 0.01]) } else { 0.0 },
             longest_burst: self.chance.magnitude(1..=20) as u32,

@@ -3,7 +3,7 @@
 use super::desk;
 use crate::promises::desk::block;
 use crate::support::host_named;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_vault::{RowChange, Setup, Vault, VaultError};
 
 /// Without the journal this is the window of an older copy.

@@ -6,7 +6,7 @@ use crate::promises::desk::{CAPACITY, Desk};
 use crate::support::chance::Chance;
 use crate::support::network::{Network, Wire};
 use crate::support::{header, host_named, setup};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
 use ameles_vault::{Restore, Row, RowChange, Setup, Vault, VaultError, restore};
 use std::cell::RefCell;
@@ -51,7 +51,7 @@ async fn ask_on(vault: Vault, told: Rc<RefCell<Told>>, mut chance: Chance) -> Va
         match asked {
             Ok(()) if is_row => told.row = number,
             Ok(()) => told.writes[at as usize] = number,
-            Err(VaultError::Lapsed) => continue,
+            Err(VaultError::LeaseExpired) => continue,
             Err(error) => return error,
         }
         told.after_claim += u64::from(told.claimed.is_some());

@@ -3,7 +3,7 @@
 use super::{desk, in_successor, objects, under_path_oram};
 use crate::promises::desk::{CAPACITY, Desk, block};
 use crate::support::header;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::Blobs;
 use ameles_vault::{JournalPlace, Row, RowChange, Vault, VaultHeader};
 

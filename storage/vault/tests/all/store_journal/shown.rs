@@ -3,7 +3,7 @@
 use super::kept_in_the_store;
 use crate::promises::desk::{CAPACITY, Desk, block, write_all};
 use crate::support::header;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Event, Recorder, Request};
 use ameles_vault::{Call, JournalPlace, RowChange, Vault, VaultParameters};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use super::{desk, in_successor, objects};
 use crate::promises::desk::{Desk, block};
 use crate::support::recorder::{Moment, Recorder, Request};
 use crate::support::work_and_close;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{RowChange, Vault, VaultError};
 

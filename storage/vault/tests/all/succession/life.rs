@@ -6,7 +6,7 @@ use crate::support::chance::Chance;
 use crate::support::fragile_disk::Crash;
 use crate::support::parameters;
 use ameles_core::schemes::path::PathParameters;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_vault::{
     Call, Flow, SchemeParameters, Stage, Succession, TrustedDisk, Vault, VaultError, VaultParameters,
     cut_over, rows_at_rest, stage,
@@ -22,7 +22,7 @@ const CLIENTS: u64 = 5;
 /// Names of a client.
 const NAMES: u64 = 4;
 /// More openings than that, and the successor would never take over.
-const MOST_OPENINGS: u64 = 400;
+const MAX_OPENINGS: u64 = 400;
 
 /// The counts of what lives did: for the test that they did enough.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +60,7 @@ pub fn live(seed: u64) -> Summary {
         let mut openings = 0;
         while !life.has_switched {
             openings += 1;
-            assert!(openings < MOST_OPENINGS, "the successor never takes over");
+            assert!(openings < MAX_OPENINGS, "the successor never takes over");
             life.open_once().await;
         }
         for _ in 0..4 {

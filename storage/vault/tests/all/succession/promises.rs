@@ -6,7 +6,7 @@ use crate::every_step::more_if_thorough;
 use crate::simulation::number;
 use crate::support::chance::Chance;
 use crate::support::parameters;
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_vault::{
     Receipt, Row, RowChange, Stage, Succession, Vault, VaultError, VaultParameters, cut_over, rows_at_rest,
     stage,

@@ -8,7 +8,7 @@ use crate::support::shape::{Shape, shape};
 use crate::support::{header, setup};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::small_ring;
-use ameles_core::words::{BlockId, Level};
+use ameles_core::types::{BlockId, Level};
 use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::AnyStore;
 use ameles_vault::{Call, Copier, SchemeParameters, Setup, Succession, TrustedDisk, Vault, VaultParameters};

@@ -36,9 +36,9 @@ impl Chance {
 
     /// Draws uniformly in its logarithm, so that every order of magnitude is as likely as the others.
     pub fn magnitude(&mut self, range: RangeInclusive<u64>) -> u64 {
-        let (least, most) = (*range.start() as f64, *range.end() as f64 + 1.0);
+        let (min, max) = (*range.start() as f64, *range.end() as f64 + 1.0);
         let unit = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        ((least * (most / least).powf(unit)) as u64).clamp(*range.start(), *range.end())
+        ((min * (max / min).powf(unit)) as u64).clamp(*range.start(), *range.end())
     }
 
     /// Returns true so many times in a hundred.

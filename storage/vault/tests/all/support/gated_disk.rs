@@ -1,6 +1,6 @@
 //! A trusted disk in memory with a gate: it holds up the work of one kind that comes next, until it is opened.
 
-use ameles_core::words::Bytes;
+use ameles_core::types::Bytes;
 use ameles_vault::TrustedDisk;
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;

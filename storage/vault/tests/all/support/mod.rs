@@ -14,9 +14,9 @@ pub mod tape;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
 use ameles_core::schemes::trivial::TrivialParameters;
-use ameles_core::words::Level;
+use ameles_core::types::Level;
 use ameles_seal::master_key::MasterKey;
-use ameles_seal::parallel::Workers;
+use ameles_seal::parallel::SealThreads;
 use ameles_vault::AnyStore;
 use ameles_vault::{
     Entropy, Host, Receipt, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
@@ -95,7 +95,7 @@ pub fn setup(disk: &TrustedDisk, store: impl VaultStore, seed: u64) -> Setup<Any
         store: AnyStore::new(store),
         master: master(),
         entropy: Entropy::of(ChaCha20Rng::seed_from_u64(seed)),
-        workers: Workers::single(),
+        workers: SealThreads::single(),
         pace: None,
         host: host(),
     }

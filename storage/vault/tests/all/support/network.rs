@@ -1,9 +1,9 @@
 //! The network between a vault and its store: requests take a while, overtake one another, and outlive their sender.
 
 use super::chance::Chance;
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use ameles_store::{Blob, BlobError, Blobs, Inventory};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -44,8 +44,8 @@ impl Wire {
 
     fn delay(&self) -> Duration {
         let Traffic { chance, slowest, .. } = &mut *self.0.borrow_mut();
-        let most = if chance.percent(3) { 10 * *slowest } else { *slowest };
-        Duration::from_millis(chance.within(0..=most))
+        let max = if chance.percent(3) { 10 * *slowest } else { *slowest };
+        Duration::from_millis(chance.within(0..=max))
     }
 
     /// Crashes the sender. Of the requests under way, some never arrive; the rest still do, some of them much later.
@@ -149,9 +149,9 @@ impl<S: Blobs + 'static> Blobs for Network<S> {
         self.send(async move |store: &S| store.put_if_absent(&name, &bytes).await).await
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
         let name = name.to_owned();
-        self.send(async move |store: &S| store.get(&name, most).await).await
+        self.send(async move |store: &S| store.get(&name, max).await).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

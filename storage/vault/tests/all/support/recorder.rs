@@ -2,9 +2,9 @@
 
 use super::chance::Chance;
 use super::fragile_disk::{Crash, FragileDisk};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use ameles_store::{Blob, BlobError, Blobs, Inventory};
 use ameles_vault::Vault;
 use std::cell::RefCell;
@@ -294,8 +294,8 @@ impl<S: Blobs> Blobs for Recorded<S> {
         self.pass(request, self.inner.put_if_absent(name, bytes)).await
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.pass(Request::Get(name.to_owned()), self.inner.get(name, most)).await
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.pass(Request::Get(name.to_owned()), self.inner.get(name, max)).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

@@ -2,7 +2,7 @@
 
 use super::recorder::{Moment, Request, Timed};
 use ameles_core::schemes::ring::RingParameters;
-use ameles_core::words::{Bucket, Level};
+use ameles_core::types::{Bucket, Level};
 use std::time::Duration;
 
 /// A moment without its random choices.

@@ -2,8 +2,8 @@
 
 use super::master;
 use ameles_core::store::BucketVersion;
-use ameles_core::words::Bucket;
-use ameles_core::words::Version;
+use ameles_core::types::Bucket;
+use ameles_core::types::Version;
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;

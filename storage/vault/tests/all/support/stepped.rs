@@ -1,9 +1,9 @@
 //! Stores for openings that are looked at step by step: every request stops before and after its effect, or a claim has
 //! a fate of the test's own.
 
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::words::Bytes;
+use ameles_core::tree::layout::Layout;
+use ameles_core::types::Bytes;
 use ameles_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory, forward_inventory};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -73,8 +73,8 @@ impl<S: Blobs> Blobs for Stepped<S> {
         in_steps(self.0.put_if_absent(name, bytes)).await
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        in_steps(self.0.get(name, most)).await
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        in_steps(self.0.get(name, max)).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
@@ -142,8 +142,8 @@ impl<F: AsyncFn(&VersionedMemory, &str, &[u8]) -> Result<bool, BlobError>> Blobs
         }
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.inner.get(name, most).await
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.inner.get(name, max).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {

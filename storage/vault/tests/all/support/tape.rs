@@ -3,8 +3,8 @@
 
 use super::chance::Chance;
 use super::fragile_disk::{Change, FragileDisk};
-use ameles_core::layout::Layout;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::tree::layout::Layout;
 use ameles_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
 use futures::FutureExt;
 use std::cell::RefCell;
@@ -171,8 +171,8 @@ impl Blobs for Taped {
         Ok(is_new)
     }
 
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.ask(self.store.get(name, most)).await
+    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.ask(self.store.get(name, max)).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
@@ -191,7 +191,7 @@ impl Blobs for Taped {
 impl Inventory for Taped {
     async fn list_bucket_versions(
         &self,
-        found: &mut dyn FnMut(BucketVersion, ameles_core::words::Bytes),
+        found: &mut dyn FnMut(BucketVersion, ameles_core::types::Bytes),
     ) -> Result<u64, UntrustedError> {
         self.ask(self.store.list_bucket_versions(found)).await
     }

@@ -7,7 +7,7 @@ use crate::promises::desk::{CAPACITY, Desk, block, check, read_all, write_all};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::Crash;
 use crate::support::{every_scheme, header, kept_on_the_disk, often_evicted, parameters};
-use ameles_core::words::BlockId;
+use ameles_core::types::BlockId;
 use ameles_vault::{
     Call, Restore, SchemeParameters, TreeTopPlace, VaultError, VaultParameters, read_header, restore,
 };
@@ -129,7 +129,7 @@ async fn memory_holds_what_came_since_the_last_checkpoint_and_no_more() {
         let usual = VaultParameters { scheme: SchemeParameters::Ring(ring), rows_bytes: 4096, ..usual };
         if on_disk { kept_on_the_disk(usual) } else { usual }
     };
-    let mut most = Vec::new();
+    let mut max = Vec::new();
     for on_disk in [false, true] {
         let parameters = planned(on_disk);
         let bound = parameters.trusted_bytes();
@@ -157,9 +157,9 @@ async fn memory_holds_what_came_since_the_last_checkpoint_and_no_more() {
         // What is there at an opening is not read into memory.
         let opened = desk.open(async |vault| vault.status().trusted_bytes).await.unwrap().0;
         assert!(!on_disk || opened < BLOCKS * 200, "{opened} bytes at an opening");
-        most.push(peak);
+        max.push(peak);
     }
-    assert!(2 * most[1] < most[0], "{} bytes on the disk, and {} in memory", most[1], most[0]);
+    assert!(2 * max[1] < max[0], "{} bytes on the disk, and {} in memory", max[1], max[0]);
 }
 
 #[tokio::test(start_paused = true)]

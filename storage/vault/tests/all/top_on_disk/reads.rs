@@ -7,7 +7,7 @@ use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::recorder::{Moment, Recorder, Request};
 use crate::support::{header, kept_on_the_disk, parameters, setup};
-use ameles_core::words::{BlockId, Bucket};
+use ameles_core::types::{BlockId, Bucket};
 use ameles_store::VersionedMemory;
 use ameles_vault::{Call, SchemeParameters, Vault, VaultParameters};
 use futures::future::{Either, select};

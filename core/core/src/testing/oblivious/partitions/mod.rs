@@ -81,7 +81,7 @@ struct Lane {
     freed: bool,
     /// True if the access in flight has put here: it must take.
     must_take: bool,
-    /// Evictions of the sweep that the step of `idle` has still to make here.
+    /// Evictions of the sweep that the step of `step` has still to make here.
     sweeps: u64,
 }
 
@@ -110,7 +110,7 @@ struct FullWatch<K> {
     /// The partitions at which each work waits for the store, in the order asked.
     asking: BTreeMap<usize, Vec<usize>>,
     access: Option<OnLine>,
-    /// Steps of `idle` in flight, the oldest first: only that one works.
+    /// Steps of `step` in flight, the oldest first: only that one works.
     idles: Vec<OffLine>,
     /// Takes begun that no finished put has followed.
     owing: usize,
@@ -137,7 +137,7 @@ impl<K: SubOrams> FullWatch<K> {
         (all / u64::from(self.parameters.sweep_accesses)).saturating_sub(self.swept)
     }
 
-    /// Lets the oldest step of `idle` begin to work.
+    /// Lets the oldest step of `step` begin to work.
     fn begin_idle(&mut self) {
         if self.idles.is_empty() {
             return;
@@ -306,10 +306,10 @@ impl<K: SubOrams> FullWatch<K> {
 impl<K: SubOrams> Watch for FullWatch<K> {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_idle } => {
+            Event::Owes { owed, must_step } => {
                 let due = u64::from(self.owing > 0 || self.due() > 0);
-                ensure((*owed, *must_idle) == (due, false), || {
-                    format!("owes {owed}, {must_idle}; due is {due}")
+                ensure((*owed, *must_step) == (due, false), || {
+                    format!("owes {owed}, {must_step}; due is {due}")
                 })
             }
             Event::AccessBegins(0) => Ok(()),
@@ -347,7 +347,7 @@ impl<K: SubOrams> Watch for FullWatch<K> {
 struct SnapshotWatch<K> {
     sub_orams: K,
     random: ChaCha8Rng,
-    /// The leaves that the step of `idle` showed.
+    /// The leaves that the step of `step` showed.
     written: Vec<u64>,
     sights: Sights,
 }

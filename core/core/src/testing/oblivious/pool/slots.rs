@@ -6,7 +6,7 @@ use super::table::{Rows, Table};
 
 const CELLS: usize = 16;
 /// The most unread slots whose ranks are counted one by one.
-const MOST_RANKS: usize = 64;
+const MAX_RANKS: usize = 64;
 
 pub(super) struct Tables {
     accesses: Table,
@@ -38,7 +38,7 @@ impl Tables {
             let table = if evicts == 0 { &mut self.accesses } else { &mut self.evictions };
             classes.of(pick.access, None).for_each(|class| table.count(class, CELLS, cell));
             self.levels.count(2 * pick.level as usize + evicts, CELLS, cell);
-            if (2..=MOST_RANKS).contains(&pick.among) {
+            if (2..=MAX_RANKS).contains(&pick.among) {
                 self.ranks.count(2 * pick.among + evicts, pick.among, pick.rank);
             }
         }

@@ -151,8 +151,8 @@ fn deviation(counts: &[u64]) -> Deviation {
     let mean = n as f64 / counts.len() as f64;
     let of_cell = |seen: u64| log2_of_many(n, mean, seen).min(log2_of_many(n, n as f64 - mean, n - seen));
     let cells = counts.iter().map(|seen| of_cell(*seen)).enumerate();
-    let (cell, least) = cells.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((0, 0.0));
-    let of_cell = least + libm::log2(4.0 * counts.len() as f64);
+    let (cell, min) = cells.min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or((0, 0.0));
+    let of_cell = min + libm::log2(4.0 * counts.len() as f64);
     let of_row = log2_of_ratio(half_ratio(counts).max(0.0), counts.len() as f64 - 1.0) + 1.0;
     let of = format!("cell {cell} of {}: {} of {n}, {mean:.1} expected", counts.len(), counts[cell]);
     Deviation { log2_p: of_cell.min(of_row), of }

@@ -1,0 +1,177 @@
+//! A store without an ORAM: block n lies in slot n, sealed.
+//!
+//! Contents are as safe as in a vault: each block is authenticated with its slot and its version before it is used, and
+//! the versions are kept in trusted memory, so that an older one is refused. A watcher sees which slot is read or
+//! written, and how often.
+
+use crate::report::provider::Provider;
+use ameles_core::tree::layout::{Extent, Layout};
+use ameles_core::types::Bucket;
+use ameles_gateway::DeviceError;
+use ameles_seal::blob::{self, sealed_bytes};
+use ameles_seal::cipher::Cipher;
+use ameles_seal::derive::{Purpose, Salt};
+use ameles_seal::master_key::MasterKey;
+use ameles_store::{Blobs, Meter, Objects, OpenOptions, Touches};
+use anyhow::Result;
+use bytes::Bytes;
+use futures::future::{join_all, try_join_all};
+use rand_core::{OsRng, TryRngCore};
+use std::path::Path;
+use tokio::sync::Mutex;
+
+const BLOCKS: Purpose = Purpose::named("bare-blocks");
+
+/// See the module. Its key lives no longer than the process.
+pub struct BareStore<S = Objects> {
+    store: Meter<S>,
+    touches: Touches,
+    master: MasterKey,
+    cipher: Cipher,
+    block_bytes: usize,
+    /// The number of times that each block was written. Held while its slot is read or written.
+    versions: Vec<Mutex<u64>>,
+}
+
+impl BareStore {
+    /// An empty store of so many blocks in a folder, which is made.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub async fn make(folder: &Path, cipher: Cipher, blocks: u64, block_bytes: usize) -> Result<Self> {
+        let options = OpenOptions { create: true, ..OpenOptions::default() };
+        let objects = Objects::open(&folder.display().to_string(), &options).await?;
+        Ok(Self::over(objects, cipher, blocks, block_bytes))
+    }
+}
+
+impl<S: Blobs> BareStore<S> {
+    fn over(store: S, cipher: Cipher, blocks: u64, block_bytes: usize) -> Self {
+        let slot_bytes = sealed_bytes(block_bytes) as u32;
+        BareStore {
+            store: Meter::new(store),
+            touches: Touches::new(&Layout::new(vec![Extent { buckets: blocks, slots: 1, slot_bytes }])),
+            master: MasterKey::draw(&mut OsRng.unwrap_err()),
+            cipher,
+            block_bytes,
+            versions: (0..blocks).map(|_| Mutex::new(0)).collect(),
+        }
+    }
+
+    /// The requests that its provider sees.
+    pub fn provider(&self) -> Provider {
+        Provider { meter: self.store.reader(), touches: self.touches.clone() }
+    }
+
+    /// Reads blocks in the order asked. A block that was never written reads as zeros.
+    ///
+    /// # Errors
+    /// [`DeviceError::Tampered`], [`DeviceError::Unavailable`].
+    pub async fn read(&self, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
+        try_join_all(blocks.into_iter().map(|block| self.read_block(block))).await
+    }
+
+    /// Replaces blocks. Nothing of it is still under way when this returns, with an error or without.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unavailable`].
+    pub async fn write(&self, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
+        let writes = writes.into_iter().map(|(block, bytes)| self.write_block(block, bytes));
+        join_all(writes).await.into_iter().collect()
+    }
+
+    async fn read_block(&self, block: u64) -> Result<Bytes, DeviceError> {
+        let version = self.version(block)?.lock().await;
+        self.touches.read(Bucket(block), 1);
+        let found =
+            self.store.get(&slot(block), sealed_bytes(self.block_bytes)).await.map_err(unavailable)?;
+        match (found, *version) {
+            (None, 0) => Ok(Bytes::from(vec![0; self.block_bytes])),
+            (None, _) => Err(DeviceError::Tampered("a slot of the bare store is gone".into())),
+            (Some(sealed), version) => blob::open(&self.master, BLOCKS, &identity(block, version), &sealed)
+                .map(Bytes::from)
+                .map_err(|error| DeviceError::Tampered(error.to_string())),
+        }
+    }
+
+    async fn write_block(&self, block: u64, bytes: Bytes) -> Result<(), DeviceError> {
+        let mut version = self.version(block)?.lock().await;
+        let (identity, salt) = (identity(block, *version + 1), Salt::draw(&mut OsRng.unwrap_err()));
+        let sealed = blob::seal(&self.master, BLOCKS, &identity, self.cipher, salt, &bytes);
+        self.touches.written(Bucket(block));
+        self.store.put(&slot(block), &sealed).await.map_err(unavailable)?;
+        *version += 1;
+        Ok(())
+    }
+
+    fn version(&self, block: u64) -> Result<&Mutex<u64>, DeviceError> {
+        let found = usize::try_from(block).ok().and_then(|block| self.versions.get(block));
+        found.ok_or_else(|| DeviceError::Unavailable("there is no such block".into()))
+    }
+}
+
+/// The slot's name at the provider.
+fn slot(block: u64) -> String {
+    format!("slot/{block}")
+}
+
+/// The identity that a sealed block is bound to.
+fn identity(block: u64, version: u64) -> [u8; 16] {
+    let mut identity = [0; 16];
+    identity[..8].copy_from_slice(&block.to_be_bytes());
+    identity[8..].copy_from_slice(&version.to_be_bytes());
+    identity
+}
+
+fn unavailable(error: impl std::fmt::Display) -> DeviceError {
+    DeviceError::Unavailable(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ameles_store::VersionedMemory;
+
+    const BLOCK: usize = 64;
+
+    fn store() -> BareStore<VersionedMemory> {
+        BareStore::over(VersionedMemory::new(Layout::default()), Cipher::Aes256Gcm, 128, BLOCK)
+    }
+
+    fn block(filled: u8) -> Bytes {
+        Bytes::from(vec![filled; BLOCK])
+    }
+
+    #[tokio::test]
+    async fn what_is_written_comes_back_and_every_touch_shows_in_its_place() {
+        let bare = store();
+        bare.write(vec![(2, block(1)), (127, block(2))]).await.unwrap();
+        assert_eq!(bare.read(vec![127, 5, 2]).await.unwrap(), [block(2), block(0), block(1)]);
+        let seen = bare.provider().touches.whole();
+        assert_eq!((seen.writes[1], seen.writes[63], seen.writes.iter().sum::<u64>()), (1, 1, 2));
+        assert_eq!((seen.reads[1], seen.reads[2], seen.reads[63]), (1, 1, 1));
+        assert_eq!(bare.provider().meter.usage().requests(), 5);
+    }
+
+    #[tokio::test]
+    async fn a_slot_that_is_changed_older_moved_or_gone_is_refused() {
+        let bare = store();
+        bare.write(vec![(0, block(1)), (1, block(2))]).await.unwrap();
+        let inner = bare.store.inner();
+        let older = inner.get("slot/0", 1000).await.unwrap().expect("there");
+        bare.write(vec![(0, block(3))]).await.unwrap();
+        let newest = inner.get("slot/0", 1000).await.unwrap().expect("there");
+        let moved = inner.get("slot/1", 1000).await.unwrap().expect("there");
+        let mut changed = newest.clone();
+        *changed.last_mut().expect("not empty") ^= 1;
+        for (what, bytes) in [("older", older), ("moved", moved), ("changed", changed)] {
+            inner.put("slot/0", &bytes).await.unwrap();
+            let answer = bare.read(vec![0]).await;
+            assert!(matches!(answer, Err(DeviceError::Tampered(_))), "{what}: {answer:?}");
+        }
+        Blobs::remove(inner, "slot/0").await.unwrap();
+        assert!(matches!(bare.read(vec![0]).await, Err(DeviceError::Tampered(_))));
+        inner.put("slot/0", &newest).await.unwrap();
+        assert_eq!(bare.read(vec![0]).await.unwrap(), [block(3)]);
+    }
+}

@@ -1,0 +1,105 @@
+//! The turns that keep the accesses of a scheme apart: one after the other, in the order asked.
+
+use alloc::collections::VecDeque;
+use core::cell::RefCell;
+use core::future::poll_fn;
+use core::task::{Poll, Waker};
+
+/// A queue of the futures that want to be alone with the state. First come, first served, so that a replay sees the
+/// same order.
+#[derive(Debug, Default)]
+pub struct FifoLock {
+    queue: RefCell<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    tickets: VecDeque<(u64, Option<Waker>)>,
+    issued: u64,
+}
+
+/// A place in the queue; the future that awaited it is alone until it is dropped.
+#[derive(Debug)]
+pub struct FifoGuard<'a> {
+    turns: &'a FifoLock,
+    ticket: u64,
+}
+
+impl FifoLock {
+    /// A queue in which so many can stand, the holder of the turn included, before it allocates.
+    pub fn with_room(places: usize) -> Self {
+        let tickets = VecDeque::with_capacity(places);
+        FifoLock { queue: RefCell::new(Queue { tickets, issued: 0 }) }
+    }
+
+    /// Waits for the turn. Dropping the future, or the turn, lets the next one in.
+    pub async fn take(&self) -> FifoGuard<'_> {
+        let turn = self.join();
+        poll_fn(|context| {
+            let mut queue = self.queue.borrow_mut();
+            if queue.tickets[0].0 == turn.ticket {
+                return Poll::Ready(());
+            }
+            let mine = queue.tickets.iter_mut().find(|(ticket, _)| *ticket == turn.ticket);
+            mine.expect("a ticket stays in the queue until its turn is dropped").1 =
+                Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+        turn
+    }
+
+    /// Tells whether no future has the turn.
+    pub fn is_free(&self) -> bool {
+        self.queue.borrow().tickets.is_empty()
+    }
+
+    fn join(&self) -> FifoGuard<'_> {
+        let mut queue = self.queue.borrow_mut();
+        let ticket = queue.issued;
+        queue.issued += 1;
+        queue.tickets.push_back((ticket, None));
+        FifoGuard { turns: self, ticket }
+    }
+}
+
+impl Drop for FifoGuard<'_> {
+    fn drop(&mut self) {
+        let next = {
+            let mut queue = self.turns.queue.borrow_mut();
+            let at = queue.tickets.iter().position(|(ticket, _)| *ticket == self.ticket);
+            at.map(|at| queue.tickets.remove(at));
+            queue.tickets.front_mut().and_then(|(_, waker)| waker.take())
+        };
+        if let Some(waker) = next {
+            waker.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::pin::pin;
+    use core::task::Context;
+
+    #[test]
+    fn turns_come_in_the_order_asked_even_if_one_leaves_the_queue() {
+        let turns = FifoLock::default();
+        let mut context = Context::from_waker(Waker::noop());
+        let mut first = pin!(turns.take());
+        let Poll::Ready(turn) = first.as_mut().poll(&mut context) else { panic!("the queue was empty") };
+        let mut third = pin!(turns.take());
+        {
+            let mut second = pin!(turns.take());
+            assert!(second.as_mut().poll(&mut context).is_pending());
+            assert!(third.as_mut().poll(&mut context).is_pending());
+        }
+        assert!(third.as_mut().poll(&mut context).is_pending(), "the first still has the turn");
+        drop(turn);
+        let Poll::Ready(turn) = third.as_mut().poll(&mut context) else { panic!("the turn was passed on") };
+        assert!(!turns.is_free());
+        drop(turn);
+        assert!(turns.is_free());
+    }
+}

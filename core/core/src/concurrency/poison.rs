@@ -1,0 +1,102 @@
+//! The condition of a scheme's state, whole or torn, and the futures that wait for it to change.
+
+use crate::oram::OramError;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::error::Error;
+use core::future::poll_fn;
+use core::mem;
+use core::task::{Poll, Waker};
+
+/// The condition of a scheme's state: torn, once an operation failed or was dropped half-way. A torn scheme answers
+/// nothing any more.
+#[derive(Debug, Default)]
+pub(crate) struct PoisonFlag {
+    torn: Cell<bool>,
+    waiting: RefCell<Vec<Waker>>,
+}
+
+impl PoisonFlag {
+    /// Tells whether an operation did not come to its end.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.torn.get()
+    }
+
+    /// Refuses with [`OramError::Poisoned`] every operation after one that did not come to its end.
+    pub(crate) fn check<E: Error + 'static>(&self) -> Result<(), OramError<E>> {
+        if self.torn.get() { Err(OramError::Poisoned) } else { Ok(()) }
+    }
+
+    /// Begins an operation. Unless it says that it [came to its end](Unfinished::finished), the state is torn.
+    pub(crate) fn begin(&self) -> PoisonOnDrop<'_> {
+        PoisonOnDrop(self)
+    }
+
+    /// Waits until something holds; looks again after every [change](Self::changed). Ends with [`OramError::Poisoned`] once
+    /// the state is torn.
+    pub(crate) async fn wait_until<E: Error + 'static>(
+        &self,
+        mut holds: impl FnMut() -> bool,
+    ) -> Result<(), OramError<E>> {
+        poll_fn(|context| {
+            if self.torn.get() {
+                return Poll::Ready(Err(OramError::Poisoned));
+            }
+            if holds() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut waiting = self.waiting.borrow_mut();
+            if !waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+                waiting.push(context.waker().clone());
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Wakes the futures that wait, so that they look again.
+    pub(crate) fn changed(&self) {
+        let waiting = mem::take(&mut *self.waiting.borrow_mut());
+        waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// An operation that has begun. Dropped half-way, it leaves the state torn and wakes the futures that wait.
+#[must_use]
+pub(crate) struct PoisonOnDrop<'a>(&'a PoisonFlag);
+
+impl PoisonOnDrop<'_> {
+    /// Notes that the operation came to its end.
+    pub(crate) fn finished(self) {
+        mem::forget(self);
+    }
+}
+
+impl Drop for PoisonOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.torn.set(true);
+        self.0.changed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::convert::Infallible;
+    use core::pin::pin;
+    use core::task::Context;
+
+    #[test]
+    fn an_operation_that_is_dropped_half_way_tears_the_state_and_tells_who_waits() {
+        let condition = PoisonFlag::default();
+        let mut context = Context::from_waker(Waker::noop());
+        condition.begin().finished();
+        assert!(condition.check::<Infallible>().is_ok());
+        let mut waiting = pin!(condition.wait_until::<Infallible>(|| false));
+        assert!(waiting.as_mut().poll(&mut context).is_pending());
+        drop(condition.begin());
+        assert!(condition.waiting.borrow().is_empty(), "it was woken");
+        assert!(matches!(waiting.as_mut().poll(&mut context), Poll::Ready(Err(OramError::Poisoned))));
+        assert!(condition.is_torn());
+    }
+}

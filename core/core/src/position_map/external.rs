@@ -1,0 +1,55 @@
+//! Positions that a front end hands in, one before each access: it keeps the map itself, as Freecursive ORAM's does.
+
+use super::{Lookup, PositionMap};
+use crate::oram::OramError;
+use crate::types::Leaf;
+use core::cell::Cell;
+use core::marker::PhantomData;
+
+/// The position of a block, and the one that it gets by the access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PositionUpdate {
+    /// The leaf that it has; none if it was never mapped.
+    pub old: Option<Leaf>,
+    /// The leaf that it gets. The front end draws it, uniformly and for this access alone.
+    pub new: Leaf,
+}
+
+/// A position map that knows the block of the next access, and no other.
+pub struct ExternalPositions<E> {
+    next: Cell<Option<PositionUpdate>>,
+    error: PhantomData<E>,
+}
+
+impl<E> Default for ExternalPositions<E> {
+    fn default() -> Self {
+        ExternalPositions { next: Cell::new(None), error: PhantomData }
+    }
+}
+
+impl<E> ExternalPositions<E> {
+    /// Hands in the position of the block that is accessed next.
+    pub fn hand(&self, handed: PositionUpdate) {
+        self.next.set(Some(handed));
+    }
+}
+
+impl<E: core::error::Error + 'static> PositionMap for ExternalPositions<E> {
+    type Error = E;
+
+    /// Serves the one look-up for a block that a batch may have.
+    ///
+    /// # Errors
+    /// [`OramError::Contradiction`], if no position was handed in for it.
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<E>> {
+        for lookup in lookups.iter_mut().filter(|lookup| lookup.block.is_some()) {
+            let handed = self.next.take().ok_or(OramError::Contradiction("no position was handed in"))?;
+            (lookup.old, lookup.new) = (handed.old, handed.new);
+        }
+        Ok(())
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        size_of::<Self>()
+    }
+}

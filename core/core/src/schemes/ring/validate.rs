@@ -1,0 +1,81 @@
+//! The check that the parts of a Ring ORAM's trusted state agree with one another: before it goes on from them.
+
+use super::RingParameters;
+use crate::position_map::flat::Positions;
+use crate::tree::bucket_metadata::BucketMetadata;
+use crate::tree::eviction_schedule::EvictionSchedule;
+use crate::tree::geometry::Geometry;
+use crate::types::{BlockId, Bucket, Leaf};
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The parts of a state, but for the stash.
+pub(super) struct Agreement<'a> {
+    pub(super) parameters: &'a RingParameters,
+    pub(super) tree: &'a Geometry,
+    pub(super) positions: &'a Positions,
+    pub(super) metadata: &'a BucketMetadata,
+    pub(super) schedule: &'a EvictionSchedule,
+    pub(super) worn: &'a VecDeque<Bucket>,
+}
+
+impl Agreement<'_> {
+    /// Tells whether the parts agree with one another, and with a stash that holds these blocks.
+    pub(super) fn holds(&self, stash: impl Iterator<Item = (BlockId, Leaf)>) -> bool {
+        let has_positions = self.positions.blocks() == self.parameters.capacity;
+        has_positions && self.is_in_range() && self.reads_agree() && self.blocks_agree(stash)
+    }
+
+    /// Tells whether the metadata are for such a tree, and the schedule is one.
+    pub(super) fn is_in_range(&self) -> bool {
+        self.metadata.fits(self.tree, self.parameters.capacity)
+            && self.schedule.emergencies <= self.schedule.evictions
+    }
+
+    /// Tells whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
+    pub(super) fn reads_agree(&self) -> bool {
+        let (tree, metadata) = (self.tree, self.metadata);
+        let max = self.parameters.reads;
+        let before = self.parameters.reads_before_reshuffle();
+        let mut worn: Vec<Bucket> = self.worn.iter().copied().collect();
+        worn.sort_unstable();
+        let mut found = Vec::new();
+        for (level, bucket) in tree.all_buckets() {
+            let reads = metadata.reads(tree, bucket);
+            let unread = |real| metadata.unread(tree, level, bucket, real).count() as u32;
+            if reads > max || reads + unread(true) + unread(false) != tree.shape(level).slots {
+                return false;
+            }
+            if reads > before {
+                found.push(bucket);
+            }
+        }
+        worn == found
+    }
+
+    /// Tells whether every mapped block, and no other, stands in one place, which is on its path.
+    fn blocks_agree(&self, mut stash: impl Iterator<Item = (BlockId, Leaf)>) -> bool {
+        let (tree, positions) = (self.tree, self.positions);
+        // A bit for each block that was met: it must not be met again, and none that is mapped must be left.
+        let mut met = vec![0u64; positions.blocks().div_ceil(64) as usize];
+        let mut left = positions.words().iter().filter(|word| **word != 0).count();
+        let mut meet = |block: BlockId| {
+            if block.0 >= positions.blocks() || met[block.0 as usize / 64] >> (block.0 % 64) & 1 == 1 {
+                return None;
+            }
+            met[block.0 as usize / 64] |= 1 << (block.0 % 64);
+            let leaf = positions.get(block).filter(|leaf| leaf.0 < tree.leaves())?;
+            left -= 1;
+            Some(leaf)
+        };
+        let in_stash = stash.all(|(block, leaf)| meet(block) == Some(leaf));
+        let in_tree = tree.all_buckets().all(|(level, bucket)| {
+            self.metadata.unread(tree, level, bucket, true).all(|slot| {
+                let leaf = self.metadata.block(tree, level, slot).and_then(&mut meet);
+                leaf.is_some_and(|leaf| tree.bucket(level, leaf) == bucket)
+            })
+        });
+        in_stash && in_tree && left == 0
+    }
+}

@@ -1,0 +1,58 @@
+//! The interface of a scheme that is put down and taken up again: after a restart, in another process.
+
+use crate::oram::Oram;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::error::Error;
+
+/// An oblivious RAM that can be put down and taken up again, over the store as it was then. All that it must remember
+/// is in its snapshot: parameters, position map, stash. `R` is the randomness that it draws from.
+pub trait FullSnapshot<R>: Oram + Sized {
+    /// The store that it keeps its blocks in.
+    type Store;
+    /// The trusted state between two steps.
+    type Snapshot: BorshSerialize + BorshDeserialize;
+    /// The reason why its parameters are refused.
+    type ParametersError: Error + 'static;
+
+    /// The trusted state.
+    ///
+    /// # Errors
+    /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`].
+    fn snapshot(&self) -> Result<Self::Snapshot, SnapshotError<Self::ParametersError>>;
+
+    /// Goes on from a snapshot, over the store as it was when the snapshot was taken.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Parameters`], [`SnapshotError::Mismatch`].
+    fn restore(
+        snapshot: Self::Snapshot,
+        store: Self::Store,
+        random: R,
+    ) -> Result<Self, SnapshotError<Self::ParametersError>>;
+
+    /// Goes on with other randomness: a state that was brought back must not draw what it drew before.
+    fn reseed(&self, random: R);
+
+    /// Blocks in the stash now, the trusted top included. Secret: it depends on what was asked.
+    fn stash_blocks(&self) -> usize;
+
+    /// Bytes on the trusted side.
+    fn trusted_bytes(&self) -> usize;
+}
+
+/// The reason why there is no snapshot now, or a scheme cannot go on from one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError<P: Error + 'static> {
+    /// Something is in flight.
+    #[error("an access or a step of idle is in flight: drive it to its end, then take the snapshot")]
+    InFlight,
+    /// An operation failed or was dropped half-way.
+    #[error("an operation failed or was dropped half-way: go back to an earlier snapshot")]
+    Poisoned,
+    /// The snapshot contradicts itself, or is not one of a scheme with these parameters.
+    #[error("the snapshot does not fit the parameters: restore with those that it was taken under")]
+    Mismatch,
+    /// The parameters themselves are wrong.
+    #[error(transparent)]
+    Parameters(#[from] P),
+}

@@ -1,0 +1,172 @@
+//! The interface of a scheme whose trusted state is written down bit by bit: what changed is written, and nothing else.
+//!
+//! The trusted state has three parts. **Words** are tables of fixed sizes, such as positions and bucket metadata: a
+//! change is a place and a value. **Blocks** are those of the stash, in an order. The **rest** is small and written
+//! anew each time. An owner who keeps these three can take the scheme up again; [`FullSnapshot`](crate::snapshot::full) hands
+//! out the whole state at once.
+
+use crate::oram::Oram;
+use crate::snapshot::full::SnapshotError;
+use crate::stash::Stash;
+use crate::stash::changes::StashChanges;
+use crate::stash::payloads::PayloadSource;
+pub use crate::stash::payloads::Payloads;
+use crate::types::{BlockId, Bucket, Slot};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cell::RefMut;
+use core::error::Error;
+use core::ops::Range;
+
+/// The changes of a scheme's trusted state since they were last taken. Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The places of the words that may have changed, in ascending order, each once.
+    pub words: Vec<u64>,
+    /// The blocks that came, went, or were written.
+    pub stash: StashChanges,
+}
+
+/// The parts of a trusted state, for a scheme to be taken up from.
+pub struct Parts<'a> {
+    /// The tables of words, of the sizes that [`IncrementalSnapshot::tables`] gives.
+    pub tables: Vec<Vec<u32>>,
+    /// The rest.
+    pub rest: &'a [u8],
+    /// The blocks of the stash in their order, the first of a list last.
+    pub order: &'a [BlockId],
+    /// Their payloads.
+    pub payloads: &'a mut dyn Payloads,
+    /// The holder of the payloads that are not in memory, if some are not to be: it has those of all these blocks then,
+    /// and none is asked of `payloads`.
+    pub keeper: Option<Box<dyn PayloadSource>>,
+}
+
+/// The place of a block. Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockPlace {
+    /// It was never accessed, and reads as zeros.
+    Nowhere,
+    /// The stash.
+    Stash,
+    /// A slot of untrusted memory.
+    Slot(Slot),
+}
+
+/// An oblivious RAM whose trusted state can be written down bit by bit. `R` is the randomness that it draws from.
+pub trait IncrementalSnapshot<R>: Oram + Sized {
+    /// The store that it keeps its blocks in.
+    type Store;
+    /// Its public parameters.
+    type Parameters;
+    /// The reason why its parameters are refused.
+    type ParametersError: Error + 'static;
+
+    /// The sizes of its tables, in words of 32 bits. Public. A new scheme's words are all zeros.
+    fn tables(parameters: &Self::Parameters) -> Vec<u64>;
+
+    /// Begins to note what changes.
+    fn watch(&self);
+
+    /// Takes the changes since the last call, or since [`watch`](Self::watch).
+    ///
+    /// # Errors
+    /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`]; nothing is taken then.
+    fn take_changes(&self) -> Result<Changes, SnapshotError<Self::ParametersError>>;
+
+    /// Copies neighbouring words; the tables follow one another.
+    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+
+    /// Holds all words as they are now, for [`copy_held_words`](Self::copy_held_words).
+    fn hold_words(&self);
+
+    /// Copies neighbouring words as they were when they were held. Ranges follow one another from the first word to the last;
+    /// accesses may go on meanwhile.
+    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+
+    /// The rest of the state: small, whatever was asked.
+    fn rest(&self) -> Vec<u8>;
+
+    /// The stash, if the scheme has one. Nothing else of the scheme is to be called meanwhile.
+    fn stash(&self) -> Option<RefMut<'_, Stash>> {
+        None
+    }
+
+    /// Lets the caller look at the payload of a block of the stash.
+    ///
+    /// # Panics
+    /// If the block is not there.
+    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
+        if let Some(stash) = self.stash() {
+            stash.look_at(stash.find(block).expect("only blocks of the stash are looked at"), look);
+        }
+    }
+
+    /// All blocks of the stash, the first of a list after the others of it.
+    fn stash_order(&self) -> Vec<BlockId> {
+        self.stash().map(|stash| stash.order()).unwrap_or_default()
+    }
+
+    /// The place of a block, if the trusted state tells it. By default it does not.
+    fn locate(&self, _block: BlockId) -> Option<BlockPlace> {
+        None
+    }
+
+    /// Tells whether the payload of a block is in the stash, and with its keeper only. Secret.
+    fn is_elsewhere(&self, block: BlockId) -> bool {
+        self.stash().is_some_and(|stash| stash.is_elsewhere(block))
+    }
+
+    /// Takes the payload of such a block into memory, as its keeper has it. Of any other block, nothing.
+    fn bring(&self, block: BlockId, payload: &[u8]) {
+        if let Some(mut stash) = self.stash() {
+            stash.bring(block, payload);
+        }
+    }
+
+    /// Drops the payloads from memory that the keeper has: those that did not change since the changes were last taken.
+    fn let_go(&self) {
+        if let Some(mut stash) = self.stash() {
+            stash.let_go();
+        }
+    }
+
+    /// The most blocks that a write of these buckets takes from the stash. Public.
+    fn max_blocks_in(&self, _buckets: &[Bucket]) -> usize {
+        0
+    }
+
+    /// Goes on from a state that was written down, over the store as it was then.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Parameters`], [`SnapshotError::Mismatch`].
+    fn resume(
+        parameters: Self::Parameters,
+        parts: Parts<'_>,
+        store: Self::Store,
+        random: R,
+    ) -> Result<Self, SnapshotError<Self::ParametersError>>;
+}
+
+/// The places of changed words in one row of tables, in ascending order: of each table, those that it noted.
+pub(crate) fn changed_words<const N: usize>(tables: [(u64, Vec<u64>); N]) -> Vec<u64> {
+    let (mut words, mut before) = (Vec::new(), 0);
+    for (size, mut places) in tables {
+        places.sort_unstable();
+        places.dedup();
+        words.extend(places.into_iter().map(|place| before + place));
+        before += size;
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_counted_through_all_tables() {
+        let words = changed_words([(4, [3, 1, 3].into()), (10, [0, 9].into())]);
+        assert_eq!(words, [1, 3, 4, 13]);
+    }
+}

@@ -1,0 +1,7 @@
+//! The trusted state of a scheme, written down and read back: as a whole, or as what changed.
+
+pub(crate) mod bit_table;
+pub mod full;
+pub mod incremental;
+pub mod word_snapshot;
+pub(crate) mod word_table;

@@ -1,0 +1,95 @@
+//! The blocks of a stash that came, went, or were written since its owner last asked.
+
+use crate::types::BlockId;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// The changes of a stash since they were last taken. Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StashChanges {
+    /// The blocks in it that were put into a list, the one whose turn came last at the end.
+    pub linked: Vec<BlockId>,
+    /// The blocks in it whose payload may have been changed, in ascending order.
+    pub written: Vec<BlockId>,
+    /// The blocks that are not in it any more, in ascending order. Some may have come and gone since.
+    pub removed: Vec<BlockId>,
+}
+
+/// The events of a stash, with repetitions. Not watched, it notes nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StashLog(Option<StashChanges>);
+
+impl StashLog {
+    /// Begins to note events, from none.
+    pub(crate) fn watch(&mut self) {
+        self.0 = Some(StashChanges::default());
+    }
+
+    /// Notes that a block became the first of its list.
+    pub(crate) fn linked(&mut self, block: BlockId) {
+        if let Some(changes) = &mut self.0 {
+            changes.linked.push(block);
+        }
+    }
+
+    /// Notes that a block's payload may be changed.
+    pub(crate) fn written(&mut self, block: BlockId) {
+        if let Some(changes) = &mut self.0 {
+            changes.written.push(block);
+        }
+    }
+
+    /// The blocks whose payload may have changed since the changes were last taken.
+    pub(crate) fn written_since(&self) -> BTreeSet<BlockId> {
+        self.0.iter().flat_map(|changes| changes.written.iter().copied()).collect()
+    }
+
+    /// Notes that a block was taken out.
+    pub(crate) fn removed(&mut self, block: BlockId) {
+        if let Some(changes) = &mut self.0 {
+            changes.removed.push(block);
+        }
+    }
+
+    /// Takes the changes since the last call, each block once; `is_here` tells which blocks the stash holds now.
+    pub(crate) fn take(&mut self, is_here: impl Fn(BlockId) -> bool) -> StashChanges {
+        let Some(changes) = &mut self.0 else { return StashChanges::default() };
+        let StashChanges { mut linked, mut written, mut removed } = core::mem::take(changes);
+        let mut met = BTreeSet::new();
+        // The last time counts.
+        linked.reverse();
+        linked.retain(|block| met.insert(*block) && is_here(*block));
+        linked.reverse();
+        written.retain(|block| is_here(*block));
+        removed.retain(|block| !is_here(*block));
+        for blocks in [&mut written, &mut removed] {
+            blocks.sort_unstable();
+            blocks.dedup();
+        }
+        StashChanges { linked, written, removed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_block_is_told_once_and_as_it_is_now() {
+        let mut log = StashLog::default();
+        log.linked(BlockId(9));
+        log.watch();
+        for block in [3, 1, 2, 3] {
+            log.linked(BlockId(block));
+            log.written(BlockId(block));
+        }
+        log.removed(BlockId(2));
+        log.removed(BlockId(1));
+        log.linked(BlockId(1));
+        let changes = log.take(|block| block != BlockId(2));
+        assert_eq!(changes.linked, [BlockId(3), BlockId(1)]);
+        assert_eq!(changes.written, [BlockId(1), BlockId(3)]);
+        assert_eq!(changes.removed, [BlockId(2)]);
+        assert_eq!(log.take(|_| true), StashChanges::default());
+    }
+}

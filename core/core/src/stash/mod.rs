@@ -1,0 +1,480 @@
+//! The blocks on the trusted side: Path ORAM's stash, and the top of the tree with it.
+//!
+//! The levels that the trusted side keeps are not kept as buckets. A block above the first untrusted level waits for
+//! an eviction that passes through its subtree, so the stash holds one list for each subtree, and an eviction looks
+//! at one list only. With one subtree (no trusted level) it is the stash of the paper.
+
+pub mod changes;
+pub mod payloads;
+
+use crate::position_map::flat::Positions;
+use crate::stash::changes::{StashChanges, StashLog};
+use crate::stash::payloads::{PayloadSource, Payloads, StashPayloads};
+use crate::tree::block_header::{self, HEADER_BYTES};
+use crate::types::{BlockId, Leaf, Level};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+use hashbrown::HashTable;
+
+const NONE: u32 = u32::MAX;
+
+/// A block's place in the stash, valid until the block is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle(u32);
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    block: u32,
+    leaf: u32,
+    previous: u32,
+    next: u32,
+}
+
+/// Mixes block numbers; they come from the trusted side, so no outsider can aim at collisions.
+fn hash(block: BlockId) -> u64 {
+    let mixed = block.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
+}
+
+/// Blocks on the trusted side, by block and by subtree. Block numbers must fit 32 bits. Iteration order depends on the
+/// history only, so that a replay sees the same order.
+pub struct Stash {
+    block_bytes: usize,
+    leaf_level: Level,
+    /// The level of the subtrees' roots.
+    top: Level,
+    entries: Vec<Entry>,
+    payloads: StashPayloads,
+    vacant: Vec<u32>,
+    heads: Vec<u32>,
+    /// Places in `entries`, by the hash of their block.
+    index: HashTable<u32>,
+    peak: usize,
+    log: StashLog,
+}
+
+/// The stash as it is written into a snapshot: blocks with their payloads, in the order of the lists.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub struct StashSnapshot {
+    blocks: Vec<(BlockId, Leaf)>,
+    payloads: Vec<u8>,
+}
+
+impl StashSnapshot {
+    /// The blocks in it.
+    pub fn blocks(&self) -> impl Iterator<Item = (BlockId, Leaf)> + '_ {
+        self.blocks.iter().copied()
+    }
+}
+
+impl Stash {
+    /// An empty stash for blocks of `block_bytes`, over a tree with `2^leaf_level` leaves and `2^top` subtrees.
+    pub fn new(block_bytes: usize, leaf_level: Level, top: Level) -> Self {
+        assert!(top <= leaf_level, "more subtrees than leaves");
+        Stash {
+            block_bytes,
+            leaf_level,
+            top,
+            entries: Vec::new(),
+            payloads: StashPayloads::new(block_bytes),
+            vacant: Vec::new(),
+            heads: vec![NONE; 1 << top.0],
+            index: HashTable::new(),
+            peak: 0,
+            log: StashLog::default(),
+        }
+    }
+
+    /// Blocks in it.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Tells whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// The most blocks that it ever held at once.
+    pub fn peak(&self) -> usize {
+        self.peak
+    }
+
+    /// Bytes that it occupies now: payloads, lists and index.
+    pub fn bytes(&self) -> usize {
+        self.payloads.allocated()
+            + self.entries.capacity() * size_of::<Entry>()
+            + (self.heads.len() + self.vacant.capacity()) * size_of::<u32>()
+            + self.index.allocation_size()
+    }
+
+    /// Finds the place of a block, if it is here.
+    pub fn find(&self, block: BlockId) -> Option<Handle> {
+        self.index
+            .find(hash(block), |at| BlockId(self.entries[*at as usize].block.into()) == block)
+            .map(|at| Handle(*at))
+    }
+
+    /// Adds a block that is not here yet, with a payload of zeros to be filled by the caller.
+    pub fn insert(&mut self, block: BlockId, leaf: Leaf) -> Handle {
+        let handle = self.place(block, leaf);
+        self.payloads.room_mut(handle.0).fill(0);
+        handle
+    }
+
+    /// Adds a block that is not here yet, with this payload.
+    pub fn insert_with(&mut self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Handle {
+        let handle = self.place(block, leaf);
+        self.payloads.room_mut(handle.0).copy_from_slice(payload);
+        handle
+    }
+
+    /// Has a keeper hold the payloads that are let go, from the beginning: the stash is empty and was never used.
+    pub fn keep_with(&mut self, keeper: Box<dyn PayloadSource>) {
+        self.payloads.keep_with(keeper);
+    }
+
+    /// Finds a place; its payload is what the last block left there, or with the keeper.
+    fn place(&mut self, block: BlockId, leaf: Leaf) -> Handle {
+        let at = match self.vacant.pop() {
+            Some(at) => at,
+            None => {
+                self.grow();
+                self.entries.push(Entry { block: 0, leaf: 0, previous: NONE, next: NONE });
+                self.payloads.push();
+                (self.entries.len() - 1) as u32
+            }
+        };
+        debug_assert!(self.find(block).is_none(), "{block} stood in the stash twice");
+        self.entries[at as usize].block = u32::try_from(block.0).expect("schemes number blocks in 32 bits");
+        let entries = &self.entries;
+        self.index.insert_unique(hash(block), at, |at| hash(BlockId(entries[*at as usize].block.into())));
+        self.log.written(block);
+        self.link(at, leaf);
+        self.peak = self.peak.max(self.index.len());
+        Handle(at)
+    }
+
+    /// Takes a block out.
+    pub fn remove(&mut self, handle: Handle) {
+        self.log.removed(self.block(handle));
+        self.unlink(handle.0);
+        let found = self.index.find_entry(hash(self.block(handle)), |at| *at == handle.0);
+        found.expect("a handle is valid until its block is removed").remove();
+        self.payloads.let_go(handle.0);
+        self.vacant.push(handle.0);
+    }
+
+    /// Gives a block a new leaf.
+    pub fn remap(&mut self, handle: Handle, leaf: Leaf) {
+        self.unlink(handle.0);
+        self.link(handle.0, leaf);
+    }
+
+    /// The block at a handle.
+    pub fn block(&self, handle: Handle) -> BlockId {
+        BlockId(self.entries[handle.0 as usize].block.into())
+    }
+
+    /// The leaf of the block at a handle.
+    pub fn leaf(&self, handle: Handle) -> Leaf {
+        Leaf(self.entries[handle.0 as usize].leaf.into())
+    }
+
+    /// Copies the payload of the block at a handle, which may be with the keeper.
+    pub fn read(&self, handle: Handle, into: &mut [u8]) {
+        self.payloads.read(handle.0, self.block(handle), into);
+    }
+
+    /// Lets the caller look at the payload of the block at a handle, which may be with the keeper.
+    pub fn look_at(&self, handle: Handle, look: &mut dyn FnMut(&[u8])) {
+        match self.payloads.get(handle.0) {
+            Some(payload) => look(payload),
+            None => {
+                let mut payload = vec![0; self.block_bytes];
+                self.read(handle, &mut payload);
+                look(&payload);
+            }
+        }
+    }
+
+    /// The payload of the block at a handle, to be changed: it is in memory from now on.
+    pub fn payload_mut(&mut self, handle: Handle) -> &mut [u8] {
+        let block = self.block(handle);
+        self.log.written(block);
+        self.payloads.get_mut(handle.0, block)
+    }
+
+    /// Tells whether the payload of a block is with the keeper, and not in memory.
+    pub fn is_elsewhere(&self, block: BlockId) -> bool {
+        self.find(block).is_some_and(|handle| !self.payloads.is_resident(handle.0))
+    }
+
+    /// Takes the payload of a block back into memory, as its keeper has it.
+    pub fn bring(&mut self, block: BlockId, payload: &[u8]) {
+        if let Some(handle) = self.find(block).filter(|handle| !self.payloads.is_resident(handle.0)) {
+            self.payloads.room_mut(handle.0).copy_from_slice(payload);
+        }
+    }
+
+    /// Drops from memory what the keeper has: all payloads but those that may have changed since the changes were last
+    /// taken. Without a keeper nothing.
+    pub fn let_go(&mut self) {
+        if !self.payloads.has_keeper() {
+            return;
+        }
+        let changed = self.log.written_since();
+        let all: Vec<Handle> = self.iter().collect();
+        for handle in all {
+            if !changed.contains(&self.block(handle)) {
+                self.payloads.let_go(handle.0);
+            }
+        }
+    }
+
+    /// Writes a block as it stands in untrusted memory: its header, then its payload.
+    pub fn lay_out(&self, handle: Handle, into: &mut [u8]) {
+        let (header, payload) = into.split_at_mut(HEADER_BYTES);
+        self.lay_out_apart(handle, header, payload);
+    }
+
+    /// Writes a block whose header stands apart from its payload.
+    pub fn lay_out_apart(&self, handle: Handle, header: &mut [u8], payload: &mut [u8]) {
+        block_header::write(header, self.block(handle), self.leaf(handle));
+        self.read(handle, payload);
+    }
+
+    /// The blocks of one subtree, the one that came last first.
+    pub fn subtree(&self, subtree: usize) -> impl Iterator<Item = Handle> + '_ {
+        let mut at = self.heads[subtree];
+        core::iter::from_fn(move || {
+            (at != NONE).then(|| {
+                let this = Handle(at);
+                at = self.entries[at as usize].next;
+                this
+            })
+        })
+    }
+
+    /// All blocks, subtree by subtree.
+    pub fn iter(&self) -> impl Iterator<Item = Handle> + '_ {
+        (0..self.heads.len()).flat_map(|subtree| self.subtree(subtree))
+    }
+
+    /// Begins to note which blocks come, go, or are written.
+    pub fn watch(&mut self) {
+        self.log.watch();
+    }
+
+    /// Takes the changes since the last call.
+    pub fn take_changes(&mut self) -> StashChanges {
+        let mut log = core::mem::take(&mut self.log);
+        let changes = log.take(|block| self.find(block).is_some());
+        self.log = log;
+        changes
+    }
+
+    /// All blocks, the first of a list after the others of it: put in in this order, they give the same lists.
+    pub fn order(&self) -> Vec<BlockId> {
+        let mut blocks: Vec<BlockId> = self.iter().map(|handle| self.block(handle)).collect();
+        blocks.reverse();
+        blocks
+    }
+
+    /// Returns the stash as a snapshot holds it.
+    pub fn snapshot(&self) -> StashSnapshot {
+        let mut snapshot = StashSnapshot { blocks: Vec::new(), payloads: Vec::new() };
+        snapshot.payloads.reserve_exact(self.len() * self.block_bytes);
+        for handle in self.iter() {
+            snapshot.blocks.push((self.block(handle), self.leaf(handle)));
+            self.look_at(handle, &mut |payload| snapshot.payloads.extend_from_slice(payload));
+        }
+        snapshot
+    }
+
+    /// Fills an empty stash from a snapshot. Returns `false` if the snapshot cannot be one of such a stash.
+    #[must_use]
+    pub fn restore(&mut self, snapshot: &StashSnapshot) -> bool {
+        let fits = self.is_empty() && snapshot.payloads.len() == snapshot.blocks.len() * self.block_bytes;
+        if !fits {
+            return false;
+        }
+        // Lists grow at the front: going backwards gives back their order.
+        for (nth, (block, leaf)) in snapshot.blocks.iter().enumerate().rev() {
+            let known = block.0 <= u64::from(u32::MAX) && leaf.0 >> self.leaf_level.0 == 0;
+            if !known || self.find(*block).is_some() {
+                return false;
+            }
+            let start = nth * self.block_bytes;
+            self.insert_with(*block, *leaf, &snapshot.payloads[start..start + self.block_bytes]);
+        }
+        true
+    }
+
+    /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to; then with
+    /// their payloads, if there is no keeper that has them. Returns `false` if they cannot be those of such a stash.
+    #[must_use]
+    pub fn refill(&mut self, order: &[BlockId], payloads: &mut dyn Payloads, positions: &Positions) -> bool {
+        if !self.is_empty() {
+            return false;
+        }
+        for block in order.iter().copied() {
+            let known = block.0 < positions.blocks().min(u64::from(u32::MAX));
+            let leaf = if known { positions.get(block) } else { None };
+            match leaf.filter(|leaf| leaf.0 >> self.leaf_level.0 == 0) {
+                Some(leaf) if self.find(block).is_none() => self.place(block, leaf),
+                _ => return false,
+            };
+        }
+        if self.payloads.has_keeper() {
+            return true;
+        }
+        let mut left = order.len();
+        while let Some(block) = payloads.next_block() {
+            let Some(handle) = self.find(block).filter(|_| left > 0) else { return false };
+            if !payloads.fill(self.payload_mut(handle)) {
+                return false;
+            }
+            left -= 1;
+        }
+        left == 0
+    }
+
+    /// Makes room in steps of an eighth: a doubling could leave half of the trusted memory unused.
+    fn grow(&mut self) {
+        if self.entries.len() == self.entries.capacity() {
+            let more = (self.entries.len() / 8).max(32);
+            self.entries.reserve_exact(more);
+            self.payloads.reserve(more);
+        }
+    }
+
+    fn list_of(&self, leaf: Leaf) -> usize {
+        (leaf.0 >> (self.leaf_level.0 - self.top.0)) as usize
+    }
+
+    fn link(&mut self, at: u32, leaf: Leaf) {
+        let list = self.list_of(leaf);
+        let next = self.heads[list];
+        if next != NONE {
+            self.entries[next as usize].previous = at;
+        }
+        let entry = &mut self.entries[at as usize];
+        (entry.leaf, entry.previous, entry.next) = (leaf.0 as u32, NONE, next);
+        self.heads[list] = at;
+        self.log.linked(BlockId(self.entries[at as usize].block.into()));
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Entry { leaf, previous, next, .. } = self.entries[at as usize];
+        if previous == NONE {
+            let list = self.list_of(Leaf(leaf.into()));
+            self.heads[list] = next;
+        } else {
+            self.entries[previous as usize].next = next;
+        }
+        if next != NONE {
+            self.entries[next as usize].previous = previous;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(stash: &Stash, block: BlockId) -> [u8; 2] {
+        let mut payload = [0; 2];
+        stash.read(stash.find(block).unwrap(), &mut payload);
+        payload
+    }
+
+    /// Holds for each block its number, twice.
+    struct Numbers;
+
+    impl PayloadSource for Numbers {
+        fn read(&self, block: BlockId, into: &mut [u8]) {
+            into.fill(block.0 as u8);
+        }
+    }
+
+    #[test]
+    fn a_payload_that_its_keeper_has_is_read_from_there_and_one_that_was_changed_stays() {
+        let mut stash = Stash::new(2, Level(0), Level(0));
+        stash.keep_with(Box::new(Numbers));
+        stash.watch();
+        for block in 1..4 {
+            stash.insert_with(BlockId(block), Leaf(0), b"ab");
+        }
+        stash.let_go();
+        assert_eq!(payload(&stash, BlockId(1)), *b"ab", "no keeper has it before its changes are taken");
+        stash.take_changes();
+        let second = stash.find(BlockId(2)).unwrap();
+        stash.payload_mut(second).copy_from_slice(b"cd");
+        stash.let_go();
+        let all = [1, 2, 3].map(|block| payload(&stash, BlockId(block)));
+        assert_eq!(all, [[1, 1], *b"cd", [3, 3]]);
+        assert_eq!([1, 2, 3].map(|block| stash.is_elsewhere(BlockId(block))), [true, false, true]);
+        stash.bring(BlockId(3), b"ef");
+        stash.bring(BlockId(2), b"no");
+        assert_eq!((payload(&stash, BlockId(3)), payload(&stash, BlockId(2))), (*b"ef", *b"cd"));
+        let first = stash.find(BlockId(1)).unwrap();
+        assert_eq!(stash.payload_mut(first), [1, 1]);
+    }
+
+    #[test]
+    fn memory_follows_what_is_resident() {
+        let mut stash = Stash::new(4096, Level(0), Level(0));
+        stash.keep_with(Box::new(Numbers));
+        stash.watch();
+        for block in 0..1000 {
+            stash.insert(BlockId(block), Leaf(0));
+            if block % 10 == 9 {
+                stash.take_changes();
+                stash.let_go();
+            }
+        }
+        assert_eq!(stash.len(), 1000);
+        assert!(stash.bytes() < 16 * 4096 + 1000 * 100, "{} bytes", stash.bytes());
+    }
+
+    #[test]
+    fn blocks_are_found_by_id_and_by_subtree() {
+        let mut stash = Stash::new(2, Level(3), Level(1));
+        let one = stash.insert_with(BlockId(10), Leaf(1), b"ab");
+        stash.insert_with(BlockId(11), Leaf(6), b"cd");
+        assert_eq!(stash.subtree(0).count(), 1);
+        stash.remap(one, Leaf(7));
+        let right: Vec<BlockId> = stash.subtree(1).map(|handle| stash.block(handle)).collect();
+        assert_eq!(right, [BlockId(10), BlockId(11)]);
+        assert_eq!(payload(&stash, BlockId(10)), *b"ab");
+        stash.remove(one);
+        assert!(stash.find(BlockId(10)).is_none());
+        assert_eq!((stash.len(), stash.peak()), (1, 2));
+    }
+
+    #[test]
+    fn a_vacant_place_forgets_its_last_payload() {
+        let mut stash = Stash::new(2, Level(0), Level(0));
+        let first = stash.insert_with(BlockId(1), Leaf(0), b"xy");
+        stash.remove(first);
+        stash.insert(BlockId(2), Leaf(0));
+        assert_eq!(payload(&stash, BlockId(2)), [0, 0]);
+    }
+
+    #[test]
+    fn a_snapshot_gives_back_the_same_lists() {
+        let mut stash = Stash::new(1, Level(2), Level(1));
+        for (block, leaf) in [(5, 0), (6, 3), (7, 1), (8, 2), (9, 0)] {
+            stash.insert_with(BlockId(block), Leaf(leaf), &[block as u8]);
+        }
+        let mut again = Stash::new(1, Level(2), Level(1));
+        assert!(again.restore(&stash.snapshot()));
+        let order =
+            |stash: &Stash| stash.iter().map(|at| (stash.block(at), stash.leaf(at))).collect::<Vec<_>>();
+        assert_eq!(order(&stash), order(&again));
+        assert!(!again.restore(&stash.snapshot()), "a stash in use takes no snapshot");
+    }
+}

@@ -1,0 +1,141 @@
+//! A tree over its store, and the paths that it shows: what the trees of a machine have in common.
+
+use crate::counts::PathKind;
+use crate::tree::store::TreeStore;
+use ameles_core::oram::{Oram, OramError};
+use ameles_core::position_map::external::ExternalPositions;
+use ameles_core::schemes::freecursive::Backend;
+use ameles_core::schemes::path::PathOram;
+use ameles_core::types::{BlockId, Leaf};
+use futures_util::FutureExt;
+use rand_chacha::ChaCha8Rng;
+use std::convert::Infallible;
+
+/// The most background evictions that make room for one block while a tree is filled or settles.
+const MAX_EVICTIONS: usize = 10_000;
+
+pub(crate) type Failure = OramError<Infallible>;
+
+/// A Path ORAM whose positions a front end hands in.
+pub(crate) type HandedPath = PathOram<TreeStore, ExternalPositions<Infallible>, ChaCha8Rng>;
+
+/// The tree of a main ORAM.
+pub(crate) type HandedTree = Backend<TreeStore, ChaCha8Rng>;
+
+/// A tree of either kind.
+#[derive(Clone, Copy)]
+pub(crate) enum AnyTree<'a> {
+    /// The tree of a main ORAM.
+    Main(&'a HandedTree),
+    /// A small one.
+    Small(&'a HandedPath),
+}
+
+/// Does the same with either.
+macro_rules! with_tree {
+    ($any:expr, $tree:ident => $work:expr) => {
+        match $any {
+            AnyTree::Main($tree) => $work,
+            AnyTree::Small($tree) => $work,
+        }
+    };
+}
+
+/// A step towards a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The block is served, without a path.
+    Answered,
+    /// Nothing was done but that PosMap blocks came into the buffer: now there is no room for what a path brings.
+    TooFull,
+    /// A path was read; the block is served if the path is its own.
+    Path { leaf: Leaf, kind: PathKind },
+}
+
+/// The store answers at once, so that one poll ends every operation.
+pub(crate) fn now<T>(operation: impl Future<Output = T>) -> T {
+    operation.now_or_never().expect("the store answers at once")
+}
+
+/// A tree of the machine.
+pub(crate) trait TreeBackend {
+    fn tree(&self) -> AnyTree<'_>;
+
+    fn store(&self) -> &TreeStore;
+
+    /// Reads a path for nothing, or for an eviction if one comes first.
+    fn dummy(&self) -> Result<Step, Failure> {
+        if self.must_evict() {
+            return self.evict();
+        }
+        with_tree!(self.tree(), tree => now(tree.dummy()))?;
+        Ok(self.path(PathKind::Dummy))
+    }
+
+    /// Writes back what an access leaves to be written of its path.
+    fn write_back(&self) -> Result<(), Failure> {
+        if let AnyTree::Main(Backend::Ring(_)) = self.tree() {
+            return Ok(());
+        }
+        with_tree!(self.tree(), tree => now(tree.step()))?;
+        self.store().take_shown();
+        Ok(())
+    }
+
+    /// Tells whether an eviction comes before the next access: one that is due by the schedule, or that the stash needs. Nothing may be
+    /// left to be written back.
+    fn must_evict(&self) -> bool {
+        with_tree!(self.tree(), tree => tree.pending_steps() > 0)
+    }
+
+    /// Evictions of a Ring ORAM's paths so far, of which its reshuffles are none; `None` for another scheme.
+    fn ring_evictions(&self) -> Option<u64> {
+        if let AnyTree::Main(Backend::Ring(ring)) = self.tree() { Some(ring.evictions()) } else { None }
+    }
+
+    /// Does an eviction: a path that is written back at once, or a reshuffle that comes before it.
+    fn evict(&self) -> Result<Step, Failure> {
+        let evictions = self.ring_evictions();
+        let is_emergency = with_tree!(self.tree(), tree => {
+            let before = tree.emergencies();
+            now(tree.step())?;
+            tree.emergencies() > before
+        });
+        Ok(self.path(match is_emergency {
+            true => PathKind::Background,
+            false if evictions.is_some() && self.ring_evictions() == evictions => PathKind::Reshuffle,
+            false => PathKind::Eviction,
+        }))
+    }
+
+    /// Does the evictions that come before the next access, but no more than a tree that can hold its blocks ever needs.
+    fn make_room(&self) -> Result<(), Failure> {
+        for _ in 0..MAX_EVICTIONS {
+            if !self.must_evict() {
+                break;
+            }
+            self.evict()?;
+        }
+        Ok(())
+    }
+
+    /// The path that was read.
+    fn path(&self, kind: PathKind) -> Step {
+        let shown = self.store().take_shown();
+        debug_assert!(shown.read == 1 || kind == PathKind::Reshuffle, "a step reads one path");
+        Step::Path { leaf: shown.path.unwrap_or(Leaf(0)), kind }
+    }
+
+    /// Takes in the blocks of the trusted side: into the tree top as far as it goes, and into the stash. What has no room there sinks by
+    /// background evictions.
+    fn take_in(&self, trusted: Vec<(BlockId, Leaf)>) -> Result<(), Failure> {
+        for (block, leaf) in trusted {
+            if with_tree!(self.tree(), tree => tree.put_in_tree_top(block, leaf))? {
+                continue;
+            }
+            self.make_room()?;
+            with_tree!(self.tree(), tree => tree.put_in(block, leaf, &[]))?;
+        }
+        Ok(())
+    }
+}
