@@ -22,7 +22,7 @@ UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 PUT = 1 << 20
 
 
-def in_bytes(text: str) -> float:
+def parse_size(text: str) -> float:
     """Bytes of a size as Ameles writes it."""
     number, unit = re.fullmatch(r"([\d.]+) ?(\w+)", text).groups()
     return float(number) * UNITS[unit]
@@ -50,11 +50,11 @@ def measure(binary: Path, capacity: str, flags: list[str]) -> tuple[str, float, 
             endpoint = Endpoint(f"http://127.0.0.1:{port}", *first_key(data / "trusted"))
             client = endpoint.client()
             client.create_bucket(Bucket="bucket")
-            names = int(in_bytes(capacity) * 9 // 10) // PUT
+            names = int(parse_size(capacity) * 9 // 10) // PUT
             body = os.urandom(PUT)
             for turn in range(3 * names):
                 client.put_object(Bucket="bucket", Key=f"{turn % names}", Body=body)
-            return stated, in_bytes(stated), peak(program.process.pid)
+            return stated, parse_size(stated), peak(program.process.pid)
         finally:
             program.stop()
 
@@ -68,8 +68,8 @@ def main() -> None:
     arguments = parser.parse_args()
     print("| capacity | stated | measured, at most | measured ÷ stated |\n|---|--:|--:|--:|")
     for capacity in arguments.capacity:
-        stated, in_all, taken = measure(arguments.binary, capacity, arguments.serve)
-        print(f"| {capacity} | {stated} | {taken / (1 << 20):.0f} MiB | {taken / in_all:.2f} |", flush=True)
+        stated, stated_bytes, peak_bytes = measure(arguments.binary, capacity, arguments.serve)
+        print(f"| {capacity} | {stated} | {peak_bytes / (1 << 20):.0f} MiB | {peak_bytes / stated_bytes:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

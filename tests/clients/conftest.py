@@ -14,8 +14,6 @@ AMELES_TEST_ENDPOINT     an S3 server to test instead of `ameles serve`, with AM
 from __future__ import annotations
 
 import os
-import shutil
-import signal
 import subprocess
 import sys
 import uuid
@@ -25,20 +23,14 @@ from pathlib import Path
 import pytest
 from programs import Endpoint, Gateway, UntrustedSide
 
+from browser import launch_chromium
+from run_environment import find_file, restore_signals
+
+STEP = "clients"
+
 
 def pytest_configure() -> None:
-    # Whoever runs the tests in the background has both ignored, and what they start would inherit that.
-    for kind in (signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(kind) == signal.SIG_IGN:
-            signal.signal(kind, signal.SIG_DFL)
-
-
-def _program(variable: str, fallback: str | None = None) -> Path:
-    # A name without a folder is looked for on PATH.
-    named = shutil.which(os.environ.get(variable) or fallback or "")
-    if not named or not Path(named).is_file():
-        pytest.exit(f"{variable} names no program: run `cargo xtask test --only clients`", returncode=2)
-    return Path(named).resolve()
+    restore_signals()
 
 
 @pytest.fixture(scope="session")
@@ -46,19 +38,19 @@ def ameles() -> Path:
     """The program under test."""
     if "AMELES_TEST_ENDPOINT" in os.environ:
         pytest.skip("is about ameles itself, and AMELES_TEST_ENDPOINT names another server")
-    return _program("AMELES_BIN")
+    return find_file("AMELES_BIN", STEP)
 
 
 @pytest.fixture(scope="session")
 def versitygw() -> Path:
     """The S3 server that plays the provider."""
-    return _program("AMELES_TEST_VERSITYGW", "versitygw")
+    return find_file("AMELES_TEST_VERSITYGW", STEP, "versitygw")
 
 
 @pytest.fixture(scope="session")
 def rclone_program() -> Path:
     """rclone."""
-    return _program("AMELES_TEST_RCLONE", "rclone")
+    return find_file("AMELES_TEST_RCLONE", STEP, "rclone")
 
 
 @pytest.fixture
@@ -75,12 +67,12 @@ def new_gateway_of_module(
     yield from _new_gateways(ameles, versitygw, tmp_path_factory.mktemp("module"))
 
 
-def _new_gateways(ameles: Path, versitygw: Path, within: Path) -> Iterator[Callable[..., Gateway]]:
-    untrusted = UntrustedSide(versitygw, within)
+def _new_gateways(ameles: Path, versitygw: Path, parent: Path) -> Iterator[Callable[..., Gateway]]:
+    untrusted = UntrustedSide(versitygw, parent)
     gateways: list[Gateway] = []
 
     def make(name: str = "gateway", vault: str = "vault") -> Gateway:
-        folder = within / name
+        folder = parent / name
         folder.mkdir()
         gateways.append(Gateway(ameles, folder, untrusted, vault))
         return gateways[-1]
@@ -141,7 +133,7 @@ def aws(endpoint: Endpoint) -> Callable[..., str]:
     """Runs the AWS command line with its default settings, and returns what it printed."""
 
     def run(*arguments: str, stdin: bytes | None = None) -> str:
-        return _run([_beside_python("aws"), *arguments], endpoint.aws_environment(), stdin)
+        return _run([_python_script("aws"), *arguments], endpoint.aws_environment(), stdin)
 
     return run
 
@@ -175,16 +167,8 @@ def minio_go(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Ca
 @pytest.fixture(scope="module")
 def chromium():
     """Debian's Chromium, driven by Playwright."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("AMELES_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
-            # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
-            args=["--no-sandbox", "--disable-dev-shm-usage"],
-        )
-        yield browser
-        browser.close()
+    with launch_chromium() as chromium:
+        yield chromium
 
 
 @pytest.fixture
@@ -195,7 +179,7 @@ def browser(chromium):
         context.close()
 
 
-def _beside_python(program: str) -> str:
+def _python_script(program: str) -> str:
     return str(Path(sys.executable).parent / program)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import boto3
 from botocore.config import Config
 
-READY_WITHIN = 240.0
+READY_TIMEOUT = 240.0
 """Seconds after which a program that does not answer counts as broken."""
 
 
@@ -30,8 +30,8 @@ def free_port() -> int:
 
 def free_ports(count: int) -> list[int]:
     """Ports that were free a moment ago, each another one."""
-    with ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+    with ExitStack() as sockets:
+        probes = [sockets.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
             probe.bind(("127.0.0.1", 0))
         return [probe.getsockname()[1] for probe in probes]
@@ -39,9 +39,9 @@ def free_ports(count: int) -> list[int]:
 
 def environment(**more: str) -> dict[str, str]:
     """This process's environment without anything that points a client elsewhere, and with `more`."""
-    strange = ("AWS_", "RCLONE_", "AMELES_")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
-    return kept | {"AWS_EC2_METADATA_DISABLED": "true"} | more
+    cleared = ("AWS_", "RCLONE_", "AMELES_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(cleared)}
+    return inherited | {"AWS_EC2_METADATA_DISABLED": "true"} | more
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ class SwiftLogin:
 
     def wait_until_good(self) -> None:
         """Waits until the gateway has taken it over."""
-        give_up = time.monotonic() + READY_WITHIN
+        deadline = time.monotonic() + READY_TIMEOUT
         while not self.is_good():
-            assert time.monotonic() < give_up, "the gateway does not take the new password over"
+            assert time.monotonic() < deadline, "the gateway does not take the new password over"
             time.sleep(0.1)
 
     def environment(self) -> dict[str, str]:
@@ -170,8 +170,8 @@ class Program:
 
     def wait_for(self, url: str) -> None:
         """Returns when `url` answers anything at all."""
-        give_up = time.monotonic() + READY_WITHIN
-        while time.monotonic() < give_up:
+        deadline = time.monotonic() + READY_TIMEOUT
+        while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError(f"ended with {self.process.returncode} at its start:\n{self.output()}")
             try:
@@ -190,7 +190,7 @@ class Program:
     def stop(self) -> int:
         """Asks it to end, as Ctrl-C does, and returns its exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=READY_WITHIN)
+        return self.process.wait(timeout=READY_TIMEOUT)
 
     def kill(self) -> None:
         """Ends it without any notice."""
@@ -309,7 +309,7 @@ class Gateway:
         if program is not None:
             program.kill()
 
-    def lose_the_machine(self) -> None:
+    def lose_machine(self) -> None:
         """Leaves of the data folder what its owner kept elsewhere: the key."""
         shutil.rmtree(self.data / "trusted")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from botocore.exceptions import ClientError
 from boto3.s3.transfer import TransferConfig
+from botocore.exceptions import ClientError
 from content import content
 from test_boto3_objects import get, refusal
 

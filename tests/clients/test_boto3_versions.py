@@ -201,15 +201,15 @@ def test_pages_of_versions_together_are_the_whole_list(s3, versioned, size):
     assert len(after["DeleteMarkers"] + after["Versions"]) == 5
 
 
-def turns(endpoint: Endpoint, bucket: str, seed: int, acknowledged: list, under_way: list) -> None:
+def turns(endpoint: Endpoint, bucket: str, seed: int, acknowledged: list, in_flight: list) -> None:
     """Puts and deletes one key until the gateway is gone; notes what was acknowledged, and what was not."""
     s3 = endpoint.client(connect_timeout=5, read_timeout=30)
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     number = 0
     while True:
         number += 1
-        body = None if dice.random() < 0.3 else content(dice.choice([1, 1000, 2 * BLOCK]), (seed, number))
-        under_way[:] = [body]
+        body = None if rng.random() < 0.3 else content(rng.choice([1, 1000, 2 * BLOCK]), (seed, number))
+        in_flight[:] = [body]
         try:
             if body is None:
                 name = s3.delete_object(Bucket=bucket, Key="key")["VersionId"]
@@ -218,7 +218,7 @@ def turns(endpoint: Endpoint, bucket: str, seed: int, acknowledged: list, under_
         except (ClientError, BotoCoreError):
             return
         acknowledged.append((name, body))
-        under_way.clear()
+        in_flight.clear()
 
 
 def test_acknowledged_versions_and_delete_markers_survive_kill_9(new_gateway):
@@ -230,8 +230,8 @@ def test_acknowledged_versions_and_delete_markers_survive_kill_9(new_gateway):
     known: list[tuple[str, bytes | None]] = []
     for turn in range(KILLS):
         enough = len(known) + 8
-        under_way: list[bytes | None] = []
-        worker = threading.Thread(target=turns, args=(gateway.endpoint, "kept", turn, known, under_way))
+        in_flight: list[bytes | None] = []
+        worker = threading.Thread(target=turns, args=(gateway.endpoint, "kept", turn, known, in_flight))
         worker.start()
         while len(known) < enough:
             worker.join(0.01)
@@ -250,7 +250,7 @@ def test_acknowledged_versions_and_delete_markers_survive_kill_9(new_gateway):
         assert order[: len(known)] == [name for name, _ in known]
         # What the kill cut off is there whole, or not at all.
         for name in order[len(known) :]:
-            known.append((name, under_way.pop()))
+            known.append((name, in_flight.pop()))
         for name, body in known:
             if body is None:
                 answer = refusal(s3.get_object, Bucket="kept", Key="key", VersionId=name)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from programs import READY_WITHIN, Endpoint, environment, first_key, free_port
+from programs import READY_TIMEOUT, Endpoint, environment, first_key, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging" / "container"
@@ -38,8 +38,8 @@ def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
     storage = ["--storage-driver=vfs", f"--root={tmp_path / 'storage'}", f"--runroot={in_use}"]
 
     def run(*arguments: str, program: str = "podman") -> str:
-        own = ["--cgroup-manager=cgroupfs", "--runtime=runc"] if program == "podman" else []
-        command = [program, *storage, *own, *arguments]
+        runtime = ["--cgroup-manager=cgroupfs", "--runtime=runc"] if program == "podman" else []
+        command = [program, *storage, *runtime, *arguments]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, f"`{' '.join(command)}`:\n{done.stdout}{done.stderr}"
         return done.stdout.strip()
@@ -53,12 +53,12 @@ def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
 @pytest.fixture
 def image(podman, ameles: Path, tmp_path: Path) -> str:
     """The image, with the program under test in it."""
-    laid_out = tmp_path / "build" / "image"
-    subprocess.run([PACKAGING / "image.sh", ameles, laid_out], check=True)
+    image_folder = tmp_path / "build" / "image"
+    subprocess.run([PACKAGING / "image.sh", ameles, image_folder], check=True)
     source = tmp_path / "source"
     source.mkdir()
-    containerfile, instead = str(PACKAGING / "Containerfile"), f"--build-context=build={laid_out.parent}"
-    podman("build", "--isolation=chroot", instead, "-f", containerfile, "-t", "ameles", str(source), program="buildah")
+    containerfile, build_context = str(PACKAGING / "Containerfile"), f"--build-context=build={image_folder.parent}"
+    podman("build", "--isolation=chroot", build_context, "-f", containerfile, "-t", "ameles", str(source), program="buildah")
     return "localhost/ameles"
 
 
@@ -76,9 +76,9 @@ class Container:
         flags = [*LEAST_RIGHTS, "--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096"]
         flags += [f"--volume={self.volume}:/data", f"--publish=127.0.0.1:{self.port}:9317"]
         self.id = self.podman("run", "--detach", *flags, self.image)
-        give_up = time.monotonic() + READY_WITHIN
+        deadline = time.monotonic() + READY_TIMEOUT
         while "Ctrl-C stops." not in self.podman("logs", self.id):
-            assert self.inspect("{{.State.Status}}") == "running" and time.monotonic() < give_up, self.podman("logs", self.id)
+            assert self.inspect("{{.State.Status}}") == "running" and time.monotonic() < deadline, self.podman("logs", self.id)
             time.sleep(0.1)
 
     def inspect(self, what: str) -> str:

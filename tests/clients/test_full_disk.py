@@ -48,18 +48,18 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gat
     assert "of the trusted disk: when that is full, writes get 507, and at least" in gateway.program.output()
     s3 = gateway.endpoint.client()
     s3.create_bucket(Bucket=BUCKET)
-    kept = {}
+    stored = {}
 
     def put(number: int) -> None:
         data = content(200_000, number)
         s3.put_object(Bucket=BUCKET, Key=f"k{number}", Body=data)
-        kept[f"k{number}"] = data
+        stored[f"k{number}"] = data
 
-    def all_are_there() -> None:
-        for key, data in kept.items():
+    def check_all() -> None:
+        for key, data in stored.items():
             assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == data
         listed = s3.list_objects_v2(Bucket=BUCKET)["Contents"]
-        assert {entry["Key"] for entry in listed} == set(kept)
+        assert {entry["Key"] for entry in listed} == set(stored)
 
     for number in range(5):
         put(number)
@@ -74,16 +74,16 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gat
     expect(page.locator("#warnings")).to_contain_text("disk is full", timeout=60_000)
     expect(page.locator("#warnings")).to_contain_text("writes get 507")
     page.close()
-    all_are_there()
+    check_all()
     s3.delete_object(Bucket=BUCKET, Key="k4")
-    del kept["k4"]
-    all_are_there()
+    del stored["k4"]
+    check_all()
     assert "the trusted folder's disk is full: writes are refused" in gateway.program.output()
 
     # It dies, and is started again on the full disk.
     gateway.kill()
     gateway.start()
-    all_are_there()
+    check_all()
     with pytest.raises(ClientError) as refused:
         put(200)
     assert status_of(refused) == 507
@@ -91,7 +91,7 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gat
     filling.unlink()
     time.sleep(5)
     put(201)
-    all_are_there()
+    check_all()
     assert "has room again" in gateway.program.output()
     gateway.stop()
     checked = gateway.run("check")
@@ -107,12 +107,12 @@ def test_a_full_provider_refuses_writes_and_is_waited_for(small_disk, ameles, ve
         gateway.start()
         s3 = gateway.endpoint.client(read_timeout=10)
         s3.create_bucket(Bucket=BUCKET)
-        kept = {}
+        stored = {}
 
         def put(number: int) -> None:
             data = content(200_000, number)
             s3.put_object(Bucket=BUCKET, Key=f"k{number}", Body=data)
-            kept[f"k{number}"] = data
+            stored[f"k{number}"] = data
 
         put(0)
         filling = small_disk / "filling"
@@ -133,7 +133,7 @@ def test_a_full_provider_refuses_writes_and_is_waited_for(small_disk, ameles, ve
             assert time.monotonic() < deadline, gateway.program.output()
             time.sleep(0.2)
         put(101)
-        for key, data in kept.items():
+        for key, data in stored.items():
             assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == data
         gateway.stop()
         checked = gateway.run("check")

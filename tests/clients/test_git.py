@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from content import content
-from programs import READY_WITHIN, Gateway, Program, environment, free_port
+from programs import READY_TIMEOUT, Gateway, Program, environment, free_port
 
 SERVER = Path(__file__).resolve().parents[2] / "examples" / "git_server.py"
 
@@ -43,9 +43,9 @@ class GitServer:
         self.port = free_port()
         command = [sys.executable, str(SERVER), str(self.configuration), str(self.port)]
         self.program = Program(command, self.folder / "git-server.log")
-        give_up = time.monotonic() + READY_WITHIN
+        deadline = time.monotonic() + READY_TIMEOUT
         while True:
-            assert self.program.process.poll() is None and time.monotonic() < give_up, self.program.output()
+            assert self.program.process.poll() is None and time.monotonic() < deadline, self.program.output()
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
@@ -149,7 +149,7 @@ def test_everything_is_at_the_gateway_and_nothing_in_the_server(server: GitServe
     assert [line.split()[1] for line in listed] == ["refs/heads/other"]
 
 
-OVERTAKEN = """
+CONCURRENT_UPDATES = """
 import sys, threading
 from git_server import Repository, ZERO_SHA, load_conf
 
@@ -179,7 +179,7 @@ def test_of_two_changes_of_branches_none_is_lost_and_none_that_comes_late_is_cal
     name = server.new_repository()
     git(project, "push", "--quiet", server.url(name), "master")
     commit = git(project, "rev-parse", "HEAD")
-    command = [sys.executable, "-c", OVERTAKEN, str(server.configuration), name, commit]
+    command = [sys.executable, "-c", CONCURRENT_UPDATES, str(server.configuration), name, commit]
     settings = environment(PYTHONPATH=str(SERVER.parent), PYTHONDONTWRITEBYTECODE="1")
     done = subprocess.run(command, capture_output=True, text=True, env=settings, timeout=120)
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
@@ -206,8 +206,8 @@ def test_pushes_at_the_same_time_are_all_there_afterwards(server: GitServer, git
         for branch in branches
     ]
     for push in pushes:
-        said = push.communicate(timeout=120)[1]
-        assert push.returncode == 0, said.decode()
+        errors = push.communicate(timeout=120)[1]
+        assert push.returncode == 0, errors.decode()
     listed = dict(reversed(line.split()) for line in git(project, "ls-remote", "--heads", server.url(name)).splitlines())
     for branch in branches:
         assert listed[f"refs/heads/{branch}"] == git(tmp_path / branch, "rev-parse", "HEAD")

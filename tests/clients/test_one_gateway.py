@@ -12,7 +12,7 @@ LOCKED = 4
 """Exit code of a vault that another gateway has."""
 
 
-def started_in_vain(gateway: Gateway, *flags: str) -> tuple[int, str]:
+def run_refused(gateway: Gateway, *flags: str) -> tuple[int, str]:
     """Exit code and output of a gateway that must not come up."""
     program = Program([*gateway.serve_command(), *flags], gateway.log)
     try:
@@ -28,7 +28,7 @@ def test_a_second_gateway_on_the_same_folder_is_refused(new_gateway):
     s3.create_bucket(Bucket="kept")
     second: Gateway = new_gateway("second")
     second.data = first.data
-    code, output = started_in_vain(second)
+    code, output = run_refused(second)
     assert code == LOCKED, output
     assert "another process on this machine" in output
     s3.put_object(Bucket="kept", Key="k", Body=b"still served")
@@ -46,12 +46,12 @@ def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
     second: Gateway = new_gateway("second")
     shutil.copytree(first.data, second.data)
     first.start()
-    code, output = started_in_vain(second)
+    code, output = run_refused(second)
     assert code in (LOCKED, 3), output
     assert s3.get_object(Bucket="kept", Key="k")["Body"].read() == content(100_000)
 
 
-def copy_at_rest(source: Path, target: Path):
+def copy_while_idle(source: Path, target: Path):
     """Copies a folder while nobody writes to it: a copy of a file that is being written is torn, and told as damaged."""
 
     def state():
@@ -74,10 +74,10 @@ def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_nobody(new
     s3 = first.endpoint.client()
     s3.create_bucket(Bucket="kept")
     second: Gateway = new_gateway("second")
-    copy_at_rest(first.data, second.data)
+    copy_while_idle(first.data, second.data)
     for number in range(12):
         s3.put_object(Bucket="kept", Key=f"k{number}", Body=content(200_000, number))
-    code, output = started_in_vain(second)
+    code, output = run_refused(second)
     assert code == LOCKED, output
     assert "the trusted folder is older than the store" in output
     s3.put_object(Bucket="kept", Key="after", Body=content(200_000, 99))
@@ -94,6 +94,6 @@ def test_a_port_that_is_taken_is_named_together_with_the_flag(new_gateway):
     first.start()
     second: Gateway = new_gateway("second", vault="another")
     second.port = first.port
-    code, output = started_in_vain(second)
+    code, output = run_refused(second)
     assert code == 1, output
     assert f"127.0.0.1:{first.port}" in output and "--listen" in output

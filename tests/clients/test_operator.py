@@ -14,10 +14,10 @@ import pytest
 from botocore.exceptions import ClientError
 from content import content
 from programs import Gateway, environment
-from test_kill import BUCKET, Ledger, compare, load, wait_for
+from test_kill import BUCKET, WriterRecord, check_writer, wait_for, write_until_gone
 
 VERSIONING = "versioning on"
-PATIENCE = 300.0
+COPY_TIMEOUT = 300.0
 """Seconds after which a successor that is not filled counts as stuck."""
 
 
@@ -105,11 +105,11 @@ def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
     s3.put_object(Bucket="first", Key="k", Body=body)
     assert s3.get_object(Bucket="first", Key="k")["Body"].read() == body
     gateway.stop()
-    told = status(gateway)
-    asked, dummies = map(int, re.search(r"(\d+) accesses asked for, (\d+) dummies", told).groups())
-    turns = int(re.search(r"turns +(\d+) since", told).group(1))
+    report = status(gateway)
+    asked, dummies = map(int, re.search(r"(\d+) accesses asked for, (\d+) dummies", report).groups())
+    turns = int(re.search(r"turns +(\d+) since", report).group(1))
     # Eight blocks each way, and then idle turns until the end.
-    assert asked >= 16 and turns * 16 == asked + dummies, told
+    assert asked >= 16 and turns * 16 == asked + dummies, report
     # It is a property of the start, not of the vault.
     gateway.serve_flags = []
     gateway.start()
@@ -118,16 +118,16 @@ def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
     assert "turns" not in status(gateway)
 
 
-def successor_has(gateway: Gateway, wanted: int) -> None:
+def wait_for_successor(gateway: Gateway, wanted: int) -> None:
     """Waits until the successor has as many blocks as `wanted`."""
-    give_up = time.monotonic() + PATIENCE
-    while time.monotonic() < give_up:
+    deadline = time.monotonic() + COPY_TIMEOUT
+    while time.monotonic() < deadline:
         with urllib.request.urlopen(f"http://127.0.0.1:{gateway.admin_port}/metrics", timeout=5) as answer:
-            told = answer.read().decode()
-        if int(float(re.search(r"^ameles_successor_blocks (\S+)", told, re.MULTILINE).group(1))) >= wanted:
+            report = answer.read().decode()
+        if int(float(re.search(r"^ameles_successor_blocks (\S+)", report, re.MULTILINE).group(1))) >= wanted:
             return
         time.sleep(0.02)
-    raise AssertionError(f"the successor has no {wanted} blocks:\n{told}\n{gateway.log.read_text()}")
+    raise AssertionError(f"the successor has no {wanted} blocks:\n{report}\n{gateway.log.read_text()}")
 
 
 @pytest.mark.timeout(900)
@@ -151,37 +151,37 @@ def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway,
         *[word for option in options for word in ("--to-option", option)],
     )
     assert prepared.returncode == 0, prepared.stderr
-    ledgers = [Ledger() for _ in range(3)]
-    with ThreadPoolExecutor(len(ledgers)) as pool:
+    records = [WriterRecord() for _ in range(3)]
+    with ThreadPoolExecutor(len(records)) as pool:
         for turn, wanted in enumerate([1, blocks // 2, blocks]):
             gateway.start()
             endpoint, stop = gateway.endpoint, threading.Event()
             writers = [
-                pool.submit(load, endpoint, ledger, writer, turn, stop) for writer, ledger in enumerate(ledgers)
+                pool.submit(write_until_gone, endpoint, record, writer, turn, stop) for writer, record in enumerate(records)
             ]
             try:
-                successor_has(gateway, wanted)
-                wait_for(lambda: sum(ledger.done for ledger in ledgers) >= 20, writers)
+                wait_for_successor(gateway, wanted)
+                wait_for(lambda: sum(record.done for record in records) >= 20, writers)
             finally:
                 # While clients write: at the beginning, half-way, and when the copy is complete.
                 gateway.kill()
                 stop.set()
-            for writer, ledger in zip(writers, ledgers):
+            for writer, record in zip(writers, records):
                 writer.result()
-                ledger.done = 0
+                record.done = 0
     # The start after the copy has the successor take over, with the flags of before.
     gateway.start()
     assert "The successor has taken over" in gateway.log.read_text()
-    for writer, ledger in enumerate(ledgers):
-        compare(gateway.endpoint, ledger, writer)
+    for writer, record in enumerate(records):
+        check_writer(gateway.endpoint, record, writer)
     gateway.kill()
     # From then on they are refused, with those that are right now.
     refused = gateway.run("check")
     assert refused.returncode == 2 and f"--key-file {key}" in refused.stderr, refused.stderr
     gateway.vault, gateway.capacity, gateway.serve_flags = "after", "24MiB", ["--key-file", str(key)]
     gateway.start()
-    for writer, ledger in enumerate(ledgers):
-        compare(gateway.endpoint, ledger, writer)
+    for writer, record in enumerate(records):
+        check_writer(gateway.endpoint, record, writer)
     s3 = gateway.endpoint.client()
     for number in range(6):
         assert s3.get_object(Bucket=BUCKET, Key=f"kept/{number}")["Body"].read() == content(1 << 19, number)

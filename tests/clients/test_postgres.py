@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from programs import Endpoint, free_port
 
-
 PROGRAMS = ("initdb", "pg_ctl", "pg_basebackup", "pg_verifybackup", "pgbench", "psql")
 
 
-def _binaries() -> Path:
+def _server_programs() -> Path:
     """The folder of PostgreSQL's programs: Debian keeps the server's off PATH."""
     folders = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
     folders += [Path(folder) for folder in os.environ["PATH"].split(os.pathsep)]
@@ -33,7 +32,7 @@ class Cluster:
     def __init__(self, folder: Path):
         self.folder = folder
         self.port = str(free_port())
-        self.binaries = _binaries()
+        self.binaries = _server_programs()
 
     def run(self, program: str, *arguments: str, **more) -> subprocess.CompletedProcess:
         """Runs one of PostgreSQL's programs. Its server refuses to be root."""
@@ -54,14 +53,14 @@ class Cluster:
         """Stops the server."""
         self.run("pg_ctl", "-D", "data", "-m", "fast", "-w", "stop")
 
-    def reached(self) -> list[str]:
+    def connection_flags(self) -> list[str]:
         """The flags with which a client reaches it."""
         return ["-h", str(self.folder), "-p", self.port, "-U", "postgres"]
 
     def sum(self) -> str:
         """Something that depends on every row."""
         query = "select count(*), sum(hashtext(aid::text || abalance::text || filler)) from pgbench_accounts"
-        done = self.run("psql", *self.reached(), "-Atc", query, "postgres", capture_output=True, text=True)
+        done = self.run("psql", *self.connection_flags(), "-Atc", query, "postgres", capture_output=True, text=True)
         return done.stdout
 
 
@@ -93,10 +92,10 @@ def test_a_base_backup_is_streamed_out_and_starts_as_the_same_database(s3, endpo
     original = new_cluster("a")
     original.run("initdb", "-D", "data", "-U", "postgres", "-A", "trust", "--no-sync", "--wal-segsize=1", capture_output=True)
     original.start()
-    original.run("pgbench", *original.reached(), "-q", "-i", "-s", "1", "postgres", capture_output=True)
+    original.run("pgbench", *original.connection_flags(), "-q", "-i", "-s", "1", "postgres", capture_output=True)
     before = original.sum()
 
-    backup = [*original.reached(), "-c", "fast", "-X", "fetch", "-Ft", "-D", "-"]
+    backup = [*original.connection_flags(), "-c", "fast", "-X", "fetch", "-Ft", "-D", "-"]
     made = original.run("pg_basebackup", *backup, capture_output=True)
     with subprocess.Popen(
         [str(Path(sys.executable).parent / "aws"), "s3", "cp", "-", f"s3://{bucket}/base.tar"],

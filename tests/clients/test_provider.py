@@ -41,8 +41,8 @@ def test_no_name_and_no_content_reaches_the_provider_or_the_log(new_gateway):
     assert files, "the provider holds nothing"
     words = [word.encode() for word in (NAME, BUCKET)] + [TEXT[:11]]
     for path in files:
-        shown = path.relative_to(gateway.untrusted.folder).as_posix().encode() + path.read_bytes()
-        assert not any(word in shown for word in words), path
+        output = path.relative_to(gateway.untrusted.folder).as_posix().encode() + path.read_bytes()
+        assert not any(word in output for word in words), path
     # What is printed at the start names commands to try, but nothing that was stored.
     log = gateway.log.read_bytes()
     assert log and not any(word in log for word in words)
@@ -106,13 +106,13 @@ def swap(files: list[Path]) -> None:
     lengths: dict[int, list[Path]] = {}
     for path in files:
         lengths.setdefault(path.stat().st_size, []).append(path)
-    for alike in lengths.values():
-        contents = [path.read_bytes() for path in alike]
-        for path, data in zip(alike, contents[1:] + contents[:1]):
+    for same_length in lengths.values():
+        contents = [path.read_bytes() for path in same_length]
+        for path, data in zip(same_length, contents[1:] + contents[:1]):
             path.write_bytes(data)
 
 
-def put_back(copy: Path, folder: Path) -> None:
+def restore_copy(copy: Path, folder: Path) -> None:
     """Makes a folder's content what it was when the copy was made."""
     for child in folder.iterdir():
         shutil.rmtree(child) if child.is_dir() else child.unlink()
@@ -123,55 +123,55 @@ def put_back(copy: Path, folder: Path) -> None:
 def copies(new_gateway_of_module) -> tuple[Gateway, Path]:
     """A vault that nobody serves, and a folder with copies: `earlier` and `now` of its provider, and `data`."""
     gateway: Gateway = new_gateway_of_module()
-    held, copies = gateway.untrusted.folder / UntrustedSide.BUCKET, gateway.untrusted.folder.parent / "copies"
+    provider_files, copies = gateway.untrusted.folder / UntrustedSide.BUCKET, gateway.untrusted.folder.parent / "copies"
     gateway.start()
     fill(gateway)
     gateway.stop()
-    shutil.copytree(held, copies / "earlier")
+    shutil.copytree(provider_files, copies / "earlier")
     gateway.start()
     s3 = gateway.endpoint.client()
     for number in range(24):
         s3.put_object(Bucket=BUCKET, Key=f"{NAME}-{number}", Body=content(65536, number))
     gateway.stop()
-    shutil.copytree(held, copies / "now")
+    shutil.copytree(provider_files, copies / "now")
     shutil.copytree(gateway.data, copies / "data")
     return gateway, copies
 
 
 @pytest.fixture
-def stopped(copies) -> tuple[Gateway, Path]:
+def stopped_vault(copies) -> tuple[Gateway, Path]:
     """The vault, untouched, and what its provider held some writes ago. It is written once, since no test serves it."""
     gateway, folder = copies
-    put_back(folder / "now", gateway.untrusted.folder / UntrustedSide.BUCKET)
-    put_back(folder / "data", gateway.data)
+    restore_copy(folder / "now", gateway.untrusted.folder / UntrustedSide.BUCKET)
+    restore_copy(folder / "data", gateway.data)
     return gateway, folder / "earlier"
 
 
 @pytest.mark.parametrize("tamper", [flip, truncate, delete, swap])
-def test_tampering_with_buckets_is_found_by_check(stopped, tamper: Callable[[list[Path]], None]):
-    gateway, _ = stopped
+def test_tampering_with_buckets_is_found_by_check(stopped_vault, tamper: Callable[[list[Path]], None]):
+    gateway, _ = stopped_vault
     untouched = gateway.run("check")
     assert untouched.returncode == 0, untouched.stdout + untouched.stderr
     tamper([path for path in gateway.untrusted.files() if "buckets" in path.parts])
-    tampering_is_found(gateway)
+    check_finds_tampering(gateway)
 
 
-def test_a_store_that_was_rolled_back_whole_is_found_by_check(stopped):
-    gateway, earlier = stopped
-    put_back(earlier, gateway.untrusted.folder / UntrustedSide.BUCKET)
-    tampering_is_found(gateway)
+def test_a_store_that_was_rolled_back_whole_is_found_by_check(stopped_vault):
+    gateway, earlier = stopped_vault
+    restore_copy(earlier, gateway.untrusted.folder / UntrustedSide.BUCKET)
+    check_finds_tampering(gateway)
 
 
-def tampering_is_found(gateway: Gateway) -> None:
+def check_finds_tampering(gateway: Gateway) -> None:
     checked = gateway.run("check")
-    shown = checked.stdout + checked.stderr
-    assert checked.returncode == TAMPERING, shown
-    assert re.search(r"tampering|bucket \d+", shown), shown
+    output = checked.stdout + checked.stderr
+    assert checked.returncode == TAMPERING, output
+    assert re.search(r"tampering|bucket \d+", output), output
 
 
 @pytest.mark.parametrize("tamper", [flip, truncate, delete])
-def test_a_header_that_was_tampered_with_keeps_the_vault_closed(stopped, tamper):
-    gateway, _ = stopped
+def test_a_header_that_was_tampered_with_keeps_the_vault_closed(stopped_vault, tamper):
+    gateway, _ = stopped_vault
     tamper([path for path in gateway.untrusted.files() if path.name == "vault"])
     checked = gateway.run("check")
     assert checked.returncode not in (0, 2), checked.stdout + checked.stderr

@@ -27,7 +27,7 @@ def lost(new_gateway) -> tuple[Gateway, str]:
     gateway.stop()
     backup = gateway.run("backup")
     assert backup.returncode == 0, backup.stderr
-    gateway.lose_the_machine()
+    gateway.lose_machine()
     return gateway, backup.stdout.strip()
 
 
@@ -81,7 +81,7 @@ def test_a_receipt_finds_a_store_that_was_rolled_back(new_gateway):
     s3.put_object(Bucket=BUCKET, Key="k", Body=b"new")
     gateway.stop()
     receipt = gateway.run("backup").stdout.strip()
-    gateway.lose_the_machine()
+    gateway.lose_machine()
     for child in provider.iterdir():
         shutil.rmtree(child)
     shutil.copytree(earlier, provider, dirs_exist_ok=True)

@@ -140,13 +140,13 @@ def test_a_user_who_is_added_while_the_gateway_runs_sees_what_is_granted(shared_
     owner.put_object(container, "o", b"granted")
     guest = shared_gateway.add_user("guests", f"guest-{container}", "member").connection()
     storage = f"{shared_gateway.swift.url}/v1/AUTH_ameles"
-    give_up = time.monotonic() + 240
+    deadline = time.monotonic() + 240
     while True:
         try:
             _, token = guest.get_auth()
             break
         except swiftclient.ClientException:
-            assert time.monotonic() < give_up, "the new user is not taken over"
+            assert time.monotonic() < deadline, "the new user is not taken over"
             time.sleep(0.1)
     with pytest.raises(swiftclient.ClientException) as refused:
         swiftclient.get_object(storage, token, container, "o")

@@ -19,16 +19,16 @@ from pathlib import Path
 from botocore.exceptions import ClientError
 from programs import Endpoint, Gateway, environment
 
-AT_A_TIME = 4
+PARALLEL_TESTS = 4
 """Tests that run side by side. Many of them wait: for a second to pass, so that dates differ."""
 
-TEST_WITHIN = 120.0
+TEST_TIMEOUT = 120.0
 """Seconds after which a test counts as failed."""
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """What `left_out.toml` says."""
+class Exclusions:
+    """What `exclusions.toml` says."""
 
     not_run: dict[str, str]
     """Patterns of names, and why those tests say nothing about the gateway."""
@@ -37,13 +37,13 @@ class LeftOut:
     """Names of tests that are run and must fail, and why they do."""
 
     @classmethod
-    def read(cls) -> LeftOut:
-        text = (Path(__file__).parent / "left_out.toml").read_text()
+    def read(cls) -> Exclusions:
+        text = (Path(__file__).parent / "exclusions.toml").read_text()
         table = tomllib.loads(text)
         fails = {}
         for group in table["fails"]:
             for name in group["tests"]:
-                assert name not in fails, f"left_out.toml names {name} twice"
+                assert name not in fails, f"exclusions.toml names {name} twice"
                 fails[name] = group["reason"]
         not_run = {pattern: group["reason"] for group in table["not_run"] for pattern in group["patterns"]}
         return cls(not_run, fails)
@@ -55,11 +55,11 @@ def all_tests(versitygw: Path) -> list[str]:
     return sorted(set(re.findall(r"^   ([A-Za-z0-9]+_\w+)", done.stdout, re.MULTILINE)))
 
 
-def chosen(versitygw: Path, left_out: LeftOut) -> list[str]:
+def selected_tests(versitygw: Path, exclusions: Exclusions) -> list[str]:
     """The names of the tests that are run."""
 
     def is_run(name: str) -> bool:
-        return not any(fnmatch.fnmatchcase(name, pattern) for pattern in left_out.not_run)
+        return not any(fnmatch.fnmatchcase(name, pattern) for pattern in exclusions.not_run)
 
     return [name for name in all_tests(versitygw) if is_run(name)]
 
@@ -69,8 +69,8 @@ class Outcome:
     """How a test went, and what it said."""
 
     passed: bool
-    said: str
-    out_of_time: bool = False
+    output: str
+    timed_out: bool = False
 
 
 class FolderGateway(Gateway):
@@ -104,13 +104,13 @@ class FolderGateway(Gateway):
         os.replace(new, users)
         endpoints = {account: Endpoint(endpoint.url, *pair) for account, pair in keys.items()}
         last = endpoints[accounts[-1]].client()
-        give_up = time.monotonic() + 240
+        deadline = time.monotonic() + 240
         while True:
             try:
                 last.list_buckets()
                 return endpoints
             except ClientError as error:
-                assert time.monotonic() < give_up, f"the gateway does not take new users over: {error}"
+                assert time.monotonic() < deadline, f"the gateway does not take new users over: {error}"
                 time.sleep(0.1)
 
 
@@ -121,14 +121,14 @@ def run(versitygw: Path, name: str, endpoint: Endpoint, folder: Path) -> Outcome
     command += ["--endpoint", endpoint.url, name, "--versioning-enabled"]
     try:
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, env=environment(), timeout=TEST_WITHIN
+            command, cwd=folder, capture_output=True, text=True, env=environment(), timeout=TEST_TIMEOUT
         )
     except subprocess.TimeoutExpired:
-        return Outcome(False, f"took more than {TEST_WITHIN} s", out_of_time=True)
-    said = re.sub(r"\x1b\[\d+m", "", done.stdout + done.stderr)
+        return Outcome(False, f"took more than {TEST_TIMEOUT} s", timed_out=True)
+    output = re.sub(r"\x1b\[\d+m", "", done.stdout + done.stderr)
     # Some tests call themselves otherwise.
-    passed = re.search("^PASS ", said, re.MULTILINE) and not re.search("^FAIL ", said, re.MULTILINE)
-    return Outcome(bool(passed) and done.returncode == 0, said, "context deadline exceeded" in said)
+    passed = re.search("^PASS ", output, re.MULTILINE) and not re.search("^FAIL ", output, re.MULTILINE)
+    return Outcome(bool(passed) and done.returncode == 0, output, "context deadline exceeded" in output)
 
 
 def run_all(versitygw: Path, ameles: Path, folder: Path, names: list[str]) -> dict[str, Outcome]:
@@ -138,14 +138,14 @@ def run_all(versitygw: Path, ameles: Path, folder: Path, names: list[str]) -> di
     try:
         accounts = {name: f"suite{number}" for number, name in enumerate(names)}
         endpoints = gateway.add_owners(list(accounts.values()))
-        with ThreadPoolExecutor(AT_A_TIME) as pool:
+        with ThreadPoolExecutor(PARALLEL_TESTS) as pool:
             tests = [pool.submit(run, versitygw, name, endpoints[accounts[name]], folder) for name in names]
             outcomes = {name: test.result() for name, test in zip(names, tests, strict=True)}
         # The suite gives a request half a minute, which a busy machine may need for other things. Alone, and with an
         # account that nothing was left in, it is enough.
-        late = [name for name, outcome in outcomes.items() if outcome.out_of_time]
-        again = gateway.add_owners([f"again{number}" for number in range(len(late))]) if late else {}
-        for name, endpoint in zip(late, again.values(), strict=True):
+        timed_out = [name for name, outcome in outcomes.items() if outcome.timed_out]
+        second_endpoints = gateway.add_owners([f"again{number}" for number in range(len(timed_out))]) if timed_out else {}
+        for name, endpoint in zip(timed_out, second_endpoints.values(), strict=True):
             outcomes[name] = run(versitygw, name, endpoint, folder)
         gateway.stop()
         return outcomes

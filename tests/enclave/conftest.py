@@ -21,18 +21,18 @@ AMELES_SECRETS                secrets that are guessed under OPAM (80)
 from __future__ import annotations
 
 import csv
-import os
 import re
-import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from guesser import Sight
-from host import Running
-from once import common_folder, once
+from guesser import ChangedSlots
+from host import EnclaveProgram
+
+from run_environment import find_file, restore_signals
+from shared_files import make_once, shared_folder
 
 PROGRAMS = Path(__file__).parent / "programs"
 SCHEMES = [
@@ -52,12 +52,17 @@ SEVERAL_HARTS = [
 ]
 
 
+def flag_values(flags: list[str]) -> str:
+    """Returns the values of pairs of flag and value, as a test's id."""
+    return "-".join(flags[1::2])
+
+
+def pytest_configure() -> None:
+    restore_signals()
+
+
 def _file(variable: str) -> Path:
-    named = os.environ.get(variable)
-    found = named and (shutil.which(named) or named)
-    if not found or not Path(found).is_file():
-        pytest.exit(f"{variable} names no file: run `cargo xtask test --only enclave`", returncode=2)
-    return Path(found).resolve()
+    return find_file(variable, "enclave")
 
 
 @pytest.fixture(scope="session")
@@ -117,8 +122,8 @@ def compiler() -> Path:
 @pytest.fixture(scope="session")
 def built(compiler, tmp_path_factory) -> Callable[[str], Path]:
     """Builds a program of `programs/` statically, once."""
-    folder = common_folder(tmp_path_factory, "built")
-    return lambda name: once(folder / name, lambda program: compile_to(program, compiler, name))
+    folder = shared_folder(tmp_path_factory, "built")
+    return lambda name: make_once(folder / name, lambda program: compile_to(program, compiler, name))
 
 
 def compile_to(program: Path, compiler: Path, name: str, *flags: str | Path) -> None:
@@ -130,14 +135,14 @@ def compile_to(program: Path, compiler: Path, name: str, *flags: str | Path) -> 
 @pytest.fixture(scope="session")
 def built_with(tmp_path_factory) -> Callable[[str, str], Path]:
     """Builds a program of `programs/` statically with another C library, once."""
-    folder = common_folder(tmp_path_factory, "built-with")
+    folder = shared_folder(tmp_path_factory, "built-with")
     freestanding = ["--specs=picolibc.specs", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-nostartfiles"]
     beneath = [PROGRAMS / "picolibc.c", "-T", PROGRAMS / "picolibc.ld"]
 
     def build(library: str, name: str) -> Path:
         flags = {"musl": [], "picolibc": [*freestanding, *beneath]}[library]
         compiler = _file(f"AMELES_TEST_COMPILER_{library.upper()}")
-        return once(folder / f"{name}-{library}", lambda program: compile_to(program, compiler, name, *flags))
+        return make_once(folder / f"{name}-{library}", lambda program: compile_to(program, compiler, name, *flags))
 
     return build
 
@@ -161,8 +166,8 @@ def enclave(ameles, runtime) -> Callable[..., list[str | Path]]:
     """The words that run a program in the enclave, or watch it there."""
 
     def words(flags: list[str | Path], *program: str | Path, way: str = "run") -> list[str | Path]:
-        named = [] if "--runtime" in flags else ["--runtime", runtime]
-        return [ameles, "enclave", way, *named, *flags, "--", *program]
+        runtime_flags = [] if "--runtime" in flags else ["--runtime", runtime]
+        return [ameles, "enclave", way, *runtime_flags, *flags, "--", *program]
 
     return words
 
@@ -183,31 +188,31 @@ def run(enclave) -> Callable[..., subprocess.CompletedProcess[str]]:
 @pytest.fixture
 def start(enclave):
     """Starts a program in the enclave, whose untrusted memory an outside process (this one) maps."""
-    started: list[Running] = []
+    started: list[EnclaveProgram] = []
 
-    def start(flags: list[str | Path], *program: str | Path, way: str = "run", **more) -> Running:
-        started.append(Running(enclave(flags, *program, way=way), **more))
+    def start(flags: list[str | Path], *program: str | Path, way: str = "run", **more) -> EnclaveProgram:
+        started.append(EnclaveProgram(enclave(flags, *program, way=way), **more))
         return started[-1]
 
     yield start
     for running in started:
-        running.end()
+        running.kill()
 
 
 @pytest.fixture(scope="session")
-def watch(enclave, tmp_path_factory) -> Callable[..., tuple[list[Sight], str]]:
+def watch(enclave, tmp_path_factory) -> Callable[..., tuple[list[ChangedSlots], str]]:
     """Watches a program: the slots that changed at each fault, and what the command says."""
     seen = tmp_path_factory.mktemp("watched") / "seen.csv"
 
-    def watch(flags: list[str | Path], *program: str | Path) -> tuple[list[Sight], str]:
+    def watch(flags: list[str | Path], *program: str | Path) -> tuple[list[ChangedSlots], str]:
         words = enclave(["--faults", "1000000", "--csv", seen, *flags], *program, way="watch")
-        ended = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=500)
-        assert ended.returncode == 0, ended.stderr
-        faults = int(re.search(r"watched (\d+)", ended.stderr)[1])
+        result = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=500)
+        assert result.returncode == 0, result.stderr
+        faults = int(re.search(r"watched (\d+)", result.stderr)[1])
         changed: dict[int, set[int]] = defaultdict(set)
         with seen.open() as lines:
             for line in csv.DictReader(lines):
                 changed[int(line["fault"])].add(int(line["slot"]))
-        return [frozenset(changed[fault]) for fault in range(1, faults + 1)], ended.stderr
+        return [frozenset(changed[fault]) for fault in range(1, faults + 1)], result.stderr
 
     return watch

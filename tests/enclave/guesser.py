@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 # The slots that changed at a fault.
-Sight = frozenset[int]
+ChangedSlots = frozenset[int]
 # The level at which a slot lies on a page's way, or nothing if the page cannot lie there.
 Level = Callable[[int], int | None]
 
 # A page that moves goes into the deepest slot that it may go into, or else into the next one, and so on: each time with
 # this likelihood. And so likely has it stayed above a slot into which it could have gone.
-EVEN = 0.5
+MOVE_LIKELIHOOD = 0.5
 # The likelihood of what the rules above do not foresee.
-UNFORESEEN = 0.01
+UNEXPECTED_LIKELIHOOD = 0.01
 
 
 class Flat:
     """Slots that lie beside each other: any page may lie in any of them."""
 
-    def ways(self, _: Sight) -> Iterator[Level]:
+    def paths(self, _: ChangedSlots) -> Iterator[Level]:
         """The ways on which the page may have come."""
         yield lambda _: 0
 
@@ -39,9 +39,9 @@ class Tree:
         self.leaf_level = leaf_level
         self.bucket_slots = bucket_slots
 
-    def ways(self, sight: Sight) -> Iterator[Level]:
+    def paths(self, changed: ChangedSlots) -> Iterator[Level]:
         """The ways on which the page may have come."""
-        for leaf in sorted({self._node(slot) for slot in sight if self._node(slot) >> self.leaf_level}):
+        for leaf in sorted({self._node(slot) for slot in changed if self._node(slot) >> self.leaf_level}):
             yield lambda slot, leaf=leaf: self._level(slot, leaf)
 
     def _node(self, slot: int) -> int:
@@ -56,38 +56,38 @@ class Tree:
 Shape = Flat | Tree
 
 
-def link(seen: list[Sight], shape: Shape, written: int, read: int) -> float:
+def log_likelihood(seen: list[ChangedSlots], shape: Shape, written: int, read: int) -> float:
     """The logarithm of a number that is greater the more likely the page written at one fault came in at the other."""
-    found = sum(_found(seen, level, written, read) for level in shape.ways(seen[read]))
-    return math.log(found + UNFORESEEN)
+    found = sum(_path_likelihood(seen, level, written, read) for level in shape.paths(seen[read]))
+    return math.log(found + UNEXPECTED_LIKELIHOOD)
 
 
-def _found(seen: list[Sight], level: Level, written: int, read: int) -> float:
+def _path_likelihood(seen: list[ChangedSlots], level: Level, written: int, read: int) -> float:
     # The stash is no slot, and is called None.
     places: dict[int | None, float] = {}
-    _place(places, _on_way(seen[written], level), 1.0)
-    for sight in seen[written + 1 : read]:
-        changed = _on_way(sight, level)
+    _spread(places, _slots_of_path(seen[written], level), 1.0)
+    for slots in seen[written + 1 : read]:
+        changed = _slots_of_path(slots, level)
         moved = places.pop(None, 0.0) + sum(places.pop(slot, 0.0) for slot in changed)
         for slot in places:
             if changed and level(slot) < level(changed[0]):
-                places[slot] *= EVEN
-        _place(places, changed, moved)
+                places[slot] *= MOVE_LIKELIHOOD
+        _spread(places, changed, moved)
         whole = sum(places.values())
         places = {slot: likelihood / whole for slot, likelihood in places.items()}
     return sum(likelihood for slot, likelihood in places.items() if slot is None or slot in seen[read])
 
 
-def _on_way(sight: Sight, level: Level) -> list[int]:
+def _slots_of_path(changed: ChangedSlots, level: Level) -> list[int]:
     """The slots of a way that changed, the deepest first."""
-    return sorted((slot for slot in sight if level(slot) is not None), key=lambda slot: (-level(slot), slot))
+    return sorted((slot for slot in changed if level(slot) is not None), key=lambda slot: (-level(slot), slot))
 
 
-def _place(places: dict[int | None, float], slots: list[int], moved: float) -> None:
+def _spread(places: dict[int | None, float], slots: list[int], moved: float) -> None:
     """Puts the likelihood that a page has moved into slots that it may have moved to, and the rest into the stash."""
     for slot in slots:
-        places[slot] = moved * EVEN
-        moved *= 1 - EVEN
+        places[slot] = moved * MOVE_LIKELIHOOD
+        moved *= 1 - MOVE_LIKELIHOOD
     places[None] = moved
 
 
@@ -99,7 +99,7 @@ class Question(NamedTuple):
     other: int
 
 
-def says_one(seen: list[Sight], shape: Shape, questions: Iterable[Question]) -> bool:
+def first_is_likelier(seen: list[ChangedSlots], shape: Shape, questions: Iterable[Question]) -> bool:
     """Tells whether the first answer is the likelier one to questions that have the same answer."""
-    weights = (link(seen, shape, one, read) - link(seen, shape, other, read) for read, one, other in questions)
+    weights = (log_likelihood(seen, shape, one, read) - log_likelihood(seen, shape, other, read) for read, one, other in questions)
     return sum(weights) > 0

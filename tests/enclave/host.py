@@ -24,18 +24,12 @@ HOST_BYTES = 0x10000
 STRIDE = 4096 + 64
 
 
-def heed_signals() -> None:
-    """Has a new process heed the signals that a shell without a terminal has those in its background ignore."""
-    for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
-        signal.signal(ignored, signal.SIG_DFL)
-
-
-class Running:
+class EnclaveProgram:
     """A program in the enclave, and its untrusted memory."""
 
     def __init__(self, words: list[str | Path], **more) -> None:
         pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")} | more
-        self.process = subprocess.Popen(words, **pipes, preexec_fn=heed_signals)  # noqa: S603, PLW1509
+        self.process = subprocess.Popen(words, **pipes)
         self.memory = self._map()
 
     def _map(self) -> mmap.mmap:
@@ -70,7 +64,7 @@ class Running:
         """The end of what may be sealed pages."""
         return len(self.memory) - HOST_BYTES
 
-    def used(self) -> list[int]:
+    def written_slots(self) -> list[int]:
         """The places of the slots that were written."""
         slots = range(PAGES_AT, self.pages_end - STRIDE, STRIDE)
         return [at for at in slots if any(self.memory[at : at + 16])]
@@ -99,12 +93,12 @@ class Running:
             assert self.process.poll() is None, self.process.communicate()
             time.sleep(0.001)
 
-    def ended(self, seconds: float = 180) -> tuple[int, str, str]:
+    def wait_for_exit(self, seconds: float = 180) -> tuple[int, str, str]:
         """The exit code, and the text on both streams, when it has ended by itself."""
         output, errors = self.process.communicate(timeout=seconds)
         return self.process.returncode, output.decode(), errors.decode()
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Ends it, whatever it does."""
         self.process.kill()
         self.process.communicate()

@@ -23,14 +23,14 @@ def bench(ameles, runtime, programs, picosat):
 
 def test_a_fault_of_detworam_opens_and_seals_k_and_one_times_as_many_pages_as_a_plain_one(bench, tmp_path):
     figures = tmp_path / "figures.csv"
-    ended = bench("--untrusted", "4MiB", "--only", "detworam", "--warm", "2", "--faults", "8", "--csv", figures, "--svg", tmp_path)
-    assert ended.returncode == 0, ended.stderr
+    result = bench("--untrusted", "4MiB", "--only", "detworam", "--warm", "2", "--faults", "8", "--csv", figures, "--svg", tmp_path)
+    assert result.returncode == 0, result.stderr
     # Where DetWoORAM only stands beside others, it does not stand alone.
-    assert "Figure 2" in ended.stdout and "Figure 5" not in ended.stdout and "Figure 6" not in ended.stdout
+    assert "Figure 2" in result.stdout and "Figure 5" not in result.stdout and "Figure 6" not in result.stdout
     assert (tmp_path / "enclave-figure-2.svg").read_text().startswith("<svg")
     assert not (tmp_path / "enclave-figure-6.svg").exists()
     # No terminal is there, and a line tells of each scheme.
-    assert [line for line in ended.stderr.splitlines() if "at detworam, K = 7" in line]
+    assert [line for line in result.stderr.splitlines() if "at detworam, K = 7" in line]
     ciphers: dict[str, dict[str, int]] = defaultdict(dict)
     with figures.open() as lines:
         for line in csv.DictReader(lines):
@@ -48,6 +48,6 @@ def test_a_fault_of_detworam_opens_and_seals_k_and_one_times_as_many_pages_as_a_
 
 def test_a_program_that_ends_before_it_had_so_many_faults_is_named(bench):
     flags = ["--untrusted", "8MiB", "--resident", "1900", "--only", "eager", "--machines", "1"]
-    ended = bench(*flags, "--warm", "1000000000", "--faults", "7")
-    assert (ended.returncode, ended.stdout) == (1, ""), ended.stderr
-    assert "random_writes under plain ended before its fault 1000000007" in ended.stderr
+    result = bench(*flags, "--warm", "1000000000", "--faults", "7")
+    assert (result.returncode, result.stdout) == (1, ""), result.stderr
+    assert "random_writes under plain ended before its fault 1000000007" in result.stderr

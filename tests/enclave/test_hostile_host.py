@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from conftest import PROGRAMS, SEVERAL_HARTS
-from host import HOST_BYTES, Running
+from host import HOST_BYTES, EnclaveProgram
 
 # Causes of traps, as the processor numbers them.
 FETCH, LOAD, STORE = 1, 5, 7
@@ -37,7 +37,7 @@ def hostile(compiler, tmp_path_factory):
     return folder / "host.bin"
 
 
-def table(running: Running) -> list[tuple[int, int, int, int]]:
+def table(running: EnclaveProgram) -> list[tuple[int, int, int, int]]:
     """The rows that the host left when it was done: an address, and what became of load, store and jump."""
     start = len(running.memory) - HOST_BYTES + TABLE_AT
     running.wait_for(lambda: running.word(start) == 1)
@@ -45,7 +45,7 @@ def table(running: Running) -> list[tuple[int, int, int, int]]:
     return [struct.unpack_from("<4Q", running.memory, start + 16 + 32 * row) for row in range(rows)]
 
 
-def answers(running: Running) -> list[list[int]]:
+def answers(running: EnclaveProgram) -> list[list[int]]:
     """The firmware's answers about each hart: to starting it, to asking for its state, and to interrupting it."""
     start = len(running.memory) - HOST_BYTES + TABLE_AT + ANSWERS_AT
     harts = running.word(start)
@@ -65,13 +65,13 @@ def test_a_hostile_host_gets_an_access_fault_everywhere_but_in_untrusted_memory(
     for address, *causes in untrusted:
         assert causes == [NONE] * 3, f"{address:#x}: {causes}"
     # The enclave's harts are to it as if they were not there; that it asks to interrupt one is answered, and not done.
-    told = answers(running)
-    assert [hart[:2] for hart in told] == [REFUSED] * harts + [[RUNS_ALREADY, 0]] + [REFUSED] * (8 - harts)
+    starts = answers(running)
+    assert [hart[:2] for hart in starts] == [REFUSED] * harts + [[RUNS_ALREADY, 0]] + [REFUSED] * (8 - harts)
     # It has looked while the program ran, which has noticed nothing.
     assert running.process.poll() is None
 
 
 @pytest.mark.parametrize(("harts", "flags"), HARTS)
 def test_the_program_answers_as_ever_beside_a_hostile_host(run, small, hostile, harts, flags):
-    ended = run([*flags, "--host-program", hostile, "--untrusted", "4MiB"], small("steps"), "64", "10")
-    assert (ended.returncode, ended.stdout) == (0, "begun\nright\n"), ended.stderr
+    result = run([*flags, "--host-program", hostile, "--untrusted", "4MiB"], small("steps"), "64", "10")
+    assert (result.returncode, result.stdout) == (0, "begun\nright\n"), result.stderr

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from debugger import Debugger, held
-from host import ANSWER_AT, PAGES_AT, REQUEST_AT, REQUEST_NUMBER_AT, STRIDE, Running
+from debugger import Debugger, debugger_environment
+from host import ANSWER_AT, PAGES_AT, REQUEST_AT, REQUEST_NUMBER_AT, STRIDE, EnclaveProgram
 
 PRIVATE_START, UNTRUSTED_START = 0x8000_0000, 0xC000_0000
 # The layout of untrusted memory before its sealed pages (`paging/enclave-boundary/src/map.rs`): all that is ever written.
@@ -20,9 +20,9 @@ PAGE = 4096
 READ = 2
 
 
-def sealed(running: Running) -> dict[int, bytes]:
+def sealed_pages(running: EnclaveProgram) -> dict[int, bytes]:
     """What lies in the slots that were written, by their places."""
-    return {at: running.memory[at : at + PAGE] for at in running.used()}
+    return {at: running.memory[at : at + PAGE] for at in running.written_slots()}
 
 
 @pytest.mark.parametrize("scheme", ["plain", "detworam"])
@@ -31,7 +31,7 @@ def test_no_two_runs_seal_a_page_alike(start, built, scheme):
     for _ in range(2):
         running = start(["--scheme", scheme, "--untrusted", "4MiB", "--faults", "1000000"], built("steps"), "40", "9", way="watch")
         with running.at_fault(150):
-            seen.append(sealed(running))
+            seen.append(sealed_pages(running))
     both = seen[0].keys() & seen[1].keys()
     assert len(both) > 40
     assert all(seen[0][at] != seen[1][at] for at in both)
@@ -43,7 +43,7 @@ def test_no_two_runs_seal_a_page_alike(start, built, scheme):
 def test_nothing_is_written_into_untrusted_memory_but_what_has_its_place_there(start, built, flags):
     program = built("steps")
     running = start([*flags, "--untrusted", "1MiB"], program, "40", "3")
-    code, output, errors = running.ended()
+    code, output, errors = running.wait_for_exit()
     assert (code, output) == (0, "begun\nright\n"), errors
     before = bytearray(running.memory[:PAGES_AT])
     for at, count in MAILBOX:
@@ -57,17 +57,17 @@ def test_nothing_is_written_into_untrusted_memory_but_what_has_its_place_there(s
     everything = running.memory[:]
     code = program.read_bytes()
     pieces = {code[at : at + 32] for at in range(0x1000, len(code) - 32, 0x100)}
-    telling = [piece for piece in pieces if len(set(piece)) > 12]
-    assert len(telling) > 500
-    assert not any(piece in everything for piece in telling)
+    distinctive = [piece for piece in pieces if len(set(piece)) > 12]
+    assert len(distinctive) > 500
+    assert not any(piece in everything for piece in distinctive)
 
 
 @pytest.fixture
 def debugged(start, built, uncounted, tmp_path):
     """Starts a program, and a debugger that holds its machine."""
 
-    def debugged(flags: list[str], program: str, *words: str, way: str = "run") -> tuple[Running, Debugger]:
-        environment, server = held(tmp_path)
+    def debugged(flags: list[str], program: str, *words: str, way: str = "run") -> tuple[EnclaveProgram, Debugger]:
+        environment, server = debugger_environment(tmp_path)
         running = start(["--untrusted", "4MiB", *flags], built(program), *words, env=environment, way=way)
         return running, Debugger(server, 2)
 
@@ -80,24 +80,24 @@ def test_the_launch_package_is_gone_when_the_program_begins(debugged, uncounted)
     package = next(at for at in places if debugger.read(at, len(PACKAGE)) == PACKAGE)
     # The seed is among its options, behind the header; the program's image comes after them.
     assert sum(map(bool, debugger.read(package, 256))) > 60
-    debugger.go_on()
+    debugger.resume()
     assert running.process.stdout.readline() == b"begun\n"
-    debugger.hold()
+    debugger.halt()
     for at in range(package, package + (256 << 10), 1024):
         assert not any(debugger.read(at, 1024)), hex(at)
 
 
-def loads(running: Running, debugger: Debugger, place: int, when: Callable[[], object]) -> Counter:
+def loads(running: EnclaveProgram, debugger: Debugger, place: int, when: Callable[[], object]) -> Counter:
     """How often a byte of untrusted memory was loaded, by what was so at the time."""
     found: Counter = Counter()
-    while debugger.go_on_to_load(UNTRUSTED_START + place):
+    while debugger.run_to_load(UNTRUSTED_START + place):
         found[when()] += 1
-    code, _, errors = running.ended()
+    code, _, errors = running.wait_for_exit()
     assert code == 0, errors
     return found
 
 
-def debugged_speaker(debugged, uncounted) -> tuple[Running, Debugger]:
+def debugged_speaker(debugged, uncounted) -> tuple[EnclaveProgram, Debugger]:
     """A program that reads its input to the end and repeats it."""
     running, debugger = debugged(uncounted, "speaks", "word")
     running.process.stdin.write(b"a line\n" * 10)

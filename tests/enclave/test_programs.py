@@ -7,16 +7,12 @@ import re
 import subprocess
 
 import pytest
-from conftest import SCHEMES, SEVERAL_HARTS
+from conftest import SCHEMES, SEVERAL_HARTS, flag_values
 
 OWN = ["random_writes", "sha_256", "avl_tree", "lbm", "recommender"]
 
 
-def named(flags: list[str]) -> str:
-    return "-".join(flags[1::2])
-
-
-@pytest.mark.parametrize("scheme", SCHEMES, ids=named)
+@pytest.mark.parametrize("scheme", SCHEMES, ids=flag_values)
 @pytest.mark.parametrize("name", OWN)
 def test_a_program_answers_as_outside(run, programs, outside, name, scheme):
     expected = subprocess.run([outside, "small", name], capture_output=True, text=True, check=True)
@@ -40,7 +36,7 @@ def test_a_program_answers_as_outside_on_several_harts(run, programs, outside, u
 WAYS = [["--pages", "intermediary"], ["--page-table", "sv48"], ["--pages", "intermediary", "--scheme", "plain"]]
 
 
-@pytest.mark.parametrize("way", WAYS, ids=named)
+@pytest.mark.parametrize("way", WAYS, ids=flag_values)
 def test_a_program_answers_as_outside_by_the_papers_other_way_and_with_another_page_table(run, programs, outside, way):
     expected = subprocess.run([outside, "small", "sha_256"], capture_output=True, text=True, check=True)
     inside = run([*way, "--untrusted", "8MiB", "--resident", "100"], programs, "small", "sha_256")
@@ -51,12 +47,12 @@ CIPHERS = ["aes-256-gcm", "aegis-256x2", "aegis-256x4"]
 
 
 @pytest.mark.parametrize("cipher", CIPHERS)
-@pytest.mark.parametrize("scheme", [*SCHEMES[:2], SCHEMES[3], SEVERAL_HARTS[0]], ids=named)
+@pytest.mark.parametrize("scheme", [*SCHEMES[:2], SCHEMES[3], SEVERAL_HARTS[0]], ids=flag_values)
 def test_memory_is_right_with_four_levels_under_every_cipher(run, small, scheme, cipher):
     flags = [*scheme, "--cipher", cipher, "--page-table", "sv48", "--untrusted", "8MiB", "--resident", "12"]
-    ended = run(flags, small("places"))
-    assert (ended.returncode, ended.stdout) == (7, "right\n"), ended.stderr
-    assert int(re.search(r"(\d+) faults with", ended.stderr)[1]) > 200 and cipher in ended.stderr
+    result = run(flags, small("places"))
+    assert (result.returncode, result.stdout) == (7, "right\n"), result.stderr
+    assert int(re.search(r"(\d+) faults with", result.stderr)[1]) > 200 and cipher in result.stderr
 
 
 def formula(clauses: int) -> str:
@@ -69,7 +65,7 @@ def formula(clauses: int) -> str:
     return f"p cnf 60 {clauses}\n" + "".join(lines)
 
 
-@pytest.mark.parametrize("scheme", [*SCHEMES, SEVERAL_HARTS[1]], ids=named)
+@pytest.mark.parametrize("scheme", [*SCHEMES, SEVERAL_HARTS[1]], ids=flag_values)
 @pytest.mark.parametrize(("clauses", "code"), [(150, 10), (500, 20)])
 def test_the_solver_answers_as_outside(run, picosat, tmp_path, clauses, code, scheme):
     text = formula(clauses)
@@ -96,20 +92,20 @@ def verdict(output: str) -> list[str]:
 
 
 def test_counts_are_the_same_in_every_run(run, programs):
-    told = {
+    reports = {
         re.sub(r"[\d.]+ s in the emulator", "", run(["--seed", "1"], programs, "small", "random_writes").stderr) for _ in range(2)
     }
-    assert len(told) == 1, told
-    assert re.search(r"\d{6,} instructions", told.pop())
+    assert len(reports) == 1, reports
+    assert re.search(r"\d{6,} instructions", reports.pop())
 
 
 def test_counts_of_several_harts_are_the_same_in_every_run_and_add_up(run, small):
-    told = {
+    reports = {
         re.sub(r"[\d.]+ s in the emulator", "", run(["--seed", "1", *SEVERAL_HARTS[2]], small("steps"), "40", "3").stderr)
         for _ in range(2)
     }
-    assert len(told) == 1, told
-    text = told.pop()
+    assert len(reports) == 1, reports
+    text = reports.pop()
     whole = int(re.search(r"(\d+) instructions a fault: ", text)[1])
     shared, longest, handing_over = map(int, re.search(r"(\d+) shared, .* are (\d+); (\d+) to hand over", text).groups())
     side_by_side = int(re.search(r"(\d+) instructions a fault when", text)[1])
@@ -122,15 +118,15 @@ def test_counts_of_several_harts_are_the_same_in_every_run_and_add_up(run, small
 
 
 def test_a_comparison_runs_the_program_twice_and_prints_its_output_once(run, built):
-    ended = run(["--compare"], built("speaks"), "a", input="one\ntwo\n")
-    lines = ended.stdout.splitlines()
-    assert (ended.returncode, lines[1:]) == (0, ["argument 1: a", "one", "two"]), ended.stderr
-    slower = float(re.search(r"with plain encrypted paging: ([\d.]+) times", ended.stderr)[1])
+    result = run(["--compare"], built("speaks"), "a", input="one\ntwo\n")
+    lines = result.stdout.splitlines()
+    assert (result.returncode, lines[1:]) == (0, ["argument 1: a", "one", "two"]), result.stderr
+    slower = float(re.search(r"with plain encrypted paging: ([\d.]+) times", result.stderr)[1])
     assert 1 < slower < 10
 
 
 def test_the_whole_program_is_paged(run, built):
     # Fewer pages resident than its code has: data, heap and stack go out with it.
-    ended = run(["--resident", "4"], built("steps"), "64", "3")
-    assert (ended.returncode, ended.stdout) == (0, "begun\nright\n"), ended.stderr
-    assert int(re.search(r"(\d+) faults with", ended.stderr)[1]) > 3 * 64
+    result = run(["--resident", "4"], built("steps"), "64", "3")
+    assert (result.returncode, result.stdout) == (0, "begun\nright\n"), result.stderr
+    assert int(re.search(r"(\d+) faults with", result.stderr)[1]) > 3 * 64

@@ -11,10 +11,10 @@ import pytest
 
 def refused(run, flags, program) -> str:
     """The one line that says why."""
-    ended = run(flags, program)
-    assert ended.returncode in (1, 2) and ended.stdout == "", ended.stderr
-    line = ended.stderr.strip().splitlines()[0]
-    assert line.startswith("error: "), ended.stderr
+    result = run(flags, program)
+    assert result.returncode in (1, 2) and result.stdout == "", result.stderr
+    line = result.stderr.strip().splitlines()[0]
+    assert line.startswith("error: "), result.stderr
     return line
 
 
@@ -93,11 +93,11 @@ def test_too_little_and_too_much_untrusted_memory(run, built):
 )
 def test_flags_that_cannot_be_meant(run, built, flags, why):
     assert why in refused(run, flags, built("steps"))
-    ended = run(flags, built("steps"))
-    assert ended.returncode == 2
-    usage = [line for line in ended.stderr.splitlines() if line.startswith("Usage:")]
-    assert usage == [] or usage[0].startswith("Usage: ameles enclave run "), ended.stderr
-    assert usage != [] or "a value is required" in ended.stderr or "invalid value" in ended.stderr, ended.stderr
+    result = run(flags, built("steps"))
+    assert result.returncode == 2
+    usage = [line for line in result.stderr.splitlines() if line.startswith("Usage:")]
+    assert usage == [] or usage[0].startswith("Usage: ameles enclave run "), result.stderr
+    assert usage != [] or "a value is required" in result.stderr or "invalid value" in result.stderr, result.stderr
 
 
 def test_a_host_program_without_an_instruction(run, built, tmp_path):
@@ -115,6 +115,6 @@ def test_a_missing_emulator_is_named_with_its_package(run, built, tmp_path):
 
 
 def refused_without_path(run, built, tmp_path) -> str:
-    ended = run([], built("steps"), "1", "1", env={"PATH": str(tmp_path)})
-    assert ended.returncode == 1
-    return ended.stderr
+    result = run([], built("steps"), "1", "1", env={"PATH": str(tmp_path)})
+    assert result.returncode == 1
+    return result.stderr

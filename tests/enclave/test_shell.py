@@ -24,6 +24,6 @@ def test_a_shell_runs_a_script_as_outside(run, dash):
     words, lines = ["-c", SCRIPT, "script"], "first\nsecond\n"
     outside = subprocess.run(["dash", *words], input=lines, capture_output=True, text=True, check=False, cwd="/")
     inside = run(["--untrusted", "16MiB", "--resident", "64"], dash, *words, input=lines)
-    said, _, figures = inside.stderr.partition("\n\nameles enclave:")
+    errors, _, figures = inside.stderr.partition("\n\nameles enclave:")
     assert (inside.returncode, inside.stdout) == (outside.returncode, outside.stdout), inside.stderr
-    assert said + "\n" == outside.stderr and "2: second" in said and "refused" not in figures, inside.stderr
+    assert errors + "\n" == outside.stderr and "2: second" in errors and "refused" not in figures, inside.stderr

@@ -43,19 +43,19 @@ def test_every_other_call_is_refused_by_name(run, built, numbers):
     names = sorted(asked)
     for first in range(0, len(names), PER_RUN):
         some = names[first : first + PER_RUN]
-        ended = run(["--resident", "64"], built("asks"), *(str(asked[name]) for name in some))
-        assert ended.returncode == 0, (some, ended.stderr)
-        answers = dict(line.split() for line in ended.stdout.splitlines())
-        refused = dict(re.findall(r"refused: (\S+) \((\d+) times\)", ended.stderr))
+        result = run(["--resident", "64"], built("asks"), *(str(asked[name]) for name in some))
+        assert result.returncode == 0, (some, result.stderr)
+        answers = dict(line.split() for line in result.stdout.splitlines())
+        refused = dict(re.findall(r"refused: (\S+) \((\d+) times\)", result.stderr))
         for name in some:
             assert answers[str(asked[name])] == str(-ENOSYS), (name, answers[str(asked[name])])
             known = {name, name.removesuffix("64"), f"{name}64"}
-            assert known & set(refused), (name, ended.stderr)
+            assert known & set(refused), (name, result.stderr)
 
 
 def test_a_number_that_names_no_call_is_refused_too(run, built):
-    ended = run([], built("asks"), "9999", "9999")
-    assert ended.stdout == "9999 -38\n9999 -38\n" and re.search(r"refused: .*9999.* \(2 times\)", ended.stderr)
+    result = run([], built("asks"), "9999", "9999")
+    assert result.stdout == "9999 -38\n9999 -38\n" and re.search(r"refused: .*9999.* \(2 times\)", result.stderr)
 
 
 def test_calls_at_their_edges_answer_as_they_do_outside(enclave, built, tmp_path):
@@ -64,11 +64,11 @@ def test_calls_at_their_edges_answer_as_they_do_outside(enclave, built, tmp_path
     # A container's first process has a session that the container cannot name: its number reads as 0 there.
     outside = subprocess.run([tmp_path / "edges"], start_new_session=True, **pipes)
     inside = subprocess.run(enclave([], built("edges")), **pipes)
-    said, _, figures = inside.stderr.decode().partition("\n\nameles enclave:")
-    assert said == outside.stderr.decode().strip() and said.count("\n") > 60
+    errors, _, figures = inside.stderr.decode().partition("\n\nameles enclave:")
+    assert errors == outside.stderr.decode().strip() and errors.count("\n") > 60
     assert inside.stdout == outside.stdout and "refused" not in figures
 
 
 def test_a_program_that_would_need_a_second_thread_is_told_so(run, built, numbers):
-    ended = run([], built("asks"), str(numbers["clone"]))
-    assert ended.returncode == 0 and "refused: clone (1 times)" in ended.stderr
+    result = run([], built("asks"), str(numbers["clone"]))
+    assert result.returncode == 0 and "refused: clone (1 times)" in result.stderr

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from conftest import SCHEMES, SEVERAL_HARTS
-from host import ANSWER_AT, ANSWER_NUMBER_AT, PAGES_AT, REQUEST_NUMBER_AT, STRIDE, Running
+from host import ANSWER_AT, ANSWER_NUMBER_AT, PAGES_AT, REQUEST_NUMBER_AT, STRIDE, EnclaveProgram
 
 # A thorough run has 100.
 TIMES = int(os.environ.get("AMELES_TAMPERINGS", "24"))
@@ -23,21 +23,21 @@ KINDS = ["forge", "swap", "replay", "erase"]
 LOADING = 110
 
 
-def forge(running: Running, draw: random.Random) -> None:
+def forge(running: EnclaveProgram, draw: random.Random) -> None:
     """Changes a bit of every slot that was written."""
-    for at in running.used():
+    for at in running.written_slots():
         running.memory[at + draw.randrange(STRIDE - 48)] ^= 1 << draw.randrange(8)
 
 
-def swap(running: Running, _: random.Random) -> None:
+def swap(running: EnclaveProgram, _: random.Random) -> None:
     """Puts each slot into the place of the next."""
-    used = running.used()
-    slots = [running.memory[at : at + STRIDE] for at in used]
-    for at, slot in zip(used, slots[1:] + slots[:1], strict=True):
+    written_slots = running.written_slots()
+    slots = [running.memory[at : at + STRIDE] for at in written_slots]
+    for at, slot in zip(written_slots, slots[1:] + slots[:1], strict=True):
         running.memory[at : at + STRIDE] = slot
 
 
-def replay(running: Running, draw: random.Random) -> None:
+def replay(running: EnclaveProgram, draw: random.Random) -> None:
     """Brings all slots back as they were a little earlier."""
     earlier = running.memory[PAGES_AT : running.pages_end]
     time.sleep(draw.random() / 5)
@@ -51,7 +51,7 @@ def replay(running: Running, draw: random.Random) -> None:
     running.memory[PAGES_AT : running.pages_end] = earlier
 
 
-def erase(running: Running, _: random.Random) -> None:
+def erase(running: EnclaveProgram, _: random.Random) -> None:
     """Writes zeros over everything."""
     running.memory[PAGES_AT : running.pages_end] = bytes(running.pages_end - PAGES_AT)
 
@@ -78,7 +78,7 @@ def assert_caught(start, small, flags, kind: str, draw: random.Random) -> None:
     assert running.process.stdout.readline() == b"begun\n"
     time.sleep(draw.random() / 5)
     globals()[kind](running, draw)
-    code, output, errors = running.ended()
+    code, output, errors = running.wait_for_exit()
     assert code == 3 and output == "", (code, output, errors)
     assert "tampered" in errors
 
@@ -91,7 +91,7 @@ def test_tampering_while_the_program_is_being_loaded_is_caught(start, picosat, n
     with running.at_fault(draw.randrange(20, 60)):
         assert running.faults < LOADING
         globals()[draw.choice(["forge", "swap", "erase"])](running, draw)
-    code, output, errors = running.ended()
+    code, output, errors = running.wait_for_exit()
     assert code == 3 and output == "", (code, output, errors)
     assert "tampered" in errors
 
@@ -101,10 +101,10 @@ def test_a_single_bit_is_caught_or_nothing_that_the_program_reads(start, small, 
     draw = random.Random(1000 + number)
     scheme = draw.choice(["plain", "detworam", "opam", "path"])
     running = start(["--scheme", scheme, *ROOM], small("steps"), "40", "3" if scheme == "path" else "20")
-    running.wait_for(lambda: len(running.used()) > 30)
-    used = running.used()
-    running.memory[draw.choice(used) + draw.randrange(STRIDE - 48)] ^= 1 << draw.randrange(8)
-    code, output, errors = running.ended()
+    running.wait_for(lambda: len(running.written_slots()) > 30)
+    written_slots = running.written_slots()
+    running.memory[draw.choice(written_slots) + draw.randrange(STRIDE - 48)] ^= 1 << draw.randrange(8)
+    code, output, errors = running.wait_for_exit()
     assert code == 3 and output in ("", "begun\n") or (code, output) == (0, "begun\nright\n"), errors
 
 
@@ -117,5 +117,5 @@ def test_an_answer_that_no_honest_host_gives_ends_the_program(start, built):
     struct.pack_into("<Q", running.memory, ANSWER_NUMBER_AT, running.word(REQUEST_NUMBER_AT))
     # Its input stays open, so that the command has nothing to answer with.
     running.process.wait(timeout=500)
-    code, _, errors = running.ended()
+    code, _, errors = running.wait_for_exit()
     assert code == 3, errors

@@ -8,43 +8,33 @@ AMELES_PROGRAMS_BIN     ameles-programs, the paper's six programs
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from once import common_folder, once
+
+from run_environment import find_file, restore_signals
+from shared_files import make_once, shared_folder
 
 SCHEMES = ["plain", "detworam", "eager", "parallel", "eager-parallel", "path", "opam"]
 
 
 def pytest_configure() -> None:
-    # Whoever runs the tests in the background has both ignored, and what they start would inherit that.
-    for kind in (signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(kind) == signal.SIG_IGN:
-            signal.signal(kind, signal.SIG_DFL)
-
-
-def _program(variable: str) -> Path:
-    named = os.environ.get(variable)
-    if not named or not Path(named).is_file():
-        pytest.exit(f"{variable} names no program: run `cargo xtask test --only pager`", returncode=2)
-    return Path(named).resolve()
+    restore_signals()
 
 
 @pytest.fixture(scope="session")
 def ameles() -> Path:
     """The program under test."""
-    return _program("AMELES_BIN")
+    return find_file("AMELES_BIN", "pager")
 
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
     """The paper's programs."""
-    return _program("AMELES_PROGRAMS_BIN")
+    return find_file("AMELES_PROGRAMS_BIN", "pager")
 
 
 @pytest.fixture(scope="session")
@@ -60,9 +50,9 @@ def tool() -> Callable[[str], str]:
 
 
 @pytest.fixture(scope="session")
-def content(tmp_path_factory) -> Callable[[Path], Path]:
+def build_checked(tmp_path_factory) -> Callable[[Path], Path]:
     """Builds a program from its source, once, and sees that it is content unpaged."""
-    folder = common_folder(tmp_path_factory, "content")
+    folder = shared_folder(tmp_path_factory, "content")
 
     def make(source: Path, program: Path) -> None:
         words = ["cc", "-O1", "-Wall", "-Werror", "-pthread", "-o", program, source]
@@ -70,7 +60,7 @@ def content(tmp_path_factory) -> Callable[[Path], Path]:
         unpaged = subprocess.run([program], capture_output=True, text=True, check=False)
         assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
 
-    return lambda source: once(folder / source.stem, lambda program: make(source, program))
+    return lambda source: make_once(folder / source.stem, lambda program: make(source, program))
 
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -24,9 +24,9 @@ def measured(ameles: Path, programs: Path, tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("bench")
     words = [ameles, "page", "bench", "--quick", "--warm", "100", "--faults", str(FAULTS), "--programs", programs]
     more = ["--csv", folder / "figures.csv", "--svg", folder / "pictures"]
-    ran = subprocess.run([*words, *more], capture_output=True, text=True, check=False, timeout=280)
-    assert ran.returncode == 0, ran.stderr
-    (folder / "table.md").write_text(ran.stdout)
+    finished = subprocess.run([*words, *more], capture_output=True, text=True, check=False, timeout=280)
+    assert finished.returncode == 0, finished.stderr
+    (folder / "table.md").write_text(finished.stdout)
     return folder
 
 
@@ -77,6 +77,6 @@ def test_the_papers_figures_are_drawn(measured, figure, schemes):
 
 def test_a_program_with_too_few_faults_is_named(ameles, programs):
     words = [ameles, "page", "bench", "--quick", "--warm", "0", "--faults", "1000000", "--programs", programs]
-    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    assert ran.returncode == 1, ran.stderr
-    assert "random_writes" in ran.stderr and "--faults" in ran.stderr, ran.stderr
+    finished = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert finished.returncode == 1, finished.stderr
+    assert "random_writes" in finished.stderr and "--faults" in finished.stderr, finished.stderr

@@ -10,7 +10,7 @@ from conftest import SCHEMES
 from test_processes import compiled
 from test_programs import python
 
-BESIDE = [("eager-parallel", "process"), ("eager", "process"), ("parallel", "process"), ("eager-parallel", "threads")]
+WORKERS = [("eager-parallel", "process"), ("eager", "process"), ("parallel", "process"), ("eager-parallel", "threads")]
 
 
 def forks(report: str) -> tuple[int, int]:
@@ -59,7 +59,7 @@ for round in range(2):
 
 
 @pytest.mark.parametrize(
-    "flags", [["--scheme", scheme] for scheme in SCHEMES] + [["--scheme", s, "--worker", b] for s, b in BESIDE]
+    "flags", [["--scheme", scheme] for scheme in SCHEMES] + [["--scheme", s, "--worker", b] for s, b in WORKERS]
 )
 def test_python_forks_under_every_scheme(page_run, flags):
     paged = page_run(["--resident", "250", "--untrusted", "48MiB", *flags], *python(), "-c", LISTS)

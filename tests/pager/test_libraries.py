@@ -9,21 +9,22 @@ from pathlib import Path
 
 import pytest
 from conftest import SCHEMES
-from once import common_folder, once
 from test_programs import faults, python
+
+from shared_files import make_once, shared_folder
 
 FOLDER = Path(__file__).parent / "libraries"
 FLAGS = ["-O1", "-Wall", "-Werror", "-pthread"]
 
 
 @pytest.fixture
-def ran(page_run, tmp_path_factory):
+def run_program(page_run, tmp_path_factory):
     """Builds libraries and a program that uses them, once, and runs it paged; it must be content, as it is unpaged."""
-    folder = common_folder(tmp_path_factory, "libraries")
+    folder = shared_folder(tmp_path_factory, "libraries")
 
     def build(library: str) -> Path:
         words = ["cc", *FLAGS, "-fno-builtin", "-shared", "-fPIC", FOLDER / f"{library}.c", "-o"]
-        return once(folder / f"lib{library}.so", lambda built: subprocess.run([*words, built], check=True))
+        return make_once(folder / f"lib{library}.so", lambda built: subprocess.run([*words, built], check=True))
 
     def run(name: str, *flags: str, libraries: list[str], cc: list[str], words: list[str], preloaded: str = "") -> str:
         environment = {**os.environ, **({"LD_PRELOAD": str(build(preloaded))} if preloaded else {})}
@@ -34,7 +35,7 @@ def ran(page_run, tmp_path_factory):
             unpaged = subprocess.run([program], capture_output=True, text=True, check=False, env=environment)
             assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
 
-        program = once(folder / "".join([name, preloaded, *cc]).replace(",", ""), make)
+        program = make_once(folder / "".join([name, preloaded, *cc]).replace(",", ""), make)
         paged = page_run(["--resident", "16", *flags], program, *words, env=environment)
         assert (paged.stdout, paged.returncode) == ("content\n", 0), paged.stderr
         return paged.stderr
@@ -43,30 +44,30 @@ def ran(page_run, tmp_path_factory):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_variables_of_a_library_are_paged_as_they_stood_before_main(ran, scheme):
-    report = ran("uses_kept", "--scheme", scheme, libraries=["kept"], cc=[], words=["0"])
+def test_variables_of_a_library_are_paged_as_they_stood_before_main(run_program, scheme):
+    report = run_program("uses_kept", "--scheme", scheme, libraries=["kept"], cc=[], words=["0"])
     assert faults(report)[1] > 6 * 240, report
 
 
-def test_variables_of_a_library_that_do_not_fit_are_told_and_lie_in_the_clear(ran):
-    report = ran("uses_kept", "--untrusted", "1MiB", libraries=["kept"], cc=[], words=["2"])
+def test_variables_of_a_library_that_do_not_fit_are_told_and_lie_in_the_clear(run_program):
+    report = run_program("uses_kept", "--untrusted", "1MiB", libraries=["kept"], cc=[], words=["2"])
     assert "static variables" in report and "--untrusted" in report, report
 
 
 @pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
-def test_a_library_between_ameles_and_the_c_library_serves_faults_and_is_not_paged(ran, scheme):
+def test_a_library_between_ameles_and_the_c_library_serves_faults_and_is_not_paged(run_program, scheme):
     flags = ["--scheme", scheme]
-    assert faults(ran("links", *flags, libraries=[], cc=[], words=[], preloaded="between"))[1] > 1000
+    assert faults(run_program("links", *flags, libraries=[], cc=[], words=[], preloaded="between"))[1] > 1000
 
 
 @pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
-def test_a_program_at_fixed_addresses_through_whose_table_everybody_calls_is_paged(ran, scheme):
+def test_a_program_at_fixed_addresses_through_whose_table_everybody_calls_is_paged(run_program, scheme):
     fixed = ["-no-pie", "-fno-pie", "-Wl,-z,lazy"]
-    assert faults(ran("links", "--scheme", scheme, libraries=[], cc=fixed, words=[]))[1] > 1000
+    assert faults(run_program("links", "--scheme", scheme, libraries=[], cc=fixed, words=[]))[1] > 1000
 
 
-def test_a_library_whose_thread_runs_before_the_program_loses_nothing(ran):
-    report = ran("uses_threads_first", libraries=["threads_first"], cc=["-Wl,--no-as-needed"], words=[])
+def test_a_library_whose_thread_runs_before_the_program_loses_nothing(run_program):
+    report = run_program("uses_threads_first", libraries=["threads_first"], cc=["-Wl,--no-as-needed"], words=[])
     assert "static variables are not paged" in report, report
 
 

@@ -24,7 +24,7 @@ for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps
 """
 
 
-def locking_at_most(bytes_: int):
+def limit_locked_memory(bytes_: int):
     """Lets a program that is started keep so many bytes out of swap, whoever runs the tests."""
 
     def limit() -> None:
@@ -37,7 +37,7 @@ def locking_at_most(bytes_: int):
 
 
 @pytest.mark.parametrize(
-    ("limit", "flags", "told"),
+    ("limit", "flags", "warnings"),
     [
         (MIB, ["--scheme", "detworam"], ["what the pager holds in the clear"]),
         (8 * MIB, ["--scheme", "detworam"], ["the program maps more than may be locked"]),
@@ -45,8 +45,8 @@ def locking_at_most(bytes_: int):
         (None, ["--scheme", "eager"], []),
     ],
 )
-def test_what_is_not_kept_out_of_swap_is_told_once(page_run, tmp_path, limit, flags, told):
-    if limit is None and not may_lock_any_amount():
+def test_what_is_not_kept_out_of_swap_is_told_once(page_run, tmp_path, limit, flags, warnings):
+    if limit is None and not can_lock_any_amount():
         pytest.skip("whoever runs the tests may not lock as much as they like")
     source, program = tmp_path / "maps.c", tmp_path / "maps"
     source.write_text(
@@ -61,15 +61,15 @@ def test_what_is_not_kept_out_of_swap_is_told_once(page_run, tmp_path, limit, fl
         """
     )
     subprocess.run(["cc", "-o", program, source], check=True)
-    how = {} if limit is None else {"preexec_fn": locking_at_most(limit)}
+    how = {} if limit is None else {"preexec_fn": limit_locked_memory(limit)}
     paged = page_run(["--resident", "64", "--untrusted", "2MiB", *flags], program, **how)
     lines = [line for line in paged.stderr.splitlines() if "ulimit -l" in line]
-    assert paged.returncode == 0 and len(lines) == len(told), paged.stderr
-    for words in told:
+    assert paged.returncode == 0 and len(lines) == len(warnings), paged.stderr
+    for words in warnings:
         assert sum(words in line for line in lines) == 1, paged.stderr
 
 
-def may_lock_any_amount() -> bool:
+def can_lock_any_amount() -> bool:
     """Whether whoever runs the tests may keep as much memory out of swap as they like."""
     status = Path("/proc/self/status").read_text().split()
     capabilities = int(status[status.index("CapEff:") + 1], 16)
@@ -85,9 +85,9 @@ def test_the_pagers_own_memory_is_in_no_core_dump_and_in_no_swap(page_run):
     paged = page_run(flags, *python(), "-c", MAPPINGS)
     mappings = [(int(size), kernel) for size, *kernel in map(str.split, paged.stdout.splitlines())]
     region = [kernel for size, kernel in mappings if size >= 4096 * pages]
-    own = [kernel for size, kernel in mappings if 8 * pages <= size < 4096 * pages]
-    assert region and own, (pages, paged.stdout, paged.stderr)
-    for kernel in region + own:
+    pager_memory = [kernel for size, kernel in mappings if 8 * pages <= size < 4096 * pages]
+    assert region and pager_memory, (pages, paged.stdout, paged.stderr)
+    for kernel in region + pager_memory:
         assert "dd" in kernel, paged.stdout
-        if may_lock_any_amount():
+        if can_lock_any_amount():
             assert "lo" in kernel, paged.stdout

@@ -12,7 +12,7 @@ import pytest
 from test_programs import faults, python
 
 
-def in_a_terminal(words: list[str]) -> tuple[int, int]:
+def start_in_terminal(words: list[str]) -> tuple[int, int]:
     """Starts a program that a terminal of its own controls: its process, and the other end of the terminal."""
     process, terminal = pty.fork()
     if process == 0:
@@ -49,7 +49,7 @@ print("so far", counted, flush=True)  # a key may come after the line above and 
 raise SystemExit(5)
 """
     words = [str(ameles), "page", "run", "--resident", "400", "--", *python(), "-c", script]
-    process, terminal = in_a_terminal(words)
+    process, terminal = start_in_terminal(words)
     read_until(terminal, b"began")
     for key, so_far in [(b"\x03", b"so far 1"), (b"\x1c", b"so far 2")]:
         os.write(terminal, key)
@@ -74,9 +74,9 @@ while True:
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout.readline() == "began\n"
         running.send_signal(how)
-        _, said = running.communicate(timeout=120)
-        assert running.returncode == 9, said
-        assert faults(said)[0] > 100
+        _, report = running.communicate(timeout=120)
+        assert running.returncode == 9, report
+        assert faults(report)[0] > 100
 
 
 def test_what_was_ignored_from_the_beginning_stays_ignored(page_run):
@@ -208,18 +208,18 @@ def compiled(folder, source: str):
 
 
 @pytest.mark.parametrize(
-    ("leave", "said"),
+    ("leave", "report"),
     [
         ("syscall(SYS_exit_group, 3);", "faults"),
         ('__asm__ volatile("syscall" :: "a"(SYS_exit_group), "D"(3));', "by a system call of its own"),
     ],
 )
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the system call is written for x86-64")
-def test_a_program_that_leaves_by_a_bare_system_call_is_counted(page_run, tmp_path, leave, said):
+def test_a_program_that_leaves_by_a_bare_system_call_is_counted(page_run, tmp_path, leave, report):
     program = compiled(tmp_path, f"int main(void) {{ memset(malloc(4096 * 400), 1, 4096 * 400); {leave} }}")
     paged = page_run(["--resident", "16"], program)
     assert paged.returncode == 3
-    assert said in paged.stderr, paged.stderr
+    assert report in paged.stderr, paged.stderr
     assert faults(paged.stderr)[1] > 300
 
 

@@ -41,16 +41,16 @@ def test_sqlite_answers_as_it_does_unpaged(page_run, tool, scheme):
 
 
 def test_resident_pages_follow_the_programs_size_and_the_number_that_halves_the_faults_is_told(page_run, tool):
-    def ran(*flags: str) -> tuple[int, int, str]:
+    def run_program(*flags: str) -> tuple[int, int, str]:
         paged = page_run([*flags, "--scheme", "detworam"], tool("sqlite3"), ":memory:", SQL.replace("3000", "20000"))
         assert paged.returncode == 0, paged.stderr
         return *faults(paged.stderr), paged.stderr
 
-    few, _, report = ran("--resident", "64")
+    few, _, report = run_program("--resident", "64")
     halving = re.search(r"--resident (\d+) would have halved the faults", report)
     assert halving, report
-    assert ran("--resident", halving[1])[0] <= few // 2
-    fewer, evictions, report = ran()
+    assert run_program("--resident", halving[1])[0] <= few // 2
+    fewer, evictions, report = run_program()
     assert re.search(r"64 to (128|256|512) pages resident", report), report
     # A fault for which nothing has to go writes all the same.
     assert fewer < few and fewer - evictions == 64, report

@@ -152,19 +152,19 @@ int main(int count, char **words) {
 """
 
 
-@pytest.mark.parametrize(("paged", "own", "warned"), [(8, 4, False), (4, 8, True)])
-def test_the_report_says_which_share_of_the_memory_was_paged(page_run, tmp_path, paged, own, warned):
+@pytest.mark.parametrize(("paged", "unpaged", "warned"), [(8, 4, False), (4, 8, True)])
+def test_the_report_says_which_share_of_the_memory_was_paged(page_run, tmp_path, paged, unpaged, warned):
     source, program = tmp_path / "share.c", tmp_path / "share"
     source.write_text(SHARE)
     subprocess.run(["cc", "-O0", "-o", program, source], check=True)
     for more in [[], ["/bin/echo", "other"]]:
-        ended = page_run(["--resident", "64"], program, str(paged), str(own), *more)
-        assert ended.returncode == 0, ended.stderr
-        share = re.search(r"paged ([\d.]+) of ([\d.]+) MiB", ended.stderr)
-        assert share, ended.stderr
-        assert paged <= float(share[1]) < paged + 0.5 and paged + own <= float(share[2]) < paged + own + 2, share
-        assert ("warning: less than half" in ended.stderr) == warned, ended.stderr
-        assert ("made way for echo" in ended.stderr) == bool(more), ended.stderr
+        finished = page_run(["--resident", "64"], program, str(paged), str(unpaged), *more)
+        assert finished.returncode == 0, finished.stderr
+        share = re.search(r"paged ([\d.]+) of ([\d.]+) MiB", finished.stderr)
+        assert share, finished.stderr
+        assert paged <= float(share[1]) < paged + 0.5 and paged + unpaged <= float(share[2]) < paged + unpaged + 2, share
+        assert ("warning: less than half" in finished.stderr) == warned, finished.stderr
+        assert ("made way for echo" in finished.stderr) == bool(more), finished.stderr
 
 
 def test_programs_that_are_started_are_told_of(page_run, tool, tmp_path):

@@ -30,9 +30,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 WORKERS = 2
 """Processes that run tests side by side: most tests wait for the gateway, and two wait for an object to expire."""
-READY_WITHIN = 240.0
+READY_TIMEOUT = 240.0
 """Seconds after which a gateway that does not answer counts as broken."""
-TESTS_WITHIN = 600.0
+TESTS_TIMEOUT = 600.0
 """Seconds after which tests that have not ended count as hung."""
 USERS = [(f"tempest-{number}", "someone", "owner") for number in range(1, 2 * WORKERS + 1)]
 USERS += [(f"operators-{number}", "admin", "admin") for number in range(1, WORKERS + 1)]
@@ -62,8 +62,8 @@ class Gateway:
 
     def add_user(self, account: str, user: str, role: str) -> str:
         """Makes a user and returns the password."""
-        said = self.ameles("user", "add", f"{account}:{user}", "--role", role)
-        return next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
+        output = self.ameles("user", "add", f"{account}:{user}", "--role", role)
+        return next(line.split()[1] for line in output.splitlines() if line.strip().startswith("password"))
 
     def start(self) -> None:
         """Serves, and returns when it does."""
@@ -71,8 +71,8 @@ class Gateway:
         command += ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        give_up = time.monotonic() + READY_WITHIN
-        while time.monotonic() < give_up and self.process.poll() is None:
+        deadline = time.monotonic() + READY_TIMEOUT
+        while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{self.swift}/healthcheck", timeout=5).close()
                 return
@@ -80,12 +80,12 @@ class Gateway:
                 time.sleep(0.05)
         raise SystemExit(f"the gateway does not come up:\n{self.log.read_text()}")
 
-    def knows(self, account: str, user: str, password: str) -> bool:
+    def can_log_in(self, account: str, user: str, password: str) -> bool:
         """Tells whether the user can log in."""
         name = {"X-Auth-User": f"{account}:{user}", "X-Auth-Key": password}
         login = urllib.request.Request(f"http://127.0.0.1:{self.swift}/auth/v1.0", headers=name)
         try:
-            urllib.request.urlopen(login, timeout=READY_WITHIN).close()
+            urllib.request.urlopen(login, timeout=READY_TIMEOUT).close()
         except urllib.error.HTTPError as refused:
             if refused.code != 401:
                 raise
@@ -94,16 +94,16 @@ class Gateway:
 
     def wait_for(self, account: str, user: str, password: str) -> None:
         """Returns when the gateway has taken the user over, which it does on its own."""
-        give_up = time.monotonic() + READY_WITHIN
-        while not self.knows(account, user, password):
-            if time.monotonic() > give_up:
+        deadline = time.monotonic() + READY_TIMEOUT
+        while not self.can_log_in(account, user, password):
+            if time.monotonic() > deadline:
                 raise SystemExit(f"{account}:{user} cannot log in:\n{self.log.read_text()}")
             time.sleep(0.05)
 
     def stop(self) -> int:
         """Asks it to end, as Ctrl-C does, and returns its exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=READY_WITHIN)
+        return self.process.wait(timeout=READY_TIMEOUT)
 
 
 def configure(folder: Path, gateway: Gateway) -> None:
@@ -150,22 +150,22 @@ class Record(unittest.TestResult):
     def __init__(self, output):
         super().__init__()
         self.output = output
-        self.told = set()
+        self.recorded = set()
 
-    def tell(self, test, outcome: str, text: str = "") -> None:
+    def record(self, test, outcome: str, text: str = "") -> None:
         name = test.id().split("[")[0] if hasattr(test, "id") else str(test)
-        if (name, outcome) not in self.told:
-            self.told.add((name, outcome))
+        if (name, outcome) not in self.recorded:
+            self.recorded.add((name, outcome))
             print(json.dumps([name, outcome, text]), file=self.output, flush=True)
 
     def addSuccess(self, test, details=None):  # noqa: N802
-        self.tell(test, "passed")
+        self.record(test, "passed")
 
     def addSkip(self, test, reason=None, details=None):  # noqa: N802
-        self.tell(test, "skipped", reason or str(details and details.get("reason").as_text()))
+        self.record(test, "skipped", reason or str(details and details.get("reason").as_text()))
 
     def addFailure(self, test, err=None, details=None):  # noqa: N802
-        self.tell(test, "failed", self.text(test, err, details))
+        self.record(test, "failed", self.text(test, err, details))
 
     addError = addFailure
 
@@ -204,27 +204,27 @@ def work(number: int, wanted: list[str], output: Path) -> None:
         unittest.TestSuite(find(wanted)[number::WORKERS]).run(record)
 
 
-def judge(outcomes: list[list[str]], partial: bool) -> int:
+def report(outcomes: list[list[str]], partial: bool) -> int:
     """Says what went otherwise than it should, and returns the exit code."""
-    known = tomllib.loads((HERE / "skips.toml").read_text())
-    skips = {entry["test"] for entry in known["skip"] if entry["reason"]}
-    named: dict[str, set[str]] = {"passed": set(), "skipped": set(), "failed": set()}
-    wrong = []
+    expected = tomllib.loads((HERE / "skips.toml").read_text())
+    skips = {entry["test"] for entry in expected["skip"] if entry["reason"]}
+    by_outcome: dict[str, set[str]] = {"passed": set(), "skipped": set(), "failed": set()}
+    problems = []
     for name, outcome, text in outcomes:
-        named[outcome].add(name)
+        by_outcome[outcome].add(name)
         if outcome == "failed":
-            wrong.append(f"FAILED {name}\n{text}")
+            problems.append(f"FAILED {name}\n{text}")
         elif outcome == "skipped" and name not in skips:
-            wrong.append(f"skipped, and not in skips.toml: {name}: {text}")
+            problems.append(f"skipped, and not in skips.toml: {name}: {text}")
     if not partial:
-        wrong += [f"in skips.toml, and not skipped: {name}" for name in sorted(skips - named["skipped"])]
-        least = known["least_passed"]
-        if len(named["passed"]) < least:
-            wrong.append(f"{len(named['passed'])} tests passed: there should be {least} at least")
-    print("\n\n".join(wrong))
-    counts = ", ".join(f"{len(names)} {outcome}" for outcome, names in named.items())
+        problems += [f"in skips.toml, and not skipped: {name}" for name in sorted(skips - by_outcome["skipped"])]
+        min_passed = expected["min_passed"]
+        if len(by_outcome["passed"]) < min_passed:
+            problems.append(f"{len(by_outcome['passed'])} tests passed: there should be {min_passed} at least")
+    print("\n\n".join(problems))
+    counts = ", ".join(f"{len(names)} {outcome}" for outcome, names in by_outcome.items())
     print(f"Tempest: {counts}")
-    return 1 if wrong else 0
+    return 1 if problems else 0
 
 
 def main() -> int:
@@ -244,8 +244,8 @@ def main() -> int:
             command = [sys.executable, __file__, "--worker", str(number), str(folder / f"{number}.json"), *wanted]
             with (folder / f"{number}.log").open("w") as log:
                 workers.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
-        give_up = time.monotonic() + TESTS_WITHIN
-        codes = [worker.wait(timeout=max(1, give_up - time.monotonic())) for worker in workers]
+        deadline = time.monotonic() + TESTS_TIMEOUT
+        codes = [worker.wait(timeout=max(1, deadline - time.monotonic())) for worker in workers]
         if any(codes):
             logs = "\n".join((folder / f"{number}.log").read_text()[-4000:] for number in range(WORKERS))
             raise SystemExit(f"a worker ended with {codes}:\n{logs}")
@@ -256,7 +256,7 @@ def main() -> int:
     outcomes = []
     for number in range(WORKERS):
         outcomes += [json.loads(line) for line in (folder / f"{number}.json").read_text().splitlines()]
-    verdict = judge(outcomes, bool(wanted))
+    verdict = report(outcomes, bool(wanted))
     if code != 0:
         print(f"the gateway ended with {code}:\n{gateway.log.read_text()[-4000:]}")
         verdict = 1

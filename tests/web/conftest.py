@@ -9,17 +9,16 @@ AMELES_TEST_SCREENSHOTS  a folder for pictures of the whole page, of which there
 
 from __future__ import annotations
 
-import functools
-import http.server
 import itertools
 import os
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
+
+from browser import launch_chromium, serve_folder
 
 expect.set_options(timeout=60_000)
 
@@ -39,10 +38,10 @@ PIXELS = """canvas => {
 }"""
 """A number that changes with the pixels of a canvas."""
 
-NOTHING = "() => null"
+RETURN_NULL = "() => null"
 """Looks at nothing."""
 
-SAID_AND_LIT = """() => {
+STEP_TEXT_AND_LINES = """() => {
     const lines = document.querySelectorAll("#code li.now");
     return [document.getElementById("said").innerText, Array.from(lines, (line) => line.innerText)];
 }"""
@@ -57,40 +56,22 @@ READ_BY_HAND = """blocks => {
     return element("answer").innerText;
 }"""
 
-LOADS = itertools.count()
+LOAD_NUMBERS = itertools.count()
 """Numbers for the addresses of a tab, none of them twice."""
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A file server that says nothing."""
-
-    def log_message(self, *_):
-        pass
 
 
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
     """The address of the page on a file server."""
-    folder = Path(os.environ["AMELES_TEST_PAGE"])
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
+    with serve_folder(Path(os.environ["AMELES_TEST_PAGE"])) as address:
+        yield f"{address}/"
 
 
 @pytest.fixture(scope="session")
 def browser():
     """Debian's Chromium, driven by Playwright: one for all tests of a worker, as it takes two seconds of a processor to begin."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("AMELES_TEST_CHROMIUM", "/usr/bin/chromium-headless-shell"),
-            # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
-            args=["--no-sandbox", "--disable-dev-shm-usage"],
-        )
-        yield browser
-        browser.close()
+    with launch_chromium() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="session")
@@ -103,31 +84,31 @@ def idle_tabs(browser) -> list[Page]:
 def opened(request, browser, idle_tabs, site):
     """Opens the page; what goes wrong in it, and what it loads from elsewhere, fails the test."""
     failed_before = request.session.testsfailed
-    taken = []
+    tabs = []
     problems = []
 
     def open_page(setting: str = "", viewport=WIDE, scheme="light", motion="no-preference", address: str = site) -> Page:
         page = idle_tabs.pop() if idle_tabs else browser.new_page()
-        heard = {
+        handlers = {
             "console": lambda message: problems.append(message.text) if message.type == "error" else None,
             "pageerror": lambda error: problems.append(str(error)),
-            "request": lambda request: problems.append(request.url) if not _own(request.url, address) else None,
+            "request": lambda request: problems.append(request.url) if not _is_local(request.url, address) else None,
         }
-        taken.append((page, heard))
+        tabs.append((page, handlers))
         page.set_default_timeout(60_000)
         page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=scheme, reduced_motion=motion)
-        for event, hear in heard.items():
-            page.on(event, hear)
+        for event, handler in handlers.items():
+            page.on(event, handler)
         # A tab that shows the page already would not load it for a setting alone: a query that is new makes it.
-        page.goto(f"{address}?{next(LOADS)}#{setting}")
+        page.goto(f"{address}?{next(LOAD_NUMBERS)}#{setting}")
         expect(page.locator("html")).to_have_attribute("data-ready", "true")
         return page
 
     yield open_page
-    for page, heard in taken:
-        for event, hear in heard.items():
-            page.remove_listener(event, hear)
+    for page, handlers in tabs:
+        for event, handler in handlers.items():
+            page.remove_listener(event, handler)
         # What has failed may hang or run on.
         if problems or request.session.testsfailed > failed_before:
             page.close()
@@ -136,18 +117,18 @@ def opened(request, browser, idle_tabs, site):
     assert problems == []
 
 
-def _own(url: str, address: str) -> bool:
+def _is_local(url: str, address: str) -> bool:
     return url.startswith((address, "data:"))
 
 
-def picture(page: Page, name: str) -> None:
+def save_picture(page: Page, name: str) -> None:
     """Keeps a picture of the whole page, if there is a folder for it."""
     folder = os.environ.get("AMELES_TEST_SCREENSHOTS")
     if folder:
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
 
 
-def fits(page: Page) -> None:
+def check_width(page: Page) -> None:
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert overflow <= 0, "the page is wider than the screen"
 
@@ -156,7 +137,7 @@ def step_of(page: Page) -> int:
     return int(re.search(r"\d+", page.locator("#at").inner_text()).group())
 
 
-def press(page: Page, key: str, times: int = 1, look: str = NOTHING) -> list:
+def press(page: Page, key: str, times: int = 1, look: str = RETURN_NULL) -> list:
     """Presses a key so often, and gives what a function of the page sees after each.
 
     A script presses it, for tests that go far and are not about keys: a press by way of the browser takes as long as ten.

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import PHONE, SCHEMES, fits, picture
+from conftest import PHONE, SCHEMES, check_width, save_picture
 from playwright.sync_api import expect
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "visualize.md"
@@ -22,7 +22,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def told() -> dict[str, int]:
+def book_hits() -> dict[str, int]:
     """What the book's table says of each scheme, by the names that it has there."""
     rows = re.findall(r"^\|(.+)\|$", PAGE.read_text().split("**Let a machine guess 200 times**")[1], re.MULTILINE)
     cells = [cell.strip() for row in rows[2:] for cell in row.split("|")]
@@ -31,7 +31,7 @@ def told() -> dict[str, int]:
 
 def test_the_table_of_the_book_has_a_row_for_each_scheme_and_no_other():
     assert sorted(NAMES) == sorted(SCHEMES)
-    rows = list(told())
+    rows = list(book_hits())
     assert len(rows) == len(SCHEMES)
     for name in NAMES.values():
         assert sum(row.startswith(name) for row in rows) == 1, name
@@ -41,17 +41,17 @@ def test_the_table_of_the_book_has_a_row_for_each_scheme_and_no_other():
 def test_a_machine_wins_where_a_scheme_leaks_and_guesses_where_it_does_not_as_often_as_the_book_says(opened, scheme):
     page = opened(f"scheme={scheme}&tab=game")
     page.locator("#machine").click()
-    said = page.locator("#verdict").inner_text()
-    hits, rounds = (int(part) for part in re.search(r"right in (\d+) of (\d+)", said).groups())
+    verdict = page.locator("#verdict").inner_text()
+    hits, rounds = (int(part) for part in re.search(r"right in (\d+) of (\d+)", verdict).groups())
     least, most = LEAKS.get(scheme, CHANCE)
-    assert rounds == 200 and least <= hits / rounds <= most, said
-    assert [right for name, right in told().items() if name.startswith(NAMES[scheme])] == [hits]
+    assert rounds == 200 and least <= hits / rounds <= most, verdict
+    assert [right for name, right in book_hits().items() if name.startswith(NAMES[scheme])] == [hits]
     page.keyboard.press("b")
     expect(page.locator("#verdict")).to_contain_text("it was")
     expect(page.locator("#scores tr")).to_have_count(1)
     expect(page.locator("#scores")).to_contain_text("25 %")
-    fits(page)
-    picture(page, f"game-{scheme}")
+    check_width(page)
+    save_picture(page, f"game-{scheme}")
 
 
 # The pixels of the middle column that are drawn above the trees: two arcs cross it.
@@ -67,12 +67,12 @@ def test_the_provider_sees_the_messages_between_processors_of_each_access(opened
     counts = page.locator(".sights canvas, #sight").evaluate_all(f"sights => sights.map({ARCS})")
     assert len(counts) == 5 and min(counts) > 2, counts
     page = opened("scheme=parallel&tab=game", PHONE, "dark")
-    fits(page)
+    check_width(page)
 
 
 def test_the_game_fits_a_phone(opened):
     page = opened("scheme=detworam&tab=game", PHONE, "dark")
-    fits(page)
+    check_width(page)
     page.keyboard.press("d")
     expect(page.locator("#verdict")).to_contain_text("it was")
-    picture(page, "game-phone-dark")
+    save_picture(page, "game-phone-dark")

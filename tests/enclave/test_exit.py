@@ -35,21 +35,21 @@ def test_the_exit_code_is_the_programs_own(run, built, code):
 def test_a_crash_ends_by_its_signal(run, built, way, by):
     # A stack has 8 MiB: most of it stays, so that it overflows soon.
     resident = "1500" if way == ["stack"] else "15"
-    ended = run(["--untrusted", "16MiB", "--resident", resident], built("ends"), *way)
-    assert ended.returncode == 128 + by, ended.stderr
-    assert f"ended by signal {by.value}" in ended.stderr
-    assert ended.stdout == ""
+    result = run(["--untrusted", "16MiB", "--resident", resident], built("ends"), *way)
+    assert result.returncode == 128 + by, result.stderr
+    assert f"ended by signal {by.value}" in result.stderr
+    assert result.stdout == ""
 
 
 def test_a_guard_page_guards(run, built):
-    ended = run([], built("ends"), "guard")
-    assert (ended.returncode, ended.stdout) == (128 + signal.SIGSEGV, "guarded\n"), ended.stderr
+    result = run([], built("ends"), "guard")
+    assert (result.returncode, result.stdout) == (128 + signal.SIGSEGV, "guarded\n"), result.stderr
 
 
 @pytest.mark.parametrize("scheme", ["plain", "detworam", "path"])
 def test_exhausted_memory_is_told_to_the_program(run, built, scheme):
-    ended = run(["--scheme", scheme, "--untrusted", "2MiB", "--resident", "64"], built("ends"), "memory")
-    assert (ended.returncode, ended.stdout) == (7, "no memory left\n"), ended.stderr
+    result = run(["--scheme", scheme, "--untrusted", "2MiB", "--resident", "64"], built("ends"), "memory")
+    assert (result.returncode, result.stdout) == (7, "no memory left\n"), result.stderr
 
 
 def test_a_mapping_that_is_too_large_is_refused(run, built):
@@ -58,9 +58,9 @@ def test_a_mapping_that_is_too_large_is_refused(run, built):
 
 def test_a_library_that_gets_no_memory_for_itself_is_not_taken_for_a_null_pointer(run, built):
     for kib in range(400, 700, 20):
-        ended = run(["--scheme", "plain", "--untrusted", f"{kib}KiB"], built("ends"), "code", "7")
+        result = run(["--scheme", "plain", "--untrusted", f"{kib}KiB"], built("ends"), "code", "7")
         # First there is no room for the program itself, and in the end there is enough.
-        if ended.returncode not in (1, 7):
-            assert "out of memory" in ended.stderr, ended.stderr
+        if result.returncode not in (1, 7):
+            assert "out of memory" in result.stderr, result.stderr
             return
     pytest.fail("there was always enough, or too little")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 
-def common_folder(factory: pytest.TempPathFactory, name: str) -> Path:
+def shared_folder(factory: pytest.TempPathFactory, name: str) -> Path:
     """A folder of this run that all of its processes have."""
     own = factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / name
@@ -18,7 +18,7 @@ def common_folder(factory: pytest.TempPathFactory, name: str) -> Path:
     return folder
 
 
-def once(path: Path, make: Callable[[Path], object]) -> Path:
+def make_once(path: Path, make: Callable[[Path], object]) -> Path:
     """Has a file made where it is not there yet. Who comes meanwhile waits."""
     with Path(f"{path}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

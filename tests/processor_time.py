@@ -10,9 +10,9 @@ import pytest
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def used() -> float:
+def processor_seconds() -> float:
     """The seconds that this process and all below it have used, those that ended and were waited for included."""
-    below: dict[int, list[int]] = {}
+    children: dict[int, list[int]] = {}
     ticks: dict[int, int] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -21,20 +21,20 @@ def used() -> float:
         except OSError:
             continue  # it has ended
         process = int(file.parent.name)
-        below.setdefault(int(fields[1]), []).append(process)
+        children.setdefault(int(fields[1]), []).append(process)
         ticks[process] = sum(map(int, fields[11:15]))
-    found = [os.getpid()]
-    for process in found:
-        found += below.get(process, [])
-    return sum(ticks.get(process, 0) for process in found) / TICKS
+    tree = [os.getpid()]
+    for process in tree:
+        tree += children.get(process, [])
+    return sum(ticks.get(process, 0) for process in tree) / TICKS
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item):
     """Adds a line to the record, named as those of other tests are: the file, then the test."""
-    before = used()
+    before = processor_seconds()
     result = yield
-    line = f"test\t{max(0.0, used() - before):.3f}\t{item.path.parent.name}::{item.path.stem} {item.name}\n"
+    line = f"test\t{max(0.0, processor_seconds() - before):.3f}\t{item.path.parent.name}::{item.path.stem} {item.name}\n"
     # In one piece: others write at the same time.
     with Path(os.environ["XTASK_RECORD"]).open("ab", buffering=0) as record:
         record.write(line.encode())
