@@ -1,7 +1,7 @@
-"""Prints the memory that `ameles init` states for the whole process beside the most that it ever took.
+"""Prints the memory that `ameles init` states for the whole process, and the peak that was measured.
 
-Each vault is filled to nine tenths, and written over twice, by puts of 1 MiB. To be run by hand, with room on the disk for
-six times the largest (docs/reference/figures.md):
+The bench fills each vault to nine tenths and overwrites it twice, by puts of 1 MiB. Run it by hand. The disk needs room
+for six times the largest vault (docs/reference/figures.md):
 
     cargo xtask test --only clients
     cargo build --release -p ameles
@@ -23,19 +23,19 @@ PUT = 1 << 20
 
 
 def parse_size(text: str) -> float:
-    """Bytes of a size as Ameles writes it."""
+    """Returns the bytes of a size that Ameles has printed."""
     number, unit = re.fullmatch(r"([\d.]+) ?(\w+)", text).groups()
     return float(number) * UNITS[unit]
 
 
 def peak(process: int) -> int:
-    """The most resident memory that a process ever had, in bytes."""
+    """Returns the peak resident memory of a process in bytes."""
     status = Path(f"/proc/{process}/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1)) << 10
 
 
 def measure(binary: Path, capacity: str, flags: list[str]) -> tuple[str, float, int]:
-    """What is stated for a vault, its bytes, and the most that was taken."""
+    """Returns the stated memory as text and in bytes, and the measured peak in bytes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         port, swift, admin = free_ports(3)
@@ -60,11 +60,11 @@ def measure(binary: Path, capacity: str, flags: list[str]) -> tuple[str, float, 
 
 
 def main() -> None:
-    """Measures each capacity that is asked for."""
+    """Measures each capacity on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=Path)
     parser.add_argument("capacity", nargs="+")
-    parser.add_argument("--serve", action="append", default=[], help="a flag more for `ameles serve`")
+    parser.add_argument("--serve", action="append", default=[], help="a further flag for `ameles serve`")
     arguments = parser.parse_args()
     print("| capacity | stated | measured, at most | measured ÷ stated |\n|---|--:|--:|--:|")
     for capacity in arguments.capacity:

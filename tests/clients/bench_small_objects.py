@@ -1,7 +1,7 @@
 """Prints how long rclone takes to copy many small objects up and down, through `ameles serve` and through versitygw.
 
-Both serve a folder of this machine, with what they do unless told otherwise, and take turns. To be run by hand, on a
-machine with nothing else to do (docs/reference/gateway-figures.md):
+Both serve a folder of this machine with their default settings, and take turns. Run it by hand on an idle machine
+(docs/reference/gateway-figures.md):
 
     cargo xtask test --only clients
     cargo build --release -p ameles
@@ -26,7 +26,7 @@ TEST_ENV = Path(__file__).parents[2] / ".test-env"
 
 
 class TimedServer:
-    """A server under the clock, with a figure of its own if it counts accesses."""
+    """A server that is measured. `metrics` is the address of its figures, if it counts accesses."""
 
     def __init__(self, name: str, program: Program, endpoint: Endpoint, metrics: str | None):
         self.name = name
@@ -35,7 +35,7 @@ class TimedServer:
         self.metrics = metrics
 
     def accesses(self) -> int:
-        """Accesses so far."""
+        """Returns the number of accesses so far."""
         if self.metrics is None:
             return 0
         text = urllib.request.urlopen(self.metrics, timeout=10).read().decode()
@@ -43,13 +43,13 @@ class TimedServer:
         return int(float(line.split()[1]))
 
     def processor_seconds(self) -> float:
-        """Processor time that its process has taken so far."""
+        """Returns the processor time of the server so far."""
         fields = Path(f"/proc/{self.program.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def serve_ameles(binary: Path, folder: Path, flags: list[str]) -> TimedServer:
-    """`ameles serve` over a folder."""
+    """Starts `ameles serve` over a folder."""
     port, admin = free_ports(2)
     data = folder / "ameles-data"
     command = [str(binary.resolve()), "serve", "--data", str(data), "--swift", "off"]
@@ -61,7 +61,7 @@ def serve_ameles(binary: Path, folder: Path, flags: list[str]) -> TimedServer:
 
 
 def serve_versitygw(binary: Path, folder: Path) -> TimedServer:
-    """versitygw over a folder."""
+    """Starts versitygw over a folder."""
     (port,) = free_ports(1)
     (folder / "objects").mkdir()
     endpoint = Endpoint(f"http://127.0.0.1:{port}", "bare", "bare-secret")
@@ -73,7 +73,7 @@ def serve_versitygw(binary: Path, folder: Path) -> TimedServer:
 
 
 def measure(rclone: Path, server: TimedServer, clients: int, source: str, target: str) -> tuple[float, float, int]:
-    """Seconds, the server's seconds of processor, and accesses, of a copy."""
+    """Copies, and returns the seconds, the server's seconds of processor, and its accesses."""
     before = server.processor_seconds(), server.accesses()
     start = time.monotonic()
     command = [str(rclone), "copy", "--transfers", str(clients), source, target]
@@ -83,7 +83,7 @@ def measure(rclone: Path, server: TimedServer, clients: int, source: str, target
 
 
 def run(options: argparse.Namespace, folder: Path) -> None:
-    """Measures, and prints a table."""
+    """Measures all rounds and prints a table."""
     source = folder / "source"
     source.mkdir()
     for number in range(options.objects):
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace, folder: Path) -> None:
 
 
 def report(options: argparse.Namespace, times: dict[tuple[str, str], list[tuple[float, float, int]]]) -> None:
-    """Prints the medians of all rounds, and what all of them were."""
+    """Prints the median of the rounds and the figure of each round."""
     print(f"{options.objects} objects of {options.bytes} bytes, {options.clients} at a time, {options.rounds} rounds")
     print("| | ameles s | its processor s | accesses | versitygw s | ratio | ameles, each | versitygw, each |")
     print("|---|--:|--:|--:|--:|--:|---|---|")
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="where to make the folders of both, on the disk that is measured")
-    parser.add_argument("--serve", action="append", default=[], help="a flag more for `ameles serve`")
+    parser.add_argument("--serve", action="append", default=[], help="a further flag for `ameles serve`")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         run(options, Path(folder))

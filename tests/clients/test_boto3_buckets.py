@@ -1,4 +1,4 @@
-"""Buckets and the lists of what is in them."""
+"""Buckets and lists of their objects."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from content import content
 from test_boto3_objects import get, refusal
 
 PART = 5 << 20
-"""S3's least part, the last one apart."""
+"""The minimum of S3 for each part but the last."""
 
 
 @pytest.fixture
 def upload(s3, bucket) -> str:
-    """An upload of the object `k` that has begun."""
+    """A multipart upload of the object `k`."""
     begun = s3.create_multipart_upload(Bucket=bucket, Key="k", ContentType="text/csv", Metadata={"in": "parts"})
     return begun["UploadId"]
 
@@ -135,7 +135,7 @@ def test_checksums_of_parts_are_told_as_s3_tells_them(s3, bucket):
     sums = [part["ChecksumSHA256"] for part in parts]
     assert [part["ChecksumSHA256"] for part in told["ObjectParts"]["Parts"]] == sums
     for number, body in data.items():
-        # boto3 compares what it reads with the checksum that comes with it.
+        # boto3 verifies the checksum of the answer.
         got = s3.get_object(Bucket=bucket, Key="k", PartNumber=number, ChecksumMode="ENABLED")
         assert (got["ChecksumSHA256"], got["ChecksumType"]) == (sums[number - 1], "COMPOSITE")
         assert got["Body"].read() == body

@@ -1,4 +1,4 @@
-"""What an application that uses boto3 does with single objects."""
+"""Single objects, as an application that uses boto3 handles them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK = 64 << 10
 
 
 def refusal(call, *arguments, **named) -> tuple[int, str]:
-    """Status and code of a request that must be refused."""
+    """Returns the status and the code of a request that must be refused."""
     with pytest.raises(ClientError) as refused:
         call(*arguments, **named)
     answer = refused.value.response
@@ -183,7 +183,7 @@ def test_of_many_creators_exactly_one_wins(s3, bucket):
             s3.put_object(Bucket=bucket, Key="k", Body=str(number).encode(), IfNoneMatch="*")
             return True
         except ClientError as error:
-            # S3 answers 412 when the object is there, and may answer 409 while another request makes it.
+            # S3 answers 412 if the object exists, and may answer 409 while another request creates it.
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] in (409, 412)
             return False
 
@@ -204,7 +204,7 @@ def test_a_checksum_of_the_client_is_kept_and_told(s3, bucket, algorithm):
         assert put["ChecksumSHA256"] == base64.b64encode(hashlib.sha256(data).digest()).decode()
 
 
-# The check values of the catalogue of CRC algorithms: what each makes of the nine digits.
+# The check values in the catalogue of CRC algorithms: the CRCs of the nine digits.
 @pytest.mark.parametrize(("algorithm", "check"), [("CRC32C", "e3069283"), ("CRC64NVME", "ae8b14860a799888")])
 def test_a_checksum_that_boto3_cannot_make_itself_is_verified(s3, bucket, algorithm, check):
     name, right = f"Checksum{algorithm}", bytes.fromhex(check)
@@ -258,7 +258,7 @@ def test_a_presigned_url_for_one_key_opens_no_other(s3, bucket):
 
 
 def test_links_and_forms_of_a_client_that_was_told_nothing_are_taken(s3, bucket, endpoint: Endpoint):
-    """boto3 signs them with version 2, for an endpoint that is not Amazon's."""
+    """For an endpoint that is not Amazon's boto3 signs them with version 2."""
     plain = endpoint.client(signature_version=None)
     what = {"Bucket": bucket, "Key": "k", "ContentType": "text/csv", "Metadata": {"in": "link"}}
     link = plain.generate_presigned_url("put_object", Params=what, ExpiresIn=60)
@@ -332,7 +332,7 @@ def test_a_stream_of_unknown_length_is_stored(s3, bucket):
 
 @pytest.mark.parametrize(("bucket_of", "length"), [("bucket", 0), ("missing", 0), ("missing", 100_000)])
 def test_an_answer_that_skips_100_continue_ends_its_connection(s3, bucket, endpoint: Endpoint, bucket_of, length):
-    """The AWS command line misreads every later answer of a connection where that happened once, and hangs."""
+    """On a connection that stays open the AWS command line misreads every later answer and hangs."""
     name = bucket if bucket_of == "bucket" else "no-such-bucket"
     url = s3.generate_presigned_url("put_object", Params={"Bucket": name, "Key": "k"})
     host, port = endpoint.url.removeprefix("http://").split(":")

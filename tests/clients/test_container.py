@@ -1,6 +1,6 @@
-"""The container: its last stage, built from the program under test, and run with the least rights.
+"""The container: its last stage with the program under test, run with the least rights.
 
-No registry is asked: the stage that compiles is left out, and what it would lay out is laid out here by the same script.
+No registry is needed. The build omits the stage that compiles; the script of that stage runs here instead.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ LEAST_RIGHTS = ["--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileg
 
 @pytest.fixture
 def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Runs podman, with images and containers of the test's own, and returns what it printed."""
-    # podman takes no longer path than 50 characters for what is in use.
+    """Runs podman with images and containers of this test, and returns its output."""
+    # podman allows at most 50 characters for this path.
     in_use = tempfile.mkdtemp(prefix="ameles-")
     storage = ["--storage-driver=vfs", f"--root={tmp_path / 'storage'}", f"--runroot={in_use}"]
 
@@ -52,7 +52,7 @@ def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
 @pytest.fixture
 def image(podman, ameles: Path, tmp_path: Path) -> str:
-    """The image, with the program under test in it."""
+    """The name of an image with the program under test."""
     image_folder = tmp_path / "build" / "image"
     subprocess.run([PACKAGING / "image.sh", ameles, image_folder], check=True)
     source = tmp_path / "source"
@@ -82,21 +82,21 @@ class Container:
             time.sleep(0.1)
 
     def inspect(self, what: str) -> str:
-        """Something that podman knows of it."""
+        """Returns a field of podman's description of the container."""
         return self.podman("inspect", "--format", what, self.id)
 
     def process(self, file: str) -> str:
-        """What the system says of its process."""
+        """Returns a file of /proc about the container's process."""
         return Path(f"/proc/{self.inspect('{{.State.Pid}}')}/{file}").read_text()
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where clients connect, with the credentials that are in the volume."""
+        """The S3 server, with the credentials in the volume."""
         data = Path(self.podman("volume", "inspect", "--format", "{{.Mountpoint}}", self.volume))
         return Endpoint(f"http://127.0.0.1:{self.port}", *first_key(data / "trusted"))
 
     def stop(self) -> int:
-        """Asks it to end, and returns its exit code."""
+        """Stops the container and returns its exit code."""
         self.podman("stop", "--time=60", self.id)
         return int(self.inspect("{{.State.ExitCode}}"))
 
@@ -129,7 +129,7 @@ def test_nothing_is_in_the_image_but_the_program_and_what_it_needs(podman, image
     libraries = {name for name in files if name.startswith("lib") and ".so" in name}
     podman("umount", container)
     known = {"usr/bin/ameles", "etc/passwd", "etc/group", "etc/ssl/certs/ca-certificates.crt"}
-    # What podman puts into every container.
+    # Files that podman adds to every container.
     added = {"etc/hosts", "etc/hostname", "etc/resolv.conf", "run/.containerenv", "dev/console"}
     assert files - libraries - added == known
     assert len(libraries) == 4, libraries

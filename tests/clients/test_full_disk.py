@@ -1,4 +1,4 @@
-"""A disk is full: writes are refused with the cause, everything else goes on, and nothing that was acknowledged is lost."""
+"""A full disk: writes are refused with the cause, all else goes on, and no acknowledged write is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BUCKET = "kept"
 
 @pytest.fixture
 def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A disk of 32 MiB, or of as many as a test asks for."""
+    """A disk of 32 MiB, or of the size in the test's parameter."""
     disk = tmp_path / "small"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={getattr(request, 'param', 32)}m", "tmpfs", str(disk)]
@@ -30,14 +30,14 @@ def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]
 
 
 def fill(file: Path) -> None:
-    """Fills the disk to the last page."""
+    """Writes to a file until the disk is full."""
     with file.open("wb", buffering=0) as filling, pytest.raises(OSError):
         while True:
             filling.write(bytes(4096))
 
 
 def status_of(refused: pytest.ExceptionInfo[ClientError]) -> int:
-    """The status with which a request was refused."""
+    """Returns the status of a refused request."""
     return refused.value.response["ResponseMetadata"]["HTTPStatusCode"]
 
 
@@ -80,7 +80,7 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gat
     check_all()
     assert "the trusted folder's disk is full: writes are refused" in gateway.program.output()
 
-    # It dies, and is started again on the full disk.
+    # The gateway is killed and starts again on the full disk.
     gateway.kill()
     gateway.start()
     check_all()
@@ -117,7 +117,7 @@ def test_a_full_provider_refuses_writes_and_is_waited_for(small_disk, ameles, ve
         put(0)
         filling = small_disk / "filling"
         fill(filling)
-        # A write that had begun is waited for; its client may go away.
+        # The gateway waits for room for a write that has begun. Its client may give up.
         with pytest.raises((ClientError, ReadTimeoutError)):
             for number in range(1, 100):
                 put(number)

@@ -1,4 +1,4 @@
-"""Git: repositories behind the Swift door, by dulwich's backend and the real `git`."""
+"""Git: repositories in the gateway, by dulwich's backend for Swift and the real `git`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVER = Path(__file__).resolve().parents[2] / "examples" / "git_server.py"
 
 
 class GitServer:
-    """dulwich between clients of Git and the gateway."""
+    """dulwich's server for clients of Git, which stores in the gateway."""
 
     def __init__(self, gateway: Gateway, folder: Path):
         self.folder = folder
@@ -52,11 +52,11 @@ class GitServer:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """Ends it at once: it holds nothing that is not at the gateway."""
+        """Kills the server: all of its state is in the gateway."""
         self.program.kill()
 
     def new_repository(self) -> str:
-        """Makes one, and returns its name."""
+        """Makes a repository and returns its name."""
         name = f"git-{uuid.uuid4().hex[:12]}"
         command = [sys.executable, "-m", "dulwich.contrib.swift", "init", "-c", str(self.configuration), name]
         done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=120)
@@ -64,7 +64,7 @@ class GitServer:
         return name
 
     def url(self, name: str) -> str:
-        """What `git` is told."""
+        """Returns the address of a repository."""
         return f"git://127.0.0.1:{self.port}/{name}"
 
 
@@ -78,7 +78,7 @@ def server(shared_gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def git(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Runs git in a folder, and returns what it printed."""
+    """Runs git in a folder, and returns its output."""
     person = {f"GIT_{role}_{what}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     home = tmp_path_factory.mktemp("home")
     settings = environment(HOME=str(home), GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0", **person)
@@ -94,7 +94,7 @@ def git(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
 
 @pytest.fixture(scope="module")
 def history(git, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with some history: texts that grow, a few larger files, names in folders."""
+    """A repository with some commits: growing texts, a few larger files, and folders."""
     folder = tmp_path_factory.mktemp("history")
     git(folder, "init", "--quiet", "--initial-branch=master")
     for commit in range(12):
@@ -159,7 +159,7 @@ overtaking = threading.Thread(target=other.set_if_equals, args=(b"refs/heads/ove
 put = one.scon.put_object
 
 def put_late(*arguments):
-    # It has read the branches, and the other one comes before it writes them. One that has to wait is waited for in vain.
+    # This update has read the branches. The other one runs before this one writes, or times out if it must wait.
     overtaking.start()
     overtaking.join(timeout=2)
     put(*arguments)
@@ -172,7 +172,7 @@ try:
 except OSError:
     print("refused")
 """
-"""Two changes of branches, the second begun in the midst of the first; and a third that comes too late."""
+"""Two updates of branches, the second in the middle of the first, and a third that must be refused."""
 
 
 def test_of_two_changes_of_branches_none_is_lost_and_none_that_comes_late_is_called_done(server, git, project: Path):
@@ -211,7 +211,7 @@ def test_pushes_at_the_same_time_are_all_there_afterwards(server: GitServer, git
     listed = dict(reversed(line.split()) for line in git(project, "ls-remote", "--heads", server.url(name)).splitlines())
     for branch in branches:
         assert listed[f"refs/heads/{branch}"] == git(tmp_path / branch, "rev-parse", "HEAD")
-    # A push that does not follow what is there is refused, and changes nothing.
+    # A push that is not a fast-forward is refused and changes nothing.
     with pytest.raises(AssertionError, match="rejected"):
         git(tmp_path / branches[0], "push", server.url(name), f"HEAD:{branches[1]}")
     git(tmp_path, "clone", "--quiet", "--mirror", server.url(name), "mirror")

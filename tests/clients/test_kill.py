@@ -1,4 +1,4 @@
-"""kill -9 in the middle of a load: what was acknowledged is there and intact."""
+"""kill -9 under load: every acknowledged write survives intact."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ KEYS_OF_A_WRITER = 8
 BUCKET = "survivors"
 
 Seed = tuple[int, int, int] | None
-"""Names the content of an object; None is an object that is not there."""
+"""Determines the content of an object; None stands for an object that does not exist."""
 
 
 @dataclass
 class WriterRecord:
-    """What one writer knows of its keys."""
+    """The state of one writer's keys, as far as the writer knows it."""
 
     acknowledged: dict[str, Seed] = field(default_factory=dict)
     in_flight: dict[str, Seed] = field(default_factory=dict)
     done: int = 0
-    """Requests that were acknowledged since the last kill."""
+    """Acknowledged requests since the last kill."""
 
     def possible_states(self, key: str) -> list[Seed]:
-        """The last acknowledged state, or the one of a request that the kill cut off."""
+        """Returns the last acknowledged state, and that of a request which the kill interrupted."""
         states = [self.acknowledged.get(key)]
         return states + [self.in_flight[key]] if key in self.in_flight else states
 
@@ -43,7 +43,7 @@ def length(seed: tuple[int, int, int]) -> int:
 
 
 def write_until_gone(endpoint: Endpoint, record: WriterRecord, writer: int, turn: int, stop: threading.Event) -> None:
-    """Writes, overwrites and deletes until the gateway is gone."""
+    """Writes, overwrites and deletes until the gateway is killed."""
     s3 = endpoint.client(connect_timeout=5, read_timeout=30)
     rng = random.Random(f"{writer} {turn}")
     while not stop.is_set():
@@ -62,14 +62,14 @@ def write_until_gone(endpoint: Endpoint, record: WriterRecord, writer: int, turn
 
 
 def wait_for(state: Callable[[], bool], writers: list[Future]) -> None:
-    """Waits for a state that the writers bring about."""
+    """Waits for a state that the writers cause."""
     while not state():
         assert not all(writer.done() for writer in writers), "the gateway has refused every writer"
         time.sleep(0.01)
 
 
 def check_writer(endpoint: Endpoint, record: WriterRecord, writer: int) -> None:
-    """Reads every key of a writer; what is found becomes the acknowledged state."""
+    """Reads and checks every key of a writer. The state that is read becomes the acknowledged one."""
     s3 = endpoint.client()
     for number in range(KEYS_OF_A_WRITER):
         key = f"{writer}/{number}"
@@ -86,7 +86,7 @@ def check_writer(endpoint: Endpoint, record: WriterRecord, writer: int) -> None:
 
 
 def kill_under_load(gateway: Gateway, records: list[WriterRecord], turn: int, wanted: int) -> None:
-    """Kills it when the writers have got so many answers."""
+    """Kills the gateway when the writers have had `wanted` answers."""
     endpoint, stop = gateway.endpoint, threading.Event()
     with ThreadPoolExecutor(WRITERS) as pool:
         writers = [pool.submit(write_until_gone, endpoint, record, writer, turn, stop) for writer, record in enumerate(records)]
@@ -100,13 +100,13 @@ def kill_under_load(gateway: Gateway, records: list[WriterRecord], turn: int, wa
 
 
 def check_all_writers(gateway: Gateway, records: list[WriterRecord]) -> None:
-    """Reads the keys of all writers."""
+    """Reads and checks the keys of all writers."""
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(check_writer, [gateway.endpoint] * WRITERS, records, range(WRITERS)))
 
 
 def start_with_writers(gateway: Gateway) -> tuple[list[WriterRecord], random.Random]:
-    """Serves a bucket for the writers; returns their ledgers, and dice whose seed is printed."""
+    """Starts the gateway with a bucket. Returns the writers' records, and random numbers whose seed is printed."""
     gateway.start()
     gateway.endpoint.client().create_bucket(Bucket=BUCKET)
     seed = random.randrange(1 << 32)
@@ -115,7 +115,7 @@ def start_with_writers(gateway: Gateway) -> tuple[list[WriterRecord], random.Ran
 
 
 def stop_and_check(gateway: Gateway) -> None:
-    """Stops it, and has its vault checked."""
+    """Stops the gateway and checks its vault."""
     gateway.stop()
     checked = gateway.run("check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -137,7 +137,7 @@ def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway, tree_top_o
 
 def test_what_was_acknowledged_survives_the_machine_if_the_journal_is_in_the_store(new_gateway):
     gateway: Gateway = new_gateway()
-    # A restore writes every block again.
+    # A restore rewrites every block.
     gateway.capacity = "32MiB"
     gateway.serve_flags = ["--journal", "store"]
     records, rng = start_with_writers(gateway)
@@ -196,7 +196,7 @@ def test_the_provider_may_restart_while_the_gateway_runs(new_gateway):
             write.result()
             during = {content(200_000, 2)}
         except ClientError as error:
-            # Giving up is allowed; an answer that is wrong is not.
+            # The gateway may give up, but may not answer wrongly.
             assert error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500
             during = {content(200_000, 2), None}
     if gateway.program.process.poll() is not None:

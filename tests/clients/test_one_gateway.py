@@ -1,4 +1,4 @@
-"""One gateway at a time."""
+"""Only one gateway at a time serves a vault."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from content import content
 from programs import Gateway, Program
 
 LOCKED = 4
-"""Exit code of a vault that another gateway has."""
+"""The exit code if another gateway has the vault."""
 
 
 def run_refused(gateway: Gateway, *flags: str) -> tuple[int, str]:
-    """Exit code and output of a gateway that must not come up."""
+    """Returns the exit code and the output of a gateway that must not start."""
     program = Program([*gateway.serve_command(), *flags], gateway.log)
     try:
         return program.process.wait(timeout=240), program.output()
@@ -36,7 +36,7 @@ def test_a_second_gateway_on_the_same_folder_is_refused(new_gateway):
 
 
 def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
-    """Two copies of one trusted state must never both serve: each would reread what the other read."""
+    """Two copies of one trusted state must never both serve: they would read the same paths again."""
     first: Gateway = new_gateway("first")
     first.start()
     s3 = first.endpoint.client()
@@ -52,7 +52,7 @@ def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
 
 
 def copy_while_idle(source: Path, target: Path):
-    """Copies a folder while nobody writes to it: a copy of a file that is being written is torn, and told as damaged."""
+    """Copies a folder again until no file changes meanwhile: the copy of a file under write is damaged."""
 
     def state():
         files = [path for path in sorted(source.rglob("*")) if path.is_file()]
@@ -68,7 +68,7 @@ def copy_while_idle(source: Path, target: Path):
 
 
 def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_nobody(new_gateway):
-    """A copy that is older than the store must be refused before it claims anything."""
+    """A copy that is older than the store is refused before it claims the lease."""
     first: Gateway = new_gateway("first")
     first.start()
     s3 = first.endpoint.client()

@@ -1,4 +1,4 @@
-"""The owner's page in a real browser: what it shows, in both themes and at each width, and who cannot open it."""
+"""The owner's page in a real browser: its contents, in both themes and at each width, and who cannot open it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PHONE = {"width": 375, "height": 812}
 
 @pytest.fixture
 def gateway(shared_gateway: Gateway) -> Gateway:
-    """A gateway that runs."""
+    """A running gateway."""
     return shared_gateway
 
 
 @pytest.fixture
 def demonstration(ameles, tmp_path):
-    """Starts a demonstration that reads in this pattern."""
+    """Starts a demonstration with a pattern of reads."""
     running = []
 
     def start(pattern: str) -> Demonstration:
@@ -61,7 +61,7 @@ def _is_local(url: str, gateway: Gateway | Demonstration) -> bool:
 
 
 def take_picture(page: Page, path: str) -> None:
-    """A picture of the whole page. A browser that is short of time now and then cannot take one, and can the next."""
+    """Takes a picture of the whole page. It tries twice, because a busy browser sometimes fails once."""
     try:
         page.screenshot(path=path, full_page=True)
     except Error as error:
@@ -71,7 +71,7 @@ def take_picture(page: Page, path: str) -> None:
 
 
 def check_layouts(page: Page, name: str, folder: Path) -> None:
-    """Takes a picture of each, and fails where the page is wider than the screen or has the other theme's ground."""
+    """Takes a picture at each width and in both themes. The page must fit the screen and have the theme's background."""
     pictures = Path(os.environ.get("AMELES_TEST_SCREENSHOTS", folder))
     for viewport in (WIDE, MIDDLE, PHONE):
         page.set_viewport_size(viewport)
@@ -92,7 +92,7 @@ INK = """canvas => {
     for (let at = 3; at < data.length; at += 4) count += data[at] > 0;
     return count;
 }"""
-"""Pixels of a canvas that something was painted on."""
+"""Counts the painted pixels of a canvas."""
 
 
 def make_requests(gateway: Gateway, bucket: str) -> None:
@@ -113,7 +113,7 @@ def test_what_is_asked_and_what_is_seen_appear_side_by_side(browser, gateway, bu
     page.locator("#by-tree").click()
     page.locator("#by-names").click()
     page.wait_for_function(f"() => ({INK})(document.querySelector('#asked')) > 0")
-    # Every cell of the tree has an outline at least.
+    # Every cell of the tree has at least an outline.
     page.wait_for_function(f"() => ({INK})(document.querySelector('#seen')) > 1000")
     assert page.locator("#figures dd").all_inner_texts() != before
     *requests, ratio = page.locator("#costs tr").first.locator("td").all_inner_texts()
@@ -128,14 +128,14 @@ def test_whoever_opens_the_page_late_sees_the_minute_before_and_what_it_means(br
     early = open_page(browser, gateway)
     early.wait_for_function(f"() => ({INK})(document.querySelector('#asked')) > 0")
     page = open_page(browser, gateway)
-    # Nothing is asked for any more: what is there was there before.
+    # There are no more requests: the picture shows earlier ones.
     page.wait_for_function(f"() => ({INK})(document.querySelector('#asked')) > 0")
     for legend in ["read", "written", "both", "few", "many"]:
         assert legend in page.locator(".legend").inner_text()
     assert "a default" in page.locator("#prices").inner_text()
     for word in ["stash", "Trusted memory"]:
         assert word in page.locator("#meanings").inner_text()
-    # The figure that the terminal shows, and what it leaves out.
+    # The figure that the terminal shows, and what it does not count.
     stated = re.search(r"bytes moved +([\d.]+) per byte", gateway.log.read_text()).group(1)
     assert f"move {stated} bytes" in page.locator("#moved").inner_text()
     assert "Checkpoints" in page.locator("#moved").inner_text()
@@ -187,7 +187,7 @@ def test_scripts_cannot_read_the_cookie_and_strangers_see_nothing(browser, gatew
     other_page = browser.new_context().new_page()
     answer = other_page.goto(f"http://127.0.0.1:{gateway.admin_port}/page/")
     assert answer.status == 401
-    # The public figures need no token, and say nothing that the provider does not see.
+    # The public figures need no token, and contain only what the provider sees.
     public = urllib.request.urlopen(f"http://127.0.0.1:{gateway.admin_port}/metrics").read().decode()
     assert "trusted" not in public and "name" not in public
     renamed = urllib.request.Request(link(gateway), headers={"Host": f"evil.example:{gateway.admin_port}"})
@@ -208,7 +208,7 @@ PAGE_STATE = """() => new Promise(resolve => {
     const stream = new EventSource("/page/stream");
     stream.onmessage = event => { stream.close(); resolve(JSON.parse(event.data)); };
 })"""
-"""What the page is told at the moment."""
+"""Returns the next message of the page's stream."""
 
 
 def _growth(before: dict, after: dict) -> list[int]:
@@ -244,7 +244,7 @@ def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(brows
     expect(page.locator("#switch-words")).to_contain_text("The ORAM is off")
     assert count_reads(reads) == (pattern, pattern)
     page.wait_for_function("() => document.querySelector('#costs td').textContent === '112'")
-    assert page.locator("#costs tr").first.locator("td").all_inner_texts() == ["112"], "one column, not the same one twice"
+    assert page.locator("#costs tr").first.locator("td").all_inner_texts() == ["112"], "there must be one column without the ORAM"
 
     page.locator("body").click()
     page.keyboard.press("o")

@@ -1,4 +1,4 @@
-"""What the provider sees, and what happens when it does not return what it was given."""
+"""What the provider sees, and what happens if it returns other data than it was given."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from content import content
 from programs import Gateway, UntrustedSide
 
 TAMPERING = 3
-"""Exit code of a command that found the store tampered with."""
+"""The exit code of a command that has detected tampering."""
 
 NAME = "conspicuous-name-of-an-object"
 BUCKET = "conspicuous-name-of-a-bucket"
@@ -43,13 +43,13 @@ def test_no_name_and_no_content_reaches_the_provider_or_the_log(new_gateway):
     for path in files:
         output = path.relative_to(gateway.untrusted.folder).as_posix().encode() + path.read_bytes()
         assert not any(word in output for word in words), path
-    # What is printed at the start names commands to try, but nothing that was stored.
+    # The output at the start lists commands to try, but nothing that was stored.
     log = gateway.log.read_bytes()
     assert log and not any(word in log for word in words)
 
 
 def test_the_provider_sees_as_many_accesses_whatever_is_asked(new_gateway):
-    """Reading one object over and over shows as many accesses as reading one after the other."""
+    """Reads of one object cause as many accesses as reads of different objects."""
     gateway: Gateway = new_gateway()
     gateway.start()
     s3 = gateway.endpoint.client()
@@ -64,21 +64,21 @@ def test_the_provider_sees_as_many_accesses_whatever_is_asked(new_gateway):
             with suppress(ClientError):
                 s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
         accesses[name] = metrics(gateway)["ameles_accesses_total"] - before
-    # An object that is not there shows nothing: names are looked up on the trusted side.
+    # A missing object causes no access: the gateway looks names up on the trusted side.
     assert accesses == {"the same": 64, "all in turn": 64, "none": 0}
 
 
 def metrics(gateway: Gateway) -> dict[str, float]:
-    """The public figures."""
+    """Returns the public figures."""
     with urllib.request.urlopen(f"http://127.0.0.1:{gateway.admin_port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     return {name: float(value) for name, value in (line.split() for line in lines if not line.startswith("#"))}
 
 
 def flip(files: list[Path]) -> None:
-    """One bit of every slot, so that no read of any of them can miss it.
+    """Flips one bit in each block of each file, so that every read detects it.
 
-    A gateway that runs removes what it has replaced: a file that is gone by now is read by nobody.
+    A running gateway removes replaced files. Nothing reads them, so a missing file is skipped.
     """
     for path in files:
         try:
@@ -102,7 +102,7 @@ def delete(files: list[Path]) -> None:
 
 
 def swap(files: list[Path]) -> None:
-    """The contents of neighbours of one length."""
+    """Exchanges the contents of files of equal length."""
     lengths: dict[int, list[Path]] = {}
     for path in files:
         lengths.setdefault(path.stat().st_size, []).append(path)
@@ -113,7 +113,7 @@ def swap(files: list[Path]) -> None:
 
 
 def restore_copy(copy: Path, folder: Path) -> None:
-    """Makes a folder's content what it was when the copy was made."""
+    """Replaces the content of a folder with that of a copy."""
     for child in folder.iterdir():
         shutil.rmtree(child) if child.is_dir() else child.unlink()
     shutil.copytree(copy, folder, dirs_exist_ok=True)
@@ -121,7 +121,7 @@ def restore_copy(copy: Path, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def copies(new_gateway_of_module) -> tuple[Gateway, Path]:
-    """A vault that nobody serves, and a folder with copies: `earlier` and `now` of its provider, and `data`."""
+    """A stopped vault, and a folder with copies: `earlier` and `now` of its provider, and `data`."""
     gateway: Gateway = new_gateway_of_module()
     provider_files, copies = gateway.untrusted.folder / UntrustedSide.BUCKET, gateway.untrusted.folder.parent / "copies"
     gateway.start()
@@ -140,7 +140,7 @@ def copies(new_gateway_of_module) -> tuple[Gateway, Path]:
 
 @pytest.fixture
 def stopped_vault(copies) -> tuple[Gateway, Path]:
-    """The vault, untouched, and what its provider held some writes ago. It is written once, since no test serves it."""
+    """The stopped vault, restored, and an older copy of its provider. It is made once, because no test serves it."""
     gateway, folder = copies
     restore_copy(folder / "now", gateway.untrusted.folder / UntrustedSide.BUCKET)
     restore_copy(folder / "data", gateway.data)
@@ -195,5 +195,5 @@ def test_tampering_under_a_running_gateway_is_an_error_and_never_an_answer(new_g
             failed += 1
         else:
             assert found == data
-    assert failed, "not one of the flipped bits was noticed"
+    assert failed, "no flipped bit was detected"
     assert gateway.program.process.wait(timeout=240) == TAMPERING, gateway.program.output()

@@ -48,7 +48,7 @@ def test_a_list_tells_names_sizes_hashes_and_times(rclone, bucket, folder):
     assert {entry["Path"]: entry["Size"] for entry in listed} == FILES
     for entry in listed:
         assert entry["Hashes"]["md5"] == md5((folder / entry["Path"]).read_bytes())
-        # rclone keeps the file's own time in the object's metadata.
+        # rclone stores the file's time in the object's metadata.
         second = entry["ModTime"][:19]
         local = rclone("lsjson", str(folder / entry["Path"]))
         assert json.loads(local)[0]["ModTime"][:17] == second[:17]

@@ -1,4 +1,4 @@
-"""restic: a backup whose repository lies behind the gateway."""
+"""restic: a backup whose repository is in the gateway."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = {"letter": 1200, "empty": 0, "photos/one": 300_000, "photos/two": 65536,
 
 @pytest.fixture
 def restic(endpoint: Endpoint, bucket: str, tmp_path) -> Callable[..., str]:
-    """Runs restic on a repository of its own, and returns what it printed."""
+    """Runs restic on a repository of this test, and returns its output."""
     settings = environment(
         AWS_ACCESS_KEY_ID=endpoint.access_key,
         AWS_SECRET_ACCESS_KEY=endpoint.secret_key,

@@ -1,4 +1,4 @@
-"""A static site, and pages of other sites: files put by real clients, opened by a real browser that has no key."""
+"""A static site, and pages of other sites: real clients put the files, and a real browser without a key opens them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def png(side: int) -> bytes:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """A page with a stylesheet, a script and a picture, and many small pages beside it."""
+    """A page with a stylesheet, a script, a picture, and links to many small pages."""
     files = {
         "index.html": '<!doctype html><title>A site</title><link rel="stylesheet" href="style.css">'
         '<script type="module" src="script.js"></script><link rel="icon" href="images/dot.png">'
@@ -79,7 +79,7 @@ def open_page(browser, address: str) -> Page:
 
 
 def check_site(browser, base: str) -> Page:
-    """Everything is loaded, under its right type, and the links lead to the other pages."""
+    """Checks that everything loads with its content type, and that the links lead to the other pages."""
     page = open_page(browser, f"{base}/index.html")
     expect(page.locator("h1")).to_have_text("The script has run")
     expect(page.locator("h1")).to_have_css("color", "rgb(11, 107, 93)")
@@ -97,7 +97,7 @@ def check_site(browser, base: str) -> Page:
 
 
 def check_conditions(base: str) -> None:
-    """What a browser has kept is confirmed and not sent again."""
+    """Checks that a file in a browser's cache is confirmed and not sent again."""
     with urllib.request.urlopen(f"{base}/style.css") as answer:
         etag, modified = answer.headers["ETag"], answer.headers["Last-Modified"]
     for condition in ({"If-None-Match": etag}, {"If-Modified-Since": modified}):
@@ -122,12 +122,12 @@ def test_a_site_is_read_by_everybody_at_the_s3_door(browser, shared_gateway: Gat
     page = check_site(browser, base)
     check_conditions(base)
 
-    # What is not put for everybody is nobody's, and nor is the list.
+    # Neither an object that is not public nor the list can be read.
     s3.put_object(Bucket=bucket, Key="draft.html", Body=b"not yet")
     assert refused(f"{base}/draft.html") == 403
     assert refused(f"{base}/") == 403
 
-    # A sync puts what has changed, and the browser, which asks each time, shows it.
+    # A sync puts the changed file, and the browser, which asks each time, shows it.
     (site / "script.js").write_text('document.querySelector("h1").textContent = "Changed";')
     output = aws("s3", "sync", "--acl", "public-read", "--cache-control", "no-cache", str(site), f"s3://{bucket}")
     assert [line for line in output.splitlines() if "upload:" in line][0].endswith(f"s3://{bucket}/script.js")
@@ -145,7 +145,7 @@ def test_a_site_is_read_by_everybody_at_the_swift_door(browser, shared_gateway: 
     shared_gateway.swift.connection().post_container(container, {"X-Container-Read": ".r:*"})
     check_site(browser, base)
     check_conditions(base)
-    assert refused(base) == 401, "the list is nobody's"
+    assert refused(base) == 401, "the list must not be public"
 
 
 FETCH = """
@@ -158,12 +158,12 @@ async ([address, method, headers]) => {
   }
 }
 """
-"""Asks from within a page, and says what the browser lets it see."""
+"""Sends a request from a page, and returns what the browser lets the page see."""
 
 
 @pytest.fixture
 def pages(tmp_path: Path):
-    """Two sites that are not the gateway's, each with an empty page."""
+    """The addresses of two sites outside of the gateway, each with an empty page."""
     (tmp_path / "index.html").write_text("<!doctype html><title>Elsewhere</title><link rel=icon href='data:,'>")
     with serve_folder(tmp_path) as one, serve_folder(tmp_path) as other:
         yield one, other

@@ -1,4 +1,4 @@
-"""python-swiftclient and keystoneauth against the Swift door."""
+"""python-swiftclient and keystoneauth against the Swift server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from swiftclient.utils import generate_temp_url
 
 @pytest.fixture
 def container() -> str:
-    """A name that no other test has."""
+    """A name that no other test uses."""
     return f"swift-{uuid.uuid4().hex[:12]}"
 
 
@@ -91,7 +91,7 @@ def test_an_object_is_the_same_through_both_doors(shared_gateway: Gateway, s3):
 
 
 def swift_command(gateway: Gateway, *arguments: str, cwd: Path) -> str:
-    """Runs the swift command line, and returns what it printed."""
+    """Runs the swift command line, and returns its output."""
     command = [str(Path(sys.executable).parent / "swift"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=gateway.swift.environment(), cwd=cwd, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -146,7 +146,7 @@ def test_a_user_who_is_added_while_the_gateway_runs_sees_what_is_granted(shared_
             _, token = guest.get_auth()
             break
         except swiftclient.ClientException:
-            assert time.monotonic() < deadline, "the new user is not taken over"
+            assert time.monotonic() < deadline, "the gateway does not accept the new user"
             time.sleep(0.1)
     with pytest.raises(swiftclient.ClientException) as refused:
         swiftclient.get_object(storage, token, container, "o")

@@ -1,4 +1,4 @@
-"""Clients over TLS, with a certificate that only they are told to trust."""
+"""Clients over TLS, with a certificate that only they trust."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUCKET = "secured"
 
 
 def write_pair(gateway: Gateway, authority: trustme.CA) -> None:
-    """Writes a certificate of an authority, and its key, where the gateway looks for them."""
+    """Writes a certificate of an authority, and its key, to the gateway's files."""
     issued = authority.issue_cert("127.0.0.1")
     cert, key = gateway.tls
     cert.write_bytes(b"".join(part.bytes() for part in issued.cert_chain_pems))
@@ -28,13 +28,13 @@ def write_pair(gateway: Gateway, authority: trustme.CA) -> None:
 
 @pytest.fixture
 def authority() -> trustme.CA:
-    """Vouches for the gateway's certificate."""
+    """The authority of the gateway's certificate."""
     return trustme.CA()
 
 
 @pytest.fixture
 def tls_gateway(new_gateway, authority, tmp_path) -> Gateway:
-    """A gateway that serves over TLS."""
+    """A running gateway with TLS."""
     gateway = new_gateway()
     gateway.tls = (tmp_path / "cert.pem", tmp_path / "key.pem")
     write_pair(gateway, authority)
@@ -43,7 +43,7 @@ def tls_gateway(new_gateway, authority, tmp_path) -> Gateway:
 
 
 def client_that_trusts(gateway: Gateway, authority: trustme.CA, tmp_path):
-    """A boto3 client that trusts an authority, and nobody else."""
+    """Returns a boto3 client that trusts only this authority."""
     file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(file)
     return gateway.endpoint.client(verify=str(file))

@@ -1,10 +1,9 @@
 """A public suite of S3 tests against `ameles serve`.
 
-`cargo xtask test --only compatibility` sets up what is needed and runs this. By hand, these variables say where things
-are:
+`cargo xtask test --only compatibility` installs what it needs and runs it. These variables are for a run by hand:
 
 AMELES_BIN               the program under test
-AMELES_TEST_VERSITYGW    versitygw, whose program holds the suite
+AMELES_TEST_VERSITYGW    versitygw, whose program contains the suite
 """
 
 from __future__ import annotations
@@ -15,5 +14,5 @@ from run_environment import find_file
 
 
 def program(variable: str) -> Path:
-    """The program that a variable names."""
+    """Returns the program in an environment variable."""
     return find_file(variable, "compatibility")

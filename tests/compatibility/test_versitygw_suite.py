@@ -1,4 +1,4 @@
-"""Each test of the suite passes, or is in `exclusions.toml` with the reason why it does not."""
+"""Each test of the suite passes, or `exclusions.toml` lists it with the reason why it does not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Outcome]]:
-    """All tests, run once, side by side."""
+    """The outcomes of all tests, which run once, in parallel."""
     versitygw, ameles = program("AMELES_TEST_VERSITYGW"), program("AMELES_BIN")
     folder: Path = tmp_path_factory.mktemp("compatibility")
     yield run_all(versitygw, ameles, folder, selected_tests(versitygw, EXCLUSIONS))
@@ -30,14 +30,14 @@ def test_what_is_left_out_is_in_the_suite() -> None:
     names = all_tests(program("AMELES_TEST_VERSITYGW"))
     run = set(selected_tests(program("AMELES_TEST_VERSITYGW"), EXCLUSIONS))
     assert len(run) > 400, "the suite has shrunk"
-    assert not set(EXCLUSIONS.fails) - run, "these are not among the tests that are run"
+    assert not set(EXCLUSIONS.fails) - run, "these tests do not run"
     for pattern in EXCLUSIONS.not_run:
-        assert fnmatch.filter(names, pattern), f"{pattern} fits no test"
+        assert fnmatch.filter(names, pattern), f"{pattern} matches no test"
 
 
 def test_suite(name: str, outcomes: dict[str, Outcome]) -> None:
     outcome = outcomes[name]
     if name in EXCLUSIONS.fails:
-        assert not outcome.passed, f"{name} passes: take it off exclusions.toml"
+        assert not outcome.passed, f"{name} passes: remove it from exclusions.toml"
         pytest.xfail(EXCLUSIONS.fails[name])
     assert outcome.passed, outcome.output

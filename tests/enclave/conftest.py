@@ -1,21 +1,21 @@
-"""Unmodified programs of RISC-V in the enclave, against the same programs outside, with hosts that mean harm.
+"""Unmodified programs for RISC-V in the enclave, compared with the same programs outside, and hostile hosts.
 
-`cargo xtask test --only enclave` sets up what is needed and runs this. By hand, these variables say where things are:
+`cargo xtask test --only enclave` installs what they need and runs them. These variables are for a run by hand:
 
 AMELES_BIN                    the program under test
 AMELES_TEST_RUNTIME           the enclave's runtime
 AMELES_PROGRAMS_BIN           ameles-programs, the paper's six programs, for this computer
 AMELES_TEST_PROGRAMS_RISCV    the same for RISC-V
 AMELES_TEST_PICOSAT_RISCV     the solver picosat for RISC-V
-AMELES_BARE_BIN               ameles-bare, which rehearses faults, for this computer
+AMELES_BARE_BIN               ameles-bare, which runs a fixed sequence of faults, for this computer
 AMELES_TEST_BARE_RISCV        the same for RISC-V without an operating system
 AMELES_TEST_SQLITE_RISCV      the shell of the database SQLite for RISC-V
 AMELES_TEST_DASH_RISCV        the shell dash for RISC-V
-AMELES_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
+AMELES_TEST_COMPILER_RISCV    a C compiler for RISC-V with a static C library
 AMELES_TEST_COMPILER_MUSL     the same with musl
 AMELES_TEST_COMPILER_PICOLIBC a C compiler for RISC-V without an operating system, with picolibc
-AMELES_TAMPERINGS             random moments at which untrusted memory is changed (24)
-AMELES_SECRETS                secrets that are guessed under OPAM (80)
+AMELES_TAMPERINGS             the number of changes to untrusted memory at random times (24)
+AMELES_SECRETS                the number of secrets that are guessed under OPAM (80)
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def picosat() -> Path:
 
 @pytest.fixture(scope="session")
 def bare() -> tuple[Path, Path]:
-    """The program that rehearses faults: for this computer, and for RISC-V without an operating system."""
+    """The program that runs a fixed sequence of faults: for this computer, and for RISC-V without an operating system."""
     return _file("AMELES_BARE_BIN"), _file("AMELES_TEST_BARE_RISCV")
 
 
@@ -149,13 +149,13 @@ def built_with(tmp_path_factory) -> Callable[[str, str], Path]:
 
 @pytest.fixture(scope="session")
 def small(built_with) -> Callable[[str], Path]:
-    """Builds a program of `programs/` that is loaded by 5 faults; with the compiler's own C library it takes 105."""
+    """Builds a program of `programs/` that loads with 5 faults; with the compiler's own C library it takes 105."""
     return lambda name: built_with("musl", name)
 
 
 @pytest.fixture(scope="session")
 def uncounted(tmp_path_factory) -> list[str | Path]:
-    """Flags of a run whose instructions are not counted: its harts work side by side. The host's hart waits."""
+    """Flags of a run that counts no instructions, so that its harts run in parallel. The host's hart waits."""
     program = tmp_path_factory.mktemp("host") / "waits"
     program.write_bytes(bytes.fromhex("73005010" "6ff0dfff"))
     return ["--host-program", program]
@@ -163,7 +163,7 @@ def uncounted(tmp_path_factory) -> list[str | Path]:
 
 @pytest.fixture(scope="session")
 def enclave(ameles, runtime) -> Callable[..., list[str | Path]]:
-    """The words that run a program in the enclave, or watch it there."""
+    """Returns the command that runs a program in the enclave, or watches it there."""
 
     def words(flags: list[str | Path], *program: str | Path, way: str = "run") -> list[str | Path]:
         runtime_flags = [] if "--runtime" in flags else ["--runtime", runtime]
@@ -174,7 +174,7 @@ def enclave(ameles, runtime) -> Callable[..., list[str | Path]]:
 
 @pytest.fixture(scope="session")
 def run(enclave) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a program in the enclave to its end."""
+    """Runs a program in the enclave until it exits."""
 
     def run(flags: list[str | Path], *program: str | Path, **more) -> subprocess.CompletedProcess[str]:
         if "input" not in more:
@@ -187,7 +187,7 @@ def run(enclave) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture
 def start(enclave):
-    """Starts a program in the enclave, whose untrusted memory an outside process (this one) maps."""
+    """Starts a program in the enclave, and maps its untrusted memory into this process."""
     started: list[EnclaveProgram] = []
 
     def start(flags: list[str | Path], *program: str | Path, way: str = "run", **more) -> EnclaveProgram:
@@ -201,7 +201,7 @@ def start(enclave):
 
 @pytest.fixture(scope="session")
 def watch(enclave, tmp_path_factory) -> Callable[..., tuple[list[ChangedSlots], str]]:
-    """Watches a program: the slots that changed at each fault, and what the command says."""
+    """Watches a program. Returns the slots that changed at each fault, and the command's report."""
     seen = tmp_path_factory.mktemp("watched") / "seen.csv"
 
     def watch(flags: list[str | Path], *program: str | Path) -> tuple[list[ChangedSlots], str]:

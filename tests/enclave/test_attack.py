@@ -1,7 +1,8 @@
 """A host that knows the program guesses its secrets from the slots that change (Pseudocode 1 of the paper).
 
-It knows where in a run each secret is used: it has rehearsed the program under plain paging, with secrets of its own. How
-many faults there are, and which of them bring in which page but for pages 1 and 2, is the same under every scheme.
+The host knows where in a run each secret is used: it has rehearsed the program under plain paging, with its own
+secrets. The number of faults is the same under every scheme, and so is the page that each fault loads, except for
+pages 1 and 2.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from guesser import ChangedSlots, Flat, Question, Tree, first_is_likelier
 
 from shared_files import make_once, shared_folder
 
-# A test alarms where the two-sided tail of right guesses by a fair coin is below this.
+# A test raises the alarm if the two-sided tail of the right guesses under a fair coin is below this.
 ALARM = 2.0**-32
-# An attack has won where the tail is below this.
+# An attack has broken the scheme if the tail is below this.
 BROKEN = 2.0**-20
 Round = list[ChangedSlots]
-# Fewer pages than the victim has others.
+# Less than the number of the victim's other pages.
 RESIDENT = 6
 VICTIM = ["--untrusted", "512KiB", "--resident", str(RESIDENT)]
 # A thorough run has 128.
 SECRETS = int(os.environ.get("AMELES_SECRETS", "80"))
-# Rounds of a rehearsal: no attack has more.
+# The rounds of a rehearsal. No attack has more.
 MAX_ROUNDS = max(SECRETS, 76)
 SCHEDULED_SCHEMES = [
     ["--scheme", "detworam"],
@@ -46,30 +47,30 @@ def random_secrets(count: int, seed: int) -> str:
 
 
 def evictions_of_page_1(leak: str) -> int:
-    """How often page 1 goes out in a round whose secret is 1."""
+    """Returns how often page 1 is evicted in a round whose secret is 1."""
     return 2 if leak == "load" else 1
 
 
 class Rehearsal:
-    """The faults at which pages 1 and 2 go out in the first rounds."""
+    """The faults at which pages 1 and 2 are evicted in the first rounds."""
 
     def __init__(self, leak: str, rounds: int, faults: list[list[int]]) -> None:
-        # They went out before the first secret, and then once or twice for each.
+        # They are evicted before the first secret, and then once or twice for each secret.
         self.first = faults[0][: 1 + rounds * evictions_of_page_1(leak)]
         self.second = faults[1][: 1 + rounds]
         self.leak = leak
 
     def split_by_secret(self, seen: list[ChangedSlots]) -> list[Round]:
-        """What changed while each secret was used, from the fault on that brings in the first of both pages."""
+        """Splits the changes by secret, each part from the fault that loads the first of both pages."""
         starts = [out - RESIDENT for out in (self.second if self.leak == "load" else self.first)[1:]]
         return [seen[start:end] for start, end in zip_longest(starts, starts[1:])]
 
     def questions(self) -> list[list[Question]]:
-        """The questions whose first answer is right if the secret of the round is 1; all rounds of `load` but the last."""
+        """Returns questions whose first answer is right if the round's secret is 1, for all rounds of `load` but the last."""
         firsts, chosen, seconds = self.first[1::2], self.first[2::2], self.second[1:]
         return [
             [
-                # The page of the secret comes in, then page 2 and page 1 of the next round.
+                # The page of the secret is loaded, then page 2 and page 1 of the next round.
                 Question(chosen[now] - RESIDENT, firsts[now], seconds[now]),
                 Question(seconds[now + 1] - RESIDENT, seconds[now], chosen[now]),
                 Question(firsts[now + 1] - RESIDENT, chosen[now], firsts[now]),
@@ -79,7 +80,7 @@ class Rehearsal:
 
 
 def features(seen: Round) -> set[tuple[int, ...]]:
-    """What a guesser may learn from: how often a slot changed, and which of two slots did first."""
+    """Returns the features of a round: how often each slot changed, and which of two slots changed first."""
     first: dict[int, int] = {}
     changes: Counter = Counter()
     for fault, slots in enumerate(seen):
@@ -92,7 +93,7 @@ def features(seen: Round) -> set[tuple[int, ...]]:
 
 
 def right_guesses(secrets: str, seen: list[Round], lessons: int) -> tuple[int, int]:
-    """Who knows the first secrets keeps the feature that tells them apart best, and guesses the others by it."""
+    """Guesses secrets by the feature that separates the first `lessons` secrets best. Returns right guesses and guesses."""
     known = list(zip(secrets, map(features, seen), strict=True))
     counts: dict[str, Counter] = {"1": Counter(), "2": Counter()}
     runs = Counter(secrets[:lessons])
@@ -108,20 +109,20 @@ def right_guesses(secrets: str, seen: list[Round], lessons: int) -> tuple[int, i
 
 
 def chance_tail(right: int, trials: int) -> float:
-    """The two-sided tail of so many right guesses by a fair coin."""
+    """Returns the two-sided tail of this number of right guesses under a fair coin."""
     tail = sum(math.comb(trials, count) for count in range(max(right, trials - right), trials + 1))
     return min(1.0, 2 * tail / 2**trials)
 
 
 def miss_likelihood(rate: float, trials: int) -> float:
-    """The likelihood that a guesser who is right at this rate does not raise the alarm."""
+    """Returns the likelihood that a guesser who is right at this rate raises no alarm."""
     least = next(right for right in range(trials // 2, trials + 1) if chance_tail(right, trials) < ALARM)
     return sum(math.comb(trials, right) * rate**right * (1 - rate) ** (trials - right) for right in range(least))
 
 
 @pytest.fixture(scope="module")
 def rehearse(watch, small, tmp_path_factory):
-    """Rehearses the victim with secrets that are 1, once for each leak and for all who attack it."""
+    """Rehearses the victim with secrets that are 1, once per leak for all attacks."""
     folder = shared_folder(tmp_path_factory, "rehearsed")
 
     def plain(leak: str, secrets: str) -> list[ChangedSlots]:
@@ -129,7 +130,7 @@ def rehearse(watch, small, tmp_path_factory):
 
     def record_rehearsal(leak: str, path: Path) -> None:
         seen, other = plain(leak, "1" * MAX_ROUNDS), plain(leak, "2")
-        # They are the slots in which the runs differ first.
+        # The slots of both pages are the ones in which the runs first differ.
         pages = next((min(mine), min(theirs)) for mine, theirs in zip(seen, other, strict=False) if mine != theirs)
         faults = [[fault for fault, slots in enumerate(seen) if page in slots] for page in pages]
         assert list(map(len, faults)) == [1 + MAX_ROUNDS * evictions_of_page_1(leak), 1 + MAX_ROUNDS]
@@ -153,7 +154,7 @@ def test_under_plain_paging_every_guess_is_right(watch, small, rehearse, leak):
 
 @pytest.fixture
 def attack(watch, small, rehearse):
-    """Attacks the victim by asking, for each secret, when the pages were written that came in."""
+    """Attacks the victim: for each secret it asks when the loaded pages were last written."""
 
     def attack(flags: list[str], shape: Tree | Flat, secrets: str) -> tuple[int, int]:
         seen, _ = watch([*VICTIM, *flags], small("victim"), "load", secrets)
@@ -166,7 +167,7 @@ def attack(watch, small, rehearse):
 
 
 def test_under_opam_the_attack_wins_in_part(attack):
-    # The same run each time. With 128 secrets, seeds from 4 to 9 gave 108 to 118 right guesses.
+    # Every run is the same. With 128 secrets, seeds from 4 to 9 gave 108 to 118 right guesses.
     right, trials = attack(["--scheme", "opam", "--seed", "4"], Tree(leaf_level=4, bucket_slots=4), random_secrets(SECRETS, 4))
     assert chance_tail(right, trials) < BROKEN
     assert trials / 2 < right < trials
@@ -194,5 +195,5 @@ def test_under_detworam_guesses_by_lessons_are_chance(watch, small, rehearse):
 
 
 def test_the_alarm_finds_a_guesser_who_is_nearly_always_right():
-    # The limit that `docs/leaks.md` gives.
+    # The bound in `docs/leaks.md`.
     assert miss_likelihood(0.98, 63) < 2**-12

@@ -1,4 +1,4 @@
-"""The fault path leaves the same bytes on RISC-V as on this computer, where WebAssembly is held against them too."""
+"""The fault path writes the same bytes on RISC-V as on this computer. tests/no_std compares WebAssembly with them too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 def test_faults_in_the_enclave_leave_the_very_bytes_that_they_leave_outside(run, bare):
     outside, inside = bare
     expected = subprocess.run([outside], capture_output=True, text=True, check=True).stdout.splitlines()
-    # Schemes come one after the other, each with every cipher.
+    # The lines are ordered by scheme, then by cipher.
     ciphers = len({line.split()[2] for line in expected})
     assert (len(expected), ciphers) == (16, 4)
     for number, line in enumerate(expected):

@@ -1,4 +1,4 @@
-"""A program ends in the enclave as it would outside: by its code, by a signal, without memory."""
+"""A program exits in the enclave as it would outside: with its code, by a signal, or out of memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_exit_code_is_the_programs_own(run, built, code):
         (["stack"], signal.SIGSEGV),
         (["illegal"], signal.SIGILL),
         (["privileged"], signal.SIGILL),
-        # Addresses of the runtime and of untrusted memory are none of the program's.
+        # The program may access neither the runtime nor untrusted memory.
         (["kernel"], signal.SIGSEGV),
         (["private"], signal.SIGSEGV),
         (["untrusted"], signal.SIGSEGV),
@@ -33,7 +33,7 @@ def test_the_exit_code_is_the_programs_own(run, built, code):
     ids=lambda way: "-".join(way) if isinstance(way, list) else "",
 )
 def test_a_crash_ends_by_its_signal(run, built, way, by):
-    # A stack has 8 MiB: most of it stays, so that it overflows soon.
+    # A stack has 8 MiB. Most of it is resident, so that it overflows soon.
     resident = "1500" if way == ["stack"] else "15"
     result = run(["--untrusted", "16MiB", "--resident", resident], built("ends"), *way)
     assert result.returncode == 128 + by, result.stderr
@@ -59,8 +59,8 @@ def test_a_mapping_that_is_too_large_is_refused(run, built):
 def test_a_library_that_gets_no_memory_for_itself_is_not_taken_for_a_null_pointer(run, built):
     for kib in range(400, 700, 20):
         result = run(["--scheme", "plain", "--untrusted", f"{kib}KiB"], built("ends"), "code", "7")
-        # First there is no room for the program itself, and in the end there is enough.
+        # At first there is no room for the program itself, and at the end there is enough for all.
         if result.returncode not in (1, 7):
             assert "out of memory" in result.stderr, result.stderr
             return
-    pytest.fail("there was always enough, or too little")
+    pytest.fail("no size has room for the program and not for its library")

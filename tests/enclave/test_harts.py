@@ -1,4 +1,4 @@
-"""Harts of the enclave that do not do what they mostly do. A debugger holds them."""
+"""Harts of the enclave in unusual interleavings, which a debugger causes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WAIT_FOR_INTERRUPT = bytes.fromhex("73005010")
 
 
 def entry(runtime: Path) -> int:
-    """The first instruction of the runtime."""
+    """Returns the address of the runtime's first instruction."""
     return int.from_bytes(runtime.read_bytes()[24:32], "little")
 
 
@@ -23,7 +23,7 @@ def output(words: list[str | Path]) -> str:
 
 
 def symbol(runtime: Path, compiler: Path, name: str) -> int:
-    """A place of the runtime by its name."""
+    """Returns the address of a symbol of the runtime."""
     nm = output([compiler, "-print-prog-name=nm"]).strip()
     listed = output([nm, runtime])
     return next(int(place, 16) for place, _, symbol_name in map(str.split, listed.splitlines()) if symbol_name == name)
@@ -31,7 +31,7 @@ def symbol(runtime: Path, compiler: Path, name: str) -> int:
 
 @pytest.fixture
 def debugged(start, runtime, built, uncounted, tmp_path):
-    """Starts a program with several harts, and a debugger that holds its machine."""
+    """Starts a program with several harts, under a debugger."""
 
     def debugged(*rounds: str) -> tuple[EnclaveProgram, Debugger]:
         environment, server = debugger_environment(tmp_path)
@@ -60,7 +60,7 @@ def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(d
     while not any(debugger.read(place, 8)):
         debugger.resume(without=late)
         debugger.halt()
-    # The first hart interrupts it meanwhile, and goes on as far as it can alone.
+    # The first hart interrupts it meanwhile, and runs as far as it can alone.
     for _ in range(5):
         debugger.resume(without=late)
         debugger.halt()
@@ -72,7 +72,7 @@ def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(d
 def test_a_hart_that_is_started_at_the_first_ones_place_finds_its_own(debugged, runtime, compiler):
     running, debugger = debugged("2")
     hart = debugger.run_to(symbol(runtime, compiler, "ameles_enclave_hart_start"))
-    # As OpenSBI 1.1 does if the hart is faster than the one that starts it.
+    # OpenSBI 1.1 does this if the hart is faster than the one that starts it.
     debugger.set_register(hart, PC, entry(runtime))
     debugger.set_register(hart, A1, 0)
     debugger.detach()
@@ -86,7 +86,7 @@ def test_a_hart_that_traps_ends_the_run_with_an_error(debugged, runtime, hart):
     debugger.resume()
     assert running.process.stdout.readline() == b"begun\n"
     debugger.halt()
-    # It may be the firmware that it is in.
+    # The hart may be in the firmware.
     while debugger.register(hart, PC) < entry(runtime):
         debugger.resume()
         debugger.halt()

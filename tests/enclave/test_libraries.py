@@ -1,4 +1,4 @@
-"""Programs answer in the enclave whichever C library they are linked with."""
+"""Programs run in the enclave with every C library."""
 
 from __future__ import annotations
 

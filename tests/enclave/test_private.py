@@ -1,4 +1,4 @@
-"""What is private stays private, and what the host may change meanwhile is looked at once."""
+"""Private data stays private, and data that the host may change meanwhile is read only once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from debugger import Debugger, debugger_environment
 from host import ANSWER_AT, PAGES_AT, REQUEST_AT, REQUEST_NUMBER_AT, STRIDE, EnclaveProgram
 
 PRIVATE_START, UNTRUSTED_START = 0x8000_0000, 0xC000_0000
-# The layout of untrusted memory before its sealed pages (`paging/enclave-boundary/src/map.rs`): all that is ever written.
+# The parts of untrusted memory before the sealed pages that are ever written (`paging/enclave-boundary/src/map.rs`).
 MAILBOX = [(0x000, 8), (0x040, 32), (0x080, 8), (0x0C0, 32), (0x100, 8), (0x1_0000, 0x1_0000), (0x2_0000, 0x1_0000)]
 DATA_AT = 0x2_0000
-# The launch package begins so (`paging/enclave-boundary/src/launch.rs`).
+# The first bytes of the launch package (`paging/enclave-boundary/src/launch.rs`).
 PACKAGE = b"AMELESP\x01"
 PAGE = 4096
 # The request to read standard input.
@@ -21,7 +21,7 @@ READ = 2
 
 
 def sealed_pages(running: EnclaveProgram) -> dict[int, bytes]:
-    """What lies in the slots that were written, by their places."""
+    """Returns the contents of the written slots, by offset."""
     return {at: running.memory[at : at + PAGE] for at in running.written_slots()}
 
 
@@ -35,7 +35,7 @@ def test_no_two_runs_seal_a_page_alike(start, built, scheme):
     both = seen[0].keys() & seen[1].keys()
     assert len(both) > 40
     assert all(seen[0][at] != seen[1][at] for at in both)
-    # And within a run no two slots hold the same, though most of the program's pages do.
+    # Within a run no two slots are equal either, although most of the program's pages are.
     assert all(len(set(slots.values())) == len(slots) for slots in seen)
 
 
@@ -53,7 +53,7 @@ def test_nothing_is_written_into_untrusted_memory_but_what_has_its_place_there(s
     empty = [at for at in slots if not any(running.memory[at : at + 16])]
     assert not any(any(running.memory[at : at + STRIDE]) for at in empty)
     assert len(slots) - len(empty) > 40
-    # Nor is any of it the program's, whose code is in there.
+    # None of the bytes are the program's, although its code is in the sealed pages.
     everything = running.memory[:]
     code = program.read_bytes()
     pieces = {code[at : at + 32] for at in range(0x1000, len(code) - 32, 0x100)}
@@ -64,7 +64,7 @@ def test_nothing_is_written_into_untrusted_memory_but_what_has_its_place_there(s
 
 @pytest.fixture
 def debugged(start, built, uncounted, tmp_path):
-    """Starts a program, and a debugger that holds its machine."""
+    """Starts a program under a debugger."""
 
     def debugged(flags: list[str], program: str, *words: str, way: str = "run") -> tuple[EnclaveProgram, Debugger]:
         environment, server = debugger_environment(tmp_path)
@@ -78,7 +78,7 @@ def test_the_launch_package_is_gone_when_the_program_begins(debugged, uncounted)
     running, debugger = debugged(uncounted, "steps", "40", "0")
     places = range(PRIVATE_START, UNTRUSTED_START, 1 << 20)
     package = next(at for at in places if debugger.read(at, len(PACKAGE)) == PACKAGE)
-    # The seed is among its options, behind the header; the program's image comes after them.
+    # The seed is among the options after the header. The program's image follows them.
     assert sum(map(bool, debugger.read(package, 256))) > 60
     debugger.resume()
     assert running.process.stdout.readline() == b"begun\n"
@@ -88,7 +88,7 @@ def test_the_launch_package_is_gone_when_the_program_begins(debugged, uncounted)
 
 
 def loads(running: EnclaveProgram, debugger: Debugger, place: int, when: Callable[[], object]) -> Counter:
-    """How often a byte of untrusted memory was loaded, by what was so at the time."""
+    """Counts the loads of a byte of untrusted memory, by the value of `when` at the time."""
     found: Counter = Counter()
     while debugger.run_to_load(UNTRUSTED_START + place):
         found[when()] += 1
@@ -98,7 +98,7 @@ def loads(running: EnclaveProgram, debugger: Debugger, place: int, when: Callabl
 
 
 def debugged_speaker(debugged, uncounted) -> tuple[EnclaveProgram, Debugger]:
-    """A program that reads its input to the end and repeats it."""
+    """Starts a program that reads its input to the end and repeats it."""
     running, debugger = debugged(uncounted, "speaks", "word")
     running.process.stdin.write(b"a line\n" * 10)
     running.process.stdin.close()

@@ -1,4 +1,4 @@
-"""Programs answer in the enclave as they do outside, under every scheme."""
+"""Programs give the same results in the enclave as outside, under every scheme."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN = ["random_writes", "sha_256", "avl_tree", "lbm", "recommender"]
 @pytest.mark.parametrize("name", OWN)
 def test_a_program_answers_as_outside(run, programs, outside, name, scheme):
     expected = subprocess.run([outside, "small", name], capture_output=True, text=True, check=True)
-    # As many faults as prove it: Path ORAM moves fifty times as much as any other at each, and OPAM four times.
+    # Fewer faults for slow schemes: per fault Path ORAM moves fifty times as much as others, and OPAM four times.
     few = {"path": 120, "opam": 60}.get(scheme[1], 40)
     resident = max(few, {"recommender": 140}.get(name, 0))
     inside = run([*scheme, "--untrusted", "8MiB", "--resident", str(resident)], programs, "small", name)
@@ -56,7 +56,7 @@ def test_memory_is_right_with_four_levels_under_every_cipher(run, small, scheme,
 
 
 def formula(clauses: int) -> str:
-    """A random formula of 60 variables: with few clauses it can be satisfied, with many it cannot."""
+    """Returns a random formula with 60 variables: satisfiable with few clauses, unsatisfiable with many."""
     draw = random.Random(7)
     lines = []
     for _ in range(clauses):
@@ -79,7 +79,7 @@ def test_the_solver_answers_as_outside(run, picosat, tmp_path, clauses, code, sc
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_program_answers_in_full_size_too(run, programs, outside, name):
-    # Nearly all pages are resident: its size is what is new, and it computes for long.
+    # Nearly all pages are resident: this tests the size, and the program computes for long.
     expected = subprocess.run([outside, name], capture_output=True, text=True, check=True)
     resident = {"sha_256": 1200, "lbm": 2640, "random_writes": 1100}.get(name, 600)
     inside = run(["--resident", str(resident)], programs, name)
@@ -87,7 +87,7 @@ def test_a_program_answers_in_full_size_too(run, programs, outside, name):
 
 
 def verdict(output: str) -> list[str]:
-    """The verdict and the assignment, without comments."""
+    """Returns the verdict and the assignment, without comments."""
     return [line for line in output.splitlines() if line[:2] in ("s ", "v ")]
 
 
@@ -110,10 +110,10 @@ def test_counts_of_several_harts_are_the_same_in_every_run_and_add_up(run, small
     shared, longest, handing_over = map(int, re.search(r"(\d+) shared, .* are (\d+); (\d+) to hand over", text).groups())
     side_by_side = int(re.search(r"(\d+) instructions a fault when", text)[1])
     assert longest <= shared <= 4 * longest and shared + handing_over < whole
-    # Four pages are sealed, one on each hart. Most of those that are opened were never written, which takes nothing.
+    # Four pages are sealed, one on each hart. Most of the opened pages were never written, which costs nothing.
     assert 3.9 < shared / longest <= 4
     assert abs(side_by_side - (whole - shared + longest)) <= 2
-    # Each share costs two interrupts, and one of a page takes a hundred times as much.
+    # Each share costs two interrupts, and a share of a page costs a hundred times as much.
     assert 0 < handing_over < shared / 50
 
 
@@ -126,7 +126,7 @@ def test_a_comparison_runs_the_program_twice_and_prints_its_output_once(run, bui
 
 
 def test_the_whole_program_is_paged(run, built):
-    # Fewer pages resident than its code has: data, heap and stack go out with it.
+    # Fewer pages are resident than its code has: code, data, heap and stack are all evicted.
     result = run(["--resident", "4"], built("steps"), "64", "3")
     assert (result.returncode, result.stdout) == (0, "begun\nright\n"), result.stderr
     assert int(re.search(r"(\d+) faults with", result.stderr)[1]) > 3 * 64

@@ -1,4 +1,4 @@
-"""Bad input gets one clear error, before a machine is started for it."""
+"""Bad input gets one clear error, before a machine starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 
 def refused(run, flags, program) -> str:
-    """The one line that says why."""
+    """Runs a program that must be refused, and returns the line with the reason."""
     result = run(flags, program)
     assert result.returncode in (1, 2) and result.stdout == "", result.stderr
     line = result.stderr.strip().splitlines()[0]
@@ -51,7 +51,7 @@ def test_what_is_no_program_and_no_runtime_is_refused_at_once(run, built, progra
     with (tmp_path / "large").open("wb") as large:
         large.truncate(1 << 40)
     assert "it is larger than" in refused(run, [], tmp_path / "large")
-    # Programs of the machine, and another file.
+    # Programs for the machine, and another file.
     for path in [built("steps"), programs, __file__]:
         line = refused(run, ["--runtime", path], built("steps"))
         assert "not the enclave's runtime" in line and str(path) in line

@@ -1,4 +1,4 @@
-"""A shell runs a script in the enclave as the distribution's own does outside, as long as it starts no process."""
+"""A shell runs a script in the enclave as the distribution's shell does outside, unless it starts a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program's own handlers of signals run as outside; a signal comes from the program itself, and from nobody else."""
+"""A program's signal handlers run as outside. Only the program itself can send it a signal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import pytest
 
 FEW_RESIDENT = ["--untrusted", "16MiB", "--resident", "8"]
-# A stack has 8 MiB: most of it stays, so that it overflows soon.
+# A stack has 8 MiB. Most of it is resident, so that it overflows soon.
 MOSTLY_RESIDENT = ["--untrusted", "16MiB", "--resident", "1500"]
 
 

@@ -1,4 +1,4 @@
-"""Arguments, environment and standard streams reach the program, and its exit code comes back."""
+"""Arguments, environment and standard streams reach the program, and its exit code is returned."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_input_may_come_late(start, built):
 
 
 def machine_of(running) -> int:
-    """The emulator's process."""
+    """Returns the emulator's process."""
     children = subprocess.run(["pgrep", "-P", str(running.process.pid)], capture_output=True, text=True, check=True)
     return int(children.stdout)
 
@@ -54,7 +54,7 @@ def test_a_signal_ends_the_machine_and_the_command(start, built, by, from_termin
     running = start(["--scheme", "plain"], built("steps"), "8", "0", start_new_session=True)
     running.wait_for(running.written_slots)
     machine = machine_of(running)
-    # A terminal sends it to all processes of the job.
+    # A terminal sends the signal to all processes of the job.
     if from_terminal:
         os.killpg(running.process.pid, by)
     else:
@@ -93,7 +93,7 @@ def test_the_machine_ends_when_the_command_is_killed(start, built):
         except ProcessLookupError:
             return
         time.sleep(0.05)
-    pytest.fail("the emulator runs on")
+    pytest.fail("the emulator still runs")
 
 
 @pytest.mark.parametrize(("way", "code"), [("default", 128 + signal.SIGPIPE), ("ignored", 6), ("handled", 5)])

@@ -1,4 +1,4 @@
-"""A system call that the runtime does not serve is refused, and named when the program has ended."""
+"""A system call that the runtime does not serve is refused, and reported after the program's exit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PER_RUN = 40
 
 @pytest.fixture(scope="module")
 def numbers(compiler) -> dict[str, int]:
-    """The system calls of Linux by their names, as the compiler's headers number them."""
+    """The numbers of Linux's system calls by name, from the compiler's headers."""
     source = "#include <asm/unistd.h>\n"
     defined = subprocess.run(
         [compiler, "-E", "-dM", "-"], input=source, capture_output=True, text=True, check=True
@@ -26,7 +26,7 @@ def numbers(compiler) -> dict[str, int]:
     return numbers
 
 
-# Served, or ended by: what the program's own library needs, and what would end it. Their tests are the runtime's.
+# Calls that the runtime serves, and calls that end the program. The tests of the runtime cover them.
 SERVED = """
 brk mmap munmap mprotect mremap madvise read readv write writev ppoll fstat newfstatat fstatat lseek ioctl fcntl close
 readlinkat rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack kill tkill tgkill set_tid_address set_robust_list
@@ -61,7 +61,7 @@ def test_a_number_that_names_no_call_is_refused_too(run, built):
 def test_calls_at_their_edges_answer_as_they_do_outside(enclave, built, tmp_path):
     subprocess.run(["cc", "-O1", PROGRAMS / "edges.c", "-o", tmp_path / "edges"], check=True)
     pipes = {"input": b"text that is read by nobody", "capture_output": True, "check": True}
-    # A container's first process has a session that the container cannot name: its number reads as 0 there.
+    # The first process of a container sees the number of its session as 0, so the program gets a new session.
     outside = subprocess.run([tmp_path / "edges"], start_new_session=True, **pipes)
     inside = subprocess.run(enclave([], built("edges")), **pipes)
     errors, _, figures = inside.stderr.decode().partition("\n\nameles enclave:")

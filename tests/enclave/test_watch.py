@@ -1,4 +1,4 @@
-"""The untrusted memory of a program in the enclave, as its host sees it at each fault."""
+"""The untrusted memory of a program in the enclave, as the host sees it at each fault."""
 
 from __future__ import annotations
 

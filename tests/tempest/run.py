@@ -1,12 +1,12 @@
-"""OpenStack's Tempest, all of its object-storage tests, against a running `ameles serve`.
+"""All object-storage tests of OpenStack's Tempest against a running `ameles serve`.
 
-`cargo xtask test --only tempest` sets up what is needed and runs this. By hand:
+`cargo xtask test --only tempest` installs what they need and runs them. By hand:
 
 AMELES_BIN       the program under test
 python tests/tempest/run.py [PART_OF_A_NAME ...]
 
-Every test must pass, but for those that `skips.toml` names, which must be skipped: one that is skipped without being
-named there is a failure, and so is one that is named there and passes.
+Every test must pass, except those in `skips.toml`, which must be skipped. A skipped test that is not in `skips.toml` is
+a failure, and so is a test in `skips.toml` that passes.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 WORKERS = 2
-"""Processes that run tests side by side: most tests wait for the gateway, and two wait for an object to expire."""
+"""Processes that run tests in parallel: most tests wait for the gateway, and two wait for an object to expire."""
 READY_TIMEOUT = 240.0
-"""Seconds after which a gateway that does not answer counts as broken."""
+"""Seconds until a gateway that does not answer has failed."""
 TESTS_TIMEOUT = 600.0
-"""Seconds after which tests that have not ended count as hung."""
+"""Seconds until a worker that still runs counts as hung."""
 USERS = [(f"tempest-{number}", "someone", "owner") for number in range(1, 2 * WORKERS + 1)]
 USERS += [(f"operators-{number}", "admin", "admin") for number in range(1, WORKERS + 1)]
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
+    """Returns a port that nothing listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -56,17 +56,17 @@ class Gateway:
         self.ameles("init", "--capacity", "256MiB", "--block-size", "16KiB")
 
     def ameles(self, *arguments: str) -> str:
-        """Runs a command to its end and returns what it printed."""
+        """Runs a command and returns its output."""
         command = [self.binary, *arguments, "--data", str(self.data)]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def add_user(self, account: str, user: str, role: str) -> str:
-        """Makes a user and returns the password."""
+        """Adds a user and returns the password."""
         output = self.ameles("user", "add", f"{account}:{user}", "--role", role)
         return next(line.split()[1] for line in output.splitlines() if line.strip().startswith("password"))
 
     def start(self) -> None:
-        """Serves, and returns when it does."""
+        """Starts the gateway and waits until it answers."""
         command = [self.binary, "serve", "--data", str(self.data), "--swift", f"127.0.0.1:{self.swift}"]
         command += ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
         with self.log.open("ab") as output:
@@ -78,10 +78,10 @@ class Gateway:
                 return
             except OSError:
                 time.sleep(0.05)
-        raise SystemExit(f"the gateway does not come up:\n{self.log.read_text()}")
+        raise SystemExit(f"the gateway does not start:\n{self.log.read_text()}")
 
     def can_log_in(self, account: str, user: str, password: str) -> bool:
-        """Tells whether the user can log in."""
+        """Returns whether the user can log in."""
         name = {"X-Auth-User": f"{account}:{user}", "X-Auth-Key": password}
         login = urllib.request.Request(f"http://127.0.0.1:{self.swift}/auth/v1.0", headers=name)
         try:
@@ -93,7 +93,7 @@ class Gateway:
         return True
 
     def wait_for(self, account: str, user: str, password: str) -> None:
-        """Returns when the gateway has taken the user over, which it does on its own."""
+        """Waits until the gateway, which reloads its users, accepts the user."""
         deadline = time.monotonic() + READY_TIMEOUT
         while not self.can_log_in(account, user, password):
             if time.monotonic() > deadline:
@@ -101,20 +101,20 @@ class Gateway:
             time.sleep(0.05)
 
     def stop(self) -> int:
-        """Asks it to end, as Ctrl-C does, and returns its exit code."""
+        """Stops the gateway as Ctrl-C does, and returns its exit code."""
         self.process.send_signal(signal.SIGINT)
         return self.process.wait(timeout=READY_TIMEOUT)
 
 
 def configure(folder: Path, gateway: Gateway) -> None:
-    """Writes what Tempest needs to know; nothing but the gateway is named in it."""
+    """Writes Tempest's configuration, with the gateway as the only service."""
     accounts = ""
     passwords = {name: gateway.add_user(*name) for name in USERS}
     for (account, user, role), password in passwords.items():
         gateway.wait_for(account, user, password)
         accounts += f"- {{username: {user}, project_name: {account}, password: '{password}', roles: [{role}]}}\n"
     (folder / "accounts.yaml").write_text(accounts)
-    # What the gateway says that it does is tested, and nothing else is expected.
+    # Tempest tests the features that the gateway reports, and no others.
     with urllib.request.urlopen(f"http://127.0.0.1:{gateway.swift}/info") as answer:
         features = ",".join(json.load(answer))
     (folder / "tempest.conf").write_text(f"""
@@ -145,7 +145,7 @@ reseller_admin_role = admin
 
 
 class Record(unittest.TestResult):
-    """Writes how each test went, a line each."""
+    """Writes the outcome of each test as a line of JSON."""
 
     def __init__(self, output):
         super().__init__()
@@ -176,7 +176,7 @@ class Record(unittest.TestResult):
 
 
 def tests_of(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
-    """The tests of a suite and of those in it."""
+    """Yields the tests of a suite and of the suites in it."""
     for entry in suite:
         if isinstance(entry, unittest.TestSuite):
             yield from tests_of(entry)
@@ -185,7 +185,7 @@ def tests_of(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
 
 
 def find(wanted: list[str]) -> list[unittest.TestSuite]:
-    """All tests of objects whose names hold one of these, a suite for each class."""
+    """Returns a suite per class of the object-storage tests whose names contain one of these texts."""
     import tempest.api.object_storage as package
 
     classes: dict[type, unittest.TestSuite] = {}
@@ -198,14 +198,14 @@ def find(wanted: list[str]) -> list[unittest.TestSuite]:
 
 
 def work(number: int, wanted: list[str], output: Path) -> None:
-    """Runs every `WORKERS`-th class of tests. Its fixtures are made once a class, so classes stay whole."""
+    """Runs every `WORKERS`-th class of tests. Classes are not split, because a class makes its fixtures once."""
     with output.open("w") as lines:
         record = Record(lines)
         unittest.TestSuite(find(wanted)[number::WORKERS]).run(record)
 
 
 def report(outcomes: list[list[str]], partial: bool) -> int:
-    """Says what went otherwise than it should, and returns the exit code."""
+    """Prints unexpected outcomes and returns the exit code."""
     expected = tomllib.loads((HERE / "skips.toml").read_text())
     skips = {entry["test"] for entry in expected["skip"] if entry["reason"]}
     by_outcome: dict[str, set[str]] = {"passed": set(), "skipped": set(), "failed": set()}
@@ -220,7 +220,7 @@ def report(outcomes: list[list[str]], partial: bool) -> int:
         problems += [f"in skips.toml, and not skipped: {name}" for name in sorted(skips - by_outcome["skipped"])]
         min_passed = expected["min_passed"]
         if len(by_outcome["passed"]) < min_passed:
-            problems.append(f"{len(by_outcome['passed'])} tests passed: there should be {min_passed} at least")
+            problems.append(f"{len(by_outcome['passed'])} tests passed, but at least {min_passed} must pass")
     print("\n\n".join(problems))
     counts = ", ".join(f"{len(names)} {outcome}" for outcome, names in by_outcome.items())
     print(f"Tempest: {counts}")
@@ -228,7 +228,7 @@ def report(outcomes: list[list[str]], partial: bool) -> int:
 
 
 def main() -> int:
-    """Starts a gateway, runs the tests, stops it."""
+    """Starts a gateway, runs the tests, and stops the gateway."""
     if sys.argv[1:2] == ["--worker"]:
         work(int(sys.argv[2]), sys.argv[4:], Path(sys.argv[3]))
         return 0
@@ -248,7 +248,7 @@ def main() -> int:
         codes = [worker.wait(timeout=max(1, deadline - time.monotonic())) for worker in workers]
         if any(codes):
             logs = "\n".join((folder / f"{number}.log").read_text()[-4000:] for number in range(WORKERS))
-            raise SystemExit(f"a worker ended with {codes}:\n{logs}")
+            raise SystemExit(f"a worker exited with {codes}:\n{logs}")
     finally:
         for worker in workers:
             worker.kill()
@@ -258,12 +258,12 @@ def main() -> int:
         outcomes += [json.loads(line) for line in (folder / f"{number}.json").read_text().splitlines()]
     verdict = report(outcomes, bool(wanted))
     if code != 0:
-        print(f"the gateway ended with {code}:\n{gateway.log.read_text()[-4000:]}")
+        print(f"the gateway exited with {code}:\n{gateway.log.read_text()[-4000:]}")
         verdict = 1
     if verdict == 0:
         shutil.rmtree(folder)
     else:
-        print(f"what the programs wrote is in {folder}")
+        print(f"the files and logs of the run are in {folder}")
     return verdict
 
 

@@ -1,10 +1,10 @@
-"""The visualizer's page, served as any file server would, in a real browser.
+"""The visualizer's page from an ordinary file server, in a real browser.
 
 AMELES_TEST_PAGE         the folder of the page with its module, as `cargo xtask web` makes it
 AMELES_TEST_PAGE_MODULE  the module alone
 AMELES_BIN               the program whose `visualize` is tested
-AMELES_TEST_CHROMIUM     Chromium without windows; Debian's if not given
-AMELES_TEST_SCREENSHOTS  a folder for pictures of the whole page, of which there are none without it
+AMELES_TEST_CHROMIUM     headless Chromium; Debian's if not given
+AMELES_TEST_SCREENSHOTS  a folder for pictures of the whole page; none are taken without it
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ PIXELS = """canvas => {
     for (const pixel of new Uint32Array(data.buffer)) sum = (Math.imul(sum, 31) + pixel) | 0;
     return sum;
 }"""
-"""A number that changes with the pixels of a canvas."""
+"""A hash of the pixels of a canvas."""
 
 RETURN_NULL = "() => null"
-"""Looks at nothing."""
+"""A function that reads nothing from the page."""
 
 STEP_TEXT_AND_LINES = """() => {
     const lines = document.querySelectorAll("#code li.now");
     return [document.getElementById("said").innerText, Array.from(lines, (line) => line.innerText)];
 }"""
-"""What the page says of a step, and the lines of the scheme that it highlights."""
+"""The page's text about a step, and the highlighted lines of the scheme."""
 
-# Reads blocks by hand, and gives what the page answers.
+# Reads blocks by hand and returns the page's answer.
 READ_BY_HAND = """blocks => {
     const element = (id) => document.getElementById(id);
     element("hand-block").value = blocks;
@@ -57,7 +57,7 @@ READ_BY_HAND = """blocks => {
 }"""
 
 LOAD_NUMBERS = itertools.count()
-"""Numbers for the addresses of a tab, none of them twice."""
+"""Numbers that make each address of a tab unique."""
 
 
 @pytest.fixture(scope="session")
@@ -69,20 +69,20 @@ def site() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser():
-    """Debian's Chromium, driven by Playwright: one for all tests of a worker, as it takes two seconds of a processor to begin."""
+    """One Chromium for all tests of a worker, because its start takes two seconds of processor time."""
     with launch_chromium() as chromium:
         yield chromium
 
 
 @pytest.fixture(scope="session")
 def idle_tabs(browser) -> list[Page]:
-    """Tabs that no test uses. The page keeps nothing in the browser, and a tab's process costs more than a test in it."""
+    """Tabs that no test uses now. They are reused: the page stores nothing in the browser, and a new tab costs more than a test."""
     return []
 
 
 @pytest.fixture
 def opened(request, browser, idle_tabs, site):
-    """Opens the page; what goes wrong in it, and what it loads from elsewhere, fails the test."""
+    """Opens the page. An error in it, or a request to another site, fails the test."""
     failed_before = request.session.testsfailed
     tabs = []
     problems = []
@@ -100,7 +100,7 @@ def opened(request, browser, idle_tabs, site):
         page.emulate_media(color_scheme=scheme, reduced_motion=motion)
         for event, handler in handlers.items():
             page.on(event, handler)
-        # A tab that shows the page already would not load it for a setting alone: a query that is new makes it.
+        # A tab that shows the page would not load it again for another setting, but does for another query.
         page.goto(f"{address}?{next(LOAD_NUMBERS)}#{setting}")
         expect(page.locator("html")).to_have_attribute("data-ready", "true")
         return page
@@ -109,7 +109,7 @@ def opened(request, browser, idle_tabs, site):
     for page, handlers in tabs:
         for event, handler in handlers.items():
             page.remove_listener(event, handler)
-        # What has failed may hang or run on.
+        # A page of a failed test may hang or still run.
         if problems or request.session.testsfailed > failed_before:
             page.close()
         else:
@@ -122,7 +122,7 @@ def _is_local(url: str, address: str) -> bool:
 
 
 def save_picture(page: Page, name: str) -> None:
-    """Keeps a picture of the whole page, if there is a folder for it."""
+    """Saves a picture of the whole page, if there is a folder for it."""
     folder = os.environ.get("AMELES_TEST_SCREENSHOTS")
     if folder:
         page.screenshot(path=f"{folder}/{name}.png", full_page=True)
@@ -138,9 +138,9 @@ def step_of(page: Page) -> int:
 
 
 def press(page: Page, key: str, times: int = 1, look: str = RETURN_NULL) -> list:
-    """Presses a key so often, and gives what a function of the page sees after each.
+    """Presses a key several times, and returns the result of a function of the page after each press.
 
-    A script presses it, for tests that go far and are not about keys: a press by way of the browser takes as long as ten.
+    A script presses the key, for long tests that are not about keys: a press by the browser takes ten times as long.
     """
     return page.evaluate(
         f"""([key, times]) => Array.from({{ length: times }}, () => {{
@@ -152,12 +152,12 @@ def press(page: Page, key: str, times: int = 1, look: str = RETURN_NULL) -> list
 
 
 def read_by_hand(page: Page, blocks: str) -> str:
-    """Reads blocks by hand, from a script as `press` does, and gives what the page answers."""
+    """Reads blocks by hand, from a script as `press` does, and returns the page's answer."""
     return page.evaluate(READ_BY_HAND, blocks)
 
 
 def to_the_end_of_a_sort(page: Page) -> None:
-    # Four numbers are written, and then at most six times compared and exchanged.
+    # Four numbers are written, and then compared and exchanged at most six times.
     press(page, "ArrowDown", 4 + 6 * 4 + 1)
     expect(page.locator("#at")).to_contain_text("the end")
     expect(page.locator("#problem")).to_be_hidden()

@@ -1,11 +1,11 @@
-"""Makes the pictures of the book's pages on schemes: each at a moment that tells what the scheme does.
+"""Makes the pictures of schemes in the book, each at a step that shows what the scheme does.
 
     cargo xtask pictures
 
 It saves them with the page's own button, from the page that `cargo xtask web` makes.
 
 AMELES_TEST_PAGE      the folder of the page with its module
-AMELES_TEST_CHROMIUM  Chromium without windows; Debian's if not given
+AMELES_TEST_CHROMIUM  headless Chromium; Debian's if not given
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from playwright.sync_api import Page
 from browser import launch_chromium, serve_folder
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
-# As wide as a column of the book, when the page's own margins are off.
+# The width of a column of the book, plus the page's margins.
 WINDOW = {"width": 800, "height": 900}
 
 READS = r"Read block \d+\. .* read: "
-# A setting, from whose step on the page is stepped until what it says of the step fits, and so many blocks of the
-# stash or more are known.
+# The setting to open, and the step to stop at: the first whose text matches while the stash has at least so many blocks.
 PICTURES = {
     "ring": ("capacity=16&step=118", READS, 1),
     "path": ("capacity=16&step=121", r"Block \d+ holds", 3),
@@ -41,11 +40,11 @@ PICTURES = {
     "opam": ("capacity=16&step=101", r"Read block \d+\. .* written: ", 0),
     "plain": ("capacity=32&step=100", READS, 0),
 }
-# A scheme that never comes to its moment.
+# A scheme that has not reached its step by then has failed.
 MOST_STEPS = 1000
 
 
-# Steps in the page until what it says fits and so many blocks are held; false if that never comes.
+# Steps until the text matches and the stash has enough blocks; false if that does not happen.
 STEP_TO = """([moment, held, most]) => {
     const text = (id) => document.getElementById(id).textContent;
     for (let step = 0; step < most; step++) {
@@ -57,12 +56,12 @@ STEP_TO = """([moment, held, most]) => {
 
 
 def setting_of(scheme: str) -> str:
-    """The setting at which the page is opened for the picture of a scheme."""
+    """Returns the setting with which the page is opened for a scheme's picture."""
     return f"scheme={scheme}&workload=random&{PICTURES[scheme][0]}"
 
 
 def draw(page: Page, scheme: str) -> tuple[str, str]:
-    """The picture of a scheme at its moment, from the page opened at its setting, and what the page says of that."""
+    """Returns a scheme's picture at its step, and the page's text. The page is open at the scheme's setting."""
     _, snapshot, held = PICTURES[scheme]
     if not page.evaluate(STEP_TO, [snapshot, held, MOST_STEPS]):
         raise RuntimeError(f"{scheme}: no step says {snapshot}")

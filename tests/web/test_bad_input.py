@@ -1,4 +1,4 @@
-"""What makes no sense is refused in a sentence, or put right; the page goes on."""
+"""Invalid input is refused in a sentence or corrected, and the page goes on."""
 
 from __future__ import annotations
 

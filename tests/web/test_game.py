@@ -1,4 +1,4 @@
-"""The game of guessing: a machine wins where a scheme leaks, guesses where it does not, and the book says how often."""
+"""The guessing game: a machine wins against schemes that leak, guesses against others, and the book says how often."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from playwright.sync_api import expect
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "visualize.md"
 CHANCE = (0.12, 0.38)
-# All others are at the mercy of chance. Root ORAM and OPAM are known to leak, each a part of it.
+# Against all other schemes the machine is right by chance. Root ORAM and OPAM leak in part, which is known.
 LEAKS = {"plain": (1.0, 1.0), "own": (1.0, 1.0), "root": (0.33, 0.6), "opam": (0.33, 0.6)}
-# The beginning of the name that a scheme has in the book's table.
+# The first word of each scheme's name in the book's table.
 NAMES = {
     "path": "Path", "ring": "Ring", "circuit": "Circuit", "square-root": "Square-Root", "practical-os": "PracticalOS",
     "hierarchical": "Hierarchical", "curious": "CURIOUS", "oblivistore": "ObliviStore", "parallel": "Parallel",
@@ -23,7 +23,7 @@ NAMES = {
 
 
 def book_hits() -> dict[str, int]:
-    """What the book's table says of each scheme, by the names that it has there."""
+    """Returns the hits in the book's table, by the scheme's name there."""
     rows = re.findall(r"^\|(.+)\|$", PAGE.read_text().split("**Let a machine guess 200 times**")[1], re.MULTILINE)
     cells = [cell.strip() for row in rows[2:] for cell in row.split("|")]
     return {name: int(right) for name, right in zip(cells[::2], cells[1::2], strict=True) if name}
@@ -54,7 +54,7 @@ def test_a_machine_wins_where_a_scheme_leaks_and_guesses_where_it_does_not_as_of
     save_picture(page, f"game-{scheme}")
 
 
-# The pixels of the middle column that are drawn above the trees: two arcs cross it.
+# Counts the drawn pixels of the middle column above the trees: two arcs cross it.
 ARCS = """canvas => {
     const scale = canvas.width / canvas.getBoundingClientRect().width;
     const { data } = canvas.getContext("2d").getImageData(Math.round(canvas.width / 2), 0, 1, Math.round(100 * scale));

@@ -1,4 +1,4 @@
-"""A position map in memory: trees of its own, of which an access reads a path each before it reads the scheme's."""
+"""A recursive position map in trees of its own: an access reads a path of each before it reads the scheme's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 SCHEMES = ["path", "ring", "circuit"]
 
 
-# Points at all of the memory, and gives what is said.
+# Points at every part of the memory and returns the texts that the page shows.
 POINT = """() => {
     const [memory, cell] = ["memory", "cell"].map((id) => document.getElementById(id));
     const { left, top, width, height } = memory.getBoundingClientRect();
@@ -63,7 +63,7 @@ def test_a_sort_over_a_recursive_map_sorts_and_goes_back_to_the_very_picture(ope
 @pytest.mark.parametrize("side", ["owner", "provider"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_path_of_each_map_is_touched_one_after_the_other_the_smallest_first(opened, scheme, side):
-    # By then each bucket of the scheme's tree was written: Ring ORAM reads nothing of one that was not.
+    # By then every bucket of the scheme's tree has been written: Ring ORAM reads nothing from other buckets.
     page = opened(f"scheme={scheme}&map=recursive&workload=random&step=1200&side={side}")
     page.keyboard.press("ArrowDown")
     read, highlighted = [], []

@@ -1,4 +1,4 @@
-"""The visualizer's page: every scheme steps, goes back, and answers as an array does; the game has its chances."""
+"""The visualizer's page: every scheme steps forward and back, and answers as an array does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_sort_over_every_scheme_sorts_and_answers_as_an_array_does(opened, sch
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_going_back_shows_the_very_picture_that_was_there(opened, scheme):
-    # A search asks for what its numbers say: a program that was not brought back would ask for something else.
+    # The blocks that a search reads depend on the numbers in them. A program that was not restored would read others.
     page = opened(f"scheme={scheme}&capacity=8&workload=search&step=50")
 
     def snapshot(page: Page) -> tuple:
@@ -44,7 +44,7 @@ def test_going_back_shows_the_very_picture_that_was_there(opened, scheme):
     assert snapshot(page) == there
     highlighted = press(page, "ArrowRight", 14, "() => document.querySelectorAll('#code li.now').length")
     assert sum(highlighted) > 0, "no line was highlighted as it ran"
-    # A link opens the same moment, by way of none but steps forward.
+    # A link opens the same step, by steps forward only.
     again = opened(page.evaluate("location.hash.slice(1)"))
     assert snapshot(again) == snapshot(page)
     save_picture(page, f"step-{scheme}")

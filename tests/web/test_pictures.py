@@ -1,4 +1,4 @@
-"""The pictures of the book: one of each scheme, on the page that tells of it."""
+"""The pictures of the book: one for each scheme, on its page."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def test_all_of_them_together_are_small():
 def test_it_is_the_picture_that_the_page_draws_today(opened, scheme):
     picture, _ = draw(opened(setting_of(scheme), WINDOW), scheme)
     committed = (FOLDER / f"scheme-{scheme}.svg").read_text()
-    assert committed.splitlines() == picture.splitlines(), "`cargo xtask pictures` draws the pictures anew"
+    assert committed.splitlines() == picture.splitlines(), "run `cargo xtask pictures` to redraw the pictures"
 
 
-# The brightness of a picture's ground, and the greatest difference from it: 0 to 765 each.
+# The brightness of a picture's background, and the greatest difference from it: 0 to 765 each.
 GROUND_AND_CONTRAST = """async (address) => {
     const image = new Image();
     image.src = address;

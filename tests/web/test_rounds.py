@@ -1,4 +1,4 @@
-"""More than one access at a time: batches of every scheme, and the rounds of the parallel RAM with their messages."""
+"""Several accesses at a time: batches of every scheme, and the rounds of the parallel RAM with their messages."""
 
 from __future__ import annotations
 
