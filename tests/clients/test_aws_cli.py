@@ -95,7 +95,7 @@ def test_a_range_is_read(aws, bucket, folder, tmp_path):
     assert out.read_bytes() == (folder / name).read_bytes()[65530:131081]
 
 
-def test_a_presigned_link_is_good_for_whoever_has_it(aws, bucket, folder):
+def test_a_presigned_link_works_without_credentials(aws, bucket, folder):
     """For an endpoint that is not Amazon's the command line signs links with version 2."""
     name = "deep/er/block"
     aws("s3", "cp", str(folder / name), f"s3://{bucket}/{name}")

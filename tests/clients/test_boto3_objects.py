@@ -44,7 +44,7 @@ def test_an_object_comes_back_as_it_was_put(s3, bucket, length):
     assert got["ETag"] == put["ETag"]
 
 
-def test_head_tells_what_was_stored(s3, bucket):
+def test_head_returns_what_was_stored(s3, bucket):
     before = datetime.now(UTC) - timedelta(seconds=2)
     s3.put_object(
         Bucket=bucket,
@@ -105,7 +105,7 @@ def test_a_range_beyond_the_end_is_refused(s3, bucket):
 
 
 @pytest.mark.parametrize("asked", ["bytes=abc", "bytes=5-2", "lines=0-3", "bytes=0-1,4-5"])
-def test_a_range_that_is_none_is_ignored(s3, bucket, asked):
+def test_an_invalid_range_is_ignored(s3, bucket, asked):
     s3.put_object(Bucket=bucket, Key="k", Body=b"0123456789")
     got = s3.get_object(Bucket=bucket, Key="k", Range=asked)
     assert got["ResponseMetadata"]["HTTPStatusCode"] == 200
@@ -167,7 +167,7 @@ def test_a_read_is_conditional_on_the_etag(s3, bucket):
     assert refusal(s3.get_object, Bucket=bucket, Key="k", IfNoneMatch=tag)[0] == 304
 
 
-def test_a_write_is_conditional_on_what_is_there(s3, bucket):
+def test_a_write_is_conditional_on_the_stored_object(s3, bucket):
     tag = s3.put_object(Bucket=bucket, Key="k", Body=b"first", IfNoneMatch="*")["ETag"]
     exists = refusal(s3.put_object, Bucket=bucket, Key="k", Body=b"second", IfNoneMatch="*")
     assert exists == (412, "PreconditionFailed")
@@ -194,7 +194,7 @@ def test_of_many_creators_exactly_one_wins(s3, bucket):
 
 
 @pytest.mark.parametrize("algorithm", ["CRC32", "SHA1", "SHA256"])
-def test_a_checksum_of_the_client_is_kept_and_told(s3, bucket, algorithm):
+def test_a_checksum_of_the_client_is_stored_and_returned(s3, bucket, algorithm):
     data = content(BLOCK + 5)
     put = s3.put_object(Bucket=bucket, Key="k", Body=data, ChecksumAlgorithm=algorithm)
     head = s3.head_object(Bucket=bucket, Key="k", ChecksumMode="ENABLED")
@@ -257,7 +257,7 @@ def test_a_presigned_url_for_one_key_opens_no_other(s3, bucket):
     assert refused.value.code == 403
 
 
-def test_links_and_forms_of_a_client_that_was_told_nothing_are_taken(s3, bucket, endpoint: Endpoint):
+def test_links_and_forms_of_a_client_with_default_settings_are_accepted(s3, bucket, endpoint: Endpoint):
     """For an endpoint that is not Amazon's boto3 signs them with version 2."""
     plain = endpoint.client(signature_version=None)
     what = {"Bucket": bucket, "Key": "k", "ContentType": "text/csv", "Metadata": {"in": "link"}}

@@ -58,7 +58,7 @@ def test_a_bucket_says_whether_it_keeps_versions(s3, bucket):
 
 
 @pytest.mark.parametrize("length", [10, BLOCK + 1])
-def test_what_is_replaced_and_deleted_is_there_by_its_version(s3, versioned, length):
+def test_replaced_and_deleted_content_can_be_read_by_its_version(s3, versioned, length):
     bodies = [content(length, number) for number in range(3)]
     names = [s3.put_object(Bucket=versioned, Key="key", Body=body)["VersionId"] for body in bodies]
     assert len(set(names)) == 3
@@ -89,7 +89,7 @@ def test_what_is_replaced_and_deleted_is_there_by_its_version(s3, versioned, len
     assert refusal(s3.get_object, Bucket=versioned, Key="key", VersionId="nonsense") == (400, "InvalidArgument")
 
 
-def test_a_bucket_with_old_versions_left_is_not_removed(s3, versioned):
+def test_a_bucket_with_old_versions_is_not_removed(s3, versioned):
     s3.put_object(Bucket=versioned, Key="key", Body=b"x")
     s3.delete_object(Bucket=versioned, Key="key")
     assert "Contents" not in s3.list_objects_v2(Bucket=versioned)
@@ -103,7 +103,7 @@ def test_a_bucket_with_old_versions_left_is_not_removed(s3, versioned):
     assert "Status" not in s3.get_bucket_versioning(Bucket=versioned)
 
 
-def test_without_numbers_there_is_one_null_version(s3, bucket):
+def test_with_versioning_suspended_there_is_one_null_version(s3, bucket):
     s3.put_object(Bucket=bucket, Key="key", Body=b"before")
     s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     numbered = s3.put_object(Bucket=bucket, Key="key", Body=b"numbered")["VersionId"]

@@ -101,7 +101,7 @@ class Container:
         return int(self.inspect("{{.State.ExitCode}}"))
 
 
-def test_it_serves_with_no_rights_at_all_and_keeps_what_it_was_given(podman, image: str):
+def test_it_serves_without_any_rights_and_objects_survive_a_restart(podman, image: str):
     container = Container(podman, image)
     container.start()
     s3 = container.endpoint.client()
@@ -122,7 +122,7 @@ def test_it_serves_with_no_rights_at_all_and_keeps_what_it_was_given(podman, ima
     assert container.stop() == 0
 
 
-def test_nothing_is_in_the_image_but_the_program_and_what_it_needs(podman, image: str):
+def test_the_image_contains_only_the_program_and_what_it_needs(podman, image: str):
     container = podman("create", image)
     root = Path(podman("mount", container))
     files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink()}

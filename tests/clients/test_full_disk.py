@@ -99,7 +99,7 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gat
 
 
 @pytest.mark.parametrize("small_disk", [256], indirect=True)
-def test_a_full_provider_refuses_writes_and_is_waited_for(small_disk, ameles, versitygw, tmp_path):
+def test_with_a_full_provider_writes_are_refused_and_the_gateway_waits_for_room(small_disk, ameles, versitygw, tmp_path):
     provider = UntrustedSide(versitygw, small_disk)
     gateway = Gateway(ameles, tmp_path, provider)
     gateway.capacity = "16MiB"

@@ -137,7 +137,7 @@ def test_a_repository_is_pushed_cloned_changed_and_pulled(server: GitServer, git
     git(clone, "fsck", "--full", "--strict")
 
 
-def test_everything_is_at_the_gateway_and_nothing_in_the_server(server: GitServer, git, project: Path, tmp_path: Path):
+def test_all_state_is_in_the_gateway_and_none_in_the_git_server(server: GitServer, git, project: Path, tmp_path: Path):
     name = server.new_repository()
     git(project, "push", "--quiet", server.url(name), "master")
     server.stop()
@@ -175,7 +175,7 @@ except OSError:
 """Two updates of branches, the second in the middle of the first, and a third that must be refused."""
 
 
-def test_of_two_changes_of_branches_none_is_lost_and_none_that_comes_late_is_called_done(server, git, project: Path):
+def test_no_update_of_a_branch_is_lost_and_a_late_one_is_refused(server, git, project: Path):
     name = server.new_repository()
     git(project, "push", "--quiet", server.url(name), "master")
     commit = git(project, "rev-parse", "HEAD")
@@ -187,7 +187,7 @@ def test_of_two_changes_of_branches_none_is_lost_and_none_that_comes_late_is_cal
     assert [line.split()[1].rpartition("/")[2] for line in listed] == ["master", "overtaken", "overtaking"]
 
 
-def test_pushes_at_the_same_time_are_all_there_afterwards(server: GitServer, git, project: Path, tmp_path: Path):
+def test_no_concurrent_push_is_lost(server: GitServer, git, project: Path, tmp_path: Path):
     name = server.new_repository()
     git(project, "push", "--quiet", server.url(name), "master")
     branches = [f"branch-{number}" for number in range(6)]

@@ -35,7 +35,7 @@ def test_a_second_gateway_on_the_same_folder_is_refused(new_gateway):
     assert s3.get_object(Bucket="kept", Key="k")["Body"].read() == b"still served"
 
 
-def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
+def test_a_copy_of_the_folder_cannot_serve_as_a_second_gateway(new_gateway):
     """Two copies of one trusted state must never both serve: they would read the same paths again."""
     first: Gateway = new_gateway("first")
     first.start()
@@ -67,7 +67,7 @@ def copy_while_idle(source: Path, target: Path):
     raise AssertionError(f"{source} is always being written")
 
 
-def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_nobody(new_gateway):
+def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_no_gateway(new_gateway):
     """A copy that is older than the store is refused before it claims the lease."""
     first: Gateway = new_gateway("first")
     first.start()
@@ -89,7 +89,7 @@ def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_nobody(new
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_a_port_that_is_taken_is_named_together_with_the_flag(new_gateway):
+def test_the_error_about_a_port_in_use_names_the_port_and_the_flag(new_gateway):
     first: Gateway = new_gateway("first")
     first.start()
     second: Gateway = new_gateway("second", vault="another")

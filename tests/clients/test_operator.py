@@ -27,7 +27,7 @@ def status(gateway: Gateway) -> str:
     return subprocess.run(command, capture_output=True, text=True, env=environment(), check=True).stdout
 
 
-def test_versioning_at_the_provider_is_warned_of(new_gateway):
+def test_versioning_at_the_provider_causes_a_warning(new_gateway):
     gateway: Gateway = new_gateway()
     for switched, warned in [(None, False), ("Enabled", True), ("Suspended", False)]:
         if switched:
@@ -42,7 +42,7 @@ def test_versioning_at_the_provider_is_warned_of(new_gateway):
         assert len(re.findall(f" WARN .*{VERSIONING}", log)) == int(warned), log
 
 
-def test_a_client_of_another_region_is_told_the_right_one_and_goes_on(new_gateway):
+def test_a_client_of_another_region_learns_the_right_one_and_goes_on(new_gateway):
     gateway: Gateway = new_gateway()
     gateway.serve_flags = ["--region", "eu-west-3"]
     gateway.start()
@@ -95,7 +95,7 @@ def test_orphans_are_found_and_removed_and_the_vault_is_whole(new_gateway):
     gateway.stop()
 
 
-def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
+def test_a_paced_gateway_serves_and_reports_how_many_accesses_were_requested(new_gateway):
     gateway: Gateway = new_gateway()
     gateway.serve_flags = ["--pace", "100ms"]
     gateway.start()

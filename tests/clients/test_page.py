@@ -102,7 +102,7 @@ def make_requests(gateway: Gateway, bucket: str) -> None:
         s3.get_object(Bucket=bucket, Key=f"key {number}")["Body"].read()
 
 
-def test_what_is_asked_and_what_is_seen_appear_side_by_side(browser, gateway, bucket):
+def test_requests_and_the_providers_view_appear_together(browser, gateway, bucket):
     page = open_page(browser, gateway)
     assert "token" not in page.url
     before = page.locator("#figures dd").all_inner_texts()
@@ -123,7 +123,7 @@ def test_what_is_asked_and_what_is_seen_appear_side_by_side(browser, gateway, bu
     assert page.problems == []
 
 
-def test_whoever_opens_the_page_late_sees_the_minute_before_and_what_it_means(browser, gateway, bucket):
+def test_a_page_that_is_opened_late_shows_the_last_minute_and_its_explanation(browser, gateway, bucket):
     make_requests(gateway, bucket)
     early = open_page(browser, gateway)
     early.wait_for_function(f"() => ({INK})(document.querySelector('#asked')) > 0")
@@ -181,7 +181,7 @@ def test_the_keyboard_does_what_the_buttons_do(browser, gateway):
     assert page.problems == []
 
 
-def test_scripts_cannot_read_the_cookie_and_strangers_see_nothing(browser, gateway):
+def test_scripts_cannot_read_the_cookie_and_a_browser_without_it_sees_nothing(browser, gateway):
     page = open_page(browser, gateway)
     assert page.evaluate("document.cookie") == ""
     other_page = browser.new_context().new_page()
@@ -196,7 +196,7 @@ def test_scripts_cannot_read_the_cookie_and_strangers_see_nothing(browser, gatew
     assert refusal.value.code == 421
 
 
-def test_a_page_that_is_open_says_that_the_gateway_is_gone_and_does_not_keep_it(browser, new_gateway):
+def test_an_open_page_says_that_the_gateway_does_not_answer_and_does_not_delay_its_stop(browser, new_gateway):
     gateway = new_gateway()
     gateway.start()
     page = open_page(browser, gateway)
@@ -215,7 +215,7 @@ def _growth(before: dict, after: dict) -> list[int]:
     return [now - then for now, then in zip(after["reads"], before["reads"])]
 
 
-def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(browser, demonstration):
+def test_the_switch_shows_the_pattern_of_requests_at_the_provider_and_hides_it_again(browser, demonstration):
     gateway = demonstration("quiet")
     page = open_page(browser, gateway)
     s3 = gateway.endpoint.client()

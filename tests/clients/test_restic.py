@@ -53,7 +53,7 @@ def test_each_snapshot_is_restored_as_it_was(restic, tmp_path):
         assert tree(tmp_path / tag) == expected
 
 
-def test_what_is_forgotten_is_pruned_and_the_rest_is_whole(restic, tmp_path):
+def test_forgotten_snapshots_are_pruned_and_the_rest_stays_intact(restic, tmp_path):
     home = tmp_path / "home"
     make_tree(home, FILES)
     for _ in range(3):

@@ -114,7 +114,7 @@ def refused(address: str) -> int:
     return refusal.value.code
 
 
-def test_a_site_is_read_by_everybody_at_the_s3_door(browser, shared_gateway: Gateway, s3, aws, site: Path):
+def test_a_site_is_public_over_s3(browser, shared_gateway: Gateway, s3, aws, site: Path):
     bucket = f"site-{uuid.uuid4().hex[:12]}"
     aws("s3api", "create-bucket", "--bucket", bucket, "--object-ownership", "BucketOwnerPreferred")
     aws("s3", "sync", "--acl", "public-read", "--cache-control", "no-cache", str(site), f"s3://{bucket}")
@@ -136,7 +136,7 @@ def test_a_site_is_read_by_everybody_at_the_s3_door(browser, shared_gateway: Gat
     assert page.problems == []
 
 
-def test_a_site_is_read_by_everybody_at_the_swift_door(browser, shared_gateway: Gateway, s3, rclone, site: Path):
+def test_a_site_is_public_over_swift(browser, shared_gateway: Gateway, s3, rclone, site: Path):
     container = f"site-{uuid.uuid4().hex[:12]}"
     s3.create_bucket(Bucket=container)
     rclone("sync", str(site), f"ameles:{container}")
@@ -169,7 +169,7 @@ def pages(tmp_path: Path):
         yield one, other
 
 
-def test_a_page_of_another_site_does_in_a_browser_what_the_rules_of_the_bucket_allow(browser, s3, bucket: str, pages):
+def test_a_page_of_another_site_may_do_what_the_buckets_cors_rules_allow(browser, s3, bucket: str, pages):
     allowed, other = pages
     rule = {
         "AllowedOrigins": [allowed],

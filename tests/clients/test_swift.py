@@ -25,7 +25,7 @@ def container() -> str:
 
 
 @pytest.mark.parametrize("version", ["1", "2", "3"])
-def test_objects_come_back_whichever_way_one_has_logged_in(shared_gateway: Gateway, container: str, version: str):
+def test_objects_come_back_with_every_version_of_authentication(shared_gateway: Gateway, container: str, version: str):
     swift = shared_gateway.swift.connection(version)
     swift.put_container(container, {"X-Container-Meta-Colour": "grey"})
     bodies = {f"folder/{length} é": content(length, length) for length in (0, 1, 65536, 200_000)}
@@ -50,7 +50,7 @@ def test_objects_come_back_whichever_way_one_has_logged_in(shared_gateway: Gatew
     assert missing.value.http_status == 404
 
 
-def test_a_wrong_password_lets_nobody_in(shared_gateway: Gateway):
+def test_a_wrong_password_is_refused(shared_gateway: Gateway):
     login = shared_gateway.swift
     for version in ("1", "2", "3"):
         wrong = type(login)(login.url, login.account, login.user, "wrong").connection(version)
@@ -75,7 +75,7 @@ def test_keystoneauth_finds_the_store_in_the_catalogue(shared_gateway: Gateway, 
     assert store.delete(f"/{container}", endpoint_filter=where).status_code == 204
 
 
-def test_an_object_is_the_same_through_both_doors(shared_gateway: Gateway, s3):
+def test_an_object_is_the_same_over_s3_and_swift(shared_gateway: Gateway, s3):
     swift = shared_gateway.swift.connection()
     name = f"both-{uuid.uuid4().hex[:12]}"
     s3.create_bucket(Bucket=name)
@@ -99,7 +99,7 @@ def swift_command(gateway: Gateway, *arguments: str, cwd: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", ["--use-slo", "--use-dlo"])
-def test_a_large_file_goes_up_in_segments_and_comes_down_whole(
+def test_a_large_file_is_uploaded_in_segments_and_downloaded_whole(
     shared_gateway: Gateway, container: str, tmp_path: Path, kind: str
 ):
     up, down = tmp_path / "up", tmp_path / "down"

@@ -65,7 +65,7 @@ def test_boto3_is_served_when_it_trusts_the_certificate_and_not_otherwise(tls_ga
     tls_gateway.stop()
 
 
-def test_a_renewed_certificate_is_taken_over(tls_gateway, authority, tmp_path):
+def test_a_renewed_certificate_is_used(tls_gateway, authority, tmp_path):
     client_that_trusts(tls_gateway, authority, tmp_path).create_bucket(Bucket=BUCKET)
     other = trustme.CA()
     write_pair(tls_gateway, other)
@@ -92,7 +92,7 @@ def test_rclone_is_served(tls_gateway, authority, rclone_program, tmp_path):
     assert got.stdout == content(200_000)
 
 
-def test_swift_is_served_to_who_trusts_the_certificate_and_hands_out_addresses_of_the_same_kind(
+def test_swift_is_served_over_tls_only_to_clients_that_trust_the_certificate_and_returns_https_addresses(
     tls_gateway, authority, tmp_path
 ):
     file = tmp_path / "ca.pem"

@@ -26,7 +26,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Out
     yield run_all(versitygw, ameles, folder, selected_tests(versitygw, EXCLUSIONS))
 
 
-def test_what_is_left_out_is_in_the_suite() -> None:
+def test_exclusions_match_tests_of_the_suite() -> None:
     names = all_tests(program("AMELES_TEST_VERSITYGW"))
     run = set(selected_tests(program("AMELES_TEST_VERSITYGW"), EXCLUSIONS))
     assert len(run) > 400, "the suite has shrunk"

@@ -101,5 +101,7 @@ class Question(NamedTuple):
 
 def first_is_likelier(seen: list[ChangedSlots], shape: Shape, questions: Iterable[Question]) -> bool:
     """Returns whether the answer `one` is likelier, for questions that have the same answer."""
-    weights = (log_likelihood(seen, shape, one, read) - log_likelihood(seen, shape, other, read) for read, one, other in questions)
-    return sum(weights) > 0
+    return sum(
+        log_likelihood(seen, shape, one, read) - log_likelihood(seen, shape, other, read)
+        for read, one, other in questions
+    ) > 0

@@ -180,14 +180,14 @@ def test_under_detworam_the_same_attack_is_chance(attack):
 
 @pytest.mark.parametrize("flags", SCHEDULED_SCHEMES, ids=flag_values)
 @pytest.mark.parametrize("leak", ["load", "evict"])
-def test_under_detworam_and_its_kin_all_secrets_show_the_same(watch, small, leak, flags):
+def test_under_detworam_and_its_variants_all_secrets_show_the_same(watch, small, leak, flags):
     program = small("victim")
     shown = [watch([*VICTIM, *flags], program, leak, secrets)[0] for secrets in ("1" * 6, "2" * 6, random_secrets(6, 2))]
     assert sum(map(len, shown[0])) > 500
     assert shown[0] == shown[1] == shown[2]
 
 
-def test_under_detworam_guesses_by_lessons_are_chance(watch, small, rehearse):
+def test_under_detworam_guesses_from_known_secrets_are_chance(watch, small, rehearse):
     secrets = random_secrets(76, 3)
     seen, _ = watch([*VICTIM, "--scheme", "detworam"], small("victim"), "evict", secrets)
     right, trials = right_guesses(secrets, rehearse("evict", len(secrets)).split_by_secret(seen), 12)

@@ -21,7 +21,7 @@ def bench(ameles, runtime, programs, picosat):
     return bench
 
 
-def test_a_fault_of_detworam_opens_and_seals_k_and_one_times_as_many_pages_as_a_plain_one(bench, tmp_path):
+def test_a_fault_of_detworam_opens_and_seals_k_plus_1_times_as_many_pages_as_a_plain_one(bench, tmp_path):
     figures = tmp_path / "figures.csv"
     result = bench("--untrusted", "4MiB", "--only", "detworam", "--warm", "2", "--faults", "8", "--csv", figures, "--svg", tmp_path)
     assert result.returncode == 0, result.stderr
@@ -46,7 +46,7 @@ def test_a_fault_of_detworam_opens_and_seals_k_and_one_times_as_many_pages_as_a_
             assert of[str(k)] / of[""] == pytest.approx(k + 1, rel=0.02), program
 
 
-def test_a_program_that_ends_before_it_had_so_many_faults_is_named(bench):
+def test_a_program_that_exits_before_the_requested_faults_is_named(bench):
     flags = ["--untrusted", "8MiB", "--resident", "1900", "--only", "eager", "--machines", "1"]
     result = bench(*flags, "--warm", "1000000000", "--faults", "7")
     assert (result.returncode, result.stdout) == (1, ""), result.stderr

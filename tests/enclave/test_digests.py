@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 
-def test_faults_in_the_enclave_leave_the_very_bytes_that_they_leave_outside(run, bare):
+def test_faults_in_the_enclave_write_the_same_bytes_as_outside(run, bare):
     outside, inside = bare
     expected = subprocess.run([outside], capture_output=True, text=True, check=True).stdout.splitlines()
     # The lines are ordered by scheme, then by cipher.
@@ -17,5 +17,5 @@ def test_faults_in_the_enclave_leave_the_very_bytes_that_they_leave_outside(run,
         assert (result.returncode, result.stdout) == (0, line.split()[0] + "\n"), (line, result.stderr)
 
 
-def test_a_digest_that_there_is_not_is_refused(run, bare):
+def test_an_unknown_digest_is_refused(run, bare):
     assert run([], bare[1], "9", "0").returncode == 2

@@ -47,7 +47,7 @@ def test_a_guard_page_guards(run, built):
 
 
 @pytest.mark.parametrize("scheme", ["plain", "detworam", "path"])
-def test_exhausted_memory_is_told_to_the_program(run, built, scheme):
+def test_the_program_gets_an_error_when_memory_is_exhausted(run, built, scheme):
     result = run(["--scheme", scheme, "--untrusted", "2MiB", "--resident", "64"], built("ends"), "memory")
     assert (result.returncode, result.stdout) == (7, "no memory left\n"), result.stderr
 
@@ -56,7 +56,7 @@ def test_a_mapping_that_is_too_large_is_refused(run, built):
     assert run([], built("ends"), "mapping").returncode == 7
 
 
-def test_a_library_that_gets_no_memory_for_itself_is_not_taken_for_a_null_pointer(run, built):
+def test_a_library_that_gets_no_memory_is_not_reported_as_a_null_pointer(run, built):
     for kib in range(400, 700, 20):
         result = run(["--scheme", "plain", "--untrusted", f"{kib}KiB"], built("ends"), "code", "7")
         # At first there is no room for the program itself, and at the end there is enough for all.

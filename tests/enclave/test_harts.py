@@ -43,7 +43,7 @@ def debugged(start, runtime, built, uncounted, tmp_path):
 
 
 @pytest.mark.parametrize("hart", range(1, HARTS))
-def test_a_hart_that_started_the_firmware_waits_for_its_place(debugged, runtime, hart):
+def test_a_hart_that_boots_the_firmware_waits_for_its_place(debugged, runtime, hart):
     running, debugger = debugged("2")
     debugger.start_firmware_on(hart, entry(runtime))
     debugger.detach()
@@ -51,7 +51,7 @@ def test_a_hart_that_started_the_firmware_waits_for_its_place(debugged, runtime,
     assert (code, output) == (0, "begun\nright\n"), errors
 
 
-def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(debugged, runtime, compiler):
+def test_a_hart_that_gets_its_place_just_before_it_waits_is_woken(debugged, runtime, compiler):
     running, debugger = debugged("2")
     debugger.start_firmware_on(2, entry(runtime))
     late = debugger.run_to(entry(runtime) + debugger.read(entry(runtime), 256).index(WAIT_FOR_INTERRUPT))
@@ -69,7 +69,7 @@ def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(d
     assert (code, output) == (0, "begun\nright\n"), errors
 
 
-def test_a_hart_that_is_started_at_the_first_ones_place_finds_its_own(debugged, runtime, compiler):
+def test_a_hart_that_starts_at_the_place_of_the_first_finds_its_own(debugged, runtime, compiler):
     running, debugger = debugged("2")
     hart = debugger.run_to(symbol(runtime, compiler, "ameles_enclave_hart_start"))
     # OpenSBI 1.1 does this if the hart is faster than the one that starts it.

@@ -72,6 +72,6 @@ def test_a_hostile_host_gets_an_access_fault_everywhere_but_in_untrusted_memory(
 
 
 @pytest.mark.parametrize(("harts", "flags"), HARTS)
-def test_the_program_answers_as_ever_beside_a_hostile_host(run, small, hostile, harts, flags):
+def test_a_hostile_host_does_not_change_the_programs_answers(run, small, hostile, harts, flags):
     result = run([*flags, "--host-program", hostile, "--untrusted", "4MiB"], small("steps"), "64", "10")
     assert (result.returncode, result.stdout) == (0, "begun\nright\n"), result.stderr

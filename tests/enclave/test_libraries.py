@@ -8,7 +8,7 @@ LIBRARIES = ["musl", "picolibc"]
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_words_variables_and_streams_are_a_programs_of_every_c_library(run, built_with, library):
+def test_arguments_environment_and_streams_work_with_every_c_library(run, built_with, library):
     program = built_with(library, "speaks")
     result = run(["--untrusted", "4MiB", "--env", "ONE=one", "--env", "ONE=two"], program, "a", "b c", input="first\nsecond\n")
     words = [f"argument 0: {program}", "argument 1: a", "argument 2: b c", "variable: ONE=two"]
@@ -17,6 +17,6 @@ def test_words_variables_and_streams_are_a_programs_of_every_c_library(run, buil
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_memory_is_paged_of_programs_of_every_c_library(run, built_with, library):
+def test_memory_is_paged_with_every_c_library(run, built_with, library):
     result = run(["--untrusted", "4MiB", "--resident", "8"], built_with(library, "steps"), "64", "3")
     assert (result.returncode, result.stdout) == (0, "begun\nright\n"), result.stderr

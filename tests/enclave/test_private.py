@@ -40,7 +40,7 @@ def test_no_two_runs_seal_a_page_alike(start, built, scheme):
 
 
 @pytest.mark.parametrize("flags", [["--scheme", "detworam"], ["--scheme", "parallel", "--harts", "3"]], ids=["detworam", "parallel"])
-def test_nothing_is_written_into_untrusted_memory_but_what_has_its_place_there(start, built, flags):
+def test_only_the_known_parts_of_untrusted_memory_are_written(start, built, flags):
     program = built("steps")
     running = start([*flags, "--untrusted", "1MiB"], program, "40", "3")
     code, output, errors = running.wait_for_exit()
@@ -107,13 +107,13 @@ def debugged_speaker(debugged, uncounted) -> tuple[EnclaveProgram, Debugger]:
 
 
 @pytest.mark.parametrize("nth", [0, 8, 15])
-def test_each_answer_of_the_host_is_looked_at_once(debugged, uncounted, nth):
+def test_each_answer_of_the_host_is_read_once(debugged, uncounted, nth):
     running, debugger = debugged_speaker(debugged, uncounted)
     found = loads(running, debugger, ANSWER_AT + nth, lambda: running.word(REQUEST_NUMBER_AT))
     assert len(found) > 4 and set(found.values()) == {1}, found
 
 
-def test_what_the_host_says_that_was_read_is_copied_once(debugged, uncounted):
+def test_input_from_the_host_is_copied_once(debugged, uncounted):
     running, debugger = debugged_speaker(debugged, uncounted)
     found = loads(running, debugger, DATA_AT, lambda: (running.word(REQUEST_AT), running.word(REQUEST_NUMBER_AT)))
     assert found and set(found.values()) == {1}, found

@@ -37,7 +37,7 @@ WAYS = [["--pages", "intermediary"], ["--page-table", "sv48"], ["--pages", "inte
 
 
 @pytest.mark.parametrize("way", WAYS, ids=flag_values)
-def test_a_program_answers_as_outside_by_the_papers_other_way_and_with_another_page_table(run, programs, outside, way):
+def test_a_program_answers_as_outside_with_intermediary_pages_and_with_another_page_table(run, programs, outside, way):
     expected = subprocess.run([outside, "small", "sha_256"], capture_output=True, text=True, check=True)
     inside = run([*way, "--untrusted", "8MiB", "--resident", "100"], programs, "small", "sha_256")
     assert (inside.returncode, inside.stdout) == (0, expected.stdout), inside.stderr

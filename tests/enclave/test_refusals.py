@@ -18,7 +18,7 @@ def refused(run, flags, program) -> str:
     return line
 
 
-def test_files_that_are_no_programs_for_it(run, compiler, tmp_path):
+def test_files_that_are_no_programs_for_the_enclave(run, compiler, tmp_path):
     source = tmp_path / "program.c"
     source.write_text("int main(void) { return 0; }\n")
     subprocess.run([compiler, source, "-o", tmp_path / "dynamic"], check=True)
@@ -42,7 +42,7 @@ def test_files_that_are_no_programs_for_it(run, compiler, tmp_path):
     assert "another processor" in line and "riscv64-linux-gnu-gcc -static" in line
 
 
-def test_what_is_no_program_and_no_runtime_is_refused_at_once(run, built, programs, tmp_path):
+def test_files_that_are_no_program_or_no_runtime_are_refused_at_once(run, built, programs, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ["/dev/zero", tmp_path / "pipe", tmp_path]:
         assert "no regular file" in refused(run, [], path)
@@ -57,7 +57,7 @@ def test_what_is_no_program_and_no_runtime_is_refused_at_once(run, built, progra
         assert "not the enclave's runtime" in line and str(path) in line
 
 
-def test_a_program_that_is_cut_short_behind_its_headers(run, built, tmp_path):
+def test_a_program_that_is_cut_short_after_its_headers(run, built, tmp_path):
     whole = built("steps").read_bytes()
     (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
     assert str(tmp_path / "cut") in refused(run, [], tmp_path / "cut")
@@ -91,7 +91,7 @@ def test_too_little_and_too_much_untrusted_memory(run, built):
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_flags_that_cannot_be_meant(run, built, flags, why):
+def test_invalid_flags(run, built, flags, why):
     assert why in refused(run, flags, built("steps"))
     result = run(flags, built("steps"))
     assert result.returncode == 2

@@ -42,7 +42,7 @@ def test_a_stack_that_overflows_is_handled_on_another_stack(run, built):
     ],
     ids=["nowhere", "abort", "lost"],
 )
-def test_a_program_ends_whose_handler_cannot_help(run, built, way, by, says):
+def test_a_program_whose_handler_cannot_help_exits(run, built, way, by, says):
     result = run(MOSTLY_RESIDENT if way == "nowhere" else FEW_RESIDENT, built("handles"), way)
     assert (result.returncode, result.stdout) == (128 + by, says), result.stderr
     assert f"ended by signal {by.value}" in result.stderr

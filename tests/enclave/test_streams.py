@@ -97,7 +97,7 @@ def test_the_machine_ends_when_the_command_is_killed(start, built):
 
 
 @pytest.mark.parametrize(("way", "code"), [("default", 128 + signal.SIGPIPE), ("ignored", 6), ("handled", 5)])
-def test_a_reader_that_has_gone_is_told_to_the_program(enclave, built, way, code):
+def test_the_program_learns_that_its_reader_is_gone(enclave, built, way, code):
     reading, writing = os.pipe()
     os.close(reading)
     words = enclave([], built("ends"), "pipe", way)
@@ -106,7 +106,7 @@ def test_a_reader_that_has_gone_is_told_to_the_program(enclave, built, way, code
     assert result.returncode == code, result.stderr
 
 
-def test_the_time_is_told_only_if_that_is_allowed(run, built):
+def test_the_program_can_read_the_time_only_if_that_is_allowed(run, built):
     denied = run([], built("clock"))
     assert denied.returncode == 1 and "clock_gettime" in denied.stderr, denied.stderr
     allowed = run(["--allow-clock"], built("clock"))

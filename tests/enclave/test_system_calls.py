@@ -53,12 +53,12 @@ def test_every_other_call_is_refused_by_name(run, built, numbers):
             assert known & set(refused), (name, result.stderr)
 
 
-def test_a_number_that_names_no_call_is_refused_too(run, built):
+def test_an_unknown_number_is_refused_too(run, built):
     result = run([], built("asks"), "9999", "9999")
     assert result.stdout == "9999 -38\n9999 -38\n" and re.search(r"refused: .*9999.* \(2 times\)", result.stderr)
 
 
-def test_calls_at_their_edges_answer_as_they_do_outside(enclave, built, tmp_path):
+def test_calls_with_extreme_arguments_answer_as_outside(enclave, built, tmp_path):
     subprocess.run(["cc", "-O1", PROGRAMS / "edges.c", "-o", tmp_path / "edges"], check=True)
     pipes = {"input": b"text that is read by nobody", "capture_output": True, "check": True}
     # The first process of a container sees the number of its session as 0, so the program gets a new session.
@@ -69,6 +69,6 @@ def test_calls_at_their_edges_answer_as_they_do_outside(enclave, built, tmp_path
     assert inside.stdout == outside.stdout and "refused" not in figures
 
 
-def test_a_program_that_would_need_a_second_thread_is_told_so(run, built, numbers):
+def test_a_second_thread_is_refused(run, built, numbers):
     result = run([], built("asks"), str(numbers["clone"]))
     assert result.returncode == 0 and "refused: clone (1 times)" in result.stderr

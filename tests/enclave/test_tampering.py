@@ -57,7 +57,7 @@ def erase(running: EnclaveProgram, _: random.Random) -> None:
 
 
 @pytest.mark.parametrize("number", range(TIMES))
-def test_tampering_at_a_random_moment_is_caught(start, small, number):
+def test_tampering_at_a_random_time_is_caught(start, small, number):
     draw = random.Random(number)
     scheme = PATH if number % 20 == 0 else OTHERS[number % len(OTHERS)]
     kind = KINDS[draw.randrange(len(KINDS))]
@@ -97,7 +97,7 @@ def test_tampering_while_the_program_is_being_loaded_is_caught(start, picosat, n
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_a_single_bit_is_caught_or_nothing_that_the_program_reads(start, small, number):
+def test_a_flipped_bit_is_caught_unless_the_program_does_not_read_it(start, small, number):
     draw = random.Random(1000 + number)
     scheme = draw.choice(["plain", "detworam", "opam", "path"])
     running = start(["--scheme", scheme, *ROOM], small("steps"), "40", "3" if scheme == "path" else "20")

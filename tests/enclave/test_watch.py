@@ -29,7 +29,7 @@ def test_a_watcher_sees_what_the_scheme_shows_and_no_more(watch, small, flags, v
     assert len(seen) > 120 and any(seen)
 
 
-def test_faults_that_were_asked_for_end_the_machine_and_are_drawn(ameles, runtime, small, tmp_path):
+def test_the_machine_exits_after_the_requested_faults_which_are_drawn(ameles, runtime, small, tmp_path):
     picture = tmp_path / "seen.svg"
     words = [ameles, "enclave", "watch", "--runtime", runtime, *SMALL, "--faults", "130", "--end", "--svg", picture]
     result = subprocess.run([*words, "--", small("steps"), "40", "0"], capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ import subprocess
 from wasmtime import Instance, Module, Store
 
 
-def test_faults_without_a_standard_library_leave_the_very_bytes_that_they_leave_here():
+def test_faults_without_a_standard_library_write_the_same_bytes_as_here():
     store = Store()
     module = Module.from_file(store.engine, os.environ["AMELES_BARE_WASM"])
     assert not module.imports, "the module imports something from its host"

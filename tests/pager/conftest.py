@@ -1,8 +1,8 @@
-"""Unmodified programs whose heap is paged, against the same programs unpaged.
+"""Unmodified programs whose heap is paged, compared with the same programs unpaged.
 
-`cargo xtask test --only pager` sets up what is needed and runs this. By hand, these variables say where things are:
+`cargo xtask test --only pager` installs what they need and runs them. These variables are for a run by hand:
 
-AMELES_BIN              the program under test; libameles_preload.so lies beside it
+AMELES_BIN              the program under test, with libameles_preload.so in the same folder
 AMELES_PROGRAMS_BIN     ameles-programs, the paper's six programs
 """
 
@@ -39,7 +39,7 @@ def programs() -> Path:
 
 @pytest.fixture(scope="session")
 def tool() -> Callable[[str], str]:
-    """Finds a program of the system, which must be there."""
+    """Finds a program of the system, which must be installed."""
 
     def find(name: str) -> str:
         found = shutil.which(name)
@@ -51,7 +51,7 @@ def tool() -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def build_checked(tmp_path_factory) -> Callable[[Path], Path]:
-    """Builds a program from its source, once, and sees that it is content unpaged."""
+    """Builds a program from its source once, and checks that it succeeds unpaged."""
     folder = shared_folder(tmp_path_factory, "content")
 
     def make(source: Path, program: Path) -> None:
@@ -68,7 +68,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def page_run(ameles: Path) -> Run:
-    """Runs a program paged: flags of `page run`, then the program."""
+    """Runs a program under `page run` with these flags."""
 
     def run(flags: list[str], *program: str | Path, **more: object) -> subprocess.CompletedProcess[str]:
         words = [str(ameles), "page", "run", *flags, "--", *map(str, program)]

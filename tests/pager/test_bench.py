@@ -20,7 +20,7 @@ FAULTS = 200
 
 @pytest.fixture(scope="module")
 def measured(ameles: Path, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what a bounded bench leaves."""
+    """A folder with the output of a bounded bench."""
     folder = tmp_path_factory.mktemp("bench")
     words = [ameles, "page", "bench", "--quick", "--warm", "100", "--faults", str(FAULTS), "--programs", programs]
     more = ["--csv", folder / "figures.csv", "--svg", folder / "pictures"]
@@ -48,7 +48,7 @@ def test_every_configuration_has_the_same_faults(measured):
             assert float(row["slowdown"]) == 1, row
 
 
-def test_the_papers_mean_stands_beside_what_was_measured(measured):
+def test_the_papers_mean_is_printed_with_the_measured_one(measured):
     with (measured / "figures.csv").open() as file:
         means = [row for row in csv.DictReader(file) if row["program"] == "geometric mean"]
     quoted = {(row["scheme"], row["k"]): row["paper_slowdown"] for row in means}

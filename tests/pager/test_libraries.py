@@ -1,4 +1,4 @@
-"""The static variables of libraries are paged, but for what takes part in serving a fault."""
+"""The static variables of libraries are paged, except those of libraries that take part in serving a fault."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLAGS = ["-O1", "-Wall", "-Werror", "-pthread"]
 
 @pytest.fixture
 def run_program(page_run, tmp_path_factory):
-    """Builds libraries and a program that uses them, once, and runs it paged; it must be content, as it is unpaged."""
+    """Builds libraries and a program once, and runs the program paged. It must succeed unpaged and paged."""
     folder = shared_folder(tmp_path_factory, "libraries")
 
     def build(library: str) -> Path:
@@ -44,12 +44,12 @@ def run_program(page_run, tmp_path_factory):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_variables_of_a_library_are_paged_as_they_stood_before_main(run_program, scheme):
+def test_variables_of_a_library_are_paged_with_their_values_from_before_main(run_program, scheme):
     report = run_program("uses_kept", "--scheme", scheme, libraries=["kept"], cc=[], words=["0"])
     assert faults(report)[1] > 6 * 240, report
 
 
-def test_variables_of_a_library_that_do_not_fit_are_told_and_lie_in_the_clear(run_program):
+def test_variables_of_a_library_that_do_not_fit_are_reported_and_stay_in_the_clear(run_program):
     report = run_program("uses_kept", "--untrusted", "1MiB", libraries=["kept"], cc=[], words=["2"])
     assert "static variables" in report and "--untrusted" in report, report
 
@@ -61,7 +61,7 @@ def test_a_library_between_ameles_and_the_c_library_serves_faults_and_is_not_pag
 
 
 @pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
-def test_a_program_at_fixed_addresses_through_whose_table_everybody_calls_is_paged(run_program, scheme):
+def test_a_program_at_fixed_addresses_whose_table_all_libraries_call_through_is_paged(run_program, scheme):
     fixed = ["-no-pie", "-fno-pie", "-Wl,-z,lazy"]
     assert faults(run_program("links", "--scheme", scheme, libraries=[], cc=fixed, words=[]))[1] > 1000
 
@@ -82,7 +82,7 @@ print(open("/proc/self/smaps").read())
 
 
 def variables(smaps: str, library: str) -> list[str]:
-    """The kernel's flags of what may be written of a library, or lies behind it without a file."""
+    """Returns the mappings of a library that are writable and private, with the kernel's flags."""
     mappings = re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", smaps)[1:]
     return [mapping for mapping in mappings if library in mapping.split("\n")[0] and mapping.split()[1] == "rw-p"]
 
@@ -94,7 +94,7 @@ def test_python_and_its_library_are_paged_with_all_their_variables(page_run):
     assert paged.returncode == 0, paged.stderr
     assert paged.stdout.split("\n")[0] == unpaged.stdout.split("\n")[0] == f"(3000, {sum(range(3000))}, 3000)"
     for library in ["libpython", "libsqlite3", "libz"]:
-        # What the interpreter itself does not need is loaded later, and is not paged.
+        # A library that the interpreter itself does not need is loaded later, and is not paged.
         if library in needed:
             assert not variables(paged.stdout, library), paged.stdout
 

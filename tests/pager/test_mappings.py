@@ -1,4 +1,4 @@
-"""Mappings of memory, as programs make, change and undo them."""
+"""Programs that make, change and remove mappings of memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent / "mappings"
 
 @pytest.fixture
 def run_program(page_run, build_checked):
-    """Runs one of the C programs of `mappings/` paged; it must be content, as it is unpaged."""
+    """Runs a C program of `mappings/` paged. It must succeed unpaged and paged."""
 
     def run(name: str, *flags: str) -> str:
         paged = page_run(["--resident", "16", *flags], build_checked(FOLDER / f"{name}.c"))
@@ -26,11 +26,11 @@ def run_program(page_run, build_checked):
     return run
 
 
-def test_memory_that_is_unmapped_twice_is_given_to_one_taker(run_program):
+def test_memory_that_is_unmapped_twice_is_reused_only_once(run_program):
     run_program("unmapped_twice")
 
 
-def test_spans_that_reach_beyond_a_mapping_are_taken_apart(run_program):
+def test_spans_that_reach_beyond_a_mapping_are_split(run_program):
     run_program("spans")
 
 
@@ -41,18 +41,18 @@ def test_protections_hold_and_lose_nothing(run_program, flags):
 
 def test_memory_is_paged_where_it_was_reserved_or_hinted_or_fixed(run_program):
     report = run_program("reserved")
-    # Each of twelve rounds fills 1,500 pages anew.
+    # Each of twelve rounds rewrites 1,500 pages.
     assert faults(report)[1] > 12 * 1500, report
 
 
 @pytest.mark.parametrize("flags", [["--scheme", "eager-parallel"], ["--second-chance", "5"], ["--scheme", "path"]])
-def test_memory_that_is_promised_beyond_the_region_is_paged_where_it_is_touched(run_program, flags):
+def test_overcommitted_memory_is_paged_where_it_is_touched(run_program, flags):
     report = run_program("promised", *flags)
     assert faults(report)[1] > 6 * 3000, report
     assert "out of paged memory" not in report, report
 
 
-def test_a_program_that_touches_more_than_the_region_of_what_it_was_promised_ends_in_a_line(page_run, tmp_path):
+def test_a_program_that_touches_more_overcommitted_memory_than_the_region_has_exits_with_one_line(page_run, tmp_path):
     program = tmp_path / "overdrawn"
     subprocess.run(["cc", "-O1", "-o", program, FOLDER / "overdrawn.c"], check=True)
     paged = page_run(["--resident", "16"], program)
@@ -79,16 +79,16 @@ def test_threads_lose_nothing_while_others_protect_and_unmap(run_program, scheme
     run_program("beside_one_another", "--scheme", scheme)
 
 
-def test_what_nobody_can_have_is_refused_by_every_function(run_program):
+def test_impossible_sizes_are_refused_by_every_function(run_program):
     run_program("absurd")
 
 
 @pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
-def test_static_variables_are_paged_as_they_stood_before_main(run_program, scheme):
+def test_static_variables_are_paged_with_their_values_from_before_main(run_program, scheme):
     assert faults(run_program("statics", "--scheme", scheme))[1] > 6 * 600
 
 
-def test_static_variables_that_do_not_fit_are_told(run_program):
+def test_static_variables_that_do_not_fit_are_reported(run_program):
     report = run_program("statics", "--untrusted", "2MiB")
     assert "static variables" in report and "--untrusted" in report, report
 
@@ -154,7 +154,7 @@ func main() {
 
 
 def unpaged_bytes(smaps: str) -> int:
-    """Bytes there of anonymous memory that may be written, is no code, and whose faults nobody serves."""
+    """Returns the resident bytes of anonymous memory that is writable, not executable, and not paged."""
     clear = 0
     for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", smaps)[1:]:
         access, node = mapping.split()[1], mapping.split()[4]
@@ -166,7 +166,7 @@ def unpaged_bytes(smaps: str) -> int:
 
 
 def assert_paged(answer: "subprocess.CompletedProcess[str]", first: str) -> None:
-    """The program said what it should, and hardly anything of it lies in the clear."""
+    """Checks that the program printed the right line, and that hardly any of its memory is unpaged."""
     assert answer.returncode == 0, answer.stderr
     report, smaps = answer.stdout.split("\n", 1)
     assert report == first, answer.stderr

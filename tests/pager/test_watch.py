@@ -1,4 +1,4 @@
-"""What a watcher of the untrusted memory sees of the paper's six programs, fault by fault."""
+"""A watcher's view of the untrusted memory of the paper's six programs, fault by fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 RESIDENT = 15
-# In 8 MiB each holding slot is written in that time, and each main slot refreshed.
+# Enough to write each holding slot of 8 MiB, and to refresh each main slot.
 FAULTS = 750
 FLAGS = ["--resident", str(RESIDENT), "--faults", str(FAULTS)]
 SCHEDULED_SCHEMES = [
@@ -29,7 +29,7 @@ SCHEDULED_SCHEMES = [
 
 @pytest.fixture(scope="module")
 def paper_programs(programs, tool, tmp_path_factory) -> dict[str, list[str | Path]]:
-    """The paper's programs; the solver with each of its formulas."""
+    """The paper's programs. The solver is there once for each formula."""
     own_programs = ["random_writes", "sha_256", "avl_tree", "lbm", "recommender"]
     started: dict[str, list[str | Path]] = {name: [programs, name] for name in own_programs}
     for instance in ["satisfiable", "unsatisfiable"]:
@@ -40,7 +40,7 @@ def paper_programs(programs, tool, tmp_path_factory) -> dict[str, list[str | Pat
 
 
 def untrusted(name: str) -> list[str]:
-    """Room for the program's heap. All of it is looked at after each fault."""
+    """Returns the flags for the size of untrusted memory, all of which is compared after each fault."""
     return ["--untrusted", "16MiB" if name == "lbm" else "8MiB"]
 
 
@@ -48,7 +48,7 @@ Seen = dict[int, list[int]]
 
 
 def watch(ameles: Path, csv_file: Path, flags: list[str], program: list[str | Path]) -> tuple[Seen, str]:
-    """The slots that changed at each fault, and what the command says of them."""
+    """Returns the slots that changed at each fault, and the command's report."""
     words = [ameles, "page", "watch", *FLAGS, *flags, "--csv", csv_file, "--", *program]
     finished = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert finished.returncode == 0, finished.stderr
@@ -60,7 +60,7 @@ def watch(ameles: Path, csv_file: Path, flags: list[str], program: list[str | Pa
 
 
 def scheduled(main: int, holding: int):
-    """The slots of one write after the other, by the paper's formula."""
+    """Yields the slots of each write in turn, by the paper's formula."""
     for write in count():
         refreshed = range(write * main // holding, (write + 1) * main // holding)
         yield [main + write % holding, *(slot % main for slot in refreshed)]
@@ -85,7 +85,7 @@ def test_every_program_changes_exactly_the_slots_of_the_schedule(ameles, paper_p
 
 
 def assert_order(name, seen: Seen, writes) -> None:
-    """The slots change in the order of the writes; what an eager write leaves undone is done by the next one."""
+    """Checks that slots change in the order of the writes: the next write does what an eager write leaves undone."""
     due: list[int] = []
     for fault in range(1, FAULTS + 1):
         before = len(due)
@@ -103,7 +103,7 @@ def test_under_plain_every_program_and_every_input_shows_another_sequence(ameles
         flags = [*untrusted(name), "--scheme", "plain", "--end"]
         seen, report = watch(ameles, tmp_path / "seen.csv", flags, program)
         assert "whoever watches knows when" in report, report
-        # One slot a fault, that of the page which was evicted.
+        # Each fault changes one slot, that of the evicted page.
         assert set(seen) == set(range(RESIDENT + 1, FAULTS + 1)), name
         assert {len(slots) for slots in seen.values()} == {1}, name
         sequences[name] = [slots[0] for slots in seen.values()]
@@ -111,7 +111,7 @@ def test_under_plain_every_program_and_every_input_shows_another_sequence(ameles
         assert sequences[one] != sequences[other], (one, other)
 
 
-def test_the_program_runs_on_unwatched_and_answers_as_ever(ameles, programs, tmp_path):
+def test_the_program_runs_on_after_the_watch_with_the_same_answers(ameles, programs, tmp_path):
     unpaged = subprocess.run([programs, "random_writes"], capture_output=True, text=True, check=True)
     picture = tmp_path / "seen.svg"
     words = ["page", "watch", *FLAGS, *untrusted("random_writes"), "--scheme", "detworam", "--svg", picture, "--", programs, "random_writes"]
@@ -123,7 +123,7 @@ def test_the_program_runs_on_unwatched_and_answers_as_ever(ameles, programs, tmp
     assert paths["main"].count("M") > 100 and paths["holding"].count("M") > 100
 
 
-def test_what_cannot_be_watched_is_said_in_a_sentence(ameles, tmp_path):
+def test_an_impossible_watch_is_refused_in_a_sentence(ameles, tmp_path):
     def run_watch(*words: str) -> subprocess.CompletedProcess[str]:
         called = [ameles, "page", "watch", *words]
         return subprocess.run(called, capture_output=True, text=True, check=False, timeout=60)

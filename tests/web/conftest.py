@@ -76,7 +76,7 @@ def browser():
 
 @pytest.fixture(scope="session")
 def idle_tabs(browser) -> list[Page]:
-    """Tabs that no test uses now. They are reused: the page stores nothing in the browser, and a new tab costs more than a test."""
+    """Tabs that no test uses now, for reuse: the page stores nothing in the browser, and a new tab costs more than a test."""
     return []
 
 

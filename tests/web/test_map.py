@@ -48,7 +48,7 @@ def test_the_map_is_chosen_for_schemes_that_can_have_it_and_the_address_says_so(
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_sort_over_a_recursive_map_sorts_and_goes_back_to_the_very_picture(opened, scheme):
+def test_a_sort_over_a_recursive_map_sorts_and_goes_back_to_the_same_picture(opened, scheme):
     page = opened(f"scheme={scheme}&map=recursive&capacity=8&workload=bubble&label=number")
     to_the_end_of_a_sort(page)
     at = page.locator("#at").inner_text()
@@ -62,7 +62,7 @@ def test_a_sort_over_a_recursive_map_sorts_and_goes_back_to_the_very_picture(ope
 
 @pytest.mark.parametrize("side", ["owner", "provider"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_path_of_each_map_is_touched_one_after_the_other_the_smallest_first(opened, scheme, side):
+def test_an_access_reads_a_path_of_each_map_the_smallest_map_first(opened, scheme, side):
     # By then every bucket of the scheme's tree has been written: Ring ORAM reads nothing from other buckets.
     page = opened(f"scheme={scheme}&map=recursive&workload=random&step=1200&side={side}")
     page.keyboard.press("ArrowDown")
@@ -76,7 +76,7 @@ def test_a_path_of_each_map_is_touched_one_after_the_other_the_smallest_first(op
     assert not any("of the tree of map i" in line for line in highlighted[3])
 
 
-def test_a_posmap_block_under_the_pointer_tells_its_leaves_and_whose_they_are(opened):
+def test_a_posmap_block_under_the_pointer_shows_its_leaves_and_their_blocks(opened):
     page = opened("scheme=path&map=recursive&workload=random&step=400")
     book_hits = set(page.evaluate(POINT))
     maps = [text for text in book_hits if "PosMap block" in text]

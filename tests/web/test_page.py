@@ -28,7 +28,7 @@ def test_a_sort_over_every_scheme_sorts_and_answers_as_an_array_does(opened, sch
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_going_back_shows_the_very_picture_that_was_there(opened, scheme):
+def test_going_back_shows_the_same_picture(opened, scheme):
     # The blocks that a search reads depend on the numbers in them. A program that was not restored would read others.
     page = opened(f"scheme={scheme}&capacity=8&workload=search&step=50")
 
@@ -63,7 +63,7 @@ def test_it_fits_in_both_themes_and_at_both_widths(opened, viewport, theme, side
         save_picture(page, f"{scheme}-{side}-{width}-{theme}")
 
 
-def test_the_provider_is_told_nothing_that_only_the_owner_knows(opened):
+def test_the_providers_view_shows_nothing_that_only_the_owner_knows(opened):
     page = opened("scheme=path&workload=again&step=9")
     expect(page.locator("#program-pane")).to_be_visible()
     owners = page.locator("#said").inner_text()
@@ -97,7 +97,7 @@ def test_it_plays_by_itself_and_pauses(opened):
     assert step_of(page) == stopped
 
 
-def test_hundreds_of_blocks_are_fluent(opened):
+def test_a_step_with_hundreds_of_blocks_is_fast(opened):
     page = opened("scheme=path&capacity=512&workload=random&step=400")
     took = page.evaluate(
         """() => {
@@ -119,12 +119,12 @@ def test_the_keyboard_alone_reaches_every_control(opened):
     assert wanted | {"provider", "label", "heat", "hand-block", "hand-read", "hand-write", "hand-idle"} <= reached
 
 
-def test_who_wants_less_motion_gets_one_step_a_second(opened):
+def test_with_reduced_motion_there_is_one_step_a_second(opened):
     page = opened(motion="reduce")
     expect(page.locator("#speed-text")).to_have_text("1 /s")
 
 
-def test_the_memory_takes_the_whole_width_for_a_wall(opened):
+def test_the_memory_takes_the_whole_width_in_the_large_view(opened):
     page = opened("scheme=ring&capacity=128&workload=random&step=300&heat=true")
     before = page.locator("#memory").bounding_box()["width"]
     page.keyboard.press("l")
@@ -133,7 +133,7 @@ def test_the_memory_takes_the_whole_width_for_a_wall(opened):
     save_picture(page, "large")
 
 
-def test_a_recorded_trace_is_stepped_and_a_broken_one_is_refused_by_its_line(opened, tmp_path):
+def test_a_recorded_trace_is_stepped_and_a_broken_one_is_refused_with_its_line(opened, tmp_path):
     page = opened()
     trace = tmp_path / "trace.csv"
     trace.write_text("fault,slot\n" + "".join(f"{fault},{slot}\n" for fault in range(1, 9) for slot in (fault, fault + 8)))

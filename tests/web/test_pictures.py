@@ -19,7 +19,7 @@ def test_every_scheme_of_the_library_has_a_picture():
 
 
 @pytest.mark.parametrize("scheme", PICTURES)
-def test_its_picture_is_drawn_and_the_book_shows_it_with_words_for_it(scheme):
+def test_its_picture_is_drawn_and_the_book_shows_it_with_a_description(scheme):
     picture = FOLDER / f"scheme-{scheme}.svg"
     root = ElementTree.parse(picture).getroot()
     assert root.tag.endswith("svg") and len(root) > 5
@@ -28,12 +28,12 @@ def test_its_picture_is_drawn_and_the_book_shows_it_with_words_for_it(scheme):
     assert len(words) > 40
 
 
-def test_all_of_them_together_are_small():
+def test_all_pictures_together_are_small():
     assert sum(picture.stat().st_size for picture in FOLDER.glob("scheme-*.svg")) < 500_000
 
 
 @pytest.mark.parametrize("scheme", PICTURES)
-def test_it_is_the_picture_that_the_page_draws_today(opened, scheme):
+def test_the_picture_is_the_one_that_the_page_draws_now(opened, scheme):
     picture, _ = draw(opened(setting_of(scheme), WINDOW), scheme)
     committed = (FOLDER / f"scheme-{scheme}.svg").read_text()
     assert committed.splitlines() == picture.splitlines(), "run `cargo xtask pictures` to redraw the pictures"
@@ -57,7 +57,7 @@ GROUND_AND_CONTRAST = """async (address) => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_all_of_them_have_the_ground_and_the_ink_of_the_readers_theme(browser, theme):
+def test_all_pictures_have_the_colours_of_the_readers_theme(browser, theme):
     context = browser.new_context(color_scheme=theme)
     page = context.new_page()
     for scheme in PICTURES:

@@ -35,7 +35,7 @@ def test_copies_of_a_sort_sort_their_own_parts_in_batches(opened, scheme):
         assert numbers == sorted(numbers) and numbers[0] > 0
 
 
-def test_all_that_ask_for_one_block_get_the_last_number_written(opened):
+def test_all_concurrent_reads_of_one_block_get_the_last_number_written(opened):
     page = opened("scheme=parallel&capacity=32&workload=none")
     page.locator("#hand-block").fill("5, 5, 5, 5")
     page.locator("#hand-number").fill("99")
@@ -46,7 +46,7 @@ def test_all_that_ask_for_one_block_get_the_last_number_written(opened):
     expect(page.locator("#answer")).to_have_text(re.compile(r"^(block 5 held 99(, )?){4} when they", re.IGNORECASE))
 
 
-def test_the_parts_of_a_round_are_named_as_their_messages_go_and_their_lines_light_up(opened):
+def test_each_part_of_a_round_is_named_in_order_and_its_lines_are_highlighted(opened):
     page = opened("scheme=parallel&workload=random")
     seen = press(page, "ArrowRight", 27, STEP_TEXT_AND_LINES)
     rounds = [(text, highlighted) for text, highlighted in seen if "messages of" in text]
@@ -85,7 +85,7 @@ def test_the_number_of_processors_is_chosen_and_the_picture_fits_a_phone(opened)
         save_picture(page, f"parallel-{batch}-phone-dark")
 
 
-def test_what_is_asked_by_hand_does_not_answer_for_the_program(opened):
+def test_accesses_by_hand_do_not_change_the_programs_answers(opened):
     page = opened("scheme=path&capacity=16&workload=bubble")
     for nth in range(29):
         press(page, "ArrowDown")
