@@ -9,7 +9,7 @@ LIBRARIES = ["musl", "picolibc"]
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_arguments_environment_and_streams_work_with_every_c_library(run, built_with, library):
-    program = built_with(library, "speaks")
+    program = built_with(library, "echo")
     result = run(["--untrusted", "4MiB", "--env", "ONE=one", "--env", "ONE=two"], program, "a", "b c", input="first\nsecond\n")
     words = [f"argument 0: {program}", "argument 1: a", "argument 2: b c", "variable: ONE=two"]
     assert (result.returncode, result.stdout.splitlines()) == (0, [*words, "first", "second"]), result.stderr

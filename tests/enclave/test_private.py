@@ -99,7 +99,7 @@ def loads(running: EnclaveProgram, debugger: Debugger, place: int, when: Callabl
 
 def debugged_speaker(debugged, uncounted) -> tuple[EnclaveProgram, Debugger]:
     """Starts a program that reads its input to the end and repeats it."""
-    running, debugger = debugged(uncounted, "speaks", "word")
+    running, debugger = debugged(uncounted, "echo", "word")
     running.process.stdin.write(b"a line\n" * 10)
     running.process.stdin.close()
     running.process.stdin = None

@@ -50,7 +50,7 @@ CIPHERS = ["aes-256-gcm", "aegis-256x2", "aegis-256x4"]
 @pytest.mark.parametrize("scheme", [*SCHEMES[:2], SCHEMES[3], SEVERAL_HARTS[0]], ids=flag_values)
 def test_memory_is_right_with_four_levels_under_every_cipher(run, small, scheme, cipher):
     flags = [*scheme, "--cipher", cipher, "--page-table", "sv48", "--untrusted", "8MiB", "--resident", "12"]
-    result = run(flags, small("places"))
+    result = run(flags, small("memory"))
     assert (result.returncode, result.stdout) == (7, "right\n"), result.stderr
     assert int(re.search(r"(\d+) faults with", result.stderr)[1]) > 200 and cipher in result.stderr
 
@@ -118,7 +118,7 @@ def test_counts_of_several_harts_are_the_same_in_every_run_and_add_up(run, small
 
 
 def test_a_comparison_runs_the_program_twice_and_prints_its_output_once(run, built):
-    result = run(["--compare"], built("speaks"), "a", input="one\ntwo\n")
+    result = run(["--compare"], built("echo"), "a", input="one\ntwo\n")
     lines = result.stdout.splitlines()
     assert (result.returncode, lines[1:]) == (0, ["argument 1: a", "one", "two"]), result.stderr
     slower = float(re.search(r"with plain encrypted paging: ([\d.]+) times", result.stderr)[1])

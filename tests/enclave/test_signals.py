@@ -24,12 +24,12 @@ MOSTLY_RESIDENT = ["--untrusted", "16MiB", "--resident", "1500"]
     ids=lambda value: value.strip(),
 )
 def test_a_program_goes_on_after_its_handler(run, built, way, says):
-    result = run(FEW_RESIDENT, built("handles"), way)
+    result = run(FEW_RESIDENT, built("signals"), way)
     assert (result.returncode, result.stdout) == (0, says), result.stderr
 
 
 def test_a_stack_that_overflows_is_handled_on_another_stack(run, built):
-    result = run(MOSTLY_RESIDENT, built("handles"), "stack")
+    result = run(MOSTLY_RESIDENT, built("signals"), "stack")
     assert (result.returncode, result.stdout) == (5, "handled\n"), result.stderr
 
 
@@ -43,6 +43,6 @@ def test_a_stack_that_overflows_is_handled_on_another_stack(run, built):
     ids=["nowhere", "abort", "lost"],
 )
 def test_a_program_whose_handler_cannot_help_exits(run, built, way, by, says):
-    result = run(MOSTLY_RESIDENT if way == "nowhere" else FEW_RESIDENT, built("handles"), way)
+    result = run(MOSTLY_RESIDENT if way == "nowhere" else FEW_RESIDENT, built("signals"), way)
     assert (result.returncode, result.stdout) == (128 + by, says), result.stderr
     assert f"ended by signal {by.value}" in result.stderr

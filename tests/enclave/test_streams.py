@@ -13,7 +13,7 @@ import pytest
 
 
 def test_arguments_and_streams_are_handed_through(run, built):
-    program = built("speaks")
+    program = built("echo")
     result = run([], program, "two words", "", "-x", input="hello\nworld\n")
     assert result.returncode == 0, result.stderr
     assert result.stdout == f"argument 0: {program}\nargument 1: two words\nargument 2: \nargument 3: -x\nhello\nworld\n"
@@ -22,18 +22,18 @@ def test_arguments_and_streams_are_handed_through(run, built):
 
 def test_a_program_has_no_environment_but_what_is_named(run, built):
     there = os.environ | {"SECRET": "not for it", "NAMED": "here"}
-    result = run(["--env", "NAMED", "--env", "OTHER=1=2"], built("speaks"), env=there)
+    result = run(["--env", "NAMED", "--env", "OTHER=1=2"], built("echo"), env=there)
     assert re.findall(r"variable: (.*)", result.stdout) == ["NAMED=here", "OTHER=1=2"]
 
 
 def test_long_input_and_output_go_through_whole(run, built):
     lines = "".join(f"{number:0250}\n" for number in range(1500))
-    result = run(["--resident", "32"], built("speaks"), input=lines)
+    result = run(["--resident", "32"], built("echo"), input=lines)
     assert result.stdout.split("\n", 1)[1] == lines
 
 
 def test_input_may_come_late(start, built):
-    running = start([], built("speaks"))
+    running = start([], built("echo"))
     time.sleep(1)
     running.process.stdin.write(b"late\n")
     running.process.stdin.close()
@@ -100,7 +100,7 @@ def test_the_machine_ends_when_the_command_is_killed(start, built):
 def test_the_program_learns_that_its_reader_is_gone(enclave, built, way, code):
     reading, writing = os.pipe()
     os.close(reading)
-    words = enclave([], built("ends"), "pipe", way)
+    words = enclave([], built("exits"), "pipe", way)
     result = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert result.returncode == code, result.stderr

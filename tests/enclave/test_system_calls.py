@@ -43,7 +43,7 @@ def test_every_other_call_is_refused_by_name(run, built, numbers):
     names = sorted(asked)
     for first in range(0, len(names), PER_RUN):
         some = names[first : first + PER_RUN]
-        result = run(["--resident", "64"], built("asks"), *(str(asked[name]) for name in some))
+        result = run(["--resident", "64"], built("system_calls"), *(str(asked[name]) for name in some))
         assert result.returncode == 0, (some, result.stderr)
         answers = dict(line.split() for line in result.stdout.splitlines())
         refused = dict(re.findall(r"refused: (\S+) \((\d+) times\)", result.stderr))
@@ -54,21 +54,21 @@ def test_every_other_call_is_refused_by_name(run, built, numbers):
 
 
 def test_an_unknown_number_is_refused_too(run, built):
-    result = run([], built("asks"), "9999", "9999")
+    result = run([], built("system_calls"), "9999", "9999")
     assert result.stdout == "9999 -38\n9999 -38\n" and re.search(r"refused: .*9999.* \(2 times\)", result.stderr)
 
 
 def test_calls_with_extreme_arguments_answer_as_outside(enclave, built, tmp_path):
-    subprocess.run(["cc", "-O1", PROGRAMS / "edges.c", "-o", tmp_path / "edges"], check=True)
+    subprocess.run(["cc", "-O1", PROGRAMS / "extreme_arguments.c", "-o", tmp_path / "extreme_arguments"], check=True)
     pipes = {"input": b"text that is read by nobody", "capture_output": True, "check": True}
     # The first process of a container sees the number of its session as 0, so the program gets a new session.
-    outside = subprocess.run([tmp_path / "edges"], start_new_session=True, **pipes)
-    inside = subprocess.run(enclave([], built("edges")), **pipes)
+    outside = subprocess.run([tmp_path / "extreme_arguments"], start_new_session=True, **pipes)
+    inside = subprocess.run(enclave([], built("extreme_arguments")), **pipes)
     errors, _, figures = inside.stderr.decode().partition("\n\nameles enclave:")
     assert errors == outside.stderr.decode().strip() and errors.count("\n") > 60
     assert inside.stdout == outside.stdout and "refused" not in figures
 
 
 def test_a_second_thread_is_refused(run, built, numbers):
-    result = run([], built("asks"), str(numbers["clone"]))
+    result = run([], built("system_calls"), str(numbers["clone"]))
     assert result.returncode == 0 and "refused: clone (1 times)" in result.stderr

@@ -109,7 +109,7 @@ def test_a_flipped_bit_is_caught_unless_the_program_does_not_read_it(start, smal
 
 
 def test_an_answer_that_no_honest_host_gives_ends_the_program(start, built):
-    running = start([], built("speaks"))
+    running = start([], built("echo"))
     # The program waits for input. The command has none, so the outside process answers first.
     running.wait_for(lambda: running.word(REQUEST_NUMBER_AT) > running.word(ANSWER_NUMBER_AT))
     time.sleep(0.3)

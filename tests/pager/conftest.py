@@ -52,13 +52,13 @@ def tool() -> Callable[[str], str]:
 @pytest.fixture(scope="session")
 def build_checked(tmp_path_factory) -> Callable[[Path], Path]:
     """Builds a program from its source once, and checks that it succeeds unpaged."""
-    folder = shared_folder(tmp_path_factory, "content")
+    folder = shared_folder(tmp_path_factory, "built")
 
     def make(source: Path, program: Path) -> None:
         words = ["cc", "-O1", "-Wall", "-Werror", "-pthread", "-o", program, source]
         subprocess.run(words, check=True)
         unpaged = subprocess.run([program], capture_output=True, text=True, check=False)
-        assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
+        assert (unpaged.stdout, unpaged.returncode) == ("passed\n", 0), unpaged.stderr
 
     return lambda source: make_once(folder / source.stem, lambda program: make(source, program))
 

@@ -20,7 +20,7 @@ def run_program(page_run, build_checked):
 
     def run(name: str, *flags: str) -> str:
         paged = page_run(["--resident", "16", *flags], build_checked(FOLDER / f"{name}.c"))
-        assert (paged.stdout, paged.returncode) == ("content\n", 0), paged.stderr
+        assert (paged.stdout, paged.returncode) == ("passed\n", 0), paged.stderr
         return paged.stderr
 
     return run
@@ -47,14 +47,14 @@ def test_memory_is_paged_where_it_was_reserved_or_hinted_or_fixed(run_program):
 
 @pytest.mark.parametrize("flags", [["--scheme", "eager-parallel"], ["--second-chance", "5"], ["--scheme", "path"]])
 def test_overcommitted_memory_is_paged_where_it_is_touched(run_program, flags):
-    report = run_program("promised", *flags)
+    report = run_program("overcommitted", *flags)
     assert faults(report)[1] > 6 * 3000, report
     assert "out of paged memory" not in report, report
 
 
 def test_a_program_that_touches_more_overcommitted_memory_than_the_region_has_exits_with_one_line(page_run, tmp_path):
-    program = tmp_path / "overdrawn"
-    subprocess.run(["cc", "-O1", "-o", program, FOLDER / "overdrawn.c"], check=True)
+    program = tmp_path / "overcommit_exhausted"
+    subprocess.run(["cc", "-O1", "-o", program, FOLDER / "overcommit_exhausted.c"], check=True)
     paged = page_run(["--resident", "16"], program)
     assert paged.returncode != 0 and paged.stdout == "", paged.stdout
     lines = [line for line in paged.stderr.splitlines() if "out of paged memory" in line]
@@ -67,7 +67,7 @@ def test_memory_that_is_mapped_and_not_written_takes_no_room(run_program, flags)
 
 
 def test_memory_is_resized_and_moved(run_program):
-    run_program("moved")
+    run_program("remapped")
 
 
 def test_locked_memory_pages_on(run_program):
@@ -76,20 +76,20 @@ def test_locked_memory_pages_on(run_program):
 
 @pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
 def test_threads_lose_nothing_while_others_protect_and_unmap(run_program, scheme):
-    run_program("beside_one_another", "--scheme", scheme)
+    run_program("concurrent", "--scheme", scheme)
 
 
 def test_impossible_sizes_are_refused_by_every_function(run_program):
-    run_program("absurd")
+    run_program("impossible_sizes")
 
 
 @pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
 def test_static_variables_are_paged_with_their_values_from_before_main(run_program, scheme):
-    assert faults(run_program("statics", "--scheme", scheme))[1] > 6 * 600
+    assert faults(run_program("static_variables", "--scheme", scheme))[1] > 6 * 600
 
 
 def test_static_variables_that_do_not_fit_are_reported(run_program):
-    report = run_program("statics", "--untrusted", "2MiB")
+    report = run_program("static_variables", "--untrusted", "2MiB")
     assert "static variables" in report and "--untrusted" in report, report
 
 
