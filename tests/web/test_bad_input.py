@@ -11,7 +11,7 @@ NONSENSE = [
     ("scheme=nonsense&capacity=-1&step=1e9", "scheme=nonsense, capacity=-1, step=1e9,"),
     ("step=abc&seed=99999999999999999999", "seed=99999999999999999999, step=abc,"),
     ("scheme=parallel&batch=3&capacity=12", "capacity=12, batch=3,"),
-    ("%E0%A4%A", "means nothing here"),
+    ("%E0%A4%A", "which is invalid"),
     ("label=%00&heat=maybe&lazy=1", "heat=maybe"),
     ("tab=constructor&workload=__proto__&scheme=toString", "scheme=toString, workload=__proto__, tab=constructor,"),
     ("seed=1.5&step=-2.5", "seed=1.5, step=-2.5,"),
@@ -49,7 +49,7 @@ def test_the_largest_seed_is_a_seed(opened, setting):
     ("trace", "complaint"),
     [
         (b"", "line 1 is “”: a trace begins with “fault,slot”"),
-        (b"fault,slot\n", "no line beside its heading"),
+        (b"fault,slot\n", "no line after its heading"),
         (b"\x89PNG\r\n\x1a\n\x00\x01", "line 1 is"),
         (b"fault,slot\n1,-2\n", "line 2 is “1,-2”"),
         (b"fault,slot\n1,2,3\n", "line 2 is “1,2,3”"),

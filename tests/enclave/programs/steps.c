@@ -1,5 +1,5 @@
-/* `steps PAGES ROUNDS` writes to PAGES pages in turn, in each round, and checks what it wrote before. 0 rounds never end.
- * It prints a line after the first round. */
+/* `steps PAGES ROUNDS` writes to PAGES pages in turn, in each round, and checks the values of the last round. 0 rounds never
+ * end. It prints a line after the first round. */
 #include <stdio.h>
 #include <stdlib.h>
 

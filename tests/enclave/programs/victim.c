@@ -1,8 +1,7 @@
 /* Pseudocode 1 of Chakravarty and Panda: a program whose page accesses depend on its secrets. In `victim LEAK SECRETS`
  * each letter of SECRETS is a secret, 1 or 2. The number of faults is the same for both.
  *
- * LEAK is `load`: the program uses page 1, which was evicted recently, if the secret is 1, else page 2, which was evicted
- * long ago.
+ * LEAK is `load`: the program uses page 1, evicted recently, if the secret is 1, else page 2, evicted long ago.
  * LEAK is `evict`: the program uses pages 1 and 2 in this order if the secret is 1, else in the other order.
  *
  * All its data is in registers and none on the stack, so besides its pages only the page of its code is loaded and
