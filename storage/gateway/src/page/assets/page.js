@@ -1,4 +1,4 @@
-// Draws what the server tells twice a second: counters that only grow. What is shown is how much they grew.
+// Draws the counters that the server sends twice a second. The page shows their increases.
 
 import { besideExpected } from "/page/expected.js";
 import { Heat } from "/page/heat.js";
@@ -23,7 +23,7 @@ function take(told) {
   draw();
 }
 
-/** The last minute, as it was before the page was opened. */
+/** Takes the last minute before the page was opened. */
 function takeHistory(moments) {
   if (view.paused) return;
   Object.values(heat).forEach((map) => map.clear());
@@ -35,7 +35,7 @@ function takeHistory(moments) {
 function note(told) {
   heat.blocks.push(growth(told.asked.blocks, last?.asked.blocks));
   heat.names.push(growth(told.asked.names, last?.asked.names));
-  // When the switch is turned, another store is shown, and figures begin anew.
+  // A turn of the switch selects another store, whose figures start from zero.
   const before = last?.demonstration?.turned === told.demonstration?.turned ? last : null;
   levels = told.seen.levels.map((level, at) => ({
     buckets: level.buckets,
@@ -59,7 +59,7 @@ function showFigures(told, before) {
   const rate = (name) => (seconds > 0 ? bytes((figures[name] - before.figures[name]) / seconds) + "/s" : "–");
   const off = told.demonstration?.oblivious === false;
   const ofTheOram = (text) => (off ? "–" : text);
-  // With the ORAM off, what it costs is what it costs without: one column.
+  // With the ORAM off both columns would be equal, so there is one.
   const line = (name, how, one, other) =>
     off ? [name, how(one)] : [name, how(one), how(other), ratio(one, other)];
   rows(element("costs"), [
@@ -70,10 +70,10 @@ function showFigures(told, before) {
   element("without").hidden = element("ratio").hidden = off;
   element("moved").textContent = off
     ? ""
-    : `Accesses move ${stated_per_byte.toLocaleString("en", { maximumFractionDigits: 1 })} bytes for each byte of a block, as serve says at its start. Checkpoints come on top, and weigh most while little was asked for.`;
+    : `Accesses move ${stated_per_byte.toLocaleString("en", { maximumFractionDigits: 1 })} bytes for each byte of a block, as serve prints at its start. Checkpoints come on top, and dominate while there are few requests.`;
   element("meanings").hidden = off;
   element("prices").textContent = prices.by_default
-    ? `Dollars for requests and traffic at the list prices of ${prices.provider}, ${prices.as_of}: a default, as no --prices were given.`
+    ? `Dollars for requests and traffic at the list prices of ${prices.provider}, ${prices.as_of}: a default, because --prices was not given.`
     : `Dollars for requests and traffic at the prices of ${prices.provider}, ${prices.as_of}.`;
   definitions(element("figures"), [
     ["Applications", rate("asked_bytes")],
@@ -82,17 +82,17 @@ function showFigures(told, before) {
     ["Latency, median", milliseconds(figures.latency_p50)],
     ["Latency, p99", milliseconds(figures.latency_p99)],
     ["Accesses", ofTheOram(count(figures.accesses))],
-    ["In the stash", ofTheOram(`${count(figures.stash)} (most ${count(figures.stash_peak)})`)],
+    ["In the stash", ofTheOram(`${count(figures.stash)} (peak ${count(figures.stash_peak)})`)],
     ["Trusted memory", ofTheOram(bytes(figures.trusted_bytes))],
-    ["Stored there", bytes(figures.stored_bytes)],
+    ["Stored at the provider", bytes(figures.stored_bytes)],
   ]);
 }
 
-/** What the owner must do something about: it is shown while the maps are paused, too. */
+/** Shows the warnings that need the owner's action, also while the maps are paused. */
 function showWarnings(warnings) {
   const list = element("warnings");
   const shown = [...list.children].map((line) => line.textContent);
-  // A screen reader says again what is put there again.
+  // A screen reader repeats lines that are replaced.
   if (shown.join("\n") === warnings.join("\n")) return;
   list.replaceChildren(
     ...warnings.map((textContent) => Object.assign(document.createElement("p"), { textContent })),
@@ -141,8 +141,8 @@ function showDemonstration(demonstration) {
   element("finding").textContent = oblivious ? WITH : WITHOUT;
   element("switch-words").hidden = false;
   element("switch-words").textContent = oblivious
-    ? "The ORAM is on. Switch it off, above, and the same line is on both sides."
-    : "The ORAM is off: blocks are sealed, and lie where their numbers say. Switch it on, above, and the line on the right ends.";
+    ? "The ORAM is on. Switch it off above, and both maps show the same line."
+    : "The ORAM is off: blocks are sealed, and slot n holds block n. Switch it on above, and the line on the right ends.";
   showSeen(view.seen);
 }
 
@@ -155,7 +155,7 @@ async function setOblivious(oblivious) {
 
 const WITH = element("finding").textContent;
 const WITHOUT =
-  "Without the ORAM it is there: the provider sees what is asked for, and how often, though it can read none of it.";
+  "Without the ORAM it is there: the provider sees which blocks are requested, and how often, although it cannot read them.";
 
 function state(text, alarm = false) {
   element("state").textContent = text;
@@ -170,7 +170,7 @@ function showBy(asked) {
   view.asked = asked;
   press("by-blocks", asked === "blocks");
   press("by-names", asked === "names");
-  element("asked-rows").textContent = asked === "blocks" ? "first block at the top" : "a row for each 64th of all names";
+  element("asked-rows").textContent = asked === "blocks" ? "first block at the top" : "each row is a 64th of all names";
   draw();
 }
 
@@ -182,9 +182,9 @@ function showSeen(seen) {
   element("by-tree").textContent = isBare() ? "As an array" : "As a tree";
   element("seen-rows").textContent = seen === "time" ? "first slot at the top" : rows;
   const schedule = seen === "time"
-    ? "Every access passes the top of the tree, whatever it asks for, and few of the leaves below: so the top is dense, by a public schedule. Colours are relative to it; the pattern would be a line."
-    : "Colours are relative to a level. Hollow: the top that this machine keeps, which the provider never sees.";
-  element("seen-note").textContent = isBare() ? "Slot n holds block n: nothing but the contents is hidden." : schedule;
+    ? "Every access passes the top of the tree and few of the leaves, whichever block it reads, so the top is dense. Colours are relative to this public schedule; a pattern would be a line."
+    : "Colours are relative to each level. Hollow: the top of the tree, which is on this machine and which the provider never sees.";
+  element("seen-note").textContent = isBare() ? "Slot n holds block n: only the contents are hidden." : schedule;
   element("seen-columns").textContent = seen === "time" ? "a minute ago → now" : "the last half second";
   const shape = seen === "time" ? "over time of the slots" : "in the shape of the store of the slots";
   element("seen").setAttribute("aria-label", `Heat map ${shape} that were touched`);
@@ -224,7 +224,7 @@ addEventListener("resize", draw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  // A key that operates the control that has the focus is left to it.
+  // A key for the control with the focus is not handled here.
   if (event.key === " " && event.target !== document.body) return;
   const keys = {
     " ": () => pause(!view.paused),

@@ -1,4 +1,4 @@
-/* Ends in the way that its argument says. */
+/* Exits in the way that its argument says. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ int main(int count, char **words) {
     if (!strcmp(way, "privileged"))
         __asm__ volatile("csrr t0, sstatus");
     if (!strcmp(way, "pipe")) {
-        /* Writes until the reader has gone. */
+        /* Writes until the reader is gone. */
         signal(SIGPIPE, !strcmp(words[2], "ignored") ? SIG_IGN : !strcmp(words[2], "handled") ? piped : SIG_DFL);
         while (write(1, "y\n", 2) == 2)
             ;
@@ -67,12 +67,12 @@ int main(int count, char **words) {
         for (char *page; (page = malloc(1 << 16)); pages += 16)
             for (int each = 0; each < 1 << 16; each += 4096)
                 page[each] = 1;
-        /* Standard output's own buffer was not made yet: there may be no room for it. */
+        /* Standard output has no buffer yet, and there may be no room for one. */
         static const char said[] = "no memory left\n";
         return write(1, said, sizeof said - 1) == sizeof said - 1 && pages > 16 ? 7 : 8;
     }
     if (!strcmp(way, "mapping")) {
-        /* More than there is, all at once. */
+        /* More memory than there is, in one mapping. */
         return mmap(NULL, 1UL << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? 7 : 8;
     }
     return 9;

@@ -1,4 +1,4 @@
-/* Says its arguments and environment, and repeats its input line by line, in upper case on standard error. */
+/* Prints its arguments and environment, and repeats its input line by line, on standard error in upper case. */
 #include <ctype.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-// A library that puts itself between every other and the C library, and has variables that it uses there.
+// A library that interposes functions of the C library, and uses variables in them.
 #define _GNU_SOURCE
 #include <poll.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-"""A file that is made once in a run of tests, whichever of its processes is the first to want it."""
+"""Files that one process of a test run makes and all of its processes use."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 
-def common_folder(factory: pytest.TempPathFactory, name: str) -> Path:
-    """A folder of this run that all of its processes have."""
+def shared_folder(factory: pytest.TempPathFactory, name: str) -> Path:
+    """Returns a folder of this run that all of its processes share."""
     own = factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / name
     folder.mkdir(exist_ok=True)
     return folder
 
 
-def once(path: Path, make: Callable[[Path], object]) -> Path:
-    """Has a file made where it is not there yet. Who comes meanwhile waits."""
+def make_once(path: Path, make: Callable[[Path], object]) -> Path:
+    """Calls `make` if there is no such file yet, and returns its path. Other processes wait meanwhile."""
     with Path(f"{path}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
-            # Under another name until it is whole.
+            # The file gets its name when it is complete.
             unfinished = path.with_name(f"unfinished-{path.name}")
             make(unfinished)
             unfinished.rename(path)

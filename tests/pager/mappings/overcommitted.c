@@ -1,14 +1,14 @@
-// Far more memory than there is, promised and hardly touched, as allocators and runtimes of languages ask for it.
+// Reserves far more memory than there is and hardly touches it, as allocators and language runtimes do.
 #include "common.h"
 
-#define PROMISED ((size_t)1 << 20) // pages: four GiB
+#define RESERVED ((size_t)1 << 20) // pages: four GiB
 #define APART 997
 
-static char *promised(void) {
-    return map_at(NULL, PROMISED, RW, MAP_NORESERVE);
+static char *reserve(void) {
+    return map_at(NULL, RESERVED, RW, MAP_NORESERVE);
 }
 
-// As many pages here and there, each with a value of its own.
+// Fills scattered pages, each with a different value.
 static void scatter(char *at, size_t pages, unsigned seed) {
     for (size_t page = 0; page < pages; page++)
         mark(at + page * APART * PAGE, 1, seed + (unsigned)page);
@@ -22,7 +22,7 @@ static int is_scattered(const char *at, size_t pages, unsigned seed) {
 }
 
 int main(void) {
-    char *one = promised(), *two = promised();
+    char *one = reserve(), *two = reserve();
     CHECK(one != two);
     for (unsigned round = 0; round < 3; round++) {
         scatter(one, 150, round);
@@ -30,14 +30,14 @@ int main(void) {
         evict_all();
         CHECK(is_scattered(one, 150, round) && is_scattered(two + 100 * PAGE, 150, round + 7));
         CHECK(is_zero(one + (50 * APART + 30) * PAGE, 20));
-        // What was touched and what was not, given up alike.
-        CHECK(madvise(one, PROMISED * PAGE, MADV_DONTNEED) == 0);
+        // Touched and untouched pages are released alike.
+        CHECK(madvise(one, RESERVED * PAGE, MADV_DONTNEED) == 0);
         CHECK(is_zero(one + 40 * APART * PAGE, 1));
     }
-    // A system call writes where nobody has been.
+    // A system call writes to untouched pages.
     int self = open("/proc/self/exe", O_RDONLY);
     CHECK(read(self, two + 900000 * PAGE, 3 * PAGE) == 3 * PAGE && memcmp(two + 900000 * PAGE, "\177ELF", 4) == 0);
-    // Rights come and go, with pages and without.
+    // Rights change, with pages and without.
     scatter(one, 150, 9);
     CHECK(mprotect(one, 40 * APART * PAGE, PROT_NONE) == 0);
     CHECK(faults(one, 0) && faults(one + 5 * PAGE, 0) && faults(one + 300 * PAGE, 1));
@@ -48,22 +48,22 @@ int main(void) {
     mark(one + 500 * PAGE, 20, 3);
     evict_all();
     CHECK(is_scattered(one, 150, 9) && is_marked(one + 500 * PAGE, 20, 3));
-    // Neither may be more than one mapping: it is resized as a whole.
-    char *grown = mremap(one, PROMISED * PAGE, 2 * PROMISED * PAGE, MREMAP_MAYMOVE);
+    // Each must still be one mapping, because it is resized as a whole.
+    char *grown = mremap(one, RESERVED * PAGE, 2 * RESERVED * PAGE, MREMAP_MAYMOVE);
     CHECK(grown != MAP_FAILED && is_scattered(grown, 150, 9) && is_marked(grown + 500 * PAGE, 20, 3));
-    mark(grown + 3 * PROMISED / 2 * PAGE, 5, 4);
-    CHECK(mremap(grown, 2 * PROMISED * PAGE, PROMISED * PAGE, 0) == grown && is_scattered(grown, 150, 9));
-    CHECK(faults(grown + PROMISED * PAGE + 7 * PAGE, 0));
-    // Far more in the course of time than at a time.
+    mark(grown + 3 * RESERVED / 2 * PAGE, 5, 4);
+    CHECK(mremap(grown, 2 * RESERVED * PAGE, RESERVED * PAGE, 0) == grown && is_scattered(grown, 150, 9));
+    CHECK(faults(grown + RESERVED * PAGE + 7 * PAGE, 0));
+    // In total far more memory than exists at a time.
     for (unsigned round = 0; round < 6; round++) {
-        char *more = promised();
+        char *more = reserve();
         mark(more + round * PAGE, 3000, round);
         CHECK(is_marked(more + round * PAGE, 3000, round));
         CHECK(map_at(more, 100, RW, MAP_FIXED) == more && is_zero(more, 100));
-        CHECK(munmap(more, PROMISED * PAGE) == 0 && faults(more, 0));
+        CHECK(munmap(more, RESERVED * PAGE) == 0 && faults(more, 0));
     }
     CHECK(mlock(two, 100 * PAGE) == 0 || errno == ENOMEM);
     CHECK(munlock(two, 100 * PAGE) == 0);
-    CHECK(is_scattered(grown, 150, 9) && munmap(grown, PROMISED * PAGE) == 0 && munmap(two, PROMISED * PAGE) == 0);
-    return content();
+    CHECK(is_scattered(grown, 150, 9) && munmap(grown, RESERVED * PAGE) == 0 && munmap(two, RESERVED * PAGE) == 0);
+    return succeed();
 }

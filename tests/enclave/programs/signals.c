@@ -1,4 +1,4 @@
-/* Handles signals in the way that its argument says, and says what it saw. */
+/* Handles signals in the way that its argument says, and prints what happened. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -15,10 +15,10 @@ static volatile int times;
 static sigjmp_buf again;
 static char *pages;
 
-/* A handler may use whatever it likes. */
+/* A handler may use all registers. */
 static void use_registers(void) { __asm__ volatile("fmv.d.x ft0, zero\n fscsr zero" ::: "ft0"); }
 
-/* Stores to a page, and tells whether the registers of floating point are as they were. */
+/* Stores to a page, and returns whether the floating-point registers are unchanged. */
 static int store(volatile char *page) {
     long number = 0x1234567, status = 0x21, number_after, status_after;
     __asm__ volatile("fmv.d.x ft0, %2\n fscsr %3\n sb %2, 0(%4)\n fmv.x.d %0, ft0\n frcsr %1\n fscsr zero"
@@ -82,7 +82,7 @@ static int deep(int depth) {
     return depth < 0 ? 0 : deep(depth + 1) + room[0];
 }
 
-/* The sum that a loop makes whose registers are put back at each signal. */
+/* The sum of a loop. It is right if the registers are restored after each signal. */
 static double sum(int rounds, int raises) {
     double one = 1, two = 2, three = 3;
     for (int round = 0; round < rounds; round++) {
@@ -112,7 +112,7 @@ int main(int number, char **words) {
         sigprocmask(SIG_UNBLOCK, &set, NULL);
         printf("%d %d\n", before, times);
     } else if (!strcmp(way, "mapped")) {
-        /* The highest hole of its memory is its own, before a handler runs and afterwards. */
+        /* The program may use the highest hole of its memory before and after a handler runs. */
         handle(SIGUSR1, SA_SIGINFO, NULL, count);
         int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS;
         char *highest = mmap(NULL, PAGE, access, kind, -1, 0);
@@ -131,7 +131,7 @@ int main(int number, char **words) {
                 times++;
         printf("%d\n", times);
     } else if (!strcmp(way, "pages")) {
-        /* Its own paging: each page gets its rights at its first touch. */
+        /* The program's own paging: the first touch of a page gives it its rights. */
         handle(SIGSEGV, SA_SIGINFO, NULL, give_page);
         pages = mmap(NULL, 40 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         int right = 0;
@@ -150,7 +150,7 @@ int main(int number, char **words) {
         handle(SIGSEGV, SA_ONSTACK, speak, NULL);
         return deep(0);
     } else if (!strcmp(way, "nowhere")) {
-        /* The handler would be on the stack that has just overflowed. */
+        /* The handler would run on the stack that has just overflowed. */
         handle(SIGSEGV, 0, speak, NULL);
         return deep(0);
     } else if (!strcmp(way, "abort")) {

@@ -1,4 +1,4 @@
-/* Makes the system calls whose numbers it is given, with arguments that do no harm, and says what each returned. */
+/* Makes the system calls of the numbers in its arguments, with harmless arguments, and prints what each returned. */
 #include <stdio.h>
 #include <stdlib.h>
 

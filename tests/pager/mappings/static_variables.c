@@ -1,4 +1,4 @@
-// Static variables of every kind, as they stood before main and ever after.
+// Static variables of every kind have their values from before main, and keep what is written.
 #include "common.h"
 #include <pthread.h>
 
@@ -7,7 +7,7 @@
 static char zeros[PAGES * PAGE];
 static char initial[40 * PAGE] = "begins with this";
 static int value = 7, *pointer = &value;
-static int (*function)(void) = content;
+static int (*function)(void) = succeed;
 static __thread int own = 5;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long counts[4 * 512];
@@ -47,7 +47,7 @@ int main(void) {
     for (size_t thread = 0; thread < 3; thread++)
         CHECK(pthread_join(threads[thread], NULL) == 0 && counts[(thread + 1) * 512] == 300);
     CHECK(counts[0] == 900 && is_marked(zeros, PAGES, 2));
-    // A system call writes where nothing is resident.
+    // A system call writes to pages that are not resident.
     evict_all();
     int self = open("/proc/self/exe", O_RDONLY);
     CHECK(read(self, zeros, sizeof zeros) > 0 && memcmp(zeros, "\177ELF", 4) == 0);

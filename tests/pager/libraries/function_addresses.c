@@ -1,4 +1,5 @@
-// At fixed addresses: what a program takes the address of is called through the program's own table, by everybody.
+// Takes the addresses of functions. In a program at fixed addresses all libraries then call them through the program's
+// own table.
 #include "../mappings/common.h"
 #include <poll.h>
 #include <sched.h>
@@ -18,7 +19,7 @@ static int (*volatile control)(int, unsigned long, ...);
 static int (*volatile advise)(void *, size_t, int);
 static long (*volatile call)(long, ...);
 
-// In code: an address in a variable would be looked up.
+// In code, because the dynamic linker would resolve an address in a variable.
 static void take(void) {
     copy = memcpy;
     move = memmove;
@@ -43,5 +44,5 @@ int main(void) {
     CHECK(compare(zeros, "oone", 5) == 0 && wait_for(NULL, 0, 0) == 0 && yield() == 0);
     CHECK(get(-1, zeros, 1) < 0 && put(-1, zeros, 1) < 0 && control(-1, 0) < 0 && call(SYS_getpid) == getpid());
     CHECK(advise(zeros, 0, MADV_NORMAL) == 0 || errno == EINVAL);
-    return content();
+    return succeed();
 }

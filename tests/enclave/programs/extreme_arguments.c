@@ -1,4 +1,4 @@
-/* Makes system calls with arguments at the edge of what they take, and says what each answered: the same as on Linux. */
+/* Makes system calls with arguments at the edge of their range, and prints the answers, which equal those of Linux. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #define ACCESS (PROT_READ | PROT_WRITE)
 
 static char room[2 * PAGE];
-/* The compiler does not know what they are. */
+/* Volatile, so that the compiler does not know them. */
 static char *volatile nowhere = NULL;
 static volatile size_t negative = -1, huge = (size_t)1 << 62;
 static volatile int too_many = IOV_MAX + 1;

@@ -1,5 +1,5 @@
-/* Fills memory with numbers that follow from their places, in an order that jumps about, and looks whether they are there;
- * then moves the memory and looks again. */
+/* Fills memory with numbers that depend on their addresses, in a scattered order, and checks them. Then it moves the
+ * memory and checks them again. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 #define PAGES 40
 #define WORDS 512
 #define BYTES (PAGES * WORDS * sizeof(unsigned long))
-/* Every so many words of a page are written; the others stay zero. */
+/* One word of so many is written; the others stay zero. */
 #define EVERY 37
 
 typedef unsigned long Page[WORDS];
