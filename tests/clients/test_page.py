@@ -225,8 +225,8 @@ def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(brows
         for number in objects:
             s3.get_object(Bucket="demonstration", Key=f"object-{number:02}")["Body"].read()
         after = page.evaluate(TOLD)
-        asked = _growth(before["asked"]["blocks"], after["asked"]["blocks"])
-        return asked, _growth(before["seen"]["whole"], after["seen"]["whole"])
+        asked = _growth(before["requests"]["blocks"], after["requests"]["blocks"])
+        return asked, _growth(before["store"]["whole"], after["store"]["whole"])
 
     switch = page.get_by_role("switch", name="Oblivious")
     expect(switch).to_be_checked()

@@ -65,7 +65,7 @@ pub trait Device: Send + Sync + 'static {
     fn commit_rows(&self, changes: Vec<RowChange>) -> impl Future<Output = Result<(), DeviceError>> + Send;
 }
 
-/// The reason why a device refused or failed. Its text names no block; [`DeviceError::told`] names nothing of
+/// The reason why a device refused or failed. Its text names no block; [`DeviceError::client_message`] names nothing of
 /// the machine either.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
@@ -98,7 +98,7 @@ pub enum DeviceError {
 
 impl DeviceError {
     /// The text that a client is told.
-    pub fn told(&self) -> String {
+    pub fn client_message(&self) -> String {
         match self {
             DeviceError::Unavailable(_) => {
                 "the vault is unavailable for now; the log of the gateway says why".into()

@@ -153,9 +153,9 @@ pub enum Error {
 
 impl Error {
     /// The text that a client is told: the error without the facts that are the machine's own.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn client_message(&self) -> String {
         match self {
-            Error::Device(failure) => failure.told(),
+            Error::Device(failure) => failure.client_message(),
             other => other.to_string(),
         }
     }

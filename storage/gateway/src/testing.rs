@@ -115,11 +115,11 @@ impl MemoryDevice {
     }
 
     /// A device with what is durable on this one now: what a kill at this moment would leave.
-    pub fn after_a_kill(&self) -> MemoryDevice {
+    pub fn after_kill(&self) -> MemoryDevice {
         let copy = MemoryDevice::new(self.block_bytes, self.blocks, self.max_batch);
         {
-            let (state, mut left) = (self.state.lock(), copy.state.lock());
-            (left.blocks, left.rows) = (state.blocks.clone(), state.rows.clone());
+            let (state, mut copy_state) = (self.state.lock(), copy.state.lock());
+            (copy_state.blocks, copy_state.rows) = (state.blocks.clone(), state.rows.clone());
         }
         copy
     }
@@ -147,12 +147,12 @@ fn failure() -> DeviceError {
     DeviceError::Unavailable("told to fail".into())
 }
 
-fn spend(left: &mut Option<u64>) -> Result<(), DeviceError> {
-    match left {
+fn spend(copy_state: &mut Option<u64>) -> Result<(), DeviceError> {
+    match copy_state {
         None => Ok(()),
         Some(0) => Err(failure()),
-        Some(left) => {
-            *left -= 1;
+        Some(copy_state) => {
+            *copy_state -= 1;
             Ok(())
         }
     }
@@ -228,9 +228,9 @@ impl Device for MemoryDevice {
         let _allowed = self.committing.read().await;
         tokio::task::yield_now().await;
         let mut state = self.state.lock();
-        let left = state.faults.commits_left;
-        let fault = if left > 0 { CommitFault::None } else { state.faults.commits };
-        state.faults.commits_left = left.saturating_sub(1);
+        let copy_state = state.faults.commits_left;
+        let fault = if copy_state > 0 { CommitFault::None } else { state.faults.commits };
+        state.faults.commits_left = copy_state.saturating_sub(1);
         match fault {
             CommitFault::RowsFull => return Err(DeviceError::RowsFull),
             CommitFault::Before => return Err(failure()),

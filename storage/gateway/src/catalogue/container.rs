@@ -197,14 +197,14 @@ impl Container {
         self.objects.get(key).into_iter().chain(old)
     }
 
-    pub(crate) fn put_old(&mut self, key: String, object: Arc<Object>) -> Option<Arc<Object>> {
+    pub(crate) fn put_old_version(&mut self, key: String, object: Arc<Object>) -> Option<Arc<Object>> {
         self.old.add(&object);
         let versions = self.history.entry(key).or_default();
         let old = versions.insert(Reverse(object.version.order), object);
         old.inspect(|old| self.old.remove(old))
     }
 
-    pub(crate) fn remove_old(&mut self, key: &str, order: u64) -> Option<Arc<Object>> {
+    pub(crate) fn remove_old_version(&mut self, key: &str, order: u64) -> Option<Arc<Object>> {
         let versions = self.history.get_mut(key)?;
         let old = versions.remove(&Reverse(order));
         if versions.is_empty() {

@@ -32,7 +32,7 @@ pub struct CorsRule {
 
 impl CorsRule {
     /// The pattern that lets a page of this site send such a request, with these headers.
-    pub(crate) fn lets_in(&self, origin: &str, method: &str, headers: &[String]) -> Option<&str> {
+    pub(crate) fn matched_origin(&self, origin: &str, method: &str, headers: &[String]) -> Option<&str> {
         let allows = |header: &String| {
             self.headers
                 .iter()

@@ -6,7 +6,7 @@ use minicbor::{Decode, Encode};
 use std::collections::BTreeMap;
 
 /// A day, in milliseconds.
-pub(crate) const DAY: u64 = 24 * 60 * 60 * 1000;
+pub(crate) const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 /// A rule. An item that several rules remove goes by the earliest of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -102,21 +102,21 @@ pub struct OldVersions {
 
 /// The first midnight (UTC) when so many days are over.
 fn midnight(from: UnixMillis, days: u32) -> UnixMillis {
-    let over = from.0.saturating_add(u64::from(days) * DAY);
-    UnixMillis(over.div_ceil(DAY).saturating_mul(DAY))
+    let over = from.0.saturating_add(u64::from(days) * DAY_MILLIS);
+    UnixMillis(over.div_ceil(DAY_MILLIS).saturating_mul(DAY_MILLIS))
 }
 
 impl LifecycleFilter {
-    fn takes_key(&self, key: &str) -> bool {
+    fn matches_key(&self, key: &str) -> bool {
         self.prefix.as_ref().is_none_or(|prefix| key.starts_with(prefix))
     }
 
     /// A delete marker has neither tags nor a size.
-    fn takes(&self, key: &str, object: &Object) -> bool {
+    fn matches_object(&self, key: &str, object: &Object) -> bool {
         let has = |(name, value): (&String, &String)| object.details.tags.get(name) == Some(value);
         let is_sized = self.more_than.is_some() || self.less_than.is_some();
         let bytes = object.bytes();
-        self.takes_key(key)
+        self.matches_key(key)
             && self.tags.iter().all(has)
             && !(is_sized && object.version.is_marker)
             && self.more_than.is_none_or(|min| bytes > min)
@@ -126,27 +126,27 @@ impl LifecycleFilter {
 
 impl LifecycleRule {
     /// The moment at which an object goes that its key stands for.
-    pub(crate) fn ends(&self, key: &str, object: &Object) -> Option<UnixMillis> {
+    pub(crate) fn object_expiry(&self, key: &str, object: &Object) -> Option<UnixMillis> {
         let end = match self.expiry? {
             Expiry::Days(days) => midnight(object.modified, days),
-            Expiry::Date(moment) => moment,
+            Expiry::Date(time) => time,
             Expiry::Markers(_) => return None,
         };
-        (self.is_enabled && self.filter.takes(key, object)).then_some(end)
+        (self.is_enabled && self.filter.matches_object(key, object)).then_some(end)
     }
 
     /// The moment at which a delete marker goes under which no version is left.
-    pub(crate) fn ends_marker(&self, key: &str, marker: &Object) -> Option<UnixMillis> {
+    pub(crate) fn marker_expiry(&self, key: &str, marker: &Object) -> Option<UnixMillis> {
         match self.expiry? {
             Expiry::Markers(go) => {
-                (go && self.is_enabled && self.filter.takes(key, marker)).then_some(marker.modified)
+                (go && self.is_enabled && self.filter.matches_object(key, marker)).then_some(marker.modified)
             }
-            Expiry::Days(_) | Expiry::Date(_) => self.ends(key, marker),
+            Expiry::Days(_) | Expiry::Date(_) => self.object_expiry(key, marker),
         }
     }
 
     /// The moment at which a version goes that is old since `since`, and after which `newer` objects are old too.
-    pub(crate) fn ends_old(
+    pub(crate) fn old_version_expiry(
         &self,
         key: &str,
         object: &Object,
@@ -155,14 +155,14 @@ impl LifecycleRule {
     ) -> Option<UnixMillis> {
         let old = self.old?;
         let is_kept = old.kept.is_some_and(|kept| newer < kept as usize);
-        let goes = self.is_enabled && !is_kept && self.filter.takes(key, object);
+        let goes = self.is_enabled && !is_kept && self.filter.matches_object(key, object);
         goes.then(|| midnight(since, old.days))
     }
 
     /// The moment at which an unfinished upload ends.
-    pub(crate) fn ends_upload(&self, key: &str, started: UnixMillis) -> Option<UnixMillis> {
+    pub(crate) fn upload_expiry(&self, key: &str, started: UnixMillis) -> Option<UnixMillis> {
         let days = self.abort_after_days?;
-        (self.is_enabled && self.filter.takes_key(key)).then(|| midnight(started, days))
+        (self.is_enabled && self.filter.matches_key(key)).then(|| midnight(started, days))
     }
 }
 
@@ -172,8 +172,10 @@ mod tests {
 
     #[test]
     fn days_are_over_at_the_midnight_after() {
-        for (from, days, end) in [(1, 1, 2), (DAY, 1, 2), (DAY + 1, 1, 3), (2 * DAY - 1, 3, 5), (0, 1, 1)] {
-            assert_eq!(midnight(UnixMillis(from), days), UnixMillis(end * DAY), "{from} {days}");
+        for (from, days, end) in
+            [(1, 1, 2), (DAY_MILLIS, 1, 2), (DAY_MILLIS + 1, 1, 3), (2 * DAY_MILLIS - 1, 3, 5), (0, 1, 1)]
+        {
+            assert_eq!(midnight(UnixMillis(from), days), UnixMillis(end * DAY_MILLIS), "{from} {days}");
         }
         assert_eq!(midnight(UnixMillis(u64::MAX), u32::MAX), UnixMillis(u64::MAX));
     }

@@ -20,7 +20,7 @@ pub use container::{
 };
 pub use cors::CorsRule;
 pub use grant::{Grant, Grantee, Permission};
-pub(crate) use lifecycle::DAY;
+pub(crate) use lifecycle::DAY_MILLIS;
 pub use lifecycle::{Expiry, FilterForm, LifecycleFilter, LifecycleRule, OldVersions};
 pub(crate) use object::SegmentPlace;
 pub use object::{Completed, Details, Encryption, Manifest, Object, Segment};
@@ -28,11 +28,11 @@ pub use totals::Totals;
 pub use unix_millis::{Clock, UnixMillis};
 pub use upload::{Part, Upload};
 pub use upload_id::UploadId;
-pub(crate) use version::ORDERS;
+pub(crate) use version::MAX_ORDER;
 pub use version::{Version, VersionId};
 
 use crate::error::Error;
-use crate::objects::packing::{Fragment, FragmentId, Location, Shelf};
+use crate::objects::packing::{Fragment, FragmentId, Location, PackIndex};
 use row_shares::{RowGrowth, RowShares};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(crate) struct Catalogue {
     /// The versions of objects that go by themselves, the next one first, each with its order among those of its key.
     pub(crate) expiring: BTreeSet<(UnixMillis, ObjectName, u64)>,
     /// The fragments that objects and parts are made of.
-    pub(crate) shelf: Shelf,
+    pub(crate) pack_index: PackIndex,
     /// The room that accounts take in the table of rows.
     pub(crate) row_shares: RowShares,
 }
@@ -134,7 +134,7 @@ pub(crate) enum Change {
 
 /// Changes with their effects on fragments and on the room that rows take.
 #[derive(Clone, Debug)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedChanges {
     pub(crate) changes: Vec<Change>,
     pub(crate) fragments: FragmentChanges,
     pub(crate) growth: RowGrowth,
@@ -222,19 +222,19 @@ impl Catalogue {
 
     /// Applies committed changes. The entries that they replace are dropped. Their blocks become free when the last
     /// reader is gone.
-    pub(crate) fn apply(&mut self, planned: Planned) {
-        let Planned { changes, fragments, growth } = planned;
+    pub(crate) fn apply(&mut self, planned: PlannedChanges) {
+        let PlannedChanges { changes, fragments, growth } = planned;
         self.row_shares.grow(&growth);
         changes.into_iter().for_each(|change| self.apply_one(change));
-        fragments.dropped.into_iter().for_each(|id| self.shelf.remove(id));
-        fragments.added.values().for_each(|fragment| self.shelf.add(fragment));
+        fragments.dropped.into_iter().for_each(|id| self.pack_index.remove(id));
+        fragments.added.values().for_each(|fragment| self.pack_index.add(fragment));
     }
 
     /// Applies the change that a stored row stands for. Whoever loads it counts the row.
     pub(crate) fn apply_stored(&mut self, change: Change) {
         let changes = vec![change];
         let fragments = self.fragment_changes(&changes);
-        self.apply(Planned { changes, fragments, growth: RowGrowth::new() });
+        self.apply(PlannedChanges { changes, fragments, growth: RowGrowth::new() });
     }
 
     fn apply_one(&mut self, change: Change) {
@@ -259,15 +259,15 @@ impl Catalogue {
                 if let Some(container) = self.container_mut(&at)
                     && let Some(old) = container.remove(&at.key)
                 {
-                    self.forget_expiry(&old, at);
+                    self.remove_expiry(&old, at);
                 }
             }
             Change::PutVersion { at, object } => self.put_version(at, object),
             Change::DropVersion { at, order } => {
                 if let Some(container) = self.container_mut(&at)
-                    && let Some(old) = container.remove_old(&at.key, order)
+                    && let Some(old) = container.remove_old_version(&at.key, order)
                 {
-                    self.forget_expiry(&old, at);
+                    self.remove_expiry(&old, at);
                 }
             }
             Change::AddUpload { id, upload } => {
@@ -280,7 +280,7 @@ impl Catalogue {
                 }
             }
             Change::PutPart { id, number, part } => self.set_part(id, number, Some(part)),
-            Change::MoveFragments { moves } => self.shelf.relocate(moves),
+            Change::MoveFragments { moves } => self.pack_index.relocate(moves),
         }
     }
 
@@ -308,28 +308,28 @@ impl Catalogue {
     fn put_object(&mut self, at: ObjectName, object: Arc<Object>) {
         let Some(container) = self.container_mut(&at) else { return };
         if let Some(old) = container.put(at.key.clone(), Arc::clone(&object)) {
-            self.forget_expiry(&old, at.clone());
+            self.remove_expiry(&old, at.clone());
         }
-        self.note_expiry(&object, at);
+        self.add_expiry(&object, at);
     }
 
     fn put_version(&mut self, at: ObjectName, object: Arc<Object>) {
         let Some(container) = self.container_mut(&at) else { return };
-        if let Some(old) = container.put_old(at.key.clone(), Arc::clone(&object)) {
-            self.forget_expiry(&old, at.clone());
+        if let Some(old) = container.put_old_version(at.key.clone(), Arc::clone(&object)) {
+            self.remove_expiry(&old, at.clone());
         }
-        self.note_expiry(&object, at);
+        self.add_expiry(&object, at);
     }
 
-    fn note_expiry(&mut self, object: &Object, at: ObjectName) {
-        if let Some(moment) = object.details.delete_at {
-            self.expiring.insert((moment, at, object.version.order));
+    fn add_expiry(&mut self, object: &Object, at: ObjectName) {
+        if let Some(time) = object.details.delete_at {
+            self.expiring.insert((time, at, object.version.order));
         }
     }
 
-    fn forget_expiry(&mut self, object: &Object, at: ObjectName) {
-        if let Some(moment) = object.details.delete_at {
-            self.expiring.remove(&(moment, at, object.version.order));
+    fn remove_expiry(&mut self, object: &Object, at: ObjectName) {
+        if let Some(time) = object.details.delete_at {
+            self.expiring.remove(&(time, at, object.version.order));
         }
     }
 

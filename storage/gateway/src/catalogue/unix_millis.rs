@@ -24,8 +24,8 @@ impl UnixMillis {
 }
 
 impl From<UnixMillis> for SystemTime {
-    fn from(moment: UnixMillis) -> Self {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(moment.0)
+    fn from(time: UnixMillis) -> Self {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(time.0)
     }
 }
 

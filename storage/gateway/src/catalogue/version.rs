@@ -28,7 +28,7 @@ pub struct Version {
 }
 
 /// The bound of all orders: there is always a larger one.
-pub(crate) const ORDERS: u64 = u64::MAX / 2;
+pub(crate) const MAX_ORDER: u64 = u64::MAX / 2;
 
 impl Version {
     /// Its name.

@@ -1,8 +1,8 @@
 //! An answer's body that knows when it was handed over.
 
-use crate::http::connections::Answering;
-use crate::http::door::{BoxError, RequestId, Verb};
-use crate::http::right::Right;
+use crate::http::answer_guard::AnswerGuard;
+use crate::http::connections::AnsweringGuard;
+use crate::http::protocol::{BoxError, RequestId, Verb};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
@@ -15,24 +15,24 @@ pub(crate) struct AnswerBody<B: Body> {
     body: Pin<Box<B>>,
     /// Bytes that are still to come, if that is known.
     left: Option<u64>,
-    line: Line,
-    right: Right,
-    _answering: Answering,
+    log_line: LogLine,
+    answer_guard: AnswerGuard,
+    _answering: AnsweringGuard,
 }
 
 /// The line of the log about a request.
-pub(crate) struct Line {
+pub(crate) struct LogLine {
     pub(crate) method: Method,
     pub(crate) verb: Verb,
     pub(crate) status: StatusCode,
     pub(crate) id: RequestId,
-    pub(crate) begun: Instant,
+    pub(crate) started: Instant,
 }
 
-impl Line {
+impl LogLine {
     fn write(&self, is_whole: bool) {
-        let Line { method, verb, status, id, begun } = self;
-        let milliseconds = begun.elapsed().as_millis() as u64;
+        let LogLine { method, verb, status, id, started } = self;
+        let milliseconds = started.elapsed().as_millis() as u64;
         let (verb, status) = (verb.as_str(), status.as_u16());
         if is_whole {
             tracing::info!(%method, verb, status, request = %id, milliseconds, "answered");
@@ -45,37 +45,43 @@ impl Line {
 /// The lack of an answer, or of the rest of it: the connection ends.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub(crate) struct Unanswered(pub(crate) BoxError);
+pub(crate) struct NoAnswer(pub(crate) BoxError);
 
 impl<B: Body> AnswerBody<B> {
     /// The body of an answer whose head promises this length, if it promises one: a server asks for no more of a body once it
     /// has so many bytes, and not for its end.
-    pub(crate) fn new(body: B, length: Option<u64>, answering: Answering, line: Line, right: Right) -> Self {
+    pub(crate) fn new(
+        body: B,
+        length: Option<u64>,
+        answering: AnsweringGuard,
+        log_line: LogLine,
+        answer_guard: AnswerGuard,
+    ) -> Self {
         // Of a HEAD's answer, and of a 304, no byte of a body is ever asked for.
-        let has_body = line.method != Method::HEAD && line.status != StatusCode::NOT_MODIFIED;
+        let has_body = log_line.method != Method::HEAD && log_line.status != StatusCode::NOT_MODIFIED;
         let left = if has_body { body.size_hint().exact().or(length) } else { Some(0) };
-        AnswerBody { body: Box::pin(body), left, line, right, _answering: answering }
+        AnswerBody { body: Box::pin(body), left, log_line, answer_guard, _answering: answering }
     }
 }
 
 impl<B: Body> Drop for AnswerBody<B> {
     fn drop(&mut self) {
-        self.line.write(self.left == Some(0));
+        self.log_line.write(self.left == Some(0));
     }
 }
 
 impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
     type Data = Bytes;
-    type Error = Unanswered;
+    type Error = NoAnswer;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Unanswered>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, NoAnswer>>> {
         let frame = self.body.as_mut().poll_frame(context);
-        if matches!(&frame, Poll::Ready(Some(Ok(_)))) && !self.right.is_there() {
+        if matches!(&frame, Poll::Ready(Some(Ok(_)))) && !self.answer_guard.allows() {
             self.left = None;
-            return Poll::Ready(Some(Err(Unanswered("the right to answer has run out".into()))));
+            return Poll::Ready(Some(Err(NoAnswer("the right to answer has run out".into()))));
         }
         match &frame {
             Poll::Ready(None) => self.left = Some(0),
@@ -86,7 +92,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
             Poll::Ready(Some(Err(_))) => self.left = None,
             Poll::Pending => {}
         }
-        frame.map_err(|error| Unanswered(error.into()))
+        frame.map_err(|error| NoAnswer(error.into()))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -101,7 +107,7 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::connections::Presence;
+    use crate::http::connections::ConnectionHandle;
     use futures::stream;
     use std::io::Write;
     use std::sync::{Arc, Mutex};
@@ -125,16 +131,16 @@ mod tests {
     }
 
     fn answer(pieces: &'static [&'static str], length: Option<u64>) -> AnswerBody<axum::body::Body> {
-        let line = Line {
+        let log_line = LogLine {
             method: Method::GET,
             verb: Verb::default(),
             status: StatusCode::OK,
             id: RequestId(7),
-            begun: Instant::now(),
+            started: Instant::now(),
         };
         let pieces = pieces.iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece.as_bytes())));
         let body = axum::body::Body::from_stream(stream::iter(pieces));
-        AnswerBody::new(body, length, Presence::new().answering(), line, Right::default())
+        AnswerBody::new(body, length, ConnectionHandle::new().answering(), log_line, AnswerGuard::default())
     }
 
     #[test]
@@ -145,12 +151,12 @@ mod tests {
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         tracing::subscriber::with_default(subscriber, || {
             let mut context = Context::from_waker(std::task::Waker::noop());
-            let mut whole = answer(&["one", "two"], None);
-            while let Poll::Ready(Some(frame)) = Pin::new(&mut whole).poll_frame(&mut context) {
+            let mut complete = answer(&["one", "two"], None);
+            while let Poll::Ready(Some(frame)) = Pin::new(&mut complete).poll_frame(&mut context) {
                 assert!(frame.is_ok());
                 assert_eq!(log.text(), "");
             }
-            drop(whole);
+            drop(complete);
             assert!(log.text().contains("answered method=GET"), "{}", log.text());
             for length in [None, Some(6)] {
                 let mut left = answer(&["one", "two"], length);

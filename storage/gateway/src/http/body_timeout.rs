@@ -1,6 +1,6 @@
 //! A request's body that fails when it comes too slowly, and that takes the request's place at work when it comes.
 
-use crate::http::admission::{Entrance, NoPlace};
+use crate::http::admission::{Overloaded, RequestAdmission};
 use crate::http::pace::Pace;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -17,12 +17,12 @@ use std::time::Duration;
 pub struct RequestBody {
     body: Incoming,
     pace: Pace,
-    entrance: Entrance,
+    request_admission: RequestAdmission,
 }
 
 impl RequestBody {
-    pub(crate) fn new(body: Incoming, patience: Duration, entrance: Entrance) -> Self {
-        RequestBody { body, pace: Pace::new(patience), entrance }
+    pub(crate) fn new(body: Incoming, max_wait: Duration, request_admission: RequestAdmission) -> Self {
+        RequestBody { body, pace: Pace::new(max_wait), request_admission }
     }
 }
 
@@ -34,7 +34,7 @@ pub enum BodyError {
     TooLate,
     /// It came, and there was no place for its request.
     #[error(transparent)]
-    NoPlace(#[from] NoPlace),
+    Overloaded(#[from] Overloaded),
     /// The connection failed, or its bytes are no HTTP.
     #[error(transparent)]
     Connection(#[from] hyper::Error),
@@ -64,12 +64,12 @@ impl Body for RequestBody {
         let this = &mut *self;
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
             if let Some(Ok(frame)) = &frame {
-                this.pace.moved(frame.data_ref().map_or(0, Bytes::len));
-                this.entrance.begin()?;
+                this.pace.on_progress(frame.data_ref().map_or(0, Bytes::len));
+                this.request_admission.begin()?;
             }
             return Poll::Ready(frame.map(|frame| Ok(frame?)));
         }
-        ready!(this.pace.poll_spent(context));
+        ready!(this.pace.poll_expired(context));
         Poll::Ready(Some(Err(BodyError::TooLate)))
     }
 

@@ -1,6 +1,6 @@
 //! A door on loopback, for benches and tests: it is served from its start to its end in a task of its own.
 
-use crate::http::door::Door;
+use crate::http::protocol::Door;
 use crate::http::server::{self, Serving, serve};
 use std::io;
 use std::net::SocketAddr;

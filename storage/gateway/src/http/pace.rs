@@ -26,7 +26,7 @@ impl Pace {
     }
 
     /// So many bytes came or went.
-    pub(crate) fn moved(&mut self, bytes: usize) {
+    pub(crate) fn on_progress(&mut self, bytes: usize) {
         if let Some((since, _)) = self.waiting.take() {
             self.left = self.left.saturating_sub(since.elapsed());
         }
@@ -35,7 +35,7 @@ impl Pace {
     }
 
     /// Waits on, until no patience is left.
-    pub(crate) fn poll_spent(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let left = self.left;
         let (_, sleep) = self.waiting.get_or_insert_with(|| {
             let now = Instant::now();
@@ -51,25 +51,25 @@ mod tests {
     use std::future::poll_fn;
 
     /// The time until an end is given up that moves so many bytes each so many seconds.
-    async fn lasts(bytes: usize, seconds: u64) -> Option<u64> {
-        let (mut pace, begun) = (Pace::new(Duration::from_secs(60)), Instant::now());
+    async fn seconds_until_expiry(bytes: usize, seconds: u64) -> Option<u64> {
+        let (mut pace, started) = (Pace::new(Duration::from_secs(60)), Instant::now());
         for _ in 0..10_000 {
             let pause = Duration::from_secs(seconds);
-            if tokio::time::timeout(pause, poll_fn(|context| pace.poll_spent(context))).await.is_ok() {
-                return Some(begun.elapsed().as_secs());
+            if tokio::time::timeout(pause, poll_fn(|context| pace.poll_expired(context))).await.is_ok() {
+                return Some(started.elapsed().as_secs());
             }
-            pace.moved(bytes);
+            pace.on_progress(bytes);
         }
         None
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_end_is_given_up_when_it_moves_less_than_the_least_rate() {
-        assert_eq!(lasts(0, 1000).await, Some(60));
-        assert_eq!(lasts(1, 8).await, Some(60));
-        assert!(lasts(1000, 1).await.is_some_and(|seconds| seconds > 60));
-        assert_eq!(lasts(1100, 1).await, None);
-        assert_eq!(lasts(64 << 10, 50).await, None, "a piece now and then is fast enough");
-        assert_eq!(lasts(1 << 30, 61).await, Some(60), "no patience is saved up");
+        assert_eq!(seconds_until_expiry(0, 1000).await, Some(60));
+        assert_eq!(seconds_until_expiry(1, 8).await, Some(60));
+        assert!(seconds_until_expiry(1000, 1).await.is_some_and(|seconds| seconds > 60));
+        assert_eq!(seconds_until_expiry(1100, 1).await, None);
+        assert_eq!(seconds_until_expiry(64 << 10, 50).await, None, "a piece now and then is fast enough");
+        assert_eq!(seconds_until_expiry(1 << 30, 61).await, Some(60), "no patience is saved up");
     }
 }

@@ -16,8 +16,8 @@ pub(crate) struct PacedStream<S> {
 
 impl<S> PacedStream<S> {
     /// A stream whose other end may take nothing for so long.
-    pub(crate) fn new(stream: S, patience: Duration) -> Self {
-        PacedStream { stream, pace: Pace::new(patience) }
+    pub(crate) fn new(stream: S, max_wait: Duration) -> Self {
+        PacedStream { stream, pace: Pace::new(max_wait) }
     }
 
     fn paced(
@@ -26,10 +26,10 @@ impl<S> PacedStream<S> {
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         match &written {
-            Poll::Ready(Ok(bytes)) => self.pace.moved(*bytes),
+            Poll::Ready(Ok(bytes)) => self.pace.on_progress(*bytes),
             Poll::Ready(Err(_)) => {}
             Poll::Pending => {
-                if self.pace.poll_spent(context).is_ready() {
+                if self.pace.poll_expired(context).is_ready() {
                     return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
             }

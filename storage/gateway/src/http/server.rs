@@ -2,14 +2,14 @@
 //!
 //! Logs name the verb, the status, the request's number and its duration; never a bucket, a key or a credential.
 
-use crate::http::admission::{Admission, Entrance};
-use crate::http::answer_body::{AnswerBody, Line, Unanswered};
+use crate::http::admission::{Admission, RequestAdmission};
+use crate::http::answer_body::{AnswerBody, LogLine, NoAnswer};
+use crate::http::answer_guard::AnswerGuard;
 use crate::http::body_timeout::RequestBody;
-use crate::http::connections::{Answering, Connections, Presence};
-use crate::http::door::{Door, RequestId, Verb, Visit};
+use crate::http::connections::{AnsweringGuard, ConnectionHandle, Connections};
 use crate::http::listener::Listener;
 use crate::http::paced_stream::PacedStream;
-use crate::http::right::Right;
+use crate::http::protocol::{Door, RequestContext, RequestId, Verb};
 use crate::http::shares::Shares;
 use crate::http::tls::Tls;
 use http::{HeaderValue, Request, Response, StatusCode, header};
@@ -26,12 +26,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The most bytes that a connection holds in each direction: those that came in and are not read yet, and those that go
 /// out and are not taken yet. A head must fit as well.
-const BUFFER: usize = 64 << 10;
+const MAX_BUFFER: usize = 64 << 10;
 
 /// The most headers of a request: as many as 2 KB of user metadata can be, and those that a client sends besides.
-const HEADERS: usize = 1200;
+const MAX_HEADERS: usize = 1200;
 
-const UNSURE: &str = "The gateway does not know whether it still has the vault. What was asked for may have been done, or \
+const UNKNOWN_OUTCOME: &str = "The gateway does not know whether it still has the vault. What was asked for may have been done, or \
     not. Ask again in a moment.";
 
 /// The treatment of a listener's clients.
@@ -44,7 +44,7 @@ pub struct Options {
     /// The TLS that protects the connections on their way; plain HTTP without it.
     pub tls: Option<Tls>,
     /// The right to answer: without it a request is refused for now, whatever was done for it.
-    pub right: Right,
+    pub answer_guard: AnswerGuard,
 }
 
 /// The limits on a client's use of the server.
@@ -96,7 +96,8 @@ pub async fn serve<D: Door>(
 ) {
     let limits = options.limits;
     let shares = Shares::new(limits.connections);
-    let server = Arc::new(Server { door, options, shares, requests: AtomicU64::new(first_number()) });
+    let server =
+        Arc::new(Server { door, options, shares, requests: AtomicU64::new(random_request_number()) });
     let mut connections = Connections::new(limits.connections);
     let mut shutdown = pin!(shutdown);
     loop {
@@ -115,10 +116,10 @@ pub async fn serve<D: Door>(
         };
         tokio::select! {
             () = &mut shutdown => break,
-            () = connections.room() => {}
+            () = connections.wait_for_room() => {}
         }
-        let presence = Presence::new();
-        connections.serve(&presence, Arc::clone(&server).connection(stream, peer, Arc::clone(&presence)));
+        let handle = ConnectionHandle::new();
+        connections.serve(&handle, Arc::clone(&server).serve_connection(stream, peer, Arc::clone(&handle)));
     }
     drop(listener);
     connections.end(limits.grace).await;
@@ -130,25 +131,25 @@ pub async fn serve<D: Door>(
 ///   has sent its next request on it finds it broken.
 /// - A client that waits for "100 Continue" and has nothing to send is answered at once, without it. The AWS command
 ///   line misreads every later answer of such a connection.
-struct LastAnswer {
+struct ClosePolicy {
     has_body: bool,
-    waits: bool,
+    expects_continue: bool,
 }
 
-impl LastAnswer {
+impl ClosePolicy {
     fn of<B: hyper::body::Body>(request: &Request<B>) -> Self {
         let has_body = !request.body().is_end_stream();
-        LastAnswer { has_body, waits: request.headers().contains_key(header::EXPECT) }
+        ClosePolicy { has_body, expects_continue: request.headers().contains_key(header::EXPECT) }
     }
 
     fn is(&self, status: StatusCode) -> bool {
         let is_refusal = status.is_client_error() || status.is_server_error();
-        if self.has_body { is_refusal } else { self.waits }
+        if self.has_body { is_refusal } else { self.expects_continue }
     }
 }
 
 /// Numbers of requests begin anew with each start, at a random one.
-fn first_number() -> u64 {
+fn random_request_number() -> u64 {
     getrandom::u64().unwrap_or(0)
 }
 
@@ -161,47 +162,47 @@ struct Server<D> {
 }
 
 impl<D: Door> Server<D> {
-    async fn connection<S: AsyncRead + AsyncWrite + Unpin>(
+    async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin>(
         self: Arc<Self>,
         stream: S,
         peer: Option<IpAddr>,
-        presence: Arc<Presence>,
+        handle: Arc<ConnectionHandle>,
     ) {
         let stream = PacedStream::new(stream, self.options.limits.send);
         let Some(tls) = &self.options.tls else {
-            return self.converse(stream, peer, &presence).await;
+            return self.serve_requests(stream, peer, &handle).await;
         };
         let secured = tokio::select! {
             secured = tokio::time::timeout(self.options.limits.handshake, tls.accept(stream)) => secured,
-            _ = presence.told_to_end() => return,
+            _ = handle.wait_for_end() => return,
         };
         match secured {
-            Ok(Ok(stream)) => self.converse(stream, peer, &presence).await,
+            Ok(Ok(stream)) => self.serve_requests(stream, peer, &handle).await,
             Ok(Err(error)) => tracing::debug!(%error, "TLS was not agreed on"),
             Err(_) => tracing::debug!("TLS was not agreed on in time"),
         }
     }
 
     /// Answers requests until the client has no more, or the connection is told to end.
-    async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+    async fn serve_requests<S: AsyncRead + AsyncWrite + Unpin>(
         self: &Arc<Self>,
         stream: S,
         peer: Option<IpAddr>,
-        presence: &Arc<Presence>,
+        handle: &Arc<ConnectionHandle>,
     ) {
         let answer = |request| {
-            let (server, presence) = (Arc::clone(self), Arc::clone(presence));
-            async move { server.answer(request, peer, presence.answering()).await }
+            let (server, handle) = (Arc::clone(self), Arc::clone(handle));
+            async move { server.answer(request, peer, handle.answering()).await }
         };
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(self.options.limits.head);
-        http.max_buf_size(BUFFER).max_headers(HEADERS);
+        http.max_buf_size(MAX_BUFFER).max_headers(MAX_HEADERS);
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service_fn(answer)));
         let ended = tokio::select! {
             // First, so that a request that is there already counts as one.
             biased;
             ended = connection.as_mut() => ended,
-            at_once = presence.told_to_end() => {
+            at_once = handle.wait_for_end() => {
                 if at_once {
                     return;
                 }
@@ -218,41 +219,47 @@ impl<D: Door> Server<D> {
         &self,
         request: Request<Incoming>,
         peer: Option<IpAddr>,
-        answering: Answering,
-    ) -> Result<Response<AnswerBody<D::Body>>, Unanswered> {
+        answering: AnsweringGuard,
+    ) -> Result<Response<AnswerBody<D::Body>>, NoAnswer> {
         let id = RequestId(self.requests.fetch_add(1, Ordering::Relaxed));
-        let begun = Instant::now();
+        let started = Instant::now();
         let method = request.method().clone();
-        let entrance = Entrance::new(self.options.admission.clone(), self.shares.clone());
+        let request_admission = RequestAdmission::new(self.options.admission.clone(), self.shares.clone());
         let tls = self.options.tls.is_some();
-        let visit = Visit { id, peer, tls, verb: Verb::default(), entrance: entrance.clone() };
-        let verb = visit.verb.clone();
-        let last = LastAnswer::of(&request);
-        let answering = answering.at(entrance.clone());
-        let request = request.map(|body| RequestBody::new(body, self.options.limits.body, entrance));
-        let outcome = self.door.answer(request, visit.clone()).await;
+        let context = RequestContext {
+            id,
+            peer,
+            tls,
+            verb: Verb::default(),
+            request_admission: request_admission.clone(),
+        };
+        let verb = context.verb.clone();
+        let last = ClosePolicy::of(&request);
+        let answering = answering.at(request_admission.clone());
+        let request = request.map(|body| RequestBody::new(body, self.options.limits.body, request_admission));
+        let outcome = self.door.answer(request, context.clone()).await;
         // What a refusal or a failure says rests on no contents, and goes out without the right.
         let has_failed = outcome.as_ref().is_ok_and(|response| response.status().is_server_error());
-        let (outcome, right) = match &self.options.right {
-            _ if has_failed => (outcome, Right::default()),
-            right if right.is_there() => (outcome, right.clone()),
-            _ => (Ok(self.door.refuse(&visit, UNSURE)), Right::default()),
+        let (outcome, answer_guard) = match &self.options.answer_guard {
+            _ if has_failed => (outcome, AnswerGuard::default()),
+            answer_guard if answer_guard.allows() => (outcome, answer_guard.clone()),
+            _ => (Ok(self.door.refuse(&context, UNKNOWN_OUTCOME)), AnswerGuard::default()),
         };
         match outcome {
             Ok(mut response) => {
                 if last.is(response.status()) {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                let line = Line { method, verb, status: response.status(), id, begun };
+                let log_line = LogLine { method, verb, status: response.status(), id, started };
                 let length = response.headers().get(header::CONTENT_LENGTH);
                 let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-                Ok(response.map(|body| AnswerBody::new(body, length, answering, line, right)))
+                Ok(response.map(|body| AnswerBody::new(body, length, answering, log_line, answer_guard)))
             }
             Err(error) => {
-                let milliseconds = begun.elapsed().as_millis() as u64;
+                let milliseconds = started.elapsed().as_millis() as u64;
                 let verb = verb.as_str();
                 tracing::warn!(%method, verb, request = %id, milliseconds, "not answered");
-                Err(Unanswered(error))
+                Err(NoAnswer(error))
             }
         }
     }

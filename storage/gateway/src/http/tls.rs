@@ -24,7 +24,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
-    current: Arc<Current>,
+    current: Arc<CurrentPair>,
 }
 
 impl std::fmt::Debug for Tls {
@@ -114,7 +114,7 @@ impl Tls {
     /// # Errors
     /// [`TlsError`].
     pub fn load(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
-        let current = Arc::new(Current {
+        let current = Arc::new(CurrentPair {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
             pair: RwLock::new(Arc::new(pair(certificate, key)?)),
@@ -159,19 +159,19 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 /// The pair that is served with now.
-struct Current {
+struct CurrentPair {
     certificate: PathBuf,
     key: PathBuf,
     pair: RwLock<Arc<CertifiedKey>>,
 }
 
-impl std::fmt::Debug for Current {
+impl std::fmt::Debug for CurrentPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Current(..)")
     }
 }
 
-impl ResolvesServerCert for Current {
+impl ResolvesServerCert for CurrentPair {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(Arc::clone(&self.pair.read().unwrap_or_else(PoisonError::into_inner)))
     }

@@ -7,7 +7,7 @@ use crate::catalogue::{
 };
 use crate::error::Error;
 use crate::objects::listing::successor;
-use crate::objects::versions::{Draft, Stamp};
+use crate::objects::versions::{CommitStamp, Draft};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) fn put(
     catalogue: &Catalogue,
     at: ObjectName,
     object: Object,
-    stamp: Stamp,
+    stamp: CommitStamp,
 ) -> Result<(Vec<Change>, Arc<Object>), Error> {
     let container = catalogue.container(&at.account, &at.container)?;
     let mut changes = Vec::new();
@@ -42,7 +42,11 @@ pub(crate) fn put(
 ///
 /// # Errors
 /// [`Error::NoSuchContainer`]; [`Error::NoArchive`].
-pub(crate) fn delete(catalogue: &Catalogue, at: ObjectName, stamp: Stamp) -> Result<Vec<Change>, Error> {
+pub(crate) fn delete(
+    catalogue: &Catalogue,
+    at: ObjectName,
+    stamp: CommitStamp,
+) -> Result<Vec<Change>, Error> {
     let container = catalogue.container(&at.account, &at.container)?;
     let (Some(archive), Some(old)) = (&container.settings.archive, container.object(&at.key, stamp.now))
     else {
@@ -84,7 +88,7 @@ fn keep(
     at: &ObjectName,
     archive: &Archive,
     old: &Arc<Object>,
-    stamp: Stamp,
+    stamp: CommitStamp,
 ) -> Result<(ObjectName, Vec<Change>), Error> {
     let place = place(catalogue, at, archive, old.modified, None)?;
     let mut draft = Draft::new(catalogue, place.clone())?;
@@ -100,16 +104,16 @@ fn archive_of<'a>(
     catalogue.container(&at.account, &archive.container).map_err(|_| Error::NoArchive)
 }
 
-/// A free name in the archive for an entry of `moment`: the length of the key, the key, the time.
+/// A free name in the archive for an entry of `time`: the length of the key, the key, the time.
 fn place(
     catalogue: &Catalogue,
     at: &ObjectName,
     archive: &Archive,
-    moment: UnixMillis,
+    time: UnixMillis,
     taken: Option<&str>,
 ) -> Result<ObjectName, Error> {
     let holder = archive_of(catalogue, at, archive)?;
-    let mut hundredths = moment.0.saturating_mul(100);
+    let mut hundredths = time.0.saturating_mul(100);
     loop {
         // Two versions of one millisecond differ in the digits that a clock of Swift's would show after it.
         let key = format!("{}{:010}.{:05}", prefix(&at.key), hundredths / 100_000, hundredths % 100_000);

@@ -9,9 +9,9 @@ use crate::catalogue::staging::Staging;
 use crate::catalogue::{Catalogue, Change};
 use crate::device::{Device, DeviceError};
 use crate::error::Error;
+use crate::objects::failed_commit::FailedCommit;
 use crate::objects::gateway::Inner;
-use crate::objects::group::{Asked, Group, Request, plan};
-use crate::objects::uncertain::Uncertain;
+use crate::objects::group::{Group, PlannedChange, QueuedPlan, plan};
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ impl Inner {
         F: FnOnce(&Catalogue) -> Result<(Vec<Change>, T), Error> + Send + 'static,
     {
         let (caller, answer) = oneshot::channel();
-        self.commits.waiting.lock().push_back(Box::new(Request(plan, caller)));
+        self.commits.waiting.lock().push_back(Box::new(QueuedPlan(plan, caller)));
         let inner = Arc::clone(self);
-        self.tasks.spawn(async move { inner.commit_what_waits().await });
+        self.tasks.spawn(async move { inner.commit_waiting().await });
         match answer.await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => resume_unwind(panic),
@@ -37,46 +37,50 @@ impl Inner {
         }
     }
 
-    async fn commit_what_waits(&self) {
-        let mut uncertain = self.commits.turn.lock().await;
+    async fn commit_waiting(&self) {
+        let mut failed_commit = self.commits.turn.lock().await;
         while let Some(first) = self.take_waiting() {
-            match self.take_back(&mut uncertain).await {
-                Ok(()) => self.commit_group(first, &mut uncertain).await,
+            match self.restore_rows(&mut failed_commit).await {
+                Ok(()) => self.commit_group(first, &mut failed_commit).await,
                 Err(failure) => first.into_iter().for_each(|asked| asked.refuse(failure.clone())),
             }
         }
     }
 
-    fn take_waiting(&self) -> Option<VecDeque<Box<dyn Asked>>> {
+    fn take_waiting(&self) -> Option<VecDeque<Box<dyn PlannedChange>>> {
         let waiting = std::mem::take(&mut *self.commits.waiting.lock());
         (!waiting.is_empty()).then_some(waiting)
     }
 
     /// Makes the rows certain again.
-    async fn take_back(&self, uncertain: &mut Option<Uncertain>) -> Result<(), DeviceError> {
-        if let Some(commit) = uncertain {
-            self.device.commit_rows(commit.back.clone()).await?;
+    async fn restore_rows(&self, failed_commit: &mut Option<FailedCommit>) -> Result<(), DeviceError> {
+        if let Some(commit) = failed_commit {
+            self.device.commit_rows(commit.old_rows.clone()).await?;
             tracing::info!("the catalogue's rows are certain again");
-            *uncertain = None;
+            *failed_commit = None;
         }
         Ok(())
     }
 
-    async fn commit_group(&self, asked: VecDeque<Box<dyn Asked>>, uncertain: &mut Option<Uncertain>) {
+    async fn commit_group(
+        &self,
+        asked: VecDeque<Box<dyn PlannedChange>>,
+        failed_commit: &mut Option<FailedCommit>,
+    ) {
         let (group, last) = self.plan_group(asked);
-        let durable = self.commit(group, uncertain).await;
+        let durable = self.commit(group, failed_commit).await;
         match (last, durable) {
             (None, _) => {}
-            (Some(last), Ok(())) => drop(self.commit(last, uncertain).await),
+            (Some(last), Ok(())) => drop(self.commit(last, failed_commit).await),
             // It was planned upon what has failed.
-            (Some(last), failed) => last.tell(&failed),
+            (Some(last), failed) => last.notify(&failed),
         }
     }
 
     /// Plans the changes that are asked for, in their order. A group takes all for which the table of rows has room
     /// whatever they replace. The change after them, whose room the device must judge, is a group of its own. Those
     /// behind it wait on.
-    fn plan_group(&self, mut asked: VecDeque<Box<dyn Asked>>) -> (Group, Option<Group>) {
+    fn plan_group(&self, mut asked: VecDeque<Box<dyn PlannedChange>>) -> (Group, Option<Group>) {
         let mut group = Group::default();
         let free = self.device.rows_free();
         if asked.len() == 1 {
@@ -89,11 +93,11 @@ impl Inner {
         while let Some(next) = asked.pop_front() {
             let next = plan(next, staging.catalogue(), free.saturating_sub(group.growth));
             if !group.changes.is_empty() && group.growth.saturating_add(next.growth) > free {
-                self.wait_on(asked);
+                self.requeue(asked);
                 return (group, Some(next));
             }
             if next.changes.is_empty() && group.changes.is_empty() {
-                next.tell(&Ok(()));
+                next.notify(&Ok(()));
                 continue;
             }
             if !asked.is_empty() {
@@ -104,7 +108,7 @@ impl Inner {
         (group, None)
     }
 
-    fn wait_on(&self, asked: VecDeque<Box<dyn Asked>>) {
+    fn requeue(&self, asked: VecDeque<Box<dyn PlannedChange>>) {
         let mut waiting = self.commits.waiting.lock();
         for asked in asked.into_iter().rev() {
             waiting.push_front(asked);
@@ -112,10 +116,14 @@ impl Inner {
     }
 
     /// Makes a group durable and then visible, and tells its callers.
-    async fn commit(&self, mut group: Group, uncertain: &mut Option<Uncertain>) -> Result<(), DeviceError> {
+    async fn commit(
+        &self,
+        mut group: Group,
+        failed_commit: &mut Option<FailedCommit>,
+    ) -> Result<(), DeviceError> {
         let mut durable = Ok(());
         if !group.changes.is_empty() {
-            durable = self.device.commit_rows(std::mem::take(&mut group.forth)).await;
+            durable = self.device.commit_rows(std::mem::take(&mut group.new_rows)).await;
             let changes = std::mem::take(&mut group.changes);
             match &durable {
                 Ok(()) => {
@@ -126,11 +134,12 @@ impl Inner {
                 Err(failure) => {
                     tracing::error!(error = %failure, "a commit of the catalogue failed; it is taken back before the next");
                     let held = changes.into_iter().flat_map(|planned| planned.changes).collect();
-                    *uncertain = Some(Uncertain { back: std::mem::take(&mut group.back), _held: held });
+                    *failed_commit =
+                        Some(FailedCommit { old_rows: std::mem::take(&mut group.old_rows), _changes: held });
                 }
             }
         }
-        group.tell(&durable);
+        group.notify(&durable);
         durable
     }
 }

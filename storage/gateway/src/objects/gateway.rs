@@ -120,7 +120,7 @@ impl Gateway {
         let packs = options.pack && options.padding == Padding::None;
         let max_fragment_bytes =
             packs.then(|| packing::max_fragment_bytes(block_bytes, device.rows_bytes())).flatten();
-        let next_fragment = AtomicU64::new(catalogue.shelf.next_id());
+        let next_fragment = AtomicU64::new(catalogue.pack_index.next_id());
         let max = (options.window.max(1) as u64 + 1).saturating_mul(max_batch as u64);
         let memory = Arc::new(Memory::new(options.memory, block_bytes, max));
         Ok(Gateway {
@@ -159,7 +159,7 @@ impl Gateway {
                 + catalogue.uploads.values().map(parts).sum::<u64>(),
             free_blocks: self.inner.allocator.free_blocks(),
             blocks: self.inner.device.blocks(),
-            packed: catalogue.shelf.usage(),
+            packed: catalogue.pack_index.usage(),
         }
     }
 

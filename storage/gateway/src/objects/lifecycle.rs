@@ -5,14 +5,14 @@
 //! removes only items that the rules still name, and nothing that was put since. Touches no block.
 
 use crate::catalogue::{
-    Catalogue, Change, Container, ContainerSettings, DAY, LifecycleRule, Object, ObjectName, UnixMillis,
-    UploadId,
+    Catalogue, Change, Container, ContainerSettings, DAY_MILLIS, LifecycleRule, Object, ObjectName,
+    UnixMillis, UploadId,
 };
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
 use crate::objects::gateway::Gateway;
-use crate::objects::versions::{Draft, Stamp};
+use crate::objects::versions::{CommitStamp, Draft};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Lifecycle {
     }
 
     fn pending(&mut self, gateway: &Gateway) -> Vec<((String, String), u64, Arc<ContainerSettings>)> {
-        let day = gateway.inner.now().0 / DAY;
+        let day = gateway.inner.now().0 / DAY_MILLIS;
         let catalogue = gateway.inner.catalogue.read();
         self.done.retain(|(account, name), _| catalogue.container(account, name).is_ok());
         let mut pending = Vec::new();
@@ -85,7 +85,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     async fn go(&self) -> Result<usize, Error> {
-        let mut count = self.end_uploads().await?;
+        let mut count = self.abort_due_uploads().await?;
         let mut from = Some(Bound::Unbounded);
         while let Some(low) = from {
             let (seen, is_cut, next) = self.look(low.clone());
@@ -129,7 +129,7 @@ impl Walk<'_> {
         self.gateway.inner.change(plan).await
     }
 
-    async fn end_uploads(&self) -> Result<usize, Error> {
+    async fn abort_due_uploads(&self) -> Result<usize, Error> {
         let now = self.gateway.inner.now();
         let ids = due_uploads(&self.gateway.inner.catalogue.read(), self.account, self.container, now);
         for ids in ids.chunks(self.max) {
@@ -152,7 +152,7 @@ fn removals(
     account: &str,
     container: &str,
     seen: Vec<KeyVersions>,
-    stamp: Stamp,
+    stamp: CommitStamp,
 ) -> Result<(Vec<Change>, usize), Error> {
     let Ok(held) = catalogue.container(account, container) else { return Ok((vec![], 0)) };
     let (mut changes, mut count) = (Vec::new(), 0);
@@ -195,13 +195,13 @@ fn due(container: &Container, key: &str, now: UnixMillis) -> Vec<Arc<Object>> {
     let Some(newest) = versions.next() else { return vec![] };
     let is_alone = container.history.get(key).is_none_or(|old| old.len() <= 1);
     let goes = match newest.version.is_marker {
-        true => is_alone && is_over(&|rule| rule.ends_marker(key, newest)),
-        false => is_over(&|rule| rule.ends(key, newest)),
+        true => is_alone && is_over(&|rule| rule.marker_expiry(key, newest)),
+        false => is_over(&|rule| rule.object_expiry(key, newest)),
     };
     let mut due: Vec<&Arc<Object>> = goes.then_some(newest).into_iter().collect();
     let (mut since, mut newer) = (newest.modified, 0);
     for version in versions {
-        if is_over(&|rule| rule.ends_old(key, version, since, newer)) {
+        if is_over(&|rule| rule.old_version_expiry(key, version, since, newer)) {
             due.push(version);
         }
         since = version.modified;
@@ -215,8 +215,8 @@ fn due_uploads(catalogue: &Catalogue, account: &str, container: &str, now: UnixM
     let uploads = catalogue.uploads.iter();
     let ours = uploads.filter(|(_, upload)| upload.account == account && upload.container == container);
     let due = ours.filter(|(_, upload)| {
-        let mut ends = held.settings.lifecycle.iter();
-        ends.any(|rule| rule.ends_upload(&upload.key, upload.started).is_some_and(|end| end <= now))
+        let mut rules = held.settings.lifecycle.iter();
+        rules.any(|rule| rule.upload_expiry(&upload.key, upload.started).is_some_and(|end| end <= now))
     });
     due.map(|(&id, _)| id).collect()
 }
@@ -232,18 +232,23 @@ fn next_key<'a>(container: &'a Container, low: &Bound<String>) -> Option<&'a Str
 impl Account {
     /// The moment at which rules remove an object, if its key stands for it, and the name of the rule that does so
     /// first.
-    pub fn end_of(&self, container: &str, key: &str, object: &Arc<Object>) -> Option<(UnixMillis, String)> {
+    pub fn object_expiry(
+        &self,
+        container: &str,
+        key: &str,
+        object: &Arc<Object>,
+    ) -> Option<(UnixMillis, String)> {
         let catalogue = self.gateway.inner.catalogue.read();
         let held = catalogue.container(&self.name, container).ok()?;
         let rules = held.settings.lifecycle.iter();
-        let ends = rules.filter_map(|rule| Some((rule.ends(key, object)?, &rule.id)));
-        let (end, id) = ends.min_by_key(|(end, _)| *end)?;
+        let expiries = rules.filter_map(|rule| Some((rule.object_expiry(key, object)?, &rule.id)));
+        let (end, id) = expiries.min_by_key(|(end, _)| *end)?;
         let is_current = held.objects.get(key).is_some_and(|current| Arc::ptr_eq(current, object));
         is_current.then(|| (end, id.clone()))
     }
 
     /// The moment at which rules end an unfinished upload, and the name of the rule that does so first.
-    pub fn end_of_upload(
+    pub fn upload_expiry(
         &self,
         container: &str,
         key: &str,
@@ -251,7 +256,7 @@ impl Account {
     ) -> Option<(UnixMillis, String)> {
         let view = self.container(container).ok()?;
         let rules = view.settings.lifecycle.iter();
-        let ends = rules.filter_map(|rule| Some((rule.ends_upload(key, started)?, &rule.id)));
-        ends.min_by_key(|(end, _)| *end).map(|(end, id)| (end, id.clone()))
+        let expiries = rules.filter_map(|rule| Some((rule.upload_expiry(key, started)?, &rule.id)));
+        expiries.min_by_key(|(end, _)| *end).map(|(end, id)| (end, id.clone()))
     }
 }

@@ -22,7 +22,7 @@ pub const MAX_PART: u16 = 10_000;
 pub const MIN_PART: u64 = 5 << 20;
 
 /// The checksum of an object whose upload asked for none, as in S3.
-const UNASKED: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage::FullObject);
+const DEFAULT_CHECKSUM: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage::FullObject);
 
 /// A part as the one who completes an upload names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct NamedPart {
 
 /// The object that a completion is expected to give; each is checked if it is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedObject {
     /// Its checksum in base64.
     pub checksum: Option<(Algorithm, String)>,
     /// Its size in bytes.
@@ -69,14 +69,14 @@ impl Account {
         details: Details,
         checksum: Option<(Algorithm, Coverage)>,
     ) -> Result<UploadId, Error> {
-        self.begin_upload_of(container, key, details, checksum, None).await
+        self.begin_upload_for(container, key, details, checksum, None).await
     }
 
     /// Begins an upload for another principal, which lists of uploads then name. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::MetadataTooLarge`]; [`Error::OverQuota`]; [`Error::Device`].
-    pub async fn begin_upload_of(
+    pub async fn begin_upload_for(
         &self,
         container: &str,
         key: &str,
@@ -169,7 +169,7 @@ impl Account {
         key: &str,
         id: UploadId,
         named: Vec<NamedPart>,
-        expected: Expected,
+        expected: ExpectedObject,
         conditions: WriteConditions,
     ) -> Result<Arc<Object>, Error> {
         let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
@@ -179,8 +179,9 @@ impl Account {
                 let upload = catalogue.upload(&at.account, &at.container, &at.key, id);
                 let container = catalogue.container(&at.account, &at.container)?;
                 if let Err(Error::NoSuchUpload) = upload {
-                    let came =
-                        |object: &&Arc<Object>| !object.has_expired(stamp.now) && came_of(object, id, &named);
+                    let came = |object: &&Arc<Object>| {
+                        !object.has_expired(stamp.now) && was_created_by(object, id, &named)
+                    };
                     let object = container.versions(&at.key).find(came).ok_or(Error::NoSuchUpload)?;
                     return Ok((Vec::new(), Arc::clone(object)));
                 }
@@ -267,7 +268,7 @@ impl Account {
 }
 
 /// Tells whether completing this upload with these parts gave this object.
-fn came_of(object: &Object, id: UploadId, named: &[NamedPart]) -> bool {
+fn was_created_by(object: &Object, id: UploadId, named: &[NamedPart]) -> bool {
     let same = object.completed.as_ref().is_some_and(|completed| completed.upload == id);
     let md5s: Option<Vec<[u8; 16]>> =
         named.iter().map(|part| checksums::from_hex(part.etag.as_deref()?)).collect();
@@ -282,7 +283,7 @@ fn assemble(
     id: UploadId,
     upload: &Upload,
     named: &[NamedPart],
-    expected: &Expected,
+    expected: &ExpectedObject,
     now: UnixMillis,
 ) -> Result<Object, Error> {
     let Some(last) = named.last() else { return Err(Error::NoParts) };
@@ -302,7 +303,7 @@ fn assemble(
             }
         }
     }
-    let (algorithm, coverage) = upload.checksum.unwrap_or(UNASKED);
+    let (algorithm, coverage) = upload.checksum.unwrap_or(DEFAULT_CHECKSUM);
     let sums: Option<Vec<(Vec<u8>, u64)>> =
         parts.iter().map(|part| Some((part.checksum_bytes(algorithm)?, part.segment.bytes()))).collect();
     let checksum: Option<Checksum> =

@@ -139,7 +139,7 @@ impl Account {
         container: &str,
         keys: Vec<(String, WriteConditions)>,
     ) -> Result<Vec<Result<bool, Error>>, Error> {
-        let removal = |(key, conditions)| Removal { key, version: None, conditions, marks_absent: false };
+        let removal = |(key, conditions)| Removal { key, version: None, conditions, marks_missing: false };
         let removals = keys.into_iter().map(removal);
         let outcomes = self.remove(container, removals.collect()).await?;
         Ok(outcomes.into_iter().map(|outcome| outcome.map(|deleted| deleted.meant.is_some())).collect())
@@ -172,6 +172,6 @@ impl Gateway {
 
     /// The moment at which the next object goes by itself, if one does.
     pub fn next_expiry(&self) -> Option<UnixMillis> {
-        self.inner.catalogue.read().expiring.first().map(|(moment, ..)| *moment)
+        self.inner.catalogue.read().expiring.first().map(|(time, ..)| *time)
     }
 }

@@ -42,7 +42,7 @@ impl std::fmt::Debug for Guard {
 }
 
 #[derive(Deserialize)]
-struct EntranceLink {
+struct LinkQuery {
     token: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Guard {
     ///
     /// # Errors
     /// [`GuardError`].
-    pub fn draw(address: SocketAddr) -> Result<Self, GuardError> {
+    pub fn generate(address: SocketAddr) -> Result<Self, GuardError> {
         let port = address.port();
         let mut hosts = vec![address.to_string()];
         if address.ip().is_loopback() {
@@ -67,10 +67,10 @@ impl Guard {
     }
 
     /// These routes for requests with the cookie, and the way to it.
-    pub(super) fn over(self, routes: Router) -> Router {
-        let guarded = routes.layer(from_fn_with_state(self.clone(), only_with_cookie));
+    pub(super) fn protect(self, routes: Router) -> Router {
+        let guarded = routes.layer(from_fn_with_state(self.clone(), require_cookie));
         let entrance = Router::new().route("/", get(enter)).with_state(self.clone());
-        entrance.merge(guarded).layer(from_fn_with_state(self, only_under_own_name))
+        entrance.merge(guarded).layer(from_fn_with_state(self, require_own_host))
     }
 
     /// Tells whether a request that changes something comes from the page itself, or from no page. To a browser, all
@@ -100,10 +100,10 @@ fn is_same(given: &str, secret: &str) -> bool {
     given.as_bytes().ct_eq(secret.as_bytes()).into()
 }
 
-const CLOSED: &str =
+const LINK_NEEDED: &str =
     "This page is its owner's alone. Open the link that `ameles serve` printed when it started.\n";
 
-async fn enter(State(guard): State<Guard>, Query(link): Query<EntranceLink>, headers: HeaderMap) -> Response {
+async fn enter(State(guard): State<Guard>, Query(link): Query<LinkQuery>, headers: HeaderMap) -> Response {
     if link.token.is_some_and(|token| is_same(&token, &guard.secrets.token)) {
         let session = guard.secrets.session.as_str();
         let cookie = format!("{COOKIE}={session}; HttpOnly; SameSite=Strict; Path=/");
@@ -113,10 +113,10 @@ async fn enter(State(guard): State<Guard>, Query(link): Query<EntranceLink>, hea
     if guard.has_session(&headers) {
         return Redirect::to("/page/").into_response();
     }
-    (StatusCode::UNAUTHORIZED, CLOSED).into_response()
+    (StatusCode::UNAUTHORIZED, LINK_NEEDED).into_response()
 }
 
-async fn only_with_cookie(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+async fn require_cookie(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     if !request.method().is_safe() && !guard.is_from_page(request.headers()) {
         let why = "The page changes nothing for a page of another origin. Open the link that `ameles serve` printed.\n";
         return (StatusCode::FORBIDDEN, why).into_response();
@@ -124,11 +124,11 @@ async fn only_with_cookie(State(guard): State<Guard>, request: Request, next: Ne
     if guard.has_session(request.headers()) {
         return next.run(request).await;
     }
-    (StatusCode::UNAUTHORIZED, CLOSED).into_response()
+    (StatusCode::UNAUTHORIZED, LINK_NEEDED).into_response()
 }
 
 /// Refuses other names: a name that a stranger points at this machine must not open the page in the owner's browser.
-async fn only_under_own_name(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+async fn require_own_host(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|_| hosts.next().is_none());
     if host.is_some_and(|host| guard.hosts.iter().any(|own| own.eq_ignore_ascii_case(host))) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Cells of a row.
 const CELLS: usize = 64;
 /// Batches whose times are kept for the figures of latency.
-const TIMES: usize = 1024;
+const MAX_TIMES: usize = 1024;
 
 /// The requests, in counters that only grow. They are as secret as the pattern: for the owner's page alone.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl RequestCounters {
 
     fn time(&self, taken: Duration) {
         let mut times = self.counters.times.lock();
-        if times.len() == TIMES {
+        if times.len() == MAX_TIMES {
             times.pop_front();
         }
         times.push_back(taken);
@@ -130,16 +130,16 @@ impl RequestCounters {
 
 /// A device whose blocks are counted.
 #[derive(Clone, Debug)]
-pub struct Watched<D> {
+pub struct CountingDevice<D> {
     inner: D,
     counters: RequestCounters,
 }
 
-impl<D: Device> Watched<D> {
+impl<D: Device> CountingDevice<D> {
     /// Counts the requests to `inner`.
     pub fn new(inner: D) -> Self {
         let counters = RequestCounters::new(inner.blocks());
-        Watched { inner, counters }
+        CountingDevice { inner, counters }
     }
 
     /// The counters.
@@ -148,7 +148,7 @@ impl<D: Device> Watched<D> {
     }
 }
 
-impl<D: Device> Device for Watched<D> {
+impl<D: Device> Device for CountingDevice<D> {
     crate::forward_device!(self => self.inner, shape);
     crate::forward_device!(self => self.inner, rows);
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_block_counts_in_its_cell_as_what_was_done_with_it() {
-        let device = Watched::new(MemoryDevice::new(16, 640, 8));
+        let device = CountingDevice::new(MemoryDevice::new(16, 640, 8));
         device.read(Flow(0), vec![0, 9, 639]).await.expect("read");
         device.write(Flow(0), vec![(10, Bytes::from(vec![0; 16]))]).await.expect("written");
         let cells = device.counters().cells().blocks;

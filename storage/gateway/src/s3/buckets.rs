@@ -26,10 +26,10 @@ pub(super) async fn create_bucket(
     let region = asked.or_else(|| region::signed(&request.extensions).map(str::to_owned));
     let ownership = match &input.object_ownership {
         None => Ownership::Enforced,
-        Some(name) => ownership::asked(name.as_str())?,
+        Some(name) => ownership::parse(name.as_str())?,
     };
     let users = access::users(&request.extensions)?;
-    let grants = acl::in_headers(&request.headers, account.name(), users)?.unwrap_or_default();
+    let grants = acl::parse_headers(&request.headers, account.name(), users)?.unwrap_or_default();
     if !grants.is_empty() && ownership == Ownership::Enforced {
         return Err(s3_error!(
             InvalidBucketAclWithObjectOwnership,

@@ -30,19 +30,19 @@ pub(super) async fn delete_object(
     request: S3Request<DeleteObjectInput>,
 ) -> S3Result<S3Response<DeleteObjectOutput>> {
     let input = request.input;
-    let version = versions::asked(input.version_id.as_deref())?;
+    let version = versions::parse_id(input.version_id.as_deref())?;
     check_right(&request.extensions, account.name(), version)?;
     if input.if_match_size.is_some() || input.if_match_last_modified_time.is_some() {
         return Err(s3_error!(NotImplemented, "Of the conditions on deletes only If-Match is known."));
     }
     let conditions = WriteConditions { if_match: tag_match(input.if_match), if_none_match: None };
-    let removal = Removal { key: input.key, version, conditions, marks_absent: true };
+    let removal = Removal { key: input.key, version, conditions, marks_missing: true };
     let mut output = DeleteObjectOutput::default();
     for outcome in account.remove(&input.bucket, vec![removal]).await? {
         let deleted = outcome?;
         output.delete_marker = delete_marker(&deleted, version.is_some());
         let marker = deleted.marker.map(|marker| marker.version.id());
-        output.version_id = version.or(marker).map(versions::text);
+        output.version_id = version.or(marker).map(versions::id_text);
     }
     Ok(S3Response::new(output))
 }
@@ -59,7 +59,7 @@ pub(super) async fn delete_objects(
     let mut refusals = Vec::with_capacity(wanted.len());
     let mut removals = Vec::with_capacity(wanted.len());
     for object in &wanted {
-        let version = versions::asked(object.version_id.as_deref());
+        let version = versions::parse_id(object.version_id.as_deref());
         let version = version
             .and_then(|version| check_right(&request.extensions, account.name(), version).map(|()| version));
         if object.size.is_some() || object.last_modified_time.is_some() {
@@ -72,7 +72,7 @@ pub(super) async fn delete_objects(
         let conditions = WriteConditions { if_match, if_none_match: None };
         match version {
             Ok(version) => {
-                removals.push(Removal { key: object.key.clone(), version, conditions, marks_absent: true });
+                removals.push(Removal { key: object.key.clone(), version, conditions, marks_missing: true });
                 refusals.push(None);
             }
             Err(refusal) => refusals.push(Some(refusal)),
@@ -107,7 +107,7 @@ pub(super) async fn delete_objects(
 fn entry(object: ObjectIdentifier, deleted: &Deleted) -> DeletedObject {
     let version_id = object.version_id.filter(|version| !version.is_empty());
     let delete_marker = delete_marker(deleted, version_id.is_some());
-    let put = deleted.marker.as_ref().map(|marker| versions::text(marker.version.id()));
+    let put = deleted.marker.as_ref().map(|marker| versions::id_text(marker.version.id()));
     let removed = version_id.clone().filter(|_| delete_marker.is_some());
     DeletedObject {
         delete_marker,

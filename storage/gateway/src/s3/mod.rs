@@ -5,7 +5,6 @@
 //! has and access control lists give to others; a verb that is not listed needs the owner. Requests that ask for something
 //! that would not be kept are refused, not ignored.
 
-mod absent;
 mod access;
 mod acl;
 mod attributes;
@@ -15,13 +14,13 @@ mod checksums;
 mod copy;
 mod cors;
 mod delete;
-mod door;
 mod encryption;
+mod error_messages;
 mod errors;
 mod form;
 mod get;
+mod header_compat;
 mod keep_alive;
-mod lenient;
 mod lifecycle;
 mod listing;
 mod multipart;
@@ -30,9 +29,10 @@ mod principal;
 mod put;
 mod refusal;
 mod region;
-mod sentences;
+mod server;
 mod settings;
 mod tagging;
+mod unconfigured;
 mod unread;
 mod unsupported;
 mod values;
@@ -43,9 +43,9 @@ mod versions;
 mod xml;
 mod xml_text;
 
-pub use door::S3Server;
+use error_messages::complete;
 pub use region::is_region;
-use sentences::complete;
+pub use server::S3Server;
 use verified::Verified;
 
 use crate::auth::identity::Users;
@@ -58,21 +58,21 @@ use std::sync::Arc;
 /// The verbs of a gateway, behind the signatures.
 fn verified(gateway: Gateway, users: Arc<Users>) -> Verified {
     let memory = Arc::clone(&gateway.inner.memory);
-    let mut builder = S3ServiceBuilder::new(Face { gateway: gateway.clone() });
+    let mut builder = S3ServiceBuilder::new(S3Api { gateway: gateway.clone() });
     builder.set_auth(access::NoKeys);
     builder.set_access(access::Access { gateway, users });
     Verified { service: builder.build(), memory }
 }
 
 /// The verbs of S3 over a gateway.
-struct Face {
+struct S3Api {
     gateway: Gateway,
 }
 
 macro_rules! verbs {
     ($($verb:ident: $input:ident -> $output:ident in $module:ident;)*) => {
         #[async_trait::async_trait]
-        impl S3 for Face {
+        impl S3 for S3Api {
             $(async fn $verb(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
                 let account = access::target(&self.gateway, &request.extensions)?;
                 $module::$verb(&account, request).await
@@ -130,32 +130,32 @@ verbs! {
         PutBucketLifecycleConfigurationInput -> PutBucketLifecycleConfigurationOutput in lifecycle;
     delete_bucket_lifecycle: DeleteBucketLifecycleInput -> DeleteBucketLifecycleOutput in lifecycle;
     get_bucket_accelerate_configuration:
-        GetBucketAccelerateConfigurationInput -> GetBucketAccelerateConfigurationOutput in absent;
+        GetBucketAccelerateConfigurationInput -> GetBucketAccelerateConfigurationOutput in unconfigured;
     get_bucket_logging:
-        GetBucketLoggingInput -> GetBucketLoggingOutput in absent;
+        GetBucketLoggingInput -> GetBucketLoggingOutput in unconfigured;
     get_bucket_notification_configuration:
-        GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput in absent;
+        GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput in unconfigured;
     get_bucket_encryption: GetBucketEncryptionInput -> GetBucketEncryptionOutput in encryption;
     put_bucket_encryption: PutBucketEncryptionInput -> PutBucketEncryptionOutput in encryption;
     get_bucket_policy:
-        GetBucketPolicyInput -> GetBucketPolicyOutput in absent;
+        GetBucketPolicyInput -> GetBucketPolicyOutput in unconfigured;
     get_bucket_policy_status:
-        GetBucketPolicyStatusInput -> GetBucketPolicyStatusOutput in absent;
+        GetBucketPolicyStatusInput -> GetBucketPolicyStatusOutput in unconfigured;
     get_bucket_replication:
-        GetBucketReplicationInput -> GetBucketReplicationOutput in absent;
+        GetBucketReplicationInput -> GetBucketReplicationOutput in unconfigured;
     get_bucket_request_payment:
-        GetBucketRequestPaymentInput -> GetBucketRequestPaymentOutput in absent;
+        GetBucketRequestPaymentInput -> GetBucketRequestPaymentOutput in unconfigured;
     get_bucket_website:
-        GetBucketWebsiteInput -> GetBucketWebsiteOutput in absent;
+        GetBucketWebsiteInput -> GetBucketWebsiteOutput in unconfigured;
     delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput in encryption;
-    delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput in absent;
-    delete_bucket_replication: DeleteBucketReplicationInput -> DeleteBucketReplicationOutput in absent;
-    delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput in absent;
-    get_public_access_block: GetPublicAccessBlockInput -> GetPublicAccessBlockOutput in absent;
-    delete_public_access_block: DeletePublicAccessBlockInput -> DeletePublicAccessBlockOutput in absent;
+    delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput in unconfigured;
+    delete_bucket_replication: DeleteBucketReplicationInput -> DeleteBucketReplicationOutput in unconfigured;
+    delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput in unconfigured;
+    get_public_access_block: GetPublicAccessBlockInput -> GetPublicAccessBlockOutput in unconfigured;
+    delete_public_access_block: DeletePublicAccessBlockInput -> DeletePublicAccessBlockOutput in unconfigured;
     get_object_lock_configuration:
-        GetObjectLockConfigurationInput -> GetObjectLockConfigurationOutput in absent;
-    get_object_retention: GetObjectRetentionInput -> GetObjectRetentionOutput in absent;
-    get_object_legal_hold: GetObjectLegalHoldInput -> GetObjectLegalHoldOutput in absent;
+        GetObjectLockConfigurationInput -> GetObjectLockConfigurationOutput in unconfigured;
+    get_object_retention: GetObjectRetentionInput -> GetObjectRetentionOutput in unconfigured;
+    get_object_legal_hold: GetObjectLegalHoldInput -> GetObjectLegalHoldOutput in unconfigured;
     put_bucket_versioning: PutBucketVersioningInput -> PutBucketVersioningOutput in versions;
 }

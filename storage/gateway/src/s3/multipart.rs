@@ -5,14 +5,14 @@ use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::keep_alive::LongWork;
 use super::principal::principal;
 use super::values::{
-    Encoding, details, etag, in_path, initiator, list_request, listed_class, moment, owner, page_limit, size,
-    tag_match, timestamp, upload_id, upload_text,
+    Encoding, details, etag, in_path, initiator, list_request, listed_class, owner, page_limit, size,
+    tag_match, timestamp, unix_millis, upload_id, upload_text,
 };
 use super::{acl, encryption, lifecycle, tagging, versions};
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::conditions::WriteConditions;
-use crate::objects::multipart::{Expected, MAX_PART, MIN_PART, NamedPart};
+use crate::objects::multipart::{ExpectedObject, MAX_PART, MIN_PART, NamedPart};
 use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
 use s3s::header::X_AMZ_SERVER_SIDE_ENCRYPTION;
@@ -47,11 +47,11 @@ pub(super) async fn create_multipart_upload(
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
     details.encryption =
         encryption::for_new_object(account, &input.bucket, input.server_side_encryption.as_ref())?;
-    let server_side_encryption = encryption::shown(details.encryption);
+    let server_side_encryption = encryption::to_s3(details.encryption);
     let initiator = principal(&request.extensions)?.initiator(account.name());
-    let id = account.begin_upload_of(&input.bucket, &input.key, details, checksum, initiator).await?;
+    let id = account.begin_upload_for(&input.bucket, &input.key, details, checksum, initiator).await?;
     let begun = account.upload(&input.bucket, &input.key, id).ok();
-    let end = begun.map(|upload| lifecycle::abortion(account, &input.bucket, &input.key, upload.started));
+    let end = begun.map(|upload| lifecycle::upload_abort(account, &input.bucket, &input.key, upload.started));
     let (abort_date, abort_rule_id) = end.unwrap_or_default();
     Ok(S3Response::new(CreateMultipartUploadOutput {
         abort_date,
@@ -97,7 +97,7 @@ pub(super) async fn upload_part(
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut output =
         UploadPartOutput { e_tag: Some(ETag::Strong(hex(&part.md5))), ..UploadPartOutput::default() };
-    output.server_side_encryption = encryption::shown(upload.details.encryption);
+    output.server_side_encryption = encryption::to_s3(upload.details.encryption);
     match (&part.checksum, part.crc64nvme_checksum()) {
         (None, Some(ours)) if wanted.is_none() => checksums::set!(output, &Some(ours)),
         (checksum, _) => checksums::set!(output, checksum),
@@ -141,7 +141,7 @@ pub(super) async fn complete_multipart_upload(
             begun.as_str()
         ));
     }
-    let expected = Expected {
+    let expected = ExpectedObject {
         checksum: checksums::given!(input),
         bytes: input.mpu_object_size.map(whole_size).transpose()?,
         min_part: Some(MIN_PART),
@@ -150,9 +150,9 @@ pub(super) async fn complete_multipart_upload(
         if_match: tag_match(input.if_match),
         if_none_match: tag_match(input.if_none_match),
     };
-    let encryption = encryption::shown(upload.and_then(|upload| upload.details.encryption));
+    let encryption = encryption::to_s3(upload.and_then(|upload| upload.details.encryption));
     let known = encryption.as_ref().map(ServerSideEncryption::as_str);
-    LongWork::begins(&request.extensions, [(X_AMZ_SERVER_SIDE_ENCRYPTION, known)]);
+    LongWork::begin(&request.extensions, [(X_AMZ_SERVER_SIDE_ENCRYPTION, known)]);
     let object = account.complete_upload(&input.bucket, &input.key, id, named, expected, conditions).await?;
     let mut output = CompleteMultipartUploadOutput {
         expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
@@ -160,8 +160,8 @@ pub(super) async fn complete_multipart_upload(
         bucket: Some(input.bucket),
         key: Some(input.key),
         e_tag: Some(etag(&object)),
-        version_id: versions::made(&object),
-        server_side_encryption: encryption::shown(object.details.encryption),
+        version_id: versions::new_id_text(&object),
+        server_side_encryption: encryption::to_s3(object.details.encryption),
         ..CompleteMultipartUploadOutput::default()
     };
     checksums::set!(output, &object.checksum);
@@ -184,7 +184,7 @@ pub(super) async fn abort_multipart_upload(
     let id = upload_id(&input.upload_id)?;
     if let Some(wanted) = &input.if_match_initiated_time {
         let started = account.upload(&input.bucket, &input.key, id)?.started;
-        if started.seconds() != moment(wanted).seconds() {
+        if started.seconds() != unix_millis(wanted).seconds() {
             return Err(Error::PreconditionFailed("x-amz-if-match-initiated-time").into());
         }
     }
@@ -223,7 +223,8 @@ pub(super) async fn list_parts(
         checksums::set!(entry, &part.checksum);
         listed.push(entry);
     }
-    let (abort_date, abort_rule_id) = lifecycle::abortion(account, &input.bucket, &input.key, upload.started);
+    let (abort_date, abort_rule_id) =
+        lifecycle::upload_abort(account, &input.bucket, &input.key, upload.started);
     Ok(S3Response::new(ListPartsOutput {
         abort_date,
         abort_rule_id,

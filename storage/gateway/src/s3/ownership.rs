@@ -11,7 +11,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 ///
 /// # Errors
 /// `InvalidArgument`; `NotImplemented` for an ownership that cannot be kept.
-pub(super) fn asked(name: &str) -> S3Result<Ownership> {
+pub(super) fn parse(name: &str) -> S3Result<Ownership> {
     match name {
         ObjectOwnership::BUCKET_OWNER_ENFORCED => Ok(Ownership::Enforced),
         ObjectOwnership::BUCKET_OWNER_PREFERRED => Ok(Ownership::Preferred),
@@ -53,7 +53,7 @@ pub(super) async fn put_bucket_ownership_controls(
     let ownership = match rule.object_ownership.as_str() {
         ObjectOwnership::OBJECT_WRITER
         | ObjectOwnership::BUCKET_OWNER_ENFORCED
-        | ObjectOwnership::BUCKET_OWNER_PREFERRED => asked(rule.object_ownership.as_str())?,
+        | ObjectOwnership::BUCKET_OWNER_PREFERRED => parse(rule.object_ownership.as_str())?,
         _ => return Err(malformed()),
     };
     if ownership == Ownership::Enforced && !settings.grants.is_empty() {

@@ -12,11 +12,11 @@ use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::time::SystemTime;
 
-pub(super) fn timestamp(moment: UnixMillis) -> Timestamp {
-    Timestamp::from(SystemTime::from(moment))
+pub(super) fn timestamp(time: UnixMillis) -> Timestamp {
+    Timestamp::from(SystemTime::from(time))
 }
 
-pub(super) fn moment(timestamp: &Timestamp) -> UnixMillis {
+pub(super) fn unix_millis(timestamp: &Timestamp) -> UnixMillis {
     let time = time::OffsetDateTime::from(timestamp.clone());
     let milliseconds = time.unix_timestamp_nanos() / 1_000_000;
     UnixMillis(u64::try_from(milliseconds).unwrap_or(0))
@@ -76,7 +76,7 @@ pub(super) fn is_storage_class(name: &[u8]) -> bool {
 }
 
 /// The class as it is kept.
-pub(super) fn kept_class(asked: Option<dto::StorageClass>) -> Option<String> {
+pub(super) fn stored_class(asked: Option<dto::StorageClass>) -> Option<String> {
     asked.map(|class| class.as_str().to_owned()).filter(|class| class != STANDARD)
 }
 
@@ -86,7 +86,7 @@ pub(super) fn listed_class<T: From<String>>(details: &Details) -> Option<T> {
 }
 
 /// The class as the headers of an object have it, which do not name `STANDARD`.
-pub(super) fn told_class(details: &Details) -> Option<dto::StorageClass> {
+pub(super) fn answer_class(details: &Details) -> Option<dto::StorageClass> {
     details.storage_class.clone().map(dto::StorageClass::from)
 }
 
@@ -99,9 +99,9 @@ macro_rules! details {
             content_disposition: $input.content_disposition.take(),
             content_encoding: $crate::s3::values::without_chunking($input.content_encoding.take()),
             content_language: $input.content_language.take(),
-            expires: $input.expires.as_ref().map($crate::s3::values::moment),
+            expires: $input.expires.as_ref().map($crate::s3::values::unix_millis),
             metadata: $input.metadata.take().unwrap_or_default().into_iter().collect(),
-            storage_class: $crate::s3::values::kept_class($input.storage_class.take()),
+            storage_class: $crate::s3::values::stored_class($input.storage_class.take()),
             ..$crate::catalogue::Details::default()
         })
     };

@@ -40,7 +40,7 @@ impl Claim {
     }
 
     /// The refusal of a request without the right. It is the same whether the resource exists or not.
-    pub(super) fn turned_away(&self) -> Refusal {
+    pub(super) fn refusal(&self) -> Refusal {
         if !self.principal.is_anonymous() {
             return Refusal::forbidden("Access was denied to this resource.");
         }
@@ -59,7 +59,7 @@ impl Swift {
     pub(super) fn claim(&self, head: &RequestHead, target: &Target) -> Outcome<Claim> {
         let claim =
             |identity, temp_url| Claim { principal: Principal::new(identity, &head.headers), temp_url };
-        if temp_url::is_one(&head.query) {
+        if temp_url::is_temp_url(&head.query) {
             let temp_url =
                 self.temp_url(head, target).ok_or_else(|| Refusal::unauthorized("Temp URL invalid"))?;
             return Ok(claim(None, Some(temp_url)));
@@ -95,7 +95,7 @@ impl Swift {
         container: Option<&str>,
         action: Action,
     ) -> Outcome<()> {
-        if self.may(claim, account, container, action) { Ok(()) } else { Err(claim.turned_away()) }
+        if self.may(claim, account, container, action) { Ok(()) } else { Err(claim.refusal()) }
     }
 
     fn may(&self, claim: &Claim, account: &str, container: Option<&str>, action: Action) -> bool {

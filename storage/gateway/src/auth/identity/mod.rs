@@ -12,6 +12,6 @@ mod users;
 
 pub use name::{AccountName, MAX_NAME_BYTES, NameError, UserName};
 pub use password::{PasswordError, PasswordHash};
-pub use tokens::{Issued, Token, Tokens};
+pub use tokens::{Token, TokenInfo, Tokens};
 pub use user::{AccessKey, Identity, Role, User};
-pub use users::{Proven, Users, UsersError};
+pub use users::{ProvenUser, Users, UsersError};

@@ -56,7 +56,7 @@ impl PasswordHash {
     ///
     /// # Errors
     /// [`PasswordError::NoRandomness`].
-    pub(super) fn as_costly_as(other: Option<&PasswordHash>) -> Result<Self, PasswordError> {
+    pub(super) fn dummy_as_costly_as(other: Option<&PasswordHash>) -> Result<Self, PasswordError> {
         match other.and_then(PasswordHash::params) {
             Some(params) => PasswordHash::with(params, b""),
             None => PasswordHash::of(b""),
@@ -88,7 +88,7 @@ impl PasswordHash {
     }
 
     /// Tells whether this is the password. Takes as long whether it is or not; compares in constant time.
-    pub(super) fn fits(&self, password: &[u8]) -> bool {
+    pub(super) fn verifies(&self, password: &[u8]) -> bool {
         // The costs are those of the hash; `FromStr` has bounded them.
         password_hash::PasswordHash::new(&self.0)
             .is_ok_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
@@ -125,21 +125,21 @@ mod tests {
     #[test]
     fn the_password_fits_its_hash_and_no_other_does() {
         let hash = PasswordHash::of(b"correct horse").unwrap();
-        assert!(hash.fits(b"correct horse"));
-        assert!(!hash.fits(b"correct horsf"));
-        assert!(!hash.fits(b""));
+        assert!(hash.verifies(b"correct horse"));
+        assert!(!hash.verifies(b"correct horsf"));
+        assert!(!hash.verifies(b""));
         let read: PasswordHash = hash.as_str().parse().unwrap();
-        assert!(read.fits(b"correct horse"));
+        assert!(read.verifies(b"correct horse"));
     }
 
     #[test]
     fn a_decoy_costs_what_another_hash_costs() {
         let costly = PasswordHash::with(Params::new(32, 5, 2, None).unwrap(), b"x").unwrap();
-        let decoy = PasswordHash::as_costly_as(Some(&costly)).unwrap();
-        assert!(decoy.as_str().starts_with("$argon2id$v=19$m=32,t=5,p=2$"), "{}", decoy.as_str());
-        assert_eq!(decoy.cost(), costly.cost());
-        assert!(!decoy.fits(b"x"));
-        let usual = PasswordHash::as_costly_as(None).unwrap();
+        let dummy_hash = PasswordHash::dummy_as_costly_as(Some(&costly)).unwrap();
+        assert!(dummy_hash.as_str().starts_with("$argon2id$v=19$m=32,t=5,p=2$"), "{}", dummy_hash.as_str());
+        assert_eq!(dummy_hash.cost(), costly.cost());
+        assert!(!dummy_hash.verifies(b"x"));
+        let usual = PasswordHash::dummy_as_costly_as(None).unwrap();
         assert_eq!(usual.cost(), PasswordHash::of(b"x").unwrap().cost());
     }
 

@@ -49,7 +49,7 @@ struct Table {
     keys: Vec<(AccessKey, usize)>,
     /// The password that the password of an unknown user is compared with. It costs as much as the costliest of the
     /// others.
-    decoy: PasswordHash,
+    dummy_hash: PasswordHash,
 }
 
 impl Table {
@@ -69,8 +69,8 @@ impl Table {
             }
         }
         let hashes = users.iter().filter_map(|user| user.password.as_ref());
-        let decoy = PasswordHash::as_costly_as(hashes.max_by_key(|hash| hash.cost()))?;
-        Ok(Table { users, by_name, keys, decoy })
+        let dummy_hash = PasswordHash::dummy_as_costly_as(hashes.max_by_key(|hash| hash.cost()))?;
+        Ok(Table { users, by_name, keys, dummy_hash })
     }
 
     fn user(&self, account: &AccountName, user: &UserName) -> Option<&User> {
@@ -81,17 +81,17 @@ impl Table {
 /// A user who has proved to be it, and the password that it was proved with: when another one has taken its place
 /// meanwhile, the proof is worth nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proven {
+pub struct ProvenUser {
     /// The user.
     pub identity: Identity,
     pub(super) password: Option<PasswordHash>,
 }
 
 #[cfg(test)]
-impl Proven {
+impl ProvenUser {
     /// Somebody has just proved to be this user.
     pub(super) fn of(user: &User) -> Self {
-        Proven { identity: user.identity.clone(), password: user.password.clone() }
+        ProvenUser { identity: user.identity.clone(), password: user.password.clone() }
     }
 }
 
@@ -135,9 +135,9 @@ impl Users {
         let mut found = Choice::from(0);
         let mut at = 0u64;
         for (index, (key, _)) in table.keys.iter().enumerate() {
-            let is_it = key.id.as_bytes().ct_eq(id.as_bytes());
-            at = u64::conditional_select(&at, &(index as u64), is_it);
-            found |= is_it;
+            let is_match = key.id.as_bytes().ct_eq(id.as_bytes());
+            at = u64::conditional_select(&at, &(index as u64), is_match);
+            found |= is_match;
         }
         if !bool::from(found) {
             return None;
@@ -153,7 +153,7 @@ impl Users {
         account: &str,
         user: &str,
         password: Zeroizing<Vec<u8>>,
-    ) -> Option<Proven> {
+    ) -> Option<ProvenUser> {
         let table = self.table();
         let known = match (account.parse(), user.parse()) {
             (Ok(account), Ok(user)) => {
@@ -163,15 +163,15 @@ impl Users {
         };
         let (identity, hash) = match known {
             Some((identity, Some(hash))) => (Some(identity), hash),
-            _ => (None, table.decoy.clone()),
+            _ => (None, table.dummy_hash.clone()),
         };
         let turn = Arc::clone(&self.logins).acquire_owned().await.ok()?;
-        let fits = tokio::task::spawn_blocking(move || {
+        let verified = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            hash.fits(&password).then_some(hash)
+            hash.verifies(&password).then_some(hash)
         });
-        match (identity, fits.await) {
-            (Some(identity), Ok(Some(hash))) => Some(Proven { identity, password: Some(hash) }),
+        match (identity, verified.await) {
+            (Some(identity), Ok(Some(hash))) => Some(ProvenUser { identity, password: Some(hash) }),
             _ => None,
         }
     }
@@ -192,8 +192,8 @@ impl Users {
             return (account.to_owned(), name.to_owned());
         }
         let table = self.table();
-        let mut so_called = table.users.iter().filter(|user| user.identity.user.as_str() == name);
-        match (so_called.next(), so_called.next()) {
+        let mut same_name = table.users.iter().filter(|user| user.identity.user.as_str() == name);
+        match (same_name.next(), same_name.next()) {
             (Some(user), None) => (user.identity.account.as_str().to_owned(), name.to_owned()),
             _ => (String::new(), String::new()),
         }
@@ -254,7 +254,7 @@ mod tests {
         ];
         let known = Users::new(users.clone()).unwrap();
         let proven = known.by_password("a", "one", password("first")).await;
-        assert_eq!(proven, Some(Proven::of(&users[0])));
+        assert_eq!(proven, Some(ProvenUser::of(&users[0])));
         for (account, name, word) in [
             ("a", "one", "second"),
             ("b", "one", "first"),

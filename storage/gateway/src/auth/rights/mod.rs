@@ -6,7 +6,7 @@
 
 mod lists;
 
-pub(crate) use lists::{Acl, For};
+pub(crate) use lists::{Acl, AclUse};
 
 use crate::auth::principal::Principal;
 use crate::catalogue::{ContainerSettings, Details, Grant, Grantee, Ownership, Permission};
@@ -81,8 +81,8 @@ pub(crate) fn is_known_to(principal: &Principal, account: &str, settings: &Conta
 /// Tells whether a list of the container, as Swift writes it, lets a principal in.
 fn is_listed(principal: &Principal, settings: &ContainerSettings, action: Action) -> bool {
     let (text, purpose) = match action {
-        Action::List | Action::Read => (&settings.read_acl, For::Reading),
-        Action::Write => (&settings.write_acl, For::Writing),
+        Action::List | Action::Read => (&settings.read_acl, AclUse::Reading),
+        Action::Write => (&settings.write_acl, AclUse::Writing),
         Action::ReadGrants | Action::WriteGrants | Action::Own => return false,
     };
     // A list that cannot be read grants nothing.
@@ -98,13 +98,14 @@ fn is_listed(principal: &Principal, settings: &ContainerSettings, action: Action
 fn grants(settings: &ContainerSettings, list: &[Grant], principal: &Principal, wanted: Permission) -> bool {
     settings.ownership == Some(Ownership::Preferred)
         && list.iter().any(|grant| {
-            let fits = grant.permission == wanted || grant.permission == Permission::FullControl;
-            fits && match &grant.grantee {
-                Grantee::Everybody => true,
-                Grantee::Authenticated => !principal.is_anonymous(),
-                Grantee::Account(name) => {
-                    principal.identity().is_some_and(|identity| identity.account.as_str() == *name)
+            let is_permitted = grant.permission == wanted || grant.permission == Permission::FullControl;
+            is_permitted
+                && match &grant.grantee {
+                    Grantee::Everybody => true,
+                    Grantee::Authenticated => !principal.is_anonymous(),
+                    Grantee::Account(name) => {
+                        principal.identity().is_some_and(|identity| identity.account.as_str() == *name)
+                    }
                 }
-            }
         })
 }

@@ -4,7 +4,7 @@ use super::key::RowKey;
 #[cfg(test)]
 use crate::catalogue::row_shares::RowShares;
 use crate::catalogue::row_shares::{RowGrowth, row_bytes};
-use crate::catalogue::{Catalogue, Change, Planned, Upload, UploadId};
+use crate::catalogue::{Catalogue, Change, PlannedChanges, Upload, UploadId};
 use crate::device::RowChange;
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(crate) struct ChangedRows {
     /// The rows to commit.
-    pub(crate) forth: Vec<RowChange>,
+    pub(crate) new_rows: Vec<RowChange>,
     /// The rows that would take them back.
-    pub(crate) back: Vec<RowChange>,
+    pub(crate) old_rows: Vec<RowChange>,
     /// The changes, with their other effects.
-    pub(crate) planned: Planned,
+    pub(crate) planned: PlannedChanges,
 }
 
 impl Catalogue {
@@ -26,24 +26,25 @@ impl Catalogue {
         let rows = self.changed_rows(&changes, &fragments).into_iter();
         let rows: Vec<_> = rows
             .map(|(key, value)| {
-                let (forth, back) = ((key.bytes(), value), (key.bytes(), self.row(&key)));
-                (key, forth, back)
+                let (new_rows, old_rows) = ((key.bytes(), value), (key.bytes(), self.row(&key)));
+                (key, new_rows, old_rows)
             })
             .collect();
         let growth = self.row_growth(&changes, &rows);
-        let (forth, back) = rows.into_iter().map(|(_, forth, back)| (forth, back)).unzip();
-        ChangedRows { forth, back, planned: Planned { changes, fragments, growth } }
+        let (new_rows, old_rows) =
+            rows.into_iter().map(|(_, new_rows, old_rows)| (new_rows, old_rows)).unzip();
+        ChangedRows { new_rows, old_rows, planned: PlannedChanges { changes, fragments, growth } }
     }
 
     /// The growth by rows that are changed: how they are to be, and how they are.
     fn row_growth(&self, changes: &[Change], rows: &[(RowKey, RowChange, RowChange)]) -> RowGrowth {
         let mut growth = RowGrowth::new();
-        for (key, forth, back) in rows {
+        for (key, new_rows, old_rows) in rows {
             let Some(account) = account_of(key, &self.uploads, changes) else { continue };
             let bytes = |(key, value): &RowChange| {
                 value.as_ref().map_or(0, |value| row_bytes(key, value)).cast_signed()
             };
-            *growth.entry(account.to_owned()).or_default() += bytes(forth) - bytes(back);
+            *growth.entry(account.to_owned()).or_default() += bytes(new_rows) - bytes(old_rows);
         }
         growth
     }

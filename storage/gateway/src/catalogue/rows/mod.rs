@@ -21,8 +21,8 @@ mod encoding;
 mod key;
 
 use crate::catalogue::{
-    Catalogue, Change, Container, FragmentChanges, ORDERS, Object, ObjectName, Part, Segment, SegmentPlace,
-    Upload,
+    Catalogue, Change, Container, FragmentChanges, MAX_ORDER, Object, ObjectName, Part, Segment,
+    SegmentPlace, Upload,
 };
 use crate::device::{Row, RowChange};
 use crate::error::OpenError;
@@ -55,7 +55,7 @@ impl Catalogue {
                 Some(encoding::container(&container.settings))
             }
             RowKey::Fragment(id) => {
-                let fragment = self.shelf.get(*id)?;
+                let fragment = self.pack_index.get(*id)?;
                 Some(encoding::fragment(fragment.bytes(), &fragment.location()))
             }
             RowKey::Object(account, container, key) => {
@@ -120,7 +120,7 @@ impl Catalogue {
                 }
                 Change::MoveFragments { moves } => {
                     for (id, location) in moves {
-                        let bytes = self.shelf.get(*id).map_or(0, |fragment| fragment.bytes());
+                        let bytes = self.pack_index.get(*id).map_or(0, |fragment| fragment.bytes());
                         rows.insert(RowKey::Fragment(*id), Some(encoding::fragment(bytes, location)));
                     }
                 }
@@ -303,7 +303,7 @@ impl Loader<'_> {
 
     fn object(&mut self, row: ObjectRow) -> Result<Object, &'static str> {
         let version = row.version.unwrap_or_default();
-        if version.order > ORDERS {
+        if version.order > MAX_ORDER {
             return Err("has a place among its versions that is out of range");
         }
         let segments: Result<Vec<_>, _> =
@@ -410,8 +410,8 @@ mod tests {
                 Change::PutVersion { at: at("two"), object: object(4) },
                 Change::PutVersion { at: at("two"), object: object(2) },
             ];
-            let forth = Catalogue::default().plan(changes).forth;
-            let mut rows: Vec<_> = first_rows(16).into_iter().chain(forth)
+            let new_rows = Catalogue::default().plan(changes).new_rows;
+            let mut rows: Vec<_> = first_rows(16).into_iter().chain(new_rows)
                 .map(|(key, value)| (key, value.expect("added"))).collect();
             let total: usize = rows.iter().map(|(_, value)| value.len()).sum();
             let mut place = place.index(total);

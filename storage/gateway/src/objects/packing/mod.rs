@@ -17,11 +17,11 @@
 //! There is one exception, and it is no secret by then: when a put finds the vault full although packs hold dead
 //! bytes, rounds go on until there is room ([`Inner::reclaim`](crate::objects::gateway::Inner)).
 
+mod pack_index;
 mod round;
-mod shelf;
 
+pub(crate) use pack_index::{Fragment, FragmentId, Location, Pack, PackIndex};
 pub(crate) use round::DUMMY;
-pub(crate) use shelf::{Fragment, FragmentId, Location, Pack, Shelf};
 
 /// The fill of the blocks that small objects share. It is as secret as the objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

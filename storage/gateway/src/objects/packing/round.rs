@@ -46,12 +46,12 @@ impl Inner {
         let _alone = self.packing.lock().await;
         let block_bytes = self.device.block_bytes() as u64;
         let (filling, emptied) = {
-            let shelf = &self.catalogue.read().shelf;
-            let is_due = shelf.waiting_bytes() >= block_bytes;
-            let filling = if is_due { shelf.fill(block_bytes) } else { Vec::new() };
-            let left: u64 =
-                shelf.waiting_bytes() - filling.iter().map(|(_, bytes, _)| bytes.len() as u64).sum::<u64>();
-            let emptied = if left <= block_bytes { shelf.emptiest(max_live) } else { None };
+            let pack_index = &self.catalogue.read().pack_index;
+            let is_due = pack_index.waiting_bytes() >= block_bytes;
+            let filling = if is_due { pack_index.fill(block_bytes) } else { Vec::new() };
+            let left: u64 = pack_index.waiting_bytes()
+                - filling.iter().map(|(_, bytes, _)| bytes.len() as u64).sum::<u64>();
+            let emptied = if left <= block_bytes { pack_index.emptiest(max_live) } else { None };
             (filling, emptied)
         };
         // Without a free block nothing is written: the waiting fragments stay where they are.
@@ -67,7 +67,7 @@ impl Inner {
         let Some(pack) = emptied else { return Ok(false) };
         let content = read?;
         // Fragments that went meanwhile are not among them any more.
-        let survivors = self.catalogue.read().shelf.fragments_in(&pack);
+        let survivors = self.catalogue.read().pack_index.fragments_in(&pack);
         let moves = survivors.into_iter().map(|(fragment, offset)| {
             let bytes = &content[offset as usize..(offset + fragment.bytes()) as usize];
             (fragment.id(), Location::Waiting(Bytes::copy_from_slice(bytes)))
@@ -102,7 +102,7 @@ impl Inner {
     async fn relocate(self: &Arc<Self>, moves: Vec<(FragmentId, Location)>) -> Result<(), Error> {
         self.change(move |catalogue| {
             let moves: Vec<_> =
-                moves.into_iter().filter(|(id, _)| catalogue.shelf.get(*id).is_some()).collect();
+                moves.into_iter().filter(|(id, _)| catalogue.pack_index.get(*id).is_some()).collect();
             let changes = if moves.is_empty() { Vec::new() } else { vec![Change::MoveFragments { moves }] };
             Ok((changes, ()))
         })
@@ -111,7 +111,7 @@ impl Inner {
 
     /// Tells whether emptying packs could make room for so many blocks.
     pub(crate) fn can_reclaim(&self, blocks: u64) -> bool {
-        let packed = self.catalogue.read().shelf.usage();
+        let packed = self.catalogue.read().pack_index.usage();
         let needed = packed.live_bytes.div_ceil(self.device.block_bytes() as u64);
         self.allocator.free_blocks() + packed.blocks.saturating_sub(needed) >= blocks
     }

@@ -1,7 +1,7 @@
 //! The versions of one key, changed step by step, and the changes of the catalogue that follow.
 
 use crate::catalogue::{
-    Catalogue, Change, Container, ORDERS, Object, ObjectName, UnixMillis, Version, VersionId, Versioning,
+    Catalogue, Change, Container, MAX_ORDER, Object, ObjectName, UnixMillis, Version, VersionId, Versioning,
 };
 use crate::error::Error;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The time and the randomness of a change, which name the versions that it makes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp {
+pub(crate) struct CommitStamp {
     pub(crate) now: UnixMillis,
     pub(crate) salt: u64,
 }
@@ -71,11 +71,11 @@ impl<'a> Draft<'a> {
         let edited = self.edits.last_key_value().map(|(&order, _)| order);
         let last = stored.max(edited).unwrap_or(0);
         // The upper bits of a name are the milliseconds since 1970, as in a ULID.
-        now.0.saturating_mul(1 << 16).min(ORDERS / 2).max(last + 1)
+        now.0.saturating_mul(1 << 16).min(MAX_ORDER / 2).max(last + 1)
     }
 
     /// Puts an object on top, and says which one it has become.
-    pub(crate) fn put(&mut self, mut object: Object, stamp: Stamp) -> Arc<Object> {
+    pub(crate) fn put(&mut self, mut object: Object, stamp: CommitStamp) -> Arc<Object> {
         let is_marker = object.version.is_marker;
         object.version = match self.versioning() {
             None => Version::default(),
@@ -104,7 +104,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Deletes the object that the key stands for: for good, or by a delete marker on top, which is the answer.
-    pub(crate) fn delete(&mut self, stamp: Stamp) -> Option<Arc<Object>> {
+    pub(crate) fn delete(&mut self, stamp: CommitStamp) -> Option<Arc<Object>> {
         if self.versioning().is_some() {
             return Some(self.put(marker(stamp.now), stamp));
         }
@@ -118,7 +118,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Removes a version whose time is over. No older one comes back: a delete marker takes its place.
-    pub(crate) fn expire(&mut self, order: u64, stamp: Stamp) {
+    pub(crate) fn expire(&mut self, order: u64, stamp: CommitStamp) {
         self.remove(order);
         let comes_back = self.newest().is_some_and(|top| !top.version.is_marker && top.version.order < order);
         if comes_back {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A version in a list.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedVersion {
     /// Its key.
     pub key: String,
     /// The version, which may be a delete marker.
@@ -24,7 +24,7 @@ pub type VersionMarker = (String, Option<VersionId>);
 #[derive(Clone, Debug, Default)]
 pub struct VersionListing {
     /// Versions, in order.
-    pub entries: Vec<Listed>,
+    pub entries: Vec<ListedVersion>,
     /// Groups of keys, in order.
     pub prefixes: Vec<String>,
     /// The place to go on, if there is more.
@@ -75,7 +75,7 @@ pub(super) fn list(
             }
             last = Some((key.clone(), Some(object.version.id())));
             let object = Arc::clone(object);
-            page.entries.push(Listed { key: key.clone(), object, is_latest: nth == 0 });
+            page.entries.push(ListedVersion { key: key.clone(), object, is_latest: nth == 0 });
         }
     }
     page

@@ -10,6 +10,6 @@ mod draft;
 mod list;
 mod verbs;
 
-pub(crate) use draft::{Draft, Stamp, replaced};
-pub use list::{Listed, VersionListing, VersionMarker};
+pub(crate) use draft::{CommitStamp, Draft, replaced};
+pub use list::{ListedVersion, VersionListing, VersionMarker};
 pub use verbs::{Deleted, Removal};

@@ -1,6 +1,6 @@
 //! The verbs of an account for versions.
 
-use super::draft::{Draft, Stamp};
+use super::draft::{CommitStamp, Draft};
 use super::list::{self, VersionListing};
 use crate::catalogue::{
     Catalogue, Change, ContainerSettings, Details, Object, ObjectName, UnixMillis, VersionId, Versioning,
@@ -25,7 +25,7 @@ pub struct Removal {
     /// Conditions on it.
     pub conditions: WriteConditions,
     /// True if a delete marker is put where the key stands for nothing, too.
-    pub marks_absent: bool,
+    pub marks_missing: bool,
 }
 
 /// The outcome of a delete.
@@ -39,11 +39,11 @@ pub struct Deleted {
 
 impl Inner {
     /// The present, and randomness for the names of new versions.
-    pub(crate) fn stamp(&self) -> Result<Stamp, Error> {
+    pub(crate) fn stamp(&self) -> Result<CommitStamp, Error> {
         let mut salt = [0; 8];
         getrandom::fill(&mut salt)
             .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;
-        Ok(Stamp { now: self.now(), salt: u64::from_be_bytes(salt) })
+        Ok(CommitStamp { now: self.now(), salt: u64::from_be_bytes(salt) })
     }
 }
 
@@ -139,7 +139,7 @@ impl Account {
                 let mut drafts: BTreeMap<String, Draft<'_>> = BTreeMap::new();
                 let mut archived = Vec::new();
                 let mut outcomes = Vec::new();
-                for Removal { key, version, conditions, marks_absent } in removals {
+                for Removal { key, version, conditions, marks_missing } in removals {
                     let at = ObjectName::new(&account, &container, key.clone());
                     if !drafts.contains_key(&key) {
                         drafts.insert(key.clone(), Draft::new(catalogue, at.clone())?);
@@ -162,7 +162,7 @@ impl Account {
                             }
                         }
                         Some(_) => meant.iter().for_each(|meant| draft.remove(meant.version.order)),
-                        None if meant.is_some() || marks_absent => marker = draft.delete(stamp),
+                        None if meant.is_some() || marks_missing => marker = draft.delete(stamp),
                         None => {}
                     }
                     outcomes.push(allowed.map(|()| Deleted { meant, marker }));
@@ -204,8 +204,8 @@ impl Gateway {
     }
 }
 
-fn expired(catalogue: &Catalogue, max: usize, stamp: Stamp) -> Result<(Vec<Change>, usize), Error> {
-    let due = catalogue.expiring.iter().take_while(|(moment, ..)| *moment <= stamp.now).take(max);
+fn expired(catalogue: &Catalogue, max: usize, stamp: CommitStamp) -> Result<(Vec<Change>, usize), Error> {
+    let due = catalogue.expiring.iter().take_while(|(time, ..)| *time <= stamp.now).take(max);
     let mut drafts: BTreeMap<&ObjectName, Draft<'_>> = BTreeMap::new();
     let mut count = 0;
     for (_, at, order) in due {

@@ -281,8 +281,8 @@ mod tests {
         assert_eq!(unsigned("3\r\nabc\r\n0\r\n\r\n", 3, true).expect("whole").0, b"abc");
         assert_eq!(unsigned("3\r\nabc\r\n", 3, true), Err("the body ended early".into()));
         for announced in [2, 4] {
-            let wrong = unsigned("3\r\nabc\r\n0\r\n\r\n", announced, true).expect_err("another length");
-            assert!(wrong.contains("more or less than x-amz-decoded-content-length"), "{wrong}");
+            let invalid = unsigned("3\r\nabc\r\n0\r\n\r\n", announced, true).expect_err("another length");
+            assert!(invalid.contains("more or less than x-amz-decoded-content-length"), "{invalid}");
         }
     }
 

@@ -6,7 +6,7 @@ mod register;
 
 use ameles_gateway::catalogue::{ContainerSettings, Details, Object};
 use ameles_gateway::objects::conditions::{TagMatch, WriteConditions};
-use ameles_gateway::objects::multipart::{Expected, NamedPart};
+use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
 use ameles_gateway::testing::{CommitFault, Event, Faults, MemoryDevice};
 use ameles_gateway::{Account, DeviceError, Error, FIRST_ACCOUNT, Gateway, Options};
 use bytes::Bytes;
@@ -17,16 +17,16 @@ use tokio::task::JoinHandle;
 const BLOCK: usize = 32;
 const BLOCKS: u64 = 200;
 
-pub type Tested = Gateway;
-pub type TestedAccount = Account;
+pub type TestGateway = Gateway;
+pub type TestAccount = Account;
 
-async fn open(device: &Arc<MemoryDevice>) -> Tested {
+async fn open(device: &Arc<MemoryDevice>) -> TestGateway {
     // Blocks are counted here, and commits: small objects do not share any, and no round of packing moves them.
     let options = Options { pack: false, ..Options::default() };
     Gateway::open(Arc::clone(device), options).await.expect("opened")
 }
 
-async fn fresh() -> (Arc<MemoryDevice>, Tested, TestedAccount) {
+async fn fresh() -> (Arc<MemoryDevice>, TestGateway, TestAccount) {
     let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 4));
     let gateway = open(&device).await;
     let account = gateway.account(FIRST_ACCOUNT);
@@ -36,7 +36,7 @@ async fn fresh() -> (Arc<MemoryDevice>, Tested, TestedAccount) {
 }
 
 pub async fn put_if(
-    gateway: &Tested,
+    gateway: &TestGateway,
     key: &str,
     body: &[u8],
     conditions: WriteConditions,
@@ -48,7 +48,7 @@ pub async fn put_if(
     account.link("container", key, written, Details::default(), conditions).await
 }
 
-async fn put(gateway: &Tested, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
+async fn put(gateway: &TestGateway, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
     put_if(gateway, key, body, WriteConditions::default()).await
 }
 
@@ -61,7 +61,7 @@ pub fn if_it_is(object: &Object) -> WriteConditions {
     WriteConditions { if_match: Some(tag), if_none_match: None }
 }
 
-pub async fn delete(account: &TestedAccount, key: &str) -> Result<bool, Error> {
+pub async fn delete(account: &TestAccount, key: &str) -> Result<bool, Error> {
     let mut outcomes = account.delete("container", vec![(key.into(), WriteConditions::default())]).await?;
     outcomes.pop().expect("one for each key")
 }
@@ -74,7 +74,7 @@ async fn pause() {
 }
 
 /// Begins a put whose commit is under way when this returns, and held.
-async fn begin_a_commit(gateway: &Tested) -> JoinHandle<Result<Arc<Object>, Error>> {
+async fn begin_a_commit(gateway: &TestGateway) -> JoinHandle<Result<Arc<Object>, Error>> {
     let gateway = gateway.clone();
     let begun = tokio::spawn(async move { put(&gateway, "begun", b"body").await });
     pause().await;
@@ -86,12 +86,12 @@ fn commits(device: &MemoryDevice) -> usize {
 }
 
 /// The names and the ETags that a gateway tells, and those that its rows tell.
-pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &Tested) {
+pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &TestGateway) {
     gateway.settle().await;
     let reloaded = open(device).await;
     assert_eq!(reloaded.usage(), gateway.usage());
     let all = ameles_gateway::objects::listing::ListRequest { limit: 10_000, ..Default::default() };
-    let listed = |gateway: &Tested| {
+    let listed = |gateway: &TestGateway| {
         let page = gateway.account(FIRST_ACCOUNT).list("container", &all).expect("listed");
         page.entries.into_iter().map(|(key, object)| (key, object.etag.clone())).collect::<Vec<_>>()
     };
@@ -149,7 +149,7 @@ async fn nothing_is_seen_or_told_before_it_is_durable_and_no_refusal_that_follow
         assert!(futures::poll!(&mut second).is_pending());
         assert!(futures::poll!(&mut refused).is_pending(), "it would tell of a put that may be lost");
         assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
-        assert_eq!(open(&Arc::new(device.after_a_kill())).await.usage().objects, 2);
+        assert_eq!(open(&Arc::new(device.after_kill())).await.usage().objects, 2);
     }
     assert!(begun.is_finished());
     drop(held);
@@ -313,7 +313,7 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
             "key",
             id,
             named,
-            Expected::default(),
+            ExpectedObject::default(),
             WriteConditions::default(),
         )
     };

@@ -4,9 +4,9 @@ mod connections;
 mod objects;
 mod refusals;
 
-use crate::running::Running;
+use crate::test_server::TestServer;
 use ameles_gateway::http::server::{self, Limits};
 
-async fn start(limits: Limits) -> Running {
-    crate::running::start(server::Options { limits, ..Default::default() }).await
+async fn start(limits: Limits) -> TestServer {
+    crate::test_server::start(server::Options { limits, ..Default::default() }).await
 }

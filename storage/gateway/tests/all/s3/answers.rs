@@ -1,10 +1,10 @@
 //! The traits of every answer: a number, XML that parses, and nothing of the machine.
 
-use super::server::{Server, keys};
+use super::test_server::{TestServer, keys};
 use ameles_gateway::testing::Faults;
 
-async fn with_bucket() -> Server {
-    let server = Server::start().await;
+async fn with_bucket() -> TestServer {
+    let server = TestServer::start().await;
     assert_eq!(server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await.verdict(), "200");
     server
 }

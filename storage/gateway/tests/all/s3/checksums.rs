@@ -1,6 +1,6 @@
 //! Checksums: wrong ones are found, and right ones are told, of objects and of their parts.
 
-use super::server::{Answer, Server, keys};
+use super::test_server::{Answer, TestServer, keys};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crc_fast::CrcAlgorithm;
@@ -39,26 +39,32 @@ fn element(algorithm: &str) -> String {
     format!("Checksum{}", algorithm.to_ascii_uppercase())
 }
 
-async fn server() -> Server {
-    let server = Server::start().await;
+async fn server() -> TestServer {
+    let server = TestServer::start().await;
     assert_eq!(put(&server, "/bucket", &[], b"").await.verdict(), "200");
     server
 }
 
-async fn put(server: &Server, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+async fn put(server: &TestServer, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     server.send(keys::OWNER, "PUT", target, headers, body).await
 }
 
-async fn get(server: &Server, method: &str, target: &str) -> Answer {
+async fn get(server: &TestServer, method: &str, target: &str) -> Answer {
     server.send(keys::OWNER, method, target, &[("x-amz-checksum-mode", "ENABLED")], b"").await
 }
 
-async fn begin(server: &Server, headers: &[(&str, &str)]) -> String {
+async fn begin(server: &TestServer, headers: &[(&str, &str)]) -> String {
     let begun = server.send(keys::OWNER, "POST", "/bucket/parts?uploads", headers, b"").await;
     format!("/bucket/parts?uploadId={}", begun.element("UploadId").expect("an upload"))
 }
 
-async fn part(server: &Server, upload: &str, number: usize, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+async fn part(
+    server: &TestServer,
+    upload: &str,
+    number: usize,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
     put(server, &format!("{upload}&partNumber={number}"), headers, body).await
 }
 
@@ -71,11 +77,11 @@ fn list(parts: &[&[u8]], say: impl Fn(&[u8]) -> String) -> String {
     format!("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", parts.collect::<String>())
 }
 
-async fn complete(server: &Server, upload: &str, headers: &[(&str, &str)], list: &str) -> Answer {
+async fn complete(server: &TestServer, upload: &str, headers: &[(&str, &str)], list: &str) -> Answer {
     server.send(keys::OWNER, "POST", upload, headers, list.as_bytes()).await
 }
 
-async fn attributes(server: &Server) -> Answer {
+async fn attributes(server: &TestServer) -> Answer {
     let wanted = [("x-amz-object-attributes", "ETag,Checksum,ObjectParts,ObjectSize,StorageClass")];
     server.send(keys::OWNER, "GET", "/bucket/parts?attributes", &wanted, b"").await
 }
@@ -186,7 +192,7 @@ async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole(
     let sums = [checksum("sha256", &large), checksum("sha256", BODY)];
     let bare = checksum("sha256", &[digest("sha256", &large), digest("sha256", BODY)].concat());
     let counted = format!("{bare}-2");
-    let server = server.again().await;
+    let server = server.restart().await;
 
     let told = attributes(&server).await;
     let etag = completed.element("ETag").expect("an ETag").replace("&quot;", "").replace('"', "");
@@ -232,7 +238,7 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
         let told = if number == 1 { None } else { Some(&*ours) };
         assert_eq!(answer.header(&header("crc64nvme")), told, "part {number}");
     }
-    let server = server.again().await;
+    let server = server.restart().await;
     let list = list(&[&large, BODY], |_| String::new());
     let wrong = checksum("crc64nvme", BODY);
     let refused = complete(&server, &upload, &[(&header("crc64nvme"), &wrong)], &list).await;
@@ -311,14 +317,14 @@ async fn a_completion_that_is_asked_for_again_is_answered_as_before() {
     // The tags of the object are not part of its completion, and a restart forgets nothing.
     let tags = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
     assert_eq!(put(&server, "/bucket/parts?tagging", &[], tags.as_bytes()).await.verdict(), "200");
-    let server = server.again().await;
+    let server = server.restart().await;
     let again = complete(&server, &upload, &new, &once).await;
     assert_eq!((again.verdict(), &again.body), ("200".to_owned(), &first.body));
     assert_eq!(server.device.take_accesses(), (0, 0), "nothing shows");
 
     let another = complete(&server, &upload, &[], &other).await;
     assert_eq!(another.verdict(), "404 NoSuchUpload");
-    let stranger = server.send(keys::STRANGER, "POST", &upload, &[], once.as_bytes()).await;
+    let stranger = server.send(keys::OTHER_OWNER, "POST", &upload, &[], once.as_bytes()).await;
     assert_eq!(stranger.verdict(), "404 NoSuchBucket");
     let aborted = server.send(keys::OWNER, "DELETE", &upload, &[], b"").await;
     assert_eq!(aborted.verdict(), "404 NoSuchUpload");

@@ -1,6 +1,6 @@
 //! Pages of other sites: the headers that a browser gets before and with an answer.
 
-use super::server::{Answer, Server, keys};
+use super::test_server::{Answer, TestServer, keys};
 
 const RULES: &str = "<CORSConfiguration>\
     <CORSRule><ID>first</ID><AllowedOrigin>https://*.example.org</AllowedOrigin><AllowedMethod>GET</AllowedMethod>\
@@ -9,16 +9,16 @@ const RULES: &str = "<CORSConfiguration>\
     <CORSRule><AllowedOrigin>*</AllowedOrigin><AllowedMethod>HEAD</AllowedMethod></CORSRule></CORSConfiguration>";
 const SITE: &str = "https://pages.example.org";
 
-async fn with_rules(key: &str) -> Server {
-    let server = Server::start().await;
+async fn with_rules(key: &str) -> TestServer {
+    let server = TestServer::start().await;
     for (target, body) in [("/bucket", ""), ("/bucket?cors=", RULES)] {
         let done = server.send(key, "PUT", target, &[], body.as_bytes()).await;
         assert_eq!(done.verdict(), "200", "{}", done.body);
     }
-    server.again().await
+    server.restart().await
 }
 
-async fn preflight(server: &Server, target: &str, origin: &str, method: &str, headers: &str) -> Answer {
+async fn preflight(server: &TestServer, target: &str, origin: &str, method: &str, headers: &str) -> Answer {
     let mut said = vec![("origin", origin), ("access-control-request-method", method)];
     if !headers.is_empty() {
         said.push(("access-control-request-headers", headers));
@@ -35,7 +35,7 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     assert_eq!(told.element("AllowedHeader"), Some("x-amz-*"));
     assert_eq!(told.element("ExposeHeader"), Some("ETag"));
     assert_eq!(
-        server.send(keys::STRANGER, "GET", "/bucket?cors=", &[], b"").await.verdict(),
+        server.send(keys::OTHER_OWNER, "GET", "/bucket?cors=", &[], b"").await.verdict(),
         "404 NoSuchBucket"
     );
     assert_eq!(server.send(keys::OWNER, "DELETE", "/bucket?cors=", &[], b"").await.verdict(), "204");
@@ -118,7 +118,7 @@ async fn an_answer_says_whether_a_page_may_see_it_a_refusal_too() {
 
 #[tokio::test]
 async fn a_stranger_does_not_learn_which_buckets_there_are() {
-    let server = with_rules(keys::STRANGER).await;
+    let server = with_rules(keys::OTHER_OWNER).await;
     assert_eq!(server.send(keys::OWNER, "PUT", "/plain", &[], b"").await.verdict(), "200");
     let mut answers = Vec::new();
     // Without rules, not there, and of another account.
@@ -132,8 +132,10 @@ async fn a_stranger_does_not_learn_which_buckets_there_are() {
     answers.dedup();
     assert_eq!(answers.len(), 1, "{answers:?}");
     // A holder of a signed URL of that account is let in by its rules.
-    let signed =
-        format!("/bucket/key?X-Amz-Credential={}%2F20260101%2Fus-east-1%2Fs3%2Faws4_request", keys::STRANGER);
+    let signed = format!(
+        "/bucket/key?X-Amz-Credential={}%2F20260101%2Fus-east-1%2Fs3%2Faws4_request",
+        keys::OTHER_OWNER
+    );
     assert_eq!(preflight(&server, &signed, SITE, "GET", "").await.status, 200);
     server.stop().await;
 }

@@ -1,10 +1,10 @@
 //! The facts of a bucket, an object or an upload that are kept because S3 keeps them, and change nothing here.
 
 use super::regions::configuration;
-use super::server::{Server, keys};
+use super::test_server::{TestServer, keys};
 
-async fn with_bucket() -> Server {
-    let server = Server::start().await;
+async fn with_bucket() -> TestServer {
+    let server = TestServer::start().await;
     let headers = [("x-amz-object-ownership", "BucketOwnerPreferred")];
     assert_eq!(server.send(keys::OWNER, "PUT", "/bucket", &headers, b"").await.verdict(), "200");
     server
@@ -16,7 +16,7 @@ async fn a_storage_class_is_kept_and_told_wherever_s3_tells_it() {
     let class = ("x-amz-storage-class", "STANDARD_IA");
     let put = server.send(keys::OWNER, "PUT", "/bucket/key", &[class], b"body").await;
     assert_eq!(put.verdict(), "200");
-    let server = server.again().await;
+    let server = server.restart().await;
     for method in ["HEAD", "GET"] {
         let got = server.send(keys::OWNER, method, "/bucket/key", &[], b"").await;
         assert_eq!(got.header("x-amz-storage-class"), Some("STANDARD_IA"));
@@ -63,7 +63,7 @@ async fn an_upload_names_who_began_it() {
     for (key, id, name) in [
         (Some(keys::OWNER), "ameles", "ameles"),
         (Some(keys::MEMBER), "ameles/member", "member"),
-        (Some(keys::STRANGER), "elsewhere", "elsewhere"),
+        (Some(keys::OTHER_OWNER), "elsewhere", "elsewhere"),
         (None, "anonymous", "anonymous"),
     ] {
         let begun = match key {
@@ -86,7 +86,7 @@ async fn an_upload_names_who_began_it() {
 
 #[tokio::test]
 async fn a_bucket_is_in_the_region_that_it_was_made_in() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     let make = async |bucket: &str, region: &str| {
         let body = if region.is_empty() { String::new() } else { configuration(region) };
         server.send(keys::OWNER, "PUT", &format!("/{bucket}"), &[], body.as_bytes()).await.verdict()
@@ -97,7 +97,7 @@ async fn a_bucket_is_in_the_region_that_it_was_made_in() {
     for (bucket, region) in [("cloud", "RegionOne"), ("old", "US"), ("center", "dc_2")] {
         assert_eq!(make(bucket, region).await, "200", "{region}");
     }
-    let server = server.again().await;
+    let server = server.restart().await;
     for (bucket, region, told) in [
         ("far", "eu-west-3", Some("eu-west-3")),
         ("near", "us-east-1", None),

@@ -1,12 +1,12 @@
 //! XML bodies on the wire: every form of a text means the same, and what is not understood is refused.
 
-use super::server::{Server, keys};
+use super::test_server::{TestServer, keys};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use md5::{Digest as _, Md5};
 
-async fn with_objects(names: &[&str]) -> Server {
-    let server = Server::start().await;
+async fn with_objects(names: &[&str]) -> TestServer {
+    let server = TestServer::start().await;
     assert_eq!(server.ask("PUT", "/bucket", &[], "").await.verdict(), "200");
     for name in names {
         assert_eq!(server.ask("PUT", &format!("/bucket/{name}"), &[], "bytes").await.verdict(), "200");

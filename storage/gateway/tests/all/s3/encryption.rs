@@ -1,20 +1,20 @@
 //! Server-side encryption: what is asked for is told back everywhere, and other keys than the server's are refused.
 
-use super::server::Server;
+use super::test_server::TestServer;
 
 const HEADER: &str = "x-amz-server-side-encryption";
 const SSE_S3: (&str, &str) = (HEADER, "AES256");
 const BY_DEFAULT: &str = "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault>\
     <SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>";
 
-async fn with_bucket() -> Server {
-    let server = Server::start().await;
+async fn with_bucket() -> TestServer {
+    let server = TestServer::start().await;
     assert_eq!(server.ask("PUT", "/bucket", &[], "").await.verdict(), "200");
     server
 }
 
 /// The encryption that each answer about an object tells: of its put, of a head and of a get.
-async fn told(server: &Server, key: &str, headers: &[(&str, &str)], body: &str) -> [Option<String>; 3] {
+async fn told(server: &TestServer, key: &str, headers: &[(&str, &str)], body: &str) -> [Option<String>; 3] {
     let target = format!("/bucket/{key}");
     let mut told = [const { None }; 3];
     for (told, (method, headers, body)) in
@@ -33,13 +33,13 @@ async fn what_is_asked_for_is_told_by_puts_copies_heads_and_gets() {
     let aes = || Some("AES256".to_owned());
     assert_eq!(told(&server, "plain", &[], "body").await, [None, None, None]);
     assert_eq!(told(&server, "sealed", &[SSE_S3], "body").await, [aes(), aes(), aes()]);
-    let of = |source: &'static str| ("x-amz-copy-source", source);
-    assert_eq!(told(&server, "copy", &[of("/bucket/sealed")], "").await, [None, None, None]);
-    assert_eq!(told(&server, "copy", &[of("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
-    let onto_itself = server.ask("PUT", "/bucket/plain", &[of("/bucket/plain")], "").await;
+    let new = |source: &'static str| ("x-amz-copy-source", source);
+    assert_eq!(told(&server, "copy", &[new("/bucket/sealed")], "").await, [None, None, None]);
+    assert_eq!(told(&server, "copy", &[new("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
+    let onto_itself = server.ask("PUT", "/bucket/plain", &[new("/bucket/plain")], "").await;
     assert_eq!(onto_itself.verdict(), "400 InvalidRequest");
-    assert_eq!(told(&server, "plain", &[of("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
-    let server = server.again().await;
+    assert_eq!(told(&server, "plain", &[new("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
+    let server = server.restart().await;
     assert_eq!(server.ask("HEAD", "/bucket/sealed", &[], "").await.header(HEADER), Some("AES256"));
     server.stop().await;
 }
@@ -69,7 +69,7 @@ async fn a_bucket_has_a_default_until_it_is_deleted() {
     let none = server.ask("GET", "/bucket?encryption=", &[], "").await;
     assert_eq!(none.verdict(), "404 ServerSideEncryptionConfigurationNotFoundError");
     assert_eq!(server.ask("PUT", "/bucket?encryption=", &[], BY_DEFAULT).await.verdict(), "200");
-    let server = server.again().await;
+    let server = server.restart().await;
     let set = server.ask("GET", "/bucket?encryption=", &[], "").await;
     assert_eq!(set.element("SSEAlgorithm"), Some("AES256"), "{}", set.body);
     let put = server.ask("PUT", "/bucket/key", &[], "body").await;

@@ -1,8 +1,8 @@
 //! Uploads by form.
 
-use super::server::{Answer, Server, at, keys, now};
 use super::signer::{REGION, Signer};
-use crate::running::post_beginning;
+use super::test_server::{Answer, TestServer, at, keys, now};
+use crate::test_server::post_partial_body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use time::OffsetDateTime;
@@ -33,7 +33,7 @@ fn form(fields: &[(&str, &str)], file_name: &str, file: &[u8]) -> Vec<u8> {
     body
 }
 
-async fn post(server: &Server, target: &str, body: &[u8]) -> Answer {
+async fn post(server: &TestServer, target: &str, body: &[u8]) -> Answer {
     let kind = format!("multipart/form-data; boundary={BOUNDARY}");
     server.unsigned("POST", target, &[("content-type", &kind)], body).await
 }
@@ -92,7 +92,7 @@ impl Signed {
         self
     }
 
-    async fn post(&self, server: &Server, file: &[u8]) -> Answer {
+    async fn post(&self, server: &TestServer, file: &[u8]) -> Answer {
         let fields: Vec<(&str, &str)> = self.fields.iter().map(|(name, value)| (&**name, &**value)).collect();
         post(server, "/bucket", &form(&fields, "C:\\pictures\\cat.txt", file)).await
     }
@@ -112,15 +112,15 @@ fn owned(fields: &[(&str, &str)], more: &str) -> Signed {
     sign(keys::OWNER, "owner-secret", soon(), fields, more)
 }
 
-async fn start() -> Server {
-    let server = Server::start().await;
+async fn start() -> TestServer {
+    let server = TestServer::start().await;
     server
         .send(keys::OWNER, "PUT", "/bucket", &[("x-amz-object-ownership", "BucketOwnerPreferred")], b"")
         .await;
     server
 }
 
-async fn get(server: &Server, key: &str) -> Answer {
+async fn get(server: &TestServer, key: &str) -> Answer {
     server.send(keys::OWNER, "GET", &format!("/bucket/{key}"), &[], b"").await
 }
 
@@ -195,7 +195,7 @@ async fn a_form_that_is_not_signed_as_it_must_be_puts_nothing() {
         (sign(keys::OWNER, "another", soon(), &key, ""), "403 SignatureDoesNotMatch"),
         (sign("nobody", "another", soon(), &key, ""), "403 InvalidAccessKeyId"),
         (sign(keys::MEMBER, "member-secret", soon(), &key, ""), "403 AccessDenied"),
-        (sign(keys::STRANGER, "stranger-secret", soon(), &key, ""), "404 NoSuchBucket"),
+        (sign(keys::OTHER_OWNER, "stranger-secret", soon(), &key, ""), "404 NoSuchBucket"),
         (sign(keys::OWNER, "owner-secret", past, &key, ""), "403 AccessDenied"),
         (good().with("key", "another"), "403 AccessDenied"),
         (good().with("acl", "public-read"), "403 AccessDenied"),
@@ -317,11 +317,11 @@ async fn what_is_no_form_is_refused() {
 
 #[tokio::test]
 async fn a_form_whose_head_never_ends_is_refused_and_not_kept_in_memory() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     for head in ["", "--B\r\ncontent-disposition: "] {
         let body = [head.as_bytes(), &vec![b'x'; 3 << 20]].concat();
         let answer =
-            post_beginning(&server.host(), "/bucket", "multipart/form-data; boundary=B", &body).await;
+            post_partial_body(&server.host(), "/bucket", "multipart/form-data; boundary=B", &body).await;
         assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     }
     server.stop().await;

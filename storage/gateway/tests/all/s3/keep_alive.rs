@@ -1,14 +1,14 @@
 //! Copies and completions that take long: the client hears of them, and may go away at any time.
 
-use super::server::{Answer, Server, keys};
+use super::test_server::{Answer, TestServer, keys};
 use ameles_gateway::testing::Faults;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
 const BYTES: usize = 100_000;
 
-async fn with_source() -> Server {
-    let server = Server::start().await;
+async fn with_source() -> TestServer {
+    let server = TestServer::start().await;
     let send = async |target, body: &[u8]| server.send(keys::OWNER, "PUT", target, &[], body).await.verdict();
     assert_eq!(send("/bucket", b"").await, "200");
     assert_eq!(send("/bucket/source", &[7; BYTES]).await, "200");
@@ -17,7 +17,7 @@ async fn with_source() -> Server {
 
 const SOURCE: (&str, &str) = ("x-amz-copy-source", "/bucket/source");
 
-async fn begin(server: &Server, method: &str, target: &str, body: &[u8]) -> TcpStream {
+async fn begin(server: &TestServer, method: &str, target: &str, body: &[u8]) -> TcpStream {
     let more: &[(&str, &str)] = if method == "PUT" { &[SOURCE] } else { &[] };
     let headers = server.signed(keys::OWNER, method, target, more, body);
     server.begin(method, target, &headers, body).await

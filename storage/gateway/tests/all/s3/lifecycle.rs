@@ -1,6 +1,6 @@
 //! Lifecycle rules of a bucket on the wire. Their removals are in `expiry`, by a clock that its tests set.
 
-use super::server::{Server, keys};
+use super::test_server::{TestServer, keys};
 use ameles_gateway::Lifecycle;
 
 const RULES: &str = "<LifecycleConfiguration>\
@@ -15,13 +15,13 @@ const RULES: &str = "<LifecycleConfiguration>\
     <Rule><ID>markers</ID><Filter/><Status>Enabled</Status><Expiration><ExpiredObjectDeleteMarker>true\
     </ExpiredObjectDeleteMarker></Expiration></Rule></LifecycleConfiguration>";
 
-async fn with_rules() -> Server {
-    let server = Server::start().await;
+async fn with_rules() -> TestServer {
+    let server = TestServer::start().await;
     for (target, body) in [("/bucket", ""), ("/bucket?lifecycle=", RULES)] {
         let done = server.ask("PUT", target, &[], body).await;
         assert_eq!(done.verdict(), "200", "{}", done.body);
     }
-    server.again().await
+    server.restart().await
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let body = told.body.split_once("?>").map_or(&*told.body, |(_, body)| body);
     assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], body).await.verdict(), "200");
     assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, told.body);
-    let stranger = server.send(keys::STRANGER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
+    let stranger = server.send(keys::OTHER_OWNER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
     assert_eq!(stranger.verdict(), "404 NoSuchBucket");
     let member = server.send(keys::MEMBER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
     assert_ne!(member.status, 200);

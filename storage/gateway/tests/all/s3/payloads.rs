@@ -1,12 +1,12 @@
 //! Bodies that are not the ones that were signed.
 
-use super::server::{Answer, Server, keys, now};
 use super::signer::{REGION, Signer, sha256};
+use super::test_server::{Answer, TestServer, keys, now};
 
 const SIGNED_CHUNKS: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
 
-async fn with_bucket() -> Server {
-    let server = Server::start().await;
+async fn with_bucket() -> TestServer {
+    let server = TestServer::start().await;
     assert_eq!(server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await.verdict(), "200");
     server
 }
@@ -16,14 +16,14 @@ fn owner(date: &str) -> Signer<'_> {
 }
 
 /// Puts an object whose signature is over this word in place of the digest.
-async fn put(server: &Server, digest: &str, more: &[(&str, &str)], body: &[u8]) -> Answer {
+async fn put(server: &TestServer, digest: &str, more: &[(&str, &str)], body: &[u8]) -> Answer {
     let date = now();
     let headers = owner(&date).headers_over("PUT", "/bucket/key", &server.host(), more, digest);
     server.raw("PUT", "/bucket/key", &headers, body).await
 }
 
 /// Puts an object in signed chunks, of which so many are sent, the last one included.
-async fn put_chunks(server: &Server, chunks: &[&[u8]], sent: usize) -> Answer {
+async fn put_chunks(server: &TestServer, chunks: &[&[u8]], sent: usize) -> Answer {
     let date = now();
     let signer = owner(&date);
     let length: usize = chunks.iter().map(|chunk| chunk.len()).sum();

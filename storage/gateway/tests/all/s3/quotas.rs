@@ -1,33 +1,33 @@
 //! The refusals by quotas: of objects, of parts, and of uploads that never end.
 
-use super::server::{Server, keys};
+use super::test_server::{TestServer, keys};
 
 const OVER: &str = "400 EntityTooLarge";
 
 /// A bucket of the first account with these quotas.
-async fn bucket_of(server: &Server, bytes: u64, objects: u64) {
+async fn bucket_of(server: &TestServer, bytes: u64, objects: u64) {
     let made = server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await;
     assert_eq!(made.verdict(), "200");
-    server.limit(bytes, objects).await;
+    server.set_quotas(bytes, objects).await;
 }
 
-async fn begin(server: &Server, key: &str) -> Result<String, String> {
+async fn begin(server: &TestServer, key: &str) -> Result<String, String> {
     let begun = server.send(keys::OWNER, "POST", &format!("/bucket/{key}?uploads"), &[], b"").await;
     begun.element("UploadId").map(str::to_owned).ok_or_else(|| begun.verdict())
 }
 
-async fn abort(server: &Server, key: &str, id: &str) {
+async fn abort(server: &TestServer, key: &str, id: &str) {
     let ended = server.send(keys::OWNER, "DELETE", &format!("/bucket/{key}?uploadId={id}"), &[], b"").await;
     assert_eq!(ended.verdict(), "204");
 }
 
-async fn put(server: &Server, target: &str, bytes: usize) -> String {
+async fn put(server: &TestServer, target: &str, bytes: usize) -> String {
     server.send(keys::OWNER, "PUT", &format!("/bucket/{target}"), &[], &vec![7; bytes]).await.verdict()
 }
 
 #[tokio::test]
 async fn what_is_over_a_quota_moves_no_block() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     bucket_of(&server, 10, 5).await;
     server.device.take_log();
     assert_eq!(put(&server, "a", 11).await, OVER);
@@ -38,7 +38,7 @@ async fn what_is_over_a_quota_moves_no_block() {
 
 #[tokio::test]
 async fn parts_count_until_their_upload_ends() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     bucket_of(&server, 10, 5).await;
     let id = begin(&server, "a").await.expect("begun");
     let part = |number: usize| format!("a?partNumber={number}&uploadId={id}");
@@ -69,7 +69,7 @@ async fn parts_count_until_their_upload_ends() {
 
 #[tokio::test]
 async fn unfinished_uploads_count_as_objects() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     bucket_of(&server, 10, 2).await;
     begin(&server, "a").await.expect("begun");
     let second = begin(&server, "a").await.expect("begun");
@@ -82,11 +82,11 @@ async fn unfinished_uploads_count_as_objects() {
 
 #[tokio::test]
 async fn parts_count_after_the_gateway_was_opened_again() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     bucket_of(&server, 10, 5).await;
     let id = begin(&server, "a").await.expect("begun");
     assert_eq!(put(&server, &format!("a?partNumber=1&uploadId={id}"), 6).await, "200");
-    let server = server.again().await;
+    let server = server.restart().await;
     assert_eq!(put(&server, "other", 5).await, OVER);
     assert_eq!(put(&server, "other", 4).await, "200");
     server.stop().await;

@@ -1,9 +1,9 @@
 //! Tags of objects and buckets.
 
-use super::server::{Server, keys};
+use super::test_server::{TestServer, keys};
 
-async fn server() -> Server {
-    let server = Server::start().await;
+async fn server() -> TestServer {
+    let server = TestServer::start().await;
     assert_eq!(server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await.verdict(), "200");
     server
 }

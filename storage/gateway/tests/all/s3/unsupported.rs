@@ -1,9 +1,9 @@
 //! Requests for what S3 knows and the gateway does not do: each is refused by its name, and changes nothing.
 
-use super::server::{Server, keys};
+use super::test_server::{TestServer, keys};
 
-async fn with_object() -> Server {
-    let server = Server::start().await;
+async fn with_object() -> TestServer {
+    let server = TestServer::start().await;
     for (target, body) in [("/bucket", &b""[..]), ("/bucket/key", b"body"), ("/empty", b"")] {
         assert_eq!(server.send(keys::OWNER, "PUT", target, &[], body).await.verdict(), "200");
     }
@@ -11,7 +11,7 @@ async fn with_object() -> Server {
 }
 
 /// Both buckets are there, and the object as it was put.
-async fn check_untouched(server: &Server, after: &str) {
+async fn check_untouched(server: &TestServer, after: &str) {
     assert_eq!(server.send(keys::OWNER, "GET", "/bucket/key", &[], b"").await.body, "body", "{after}");
     assert_eq!(server.send(keys::OWNER, "HEAD", "/empty", &[], b"").await.status, 200, "{after}");
 }

@@ -1,8 +1,8 @@
 //! URLs signed with version 2, as the AWS command line's version 1 and boto3 make them.
 
 use super::authorization::{prepared, verbs};
-use super::server::{Answer, Server, keys};
 use super::signer::{REGION, SIGNED_BY_VERSION_2, Signer};
+use super::test_server::{Answer, TestServer, keys};
 use time::OffsetDateTime;
 
 const OWNER: Signer<'static> =
@@ -14,7 +14,13 @@ fn in_a_minute() -> i64 {
     OffsetDateTime::now_utc().unix_timestamp() + 60
 }
 
-async fn send(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+async fn send(
+    server: &TestServer,
+    method: &str,
+    target: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
     server.unsigned(method, target, headers, body).await
 }
 

@@ -1,19 +1,19 @@
 //! Versions at the S3 door: the wire, the rights and the quotas.
 
-use super::server::{Server, keys};
+use super::test_server::{TestServer, keys};
 use ameles_gateway::Error;
 use ameles_gateway::catalogue::{Archive, OnDelete, Versioning};
 
 const NO: &str = "403 AccessDenied";
 
 /// A bucket of the first account that keeps old versions.
-async fn versioned(server: &Server) {
+async fn versioned(server: &TestServer) {
     let ownership = ("x-amz-object-ownership", "BucketOwnerPreferred");
     assert_eq!(server.ask("PUT", "/bucket", &[ownership], "").await.verdict(), "200");
     set(server, "Enabled").await;
 }
 
-async fn set(server: &Server, status: &str) {
+async fn set(server: &TestServer, status: &str) {
     let body = format!("<VersioningConfiguration><Status>{status}</Status></VersioningConfiguration>");
     assert_eq!(server.ask("PUT", "/bucket?versioning", &[], &body).await.verdict(), "200");
     let told = server.ask("GET", "/bucket?versioning", &[], "").await;
@@ -21,7 +21,7 @@ async fn set(server: &Server, status: &str) {
 }
 
 /// Puts an object, and returns the name of its version.
-async fn put(server: &Server, target: &str, headers: &[(&str, &str)], body: &str) -> String {
+async fn put(server: &TestServer, target: &str, headers: &[(&str, &str)], body: &str) -> String {
     let answer = server.ask("PUT", target, headers, body).await;
     assert_eq!(answer.verdict(), "200", "{}", answer.body);
     answer.header("x-amz-version-id").expect("a version").to_owned()
@@ -29,7 +29,7 @@ async fn put(server: &Server, target: &str, headers: &[(&str, &str)], body: &str
 
 #[tokio::test]
 async fn a_delete_marker_says_what_it_is() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     versioned(&server).await;
     let first = put(&server, "/bucket/key", &[], "content").await;
     let deleted = server.ask("DELETE", "/bucket/key", &[], "").await;
@@ -54,7 +54,7 @@ async fn a_delete_marker_says_what_it_is() {
 
 #[tokio::test]
 async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     versioned(&server).await;
     let secret = put(&server, "/bucket/key", &[], "secret").await;
     let open = put(&server, "/bucket/key", &[("x-amz-acl", "public-read")], "open").await;
@@ -83,7 +83,7 @@ async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
     for (version, verdict) in [(&secret, "404 NoSuchBucket"), (&open, "200")] {
         let source = format!("/bucket/key?versionId={version}");
         let headers = [("x-amz-copy-source", &*source)];
-        let copied = server.send(keys::STRANGER, "PUT", "/shared/copy", &headers, b"").await;
+        let copied = server.send(keys::OTHER_OWNER, "PUT", "/shared/copy", &headers, b"").await;
         assert_eq!(copied.verdict(), verdict, "{}", copied.body);
     }
     let list = [("x-amz-acl", "public-read")];
@@ -95,13 +95,13 @@ async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
 
 #[tokio::test]
 async fn who_may_write_puts_a_delete_marker_and_removes_no_version() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     versioned(&server).await;
     let open = [("x-amz-acl", "public-read-write")];
     assert_eq!(server.ask("PUT", "/bucket?acl", &open, "").await.verdict(), "200");
     let kept = put(&server, "/bucket/key", &[], "content").await;
     let by_others = async |method: &str, target: &str, body: &str| {
-        server.send(keys::STRANGER, method, target, &[], body.as_bytes()).await
+        server.send(keys::OTHER_OWNER, method, target, &[], body.as_bytes()).await
     };
     let target = format!("/bucket/key?versionId={kept}");
     assert_eq!(by_others("DELETE", &target, "").await.verdict(), NO);
@@ -120,9 +120,9 @@ async fn who_may_write_puts_a_delete_marker_and_removes_no_version() {
 
 #[tokio::test]
 async fn quotas_count_old_versions() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     versioned(&server).await;
-    server.limit(10, 3).await;
+    server.set_quotas(10, 3).await;
     let over = "400 EntityTooLarge";
     let first = put(&server, "/bucket/key", &[], "12345").await;
     put(&server, "/bucket/key", &[], "12345").await;
@@ -130,14 +130,14 @@ async fn quotas_count_old_versions() {
     // A delete marker is an object of no bytes, and a delete is never refused.
     assert_eq!(server.ask("DELETE", "/bucket/key", &[], "").await.verdict(), "204");
     assert_eq!(server.ask("PUT", "/bucket/other", &[], "").await.verdict(), over);
-    let server = server.again().await;
+    let server = server.restart().await;
     assert_eq!(server.ask("PUT", "/bucket/other", &[], "").await.verdict(), over);
     let gone = server.ask("DELETE", &format!("/bucket/key?versionId={first}"), &[], "").await;
     assert_eq!(gone.verdict(), "204");
     assert_eq!(server.ask("PUT", "/bucket/other", &[], "12345").await.verdict(), "200");
     // Without numbers, a put replaces the version that has none.
     set(&server, "Suspended").await;
-    server.limit(15, 4).await;
+    server.set_quotas(15, 4).await;
     assert_eq!(server.ask("PUT", "/bucket/third", &[], "12345").await.verdict(), "200");
     assert_eq!(server.ask("PUT", "/bucket/third", &[], "54321").await.verdict(), "200");
     assert_eq!(server.ask("PUT", "/bucket/fourth", &[], "").await.verdict(), over);
@@ -146,7 +146,7 @@ async fn quotas_count_old_versions() {
 
 #[tokio::test]
 async fn versions_are_kept_in_one_way_only() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     versioned(&server).await;
     let account = server.account("ameles");
     account.create_container("plain", Default::default()).await.expect("made");
@@ -170,7 +170,7 @@ async fn versions_are_kept_in_one_way_only() {
     assert_eq!(server.ask("GET", &format!("/bucket/{key}?versionId={version}"), &[], "").await.body, "first");
     assert_eq!(server.ask("DELETE", "/plain/key", &[], "").await.verdict(), "204");
     assert_eq!(server.ask("GET", "/plain/key", &[], "").await.body, "first");
-    let server = server.again().await;
+    let server = server.restart().await;
     assert_eq!(server.ask("GET", "/plain/key", &[], "").await.body, "first");
     assert_eq!(server.ask("GET", "/bucket?versions", &[], "").await.element("Key"), None);
     server.stop().await;
@@ -178,7 +178,7 @@ async fn versions_are_kept_in_one_way_only() {
 
 #[tokio::test]
 async fn a_delete_with_a_condition_removes_that_object_or_none() {
-    let server = Server::start().await;
+    let server = TestServer::start().await;
     for (target, body) in [("/bucket", ""), ("/bucket/key", "body")] {
         assert_eq!(server.send(keys::OWNER, "PUT", target, &[], body.as_bytes()).await.verdict(), "200");
     }

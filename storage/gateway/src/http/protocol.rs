@@ -1,6 +1,6 @@
 //! A door: it answers the requests of a listener, in one protocol, over a gateway.
 
-use crate::http::admission::Entrance;
+use crate::http::admission::RequestAdmission;
 use crate::http::body_timeout::RequestBody;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -19,7 +19,7 @@ pub trait Door: Send + Sync + 'static {
     /// Answers a request. A refusal is an answer too.
     ///
     /// The future is dropped when the client goes away. An implementation sets [`Verb::name`] as soon as it knows the
-    /// verb, admits the request at [`Visit::entrance`], and puts [`Visit::id`] into the header that its protocol has for it. It logs no name, no key and no
+    /// verb, admits the request at [`RequestContext::request_admission`], and puts [`RequestContext::id`] into the header that its protocol has for it. It logs no name, no key and no
     /// credential.
     ///
     /// # Errors
@@ -27,11 +27,11 @@ pub trait Door: Send + Sync + 'static {
     fn answer(
         &self,
         request: Request<RequestBody>,
-        visit: Visit,
+        context: RequestContext,
     ) -> impl Future<Output = Result<Response<Self::Body>, BoxError>> + Send;
 
     /// Refuses a request for now, with this sentence: 503, [`RETRY_AFTER`], and a word in the protocol's own form.
-    fn refuse(&self, visit: &Visit, why: &'static str) -> Response<Self::Body>;
+    fn refuse(&self, context: &RequestContext, why: &'static str) -> Response<Self::Body>;
 }
 
 /// The reason for refusing a request that finds no place.
@@ -45,7 +45,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The facts about a request that the server knows and that do not stand in it.
 #[derive(Clone, Debug)]
-pub struct Visit {
+pub struct RequestContext {
     /// The request's number, as the log has it.
     pub id: RequestId,
     /// The other end of the connection: a proxy's, if there is one between.
@@ -55,7 +55,7 @@ pub struct Visit {
     /// The place in which the log finds the verb.
     pub verb: Verb,
     /// The way to the request's work. A door admits the request there as soon as it knows the account.
-    pub entrance: Entrance,
+    pub request_admission: RequestAdmission,
 }
 
 /// The number of a request. Numbers begin at a random one with each start.

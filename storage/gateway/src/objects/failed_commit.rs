@@ -7,7 +7,7 @@ use crate::device::RowChange;
 ///
 /// Until the rows are as the catalogue in memory again, nothing else is committed, and the blocks that the change
 /// names stay taken: were they given to another object, a reload could find them named twice.
-pub(crate) struct Uncertain {
-    pub(crate) back: Vec<RowChange>,
-    pub(crate) _held: Vec<Change>,
+pub(crate) struct FailedCommit {
+    pub(crate) old_rows: Vec<RowChange>,
+    pub(crate) _changes: Vec<Change>,
 }

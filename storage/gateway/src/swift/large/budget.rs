@@ -11,13 +11,13 @@ pub(super) const MAX_PIECES: usize = 10_000;
 pub(super) const MAX_DYNAMIC_PIECES: usize = 1_000_000;
 
 /// The budget of pieces of a large object, however deep its lists stand within others.
-pub(super) struct Bound {
+pub(super) struct PieceBudget {
     left: usize,
 }
 
-impl Bound {
+impl PieceBudget {
     pub(super) fn of(pieces: usize) -> Self {
-        Bound { left: pieces }
+        PieceBudget { left: pieces }
     }
 
     /// # Errors

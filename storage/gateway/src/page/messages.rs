@@ -6,21 +6,21 @@ use serde::Serialize;
 
 /// Everything that the page shows, at one moment.
 #[derive(Clone, Debug, Serialize)]
-pub struct Told {
+pub struct PageUpdate {
     /// Milliseconds since the Unix epoch.
-    pub moment: u64,
+    pub time: u64,
     /// The requests of the applications.
-    pub asked: RequestCells,
+    pub requests: RequestCells,
     /// The view of the provider.
-    pub seen: Seen,
+    pub store: StoreView,
     /// Sums and gauges.
     pub figures: Figures,
     /// The costs of the same blocks without an ORAM: a request each, of a block's bytes.
-    pub without: Costs,
+    pub baseline: Costs,
     /// Bytes that accesses move for each byte of a block, as it is stated when the vault is opened.
     pub stated_per_byte: f64,
     /// The prices from which the dollars were computed.
-    pub prices: PricesOf,
+    pub prices: PriceSource,
     /// Of a demonstration vault, how it stands.
     pub demonstration: Option<Demonstration>,
     /// The things to do something about, a sentence each.
@@ -29,7 +29,7 @@ pub struct Told {
 
 /// The provider and the class of the prices.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct PricesOf {
+pub struct PriceSource {
     /// The provider and its class of storage.
     pub provider: String,
     /// The month in which a public price list showed them.
@@ -40,7 +40,7 @@ pub struct PricesOf {
 
 /// Slots that were touched.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Seen {
+pub struct StoreView {
     /// The whole store in one row.
     pub whole: Row,
     /// A row for each level of the tree, the root's first.

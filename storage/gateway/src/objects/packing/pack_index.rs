@@ -67,7 +67,7 @@ impl Fragment {
 
 /// All fragments that the catalogue names.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct PackIndex {
     fragments: BTreeMap<FragmentId, Arc<Fragment>>,
     /// Those in rows: the oldest first.
     waiting: BTreeSet<FragmentId>,
@@ -84,7 +84,7 @@ struct Packed {
     live_bytes: u64,
 }
 
-impl Shelf {
+impl PackIndex {
     pub(crate) fn get(&self, id: FragmentId) -> Option<&Arc<Fragment>> {
         self.fragments.get(&id)
     }
@@ -104,7 +104,7 @@ impl Shelf {
     /// Forgets a fragment, and its pack with the last one in it.
     pub(crate) fn remove(&mut self, id: FragmentId) {
         if let Some(fragment) = self.fragments.remove(&id) {
-            self.displace(&fragment);
+            self.unindex(&fragment);
         }
     }
 
@@ -112,7 +112,7 @@ impl Shelf {
     pub(crate) fn relocate(&mut self, moves: Vec<(FragmentId, Location)>) {
         for (id, location) in moves {
             if let Some(fragment) = self.fragments.get(&id).cloned() {
-                self.displace(&fragment);
+                self.unindex(&fragment);
                 *fragment.location.lock() = location;
                 self.place(&fragment);
             }
@@ -137,7 +137,7 @@ impl Shelf {
         }
     }
 
-    fn displace(&mut self, fragment: &Fragment) {
+    fn unindex(&mut self, fragment: &Fragment) {
         match fragment.location() {
             Location::Waiting(_) => {
                 self.waiting.remove(&fragment.id);

@@ -1,6 +1,6 @@
 //! The features of S3 buckets that buckets of this gateway never have. Reading such a feature says that there is none,
 //! in S3's words, and removing it succeeds, as with any bucket that has none. Setting it is refused with
-//! `NotImplemented` by s3s, which answers so for every verb that [`Face`](super::Face) leaves out.
+//! `NotImplemented` by s3s, which answers so for every verb that [`S3Api`](super::Face) leaves out.
 
 use super::refusal::not_found;
 use super::versions;
@@ -10,13 +10,13 @@ use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 
 /// Verbs that find the bucket and then say that it has none of it.
 macro_rules! not_found {
-    ($($verb:ident: $input:ident -> $output:ident = $code:ident, $sentence:literal;)*) => {
+    ($($verb:ident: $input:ident -> $output:ident = $code:ident, $default_message:literal;)*) => {
         $(pub(super) async fn $verb(
             account: &Account,
             request: S3Request<$input>,
         ) -> S3Result<S3Response<$output>> {
             account.container(&request.input.bucket)?;
-            Err(not_found(S3ErrorCode::$code, $sentence))
+            Err(not_found(S3ErrorCode::$code, $default_message))
         })*
     };
 }
@@ -85,7 +85,7 @@ pub(super) async fn get_object_retention(
     account: &Account,
     request: S3Request<GetObjectRetentionInput>,
 ) -> S3Result<S3Response<GetObjectRetentionOutput>> {
-    let version = versions::asked(request.input.version_id.as_deref())?;
+    let version = versions::parse_id(request.input.version_id.as_deref())?;
     account.version(&request.input.bucket, &request.input.key, version)?;
     Err(no_lock())
 }
@@ -94,7 +94,7 @@ pub(super) async fn get_object_legal_hold(
     account: &Account,
     request: S3Request<GetObjectLegalHoldInput>,
 ) -> S3Result<S3Response<GetObjectLegalHoldOutput>> {
-    let version = versions::asked(request.input.version_id.as_deref())?;
+    let version = versions::parse_id(request.input.version_id.as_deref())?;
     account.version(&request.input.bucket, &request.input.key, version)?;
     Err(no_lock())
 }

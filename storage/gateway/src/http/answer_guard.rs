@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 /// Tells, just before an answer or a piece of one goes out, whether it may. Clones ask the same.
 #[derive(Clone)]
-pub struct Right(Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct AnswerGuard(Arc<dyn Fn() -> bool + Send + Sync>);
 
-impl Right {
+impl AnswerGuard {
     /// The right that this function tells.
-    pub fn of(may_answer: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Right(Arc::new(may_answer))
+    pub fn new(may_answer: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        AnswerGuard(Arc::new(may_answer))
     }
 
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn allows(&self) -> bool {
         (self.0)()
     }
 }
 
-impl Default for Right {
+impl Default for AnswerGuard {
     /// A right that never ends.
     fn default() -> Self {
-        Right::of(|| true)
+        AnswerGuard::new(|| true)
     }
 }
 
-impl fmt::Debug for Right {
+impl fmt::Debug for AnswerGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Right").field(&self.is_there()).finish()
+        f.debug_tuple("Right").field(&self.allows()).finish()
     }
 }

@@ -13,66 +13,66 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Enough for every head, and for what comes in one piece behind it.
-const BYTES: u64 = 1 << 20;
+const LIMIT: u64 = 1 << 20;
 
 /// The bytes that may still be read; clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Allowance(Arc<AtomicU64>);
+pub(crate) struct ParseBudget(Arc<AtomicU64>);
 
 /// More than that was read, and nothing understood.
 #[derive(Debug, thiserror::Error)]
 #[error("what was sent could not be understood so far, and is too much to keep")]
-pub(crate) struct TooMuch;
+pub(crate) struct BudgetExceeded;
 
-impl Allowance {
+impl ParseBudget {
     pub(crate) fn new() -> Self {
-        Allowance(Arc::new(AtomicU64::new(BYTES)))
+        ParseBudget(Arc::new(AtomicU64::new(LIMIT)))
     }
 
     /// Something was understood: as much may come again, and beside that `skipped` bytes that are not kept.
     pub(crate) fn renew(&self, skipped: u64) {
-        self.0.store(BYTES.saturating_add(skipped), Ordering::Relaxed);
+        self.0.store(LIMIT.saturating_add(skipped), Ordering::Relaxed);
     }
 
     /// Hands on the bytes that come from now on, and keeps none.
-    pub(crate) fn lift(&self) {
+    pub(crate) fn remove_limit(&self) {
         self.0.store(u64::MAX, Ordering::Relaxed);
     }
 
-    fn take(&self, bytes: usize) -> Result<(), TooMuch> {
+    fn take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let spend = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(bytes as u64) };
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).map(drop).map_err(|_| TooMuch)
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).map(drop).map_err(|_| BudgetExceeded)
     }
 
     /// A body that fails when the allowance is used up.
-    pub(crate) fn over<E>(
+    pub(crate) fn limit_stream<E>(
         &self,
         body: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     ) -> impl Stream<Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>> + Send + 'static
     where
         E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
     {
-        let allowance = self.clone();
+        let budget = self.clone();
         body.map_err(Into::into).map(move |piece| {
             let piece = piece?;
-            allowance.take(piece.len())?;
+            budget.take(piece.len())?;
             Ok(piece)
         })
     }
 
     /// A reader that fails when the allowance is used up.
-    pub(crate) fn over_reader<R>(&self, inner: R) -> Allowed<R> {
-        Allowed { inner, allowance: self.clone() }
+    pub(crate) fn limit_reader<R>(&self, inner: R) -> LimitedReader<R> {
+        LimitedReader { inner, budget: self.clone() }
     }
 }
 
-/// See [`Allowance::over_reader`].
-pub(crate) struct Allowed<R> {
+/// See [`ParseBudget::limit_reader`].
+pub(crate) struct LimitedReader<R> {
     inner: R,
-    allowance: Allowance,
+    budget: ParseBudget,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Allowed<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for LimitedReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -81,7 +81,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Allowed<R> {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.inner).poll_read(context, into))?;
         let read = into.filled().len() - before;
-        Poll::Ready(self.allowance.take(read).map_err(io::Error::other))
+        Poll::Ready(self.budget.take(read).map_err(io::Error::other))
     }
 }
 
@@ -92,19 +92,19 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_understood_ends_and_what_is_goes_on() {
-        let allowance = Allowance::new();
+        let budget = ParseBudget::new();
         let piece = || Ok::<_, io::Error>(Bytes::from(vec![0; 400 << 10]));
-        let mut body = Box::pin(allowance.over(stream::repeat_with(piece)));
+        let mut body = Box::pin(budget.limit_stream(stream::repeat_with(piece)));
         for _ in 0..20 {
             body.next().await.expect("a piece").expect("within the allowance");
             body.next().await.expect("a piece").expect("within the allowance");
-            allowance.renew(0);
+            budget.renew(0);
         }
-        allowance.lift();
+        budget.remove_limit();
         for _ in 0..20 {
             body.next().await.expect("a piece").expect("nothing is kept");
         }
-        allowance.renew(0);
+        budget.renew(0);
         let understood = body.take(3).filter(|piece| std::future::ready(piece.is_ok())).count().await;
         assert_eq!(understood, 2);
     }

@@ -20,12 +20,12 @@ pub(crate) mod keys {
     /// The owner of the first account.
     pub(crate) const OWNER: &str = "owner";
     /// The owner of another account.
-    pub(crate) const STRANGER: &str = "stranger";
+    pub(crate) const OTHER_OWNER: &str = "stranger";
     /// A user of the first account who owns nothing.
     pub(crate) const MEMBER: &str = "member";
 }
 
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     address: SocketAddr,
     pub(crate) device: Arc<MemoryDevice>,
     pub(crate) gateway: Gateway,
@@ -46,7 +46,7 @@ impl Answer {
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         let mut answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
         if answer.header("transfer-encoding") == Some("chunked") {
-            answer.body = whole(body);
+            answer.body = unchunk(body);
         }
         answer
     }
@@ -72,7 +72,7 @@ impl Answer {
 }
 
 /// A body that came in chunks.
-fn whole(mut chunks: &str) -> String {
+fn unchunk(mut chunks: &str) -> String {
     let mut body = String::new();
     loop {
         let (length, rest) = chunks.split_once("\r\n").expect("the length of a chunk");
@@ -90,8 +90,8 @@ pub(crate) fn now() -> String {
     at(OffsetDateTime::now_utc())
 }
 
-pub(crate) fn at(moment: OffsetDateTime) -> String {
-    let (date, time) = (moment.date(), moment.time());
+pub(crate) fn at(time: OffsetDateTime) -> String {
+    let (date, time) = (time.date(), time.time());
     let month = u8::from(date.month());
     format!(
         "{:04}{month:02}{:02}T{:02}{:02}{:02}Z",
@@ -109,13 +109,13 @@ fn user(account: &str, name: &str, role: Role, key: &str) -> User {
     User { identity: Identity { account, user, role }, password: None, keys: vec![key] }
 }
 
-impl Server {
+impl TestServer {
     pub(crate) async fn start() -> Self {
         Self::start_over(Arc::new(MemoryDevice::new(BLOCK, 4096, 8))).await
     }
 
     /// The same blocks and names, served anew.
-    pub(crate) async fn again(self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
         let device = Arc::clone(&self.device);
         self.stop().await;
         Self::start_over(device).await
@@ -136,11 +136,11 @@ impl Server {
         let users = vec![
             user("ameles", "owner", Role::Owner, keys::OWNER),
             user("ameles", "member", Role::Member, keys::MEMBER),
-            user("elsewhere", "owner", Role::Owner, keys::STRANGER),
+            user("elsewhere", "owner", Role::Owner, keys::OTHER_OWNER),
         ];
         let door = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
         let serving = Loopback::serve(door, server::Options::default()).await.expect("bound");
-        Server { address: serving.address(), device, gateway, serving }
+        TestServer { address: serving.address(), device, gateway, serving }
     }
 
     pub(crate) async fn stop(self) {
@@ -156,7 +156,7 @@ impl Server {
     }
 
     /// Gives the bucket `bucket` of the first account these quotas.
-    pub(crate) async fn limit(&self, bytes: u64, objects: u64) {
+    pub(crate) async fn set_quotas(&self, bytes: u64, objects: u64) {
         let account = self.account("ameles");
         let set = account.update_container("bucket", move |settings| {
             settings.metadata.insert("quota-bytes".into(), bytes.to_string());
