@@ -74,16 +74,16 @@ def test_orphans_are_found_and_removed_and_the_vault_is_whole(new_gateway):
     assert orphan not in held
     for name in [orphan, f"{prefix}notes.txt", f"{prefix}buckets/notes"]:
         provider.put_object(Bucket=where, Key=name, Body=b"left behind")
-    found = gateway.run("orphans")
+    found = gateway.run("gc")
     assert found.returncode == 0, found.stderr
     assert "dead buckets    1 objects, 11 B" in found.stdout, found.stdout
     assert "foreign         2 objects" in found.stdout and '"notes.txt"' in found.stdout, found.stdout
     assert "takes 1 deletions" in found.stdout, found.stdout
-    removed = gateway.run("orphans", "--remove")
+    removed = gateway.run("gc", "--remove")
     assert removed.returncode == 0 and "Removed 1 buckets" in removed.stdout, removed.stdout + removed.stderr
     listed = provider.list_objects_v2(Bucket=where, Prefix=f"{prefix}buckets/notes")
     assert listed["KeyCount"] == 1, "what is foreign stays"
-    assert "dead buckets    0 objects" in gateway.run("orphans").stdout
+    assert "dead buckets    0 objects" in gateway.run("gc").stdout
     gateway.start()
     s3 = gateway.endpoint.client()
     for number in range(30):
@@ -91,7 +91,7 @@ def test_orphans_are_found_and_removed_and_the_vault_is_whole(new_gateway):
     gateway.stop()
     # An open vault cannot be looked through.
     gateway.start()
-    assert gateway.run("orphans").returncode == 4
+    assert gateway.run("gc").returncode == 4
     gateway.stop()
 
 

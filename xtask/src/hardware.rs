@@ -3,8 +3,8 @@
 mod cells;
 
 use crate::setup;
-use crate::steps::{nextest, target_folder};
-use crate::tool::{cargo, command, output, run};
+use crate::tool::{cargo, command, output, run, target_folder};
+use crate::workspace::nextest;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};

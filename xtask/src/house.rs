@@ -1,8 +1,9 @@
 //! The rules of the house that no tool of Rust's checks: lengths of files, widths of structs, prose of comments,
-//! circles of imports, names of files in the book.
+//! retired words, circles of imports, names of files in the book.
 
 use crate::imports::Files;
 use crate::pages;
+use crate::retired_words::RetiredWords;
 use crate::tool::{command, output};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
@@ -17,9 +18,6 @@ const FIELDS: usize = 15;
 const WIDE: &str = "// Wide: ";
 /// The most words of the README.
 const README_WORDS: usize = 500;
-/// The record that names the circles of imports that stay.
-const CIRCLES: &str = "docs/decisions/0033-circles.md";
-
 /// Words with which no comment begins: they stand for a noun that the reader has to guess.
 const OPENINGS: [&str; 14] = [
     "Who", "Whoever", "What", "Whatever", "One", "None", "Nobody", "Whether", "How", "Where", "Why", "When",
@@ -47,18 +45,17 @@ pub fn check() -> Result<()> {
     let tracked = output(command("git").arg("ls-files"))?;
     let files: BTreeSet<&str> = tracked.lines().filter(|file| Path::new(file).exists()).collect();
     let mut broken = Vec::new();
+    let retired = RetiredWords::read()?;
     for file in &files {
-        let is_source = file.ends_with(".rs");
-        if !is_source && !file.ends_with(".md") {
-            continue;
-        }
-        let text = std::fs::read_to_string(file).with_context(|| format!("reading {file}"))?;
+        // A file without text holds no words.
+        let Ok(text) = std::fs::read_to_string(file) else { continue };
         let lines: Vec<&str> = text.lines().collect();
-        let found = if is_source {
-            long(&lines).into_iter().chain(wide(&lines)).chain(prose(&lines)).collect()
-        } else {
-            pages::stale(file, &lines, &files)
-        };
+        let mut found = retired.found_in(file, &lines);
+        if file.ends_with(".rs") {
+            found.extend(long(&lines).into_iter().chain(wide(&lines)).chain(prose(&lines)));
+        } else if file.ends_with(".md") {
+            found.extend(pages::stale(file, &lines, &files));
+        }
         broken.extend(found.into_iter().map(|(line, rule)| Broken { file: (*file).into(), line, rule }));
     }
     let words = std::fs::read_to_string("README.md").context("reading README.md")?.split_whitespace().count();
@@ -74,49 +71,19 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// Circles of imports that the record does not name, and those that it names though they are none.
+/// Circles of imports between the files of a crate.
 fn circles(files: &BTreeSet<&str>) -> Result<Vec<Broken>> {
     let mut found = Vec::new();
     let crates =
         files.iter().filter_map(|file| Path::new(file).parent().filter(|_| file.ends_with("Cargo.toml")));
     for sources in crates.map(|folder| folder.join("src")).filter(|sources| sources.is_dir()) {
-        found.extend(Files::read(&sources)?.circles());
-    }
-    let record = std::fs::read_to_string(CIRCLES).with_context(|| format!("reading {CIRCLES}"))?;
-    let rows = named_circles(&record);
-    let mut needed = BTreeSet::new();
-    let mut broken = Vec::new();
-    for circle in found {
-        let files: Vec<String> = circle.iter().map(|file| file.display().to_string()).collect();
-        let row = rows.iter().find(|(_, names)| {
-            files.iter().all(|file| names.iter().any(|name| file == name || is_below(file, name)))
-        });
-        if let Some((line, _)) = row {
-            needed.insert(*line);
-            continue;
+        for circle in Files::read(&sources)?.circles() {
+            let files: Vec<String> = circle.iter().map(|file| file.display().to_string()).collect();
+            let rule = format!("imports in a circle: {}", files.join(", "));
+            found.push(Broken { file: files[0].clone(), line: 1, rule });
         }
-        let rule = format!("a circle of imports that {CIRCLES} does not name: {}", files.join(", "));
-        broken.push(Broken { file: files[0].clone(), line: 1, rule });
     }
-    for (line, _) in rows.iter().filter(|(line, _)| !needed.contains(line)) {
-        let rule = "names a circle of imports that is none any more: remove the row".into();
-        broken.push(Broken { file: CIRCLES.into(), line: *line, rule });
-    }
-    Ok(broken)
-}
-
-fn is_below(file: &str, folder: &str) -> bool {
-    folder.ends_with('/') && file.starts_with(folder)
-}
-
-/// The circles that the record names: a row of its table each, the files or folders in its first column.
-fn named_circles(record: &str) -> Vec<(usize, Vec<String>)> {
-    let rows = record.lines().enumerate().filter(|(_, line)| line.starts_with("| `"));
-    let files = |row: &str| {
-        let column = row.trim_start_matches("| ").split(" | ").next().unwrap_or_default();
-        column.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-    };
-    rows.map(|(nth, row)| (nth + 1, files(row))).collect()
+    Ok(found)
 }
 
 fn long(lines: &[&str]) -> Option<(usize, String)> {
@@ -206,16 +173,6 @@ mod tests {
         assert_eq!(with(&[], &fields), [1]);
         assert!(with(&[], &fields[1..]).is_empty());
         assert!(with(&["    // Wide: a row of a table."], &fields).is_empty());
-    }
-
-    #[test]
-    fn the_record_names_circles_by_their_files_or_folder() {
-        let record =
-            "# Title\n\n| files | why |\n|---|---|\n| `core/a.rs`, `core/b.rs` | `c` |\n| `core/d/` | e |";
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let rows = [(5, names(&["core/a.rs", "core/b.rs"])), (6, names(&["core/d/"]))];
-        assert_eq!(named_circles(record), rows);
-        assert!(is_below("core/d/e.rs", "core/d/") && !is_below("core/d.rs", "core/d"));
     }
 
     #[test]

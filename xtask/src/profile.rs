@@ -1,8 +1,7 @@
 //! The profile of tests: that of releases, so that dependencies are compiled once for both. Crates of the workspace differ,
 //! and dependencies that only tests have.
 
-use crate::steps::target_folder;
-use crate::tool::packages;
+use crate::tool::{packages, target_folder};
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;

@@ -5,17 +5,16 @@ use crate::enclave;
 use crate::freestanding::{self, Toolchain};
 use crate::hardware;
 use crate::house;
-use crate::left_out::left_out;
-use crate::lint;
-use crate::measure;
-use crate::missing::{self, Consent};
+use crate::prerequisites::{self, Consent};
 use crate::profile;
 use crate::record;
-use crate::served;
+use crate::serve;
 use crate::setup;
 use crate::step::Step;
-use crate::tool::{cargo, command, packages, run};
+use crate::tool::{cargo, command, packages, run, target_folder};
+use crate::unavailable::unavailable;
 use crate::web;
+use crate::workspace::{nextest, workspace_cargo};
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 use std::process::Command;
@@ -77,7 +76,7 @@ pub fn run_step(step: Step, effort: Effort) -> Result<()> {
         Step::Docs => docs(),
         Step::Examples => examples(),
         Step::Fuzz => fuzz(effort.fuzz_seconds),
-        Step::Serve => served::check(&release()?),
+        Step::Serve => serve::check(&release()?),
         Step::Budget => budget::check(&record::path()?),
     }
 }
@@ -85,8 +84,8 @@ pub fn run_step(step: Step, effort: Effort) -> Result<()> {
 /// Installs all that the tests need. A line for each part that cannot be had: the enclave, for one, needs none of the
 /// tests' tools, and each step says what it lacks.
 pub fn set_up(consent: Consent) -> Vec<String> {
-    left_out(&[
-        ("what some steps need", &|| missing::provide(&Step::ALL, consent)),
+    unavailable(&[
+        ("what some steps need", &|| prerequisites::provide(&Step::ALL, consent)),
         ("the tests' Python environment", &setup::python),
         ("Tempest", &setup::tempest),
         ("the tools of hardware", &setup::hardware),
@@ -104,8 +103,8 @@ pub fn set_up(consent: Consent) -> Vec<String> {
 /// # Errors
 /// A part cannot be had: all that cannot are named.
 fn set_up_whole() -> Result<()> {
-    let left_out = set_up(Consent::Given);
-    ensure!(left_out.is_empty(), "{}", left_out.join("\n"));
+    let unavailable = set_up(Consent::Given);
+    ensure!(unavailable.is_empty(), "{}", unavailable.join("\n"));
     Ok(())
 }
 
@@ -126,41 +125,26 @@ fn deny() -> Result<()> {
 /// The targets that all steps build: one set, with the features that tests have. Of fewer packages, or without examples,
 /// dependencies would have other features, and cargo would build most of them again.
 const TARGETS: [&str; 5] = ["--workspace", "--lib", "--bins", "--tests", "--examples"];
-/// Those of them that have tests.
-const TESTS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
-
-/// Cargo for all of these, whose compiler lints what it compiles.
-fn ours(words: &[&str]) -> Result<Command> {
-    let mut cargo = lint::linting_cargo(&target_folder()?.join("xtask"))?;
-    profile::apply(cargo.args(words))?;
-    Ok(cargo)
-}
 
 /// Builds and lints every target.
 fn build_all() -> Result<()> {
-    run(ours(&["build"])?.args(TARGETS).arg("--benches"))
+    run(workspace_cargo(&["build"])?.args(TARGETS).arg("--benches"))
 }
 
 /// Builds every program, library, test and example of the workspace, and says where programs are.
 fn build() -> Result<PathBuf> {
-    run(ours(&["build"])?.args(TARGETS))?;
+    run(workspace_cargo(&["build"])?.args(TARGETS))?;
     Ok(profile::folder()?.join("release"))
 }
 
 /// Builds what `cargo run --release` runs, and says where it is.
 fn release() -> Result<PathBuf> {
-    served::build()?;
+    serve::build()?;
     Ok(target_folder()?.join("release/ameles"))
 }
 
-/// The folder that cargo builds into.
-pub fn target_folder() -> Result<PathBuf> {
-    let root = std::env::current_dir()?;
-    Ok(std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into))
-}
-
 fn docs() -> Result<()> {
-    run(&mut ours(&["test", "--workspace", "--doc"])?)
+    run(&mut workspace_cargo(&["test", "--workspace", "--doc"])?)
 }
 
 /// Examples that draw as much as the book says, unless they are told to draw less.
@@ -206,19 +190,6 @@ fn no_std() -> Result<()> {
     run(pytest("tests/no_std")?
         .env("AMELES_BARE_BIN", build()?.join("ameles-bare"))
         .env("AMELES_BARE_WASM", module))
-}
-
-/// nextest, with an expression that chooses among the tests of all targets but documentation.
-pub fn nextest(tests: &str) -> Result<Command> {
-    setup::python()?;
-    let mut nextest = ours(&["nextest", "run"])?;
-    // Cargo finds its subcommand by the path.
-    nextest.env("PATH", setup::path_with_python()?);
-    nextest.args(TESTS).args(["--filterset", tests]);
-    if let Some(runner) = measure::runner()? {
-        nextest.envs([runner]);
-    }
-    Ok(nextest)
 }
 
 fn unit(effort: Effort) -> Result<()> {

@@ -83,3 +83,9 @@ fn shown(command: &Command) -> String {
     }
     shown
 }
+
+/// The folder that cargo builds into.
+pub fn target_folder() -> Result<PathBuf> {
+    let root = std::env::current_dir()?;
+    Ok(std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into))
+}

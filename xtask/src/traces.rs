@@ -1,7 +1,6 @@
 //! The traces of real programs: recorded in QEMU, and set beside the published figures.
 
-use crate::steps::target_folder;
-use crate::tool::{cargo, command, run};
+use crate::tool::{cargo, command, run, target_folder};
 use anyhow::Result;
 use clap::Args;
 

@@ -103,9 +103,9 @@ impl From<Scheme> for MemoryScheme {
 }
 
 /// A progress bar for the present stage of the bench, and lines on standard error.
-struct Shown(ProgressBar);
+struct ProgressDisplay(ProgressBar);
 
-impl Progress for Shown {
+impl Progress for ProgressDisplay {
     fn at(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.0, what, done, all);
     }
@@ -127,7 +127,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let mut reports = Vec::new();
     for bench in chosen {
         let bar = progress::steps("", 0);
-        let report = measure(bench, &arguments, &Shown(bar.clone()));
+        let report = measure(bench, &arguments, &ProgressDisplay(bar.clone()));
         bar.finish_and_clear();
         let report = report?;
         if !arguments.json {

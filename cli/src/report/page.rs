@@ -13,16 +13,16 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 
 /// The prices that the page computes with.
-pub struct Shown {
+pub struct PagePrices {
     prices: Prices,
     by_default: bool,
 }
 
-impl Shown {
+impl PagePrices {
     /// The prices that were asked for, or the default.
     pub fn or_default(asked: Option<Prices>) -> Self {
         let by_default = asked.is_none();
-        Shown { prices: asked.unwrap_or_else(prices::by_default), by_default }
+        PagePrices { prices: asked.unwrap_or_else(prices::by_default), by_default }
     }
 
     fn of(&self) -> PricesOf {
@@ -40,7 +40,7 @@ pub struct Sources {
     /// The requests of the applications.
     pub counters: RequestCounters,
     /// The provider's prices.
-    pub prices: Shown,
+    pub prices: PagePrices,
     /// The switch of a demonstration: its view stands in the place of the vault's store.
     pub switch: Option<Switch>,
     /// Tells the present warnings.

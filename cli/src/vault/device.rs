@@ -52,7 +52,7 @@ impl VaultDevice {
     }
 
     /// Stops, because the machine was resumed from a snapshot.
-    pub async fn stop_resumed(&self) {
+    pub async fn stop_after_resume(&self) {
         self.vault().stop_resumed().await;
         if let VaultDevice::Followed(both) = self {
             both.successor().stop_resumed().await;

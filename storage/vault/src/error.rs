@@ -72,7 +72,7 @@ pub enum VaultError {
     /// Something was to be written that is there already, with other contents.
     #[error(
         "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the two was \
-         resumed from a snapshot of its memory), or somebody planted the object, which `ameles orphans` tells. This one has \
+         resumed from a snapshot of its memory), or somebody planted the object, which `ameles gc` tells. This one has \
          stopped. What it has acknowledged since the copy is in its own trusted folder alone: keep that, and serve with \
          the other one's"
     )]

@@ -98,8 +98,8 @@ pub fn check() -> Result<()> {
     let root = workspace_root()?;
     let cells = Cells::read(&root)?;
     for (name, source) in &cells.sources {
-        if let Some(missing) = source.missing() {
-            bail!("the header of {name}.sv has no `{missing}`: its page is only as good as its header");
+        if let Some(prerequisites) = source.prerequisites() {
+            bail!("the header of {name}.sv has no `{prerequisites}`: its page is only as good as its header");
         }
     }
     let (made, there) = (cells.pages(), there(&root.join(super::HARDWARE).join(PAGES))?);

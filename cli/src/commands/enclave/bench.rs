@@ -1,9 +1,9 @@
 //! `ameles enclave bench`
 
-use super::launched::{Launchable, Launching, PageTable, Pages, resident, runtime};
+use super::launch::{LaunchFlags, LaunchableProgram, PageTable, Pages, resident, runtime};
 use crate::commands::page;
 use crate::config::size::Size;
-use crate::enclave::{MeasuredPrograms, Next, Runtime, Setting, Streams};
+use crate::enclave::{MachineSettings, MeasuredPrograms, Next, Runtime, Streams};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{complain, say};
 use crate::runtime::progress;
@@ -94,7 +94,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     for why in programs.why_not() {
         complain!("ameles enclave: warning: without {}: {why}", programs.left_out().join(", "));
     }
-    let emulated = Emulated { programs, runtime: runtime(arguments.runtime.as_deref())? };
+    let emulated = EmulatedMachines { programs, runtime: runtime(arguments.runtime.as_deref())? };
     if let Some(folder) = &arguments.svg {
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     }
@@ -111,7 +111,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
             .inspect_err(|error| complain!("ameles enclave: the page bench does not stand beside: {error:#}"))
             .ok(),
     };
-    let shown = Shown { bar: bar.clone(), told: RefCell::default() };
+    let shown = ProgressDisplay { bar: bar.clone(), told: RefCell::default() };
     let report =
         enclave::run(&arguments.options(&emulated.programs)?, &emulated, page_bench.as_ref(), &shown);
     bar.finish_and_clear();
@@ -154,12 +154,12 @@ impl Arguments {
 }
 
 /// A progress bar, and tables on standard output. Without a terminal a line tells of each scheme when its first run is done.
-struct Shown {
+struct ProgressDisplay {
     bar: ProgressBar,
     told: RefCell<String>,
 }
 
-impl Progress for Shown {
+impl Progress for ProgressDisplay {
     fn at(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.bar, what, done, all);
         let scheme = what.split_once(": ").map_or(what, |(_, scheme)| scheme);
@@ -175,23 +175,23 @@ impl Progress for Shown {
 }
 
 /// Machines of the emulator.
-struct Emulated {
+struct EmulatedMachines {
     programs: MeasuredPrograms,
     runtime: Runtime,
 }
 
-impl Machine for Emulated {
+impl Machine for EmulatedMachines {
     fn run(&self, task: &Task, clock: Clock) -> Result<Ran, Refusal> {
         self.window(task, clock).map_err(Into::into)
     }
 }
 
-impl Emulated {
+impl EmulatedMachines {
     fn window(&self, task: &Task, clock: Clock) -> Result<Ran> {
         let Task { run, configuration, setting, window } = task;
         let counts = clock == Clock::Instructions;
         let started = self.programs.start(run, setting.small)?;
-        let launching = Launching {
+        let launching = LaunchFlags {
             resident: setting.resident,
             harts: Some(configuration.harts),
             untrusted: Size(setting.untrusted_bytes),
@@ -212,8 +212,9 @@ impl Emulated {
             window: Some(Window { warm: window.warm, faults: window.faults }),
             ..Listening::default()
         };
-        let launchable = Launchable::of(self.runtime.clone(), started.image.clone(), started.arguments);
-        let machine = launchable.start(&launching, listening, &Setting { counts, host: None })?;
+        let launchable =
+            LaunchableProgram::of(self.runtime.clone(), started.image.clone(), started.arguments);
+        let machine = launchable.start(&launching, listening, &MachineSettings { counts, host: None })?;
         let ended = machine.serve(&mut Streams::of(started.input), |_, _| Ok(Next::GoOn))?;
         let record = ended.record.context("the machine was switched off")?;
         match &record.ending {

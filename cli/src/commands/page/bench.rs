@@ -1,8 +1,8 @@
 //! `ameles page bench`
 
-use super::counted::{Counted, How, Times};
+use super::counters::{Counters, Ending, Times};
+use super::launch;
 use super::library;
-use super::paged;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 
     let bar = progress::steps("", 0);
     let preloaded = Preloaded { library: arguments.library.clone() };
-    let report = paging::run(&arguments.options(), &programs, &preloaded, &Shown(bar.clone()));
+    let report = paging::run(&arguments.options(), &programs, &preloaded, &ProgressDisplay(bar.clone()));
     bar.finish_and_clear();
     let report = report.map_err(advised)?;
 
@@ -109,13 +109,13 @@ pub(in crate::commands) fn quickly(cipher: PageCipher, resident: u64, bar: &Prog
     let programs = Programs::new(find(None)?)?;
     let options =
         Options { quick: true, sweep: false, cipher, resident, rounds: None, faults: None, warm: None };
-    Ok(paging::run(&options, &programs, &Preloaded { library: None }, &Unseen(bar))?)
+    Ok(paging::run(&options, &programs, &Preloaded { library: None }, &SilentProgress(bar))?)
 }
 
 /// A progress bar, and no tables.
-struct Unseen<'a>(&'a ProgressBar);
+struct SilentProgress<'a>(&'a ProgressBar);
 
-impl Progress for Unseen<'_> {
+impl Progress for SilentProgress<'_> {
     fn at(&self, what: &str, done: u64, all: u64) {
         progress::at(self.0, what, done, all);
     }
@@ -141,9 +141,9 @@ fn advised(error: PagingError) -> anyhow::Error {
 }
 
 /// A progress bar, and tables on standard output.
-struct Shown(ProgressBar);
+struct ProgressDisplay(ProgressBar);
 
-impl Progress for Shown {
+impl Progress for ProgressDisplay {
     fn at(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.0, what, done, all);
     }
@@ -161,7 +161,7 @@ struct Preloaded {
 impl Pager for Preloaded {
     fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<Ended, Refusal> {
         let Paging { scheme, k, cipher, resident, untrusted_bytes } = paging;
-        let paging = paged::Paging {
+        let paging = launch::Paging {
             resident: Some(resident),
             untrusted: Size(untrusted_bytes),
             scheme,
@@ -179,18 +179,18 @@ impl Pager for Preloaded {
         }
         let ended = paging.start(command, &more)?.wait()?;
         let measured = match &ended.counted {
-            Some((counted, How::Whole)) => Some(measured(counted)),
+            Some((counted, Ending::Whole)) => Some(measured(counted)),
             _ => None,
         };
         Ok(Ended { status: ended.status, measured })
     }
 
     fn run_unpaged(&self, command: Command) -> Result<(ExitStatus, Duration), Refusal> {
-        Ok(paged::run_unpaged(command)?)
+        Ok(launch::run_unpaged(command)?)
     }
 }
 
-fn measured(counted: &Counted) -> Measured {
+fn measured(counted: &Counters) -> Measured {
     let Times { elapsed, total, frames, idle, crypto, copying, beside, .. } = counted.times;
     Measured {
         faults: counted.faults,

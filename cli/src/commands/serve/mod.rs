@@ -2,21 +2,23 @@
 
 mod administration;
 mod device;
-mod doors;
+mod expiry;
 mod ready;
 mod running;
+mod servers;
 mod status;
-mod sweeping;
 
-use super::vault_flags::Shaped;
+use super::vault_flags::ShapeFlags;
 use crate::config::{Config, Padding, PricesConfig, ServeConfig, Settings, VaultConfig};
-use crate::demonstration::{BareStore, OBJECTS, Oblivious, Pattern, Stage, Switch, put_objects, read_on};
+use crate::demonstration::{
+    BareStore, DemonstrationFolder, OBJECTS, ObliviousFlag, Pattern, Switch, put_objects, read_on,
+};
 use crate::report::banner::{self, Reader};
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
 use crate::runtime::output::say;
 use crate::runtime::progress;
-use crate::runtime::resumed::Resumptions;
+use crate::runtime::resume_events::Resumptions;
 use crate::vault::device::VaultDevice;
 use administration::shows_page;
 use ameles_gateway::page::{RequestCounters, Watched};
@@ -25,7 +27,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use device::ServedDevice;
 use ready::{Ready, open};
-use running::{Demonstrated, Running};
+use running::{DemonstrationParts, Running};
 use std::time::Duration;
 
 #[derive(Args)]
@@ -39,7 +41,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     serve: ServeConfig,
     #[command(flatten)]
-    shaped: Shaped,
+    shaped: ShapeFlags,
     #[command(flatten)]
     prices: PricesConfig,
     /// Serve a small vault of its own that goes at the end, with a page on which its ORAM can be switched off; what is
@@ -72,7 +74,7 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
 }
 
 /// Serves a vault that goes when it ends, and whose ORAM can be switched off.
-pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exit> {
+pub(super) async fn demonstrate(settings: Settings, stage: &DemonstrationFolder) -> Result<Exit> {
     say!("Making a small vault and {OBJECTS} objects to look at; the link to the page follows.");
     let mut ready = open(&settings, &VaultConfig::default()).await?;
     let vault = ready.device.vault().clone();
@@ -80,7 +82,7 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
     let folder = stage.bare_folder();
     let making = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
     let bare = ready.interrupts.cut_off(making).await?;
-    let (oblivious, bare_provider) = (Oblivious::on(), bare.provider());
+    let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
     let device = Watched::new(ServedDevice::beside(ready.device.clone(), bare, oblivious.clone()));
     let counters = device.counters();
     let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, counters.clone());
@@ -90,9 +92,9 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
         async { put_objects(&gateway, || bar.inc(1)).await.context("putting the demonstration's objects") };
     ready.interrupts.cut_off(putting).await?;
     bar.finish_and_clear();
-    switch.count_anew();
+    switch.reset();
     let reading = tokio::spawn(read_on(gateway.clone(), stage.pattern));
-    let demonstrated = Demonstrated { pattern: stage.pattern, switch, reading };
+    let demonstrated = DemonstrationParts { pattern: stage.pattern, switch, reading };
     serve(ready, gateway, counters, Some(demonstrated), None).await
 }
 
@@ -112,7 +114,7 @@ async fn serve(
     ready: Ready,
     gateway: Gateway,
     counters: RequestCounters,
-    demonstrated: Option<Demonstrated>,
+    demonstrated: Option<DemonstrationParts>,
     mut resumptions: Option<Resumptions>,
 ) -> Result<Exit> {
     announce(&ready, demonstrated.as_ref())?;
@@ -127,7 +129,7 @@ async fn serve(
 }
 
 /// Prints the vault that is served, its addresses, and whatever else there is to know.
-fn announce(ready: &Ready, demonstrated: Option<&Demonstrated>) -> Result<()> {
+fn announce(ready: &Ready, demonstrated: Option<&DemonstrationParts>) -> Result<()> {
     let addresses = ready.listeners.addresses(&ready.settings)?;
     let credentials = ready.settings.data.credentials();
     let reader = Reader::of_output(&credentials);
@@ -163,7 +165,7 @@ async fn wait(
             Some(resumptions) => resumptions.next().await,
             None => std::future::pending().await,
         }
-        device.stop_resumed().await;
+        device.stop_after_resume().await;
     };
     tokio::select! {
         () = interrupts.next() => false,

@@ -1,7 +1,7 @@
 //! The picture of the changes that were seen: faults from left to right, slots from bottom to top. Slots above the
 //! highest that changed are left out.
 
-use super::seen::Watched;
+use super::observations::Observations;
 use ameles_lab::svg::{Drawing, escaped};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ const TOP: u64 = 34;
 const MIN: f64 = 1.0;
 
 /// The picture. Its colours stand out on light and on dark ground.
-pub(in crate::commands) fn draw(title: &str, watched: &Watched) -> String {
+pub(in crate::commands) fn draw(title: &str, watched: &Observations) -> String {
     let (faults, slots) = (watched.faults().max(1), watched.highest() + 1);
     let grid = Grid {
         columns: faults.min((WIDTH as f64 / MIN) as u64),
@@ -68,7 +68,7 @@ struct Grid {
 
 impl Grid {
     /// Column and row of what changed among the slots from `first` up to `end`.
-    fn cells(&self, watched: &Watched, first: u64, end: u64) -> BTreeSet<(u64, u64)> {
+    fn cells(&self, watched: &Observations, first: u64, end: u64) -> BTreeSet<(u64, u64)> {
         let mut cells = BTreeSet::new();
         for (fault, sight) in (0..).zip(&watched.sights) {
             let column = fault * self.columns / self.faults;
@@ -102,16 +102,16 @@ impl Grid {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seen::Sight;
+    use super::super::observations::Observation;
     use super::*;
     use ameles_pager::watch::{Geometry, Moment};
 
-    fn watched(faults: u64) -> Watched {
-        let sights = (1..=faults).map(|fault| Sight {
+    fn watched(faults: u64) -> Observations {
+        let sights = (1..=faults).map(|fault| Observation {
             moment: Moment { faults: fault, evictions: fault },
             changed: vec![fault % 3, fault % 3 + 1, 30 + fault % 10],
         });
-        Watched {
+        Observations {
             geometry: Geometry { slots: 40, stride: 4160, areas: Some((30, 10)) },
             sights: sights.collect(),
         }

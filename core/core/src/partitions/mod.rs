@@ -22,7 +22,7 @@
 //! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`step`](Oram::step) or before the
 //! next take of the same partition; and the puts of the sweep, by `step`.
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room on the trusted side: then `step`
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room on the trusted side: then `step`
 //! puts the cached blocks of one partition more, which shows, and is counted in [`emergencies`](Oram::emergencies). After a
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 

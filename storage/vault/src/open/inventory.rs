@@ -79,7 +79,7 @@ pub(crate) async fn refuse_planted<B: Blobs>(
 
 /// The advice for a planted version, with the trusted folder at hand.
 pub(crate) const REMOVE: &str =
-    "it was planted. Delete nothing by hand: `ameles orphans --remove` removes it if it is nobody's";
+    "it was planted. Delete nothing by hand: `ameles gc --remove` removes it if it is nobody's";
 /// The advice if nothing can tell who has written the version.
 pub(crate) const UNCLEAR: &str = "it was planted, or this trusted folder is an older copy. Delete nothing by hand: serve with the \
     newest trusted folder, or use `restore --takeover` into an empty --data folder";

@@ -86,7 +86,7 @@ impl State {
     /// The same; `None` if the state contradicts itself.
     ///
     /// # Errors
-    /// As [`resume`](Self::take_up).
+    /// As [`resume`](Self::resume).
     pub(crate) fn try_to_take_up(
         scheme: SchemeAtRest,
         (gate, seed): (Rc<Gate>, Seed),

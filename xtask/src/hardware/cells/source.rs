@@ -72,7 +72,7 @@ impl Source {
     }
 
     /// The label that its header has not, if there is one.
-    pub(super) fn missing(&self) -> Option<&'static str> {
+    pub(super) fn prerequisites(&self) -> Option<&'static str> {
         let has = |label: &&str| self.header.iter().any(|line| line.contains(label));
         LABELS.into_iter().find(|label| !self.is_package && !has(label))
     }
@@ -235,7 +235,7 @@ mod tests {
     fn a_cell_is_read_with_its_parameters_ports_and_parts() {
         let source = Source::parse("a", CELL).unwrap();
         assert_eq!(source.header.len(), 3);
-        assert_eq!(source.missing(), None);
+        assert_eq!(source.prerequisites(), None);
         assert_eq!(source.packages, ["ameles_pkg"]);
         assert_eq!(source.instances, ["ameles_ram"]);
         let kinds: Vec<&str> = source.parameters.iter().map(|item| item.kind.as_str()).collect();
@@ -261,7 +261,7 @@ mod tests {
             Source::parse("a", &CELL.replacen(from, to, 1)).unwrap_err();
         }
         assert_eq!(
-            Source::parse("a", &CELL.replace("Keeps:", "It keeps")).unwrap().missing(),
+            Source::parse("a", &CELL.replace("Keeps:", "It keeps")).unwrap().prerequisites(),
             Some("Keeps:")
         );
     }

@@ -32,7 +32,7 @@
 //! **Spread out**, a rebuild goes on beside the accesses of the next epoch: they append to a second buffer, read both, and
 //! use the old levels until the new one is in place. `step` is the rebuild, which may stay in flight beside accesses.
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a rebuild. After a
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a rebuild. After a
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 mod hash;

@@ -93,7 +93,7 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         buckets.iter().map(|bucket| self.tree.shape(self.tree.level_of(*bucket)).blocks as usize).sum()
     }
 
-    /// Refuses a state that contradicts itself, as [`FullSnapshot::restore`](crate::snapshot::full::Resumable::restore) does.
+    /// Refuses a state that contradicts itself, as [`FullSnapshot::restore`](crate::snapshot::full::FullSnapshot::restore) does.
     fn resume(
         parameters: RingParameters,
         parts: Parts<'_>,

@@ -23,7 +23,7 @@
 //! two round trips, one after the other. A rebuild each S accesses, by [`step`](Oram::step): about 2 + lg r (lg r + 1)
 //! times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
 //!
-//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Owed) if the longest batch has no room before a rebuild. After a
+//! **Errors**: those of [`OramError`]; [`Backlogged`](OramError::Backlogged) if the longest batch has no room before a rebuild. After a
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 #[cfg(feature = "inspect")]

@@ -1,0 +1,135 @@
+//! The words and names that the project does not use, and what it says instead.
+
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+
+/// The list: a row for each word, with where it is refused and what to say instead.
+const LIST: &str = "xtask/retired.tsv";
+/// The endings of the files that are read.
+const ENDINGS: [&str; 8] = [".rs", ".md", ".py", ".js", ".sv", ".html", ".css", ".toml"];
+
+/// The place in which a word is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Anywhere: in prose, and as a part of an identifier.
+    Word,
+    /// As a whole identifier.
+    Name,
+    /// As the name of a source file, of its folder, or of a module.
+    File,
+}
+
+/// A row of the list.
+struct Retired {
+    word: String,
+    place: Place,
+    instead: String,
+}
+
+/// The list of retired words.
+pub struct RetiredWords(Vec<Retired>);
+
+impl RetiredWords {
+    /// Reads the list.
+    pub fn read() -> Result<Self> {
+        let text = std::fs::read_to_string(LIST).with_context(|| format!("reading {LIST}"))?;
+        Self::parse(&text)
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let rows = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let retired = rows.map(|(nth, line)| {
+            let columns: Vec<&str> = line.split('\t').collect();
+            let [word, place, instead] = columns[..] else {
+                bail!("{LIST}:{}: a row has a word, a place and what to say instead, between tabs", nth + 1);
+            };
+            let place = match place {
+                "word" => Place::Word,
+                "name" => Place::Name,
+                "file" => Place::File,
+                _ => bail!("{LIST}:{}: `{place}` is no place: write word, name or file", nth + 1),
+            };
+            Ok(Retired { word: word.into(), place, instead: instead.into() })
+        });
+        Ok(RetiredWords(retired.collect::<Result<_>>()?))
+    }
+
+    /// Lines of a file that use a retired word, with the rule; line 1 for the file's own name.
+    pub fn found_in(&self, file: &str, lines: &[&str]) -> Vec<(usize, String)> {
+        if file == LIST || !ENDINGS.iter().any(|ending| file.ends_with(ending)) {
+            return Vec::new();
+        }
+        let in_path = path_names(file).filter_map(|name| Some((1, self.rule(&[Place::File], name)?)));
+        let mut found: Vec<(usize, String)> = in_path.collect();
+        for (nth, line) in lines.iter().enumerate() {
+            let names =
+                line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty());
+            for name in names {
+                let whole = self.rule(&[Place::Name], name);
+                let part = || parts(name).find_map(|part| self.rule(&[Place::Word], &part));
+                found.extend(whole.or_else(part).map(|rule| (nth + 1, rule)));
+            }
+        }
+        found
+    }
+
+    fn rule(&self, places: &[Place], name: &str) -> Option<String> {
+        let row = self.0.iter().find(|row| places.contains(&row.place) && row.word == name)?;
+        Some(format!("`{}` is retired: say {}", row.word, row.instead))
+    }
+}
+
+/// The names in the path of a source file: its folders and its own name without the ending.
+fn path_names(file: &str) -> impl Iterator<Item = &str> {
+    let is_source = file.ends_with(".rs");
+    Path::new(file).iter().filter_map(move |part| {
+        Some(part.to_str()?.split('.').next().unwrap_or_default()).filter(|_| is_source)
+    })
+}
+
+/// The words of an identifier in lower case: `WriteAnew` and `write_anew` are `write`, `anew`.
+fn parts(name: &str) -> impl Iterator<Item = String> {
+    name.split('_').flat_map(|piece| {
+        let mut words: Vec<String> = Vec::new();
+        let mut was_lower = false;
+        for letter in piece.chars() {
+            if words.is_empty() || (letter.is_uppercase() && was_lower) {
+                words.push(String::new());
+            }
+            was_lower = letter.is_lowercase();
+            words.last_mut().expect("a word was begun").extend(letter.to_lowercase());
+        }
+        words
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retired_word_is_found_in_prose_and_identifiers_and_a_name_or_file_only_as_such() {
+        let list = "# a comment\nanew\tword\tagain\nTurns\tname\tFifoLock\nbeside\tfile\tworker\n";
+        let list = RetiredWords::parse(list).unwrap();
+        let lines = [
+            "fn write_anew() {}",
+            "/// Written anew, beside it.",
+            "struct WriteAnew(Turns);",
+            "/// Turns are taken by `MyTurns`; renewed, anewed.",
+            "let beside = Anew;",
+        ];
+        let found =
+            |file| -> Vec<usize> { list.found_in(file, &lines).into_iter().map(|(line, _)| line).collect() };
+        assert_eq!(found("a/b.rs"), [1, 2, 3, 3, 4, 5]);
+        assert_eq!(found("a/beside/b.rs"), [1, 1, 2, 3, 3, 4, 5]);
+        assert!(found("a.bin").is_empty());
+    }
+
+    #[test]
+    fn a_row_that_is_none_is_refused_with_its_line() {
+        for (row, line) in [("anew\tword", "tsv:1"), ("\nanew\there\tagain", "tsv:2")] {
+            let error = RetiredWords::parse(row).err().expect("refused").to_string();
+            assert!(error.contains(line), "{error}");
+        }
+    }
+}
