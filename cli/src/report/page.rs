@@ -6,7 +6,7 @@ use crate::report::provider::Provider;
 use crate::runtime::replace::replace;
 use crate::vault::prices;
 use ameles_gateway::catalogue::UnixMillis;
-use ameles_gateway::page::{Costs, Figures, PriceSource, RequestCounters, Row, StoreView, PageUpdate};
+use ameles_gateway::page::{Costs, Figures, PageUpdate, PriceSource, RequestCounters, Row, StoreView};
 use ameles_store::{Prices, TouchedRow, Usage};
 use ameles_vault::Vault;
 use anyhow::{Context, Result};

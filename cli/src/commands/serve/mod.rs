@@ -21,7 +21,7 @@ use crate::runtime::progress;
 use crate::runtime::resume_events::Resumptions;
 use crate::vault::device::VaultDevice;
 use administration::shows_page;
-use ameles_gateway::page::{RequestCounters, CountingDevice};
+use ameles_gateway::page::{CountingDevice, RequestCounters};
 use ameles_gateway::{Gateway, Options};
 use anyhow::{Context, Result};
 use clap::Args;

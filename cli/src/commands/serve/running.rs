@@ -20,7 +20,7 @@ use crate::vault::open_vault::TellSuccessor;
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::RequestCounters;
-use ameles_gateway::{Gateway, AnswerGuard};
+use ameles_gateway::{AnswerGuard, Gateway};
 use anyhow::{Context, Result};
 use axum::Router;
 use std::sync::atomic::AtomicBool;

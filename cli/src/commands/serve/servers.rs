@@ -4,7 +4,7 @@ use crate::config::Settings;
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::server::{Limits, Options, Serving};
 use ameles_gateway::swift::Address;
-use ameles_gateway::{Admission, Gateway, AnswerGuard, Tls, serve_s3, serve_swift};
+use ameles_gateway::{Admission, AnswerGuard, Gateway, Tls, serve_s3, serve_swift};
 use anyhow::{Context, Result};
 use std::net::TcpListener;
 use std::sync::Arc;
