@@ -214,7 +214,7 @@ impl Container {
     }
 
     /// The totals that count against quotas.
-    pub(crate) fn held(&self) -> Totals {
+    pub(crate) fn quota_usage(&self) -> Totals {
         self.totals + self.old + self.pending
     }
 

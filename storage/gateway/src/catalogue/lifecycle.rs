@@ -155,8 +155,8 @@ impl LifecycleRule {
     ) -> Option<UnixMillis> {
         let old = self.old?;
         let is_kept = old.kept.is_some_and(|kept| newer < kept as usize);
-        let goes = self.is_enabled && !is_kept && self.filter.matches_object(key, object);
-        goes.then(|| midnight(since, old.days))
+        let is_due = self.is_enabled && !is_kept && self.filter.matches_object(key, object);
+        is_due.then(|| midnight(since, old.days))
     }
 
     /// The moment at which an unfinished upload ends.

@@ -32,7 +32,7 @@ impl RowShares {
 
     fn grow_one(&mut self, account: &str, bytes: i64) {
         match self.0.get_mut(account) {
-            Some(held) => *held = held.saturating_add_signed(bytes),
+            Some(current) => *current = current.saturating_add_signed(bytes),
             None => drop(self.0.insert(account.to_owned(), 0u64.saturating_add_signed(bytes))),
         }
         if self.of(account) == 0 {
@@ -44,9 +44,9 @@ impl RowShares {
     /// for which there is no room at all.
     pub(crate) fn allow(&self, growth: &RowGrowth, free: u64) -> bool {
         growth.iter().filter(|(_, bytes)| **bytes > 0).all(|(account, &bytes)| {
-            let held = self.of(account);
+            let current = self.of(account);
             let after = free.checked_sub(bytes.unsigned_abs());
-            held == 0 || after.is_none_or(|free| leaves_room(held.saturating_add_signed(bytes), free))
+            current == 0 || after.is_none_or(|free| leaves_room(current.saturating_add_signed(bytes), free))
         })
     }
 }

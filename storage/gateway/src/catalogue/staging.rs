@@ -91,7 +91,8 @@ impl<'a> Staging<'a> {
                 UndoStep::Change(Change::PutContainer { account, name, settings: Arc::clone(&old.settings) })
             }),
             Change::PutObject { at, .. } | Change::DropObject { at } => {
-                let old = container(&at.account, &at.container).and_then(|there| there.objects.get(&at.key));
+                let old = container(&at.account, &at.container)
+                    .and_then(|container| container.objects.get(&at.key));
                 Some(UndoStep::Change(match old.cloned() {
                     Some(object) => Change::PutObject { at: at.clone(), object },
                     None => Change::DropObject { at: at.clone() },
@@ -103,7 +104,8 @@ impl<'a> Staging<'a> {
                     Change::PutVersion { object, .. } => object.version.order,
                     _ => return,
                 };
-                let old = container(&at.account, &at.container).and_then(|there| there.old(&at.key, order));
+                let old =
+                    container(&at.account, &at.container).and_then(|container| container.old(&at.key, order));
                 Some(UndoStep::Change(match old.cloned() {
                     Some(object) => Change::PutVersion { at: at.clone(), object },
                     None => Change::DropVersion { at: at.clone(), order },
@@ -203,7 +205,7 @@ mod tests {
         let (account, container) = (name(a), name(c));
         let at = ObjectName::new(&account, &container, name(k));
         let id = UploadId([k; 16]);
-        let there = catalogue.container(&account, &container).ok();
+        let existing = catalogue.container(&account, &container).ok();
         let settings = ContainerSettings { created: UnixMillis(next), ..ContainerSettings::default() };
         Some(match kind {
             0 => Change::PutAccount {
@@ -215,19 +217,19 @@ mod tests {
             },
             1 | 2 => Change::PutContainer { account, name: container, settings: Arc::new(settings) },
             3 => {
-                let is_empty =
-                    there.is_some_and(|there| there.objects.is_empty() && there.history.is_empty());
+                let is_empty = existing
+                    .is_some_and(|container| container.objects.is_empty() && container.history.is_empty());
                 let pends = |upload: &Upload| upload.account == account && upload.container == container;
                 if !is_empty || catalogue.uploads.values().any(pends) {
                     return None;
                 }
                 Change::DropContainer { account, name: container }
             }
-            4..=6 => Change::PutObject { object: there.map(|_| object(next, order))?, at },
+            4..=6 => Change::PutObject { object: existing.map(|_| object(next, order))?, at },
             7 => Change::DropObject { at },
-            8 | 9 => Change::PutVersion { object: there.map(|_| object(next, order))?, at },
+            8 | 9 => Change::PutVersion { object: existing.map(|_| object(next, order))?, at },
             10 => Change::DropVersion { at, order },
-            11 if there.is_some() && !catalogue.uploads.contains_key(&id) => Change::AddUpload {
+            11 if existing.is_some() && !catalogue.uploads.contains_key(&id) => Change::AddUpload {
                 id,
                 upload: Box::new(Upload {
                     account,

@@ -61,10 +61,10 @@ impl Part {
     /// The bytes of its checksum of this algorithm, if that is known.
     pub(crate) fn checksum_bytes(&self, algorithm: Algorithm) -> Option<Vec<u8>> {
         let given = self.checksum.as_ref().filter(|checksum| checksum.algorithm == algorithm);
-        let ours = || self.crc64nvme.filter(|_| algorithm == Algorithm::Crc64Nvme);
+        let computed = || self.crc64nvme.filter(|_| algorithm == Algorithm::Crc64Nvme);
         let bytes = match given {
             Some(checksum) => checksum.bytes(),
-            None => ours().map(|crc| algorithm.crc_bytes(crc)),
+            None => computed().map(|crc| algorithm.crc_bytes(crc)),
         };
         bytes.filter(|bytes| bytes.len() == algorithm.bytes())
     }

@@ -14,7 +14,7 @@ use std::time::Instant;
 pub(crate) struct AnswerBody<B: Body> {
     body: Pin<Box<B>>,
     /// Bytes that are still to come, if that is known.
-    left: Option<u64>,
+    remaining: Option<u64>,
     log_line: LogLine,
     answer_guard: AnswerGuard,
     _answering: AnsweringGuard,
@@ -59,14 +59,14 @@ impl<B: Body> AnswerBody<B> {
     ) -> Self {
         // Of a HEAD's answer, and of a 304, no byte of a body is ever asked for.
         let has_body = log_line.method != Method::HEAD && log_line.status != StatusCode::NOT_MODIFIED;
-        let left = if has_body { body.size_hint().exact().or(length) } else { Some(0) };
-        AnswerBody { body: Box::pin(body), left, log_line, answer_guard, _answering: answering }
+        let remaining = if has_body { body.size_hint().exact().or(length) } else { Some(0) };
+        AnswerBody { body: Box::pin(body), remaining, log_line, answer_guard, _answering: answering }
     }
 }
 
 impl<B: Body> Drop for AnswerBody<B> {
     fn drop(&mut self) {
-        self.log_line.write(self.left == Some(0));
+        self.log_line.write(self.remaining == Some(0));
     }
 }
 
@@ -80,16 +80,16 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
     ) -> Poll<Option<Result<Frame<Bytes>, NoAnswer>>> {
         let frame = self.body.as_mut().poll_frame(context);
         if matches!(&frame, Poll::Ready(Some(Ok(_)))) && !self.answer_guard.allows() {
-            self.left = None;
+            self.remaining = None;
             return Poll::Ready(Some(Err(NoAnswer("the right to answer has run out".into()))));
         }
         match &frame {
-            Poll::Ready(None) => self.left = Some(0),
+            Poll::Ready(None) => self.remaining = Some(0),
             Poll::Ready(Some(Ok(frame))) => {
                 let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
-                self.left = self.left.map(|left| left.saturating_sub(bytes));
+                self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(bytes));
             }
-            Poll::Ready(Some(Err(_))) => self.left = None,
+            Poll::Ready(Some(Err(_))) => self.remaining = None,
             Poll::Pending => {}
         }
         frame.map_err(|error| NoAnswer(error.into()))
@@ -159,8 +159,8 @@ mod tests {
             drop(complete);
             assert!(log.text().contains("answered method=GET"), "{}", log.text());
             for length in [None, Some(6)] {
-                let mut left = answer(&["one", "two"], length);
-                assert!(Pin::new(&mut left).poll_frame(&mut context).is_ready());
+                let mut remaining = answer(&["one", "two"], length);
+                assert!(Pin::new(&mut remaining).poll_frame(&mut context).is_ready());
             }
             assert_eq!(log.text().matches("broken off method=GET").count(), 2, "{}", log.text());
             // A server that has as many bytes as the head promises asks for no end.

@@ -1,6 +1,6 @@
 //! A door on loopback, for benches and tests: it is served from its start to its end in a task of its own.
 
-use crate::http::protocol::Door;
+use crate::http::protocol::Protocol;
 use crate::http::server::{self, Serving, serve};
 use std::io;
 use std::net::SocketAddr;
@@ -21,8 +21,8 @@ impl Loopback {
     ///
     /// # Errors
     /// No port can be had.
-    pub async fn serve<D: Door>(door: D, options: server::Options) -> io::Result<Self> {
-        Self::run(|listener, ended| Box::pin(serve(listener, door, options, ended))).await
+    pub async fn serve<D: Protocol>(protocol: D, options: server::Options) -> io::Result<Self> {
+        Self::run(|listener, ended| Box::pin(serve(listener, protocol, options, ended))).await
     }
 
     /// Runs a server of a listener from now on, until the future that it is given is ready.

@@ -15,31 +15,31 @@ pub(crate) const MIN_RATE: u32 = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct Pace {
     max: Duration,
-    left: Duration,
+    remaining: Duration,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl Pace {
     /// So long at most, from the start and whenever it has moved on well.
     pub(crate) fn new(max: Duration) -> Self {
-        Pace { max, left: max, waiting: None }
+        Pace { max, remaining: max, waiting: None }
     }
 
     /// So many bytes came or went.
     pub(crate) fn on_progress(&mut self, bytes: usize) {
         if let Some((since, _)) = self.waiting.take() {
-            self.left = self.left.saturating_sub(since.elapsed());
+            self.remaining = self.remaining.saturating_sub(since.elapsed());
         }
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        self.left = (self.left + Duration::from_secs(1) * bytes / MIN_RATE).min(self.max);
+        self.remaining = (self.remaining + Duration::from_secs(1) * bytes / MIN_RATE).min(self.max);
     }
 
     /// Waits on, until no patience is left.
     pub(crate) fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let left = self.left;
+        let remaining = self.remaining;
         let (_, sleep) = self.waiting.get_or_insert_with(|| {
             let now = Instant::now();
-            (now, Box::pin(tokio::time::sleep_until(now + left)))
+            (now, Box::pin(tokio::time::sleep_until(now + remaining)))
         });
         sleep.as_mut().poll(context)
     }

@@ -40,7 +40,9 @@ impl ParseBudget {
     }
 
     fn take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        let spend = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(bytes as u64) };
+        let spend = |remaining: u64| {
+            if remaining == u64::MAX { Some(remaining) } else { remaining.checked_sub(bytes as u64) }
+        };
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).map(drop).map_err(|_| BudgetExceeded)
     }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Speaks one protocol. [`serve`](crate::http::server::serve) has a listener, its connections and their limits, and
 /// asks a door for every answer.
-pub trait Door: Send + Sync + 'static {
+pub trait Protocol: Send + Sync + 'static {
     /// The body of an answer. When it fails or is dropped before its end, the connection ends.
     type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
 

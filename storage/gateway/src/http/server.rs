@@ -9,7 +9,7 @@ use crate::http::body_timeout::RequestBody;
 use crate::http::connections::{AnsweringGuard, ConnectionHandle, Connections};
 use crate::http::listener::Listener;
 use crate::http::paced_stream::PacedStream;
-use crate::http::protocol::{Door, RequestContext, RequestId, Verb};
+use crate::http::protocol::{Protocol, RequestContext, RequestId, Verb};
 use crate::http::shares::Shares;
 use crate::http::tls::Tls;
 use http::{HeaderValue, Request, Response, StatusCode, header};
@@ -88,16 +88,16 @@ pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 ///
 /// # Errors
 /// None while it runs: a connection that cannot be accepted is logged and the next one awaited.
-pub async fn serve<D: Door>(
+pub async fn serve<D: Protocol>(
     mut listener: impl Listener,
-    door: D,
+    protocol: D,
     options: Options,
     shutdown: impl Future<Output = ()>,
 ) {
     let limits = options.limits;
     let shares = Shares::new(limits.connections);
     let server =
-        Arc::new(Server { door, options, shares, requests: AtomicU64::new(random_request_number()) });
+        Arc::new(Server { protocol, options, shares, requests: AtomicU64::new(random_request_number()) });
     let mut connections = Connections::new(limits.connections);
     let mut shutdown = pin!(shutdown);
     loop {
@@ -154,14 +154,14 @@ fn random_request_number() -> u64 {
 }
 
 struct Server<D> {
-    door: D,
+    protocol: D,
     options: Options,
     /// The connections that accounts may have in use at a time.
     shares: Shares,
     requests: AtomicU64,
 }
 
-impl<D: Door> Server<D> {
+impl<D: Protocol> Server<D> {
     async fn serve_connection<S: AsyncRead + AsyncWrite + Unpin>(
         self: Arc<Self>,
         stream: S,
@@ -237,13 +237,13 @@ impl<D: Door> Server<D> {
         let last = ClosePolicy::of(&request);
         let answering = answering.at(request_admission.clone());
         let request = request.map(|body| RequestBody::new(body, self.options.limits.body, request_admission));
-        let outcome = self.door.answer(request, context.clone()).await;
+        let outcome = self.protocol.answer(request, context.clone()).await;
         // What a refusal or a failure says rests on no contents, and goes out without the right.
         let has_failed = outcome.as_ref().is_ok_and(|response| response.status().is_server_error());
         let (outcome, answer_guard) = match &self.options.answer_guard {
             _ if has_failed => (outcome, AnswerGuard::default()),
             answer_guard if answer_guard.allows() => (outcome, answer_guard.clone()),
-            _ => (Ok(self.door.refuse(&context, UNKNOWN_OUTCOME)), AnswerGuard::default()),
+            _ => (Ok(self.protocol.refuse(&context, UNKNOWN_OUTCOME)), AnswerGuard::default()),
         };
         match outcome {
             Ok(mut response) => {

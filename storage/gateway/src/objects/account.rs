@@ -130,10 +130,10 @@ impl Account {
                 });
                 let objects = container.objects.iter();
                 let objects = objects.map(|(key, object)| (object, Change::DropObject { at: at(key) }));
-                let (expired, left): (Vec<_>, Vec<_>) =
+                let (expired, remaining): (Vec<_>, Vec<_>) =
                     objects.chain(old).partition(|(object, _)| object.has_expired(now));
-                if !left.is_empty() {
-                    return Err(Error::ContainerNotEmpty { objects: left.len() });
+                if !remaining.is_empty() {
+                    return Err(Error::ContainerNotEmpty { objects: remaining.len() });
                 }
                 let uploads = catalogue.uploads.iter();
                 let ours =
@@ -174,11 +174,11 @@ impl AccountEntry {
     }
 
     /// The totals that count against quotas.
-    pub(crate) fn held(&self) -> Totals {
+    pub(crate) fn quota_usage(&self) -> Totals {
         self.containers
             .values()
-            .map(|container| container.held())
-            .fold(Totals::default(), |sum, held| sum + held)
+            .map(|container| container.quota_usage())
+            .fold(Totals::default(), |sum, quota_usage| sum + quota_usage)
     }
 
     fn view(&self) -> AccountView {

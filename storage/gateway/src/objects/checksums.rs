@@ -141,7 +141,7 @@ pub(crate) struct Digests {
     md5: Md5,
     crc64nvme: crc_fast::Digest,
     checksum: Option<(Algorithm, Running)>,
-    asked: Option<Algorithm>,
+    requested: Option<Algorithm>,
 }
 
 /// The digests of a body.
@@ -168,7 +168,7 @@ impl Digests {
             checksum: algorithm
                 .filter(|algorithm| *algorithm != Algorithm::Crc64Nvme)
                 .map(|algorithm| (algorithm, Running::new(algorithm))),
-            asked: algorithm,
+            requested: algorithm,
         }
     }
 
@@ -184,7 +184,7 @@ impl Digests {
         let crc64nvme = self.crc64nvme.finalize();
         let checksum = match self.checksum {
             Some((algorithm, running)) => Some((algorithm, running.finish(algorithm))),
-            None => self.asked.map(|algorithm| (algorithm, algorithm.crc_bytes(crc64nvme))),
+            None => self.requested.map(|algorithm| (algorithm, algorithm.crc_bytes(crc64nvme))),
         };
         let checksum =
             checksum.map(|(algorithm, bytes)| Checksum::new(algorithm, Coverage::FullObject, &bytes));

@@ -42,7 +42,7 @@ impl Inner {
         while let Some(first) = self.take_waiting() {
             match self.restore_rows(&mut failed_commit).await {
                 Ok(()) => self.commit_group(first, &mut failed_commit).await,
-                Err(failure) => first.into_iter().for_each(|asked| asked.refuse(failure.clone())),
+                Err(failure) => first.into_iter().for_each(|queued| queued.refuse(failure.clone())),
             }
         }
     }
@@ -64,10 +64,10 @@ impl Inner {
 
     async fn commit_group(
         &self,
-        asked: VecDeque<Box<dyn PlannedChange>>,
+        queued: VecDeque<Box<dyn PlannedChange>>,
         failed_commit: &mut Option<FailedCommit>,
     ) {
-        let (group, last) = self.plan_group(asked);
+        let (group, last) = self.plan_group(queued);
         let durable = self.commit(group, failed_commit).await;
         match (last, durable) {
             (None, _) => {}
@@ -80,27 +80,27 @@ impl Inner {
     /// Plans the changes that are asked for, in their order. A group takes all for which the table of rows has room
     /// whatever they replace. The change after them, whose room the device must judge, is a group of its own. Those
     /// behind it wait on.
-    fn plan_group(&self, mut asked: VecDeque<Box<dyn PlannedChange>>) -> (Group, Option<Group>) {
+    fn plan_group(&self, mut queued: VecDeque<Box<dyn PlannedChange>>) -> (Group, Option<Group>) {
         let mut group = Group::default();
         let free = self.device.rows_free();
-        if asked.len() == 1 {
+        if queued.len() == 1 {
             let catalogue = self.catalogue.read();
-            asked.into_iter().for_each(|asked| group.add(plan(asked, &catalogue, free)));
+            queued.into_iter().for_each(|queued| group.add(plan(queued, &catalogue, free)));
             return (group, None);
         }
         let mut catalogue = self.catalogue.write();
         let mut staging = Staging::of(&mut catalogue);
-        while let Some(next) = asked.pop_front() {
+        while let Some(next) = queued.pop_front() {
             let next = plan(next, staging.catalogue(), free.saturating_sub(group.growth));
             if !group.changes.is_empty() && group.growth.saturating_add(next.growth) > free {
-                self.requeue(asked);
+                self.requeue(queued);
                 return (group, Some(next));
             }
             if next.changes.is_empty() && group.changes.is_empty() {
                 next.notify(&Ok(()));
                 continue;
             }
-            if !asked.is_empty() {
+            if !queued.is_empty() {
                 next.changes.iter().for_each(|next| staging.apply(next));
             }
             group.add(next);
@@ -108,10 +108,10 @@ impl Inner {
         (group, None)
     }
 
-    fn requeue(&self, asked: VecDeque<Box<dyn PlannedChange>>) {
+    fn requeue(&self, queued: VecDeque<Box<dyn PlannedChange>>) {
         let mut waiting = self.commits.waiting.lock();
-        for asked in asked.into_iter().rev() {
-            waiting.push_front(asked);
+        for queued in queued.into_iter().rev() {
+            waiting.push_front(queued);
         }
     }
 
@@ -133,9 +133,11 @@ impl Inner {
                 Err(DeviceError::Full | DeviceError::RowsFull) => {}
                 Err(failure) => {
                     tracing::error!(error = %failure, "a commit of the catalogue failed; it is taken back before the next");
-                    let held = changes.into_iter().flat_map(|planned| planned.changes).collect();
-                    *failed_commit =
-                        Some(FailedCommit { old_rows: std::mem::take(&mut group.old_rows), _changes: held });
+                    let replaced = changes.into_iter().flat_map(|planned| planned.changes).collect();
+                    *failed_commit = Some(FailedCommit {
+                        old_rows: std::mem::take(&mut group.old_rows),
+                        _changes: replaced,
+                    });
                 }
             }
         }

@@ -45,8 +45,8 @@ impl ReadConditions {
     /// [`Error::PreconditionFailed`], or [`Error::NotModified`] where a reader has the object already.
     pub fn check(&self, object: &Object) -> Result<(), Error> {
         let modified = object.modified.seconds();
-        if let Some(wanted) = &self.if_match {
-            if !wanted.fits(object) {
+        if let Some(expected) = &self.if_match {
+            if !expected.fits(object) {
                 return Err(Error::PreconditionFailed("If-Match"));
             }
         } else if let Some(since) = self.if_unmodified_since
@@ -54,8 +54,8 @@ impl ReadConditions {
         {
             return Err(Error::PreconditionFailed("If-Unmodified-Since"));
         }
-        if let Some(unwanted) = &self.if_none_match {
-            if unwanted.fits(object) {
+        if let Some(excluded) = &self.if_none_match {
+            if excluded.fits(object) {
                 return Err(Error::NotModified);
             }
         } else if let Some(since) = self.if_modified_since
@@ -82,14 +82,14 @@ impl WriteConditions {
     /// # Errors
     /// [`Error::PreconditionFailed`]; [`Error::NoSuchKey`] for an `If-Match` where there is no object.
     pub fn check(&self, object: Option<&Object>) -> Result<(), Error> {
-        if let Some(wanted) = &self.if_match {
+        if let Some(expected) = &self.if_match {
             let object = object.ok_or(Error::NoSuchKey)?;
-            if !wanted.fits(object) {
+            if !expected.fits(object) {
                 return Err(Error::PreconditionFailed("If-Match"));
             }
         }
         match (&self.if_none_match, object) {
-            (Some(unwanted), Some(object)) if unwanted.fits(object) => {
+            (Some(excluded), Some(object)) if excluded.fits(object) => {
                 Err(Error::PreconditionFailed("If-None-Match"))
             }
             _ => Ok(()),

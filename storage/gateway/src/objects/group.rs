@@ -112,8 +112,8 @@ fn max_bytes((key, value): &RowChange) -> u64 {
 }
 
 /// Plans a change upon the catalogue, where so many bytes are free in the table of rows: a group of one.
-pub(super) fn plan(asked: Box<dyn PlannedChange>, catalogue: &Catalogue, free: u64) -> Group {
-    let (changes, caller) = asked.plan(catalogue);
+pub(super) fn plan(queued: Box<dyn PlannedChange>, catalogue: &Catalogue, free: u64) -> Group {
+    let (changes, caller) = queued.plan(catalogue);
     if changes.is_empty() {
         return Group { callers: vec![caller], ..Group::default() };
     }

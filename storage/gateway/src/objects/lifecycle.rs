@@ -18,7 +18,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 /// Keys that are looked at before others get at the catalogue.
-const LOOKS: usize = 2000;
+const KEYS_PER_STEP: usize = 2000;
 
 /// Carries out the rules of all containers, and knows for which this day's work is done.
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ impl Lifecycle {
     pub async fn carry_out(&mut self, gateway: &Gateway, max: usize) -> Result<usize, Error> {
         let (mut count, mut outcome) = (0, Ok(()));
         for ((account, container), day, settings) in self.pending(gateway) {
-            let walk = Walk { gateway, account: &account, container: &container, max: max.max(1) };
-            match walk.go().await {
+            let walk = ContainerWalk { gateway, account: &account, container: &container, max: max.max(1) };
+            match walk.run().await {
                 Ok(removed) => {
                     count += removed;
                     self.done.insert((account, container), (day, settings));
@@ -55,16 +55,16 @@ impl Lifecycle {
         self.done.retain(|(account, name), _| catalogue.container(account, name).is_ok());
         let mut pending = Vec::new();
         for (account, entry) in &catalogue.accounts {
-            let ruled = entry.containers.iter().filter(|(_, held)| !held.settings.lifecycle.is_empty());
-            for (name, held) in ruled {
+            let ruled = entry.containers.iter().filter(|(_, stored)| !stored.settings.lifecycle.is_empty());
+            for (name, stored) in ruled {
                 let at = (account.clone(), name.clone());
                 let is_done = self.done.get(&at).is_some_and(|(done, by)| {
                     *done == day
-                        && by.created == held.settings.created
-                        && by.lifecycle == held.settings.lifecycle
+                        && by.created == stored.settings.created
+                        && by.lifecycle == stored.settings.lifecycle
                 });
                 if !is_done {
-                    pending.push((at, day, Arc::clone(&held.settings)));
+                    pending.push((at, day, Arc::clone(&stored.settings)));
                 }
             }
         }
@@ -76,20 +76,20 @@ impl Lifecycle {
 type KeyVersions = (String, Vec<Arc<Object>>);
 
 /// A walk over one container.
-struct Walk<'a> {
+struct ContainerWalk<'a> {
     gateway: &'a Gateway,
     account: &'a str,
     container: &'a str,
     max: usize,
 }
 
-impl Walk<'_> {
-    async fn go(&self) -> Result<usize, Error> {
+impl ContainerWalk<'_> {
+    async fn run(&self) -> Result<usize, Error> {
         let mut count = self.abort_due_uploads().await?;
         let mut from = Some(Bound::Unbounded);
         while let Some(low) = from {
-            let (seen, is_cut, next) = self.look(low.clone());
-            let removed = if seen.is_empty() { 0 } else { self.remove(seen).await? };
+            let (found, is_cut, next) = self.find_due(low.clone());
+            let removed = if found.is_empty() { 0 } else { self.remove(found).await? };
             count += removed;
             // A key with more versions to go than one commit takes is looked at again.
             from = if is_cut && removed > 0 { Some(low) } else { next };
@@ -99,33 +99,33 @@ impl Walk<'_> {
     }
 
     /// The items that are due among the next keys, whether there are more there, and the place to go on.
-    fn look(&self, mut low: Bound<String>) -> (Vec<KeyVersions>, bool, Option<Bound<String>>) {
+    fn find_due(&self, mut low: Bound<String>) -> (Vec<KeyVersions>, bool, Option<Bound<String>>) {
         let (catalogue, now) = (self.gateway.inner.catalogue.read(), self.gateway.inner.now());
-        let Ok(held) = catalogue.container(self.account, self.container) else {
+        let Ok(stored) = catalogue.container(self.account, self.container) else {
             return (vec![], false, None);
         };
-        let (mut seen, mut room): (Vec<KeyVersions>, _) = (Vec::new(), self.max);
-        for _ in 0..LOOKS {
-            let Some(key) = next_key(held, &low) else { return (seen, false, None) };
-            let mut due = due(held, key, now);
+        let (mut found, mut room): (Vec<KeyVersions>, _) = (Vec::new(), self.max);
+        for _ in 0..KEYS_PER_STEP {
+            let Some(key) = next_key(stored, &low) else { return (found, false, None) };
+            let mut due = due(stored, key, now);
             low = Bound::Excluded(key.clone());
             if due.len() > room {
                 due.truncate(room);
-                seen.push((key.clone(), due));
-                return (seen, true, Some(low));
+                found.push((key.clone(), due));
+                return (found, true, Some(low));
             }
             if !due.is_empty() {
                 room -= due.len();
-                seen.push((key.clone(), due));
+                found.push((key.clone(), due));
             }
         }
-        (seen, false, Some(low))
+        (found, false, Some(low))
     }
 
-    async fn remove(&self, seen: Vec<KeyVersions>) -> Result<usize, Error> {
+    async fn remove(&self, found: Vec<KeyVersions>) -> Result<usize, Error> {
         let stamp = self.gateway.inner.stamp()?;
         let (account, container) = (self.account.to_owned(), self.container.to_owned());
-        let plan = move |catalogue: &Catalogue| removals(catalogue, &account, &container, seen, stamp);
+        let plan = move |catalogue: &Catalogue| removals(catalogue, &account, &container, found, stamp);
         self.gateway.inner.change(plan).await
     }
 
@@ -151,20 +151,20 @@ fn removals(
     catalogue: &Catalogue,
     account: &str,
     container: &str,
-    seen: Vec<KeyVersions>,
+    found: Vec<KeyVersions>,
     stamp: CommitStamp,
 ) -> Result<(Vec<Change>, usize), Error> {
-    let Ok(held) = catalogue.container(account, container) else { return Ok((vec![], 0)) };
+    let Ok(stored) = catalogue.container(account, container) else { return Ok((vec![], 0)) };
     let (mut changes, mut count) = (Vec::new(), 0);
-    for (key, seen) in seen {
-        let mut due = due(held, &key, stamp.now);
-        due.retain(|due| seen.iter().any(|seen| Arc::ptr_eq(seen, due)));
+    for (key, found) in found {
+        let mut due = due(stored, &key, stamp.now);
+        due.retain(|due| found.iter().any(|found| Arc::ptr_eq(found, due)));
         if due.is_empty() {
             continue;
         }
-        let current = held.objects.get(&key);
+        let current = stored.objects.get(&key);
         let at = ObjectName::new(account, container, key.as_str());
-        if held.settings.archive.is_some() {
+        if stored.settings.archive.is_some() {
             // As any delete does. Without its archive an object stays.
             if let Ok(archived) = archive::delete(catalogue, at, stamp) {
                 changes.extend(archived);
@@ -211,11 +211,12 @@ fn due(container: &Container, key: &str, now: UnixMillis) -> Vec<Arc<Object>> {
 }
 
 fn due_uploads(catalogue: &Catalogue, account: &str, container: &str, now: UnixMillis) -> Vec<UploadId> {
-    let Ok(held) = catalogue.container(account, container) else { return vec![] };
+    let Ok(stored) = catalogue.container(account, container) else { return vec![] };
     let uploads = catalogue.uploads.iter();
-    let ours = uploads.filter(|(_, upload)| upload.account == account && upload.container == container);
-    let due = ours.filter(|(_, upload)| {
-        let mut rules = held.settings.lifecycle.iter();
+    let own_uploads =
+        uploads.filter(|(_, upload)| upload.account == account && upload.container == container);
+    let due = own_uploads.filter(|(_, upload)| {
+        let mut rules = stored.settings.lifecycle.iter();
         rules.any(|rule| rule.upload_expiry(&upload.key, upload.started).is_some_and(|end| end <= now))
     });
     due.map(|(&id, _)| id).collect()
@@ -239,11 +240,11 @@ impl Account {
         object: &Arc<Object>,
     ) -> Option<(UnixMillis, String)> {
         let catalogue = self.gateway.inner.catalogue.read();
-        let held = catalogue.container(&self.name, container).ok()?;
-        let rules = held.settings.lifecycle.iter();
+        let stored = catalogue.container(&self.name, container).ok()?;
+        let rules = stored.settings.lifecycle.iter();
         let expiries = rules.filter_map(|rule| Some((rule.object_expiry(key, object)?, &rule.id)));
         let (end, id) = expiries.min_by_key(|(end, _)| *end)?;
-        let is_current = held.objects.get(key).is_some_and(|current| Arc::ptr_eq(current, object));
+        let is_current = stored.objects.get(key).is_some_and(|current| Arc::ptr_eq(current, object));
         is_current.then(|| (end, id.clone()))
     }
 

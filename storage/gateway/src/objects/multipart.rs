@@ -179,10 +179,10 @@ impl Account {
                 let upload = catalogue.upload(&at.account, &at.container, &at.key, id);
                 let container = catalogue.container(&at.account, &at.container)?;
                 if let Err(Error::NoSuchUpload) = upload {
-                    let came = |object: &&Arc<Object>| {
+                    let is_created = |object: &&Arc<Object>| {
                         !object.has_expired(stamp.now) && was_created_by(object, id, &named)
                     };
-                    let object = container.versions(&at.key).find(came).ok_or(Error::NoSuchUpload)?;
+                    let object = container.versions(&at.key).find(is_created).ok_or(Error::NoSuchUpload)?;
                     return Ok((Vec::new(), Arc::clone(object)));
                 }
                 let upload = upload?;
@@ -227,18 +227,18 @@ impl Account {
     ) -> Result<UploadListing, Error> {
         let catalogue = self.gateway.inner.catalogue.read();
         catalogue.container(&self.name, container)?;
-        let mut ours: Vec<(&str, UploadId, &Upload)> = catalogue
+        let mut matching: Vec<(&str, UploadId, &Upload)> = catalogue
             .uploads
             .iter()
             .filter(|(_, upload)| upload.account == *self.name && upload.container == container)
             .filter(|(_, upload)| upload.key.starts_with(&request.prefix))
             .map(|(id, upload)| (&*upload.key, *id, upload))
             .collect();
-        ours.sort_unstable_by_key(|&(key, id, _)| (key, id));
+        matching.sort_unstable_by_key(|&(key, id, _)| (key, id));
         let after = (&*request.after, after_id.unwrap_or(UploadId([u8::MAX; 16])));
         let mut page = UploadListing::default();
         let mut last = None;
-        for (key, id, upload) in ours {
+        for (key, id, upload) in matching {
             if !request.after.is_empty() && (key, id) <= after {
                 continue;
             }

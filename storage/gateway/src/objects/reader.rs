@@ -52,7 +52,7 @@ impl Gateway {
     /// [`Error::RangeNotSatisfiable`] if the range is empty or not within the object; [`Error::Busy`];
     /// [`Error::Device`]. A failure later on is an item of the stream, and its last.
     pub async fn read(&self, object: &Arc<Object>, range: Option<Range<u64>>) -> Result<Reader, Error> {
-        let span = self.wanted(object, range)?;
+        let span = self.checked_span(object, range)?;
         let share = self.inner.memory.take(span.accesses.end - span.accesses.start)?;
         self.read_span(object, span, share).await
     }
@@ -63,12 +63,12 @@ impl Gateway {
     /// # Errors
     /// As [`read`](Self::read), without [`Error::Busy`].
     pub async fn read_on(&self, object: &Arc<Object>, range: Option<Range<u64>>) -> Result<Reader, Error> {
-        let span = self.wanted(object, range)?;
+        let span = self.checked_span(object, range)?;
         let share = self.inner.memory.wait(span.accesses.end - span.accesses.start).await?;
         self.read_span(object, span, share).await
     }
 
-    fn wanted(&self, object: &Object, range: Option<Range<u64>>) -> Result<Span, Error> {
+    fn checked_span(&self, object: &Object, range: Option<Range<u64>>) -> Result<Span, Error> {
         let bytes = object.bytes();
         if let Some(range) = &range
             && (range.start >= range.end || range.end > bytes)
@@ -82,14 +82,14 @@ impl Gateway {
         let (sender, mut rest) = mpsc::channel(1);
         let inner = Arc::clone(&self.inner);
         let object = Arc::clone(object);
-        let held = share.clone();
+        let source_range = share.clone();
         self.inner.tasks.spawn(async move {
             if let Err(failure) = inner.deliver(&object, span, &sender).await {
                 tracing::error!(error = %failure, "reading blocks failed");
                 // The reader may have gone away meanwhile; then no reader is left to tell.
                 let _ = sender.send(Err(failure)).await;
             }
-            drop(held);
+            drop(source_range);
         });
         let first = match rest.recv().await {
             Some(Err(failure)) => return Err(failure),
@@ -144,10 +144,10 @@ fn layout(object: &Object, block_bytes: u64) -> impl Iterator<Item = (AccessSour
         let mut at = start;
         let fragment = segment.fragment().map(|fragment| AccessSource::Fragment(Arc::clone(fragment)));
         let holders = segment.block_numbers().map(AccessSource::Block).chain(fragment);
-        holders.map(move |holder| {
+        holders.map(move |source| {
             let bytes = at..(at + block_bytes).min(end);
             at = bytes.end;
-            (holder, bytes)
+            (source, bytes)
         })
     })
 }
@@ -192,21 +192,22 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads a batch, and cuts the bytes in `wanted` from each block.
+    /// Reads a batch, and cuts the bytes in `checked_span` from each block.
     async fn read_pieces(
         &self,
         flow: Flow,
         batch: Vec<(AccessSource, Range<u64>)>,
-        wanted: Range<u64>,
+        checked_span: Range<u64>,
     ) -> Result<Vec<Bytes>, Error> {
-        let sources: Vec<Source> = batch.iter().map(|(holder, _)| Source::of(holder)).collect();
+        let sources: Vec<Source> = batch.iter().map(|(source, _)| Source::of(source)).collect();
         let answer = self.read_blocks(flow, sources.iter().map(Source::block).collect()).await?;
         let pieces = batch.into_iter().zip(sources).zip(answer);
         Ok(pieces
-            .filter_map(|(((_, held), source), block)| {
-                let (start, end) = (wanted.start.max(held.start), wanted.end.min(held.end));
-                let cut =
-                    (start.saturating_sub(held.start)) as usize..(end.saturating_sub(held.start)) as usize;
+            .filter_map(|(((_, source_range), source), block)| {
+                let (start, end) =
+                    (checked_span.start.max(source_range.start), checked_span.end.min(source_range.end));
+                let cut = (start.saturating_sub(source_range.start)) as usize
+                    ..(end.saturating_sub(source_range.start)) as usize;
                 (start < end).then(|| source.bytes(block).slice(cut))
             })
             .collect())
@@ -220,8 +221,8 @@ enum Source {
 }
 
 impl Source {
-    fn of(holder: &AccessSource) -> Self {
-        match holder {
+    fn of(source: &AccessSource) -> Self {
+        match source {
             AccessSource::Block(block) => Source::Block(*block),
             AccessSource::Fragment(fragment) => {
                 Source::Fragment { location: fragment.location(), bytes: fragment.bytes() }

@@ -142,7 +142,7 @@ impl Account {
         let removal = |(key, conditions)| Removal { key, version: None, conditions, marks_missing: false };
         let removals = keys.into_iter().map(removal);
         let outcomes = self.remove(container, removals.collect()).await?;
-        Ok(outcomes.into_iter().map(|outcome| outcome.map(|deleted| deleted.meant.is_some())).collect())
+        Ok(outcomes.into_iter().map(|outcome| outcome.map(|deleted| deleted.target.is_some())).collect())
     }
 }
 

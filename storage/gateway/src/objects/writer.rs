@@ -26,13 +26,13 @@ pub struct Writer {
     unused: VecDeque<u64>,
     partial: BytesMut,
     full: Vec<Bytes>,
-    flights: VecDeque<JoinHandle<Result<(), DeviceError>>>,
+    pending_writes: VecDeque<JoinHandle<Result<(), DeviceError>>>,
     bytes: u64,
     digests: Digests,
     /// Blocks that were not free when the writer was made, and may be made free.
     missing: u64,
     /// A push failed or was given up: bytes are missing, and the rest is worth nothing.
-    torn: bool,
+    is_incomplete: bool,
 }
 
 /// Blocks that were written and stand for no name yet.
@@ -77,11 +77,11 @@ impl Gateway {
             unused: VecDeque::new(),
             partial: BytesMut::new(),
             full: Vec::new(),
-            flights: VecDeque::new(),
+            pending_writes: VecDeque::new(),
             bytes: 0,
             digests: Digests::new(algorithm),
             missing: 0,
-            torn: false,
+            is_incomplete: false,
         };
         if let Some(blocks) = blocks
             && !declared.is_some_and(|bytes| self.inner.is_fragment(bytes))
@@ -103,14 +103,14 @@ impl Writer {
     /// [`Error::WrongLength`] as soon as more came than was announced; [`Error::Full`]; [`Error::Device`]. After an
     /// error, or when the future was dropped before its end, the writer cannot be finished.
     pub async fn push(&mut self, bytes: Bytes) -> Result<(), Error> {
-        self.torn = true;
+        self.is_incomplete = true;
         self.make_room().await?;
-        self.cut(bytes).await?;
-        self.torn = false;
+        self.split_into_blocks(bytes).await?;
+        self.is_incomplete = false;
         Ok(())
     }
 
-    async fn cut(&mut self, mut bytes: Bytes) -> Result<(), Error> {
+    async fn split_into_blocks(&mut self, mut bytes: Bytes) -> Result<(), Error> {
         self.bytes += bytes.len() as u64;
         if let Some(declared) = self.declared
             && self.bytes > declared
@@ -122,16 +122,16 @@ impl Writer {
         while !bytes.is_empty() {
             if self.partial.is_empty() && bytes.len() >= block_bytes {
                 // A copy all the same: a slice would keep the whole of a larger buffer alive.
-                let block = Bytes::copy_from_slice(&bytes.split_to(block_bytes));
-                self.block(block).await?;
+                let push_block = Bytes::copy_from_slice(&bytes.split_to(block_bytes));
+                self.push_block(push_block).await?;
                 continue;
             }
             self.partial.reserve(block_bytes - self.partial.len());
             let part = bytes.split_to(bytes.len().min(block_bytes - self.partial.len()));
             self.partial.extend_from_slice(&part);
             if self.partial.len() == block_bytes {
-                let block = self.partial.split().freeze();
-                self.block(block).await?;
+                let push_block = self.partial.split().freeze();
+                self.push_block(push_block).await?;
             }
         }
         Ok(())
@@ -142,7 +142,7 @@ impl Writer {
     /// # Errors
     /// [`Error::WrongLength`] if fewer bytes came than were announced; [`Error::Full`]; [`Error::Device`].
     pub async fn finish(mut self) -> Result<Written, Error> {
-        if self.torn {
+        if self.is_incomplete {
             return Err(Error::Body("a part of it was given up".into()));
         }
         if let Some(declared) = self.declared
@@ -156,27 +156,27 @@ impl Writer {
             // A copy, for the buffer has room for a block.
             let bytes = Bytes::copy_from_slice(&self.partial);
             let fragment = self.inner.new_fragment(bytes).await;
-            return Ok(self.written(SegmentPlace::Fragment(fragment)));
+            return Ok(self.into_written(SegmentPlace::Fragment(fragment)));
         }
         if !self.partial.is_empty() {
             self.partial.resize(block_bytes, 0);
-            let block = self.partial.split().freeze();
-            self.block(block).await?;
+            let push_block = self.partial.split().freeze();
+            self.push_block(push_block).await?;
         }
         let padded = self.inner.options.padding.blocks(self.bytes, block_bytes);
         let zeros = Bytes::from(vec![0; block_bytes]);
         for _ in self.bytes.div_ceil(block_bytes as u64)..padded {
-            self.block(zeros.clone()).await?;
+            self.push_block(zeros.clone()).await?;
         }
         self.flush().await?;
-        while let Some(flight) = self.flights.pop_front() {
-            land(flight).await?;
+        while let Some(pending_write) = self.pending_writes.pop_front() {
+            await_write(pending_write).await?;
         }
         let leases = std::mem::take(&mut self.leases);
-        Ok(self.written(SegmentPlace::Blocks(leases)))
+        Ok(self.into_written(SegmentPlace::Blocks(leases)))
     }
 
-    fn written(self, place: SegmentPlace) -> Written {
+    fn into_written(self, place: SegmentPlace) -> Written {
         let digests = self.digests.finish();
         Written { segment: Arc::new(Segment { bytes: self.bytes, place }), digests }
     }
@@ -191,8 +191,8 @@ impl Writer {
         Ok(())
     }
 
-    async fn block(&mut self, block: Bytes) -> Result<(), Error> {
-        self.full.push(block);
+    async fn push_block(&mut self, push_block: Bytes) -> Result<(), Error> {
+        self.full.push(push_block);
         if self.full.len() == self.inner.device.max_batch() {
             self.flush().await?;
         }
@@ -208,20 +208,20 @@ impl Writer {
         }
         let batch: Vec<(u64, Bytes)> =
             self.unused.drain(..self.full.len()).zip(self.full.drain(..)).collect();
-        while self.flights.len() >= self.inner.options.window.max(1)
-            && let Some(flight) = self.flights.pop_front()
+        while self.pending_writes.len() >= self.inner.options.window.max(1)
+            && let Some(pending_write) = self.pending_writes.pop_front()
         {
-            land(flight).await?;
+            await_write(pending_write).await?;
         }
         let inner = Arc::clone(&self.inner);
-        let held = (self.leases.clone(), self.share.clone());
+        let _guards = (self.leases.clone(), self.share.clone());
         let flow = self.flow;
-        self.flights.push_back(self.inner.tasks.spawn(async move {
+        self.pending_writes.push_back(self.inner.tasks.spawn(async move {
             let outcome = inner.device.write(flow, batch).await;
             if let Err(failure) = &outcome {
                 tracing::error!(error = %failure, "writing blocks failed");
             }
-            drop(held);
+            drop(_guards);
             outcome
         }));
         Ok(())
@@ -244,8 +244,8 @@ impl Inner {
     }
 }
 
-async fn land(flight: JoinHandle<Result<(), DeviceError>>) -> Result<(), Error> {
-    match flight.await {
+async fn await_write(pending_write: JoinHandle<Result<(), DeviceError>>) -> Result<(), Error> {
+    match pending_write.await {
         Ok(outcome) => Ok(outcome?),
         Err(failure) if failure.is_panic() => std::panic::resume_unwind(failure.into_panic()),
         Err(_) => Err(DeviceError::Closed.into()),

@@ -154,17 +154,17 @@ impl<D: Device> Device for CountingDevice<D> {
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         blocks.iter().for_each(|&block| self.counters.block(block, false));
-        let begun = Instant::now();
+        let started = Instant::now();
         let answer = self.inner.read(flow, blocks).await;
-        self.counters.time(begun.elapsed());
+        self.counters.time(started.elapsed());
         answer
     }
 
     async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
         writes.iter().for_each(|(block, _)| self.counters.block(*block, true));
-        let begun = Instant::now();
+        let started = Instant::now();
         let answer = self.inner.write(flow, writes).await;
-        self.counters.time(begun.elapsed());
+        self.counters.time(started.elapsed());
         answer
     }
 }

@@ -37,7 +37,7 @@ pub(super) async fn get_object_attributes(
     if names.iter().any(|name| !ATTRIBUTES.contains(name)) {
         return Err(s3_error!(InvalidArgument, "Invalid attribute name specified."));
     }
-    let asked = |name: &str| names.contains(&name);
+    let is_requested = |name: &str| names.contains(&name);
     let object = account.version(&input.bucket, &input.key, version).map_err(S3Error::from);
     let object = object.map_err(versions::as_missing_key)?;
     let mut output = GetObjectAttributesOutput {
@@ -45,16 +45,16 @@ pub(super) async fn get_object_attributes(
         last_modified: Some(timestamp(object.modified)),
         ..GetObjectAttributesOutput::default()
     };
-    if asked(ObjectAttributes::ETAG) {
+    if is_requested(ObjectAttributes::ETAG) {
         output.e_tag = Some(etag(&object));
     }
-    if asked(ObjectAttributes::OBJECT_SIZE) {
+    if is_requested(ObjectAttributes::OBJECT_SIZE) {
         output.object_size = Some(size(object.bytes()));
     }
-    if asked(ObjectAttributes::STORAGE_CLASS) {
+    if is_requested(ObjectAttributes::STORAGE_CLASS) {
         output.storage_class = listed_class(&object.details);
     }
-    if asked(ObjectAttributes::CHECKSUM)
+    if is_requested(ObjectAttributes::CHECKSUM)
         && let Some(checksum) = &object.checksum
     {
         let mut answer =
@@ -63,7 +63,7 @@ pub(super) async fn get_object_attributes(
         checksums::set!(answer, Some(checksum.without_count()));
         output.checksum = Some(answer);
     }
-    if asked(ObjectAttributes::OBJECT_PARTS) && object.parts().is_some() {
+    if is_requested(ObjectAttributes::OBJECT_PARTS) && object.parts().is_some() {
         output.object_parts = Some(parts(&object, input.max_parts, input.part_number_marker)?);
     }
     let mut response = S3Response::new(output);

@@ -16,14 +16,17 @@ pub(super) async fn create_bucket(
     request: S3Request<CreateBucketInput>,
 ) -> S3Result<S3Response<CreateBucketOutput>> {
     let input = request.input;
-    let asked = input.create_bucket_configuration.and_then(|configuration| configuration.location_constraint);
-    let asked = asked.map(|place| place.as_str().to_owned()).filter(|place| !place.is_empty());
-    let ours = account.gateway.inner.options.region.as_deref();
-    if asked.as_deref().is_some_and(|place| !is_region(place) || ours.is_some_and(|ours| ours != place)) {
+    let requested =
+        input.create_bucket_configuration.and_then(|configuration| configuration.location_constraint);
+    let requested = requested.map(|place| place.as_str().to_owned()).filter(|place| !place.is_empty());
+    let gateway_region = account.gateway.inner.options.region.as_deref();
+    if requested.as_deref().is_some_and(|place| {
+        !is_region(place) || gateway_region.is_some_and(|gateway_region| gateway_region != place)
+    }) {
         return Err(s3_error!(InvalidLocationConstraint, "The specified location-constraint is not valid"));
     }
     // Without a word it is the region that the client takes the gateway to be in.
-    let region = asked.or_else(|| region::signed(&request.extensions).map(str::to_owned));
+    let region = requested.or_else(|| region::signed(&request.extensions).map(str::to_owned));
     let ownership = match &input.object_ownership {
         None => Ownership::Enforced,
         Some(name) => ownership::parse(name.as_str())?,
@@ -81,19 +84,19 @@ pub(super) async fn list_buckets(
             })?
         }
     };
-    let wanted = ListRequest {
+    let requested = ListRequest {
         prefix: input.prefix.clone().unwrap_or_default(),
         after: input.continuation_token.unwrap_or_default(),
         limit,
         ..ListRequest::default()
     };
-    let page = account.containers(&wanted);
+    let page = account.containers(&requested);
     let signed = region::signed(&request.extensions);
     let of_region = |settings: &ContainerSettings| {
         input
             .bucket_region
             .as_deref()
-            .is_none_or(|wanted| region::of_bucket(&account.gateway, settings, signed) == wanted)
+            .is_none_or(|requested| region::of_bucket(&account.gateway, settings, signed) == requested)
     };
     let entries = page.entries.into_iter().filter(|(_, container)| of_region(&container.settings));
     let buckets = entries.map(|(name, container)| Bucket {

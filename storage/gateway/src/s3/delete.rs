@@ -21,7 +21,7 @@ fn check_right(extensions: &Extensions, owner: &str, version: Option<VersionId>)
 
 /// Tells whether a delete marker was put or removed, if one was.
 fn delete_marker(deleted: &Deleted, by_version: bool) -> Option<bool> {
-    let removed = || deleted.meant.as_ref().is_some_and(|meant| by_version && meant.version.is_marker());
+    let removed = || deleted.target.as_ref().is_some_and(|target| by_version && target.version.is_marker());
     (deleted.marker.is_some() || removed()).then_some(true)
 }
 
@@ -52,13 +52,13 @@ pub(super) async fn delete_objects(
     request: S3Request<DeleteObjectsInput>,
 ) -> S3Result<S3Response<DeleteObjectsOutput>> {
     let input = request.input;
-    let wanted = input.delete.objects;
-    if wanted.is_empty() || wanted.len() > 1000 {
+    let objects = input.delete.objects;
+    if objects.is_empty() || objects.len() > 1000 {
         return Err(s3_error!(MalformedXML, "Name at least one and at most 1000 objects."));
     }
-    let mut refusals = Vec::with_capacity(wanted.len());
-    let mut removals = Vec::with_capacity(wanted.len());
-    for object in &wanted {
+    let mut refusals = Vec::with_capacity(objects.len());
+    let mut removals = Vec::with_capacity(objects.len());
+    for object in &objects {
         let version = versions::parse_id(object.version_id.as_deref());
         let version = version
             .and_then(|version| check_right(&request.extensions, account.name(), version).map(|()| version));
@@ -81,7 +81,7 @@ pub(super) async fn delete_objects(
     let mut outcomes = account.remove(&input.bucket, removals).await?.into_iter();
     let quiet = input.delete.quiet.unwrap_or(false);
     let (mut deleted, mut errors) = (Vec::new(), Vec::new());
-    for (object, refusal) in wanted.into_iter().zip(refusals) {
+    for (object, refusal) in objects.into_iter().zip(refusals) {
         let outcome = match refusal {
             Some(refusal) => Err(refusal),
             None => outcomes.next().unwrap_or_else(|| Ok(Deleted::default())).map_err(S3Error::from),

@@ -33,13 +33,13 @@ macro_rules! conditions {
 /// Only who signs may have an object given out under other headers.
 macro_rules! check_overrides {
     ($input:expr, $extensions:expr) => {
-        let asked = $input.response_cache_control.is_some()
+        let requested = $input.response_cache_control.is_some()
             || $input.response_content_disposition.is_some()
             || $input.response_content_encoding.is_some()
             || $input.response_content_language.is_some()
             || $input.response_content_type.is_some()
             || $input.response_expires.is_some();
-        if asked && principal($extensions)?.is_anonymous() {
+        if requested && principal($extensions)?.is_anonymous() {
             return Err(s3_error!(
                 InvalidRequest,
                 "Request specific response headers cannot be used for anonymous GET requests."
@@ -143,9 +143,9 @@ pub(super) async fn head_object(
     Ok(response)
 }
 
-fn override_value<T>(value: &mut Option<T>, asked: Option<T>) {
-    if asked.is_some() {
-        *value = asked;
+fn override_value<T>(value: &mut Option<T>, requested: Option<T>) {
+    if requested.is_some() {
+        *value = requested;
     }
 }
 
@@ -248,7 +248,7 @@ fn tag_count(object: &Object) -> Option<i32> {
     i32::try_from(object.details.tags.len()).ok().filter(|&count| count > 0)
 }
 
-fn parts_count(object: &Object, asked: Option<i32>) -> Option<i32> {
-    asked?;
+fn parts_count(object: &Object, requested: Option<i32>) -> Option<i32> {
+    requested?;
     object.parts().and_then(|parts| i32::try_from(parts).ok())
 }

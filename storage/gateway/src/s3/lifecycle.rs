@@ -243,7 +243,10 @@ pub(super) async fn put_bucket_lifecycle_configuration(
 ) -> S3Result<S3Response<PutBucketLifecycleConfigurationOutput>> {
     let input = request.input;
     account.container(&input.bucket)?;
-    if input.transition_default_minimum_object_size.is_some_and(|asked| asked != default_transition_size()) {
+    if input
+        .transition_default_minimum_object_size
+        .is_some_and(|requested| requested != default_transition_size())
+    {
         return Err(s3_error!(
             NotImplemented,
             "There are no transitions. Leave x-amz-transition-default-minimum-object-size out."

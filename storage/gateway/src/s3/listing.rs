@@ -17,12 +17,13 @@ pub(super) async fn list_objects(
     let input = request.input;
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_keys, "max-keys")?;
-    let wanted = list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.marker.clone(), limit);
-    let page = account.list(&input.bucket, &wanted)?;
+    let listing_request =
+        list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.marker.clone(), limit);
+    let page = account.list(&input.bucket, &listing_request)?;
     Ok(S3Response::new(ListObjectsOutput {
         name: Some(input.bucket),
-        prefix: Some(encoding.name(wanted.prefix)),
-        marker: Some(encoding.name(wanted.after)),
+        prefix: Some(encoding.name(listing_request.prefix)),
+        marker: Some(encoding.name(listing_request.after)),
         max_keys: i32::try_from(limit).ok(),
         is_truncated: Some(page.next.is_some()),
         contents: Some(contents(page.entries, encoding, Some(account.name()))),
@@ -45,13 +46,13 @@ pub(super) async fn list_objects_v2(
         Some(token) => Some(read_token(token)?),
         None => input.start_after.clone(),
     };
-    let wanted = list_request(input.prefix.as_ref(), input.delimiter.as_ref(), after, limit);
-    let page = account.list(&input.bucket, &wanted)?;
+    let listing_request = list_request(input.prefix.as_ref(), input.delimiter.as_ref(), after, limit);
+    let page = account.list(&input.bucket, &listing_request)?;
     let count = page.entries.len() + page.prefixes.len();
     let with_owner = input.fetch_owner.unwrap_or(false);
     Ok(S3Response::new(ListObjectsV2Output {
         name: Some(input.bucket),
-        prefix: Some(encoding.name(wanted.prefix)),
+        prefix: Some(encoding.name(listing_request.prefix)),
         max_keys: i32::try_from(limit).ok(),
         key_count: i32::try_from(count).ok(),
         continuation_token: input.continuation_token,

@@ -50,8 +50,9 @@ pub(super) async fn create_multipart_upload(
     let server_side_encryption = encryption::to_s3(details.encryption);
     let initiator = principal(&request.extensions)?.initiator(account.name());
     let id = account.begin_upload_for(&input.bucket, &input.key, details, checksum, initiator).await?;
-    let begun = account.upload(&input.bucket, &input.key, id).ok();
-    let end = begun.map(|upload| lifecycle::upload_abort(account, &input.bucket, &input.key, upload.started));
+    let started = account.upload(&input.bucket, &input.key, id).ok();
+    let end =
+        started.map(|upload| lifecycle::upload_abort(account, &input.bucket, &input.key, upload.started));
     let (abort_date, abort_rule_id) = end.unwrap_or_default();
     Ok(S3Response::new(CreateMultipartUploadOutput {
         abort_date,
@@ -75,12 +76,12 @@ pub(super) async fn upload_part(
     let id = upload_id(&input.upload_id)?;
     let number = part_number(input.part_number)?;
     let upload = account.upload(&input.bucket, &input.key, id)?;
-    let wanted = upload.checksum.map(|(algorithm, _)| algorithm);
+    let expected_algorithm = upload.checksum.map(|(algorithm, _)| algorithm);
     let given = checksums::given!(input);
-    if let (Some(wanted), Some((given, _))) = (wanted, &given)
-        && wanted != *given
+    if let (Some(expected_algorithm), Some((given, _))) = (expected_algorithm, &given)
+        && expected_algorithm != *given
     {
-        return Err(checksums::other_algorithm(wanted, *given));
+        return Err(checksums::other_algorithm(expected_algorithm, *given));
     }
     let incoming = Incoming {
         body: input.body.take(),
@@ -88,7 +89,7 @@ pub(super) async fn upload_part(
         length_unknown: false,
         md5: input.content_md5.take(),
         given,
-        algorithm: wanted.or(checksums::algorithm(input.checksum_algorithm.as_ref())?),
+        algorithm: expected_algorithm.or(checksums::algorithm(input.checksum_algorithm.as_ref())?),
         headers: &request.headers,
         trailers: trailers(&request.extensions),
     };
@@ -99,7 +100,7 @@ pub(super) async fn upload_part(
         UploadPartOutput { e_tag: Some(ETag::Strong(hex(&part.md5))), ..UploadPartOutput::default() };
     output.server_side_encryption = encryption::to_s3(upload.details.encryption);
     match (&part.checksum, part.crc64nvme_checksum()) {
-        (None, Some(ours)) if wanted.is_none() => checksums::set!(output, &Some(ours)),
+        (None, Some(computed)) if expected_algorithm.is_none() => checksums::set!(output, &Some(computed)),
         (checksum, _) => checksums::set!(output, checksum),
     }
     Ok(S3Response::new(output))
@@ -129,16 +130,16 @@ pub(super) async fn complete_multipart_upload(
     checksums::check_final(&request.headers)?;
     // An upload that is not there may have been completed, and the answer lost.
     let upload = account.upload(&input.bucket, &input.key, id).ok();
-    let begun = upload.as_ref().and_then(|upload| upload.checksum);
-    let asked = checksums::parse_coverage(input.checksum_type.as_ref())?;
-    if let (Some(asked), Some((_, begun))) = (asked, begun)
-        && asked != begun
+    let started = upload.as_ref().and_then(|upload| upload.checksum);
+    let requested = checksums::parse_coverage(input.checksum_type.as_ref())?;
+    if let (Some(requested), Some((_, started))) = (requested, started)
+        && requested != started
     {
-        let begun = coverage_name(begun);
+        let started = coverage_name(started);
         return Err(s3_error!(
             InvalidRequest,
             "The upload was created using the {} checksum mode. The complete request must use the same checksum mode.",
-            begun.as_str()
+            started.as_str()
         ));
     }
     let expected = ExpectedObject {
@@ -182,9 +183,9 @@ pub(super) async fn abort_multipart_upload(
     let input = request.input;
     account.container(&input.bucket)?;
     let id = upload_id(&input.upload_id)?;
-    if let Some(wanted) = &input.if_match_initiated_time {
+    if let Some(initiated) = &input.if_match_initiated_time {
         let started = account.upload(&input.bucket, &input.key, id)?.started;
-        if started.seconds() != unix_millis(wanted).seconds() {
+        if started.seconds() != unix_millis(initiated).seconds() {
             return Err(Error::PreconditionFailed("x-amz-if-match-initiated-time").into());
         }
     }
@@ -252,17 +253,17 @@ pub(super) async fn list_multipart_uploads(
     let input = request.input;
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_uploads, "max-uploads")?;
-    let wanted =
+    let listing_request =
         list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
     let after_id = match input.upload_id_marker.as_deref() {
         None | Some("") => None,
         // Without a key to go on from, S3 ignores it.
-        Some(_) if wanted.after.is_empty() => None,
+        Some(_) if listing_request.after.is_empty() => None,
         Some(text) => {
             Some(upload_id(text).map_err(|_| s3_error!(InvalidArgument, "Invalid uploadId marker"))?)
         }
     };
-    let page = account.list_uploads(&input.bucket, &wanted, after_id)?;
+    let page = account.list_uploads(&input.bucket, &listing_request, after_id)?;
     let truncated = page.next.is_some();
     let (next_key, next_id) = page.next.unzip();
     let uploads = page.entries.into_iter().map(|(id, upload)| MultipartUpload {

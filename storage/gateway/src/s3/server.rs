@@ -11,7 +11,7 @@ use super::{access, complete, cors, form, verified, version_2, version_4, xml_te
 use crate::auth::identity::Users;
 use crate::catalogue::Clock;
 use crate::http::body_timeout::RequestBody;
-use crate::http::protocol::{BUSY, BoxError, Door, RequestContext};
+use crate::http::protocol::{BUSY, BoxError, Protocol, RequestContext};
 use crate::objects::gateway::Gateway;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Body as _;
@@ -132,7 +132,7 @@ fn set_request_id(mut response: Response<Body>, context: &RequestContext) -> Res
     response
 }
 
-impl Door for S3Server {
+impl Protocol for S3Server {
     type Body = Body;
 
     async fn answer(

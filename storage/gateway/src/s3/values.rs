@@ -76,8 +76,8 @@ pub(super) fn is_storage_class(name: &[u8]) -> bool {
 }
 
 /// The class as it is kept.
-pub(super) fn stored_class(asked: Option<dto::StorageClass>) -> Option<String> {
-    asked.map(|class| class.as_str().to_owned()).filter(|class| class != STANDARD)
+pub(super) fn stored_class(requested: Option<dto::StorageClass>) -> Option<String> {
+    requested.map(|class| class.as_str().to_owned()).filter(|class| class != STANDARD)
 }
 
 /// The class as lists have it, which name every one.
@@ -145,10 +145,10 @@ pub(super) fn upload_text(id: UploadId) -> String {
 }
 
 /// The most entries of a page: S3 gives at most 1000.
-pub(super) fn page_limit(asked: Option<i32>, name: &str) -> S3Result<usize> {
-    match asked {
+pub(super) fn page_limit(requested: Option<i32>, name: &str) -> S3Result<usize> {
+    match requested {
         None => Ok(1000),
-        Some(asked) => usize::try_from(asked).map(|limit| limit.min(1000)).map_err(|_| {
+        Some(requested) => usize::try_from(requested).map(|limit| limit.min(1000)).map_err(|_| {
             S3Error::with_message(S3ErrorCode::InvalidArgument, format!("{name} must not be negative"))
         }),
     }
@@ -185,8 +185,8 @@ pub(super) struct Encoding {
 }
 
 impl Encoding {
-    pub(super) fn new(asked: Option<&dto::EncodingType>) -> S3Result<Self> {
-        match asked.map(dto::EncodingType::as_str) {
+    pub(super) fn new(requested: Option<&dto::EncodingType>) -> S3Result<Self> {
+        match requested.map(dto::EncodingType::as_str) {
             None => Ok(Encoding { url: false }),
             Some("url") => Ok(Encoding { url: true }),
             Some(_) => Err(s3_error!(InvalidArgument, "The only encoding-type is url.")),

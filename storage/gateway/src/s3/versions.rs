@@ -80,11 +80,11 @@ pub(super) async fn put_bucket_versioning(
 ) -> S3Result<S3Response<PutBucketVersioningOutput>> {
     let input = request.input;
     let settings = account.container(&input.bucket)?.settings;
-    let wanted = input.versioning_configuration;
-    if wanted.mfa_delete.is_some_and(|delete| delete.as_str() != MFADelete::DISABLED) {
+    let configuration = input.versioning_configuration;
+    if configuration.mfa_delete.is_some_and(|delete| delete.as_str() != MFADelete::DISABLED) {
         return Err(s3_error!(NotImplemented, "There are no devices of a second factor here (MfaDelete)."));
     }
-    let versioning = match wanted.status.as_ref().map(BucketVersioningStatus::as_str) {
+    let versioning = match configuration.status.as_ref().map(BucketVersioningStatus::as_str) {
         Some(BucketVersioningStatus::ENABLED) => Versioning::Enabled,
         Some(BucketVersioningStatus::SUSPENDED) => Versioning::Suspended,
         // A bucket that never had it says so without a status, which may be put back.
@@ -104,24 +104,24 @@ pub(super) async fn list_object_versions(
     let input = request.input;
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_keys, "max-keys")?;
-    let wanted =
+    let listing_request =
         list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
     let after = parse_id(input.version_id_marker.as_deref())?;
-    if after.is_some() && wanted.after.is_empty() {
+    if after.is_some() && listing_request.after.is_empty() {
         return Err(s3_error!(
             InvalidArgument,
             "A version-id marker cannot be specified without a key marker."
         ));
     }
-    let page = account.list_versions(&input.bucket, &wanted, after)?;
+    let page = account.list_versions(&input.bucket, &listing_request, after)?;
     let (markers, versions): (Vec<_>, Vec<_>) =
         page.entries.into_iter().partition(|listed| listed.object.version.is_marker());
     let (next_key, next_version) = page.next.clone().unzip();
     let owner = owner(account.name());
     Ok(S3Response::new(ListObjectVersionsOutput {
         name: Some(input.bucket),
-        prefix: Some(encoding.name(wanted.prefix)),
-        key_marker: Some(encoding.name(wanted.after)),
+        prefix: Some(encoding.name(listing_request.prefix)),
+        key_marker: Some(encoding.name(listing_request.after)),
         version_id_marker: input.version_id_marker,
         max_keys: i32::try_from(limit).ok(),
         is_truncated: Some(page.next.is_some()),

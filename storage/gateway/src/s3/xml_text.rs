@@ -46,15 +46,15 @@ fn is_forbidden(letter: char) -> bool {
 
 /// The same without the elements whose text cannot be written.
 fn without_forbidden(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
+    let mut cleaned = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(is_forbidden) {
         let (Some(start), Some(end)) = (rest[..at].rfind('<'), rest[at..].find('>')) else { break };
-        kept.push_str(&rest[..start]);
+        cleaned.push_str(&rest[..start]);
         rest = &rest[at + end + 1..];
     }
-    kept.push_str(rest);
-    kept
+    cleaned.push_str(rest);
+    cleaned
 }
 
 #[cfg(test)]

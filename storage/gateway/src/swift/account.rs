@@ -86,8 +86,8 @@ fn list(head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response<Body>
     let items = page.entries.into_iter().map(|(name, view)| entry(name, &view)).collect();
     let entries = listing::merge(items, page.prefixes, listing_query.request.reverse);
     let name = format!("{PREFIX}{}", context.target.account);
-    let holder = ListingRoot { element: "account", item: "container", name: &name };
-    let mut answer = listed(context.account.gateway(), form, listing::write(form, holder, &entries))?;
+    let root = ListingRoot { element: "account", item: "container", name: &name };
+    let mut answer = listed(context.account.gateway(), form, listing::write(form, root, &entries))?;
     describe(answer.headers_mut(), context, &context.account.view());
     Ok(answer)
 }

@@ -144,8 +144,8 @@ pub(super) async fn delete_all(
     names: Vec<String>,
 ) -> Outcome<Response<Body>> {
     let mut report = BulkReport::default();
-    let mut together: Vec<(String, String)> = Vec::new();
-    let mut holder = String::new();
+    let mut batch: Vec<(String, String)> = Vec::new();
+    let mut batch_container = String::new();
     for name in names {
         let target = match Target::read_within(context.account.name(), &name) {
             Ok(target) => target,
@@ -155,16 +155,16 @@ pub(super) async fn delete_all(
             }
         };
         let container = target.container.unwrap_or_default();
-        if container != holder || target.object.is_none() || together.len() == DELETE_BATCH {
-            delete_objects(swift, context, &holder, std::mem::take(&mut together), &mut report).await?;
-            holder.clone_from(&container);
+        if container != batch_container || target.object.is_none() || batch.len() == DELETE_BATCH {
+            delete_objects(swift, context, &batch_container, std::mem::take(&mut batch), &mut report).await?;
+            batch_container.clone_from(&container);
         }
         match target.object {
-            Some(object) => together.push((name, object)),
+            Some(object) => batch.push((name, object)),
             None => delete_container(swift, context, &name, &container, &mut report).await?,
         }
     }
-    delete_objects(swift, context, &holder, together, &mut report).await?;
+    delete_objects(swift, context, &batch_container, batch, &mut report).await?;
     Ok(report.answer(head, BulkVerb::Delete))
 }
 

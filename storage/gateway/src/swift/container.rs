@@ -119,8 +119,8 @@ fn answer(
     view: &ContainerView,
     entries: &[Entry],
 ) -> Outcome<Response<Body>> {
-    let holder = ListingRoot { element: "container", item: "object", name: context.container() };
-    let mut answer = listed(context.account.gateway(), form, listing::write(form, holder, entries))?;
+    let root = ListingRoot { element: "container", item: "object", name: context.container() };
+    let mut answer = listed(context.account.gateway(), form, listing::write(form, root, entries))?;
     describe(answer.headers_mut(), context, view);
     Ok(answer)
 }

@@ -142,11 +142,11 @@ pub(super) struct ListingRoot<'a> {
 }
 
 /// Writes a listing. Entries are in their order already.
-pub(super) fn write(form: ListingForm, holder: ListingRoot<'_>, entries: &[Entry]) -> String {
+pub(super) fn write(form: ListingForm, root: ListingRoot<'_>, entries: &[Entry]) -> String {
     match form {
         ListingForm::Plain => entries.iter().map(|entry| format!("{}\n", entry.name())).collect(),
         ListingForm::Json => Value::Array(entries.iter().map(json).collect()).to_string(),
-        ListingForm::Xml => xml(holder, entries),
+        ListingForm::Xml => xml(root, entries),
     }
 }
 
@@ -162,8 +162,8 @@ fn json(entry: &Entry) -> Value {
     Value::Object(fields)
 }
 
-fn xml(holder: ListingRoot<'_>, entries: &[Entry]) -> String {
-    let ListingRoot { element, item, name } = holder;
+fn xml(root: ListingRoot<'_>, entries: &[Entry]) -> String {
+    let ListingRoot { element, item, name } = root;
     let mut text =
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{element} name=\"{}\">", escape(name));
     for entry in entries {
@@ -214,18 +214,18 @@ mod tests {
     #[test]
     fn the_three_forms_say_the_same() {
         let entries = [item("a&b", 5), Entry::Group("c/<\"".into())];
-        let holder = ListingRoot { element: "container", item: "object", name: "x'y" };
-        assert_eq!(write(ListingForm::Plain, holder, &entries), "a&b\nc/<\"\n");
+        let root = ListingRoot { element: "container", item: "object", name: "x'y" };
+        assert_eq!(write(ListingForm::Plain, root, &entries), "a&b\nc/<\"\n");
         assert_eq!(
-            write(ListingForm::Json, holder, &entries),
+            write(ListingForm::Json, root, &entries),
             r#"[{"bytes":5,"name":"a&b"},{"subdir":"c/<\""}]"#
         );
         assert_eq!(
-            write(ListingForm::Xml, holder, &entries),
+            write(ListingForm::Xml, root, &entries),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<container name=\"x&apos;y\"><object><name>a&amp;b</name>\
              <bytes>5</bytes></object><subdir name=\"c/&lt;&quot;\"><name>c/&lt;&quot;</name></subdir></container>"
         );
-        assert_eq!(write(ListingForm::Json, holder, &[]), "[]");
+        assert_eq!(write(ListingForm::Json, root, &[]), "[]");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::service::Swift;
 use crate::auth::identity::{AccountName, Tokens, Users};
 use crate::catalogue::UnixMillis;
 use crate::http::body_timeout::RequestBody;
-use crate::http::protocol::{BUSY, BoxError, Door, RequestContext};
+use crate::http::protocol::{BUSY, BoxError, Protocol, RequestContext};
 use crate::objects::gateway::Gateway;
 use axum::body::Body;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -89,7 +89,7 @@ fn set_request_id(answer: &mut Response<Body>, context: &RequestContext, now: Un
     put(answer.headers_mut(), "x-openstack-request-id", &id);
 }
 
-impl Door for SwiftServer {
+impl Protocol for SwiftServer {
     type Body = Body;
 
     async fn answer(

@@ -89,14 +89,14 @@ async fn batches_depend_on_the_class_alone() {
             })
             .collect()
     };
-    let mut seen = Vec::new();
+    let mut traces = Vec::new();
     for size in [9 * BLOCK, 9 * BLOCK + 1, 15 * BLOCK - 3, 16 * BLOCK] {
         let object = put(&gateway, "key", size).await;
         get(&gateway, &object, None).await;
-        seen.push(shapes(device.take_log()));
+        traces.push(shapes(device.take_log()));
     }
-    assert_eq!(seen[0].len(), 8);
-    assert!(seen.iter().all(|shape| *shape == seen[0]), "{seen:?}");
+    assert_eq!(traces[0].len(), 8);
+    assert!(traces.iter().all(|shape| *shape == traces[0]), "{traces:?}");
 }
 
 #[tokio::test]

@@ -63,8 +63,8 @@ fn logs_hold_verbs_and_no_names() {
             let stopped = async {
                 let _ = stopped.await;
             };
-            let door = S3Server::new(gateway, users);
-            serve(listener, door, server::Options::default(), stopped).await;
+            let protocol = S3Server::new(gateway, users);
+            serve(listener, protocol, server::Options::default(), stopped).await;
         });
         (address.recv().expect("bound"), stop)
     };

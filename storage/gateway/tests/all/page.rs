@@ -138,19 +138,19 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
     let mut stream = TcpStream::connect(page.address).await.expect("connected");
     let request = format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", page.address);
     stream.write_all(request.as_bytes()).await.expect("sent");
-    let mut told = String::new();
+    let mut returned = String::new();
     // The history, and two moments: the first of them is whole.
-    while told.matches("data: ").count() < 3 {
+    while returned.matches("data: ").count() < 3 {
         let mut piece = [0; 4096];
         let count = stream.read(&mut piece).await.expect("more");
-        assert!(count > 0, "the stream ended early: {told}");
-        told += &String::from_utf8_lossy(&piece[..count]);
+        assert!(count > 0, "the stream ended early: {returned}");
+        returned += &String::from_utf8_lossy(&piece[..count]);
     }
     assert!(
-        told.contains(r#""accesses":42"#)
-            && told.contains(r#""warnings":["the store is full"]"#)
-            && told.contains(r#""demonstration":{"oblivious":true,"turned":7}"#),
-        "{told}"
+        returned.contains(r#""accesses":42"#)
+            && returned.contains(r#""warnings":["the store is full"]"#)
+            && returned.contains(r#""demonstration":{"oblivious":true,"turned":7}"#),
+        "{returned}"
     );
     page.ended.cancel();
     let mut rest = Vec::new();
@@ -172,16 +172,18 @@ async fn whoever_opens_the_page_is_told_first_what_was_before() {
         let request =
             format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", page.address);
         stream.write_all(request.as_bytes()).await.expect("sent");
-        let mut told = String::new();
+        let mut returned = String::new();
         // The history, and then the moment.
-        while told.matches("data: ").count() < 2 {
+        while returned.matches("data: ").count() < 2 {
             let mut piece = [0; 4096];
             let count = stream.read(&mut piece).await.expect("more");
-            told += &String::from_utf8_lossy(&piece[..count]);
+            returned += &String::from_utf8_lossy(&piece[..count]);
         }
-        let (before, now) =
-            (told.find("event: history").expect("a history"), told.rfind("data: ").expect("an event"));
-        if told[before..now].matches(r#""accesses":42"#).count() >= 3 {
+        let (before, now) = (
+            returned.find("event: history").expect("a history"),
+            returned.rfind("data: ").expect("an event"),
+        );
+        if returned[before..now].matches(r#""accesses":42"#).count() >= 3 {
             return;
         }
     }

@@ -55,8 +55,8 @@ pub(crate) async fn start_with(options: Options, serving: server::Options) -> Te
         user("other", "someone", Role::Owner, "other-access"),
         user("ameles", "member", Role::Member, "member-access"),
     ];
-    let door = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
-    let server = Loopback::serve(door, serving).await.expect("bound");
+    let protocol = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
+    let server = Loopback::serve(protocol, serving).await.expect("bound");
     TestServer { address: server.address(), device, gateway, server, scheme }
 }
 

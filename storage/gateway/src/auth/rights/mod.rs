@@ -45,7 +45,7 @@ pub(crate) fn may(
     };
     principal.owns(account)
         || is_listed(principal, settings, action)
-        || permission.is_some_and(|wanted| grants(settings, &settings.grants, principal, wanted))
+        || permission.is_some_and(|required| grants(settings, &settings.grants, principal, required))
 }
 
 /// Tells whether a principal may do this to an object in a container of an account; `None` if there is no such object.
@@ -95,10 +95,10 @@ fn is_listed(principal: &Principal, settings: &ContainerSettings, action: Action
     principal.identity().is_some_and(|identity| list.admits(identity)) || by_page()
 }
 
-fn grants(settings: &ContainerSettings, list: &[Grant], principal: &Principal, wanted: Permission) -> bool {
+fn grants(settings: &ContainerSettings, list: &[Grant], principal: &Principal, required: Permission) -> bool {
     settings.ownership == Some(Ownership::Preferred)
         && list.iter().any(|grant| {
-            let is_permitted = grant.permission == wanted || grant.permission == Permission::FullControl;
+            let is_permitted = grant.permission == required || grant.permission == Permission::FullControl;
             is_permitted
                 && match &grant.grantee {
                     Grantee::Everybody => true,

@@ -75,11 +75,11 @@ pub(super) fn account_of<'a>(
             Some(account)
         }
         RowKey::Upload(id) | RowKey::Part(id, _) => {
-            let begun = changes.iter().find_map(|change| match change {
+            let started = changes.iter().find_map(|change| match change {
                 Change::AddUpload { id: new, upload } if new == id => Some(&**upload),
                 _ => None,
             });
-            uploads.get(id).or(begun).map(|upload| upload.account.as_str())
+            uploads.get(id).or(started).map(|upload| upload.account.as_str())
         }
     }
 }

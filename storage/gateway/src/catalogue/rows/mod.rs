@@ -288,13 +288,13 @@ impl Loader<'_> {
         value: &[u8],
     ) -> Result<(), &'static str> {
         let object = Arc::new(self.object(read(value)?)?);
-        let Ok(holder) = catalogue.container(&at.account, &at.container) else {
+        let Ok(container) = catalogue.container(&at.account, &at.container) else {
             return Err("belongs to a container that does not exist");
         };
         if object.version.order != order {
             return Err("is not the version that its key names");
         }
-        if holder.versions(&at.key).next().is_some_and(|newest| newest.version.order <= order) {
+        if container.versions(&at.key).next().is_some_and(|newest| newest.version.order <= order) {
             return Err("is no older than what its key stands for");
         }
         catalogue.apply_stored(Change::PutVersion { at, object });

@@ -30,7 +30,7 @@ impl Inner {
         let inner = Arc::clone(self);
         let round = self.tasks.spawn(async move { inner.round(max_live).await });
         match round.await {
-            Ok(Ok(gained)) => gained,
+            Ok(Ok(has_freed)) => has_freed,
             Ok(Err(error)) => {
                 tracing::error!(%error, "packing small objects failed; they stay where they were");
                 false
@@ -43,23 +43,24 @@ impl Inner {
     /// Packs what waits if it is a block's worth, and empties the emptiest pack if no more than `max_live` of its
     /// bytes are live. Says whether a pack was emptied.
     async fn round(self: &Arc<Self>, max_live: u64) -> Result<bool, Error> {
-        let _alone = self.packing.lock().await;
+        let _guard = self.packing.lock().await;
         let block_bytes = self.device.block_bytes() as u64;
-        let (filling, emptied) = {
+        let (fragments_to_pack, emptied) = {
             let pack_index = &self.catalogue.read().pack_index;
             let is_due = pack_index.waiting_bytes() >= block_bytes;
-            let filling = if is_due { pack_index.fill(block_bytes) } else { Vec::new() };
-            let left: u64 = pack_index.waiting_bytes()
-                - filling.iter().map(|(_, bytes, _)| bytes.len() as u64).sum::<u64>();
-            let emptied = if left <= block_bytes { pack_index.emptiest(max_live) } else { None };
-            (filling, emptied)
+            let fragments_to_pack = if is_due { pack_index.fill(block_bytes) } else { Vec::new() };
+            let unpacked: u64 = pack_index.waiting_bytes()
+                - fragments_to_pack.iter().map(|(_, bytes, _)| bytes.len() as u64).sum::<u64>();
+            let emptied = if unpacked <= block_bytes { pack_index.emptiest(max_live) } else { None };
+            (fragments_to_pack, emptied)
         };
         // Without a free block nothing is written: the waiting fragments stay where they are.
-        let pack = if filling.is_empty() { None } else { self.allocator.allocate(1).ok().map(Pack::new) };
+        let pack =
+            if fragments_to_pack.is_empty() { None } else { self.allocator.allocate(1).ok().map(Pack::new) };
         let (written, read) =
-            futures::join!(self.write_pack(pack, &filling), self.read_pack(emptied.as_deref()));
+            futures::join!(self.write_pack(pack, &fragments_to_pack), self.read_pack(emptied.as_deref()));
         if let Some(pack) = written? {
-            let moves = filling
+            let moves = fragments_to_pack
                 .into_iter()
                 .map(|(id, _, offset)| (id, Location::Packed { pack: Arc::clone(&pack), offset }));
             self.relocate(moves.collect()).await?;
@@ -79,14 +80,14 @@ impl Inner {
     async fn write_pack(
         &self,
         pack: Option<Arc<Pack>>,
-        filling: &[(FragmentId, Bytes, u64)],
+        fragments_to_pack: &[(FragmentId, Bytes, u64)],
     ) -> Result<Option<Arc<Pack>>, Error> {
         let Some(pack) = pack else {
             self.read_blocks(self.flow(), vec![DUMMY]).await?;
             return Ok(None);
         };
         let mut block = vec![0; self.device.block_bytes()];
-        for (_, bytes, offset) in filling {
+        for (_, bytes, offset) in fragments_to_pack {
             block[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
         }
         self.device.write(self.flow(), vec![(pack.block(), block.into())]).await?;

@@ -86,14 +86,14 @@ impl<'a> Draft<'a> {
                 Version { order: self.next_order(stamp.now), salt: None, is_marker }
             }
         };
-        self.make_way(stamp.now);
+        self.make_room(stamp.now);
         let object = Arc::new(object);
         self.edits.insert(object.version.order, Some(Arc::clone(&object)));
         object
     }
 
     /// Removes the version that a put replaces, and an object on top whose time is over.
-    fn make_way(&mut self, now: UnixMillis) {
+    fn make_room(&mut self, now: UnixMillis) {
         let top = self.newest().filter(|object| object.has_expired(now)).map(|top| top.version.order);
         let replaced = match self.versioning() {
             None => self.newest().map(|top| top.version.order),
@@ -108,7 +108,7 @@ impl<'a> Draft<'a> {
         if self.versioning().is_some() {
             return Some(self.put(marker(stamp.now), stamp));
         }
-        self.make_way(stamp.now);
+        self.make_room(stamp.now);
         None
     }
 
@@ -140,10 +140,10 @@ impl<'a> Draft<'a> {
         let is_old = |order: u64| self.container.old(&self.at.key, order).is_some();
         let mut changes = Vec::new();
         // Versions leave the history first and enter it last: a version never stands in two rows.
-        let gone = self.edits.iter().filter(|(at, edit)| edit.is_none() || Some(**at) == order);
-        let gone = gone.map(|(&order, _)| order).filter(|order| is_old(*order));
+        let dropped = self.edits.iter().filter(|(at, edit)| edit.is_none() || Some(**at) == order);
+        let dropped = dropped.map(|(&order, _)| order).filter(|order| is_old(*order));
         let raised = order.filter(|order| is_old(*order) && !self.edits.contains_key(order));
-        changes.extend(gone.chain(raised).map(|order| Change::DropVersion { at: at(), order }));
+        changes.extend(dropped.chain(raised).map(|order| Change::DropVersion { at: at(), order }));
         match (current, before) {
             (Some(current), Some(before)) if Arc::ptr_eq(current, before) => {}
             (Some(current), _) => changes.push(Change::PutObject { at: at(), object: Arc::clone(current) }),
@@ -151,8 +151,8 @@ impl<'a> Draft<'a> {
             (None, None) => {}
         }
         let edited = self.edits.values().filter_map(Option::as_ref);
-        let left = before.filter(|before| !self.edits.contains_key(&before.version.order));
-        let old = edited.chain(left).filter(|object| Some(object.version.order) != order);
+        let unchanged = before.filter(|before| !self.edits.contains_key(&before.version.order));
+        let old = edited.chain(unchanged).filter(|object| Some(object.version.order) != order);
         changes.extend(old.map(|object| Change::PutVersion { at: at(), object: Arc::clone(object) }));
         changes
     }

@@ -32,7 +32,7 @@ pub struct Removal {
 #[derive(Clone, Debug, Default)]
 pub struct Deleted {
     /// The version that was named, or the object that the key stood for, if it was there.
-    pub meant: Option<Arc<Object>>,
+    pub target: Option<Arc<Object>>,
     /// The delete marker that was put.
     pub marker: Option<Arc<Object>>,
 }
@@ -145,12 +145,12 @@ impl Account {
                         drafts.insert(key.clone(), Draft::new(catalogue, at.clone())?);
                     }
                     let Some(draft) = drafts.get_mut(&key) else { continue };
-                    let meant = match version {
+                    let target = match version {
                         Some(id) => draft.find(id).filter(|object| !object.has_expired(stamp.now)),
                         None => draft.current(stamp.now),
                     };
-                    let meant = meant.cloned();
-                    let allowed = conditions.check(meant.as_deref());
+                    let target = target.cloned();
+                    let allowed = conditions.check(target.as_deref());
                     let mut marker = None;
                     match version {
                         _ if allowed.is_err() => {}
@@ -161,11 +161,11 @@ impl Account {
                                 draft.remove(order);
                             }
                         }
-                        Some(_) => meant.iter().for_each(|meant| draft.remove(meant.version.order)),
-                        None if meant.is_some() || marks_missing => marker = draft.delete(stamp),
+                        Some(_) => target.iter().for_each(|target| draft.remove(target.version.order)),
+                        None if target.is_some() || marks_missing => marker = draft.delete(stamp),
                         None => {}
                     }
-                    outcomes.push(allowed.map(|()| Deleted { meant, marker }));
+                    outcomes.push(allowed.map(|()| Deleted { target, marker }));
                 }
                 let changes = match archives {
                     true => archived,

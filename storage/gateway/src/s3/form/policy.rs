@@ -62,8 +62,8 @@ impl Policy {
         for condition in &self.policy.conditions {
             let holds = match condition {
                 // A policy may name the place of the file's name in the key, too.
-                PostPolicyCondition::Eq { field, value: wanted } => {
-                    value(field) == Some(wanted) || (field == "key" && fields.get("key") == Some(wanted))
+                PostPolicyCondition::Eq { field, value: expected } => {
+                    value(field) == Some(expected) || (field == "key" && fields.get("key") == Some(expected))
                 }
                 PostPolicyCondition::StartsWith { field, prefix } => starts_with(field, value(field), prefix),
                 PostPolicyCondition::ContentLengthRange { .. } => true,

@@ -63,8 +63,8 @@ pub(super) fn signed(
         return Err(too_skewed());
     }
     let (identity, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
-    let right = SigningKey::new(&secret, day, signed_region).sign(policy.as_bytes());
-    if !bool::from(right.as_bytes().ct_eq(signature.as_bytes())) {
+    let expected = SigningKey::new(&secret, day, signed_region).sign(policy.as_bytes());
+    if !bool::from(expected.as_bytes().ct_eq(signature.as_bytes())) {
         return Err(s3_error!(SignatureDoesNotMatch));
     }
     Ok(Some(Principal::new(Some(identity), headers)))

@@ -12,19 +12,19 @@ pub(super) const MAX_DYNAMIC_PIECES: usize = 1_000_000;
 
 /// The budget of pieces of a large object, however deep its lists stand within others.
 pub(super) struct PieceBudget {
-    left: usize,
+    remaining: usize,
 }
 
 impl PieceBudget {
     pub(super) fn of(pieces: usize) -> Self {
-        PieceBudget { left: pieces }
+        PieceBudget { remaining: pieces }
     }
 
     /// # Errors
     /// 409 if there are more pieces.
     pub(super) fn spend(&mut self, pieces: usize) -> Outcome<()> {
         let too_many = || conflict("The large object is made of too many pieces.");
-        self.left = self.left.checked_sub(pieces).ok_or_else(too_many)?;
+        self.remaining = self.remaining.checked_sub(pieces).ok_or_else(too_many)?;
         Ok(())
     }
 }

@@ -48,13 +48,13 @@ impl SlowServer {
             let (account, user) = (name.parse().expect("a name"), "owner".parse().expect("a name"));
             let identity = Identity { account, user, role: Role::Owner };
             users.push(User { identity, password: None, keys: vec![AccessKey::new(name, "secret")] });
-            let made = gateway.account(name).create_container(name, ContainerSettings::default()).await;
-            made.expect("made");
+            let created = gateway.account(name).create_container(name, ContainerSettings::default()).await;
+            created.expect("made");
         }
         let (arrivals, arrived) = mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
-        let door = S3Server::new(gateway, Arc::new(Users::new(users).expect("two users")));
-        let server = tokio::spawn(serve(QueueListener(arrived), door, options, async {
+        let protocol = S3Server::new(gateway, Arc::new(Users::new(users).expect("two users")));
+        let server = tokio::spawn(serve(QueueListener(arrived), protocol, options, async {
             let _ = ended.await;
         }));
         SlowServer { arrivals, end, server }

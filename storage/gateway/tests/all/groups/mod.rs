@@ -76,9 +76,9 @@ async fn pause() {
 /// Begins a put whose commit is under way when this returns, and held.
 async fn begin_a_commit(gateway: &TestGateway) -> JoinHandle<Result<Arc<Object>, Error>> {
     let gateway = gateway.clone();
-    let begun = tokio::spawn(async move { put(&gateway, "begun", b"body").await });
+    let started = tokio::spawn(async move { put(&gateway, "begun", b"body").await });
     pause().await;
-    begun
+    started
 }
 
 fn commits(device: &MemoryDevice) -> usize {
@@ -102,7 +102,7 @@ pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &TestGate
 async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
     let (device, gateway, account) = fresh().await;
     let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let started = begin_a_commit(&gateway).await;
     let keys: Vec<String> = (0..16).map(|number| format!("key {number}")).collect();
     let puts = join_all(keys.iter().map(|key| put(&gateway, key, b"body")));
     let work = async {
@@ -112,7 +112,7 @@ async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
     };
     let (puts, ()) = futures::join!(puts, work);
     assert!(puts.iter().all(Result::is_ok), "{puts:?}");
-    begun.await.expect("no panic").expect("put");
+    started.await.expect("no panic").expect("put");
     assert_eq!(commits(&device), 2, "the one that was under way, and one of all the others");
     assert!(keys.iter().all(|key| account.object("container", key).is_ok()));
     agrees_with_its_rows(&device, &gateway).await;
@@ -123,13 +123,13 @@ async fn nothing_is_seen_or_told_before_it_is_durable_and_no_refusal_that_follow
     let (device, gateway, account) = fresh().await;
     let first = put(&gateway, "key", b"first").await.expect("put");
     let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let started = begin_a_commit(&gateway).await;
     let mut second = Box::pin(put(&gateway, "key", b"second"));
     let mut refused = Box::pin(put_if(&gateway, "key", b"third", if_it_is(&first)));
     let mut again = Box::pin(account.create_container("container", ContainerSettings::default()));
     for _ in 0..10 {
         pause().await;
-        assert!(!begun.is_finished());
+        assert!(!started.is_finished());
         assert!(futures::poll!(&mut second).is_pending());
         assert!(futures::poll!(&mut refused).is_pending(), "it would tell of a put that may be lost");
         assert!(futures::poll!(&mut again).is_pending());
@@ -151,9 +151,9 @@ async fn nothing_is_seen_or_told_before_it_is_durable_and_no_refusal_that_follow
         assert_eq!(account.object("container", "key").expect("there").etag, first.etag);
         assert_eq!(open(&Arc::new(device.after_kill())).await.usage().objects, 2);
     }
-    assert!(begun.is_finished());
+    assert!(started.is_finished());
     drop(held);
-    begun.await.expect("no panic").expect("put");
+    started.await.expect("no panic").expect("put");
     let second = second.await.expect("put");
     assert!(matches!(refused.await, Err(Error::PreconditionFailed(_))));
     assert_eq!(account.object("container", "key").expect("there").etag, second.etag);
@@ -168,14 +168,14 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
         put(&gateway, "kept", &[7; 5 * BLOCK]).await.expect("put");
         let before = gateway.usage();
         let held = device.hold_commits().await;
-        let begun = begin_a_commit(&gateway).await;
+        let started = begin_a_commit(&gateway).await;
         device.set_faults(Faults { commits, commits_left, ..Faults::default() });
         let work = async {
             pause().await;
             drop(held);
         };
-        let (begun, put_over, refused, absent, deleted, ()) = futures::join!(
-            begun,
+        let (started, put_over, refused, absent, deleted, ()) = futures::join!(
+            started,
             put(&gateway, "key", &[2; 3 * BLOCK]),
             put_if(&gateway, "key", b"third", if_it_is(&first)),
             put_if(&gateway, "new", b"new", if_absent()),
@@ -183,7 +183,7 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
             work,
         );
         let failed = |error: Option<Error>| matches!(error, Some(Error::Device(DeviceError::Unavailable(_))));
-        assert_eq!(failed(begun.expect("no panic").err()), commits_left == 0, "the group before");
+        assert_eq!(failed(started.expect("no panic").err()), commits_left == 0, "the group before");
         assert!(failed(put_over.err()), "a put");
         assert!(failed(refused.err()), "a put whose condition failed because of it");
         assert!(failed(absent.err()), "another key's put");
@@ -208,7 +208,7 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
         let (device, gateway, account) = fresh().await;
         let first = put(&gateway, "key", b"first").await.expect("put").etag.clone();
         let held = device.hold_commits().await;
-        let begun = begin_a_commit(&gateway).await;
+        let started = begin_a_commit(&gateway).await;
         device.set_faults(Faults { commits: fault, commits_left: 1, ..Faults::default() });
         let bodies = ["second", "third", "fourth"];
         let puts = join_all(bodies.map(|body| put(&gateway, "key", body.as_bytes())));
@@ -217,7 +217,7 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
             drop(held);
         };
         let (puts, ()) = futures::join!(puts, work);
-        drop(begun.await.expect("no panic").expect("put"));
+        drop(started.await.expect("no panic").expect("put"));
         let (stands, held_blocks) = if fault == CommitFault::None {
             let tags: Vec<_> = puts.iter().map(|put| put.as_ref().expect("put").etag.clone()).collect();
             assert!(tags[0] != tags[1] && tags[1] != tags[2], "each is told of its own: {tags:?}");
@@ -249,7 +249,7 @@ async fn of_many_who_want_to_be_first_or_to_replace_the_same_object_one_does() {
     let (device, gateway, account) = fresh().await;
     let old = put(&gateway, "old", b"old").await.expect("put");
     let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let started = begin_a_commit(&gateway).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("body {number}")).collect();
     let firsts = join_all(bodies.iter().map(|body| put_if(&gateway, "new", body.as_bytes(), if_absent())));
     let replaced =
@@ -259,7 +259,7 @@ async fn of_many_who_want_to_be_first_or_to_replace_the_same_object_one_does() {
         drop(held);
     };
     let (firsts, replaced, ()) = futures::join!(firsts, replaced, work);
-    begun.await.expect("no panic").expect("put");
+    started.await.expect("no panic").expect("put");
     drop(old);
     for (key, outcomes) in [("new", firsts), ("old", replaced)] {
         let (done, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
@@ -281,7 +281,7 @@ async fn a_quota_holds_for_all_that_come_at_once() {
     };
     account.update_container("container", bound).await.expect("bound");
     let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let started = begin_a_commit(&gateway).await;
     let keys: Vec<String> = (0..16).map(|number| format!("key {number}")).collect();
     let puts = join_all(keys.iter().map(|key| put(&gateway, key, b"body")));
     let work = async {
@@ -289,7 +289,7 @@ async fn a_quota_holds_for_all_that_come_at_once() {
         drop(held);
     };
     let (puts, ()) = futures::join!(puts, work);
-    begun.await.expect("no panic").expect("put");
+    started.await.expect("no panic").expect("put");
     assert_eq!(puts.iter().filter(|put| put.is_ok()).count(), 4, "one more was under way");
     assert!(puts.iter().filter_map(|put| put.as_ref().err()).all(|e| matches!(e, Error::OverQuota(_))));
     assert_eq!(gateway.usage().objects, 5);
@@ -305,7 +305,7 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
     let part = writer.finish().await.expect("written");
     account.link_part("container", "key", id, 1, part).await.expect("linked");
     let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let started = begin_a_commit(&gateway).await;
     let complete = || {
         let named = vec![NamedPart { number: 1, ..NamedPart::default() }];
         account.complete_upload(
@@ -321,8 +321,8 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
         pause().await;
         drop(held);
     };
-    let (begun, one, aborted, over, two, deleted, ()) = futures::join!(
-        begun,
+    let (started, one, aborted, over, two, deleted, ()) = futures::join!(
+        started,
         complete(),
         account.abort_upload("container", "key", id),
         put(&gateway, "key", b"over"),
@@ -330,7 +330,7 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
         delete(&account, "key"),
         work,
     );
-    begun.expect("no panic").expect("put");
+    started.expect("no panic").expect("put");
     over.expect("put");
     assert!(one.is_ok() != aborted.is_ok(), "{one:?} {aborted:?}");
     assert!(
@@ -353,14 +353,14 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
     let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
     device.bound_rows(used as u64 + 700);
     let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let started = begin_a_commit(&gateway).await;
     let long = "long ".repeat(200);
     let work = async {
         pause().await;
         drop(held);
     };
-    let (begun, small, large, one, two, deleted, later, ()) = futures::join!(
-        begun,
+    let (started, small, large, one, two, deleted, later, ()) = futures::join!(
+        started,
         put(&gateway, "small", b"body"),
         put(&gateway, &long, b"body"),
         put(&gateway, "old 2", b"one"),
@@ -369,7 +369,7 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
         delete(&account, "old 1"),
         work,
     );
-    begun.expect("no panic").expect("there is room for it");
+    started.expect("no panic").expect("there is room for it");
     small.expect("there is room for it");
     assert!(matches!(large, Err(Error::Device(DeviceError::RowsFull))), "{large:?}");
     assert!(deleted.expect("a delete needs no room") && later.expect("a delete needs no room"));
@@ -422,7 +422,7 @@ async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is
     let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
     device.bound_rows(used as u64 + 600);
     let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let started = begin_a_commit(&gateway).await;
     let work = async {
         pause().await;
         drop(held);
@@ -437,14 +437,14 @@ async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is
         device.set_faults(Faults::default());
         drop(held);
     };
-    let (begun, small, over, ()) = futures::join!(
-        begun,
+    let (started, small, over, ()) = futures::join!(
+        started,
         put(&gateway, "small", b"body"),
         // It has room, for it takes the place of another: that is for the device to say.
         put(&gateway, &long, b"over"),
         work,
     );
-    drop(begun.expect("no panic").expect("put"));
+    drop(started.expect("no panic").expect("put"));
     let failed = |error: Option<Error>| matches!(error, Some(Error::Device(DeviceError::Unavailable(_))));
     assert!(failed(small.err()), "its group");
     assert!(failed(over.err()), "it would stand upon what is not there");
@@ -457,7 +457,7 @@ async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is
 async fn a_plan_that_panics_takes_nobody_along() {
     let (device, gateway, account) = fresh().await;
     let held = device.hold_commits().await;
-    let begun = begin_a_commit(&gateway).await;
+    let started = begin_a_commit(&gateway).await;
     let puts = join_all(["one", "two", "three"].map(|key| put(&gateway, key, b"body")));
     let panicking = tokio::spawn({
         let account = account.clone();
@@ -468,7 +468,7 @@ async fn a_plan_that_panics_takes_nobody_along() {
         drop(held);
     };
     let (puts, panicked, more, ()) = futures::join!(puts, panicking, put(&gateway, "four", b"body"), work);
-    begun.await.expect("no panic").expect("put");
+    started.await.expect("no panic").expect("put");
     assert!(panicked.is_err_and(|error| error.is_panic()));
     assert!(puts.iter().all(Result::is_ok) && more.is_ok());
     agrees_with_its_rows(&device, &gateway).await;

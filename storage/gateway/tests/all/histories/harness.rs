@@ -255,11 +255,11 @@ impl Harness {
 
     async fn multipart(&mut self, container: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool) {
         let ((account, name), key) = (self.account(container), key_name(key));
-        let begun = account.begin_upload(name, &key, Details::default(), None).await;
+        let started = account.begin_upload(name, &key, Details::default(), None).await;
         let Some(model) = self.model.get_mut(&container) else {
-            return assert_eq!(begun.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
+            return assert_eq!(started.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
         };
-        let id: UploadId = begun.expect("begun");
+        let id: UploadId = started.expect("begun");
         let mut named = Vec::new();
         let mut whole = Vec::new();
         for (number, part) in (1u16..).zip(&parts) {
@@ -311,17 +311,17 @@ impl Harness {
         };
         for (Removal { key, version, .. }, deleted) in removals.into_iter().zip(outcome.expect("removed")) {
             let deleted = deleted.expect("removed");
-            let meant = deleted.meant.map(|object| object.version.id());
+            let target = deleted.target.map(|object| object.version.id());
             let marker = deleted.marker.map(|marker| marker.version.id());
             let current_id = model.current(&key).and_then(|_| Some(model.keys.get(&key)?.first()?.0));
             match (version, model.versioning) {
-                (Some(id), _) => assert_eq!(meant, model.remove(&key, id).map(|(id, _)| id)),
+                (Some(id), _) => assert_eq!(target, model.remove(&key, id).map(|(id, _)| id)),
                 (None, None) => {
-                    assert_eq!((meant, marker), (current_id, None));
+                    assert_eq!((target, marker), (current_id, None));
                     model.remove(&key, VersionId::Null);
                 }
                 (None, Some(_)) => {
-                    assert_eq!(meant, current_id);
+                    assert_eq!(target, current_id);
                     model.put(&key, marker.expect("a marker"), None);
                 }
             }

@@ -43,9 +43,9 @@ async fn keys_that_xml_would_change_or_cannot_hold_are_listed_right_or_not_at_al
     let encoded = server.send(keys::OWNER, "GET", "/bucket?encoding-type=url&list-type=2", &[], b"").await;
     assert!(encoded.body.contains("<Key>a%0D%0A%09b</Key>"), "{}", encoded.body);
     assert!(encoded.body.contains("<Key>c%01d</Key>"), "{}", encoded.body);
-    let begun = server.send(keys::OWNER, "POST", "/bucket/e%01f?uploads=", &[], b"").await;
-    assert_eq!((begun.status, begun.element("Key")), (200, None));
-    assert!(begun.element("UploadId").is_some());
+    let started = server.send(keys::OWNER, "POST", "/bucket/e%01f?uploads=", &[], b"").await;
+    assert_eq!((started.status, started.element("Key")), (200, None));
+    assert!(started.element("UploadId").is_some());
     server.stop().await;
 }
 

@@ -341,10 +341,10 @@ async fn what_another_account_has_is_not_there() {
         };
         assert_eq!(answer.verdict(), expected, "{}: {}", verb.name, answer.body);
     }
-    let made = server.send(keys::OTHER_OWNER, "PUT", "/bucket", &[], b"").await;
-    assert_eq!(made.verdict(), "200", "the name is free in the other account");
-    let made = server.send(keys::OTHER_OWNER, "PUT", "/own", &[], b"").await;
-    assert_eq!(made.verdict(), "200");
+    let created = server.send(keys::OTHER_OWNER, "PUT", "/bucket", &[], b"").await;
+    assert_eq!(created.verdict(), "200", "the name is free in the other account");
+    let created = server.send(keys::OTHER_OWNER, "PUT", "/own", &[], b"").await;
+    assert_eq!(created.verdict(), "200");
     let stolen = server
         .send(keys::OTHER_OWNER, "PUT", "/own/stolen", &[("x-amz-copy-source", "/open/object")], b"")
         .await;

@@ -54,8 +54,8 @@ async fn get(server: &TestServer, method: &str, target: &str) -> Answer {
 }
 
 async fn begin(server: &TestServer, headers: &[(&str, &str)]) -> String {
-    let begun = server.send(keys::OWNER, "POST", "/bucket/parts?uploads", headers, b"").await;
-    format!("/bucket/parts?uploadId={}", begun.element("UploadId").expect("an upload"))
+    let started = server.send(keys::OWNER, "POST", "/bucket/parts?uploads", headers, b"").await;
+    format!("/bucket/parts?uploadId={}", started.element("UploadId").expect("an upload"))
 }
 
 async fn part(
@@ -102,8 +102,8 @@ async fn a_wrong_checksum_is_a_bad_digest_wherever_it_stands_and_a_right_one_is_
                 ];
                 for answer in answers {
                     assert_eq!(answer.verdict(), expected, "{algorithm} {target}");
-                    let told = answer.header(&name);
-                    assert_eq!(told, (expected == "200").then_some(&*right), "{algorithm} {target}");
+                    let returned = answer.header(&name);
+                    assert_eq!(returned, (expected == "200").then_some(&*right), "{algorithm} {target}");
                 }
             }
             let none = put(&server, target, &[(&name, "no checksum")], BODY).await;
@@ -194,16 +194,16 @@ async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole(
     let counted = format!("{bare}-2");
     let server = server.restart().await;
 
-    let told = attributes(&server).await;
+    let returned = attributes(&server).await;
     let etag = completed.element("ETag").expect("an ETag").replace("&quot;", "").replace('"', "");
     assert_eq!(etag.len(), 32 + 2);
-    assert_eq!(told.element("ETag"), Some(&*etag), "S3 gives it without quotes here");
-    let of_whole = told.element("Checksum").expect("a checksum");
+    assert_eq!(returned.element("ETag"), Some(&*etag), "S3 gives it without quotes here");
+    let of_whole = returned.element("Checksum").expect("a checksum");
     assert_eq!(
         of_whole,
         format!("<ChecksumSHA256>{bare}</ChecksumSHA256><ChecksumType>COMPOSITE</ChecksumType>")
     );
-    let parts: Vec<&str> = told.body.split("<Part>").skip(1).collect();
+    let parts: Vec<&str> = returned.body.split("<Part>").skip(1).collect();
     assert_eq!(parts.len(), 2);
     for (said, sum) in parts.iter().zip(&sums) {
         assert!(said.contains(&format!("<ChecksumSHA256>{sum}</ChecksumSHA256>")), "{said}");
@@ -235,8 +235,8 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
         let answer = part(&server, &upload, number, headers, body).await;
         assert_eq!(answer.verdict(), "200");
         let ours = checksum("crc64nvme", body);
-        let told = if number == 1 { None } else { Some(&*ours) };
-        assert_eq!(answer.header(&header("crc64nvme")), told, "part {number}");
+        let returned = if number == 1 { None } else { Some(&*ours) };
+        assert_eq!(answer.header(&header("crc64nvme")), returned, "part {number}");
     }
     let server = server.restart().await;
     let list = list(&[&large, BODY], |_| String::new());
@@ -247,10 +247,10 @@ async fn an_upload_without_a_checksum_gets_the_crc64nvme_of_all_its_bytes() {
     let completed = complete(&server, &upload, &[(&header("crc64nvme"), &right)], &list).await;
     assert_eq!(completed.element("ChecksumCRC64NVME"), Some(&*right));
     assert_eq!(completed.element("ChecksumType"), Some("FULL_OBJECT"));
-    let told = attributes(&server).await;
+    let returned = attributes(&server).await;
     for body in [&large[..], BODY, &[&large, BODY].concat()] {
         let sum = format!("<ChecksumCRC64NVME>{}</ChecksumCRC64NVME>", checksum("crc64nvme", body));
-        assert!(told.body.contains(&sum), "{}", told.body);
+        assert!(returned.body.contains(&sum), "{}", returned.body);
     }
     // Of a part of such an object S3 tells no checksum: clients would compare it with that of the whole.
     let answer = get(&server, "HEAD", "/bucket/parts?partNumber=2").await;

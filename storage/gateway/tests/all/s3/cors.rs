@@ -29,11 +29,11 @@ async fn preflight(server: &TestServer, target: &str, origin: &str, method: &str
 #[tokio::test]
 async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let server = with_rules(keys::OWNER).await;
-    let told = server.send(keys::OWNER, "GET", "/bucket?cors=", &[], b"").await;
-    assert_eq!(told.body.matches("<CORSRule>").count(), 2, "{}", told.body);
-    assert_eq!((told.element("ID"), told.element("MaxAgeSeconds")), (Some("first"), Some("600")));
-    assert_eq!(told.element("AllowedHeader"), Some("x-amz-*"));
-    assert_eq!(told.element("ExposeHeader"), Some("ETag"));
+    let returned = server.send(keys::OWNER, "GET", "/bucket?cors=", &[], b"").await;
+    assert_eq!(returned.body.matches("<CORSRule>").count(), 2, "{}", returned.body);
+    assert_eq!((returned.element("ID"), returned.element("MaxAgeSeconds")), (Some("first"), Some("600")));
+    assert_eq!(returned.element("AllowedHeader"), Some("x-amz-*"));
+    assert_eq!(returned.element("ExposeHeader"), Some("ETag"));
     assert_eq!(
         server.send(keys::OTHER_OWNER, "GET", "/bucket?cors=", &[], b"").await.verdict(),
         "404 NoSuchBucket"
@@ -65,8 +65,8 @@ async fn what_is_no_rule_is_refused_and_changes_nothing() {
         let refused = server.send(keys::OWNER, "PUT", "/bucket?cors=", &[], body.as_bytes()).await;
         assert_eq!(refused.verdict(), verdict, "{body}");
     }
-    let told = server.send(keys::OWNER, "GET", "/bucket?cors=", &[], b"").await;
-    assert_eq!(told.body.matches("<CORSRule>").count(), 2);
+    let returned = server.send(keys::OWNER, "GET", "/bucket?cors=", &[], b"").await;
+    assert_eq!(returned.body.matches("<CORSRule>").count(), 2);
     server.stop().await;
 }
 

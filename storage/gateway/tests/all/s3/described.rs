@@ -26,8 +26,8 @@ async fn a_storage_class_is_kept_and_told_wherever_s3_tells_it() {
         assert_eq!(listed.element("StorageClass"), Some("STANDARD_IA"), "{list}");
     }
     let wanted = [("x-amz-object-attributes", "StorageClass")];
-    let told = server.send(keys::OWNER, "GET", "/bucket/key?attributes=", &wanted, b"").await;
-    assert_eq!(told.element("StorageClass"), Some("STANDARD_IA"));
+    let returned = server.send(keys::OWNER, "GET", "/bucket/key?attributes=", &wanted, b"").await;
+    assert_eq!(returned.element("StorageClass"), Some("STANDARD_IA"));
 
     // A copy has the class of its request, and may change that of the object itself.
     let copy = async |target: &str, headers: &[(&str, &str)]| {
@@ -43,8 +43,8 @@ async fn a_storage_class_is_kept_and_told_wherever_s3_tells_it() {
     );
     assert_eq!(copy("/bucket/key", &[("x-amz-storage-class", "STANDARD")]).await, None);
 
-    let begun = server.send(keys::OWNER, "POST", "/bucket/parts?uploads=", &[class], b"").await;
-    let id = begun.element("UploadId").expect("begun");
+    let started = server.send(keys::OWNER, "POST", "/bucket/parts?uploads=", &[class], b"").await;
+    let id = started.element("UploadId").expect("begun");
     for target in ["/bucket?uploads=", &format!("/bucket/parts?uploadId={id}")] {
         let listed = server.send(keys::OWNER, "GET", target, &[], b"").await;
         assert_eq!(listed.element("StorageClass"), Some("STANDARD_IA"), "{target}");
@@ -66,11 +66,11 @@ async fn an_upload_names_who_began_it() {
         (Some(keys::OTHER_OWNER), "elsewhere", "elsewhere"),
         (None, "anonymous", "anonymous"),
     ] {
-        let begun = match key {
+        let started = match key {
             Some(key) => server.send(key, "POST", "/bucket/key?uploads=", &[], b"").await,
             None => server.unsigned("POST", "/bucket/key?uploads=", &[], b"").await,
         };
-        let upload = begun.element("UploadId").expect("begun");
+        let upload = started.element("UploadId").expect("begun");
         let of_this = format!("/bucket/key?uploadId={upload}");
         for target in [&*of_this, "/bucket?uploads="] {
             let listed = server.send(keys::OWNER, "GET", target, &[], b"").await;
@@ -98,7 +98,7 @@ async fn a_bucket_is_in_the_region_that_it_was_made_in() {
         assert_eq!(make(bucket, region).await, "200", "{region}");
     }
     let server = server.restart().await;
-    for (bucket, region, told) in [
+    for (bucket, region, returned) in [
         ("far", "eu-west-3", Some("eu-west-3")),
         ("near", "us-east-1", None),
         ("cloud", "RegionOne", Some("RegionOne")),
@@ -106,9 +106,9 @@ async fn a_bucket_is_in_the_region_that_it_was_made_in() {
         let head = server.send(keys::OWNER, "HEAD", &format!("/{bucket}"), &[], b"").await;
         assert_eq!(head.header("x-amz-bucket-region"), Some(region));
         let location = server.send(keys::OWNER, "GET", &format!("/{bucket}?location="), &[], b"").await;
-        let told = told.map(|told| format!(">{told}</LocationConstraint>"));
+        let returned = returned.map(|returned| format!(">{returned}</LocationConstraint>"));
         assert!(
-            location.body.contains(told.as_deref().unwrap_or("></LocationConstraint>")),
+            location.body.contains(returned.as_deref().unwrap_or("></LocationConstraint>")),
             "{}",
             location.body
         );

@@ -20,8 +20,8 @@ async fn the_prefix_of_a_rule_in_a_cdata_section_is_its_prefix() {
     let rules = "<LifecycleConfiguration><Rule><ID>one</ID><Filter><Prefix><![CDATA[logs/]]></Prefix></Filter>\
         <Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>";
     assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], rules).await.verdict(), "200");
-    let told = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
-    assert_eq!(told.element("Prefix"), Some("logs/"), "{}", told.body);
+    let returned = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
+    assert_eq!(returned.element("Prefix"), Some("logs/"), "{}", returned.body);
     server.stop().await;
 }
 
@@ -65,8 +65,8 @@ async fn the_key_of_a_delete_and_the_origin_of_a_rule_may_be_in_cdata_sections()
     let rules = "<CORSConfiguration><CORSRule><AllowedOrigin><![CDATA[https://a.example]]></AllowedOrigin>\
         <AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>";
     assert_eq!(server.ask("PUT", "/bucket?cors=", &[], rules).await.verdict(), "200");
-    let told = server.ask("GET", "/bucket?cors=", &[], "").await;
-    assert_eq!(told.element("AllowedOrigin"), Some("https://a.example"), "{}", told.body);
+    let returned = server.ask("GET", "/bucket?cors=", &[], "").await;
+    assert_eq!(returned.element("AllowedOrigin"), Some("https://a.example"), "{}", returned.body);
     server.stop().await;
 }
 
@@ -97,10 +97,10 @@ async fn a_configuration_that_was_told_can_be_put_back_and_changes_nothing() {
         assert!(answer.status < 300, "PUT {target}: {} {}", answer.verdict(), answer.body);
     };
     let again = async |target: &str| {
-        let told = server.ask("GET", target, &[], "").await;
-        assert_eq!(told.verdict(), "200", "GET {target}");
-        put(target, &told.body).await;
-        assert_eq!(server.ask("GET", target, &[], "").await.body, told.body, "{target}");
+        let returned = server.ask("GET", target, &[], "").await;
+        assert_eq!(returned.verdict(), "200", "GET {target}");
+        put(target, &returned.body).await;
+        assert_eq!(server.ask("GET", target, &[], "").await.body, returned.body, "{target}");
     };
     for target in ["/bucket?acl=", "/bucket/key?acl=", "/bucket?versioning=", "/bucket?ownershipControls="] {
         again(target).await;

@@ -14,31 +14,36 @@ async fn with_bucket() -> TestServer {
 }
 
 /// The encryption that each answer about an object tells: of its put, of a head and of a get.
-async fn told(server: &TestServer, key: &str, headers: &[(&str, &str)], body: &str) -> [Option<String>; 3] {
+async fn returned(
+    server: &TestServer,
+    key: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> [Option<String>; 3] {
     let target = format!("/bucket/{key}");
-    let mut told = [const { None }; 3];
-    for (told, (method, headers, body)) in
-        told.iter_mut().zip([("PUT", headers, body), ("HEAD", &[], ""), ("GET", &[], "")])
+    let mut returned = [const { None }; 3];
+    for (returned, (method, headers, body)) in
+        returned.iter_mut().zip([("PUT", headers, body), ("HEAD", &[], ""), ("GET", &[], "")])
     {
         let answer = server.ask(method, &target, headers, body).await;
         assert_eq!(answer.verdict(), "200", "{method} {target}");
-        *told = answer.header(HEADER).map(str::to_owned);
+        *returned = answer.header(HEADER).map(str::to_owned);
     }
-    told
+    returned
 }
 
 #[tokio::test]
 async fn what_is_asked_for_is_told_by_puts_copies_heads_and_gets() {
     let server = with_bucket().await;
     let aes = || Some("AES256".to_owned());
-    assert_eq!(told(&server, "plain", &[], "body").await, [None, None, None]);
-    assert_eq!(told(&server, "sealed", &[SSE_S3], "body").await, [aes(), aes(), aes()]);
+    assert_eq!(returned(&server, "plain", &[], "body").await, [None, None, None]);
+    assert_eq!(returned(&server, "sealed", &[SSE_S3], "body").await, [aes(), aes(), aes()]);
     let new = |source: &'static str| ("x-amz-copy-source", source);
-    assert_eq!(told(&server, "copy", &[new("/bucket/sealed")], "").await, [None, None, None]);
-    assert_eq!(told(&server, "copy", &[new("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
+    assert_eq!(returned(&server, "copy", &[new("/bucket/sealed")], "").await, [None, None, None]);
+    assert_eq!(returned(&server, "copy", &[new("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
     let onto_itself = server.ask("PUT", "/bucket/plain", &[new("/bucket/plain")], "").await;
     assert_eq!(onto_itself.verdict(), "400 InvalidRequest");
-    assert_eq!(told(&server, "plain", &[new("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
+    assert_eq!(returned(&server, "plain", &[new("/bucket/plain"), SSE_S3], "").await, [aes(), aes(), aes()]);
     let server = server.restart().await;
     assert_eq!(server.ask("HEAD", "/bucket/sealed", &[], "").await.header(HEADER), Some("AES256"));
     server.stop().await;
@@ -47,9 +52,9 @@ async fn what_is_asked_for_is_told_by_puts_copies_heads_and_gets() {
 #[tokio::test]
 async fn an_upload_in_parts_tells_it_from_its_beginning_to_its_end() {
     let server = with_bucket().await;
-    let begun = server.ask("POST", "/bucket/key?uploads=", &[SSE_S3], "").await;
-    assert_eq!(begun.header(HEADER), Some("AES256"));
-    let id = begun.element("UploadId").expect("begun").to_owned();
+    let started = server.ask("POST", "/bucket/key?uploads=", &[SSE_S3], "").await;
+    assert_eq!(started.header(HEADER), Some("AES256"));
+    let id = started.element("UploadId").expect("begun").to_owned();
     let part = server.ask("PUT", &format!("/bucket/key?partNumber=1&uploadId={id}"), &[], "part").await;
     assert_eq!(part.header(HEADER), Some("AES256"));
     let etag = part.header("etag").expect("a part");

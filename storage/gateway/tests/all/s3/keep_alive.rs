@@ -79,8 +79,8 @@ async fn the_early_head_of_a_copy_names_the_version_that_is_copied_and_its_encry
 #[tokio::test]
 async fn a_copied_part_and_a_completion_that_take_long_do_so_too() {
     let server = with_source().await;
-    let begun = server.send(keys::OWNER, "POST", "/bucket/whole?uploads", &[], b"").await;
-    let id = begun.element("UploadId").expect("begun").to_owned();
+    let started = server.send(keys::OWNER, "POST", "/bucket/whole?uploads", &[], b"").await;
+    let id = started.element("UploadId").expect("begun").to_owned();
     let held = server.device.hold_writes().await;
     let part = begin(&server, "PUT", &format!("/bucket/whole?partNumber=1&uploadId={id}"), b"").await;
     let part = answer(part, held).await;

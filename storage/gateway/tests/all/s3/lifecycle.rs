@@ -27,8 +27,8 @@ async fn with_rules() -> TestServer {
 #[tokio::test]
 async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let server = with_rules().await;
-    let told = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
-    let rules: Vec<&str> = told.body.split("<Rule>").skip(1).collect();
+    let returned = server.ask("GET", "/bucket?lifecycle=", &[], "").await;
+    let rules: Vec<&str> = returned.body.split("<Rule>").skip(1).collect();
     let has = |nth: usize, parts: &[&str]| {
         for part in parts {
             assert!(rules[nth].contains(part), "{part}: {}", rules[nth]);
@@ -43,9 +43,9 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     has(3, &["<Filter></Filter>", "<ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>"]);
     assert_eq!(rules.len(), 4);
     // The document that came back can be set.
-    let body = told.body.split_once("?>").map_or(&*told.body, |(_, body)| body);
+    let body = returned.body.split_once("?>").map_or(&*returned.body, |(_, body)| body);
     assert_eq!(server.ask("PUT", "/bucket?lifecycle=", &[], body).await.verdict(), "200");
-    assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, told.body);
+    assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, returned.body);
     let stranger = server.send(keys::OTHER_OWNER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
     assert_eq!(stranger.verdict(), "404 NoSuchBucket");
     let member = server.send(keys::MEMBER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
@@ -129,11 +129,11 @@ async fn answers_tell_when_an_object_or_an_upload_ends_and_by_which_rule() {
     let server = with_rules().await;
     let tagged = [("x-amz-tagging", "a=b")];
     let put = server.ask("PUT", "/bucket/logs/2", &tagged, "content").await;
-    let told = "expiry-date=\"Mon, 21 Dec 3012 00:00:00 GMT\", rule-id=\"date\"";
-    assert_eq!(put.header("x-amz-expiration"), Some(told));
+    let returned = "expiry-date=\"Mon, 21 Dec 3012 00:00:00 GMT\", rule-id=\"date\"";
+    assert_eq!(put.header("x-amz-expiration"), Some(returned));
     for method in ["GET", "HEAD"] {
         let answer = server.ask(method, "/bucket/logs/2", &[], "").await;
-        assert_eq!(answer.header("x-amz-expiration"), Some(told), "{method}");
+        assert_eq!(answer.header("x-amz-expiration"), Some(returned), "{method}");
     }
     let copy = [("x-amz-copy-source", "/bucket/logs/2"), ("x-amz-tagging-directive", "REPLACE")];
     let copied = server.ask("PUT", "/bucket/logs/3", &copy, "").await;
@@ -141,11 +141,11 @@ async fn answers_tell_when_an_object_or_an_upload_ends_and_by_which_rule() {
     assert!(end.ends_with(" 00:00:00 GMT\", rule-id=\"logs%20%26%20more\""), "{end}");
     let lasting = server.ask("PUT", "/bucket/lasting", &tagged, "content").await;
     assert_eq!(lasting.header("x-amz-expiration"), None);
-    let begun = server.ask("POST", "/bucket/logs/parts?uploads=", &[], "").await;
-    assert_eq!(begun.header("x-amz-abort-rule-id"), Some("logs & more"));
-    let end = begun.header("x-amz-abort-date").expect("an end").to_owned();
+    let started = server.ask("POST", "/bucket/logs/parts?uploads=", &[], "").await;
+    assert_eq!(started.header("x-amz-abort-rule-id"), Some("logs & more"));
+    let end = started.header("x-amz-abort-date").expect("an end").to_owned();
     assert!(end.ends_with(" 00:00:00 GMT"), "{end}");
-    let id = begun.element("UploadId").expect("an upload");
+    let id = started.element("UploadId").expect("an upload");
     let parts = server.ask("GET", &format!("/bucket/logs/parts?uploadId={id}"), &[], "").await;
     assert_eq!(parts.header("x-amz-abort-date"), Some(&*end));
     server.stop().await;

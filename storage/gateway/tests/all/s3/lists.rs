@@ -94,8 +94,8 @@ async fn what_others_put_is_the_owners_and_they_let_nobody_in() {
     for header in [("x-amz-acl", "public-read"), ("x-amz-tagging", "a=b")] {
         let put = server.send(keys::OTHER_OWNER, "PUT", "/open/theirs", &[header], b"other").await;
         assert_eq!(put.verdict(), NO, "{header:?}");
-        let begun = server.send(keys::OTHER_OWNER, "POST", "/open/theirs?uploads", &[header], b"").await;
-        assert_eq!(begun.verdict(), NO, "{header:?}");
+        let started = server.send(keys::OTHER_OWNER, "POST", "/open/theirs?uploads", &[header], b"").await;
+        assert_eq!(started.verdict(), NO, "{header:?}");
     }
     let full = server
         .send(
@@ -156,8 +156,8 @@ async fn no_list_counts_where_the_bucket_lets_none_count() {
         let answer = server.send(keys::OWNER, "PUT", target, &[header], b"").await;
         assert_eq!(answer.verdict(), "400 AccessControlListNotSupported", "{target} {header:?}");
     }
-    let made = server.send(keys::OWNER, "PUT", "/other", &[("x-amz-acl", "public-read")], b"").await;
-    assert_eq!(made.verdict(), "400 InvalidBucketAclWithObjectOwnership");
+    let created = server.send(keys::OWNER, "PUT", "/other", &[("x-amz-acl", "public-read")], b"").await;
+    assert_eq!(created.verdict(), "400 InvalidBucketAclWithObjectOwnership");
     // Switched off, the lists that are there count no more.
     let rule = |name: &str| {
         format!(
@@ -308,8 +308,8 @@ async fn tags_are_set_with_an_object_or_later_and_a_copy_takes_them_along() {
     let other = tags("/bucket/other?tagging").await;
     assert!(other.contains("<Key>c</Key>") && !other.contains("<Key>a</Key>"), "{other}");
 
-    let begun = owner(&server, "POST", "/bucket/parts?uploads", &[("x-amz-tagging", "d=4")], "").await;
-    let id = begun.element("UploadId").expect("an upload").to_owned();
+    let started = owner(&server, "POST", "/bucket/parts?uploads", &[("x-amz-tagging", "d=4")], "").await;
+    let id = started.element("UploadId").expect("an upload").to_owned();
     let part = owner(&server, "PUT", &format!("/bucket/parts?partNumber=1&uploadId={id}"), &[], "x").await;
     let complete = format!(
         "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{}</ETag></Part></CompleteMultipartUpload>",

@@ -6,14 +6,14 @@ const OVER: &str = "400 EntityTooLarge";
 
 /// A bucket of the first account with these quotas.
 async fn bucket_of(server: &TestServer, bytes: u64, objects: u64) {
-    let made = server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await;
-    assert_eq!(made.verdict(), "200");
+    let created = server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await;
+    assert_eq!(created.verdict(), "200");
     server.set_quotas(bytes, objects).await;
 }
 
 async fn begin(server: &TestServer, key: &str) -> Result<String, String> {
-    let begun = server.send(keys::OWNER, "POST", &format!("/bucket/{key}?uploads"), &[], b"").await;
-    begun.element("UploadId").map(str::to_owned).ok_or_else(|| begun.verdict())
+    let started = server.send(keys::OWNER, "POST", &format!("/bucket/{key}?uploads"), &[], b"").await;
+    started.element("UploadId").map(str::to_owned).ok_or_else(|| started.verdict())
 }
 
 async fn abort(server: &TestServer, key: &str, id: &str) {

@@ -138,8 +138,8 @@ impl TestServer {
             user("ameles", "member", Role::Member, keys::MEMBER),
             user("elsewhere", "owner", Role::Owner, keys::OTHER_OWNER),
         ];
-        let door = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
-        let serving = Loopback::serve(door, server::Options::default()).await.expect("bound");
+        let protocol = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
+        let serving = Loopback::serve(protocol, server::Options::default()).await.expect("bound");
         TestServer { address: serving.address(), device, gateway, serving }
     }
 

@@ -16,8 +16,8 @@ async fn versioned(server: &TestServer) {
 async fn set(server: &TestServer, status: &str) {
     let body = format!("<VersioningConfiguration><Status>{status}</Status></VersioningConfiguration>");
     assert_eq!(server.ask("PUT", "/bucket?versioning", &[], &body).await.verdict(), "200");
-    let told = server.ask("GET", "/bucket?versioning", &[], "").await;
-    assert_eq!(told.element("Status"), Some(status), "{}", told.body);
+    let returned = server.ask("GET", "/bucket?versioning", &[], "").await;
+    assert_eq!(returned.element("Status"), Some(status), "{}", returned.body);
 }
 
 /// Puts an object, and returns the name of its version.

@@ -49,14 +49,19 @@ async fn prepared() -> TestServer {
     server
 }
 
-fn assert_refused(verb: &Verb, who: &str, answer: &Answer, status: u16) {
+fn assert_refused(verb: &Verb, caller: &str, answer: &Answer, status: u16) {
     let (method, path, ..) = verb;
-    assert_eq!(answer.status, status, "{method} {path} by {who}: {}", String::from_utf8_lossy(&answer.body));
-    assert!(!String::from_utf8_lossy(&answer.body).contains("secret"), "{method} {path} by {who}");
+    assert_eq!(
+        answer.status,
+        status,
+        "{method} {path} by {caller}: {}",
+        String::from_utf8_lossy(&answer.body)
+    );
+    assert!(!String::from_utf8_lossy(&answer.body).contains("secret"), "{method} {path} by {caller}");
     // Nothing of what is there shows in a refusal, not even that it is there.
     for header in ["etag", "last-modified", "x-timestamp", "x-container-object-count", "x-account-bytes-used"]
     {
-        assert!(answer.header(header).is_none(), "{method} {path} by {who} shows {header}");
+        assert!(answer.header(header).is_none(), "{method} {path} by {caller} shows {header}");
     }
 }
 
@@ -78,18 +83,18 @@ async fn no_verb_is_done_for_who_may_not_and_refusals_make_no_access() {
     server.accesses();
     for verb in &VERBS {
         let (method, path, headers, body, _) = verb;
-        for (who, token, status) in &visitors {
+        for (caller, token, status) in &visitors {
             let mut all = headers.to_vec();
             all.extend(token.as_deref().map(|token| ("x-auth-token", token)));
             let answer = server.ask(method, path, &all, body).await;
-            assert_refused(verb, who, &answer, *status);
+            assert_refused(verb, caller, &answer, *status);
             // A path that is not there is refused in the same words.
             let elsewhere = path.replace("/c", "/missing").replace("/new", "/missing");
             let other = server.ask(method, &elsewhere, &all, body).await;
             assert_eq!(
                 (other.status, &other.body),
                 (answer.status, &answer.body),
-                "{method} {path} by {who}"
+                "{method} {path} by {caller}"
             );
         }
     }
@@ -125,13 +130,13 @@ async fn an_expired_a_revoked_and_a_removed_users_token_open_nothing() {
     server.ask("HEAD", "/v1/AUTH_one", &[("x-auth-token", &admin)], b"").await.expect(204);
     for verb in &VERBS {
         let (method, path, headers, body, _) = verb;
-        for (who, token) in
+        for (caller, token) in
             [("an expired token", &expired), ("a revoked token", &revoked), ("a removed user", &orphaned)]
         {
             let mut all = headers.to_vec();
             all.push(("x-auth-token", token.as_str()));
             let answer = server.ask(method, path, &all, body).await;
-            assert_refused(verb, who, &answer, 401);
+            assert_refused(verb, caller, &answer, 401);
         }
     }
     server.stop().await;
@@ -216,12 +221,13 @@ async fn an_access_list_grants_what_it_says_and_no_more() {
     // A caller that may read does not see the lists, nor the keys of links.
     set("two:owner", "").await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-meta-temp-url-key", "hush")], b"").await.expect(204);
-    let seen = stranger.head("/v1/AUTH_one/c").await.expect(204);
+    let answer = stranger.head("/v1/AUTH_one/c").await.expect(204);
     assert!(
-        seen.header("x-container-read").is_none() && seen.header("x-container-meta-temp-url-key").is_none()
+        answer.header("x-container-read").is_none()
+            && answer.header("x-container-meta-temp-url-key").is_none()
     );
-    let seen = owner.head("/v1/AUTH_one/c").await.expect(204);
-    assert_eq!(seen.header("x-container-read"), Some("two:owner"));
+    let answer = owner.head("/v1/AUTH_one/c").await.expect(204);
+    assert_eq!(answer.header("x-container-read"), Some("two:owner"));
     // A right in one container is no right in another, and copies need both.
     owner.put("/v1/AUTH_one/other", b"").await;
     owner.put("/v1/AUTH_one/other/o", b"hidden").await;

@@ -79,8 +79,8 @@ pub(crate) async fn start_with(padding: Padding, blocks: u64) -> TestServer {
     let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
     let users = USERS.map(|(account, name, role, password)| user(account, name, role, password));
     let users = Arc::new(Users::new(users.to_vec()).expect("users"));
-    let door = SwiftServer::new(gateway.clone(), Arc::clone(&users), Address::OfHost { tls: false });
-    let server = Loopback::serve(door, server::Options::default()).await.expect("bound");
+    let protocol = SwiftServer::new(gateway.clone(), Arc::clone(&users), Address::OfHost { tls: false });
+    let server = Loopback::serve(protocol, server::Options::default()).await.expect("bound");
     device.take_log();
     TestServer { address: server.address(), device, gateway, users, time, server }
 }
