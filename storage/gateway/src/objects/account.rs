@@ -1,7 +1,8 @@
 //! The gateway as one account sees it: its settings and its containers.
 
 use crate::catalogue::{
-    AccountEntry, AccountSettings, AccountView, Change, ContainerSettings, ContainerView, ObjectName, Totals,
+    AccountEntry, AccountSettings, AccountView, Catalogue, Change, ContainerSettings, ContainerView,
+    ObjectName, Totals,
 };
 use crate::error::Error;
 use crate::objects::gateway::Gateway;
@@ -44,6 +45,15 @@ impl Account {
         &self.gateway
     }
 
+    /// Changes the catalogue, as [`Inner::change`](crate::objects::gateway::Inner::change) does.
+    pub(crate) async fn change<T, F>(&self, plan: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Catalogue) -> Result<(Vec<Change>, T), Error> + Send + 'static,
+    {
+        self.gateway.inner.change(plan).await
+    }
+
     /// The settings of the account and the totals of its contents. Touches no block.
     pub fn view(&self) -> AccountView {
         let catalogue = self.gateway.inner.catalogue.read();
@@ -59,16 +69,14 @@ impl Account {
         change: impl FnOnce(&mut AccountSettings) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
         let (name, now) = (self.name.to_string(), self.gateway.inner.now());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let old = catalogue.accounts.get(&name).map(|account| (*account.settings).clone());
-                let mut settings =
-                    old.unwrap_or_else(|| AccountSettings { created: now, ..AccountSettings::default() });
-                change(&mut settings)?;
-                Ok((vec![Change::PutAccount { name, settings: Arc::new(settings) }], ()))
-            })
-            .await
+        self.change(move |catalogue| {
+            let old = catalogue.accounts.get(&name).map(|account| (*account.settings).clone());
+            let mut settings =
+                old.unwrap_or_else(|| AccountSettings { created: now, ..AccountSettings::default() });
+            change(&mut settings)?;
+            Ok((vec![Change::PutAccount { name, settings: Arc::new(settings) }], ()))
+        })
+        .await
     }
 
     /// Makes a container.
@@ -78,16 +86,14 @@ impl Account {
     pub async fn create_container(&self, name: &str, settings: ContainerSettings) -> Result<(), Error> {
         let (account, name) = (self.name.to_string(), name.to_owned());
         let created = self.gateway.inner.now();
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                if catalogue.container(&account, &name).is_ok() {
-                    return Err(Error::ContainerExists);
-                }
-                let settings = Arc::new(ContainerSettings { created, ..settings });
-                Ok((vec![Change::PutContainer { account, name, settings }], ()))
-            })
-            .await
+        self.change(move |catalogue| {
+            if catalogue.container(&account, &name).is_ok() {
+                return Err(Error::ContainerExists);
+            }
+            let settings = Arc::new(ContainerSettings { created, ..settings });
+            Ok((vec![Change::PutContainer { account, name, settings }], ()))
+        })
+        .await
     }
 
     /// Changes the settings of a container: `change` gets them as they stand. Touches no block.
@@ -100,14 +106,12 @@ impl Account {
         change: impl FnOnce(&mut ContainerSettings) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
         let (account, name) = (self.name.to_string(), name.to_owned());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let mut settings = (*catalogue.container(&account, &name)?.settings).clone();
-                change(&mut settings)?;
-                Ok((vec![Change::PutContainer { account, name, settings: Arc::new(settings) }], ()))
-            })
-            .await
+        self.change(move |catalogue| {
+            let mut settings = (*catalogue.container(&account, &name)?.settings).clone();
+            change(&mut settings)?;
+            Ok((vec![Change::PutContainer { account, name, settings: Arc::new(settings) }], ()))
+        })
+        .await
     }
 
     /// Removes an empty container. Old versions and delete markers count, objects whose time is over do not; unfinished
@@ -118,32 +122,29 @@ impl Account {
     pub async fn delete_container(&self, name: &str) -> Result<(), Error> {
         let (account, name) = (self.name.to_string(), name.to_owned());
         let now = self.gateway.inner.now();
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let container = catalogue.container(&account, &name)?;
-                let at = |key: &String| ObjectName::new(&account, &name, key.as_str());
-                let old = container.history.iter().flat_map(|(key, versions)| {
-                    versions.values().map(move |object| {
-                        (object, Change::DropVersion { at: at(key), order: object.version.order })
-                    })
-                });
-                let objects = container.objects.iter();
-                let objects = objects.map(|(key, object)| (object, Change::DropObject { at: at(key) }));
-                let (expired, remaining): (Vec<_>, Vec<_>) =
-                    objects.chain(old).partition(|(object, _)| object.has_expired(now));
-                if !remaining.is_empty() {
-                    return Err(Error::ContainerNotEmpty { objects: remaining.len() });
-                }
-                let uploads = catalogue.uploads.iter();
-                let ours =
-                    uploads.filter(|(_, upload)| upload.account == account && upload.container == name);
-                let mut changes: Vec<Change> = ours.map(|(&id, _)| Change::DropUpload { id }).collect();
-                changes.extend(expired.into_iter().map(|(_, drop)| drop));
-                changes.push(Change::DropContainer { account, name });
-                Ok((changes, ()))
-            })
-            .await
+        self.change(move |catalogue| {
+            let container = catalogue.container(&account, &name)?;
+            let at = |key: &String| ObjectName::new(&account, &name, key.as_str());
+            let old = container.history.iter().flat_map(|(key, versions)| {
+                versions.values().map(move |object| {
+                    (object, Change::DropVersion { at: at(key), order: object.version.order })
+                })
+            });
+            let objects = container.objects.iter();
+            let objects = objects.map(|(key, object)| (object, Change::DropObject { at: at(key) }));
+            let (expired, remaining): (Vec<_>, Vec<_>) =
+                objects.chain(old).partition(|(object, _)| object.has_expired(now));
+            if !remaining.is_empty() {
+                return Err(Error::ContainerNotEmpty { objects: remaining.len() });
+            }
+            let uploads = catalogue.uploads.iter();
+            let ours = uploads.filter(|(_, upload)| upload.account == account && upload.container == name);
+            let mut changes: Vec<Change> = ours.map(|(&id, _)| Change::DropUpload { id }).collect();
+            changes.extend(expired.into_iter().map(|(_, drop)| drop));
+            changes.push(Change::DropContainer { account, name });
+            Ok((changes, ()))
+        })
+        .await
     }
 
     /// The settings of a container and the totals of its contents. Touches no block.

@@ -16,6 +16,7 @@ pub mod multipart;
 pub(crate) mod packing;
 pub mod padding;
 pub(crate) mod quota;
+pub(crate) mod random;
 pub(crate) mod reader;
 pub(crate) mod row_bound;
 mod verbs;

@@ -1,7 +1,6 @@
 //! Uploads in parts. Each part is a durable object of its own without a name; completing moves no block.
 
 use crate::catalogue::{Change, Completed, Details, Object, ObjectName, Part, UnixMillis, Upload, UploadId};
-use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
@@ -9,6 +8,7 @@ use crate::objects::checksums::{self, Algorithm, Checksum, Coverage};
 use crate::objects::conditions::WriteConditions;
 use crate::objects::listing::{self, ListRequest};
 use crate::objects::quota;
+use crate::objects::random::random_bytes;
 use crate::objects::row_bound;
 use crate::objects::writer::Written;
 use base16ct::lower::encode_string as hex;
@@ -85,10 +85,7 @@ impl Account {
         initiator: Option<String>,
     ) -> Result<UploadId, Error> {
         row_bound::check(&details)?;
-        let mut id = [0; 16];
-        getrandom::fill(&mut id)
-            .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;
-        let id = UploadId(id);
+        let id = UploadId(random_bytes()?);
         let upload = Box::new(Upload {
             account: self.name.to_string(),
             container: container.to_owned(),
@@ -99,16 +96,11 @@ impl Account {
             initiator,
             parts: BTreeMap::new(),
         });
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                quota::check_begun(
-                    catalogue,
-                    &ObjectName::new(&upload.account, &upload.container, &upload.key),
-                )?;
-                Ok((vec![Change::AddUpload { id, upload }], id))
-            })
-            .await
+        self.change(move |catalogue| {
+            quota::check_begun(catalogue, &ObjectName::new(&upload.account, &upload.container, &upload.key))?;
+            Ok((vec![Change::AddUpload { id, upload }], id))
+        })
+        .await
     }
 
     /// The upload of this name as it stands. Touches no block.
@@ -136,22 +128,20 @@ impl Account {
             return Err(Error::PartNumber(number.into()));
         }
         let (at, now) = (self.at(container, key), self.gateway.inner.now());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let upload = catalogue.upload(&at.account, &at.container, &at.key, id)?;
-                quota::check_part(catalogue, &at, upload, number, written.segment.bytes())?;
-                let part = Arc::new(Part {
-                    segment: written.segment,
-                    md5: written.digests.md5,
-                    checksum: written.digests.checksum,
-                    crc64nvme: Some(written.digests.crc64nvme),
-                    modified: now,
-                });
-                let change = Change::PutPart { id, number, part: Arc::clone(&part) };
-                Ok((vec![change], part))
-            })
-            .await
+        self.change(move |catalogue| {
+            let upload = catalogue.upload(&at.account, &at.container, &at.key, id)?;
+            quota::check_part(catalogue, &at, upload, number, written.segment.bytes())?;
+            let part = Arc::new(Part {
+                segment: written.segment,
+                md5: written.digests.md5,
+                checksum: written.digests.checksum,
+                crc64nvme: Some(written.digests.crc64nvme),
+                modified: now,
+            });
+            let change = Change::PutPart { id, number, part: Arc::clone(&part) };
+            Ok((vec![change], part))
+        })
+        .await
     }
 
     /// Makes the key stand for the parts named, one after the other, and frees the others. Touches no block.
@@ -173,29 +163,27 @@ impl Account {
         conditions: WriteConditions,
     ) -> Result<Arc<Object>, Error> {
         let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let upload = catalogue.upload(&at.account, &at.container, &at.key, id);
-                let container = catalogue.container(&at.account, &at.container)?;
-                if let Err(Error::NoSuchUpload) = upload {
-                    let is_created = |object: &&Arc<Object>| {
-                        !object.has_expired(stamp.now) && was_created_by(object, id, &named)
-                    };
-                    let object = container.versions(&at.key).find(is_created).ok_or(Error::NoSuchUpload)?;
-                    return Ok((Vec::new(), Arc::clone(object)));
-                }
-                let upload = upload?;
-                let current = container.object(&at.key, stamp.now);
-                conditions.check(current.map(|object| &**object))?;
-                let object = assemble(id, upload, &named, &expected, stamp.now)?;
-                quota::check_completed(catalogue, &at, upload, object.bytes())?;
-                let mut changes = vec![Change::DropUpload { id }];
-                let (put, object) = archive::put(catalogue, at, object, stamp)?;
-                changes.extend(put);
-                Ok((changes, object))
-            })
-            .await
+        self.change(move |catalogue| {
+            let upload = catalogue.upload(&at.account, &at.container, &at.key, id);
+            let container = catalogue.container(&at.account, &at.container)?;
+            if let Err(Error::NoSuchUpload) = upload {
+                let is_created = |object: &&Arc<Object>| {
+                    !object.has_expired(stamp.now) && was_created_by(object, id, &named)
+                };
+                let object = container.versions(&at.key).find(is_created).ok_or(Error::NoSuchUpload)?;
+                return Ok((Vec::new(), Arc::clone(object)));
+            }
+            let upload = upload?;
+            let current = container.object(&at.key, stamp.now);
+            conditions.check(current.map(|object| &**object))?;
+            let object = assemble(id, upload, &named, &expected, stamp.now)?;
+            quota::check_completed(catalogue, &at, upload, object.bytes())?;
+            let mut changes = vec![Change::DropUpload { id }];
+            let (put, object) = archive::put(catalogue, at, object, stamp)?;
+            changes.extend(put);
+            Ok((changes, object))
+        })
+        .await
     }
 
     /// Ends an upload and frees its parts. Touches no block.
@@ -204,13 +192,11 @@ impl Account {
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::Device`].
     pub async fn abort_upload(&self, container: &str, key: &str, id: UploadId) -> Result<(), Error> {
         let at = self.at(container, key);
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                catalogue.upload(&at.account, &at.container, &at.key, id)?;
-                Ok((vec![Change::DropUpload { id }], ()))
-            })
-            .await
+        self.change(move |catalogue| {
+            catalogue.upload(&at.account, &at.container, &at.key, id)?;
+            Ok((vec![Change::DropUpload { id }], ()))
+        })
+        .await
     }
 
     /// Lists the unfinished uploads of a container by key, those of one key by their names. Touches no block.

@@ -81,23 +81,21 @@ impl Account {
             counters.name(&self.name, container, key, true);
         }
         let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let current = catalogue.container(&at.account, &at.container)?.object(&at.key, stamp.now);
-                conditions.check(current.map(|object| &**object))?;
-                let object = Object {
-                    details,
-                    etag: hex(&written.digests.md5),
-                    checksum: written.digests.checksum,
-                    modified: stamp.now,
-                    segments: vec![written.segment],
-                    ..Object::default()
-                };
-                quota::check(catalogue, &at, object.bytes())?;
-                archive::put(catalogue, at, object, stamp)
-            })
-            .await
+        self.change(move |catalogue| {
+            let current = catalogue.container(&at.account, &at.container)?.object(&at.key, stamp.now);
+            conditions.check(current.map(|object| &**object))?;
+            let object = Object {
+                details,
+                etag: hex(&written.digests.md5),
+                checksum: written.digests.checksum,
+                modified: stamp.now,
+                segments: vec![written.segment],
+                ..Object::default()
+            };
+            quota::check(catalogue, &at, object.bytes())?;
+            archive::put(catalogue, at, object, stamp)
+        })
+        .await
     }
 
     /// Changes the details of an object, and nothing of its bytes: `change` gets the details as they stand. Touches no
@@ -114,19 +112,17 @@ impl Account {
         change: impl FnOnce(&mut Details) -> Result<(), Error> + Send + 'static,
     ) -> Result<Arc<Object>, Error> {
         let (at, now) = (self.at(container, key), self.gateway.inner.now());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let mut object = Object::clone(catalogue.object(&at, now)?);
-                change(&mut object.details)?;
-                row_bound::check(&object.details)?;
-                if touch {
-                    object.modified = now;
-                }
-                let object = Arc::new(object);
-                Ok((vec![Change::PutObject { at, object: Arc::clone(&object) }], object))
-            })
-            .await
+        self.change(move |catalogue| {
+            let mut object = Object::clone(catalogue.object(&at, now)?);
+            change(&mut object.details)?;
+            row_bound::check(&object.details)?;
+            if touch {
+                object.modified = now;
+            }
+            let object = Arc::new(object);
+            Ok((vec![Change::PutObject { at, object: Arc::clone(&object) }], object))
+        })
+        .await
     }
 
     /// Deletes keys, all in one commit, and says of each how that went: `true` if it stood for an object. Touches no

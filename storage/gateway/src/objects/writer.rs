@@ -214,14 +214,14 @@ impl Writer {
             await_write(pending_write).await?;
         }
         let inner = Arc::clone(&self.inner);
-        let _guards = (self.leases.clone(), self.share.clone());
+        let guards = (self.leases.clone(), self.share.clone());
         let flow = self.flow;
         self.pending_writes.push_back(self.inner.tasks.spawn(async move {
             let outcome = inner.device.write(flow, batch).await;
             if let Err(failure) = &outcome {
                 tracing::error!(error = %failure, "writing blocks failed");
             }
-            drop(_guards);
+            drop(guards);
             outcome
         }));
         Ok(())

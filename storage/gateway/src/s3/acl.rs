@@ -244,11 +244,11 @@ pub(super) fn for_new_object(
 
 pub(super) async fn get_bucket_acl(
     account: &Account,
-    request: S3Request<GetBucketAclInput>,
-) -> S3Result<S3Response<GetBucketAclOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketAclInput,
+) -> S3Result<GetBucketAclOutput> {
+    let view = account.container(&input.bucket)?;
     let grants = Some(to_s3(account.name(), &view.settings.grants));
-    Ok(S3Response::new(GetBucketAclOutput { grants, owner: Some(owner(account.name())) }))
+    Ok(GetBucketAclOutput { grants, owner: Some(owner(account.name())) })
 }
 
 /// The grants that a request to set a list asks for: in the headers or in the body, not in both.
@@ -314,16 +314,15 @@ pub(super) async fn put_bucket_acl(
 
 pub(super) async fn get_object_acl(
     account: &Account,
-    request: S3Request<GetObjectAclInput>,
-) -> S3Result<S3Response<GetObjectAclOutput>> {
-    let input = request.input;
+    input: GetObjectAclInput,
+) -> S3Result<GetObjectAclOutput> {
     let version = versions::parse_id(input.version_id.as_deref())?;
     let object = account.version(&input.bucket, &input.key, version)?;
-    Ok(S3Response::new(GetObjectAclOutput {
+    Ok(GetObjectAclOutput {
         grants: Some(to_s3(account.name(), &object.details.grants)),
         owner: Some(owner(account.name())),
         request_charged: None,
-    }))
+    })
 }
 
 pub(super) async fn put_object_acl(

@@ -57,9 +57,9 @@ pub(super) async fn head_bucket(
 
 pub(super) async fn delete_bucket(
     account: &Account,
-    request: S3Request<DeleteBucketInput>,
-) -> S3Result<S3Response<DeleteBucketOutput>> {
-    let bucket = &request.input.bucket;
+    input: DeleteBucketInput,
+) -> S3Result<DeleteBucketOutput> {
+    let bucket = &input.bucket;
     let is_versioned = account.container(bucket)?.settings.versioning.is_some();
     account.delete_container(bucket).await.map_err(|error| match error {
         Error::ContainerNotEmpty { .. } if is_versioned => s3_error!(
@@ -68,7 +68,7 @@ pub(super) async fn delete_bucket(
         ),
         other => other.into(),
     })?;
-    Ok(S3Response::new(DeleteBucketOutput::default()))
+    Ok(DeleteBucketOutput::default())
 }
 
 pub(super) async fn list_buckets(

@@ -18,7 +18,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use s3s::dto::*;
-use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
 
 /// S3's most rules of a bucket.
@@ -97,9 +97,8 @@ fn to_s3(rule: &CorsRule) -> CORSRule {
 
 pub(super) async fn put_bucket_cors(
     account: &Account,
-    request: S3Request<PutBucketCorsInput>,
-) -> S3Result<S3Response<PutBucketCorsOutput>> {
-    let input = request.input;
+    input: PutBucketCorsInput,
+) -> S3Result<PutBucketCorsOutput> {
     account.container(&input.bucket)?;
     let rules = input.cors_configuration.cors_rules;
     if rules.is_empty() || rules.len() > MAX_RULES {
@@ -110,27 +109,27 @@ pub(super) async fn put_bucket_cors(
         return Err(invalid("The rules of a bucket have at most 64 KB.".into()));
     }
     set(account, &input.bucket, |settings| settings.cors = rules).await?;
-    Ok(S3Response::new(PutBucketCorsOutput::default()))
+    Ok(PutBucketCorsOutput::default())
 }
 
 pub(super) async fn get_bucket_cors(
     account: &Account,
-    request: S3Request<GetBucketCorsInput>,
-) -> S3Result<S3Response<GetBucketCorsOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketCorsInput,
+) -> S3Result<GetBucketCorsOutput> {
+    let view = account.container(&input.bucket)?;
     if view.settings.cors.is_empty() {
         return Err(s3_error!(NoSuchCORSConfiguration, "The CORS configuration does not exist"));
     }
     let cors_rules = Some(view.settings.cors.iter().map(to_s3).collect());
-    Ok(S3Response::new(GetBucketCorsOutput { cors_rules }))
+    Ok(GetBucketCorsOutput { cors_rules })
 }
 
 pub(super) async fn delete_bucket_cors(
     account: &Account,
-    request: S3Request<DeleteBucketCorsInput>,
-) -> S3Result<S3Response<DeleteBucketCorsOutput>> {
-    set(account, &request.input.bucket, |settings| settings.cors.clear()).await?;
-    Ok(S3Response::new(DeleteBucketCorsOutput::default()))
+    input: DeleteBucketCorsInput,
+) -> S3Result<DeleteBucketCorsOutput> {
+    set(account, &input.bucket, |settings| settings.cors.clear()).await?;
+    Ok(DeleteBucketCorsOutput::default())
 }
 
 /// Finds the settings of a bucket, by the access key of the principal and the bucket's name.

@@ -6,7 +6,7 @@ use super::settings::set;
 use crate::catalogue::Encryption;
 use crate::objects::account::Account;
 use s3s::dto::*;
-use s3s::{S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3ErrorCode, S3Result, s3_error};
 
 /// The encryption of an object that a put, a copy or an upload in parts makes: what it asks for, else what its bucket
 /// says.
@@ -42,9 +42,8 @@ pub(super) fn to_s3(encryption: Option<Encryption>) -> Option<ServerSideEncrypti
 
 pub(super) async fn put_bucket_encryption(
     account: &Account,
-    request: S3Request<PutBucketEncryptionInput>,
-) -> S3Result<S3Response<PutBucketEncryptionOutput>> {
-    let input = request.input;
+    input: PutBucketEncryptionInput,
+) -> S3Result<PutBucketEncryptionOutput> {
     let rules = input.server_side_encryption_configuration.rules;
     let [rule] = &rules[..] else { return Err(s3_error!(MalformedXML)) };
     let default =
@@ -54,14 +53,14 @@ pub(super) async fn put_bucket_encryption(
         return Err(s3_error!(InvalidArgument, "A KMSMasterKeyID belongs to aws:kms, not to AES256."));
     }
     set(account, &input.bucket, move |settings| settings.encryption = Some(encryption)).await?;
-    Ok(S3Response::new(PutBucketEncryptionOutput::default()))
+    Ok(PutBucketEncryptionOutput::default())
 }
 
 pub(super) async fn get_bucket_encryption(
     account: &Account,
-    request: S3Request<GetBucketEncryptionInput>,
-) -> S3Result<S3Response<GetBucketEncryptionOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketEncryptionInput,
+) -> S3Result<GetBucketEncryptionOutput> {
+    let view = account.container(&input.bucket)?;
     let Some(sse_algorithm) = to_s3(view.settings.encryption) else {
         let code = S3ErrorCode::ServerSideEncryptionConfigurationNotFoundError;
         return Err(not_found(code, "The server side encryption configuration was not found"));
@@ -72,15 +71,13 @@ pub(super) async fn get_bucket_encryption(
         ..ServerSideEncryptionRule::default()
     };
     let configuration = ServerSideEncryptionConfiguration { rules: vec![rule] };
-    Ok(S3Response::new(GetBucketEncryptionOutput {
-        server_side_encryption_configuration: Some(configuration),
-    }))
+    Ok(GetBucketEncryptionOutput { server_side_encryption_configuration: Some(configuration) })
 }
 
 pub(super) async fn delete_bucket_encryption(
     account: &Account,
-    request: S3Request<DeleteBucketEncryptionInput>,
-) -> S3Result<S3Response<DeleteBucketEncryptionOutput>> {
-    set(account, &request.input.bucket, |settings| settings.encryption = None).await?;
-    Ok(S3Response::new(DeleteBucketEncryptionOutput::default()))
+    input: DeleteBucketEncryptionInput,
+) -> S3Result<DeleteBucketEncryptionOutput> {
+    set(account, &input.bucket, |settings| settings.encryption = None).await?;
+    Ok(DeleteBucketEncryptionOutput::default())
 }

@@ -7,12 +7,12 @@ use super::values::{in_path, size, timestamp, unix_millis};
 use crate::catalogue::{
     DAY_MILLIS, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Object, OldVersions, UnixMillis,
 };
-use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
+use crate::objects::random::random_bytes;
 use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
-use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -93,10 +93,7 @@ fn check_about_objects(
 
 /// A name for a rule that came without one.
 fn new_id() -> S3Result<String> {
-    let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|error| {
-        Error::from(DeviceError::Unavailable(format!("the system gave no randomness: {error}")))
-    })?;
+    let id: [u8; 16] = random_bytes().map_err(Error::from)?;
     Ok(hex(&id))
 }
 
@@ -239,9 +236,8 @@ fn default_transition_size() -> TransitionDefaultMinimumObjectSize {
 
 pub(super) async fn put_bucket_lifecycle_configuration(
     account: &Account,
-    request: S3Request<PutBucketLifecycleConfigurationInput>,
-) -> S3Result<S3Response<PutBucketLifecycleConfigurationOutput>> {
-    let input = request.input;
+    input: PutBucketLifecycleConfigurationInput,
+) -> S3Result<PutBucketLifecycleConfigurationOutput> {
     account.container(&input.bucket)?;
     if input
         .transition_default_minimum_object_size
@@ -265,32 +261,32 @@ pub(super) async fn put_bucket_lifecycle_configuration(
         return Err(s3_error!(InvalidRequest, "The rules of a bucket have at most 256 KB."));
     }
     set(account, &input.bucket, |settings| settings.lifecycle = rules).await?;
-    Ok(S3Response::new(PutBucketLifecycleConfigurationOutput {
+    Ok(PutBucketLifecycleConfigurationOutput {
         transition_default_minimum_object_size: Some(default_transition_size()),
-    }))
+    })
 }
 
 pub(super) async fn get_bucket_lifecycle_configuration(
     account: &Account,
-    request: S3Request<GetBucketLifecycleConfigurationInput>,
-) -> S3Result<S3Response<GetBucketLifecycleConfigurationOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketLifecycleConfigurationInput,
+) -> S3Result<GetBucketLifecycleConfigurationOutput> {
+    let view = account.container(&input.bucket)?;
     if view.settings.lifecycle.is_empty() {
         let code = S3ErrorCode::NoSuchLifecycleConfiguration;
         return Err(not_found(code, "The lifecycle configuration does not exist"));
     }
-    Ok(S3Response::new(GetBucketLifecycleConfigurationOutput {
+    Ok(GetBucketLifecycleConfigurationOutput {
         rules: Some(view.settings.lifecycle.iter().map(to_s3).collect()),
         transition_default_minimum_object_size: Some(default_transition_size()),
-    }))
+    })
 }
 
 pub(super) async fn delete_bucket_lifecycle(
     account: &Account,
-    request: S3Request<DeleteBucketLifecycleInput>,
-) -> S3Result<S3Response<DeleteBucketLifecycleOutput>> {
-    set(account, &request.input.bucket, |settings| settings.lifecycle.clear()).await?;
-    Ok(S3Response::new(DeleteBucketLifecycleOutput::default()))
+    input: DeleteBucketLifecycleInput,
+) -> S3Result<DeleteBucketLifecycleOutput> {
+    set(account, &input.bucket, |settings| settings.lifecycle.clear()).await?;
+    Ok(DeleteBucketLifecycleOutput::default())
 }
 
 /// `x-amz-expiration` of an object, if its key stands for it and a rule removes it.

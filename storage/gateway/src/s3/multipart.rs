@@ -178,9 +178,8 @@ fn whole_size(size: i64) -> S3Result<u64> {
 
 pub(super) async fn abort_multipart_upload(
     account: &Account,
-    request: S3Request<AbortMultipartUploadInput>,
-) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
-    let input = request.input;
+    input: AbortMultipartUploadInput,
+) -> S3Result<AbortMultipartUploadOutput> {
     account.container(&input.bucket)?;
     let id = upload_id(&input.upload_id)?;
     if let Some(initiated) = &input.if_match_initiated_time {
@@ -190,14 +189,10 @@ pub(super) async fn abort_multipart_upload(
         }
     }
     account.abort_upload(&input.bucket, &input.key, id).await?;
-    Ok(S3Response::new(AbortMultipartUploadOutput::default()))
+    Ok(AbortMultipartUploadOutput::default())
 }
 
-pub(super) async fn list_parts(
-    account: &Account,
-    request: S3Request<ListPartsInput>,
-) -> S3Result<S3Response<ListPartsOutput>> {
-    let input = request.input;
+pub(super) async fn list_parts(account: &Account, input: ListPartsInput) -> S3Result<ListPartsOutput> {
     account.container(&input.bucket)?;
     let id = upload_id(&input.upload_id)?;
     let limit = page_limit(input.max_parts, "max-parts")?;
@@ -226,7 +221,7 @@ pub(super) async fn list_parts(
     }
     let (abort_date, abort_rule_id) =
         lifecycle::upload_abort(account, &input.bucket, &input.key, upload.started);
-    Ok(S3Response::new(ListPartsOutput {
+    Ok(ListPartsOutput {
         abort_date,
         abort_rule_id,
         bucket: Some(input.bucket),
@@ -243,14 +238,13 @@ pub(super) async fn list_parts(
         parts: Some(listed),
         storage_class: listed_class(&upload.details),
         ..ListPartsOutput::default()
-    }))
+    })
 }
 
 pub(super) async fn list_multipart_uploads(
     account: &Account,
-    request: S3Request<ListMultipartUploadsInput>,
-) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
-    let input = request.input;
+    input: ListMultipartUploadsInput,
+) -> S3Result<ListMultipartUploadsOutput> {
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_uploads, "max-uploads")?;
     let listing_request =
@@ -276,7 +270,7 @@ pub(super) async fn list_multipart_uploads(
         storage_class: listed_class(&upload.details),
         upload_id: Some(upload_text(id)),
     });
-    Ok(S3Response::new(ListMultipartUploadsOutput {
+    Ok(ListMultipartUploadsOutput {
         bucket: Some(input.bucket),
         common_prefixes: encoding.prefixes(page.prefixes),
         delimiter: input.delimiter.map(|text| encoding.name(text)),
@@ -290,5 +284,5 @@ pub(super) async fn list_multipart_uploads(
         request_charged: None,
         upload_id_marker: input.upload_id_marker,
         uploads: Some(uploads.collect()),
-    }))
+    })
 }

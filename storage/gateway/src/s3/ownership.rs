@@ -5,7 +5,7 @@ use super::settings::set;
 use crate::catalogue::Ownership;
 use crate::objects::account::Account;
 use s3s::dto::*;
-use s3s::{S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Result, s3_error};
 
 /// The ownership that a request to make a bucket asks for.
 ///
@@ -25,9 +25,9 @@ pub(super) fn parse(name: &str) -> S3Result<Ownership> {
 
 pub(super) async fn get_bucket_ownership_controls(
     account: &Account,
-    request: S3Request<GetBucketOwnershipControlsInput>,
-) -> S3Result<S3Response<GetBucketOwnershipControlsOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketOwnershipControlsInput,
+) -> S3Result<GetBucketOwnershipControlsOutput> {
+    let view = account.container(&input.bucket)?;
     let name = match view.settings.ownership {
         Some(Ownership::Enforced) => ObjectOwnership::BUCKET_OWNER_ENFORCED,
         Some(Ownership::Preferred) => ObjectOwnership::BUCKET_OWNER_PREFERRED,
@@ -40,14 +40,13 @@ pub(super) async fn get_bucket_ownership_controls(
     };
     let rule = OwnershipControlsRule { object_ownership: ObjectOwnership::from_static(name) };
     let ownership_controls = Some(OwnershipControls { rules: vec![rule] });
-    Ok(S3Response::new(GetBucketOwnershipControlsOutput { ownership_controls }))
+    Ok(GetBucketOwnershipControlsOutput { ownership_controls })
 }
 
 pub(super) async fn put_bucket_ownership_controls(
     account: &Account,
-    request: S3Request<PutBucketOwnershipControlsInput>,
-) -> S3Result<S3Response<PutBucketOwnershipControlsOutput>> {
-    let input = request.input;
+    input: PutBucketOwnershipControlsInput,
+) -> S3Result<PutBucketOwnershipControlsOutput> {
     let settings = account.container(&input.bucket)?.settings;
     let [rule] = &input.ownership_controls.rules[..] else { return Err(malformed()) };
     let ownership = match rule.object_ownership.as_str() {
@@ -63,7 +62,7 @@ pub(super) async fn put_bucket_ownership_controls(
         ));
     }
     set(account, &input.bucket, move |settings| settings.ownership = Some(ownership)).await?;
-    Ok(S3Response::new(PutBucketOwnershipControlsOutput::default()))
+    Ok(PutBucketOwnershipControlsOutput::default())
 }
 
 fn malformed() -> s3s::S3Error {
@@ -72,8 +71,8 @@ fn malformed() -> s3s::S3Error {
 
 pub(super) async fn delete_bucket_ownership_controls(
     account: &Account,
-    request: S3Request<DeleteBucketOwnershipControlsInput>,
-) -> S3Result<S3Response<DeleteBucketOwnershipControlsOutput>> {
-    set(account, &request.input.bucket, |settings| settings.ownership = None).await?;
-    Ok(S3Response::new(DeleteBucketOwnershipControlsOutput::default()))
+    input: DeleteBucketOwnershipControlsInput,
+) -> S3Result<DeleteBucketOwnershipControlsOutput> {
+    set(account, &input.bucket, |settings| settings.ownership = None).await?;
+    Ok(DeleteBucketOwnershipControlsOutput::default())
 }

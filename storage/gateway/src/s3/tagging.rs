@@ -137,21 +137,19 @@ fn to_s3(tags: &Tags) -> TagSet {
 
 pub(super) async fn get_object_tagging(
     account: &Account,
-    request: S3Request<GetObjectTaggingInput>,
-) -> S3Result<S3Response<GetObjectTaggingOutput>> {
-    let input = request.input;
+    input: GetObjectTaggingInput,
+) -> S3Result<GetObjectTaggingOutput> {
     let version = versions::parse_id(input.version_id.as_deref())?;
     let object = account.version(&input.bucket, &input.key, version)?;
     let tag_set = to_s3(&object.details.tags);
     let version_id = versions::shown_id(account, &input.bucket, &object);
-    Ok(S3Response::new(GetObjectTaggingOutput { tag_set, version_id }))
+    Ok(GetObjectTaggingOutput { tag_set, version_id })
 }
 
 pub(super) async fn put_object_tagging(
     account: &Account,
-    request: S3Request<PutObjectTaggingInput>,
-) -> S3Result<S3Response<PutObjectTaggingOutput>> {
-    let input = request.input;
+    input: PutObjectTaggingInput,
+) -> S3Result<PutObjectTaggingOutput> {
     let version = versions::parse_id(input.version_id.as_deref())?;
     account.version(&input.bucket, &input.key, version)?;
     if input.tagging.tag_set.len() > MAX_OBJECT_TAGS {
@@ -159,17 +157,16 @@ pub(super) async fn put_object_tagging(
     }
     let tags = parse_xml(input.tagging.tag_set)?;
     let version_id = set_object_tags(account, &input.bucket, &input.key, version, tags).await?;
-    Ok(S3Response::new(PutObjectTaggingOutput { version_id }))
+    Ok(PutObjectTaggingOutput { version_id })
 }
 
 pub(super) async fn delete_object_tagging(
     account: &Account,
-    request: S3Request<DeleteObjectTaggingInput>,
-) -> S3Result<S3Response<DeleteObjectTaggingOutput>> {
-    let input = request.input;
+    input: DeleteObjectTaggingInput,
+) -> S3Result<DeleteObjectTaggingOutput> {
     let version = versions::parse_id(input.version_id.as_deref())?;
     let version_id = set_object_tags(account, &input.bucket, &input.key, version, Tags::new()).await?;
-    Ok(S3Response::new(DeleteObjectTaggingOutput { version_id }))
+    Ok(DeleteObjectTaggingOutput { version_id })
 }
 
 /// Sets the tags of a version, and says how it is named.
@@ -191,13 +188,13 @@ async fn set_object_tags(
 
 pub(super) async fn get_bucket_tagging(
     account: &Account,
-    request: S3Request<GetBucketTaggingInput>,
-) -> S3Result<S3Response<GetBucketTaggingOutput>> {
-    let view = account.container(&request.input.bucket)?;
+    input: GetBucketTaggingInput,
+) -> S3Result<GetBucketTaggingOutput> {
+    let view = account.container(&input.bucket)?;
     if view.settings.tags.is_empty() {
         return Err(s3_error!(NoSuchTagSet, "The TagSet does not exist."));
     }
-    Ok(S3Response::new(GetBucketTaggingOutput { tag_set: to_s3(&view.settings.tags) }))
+    Ok(GetBucketTaggingOutput { tag_set: to_s3(&view.settings.tags) })
 }
 
 pub(super) async fn put_bucket_tagging(
@@ -215,10 +212,10 @@ pub(super) async fn put_bucket_tagging(
 
 pub(super) async fn delete_bucket_tagging(
     account: &Account,
-    request: S3Request<DeleteBucketTaggingInput>,
-) -> S3Result<S3Response<DeleteBucketTaggingOutput>> {
-    set(account, &request.input.bucket, |settings| settings.tags.clear()).await?;
-    Ok(S3Response::new(DeleteBucketTaggingOutput::default()))
+    input: DeleteBucketTaggingInput,
+) -> S3Result<DeleteBucketTaggingOutput> {
+    set(account, &input.bucket, |settings| settings.tags.clear()).await?;
+    Ok(DeleteBucketTaggingOutput::default())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::objects::account::Account;
 use crate::objects::versions::ListedVersion;
 use http::Uri;
 use s3s::dto::*;
-use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
 use ulid::Ulid;
 
 /// S3's name of the version that has no number.
@@ -63,22 +63,21 @@ pub(super) fn new_id_text(object: &Object) -> Option<String> {
 
 pub(super) async fn get_bucket_versioning(
     account: &Account,
-    request: S3Request<GetBucketVersioningInput>,
-) -> S3Result<S3Response<GetBucketVersioningOutput>> {
-    let versioning = account.container(&request.input.bucket)?.settings.versioning;
+    input: GetBucketVersioningInput,
+) -> S3Result<GetBucketVersioningOutput> {
+    let versioning = account.container(&input.bucket)?.settings.versioning;
     let status = versioning.map(|versioning| match versioning {
         Versioning::Enabled => BucketVersioningStatus::ENABLED,
         Versioning::Suspended => BucketVersioningStatus::SUSPENDED,
     });
     let status = status.map(BucketVersioningStatus::from_static);
-    Ok(S3Response::new(GetBucketVersioningOutput { status, ..GetBucketVersioningOutput::default() }))
+    Ok(GetBucketVersioningOutput { status, ..GetBucketVersioningOutput::default() })
 }
 
 pub(super) async fn put_bucket_versioning(
     account: &Account,
-    request: S3Request<PutBucketVersioningInput>,
-) -> S3Result<S3Response<PutBucketVersioningOutput>> {
-    let input = request.input;
+    input: PutBucketVersioningInput,
+) -> S3Result<PutBucketVersioningOutput> {
     let settings = account.container(&input.bucket)?.settings;
     let configuration = input.versioning_configuration;
     if configuration.mfa_delete.is_some_and(|delete| delete.as_str() != MFADelete::DISABLED) {
@@ -89,19 +88,18 @@ pub(super) async fn put_bucket_versioning(
         Some(BucketVersioningStatus::SUSPENDED) => Versioning::Suspended,
         // A bucket that never had it says so without a status, which may be put back.
         None if settings.versioning.is_none() => {
-            return Ok(S3Response::new(PutBucketVersioningOutput::default()));
+            return Ok(PutBucketVersioningOutput::default());
         }
         _ => return Err(s3_error!(MalformedXML)),
     };
     account.set_versioning(&input.bucket, versioning).await?;
-    Ok(S3Response::new(PutBucketVersioningOutput::default()))
+    Ok(PutBucketVersioningOutput::default())
 }
 
 pub(super) async fn list_object_versions(
     account: &Account,
-    request: S3Request<ListObjectVersionsInput>,
-) -> S3Result<S3Response<ListObjectVersionsOutput>> {
-    let input = request.input;
+    input: ListObjectVersionsInput,
+) -> S3Result<ListObjectVersionsOutput> {
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_keys, "max-keys")?;
     let listing_request =
@@ -118,7 +116,7 @@ pub(super) async fn list_object_versions(
         page.entries.into_iter().partition(|listed| listed.object.version.is_marker());
     let (next_key, next_version) = page.next.clone().unzip();
     let owner = owner(account.name());
-    Ok(S3Response::new(ListObjectVersionsOutput {
+    Ok(ListObjectVersionsOutput {
         name: Some(input.bucket),
         prefix: Some(encoding.name(listing_request.prefix)),
         key_marker: Some(encoding.name(listing_request.after)),
@@ -133,7 +131,7 @@ pub(super) async fn list_object_versions(
         next_version_id_marker: next_version.flatten().map(id_text),
         encoding_type: input.encoding_type,
         ..ListObjectVersionsOutput::default()
-    }))
+    })
 }
 
 fn version(listed: ListedVersion, encoding: Encoding, owner: &Owner) -> ObjectVersion {

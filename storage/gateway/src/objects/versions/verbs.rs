@@ -5,13 +5,13 @@ use super::list::{self, VersionListing};
 use crate::catalogue::{
     Catalogue, Change, ContainerSettings, Details, Object, ObjectName, UnixMillis, VersionId, Versioning,
 };
-use crate::device::DeviceError;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
 use crate::objects::conditions::WriteConditions;
 use crate::objects::gateway::{Gateway, Inner};
 use crate::objects::listing::ListRequest;
+use crate::objects::random::random_bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,10 +40,7 @@ pub struct Deleted {
 impl Inner {
     /// The present, and randomness for the names of new versions.
     pub(crate) fn stamp(&self) -> Result<CommitStamp, Error> {
-        let mut salt = [0; 8];
-        getrandom::fill(&mut salt)
-            .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;
-        Ok(CommitStamp { now: self.now(), salt: u64::from_be_bytes(salt) })
+        Ok(CommitStamp { now: self.now(), salt: u64::from_be_bytes(random_bytes()?) })
     }
 }
 
@@ -74,17 +71,15 @@ impl Account {
         change: impl FnOnce(&mut Details) -> Result<(), Error> + Send + 'static,
     ) -> Result<Arc<Object>, Error> {
         let (at, now) = (self.at(container, key), self.gateway.inner.now());
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let mut draft = Draft::new(catalogue, at)?;
-                let mut object = Object::clone(&*find(&draft, id, now)?);
-                change(&mut object.details)?;
-                let object = Arc::new(object);
-                draft.replace(Arc::clone(&object));
-                Ok((draft.changes(), object))
-            })
-            .await
+        self.change(move |catalogue| {
+            let mut draft = Draft::new(catalogue, at)?;
+            let mut object = Object::clone(&*find(&draft, id, now)?);
+            change(&mut object.details)?;
+            let object = Arc::new(object);
+            draft.replace(Arc::clone(&object));
+            Ok((draft.changes(), object))
+        })
+        .await
     }
 
     /// Lists versions and delete markers of a container by key, those of one key the newest first. Touches no block.
@@ -131,49 +126,47 @@ impl Account {
     ) -> Result<Vec<Result<Deleted, Error>>, Error> {
         let (account, container) = (self.name.to_string(), container.to_owned());
         let stamp = self.gateway.inner.stamp()?;
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let holder = catalogue.container(&account, &container)?;
-                let archives = holder.settings.archive.is_some();
-                let mut drafts: BTreeMap<String, Draft<'_>> = BTreeMap::new();
-                let mut archived = Vec::new();
-                let mut outcomes = Vec::new();
-                for Removal { key, version, conditions, marks_missing } in removals {
-                    let at = ObjectName::new(&account, &container, key.clone());
-                    if !drafts.contains_key(&key) {
-                        drafts.insert(key.clone(), Draft::new(catalogue, at.clone())?);
-                    }
-                    let Some(draft) = drafts.get_mut(&key) else { continue };
-                    let target = match version {
-                        Some(id) => draft.find(id).filter(|object| !object.has_expired(stamp.now)),
-                        None => draft.current(stamp.now),
-                    };
-                    let target = target.cloned();
-                    let allowed = conditions.check(target.as_deref());
-                    let mut marker = None;
-                    match version {
-                        _ if allowed.is_err() => {}
-                        _ if archives => {
-                            // A key that comes twice is gone the second time.
-                            if let Some(order) = draft.newest().map(|newest| newest.version.order) {
-                                archived.extend(archive::delete(catalogue, at, stamp)?);
-                                draft.remove(order);
-                            }
-                        }
-                        Some(_) => target.iter().for_each(|target| draft.remove(target.version.order)),
-                        None if target.is_some() || marks_missing => marker = draft.delete(stamp),
-                        None => {}
-                    }
-                    outcomes.push(allowed.map(|()| Deleted { target, marker }));
+        self.change(move |catalogue| {
+            let holder = catalogue.container(&account, &container)?;
+            let archives = holder.settings.archive.is_some();
+            let mut drafts: BTreeMap<String, Draft<'_>> = BTreeMap::new();
+            let mut archived = Vec::new();
+            let mut outcomes = Vec::new();
+            for Removal { key, version, conditions, marks_missing } in removals {
+                let at = ObjectName::new(&account, &container, key.clone());
+                if !drafts.contains_key(&key) {
+                    drafts.insert(key.clone(), Draft::new(catalogue, at.clone())?);
                 }
-                let changes = match archives {
-                    true => archived,
-                    false => drafts.into_values().flat_map(Draft::changes).collect(),
+                let Some(draft) = drafts.get_mut(&key) else { continue };
+                let target = match version {
+                    Some(id) => draft.find(id).filter(|object| !object.has_expired(stamp.now)),
+                    None => draft.current(stamp.now),
                 };
-                Ok((changes, outcomes))
-            })
-            .await
+                let target = target.cloned();
+                let allowed = conditions.check(target.as_deref());
+                let mut marker = None;
+                match version {
+                    _ if allowed.is_err() => {}
+                    _ if archives => {
+                        // A key that comes twice is gone the second time.
+                        if let Some(order) = draft.newest().map(|newest| newest.version.order) {
+                            archived.extend(archive::delete(catalogue, at, stamp)?);
+                            draft.remove(order);
+                        }
+                    }
+                    Some(_) => target.iter().for_each(|target| draft.remove(target.version.order)),
+                    None if target.is_some() || marks_missing => marker = draft.delete(stamp),
+                    None => {}
+                }
+                outcomes.push(allowed.map(|()| Deleted { target, marker }));
+            }
+            let changes = match archives {
+                true => archived,
+                false => drafts.into_values().flat_map(Draft::changes).collect(),
+            };
+            Ok((changes, outcomes))
+        })
+        .await
     }
 }
 
