@@ -103,6 +103,18 @@ impl TestServer {
         stream
     }
 
+    /// Begins a put of so many bytes, and returns its connection once the gateway has set blocks aside for it.
+    pub(crate) async fn begin_put(&self, key: &str, length: usize, beginning: &[u8]) -> TcpStream {
+        let free_blocks = self.gateway.usage().free_blocks;
+        let head = self.head(http::Method::PUT, key, &format!("content-length: {length}\r\n")).await;
+        let mut stream = self.send(&head).await;
+        stream.write_all(beginning).await.expect("sent");
+        while self.gateway.usage().free_blocks == free_blocks {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        stream
+    }
+
     /// Sends a raw request; returns the answer's status and all of its bytes.
     pub(crate) async fn raw(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream =

@@ -18,20 +18,7 @@ async fn a_connection_dropped_in_a_put_leaves_nothing() {
     let path = Path::from("key");
     client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
     let before = server.gateway.usage();
-    let url = client.signed_url(http::Method::PUT, &path, Duration::from_secs(60)).await.expect("signed");
-    let head = format!(
-        "PUT {}?{} HTTP/1.1\r\nhost: {}\r\ncontent-length: 1000000\r\n\r\n",
-        url.path(),
-        url.query().expect("signed"),
-        server.address
-    );
-    let mut stream = TcpStream::connect(server.address).await.expect("connected");
-    stream.write_all(head.as_bytes()).await.expect("sent");
-    stream.write_all(&body(500_000)).await.expect("sent");
-    // Wait until it has begun to write, then go away.
-    while server.gateway.usage().free_blocks == before.free_blocks {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let stream = server.begin_put("key", 1_000_000, &body(500_000)).await;
     drop(stream);
     let given_back = async {
         while server.gateway.usage() != before {
@@ -64,24 +51,8 @@ async fn a_body_that_stalls_is_given_up() {
 #[tokio::test]
 async fn the_end_waits_for_requests_under_way() {
     let server = start(Limits::default()).await;
-    let client = server.client();
-    let url = client
-        .signed_url(http::Method::PUT, &Path::from("key"), Duration::from_secs(60))
-        .await
-        .expect("signed");
-    let head = format!(
-        "PUT {}?{} HTTP/1.1\r\nhost: {}\r\ncontent-length: 100000\r\n\r\n",
-        url.path(),
-        url.query().expect("signed"),
-        server.address
-    );
     let whole = body(100_000);
-    let mut stream = TcpStream::connect(server.address).await.expect("connected");
-    stream.write_all(head.as_bytes()).await.expect("sent");
-    stream.write_all(&whole[..50_000]).await.expect("sent");
-    while server.gateway.usage().free_blocks == BLOCKS {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let mut stream = server.begin_put("key", whole.len(), &whole[..50_000]).await;
     let (address, gateway) = (server.address, server.gateway.clone());
     let ending = server.end();
     while TcpStream::connect(address).await.is_ok() {
@@ -101,17 +72,7 @@ async fn the_end_waits_for_requests_under_way() {
 #[tokio::test]
 async fn an_idle_connection_makes_room_for_a_new_one_and_one_at_work_does_not() {
     let server = start(Limits { connections: 4, ..Limits::default() }).await;
-    let busy = Path::from("busy");
-    let url =
-        server.client().signed_url(http::Method::PUT, &busy, Duration::from_secs(60)).await.expect("signed");
-    let target = format!("{}?{}", url.path(), url.query().expect("signed"));
-    let head = format!("PUT {target} HTTP/1.1\r\nhost: {}\r\ncontent-length: 500000\r\n\r\n", server.address);
-    let mut busy = TcpStream::connect(server.address).await.expect("connected");
-    busy.write_all(head.as_bytes()).await.expect("sent");
-    busy.write_all(&body(500_000)[..250_000]).await.expect("sent");
-    while server.gateway.usage().free_blocks == BLOCKS {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let mut busy = server.begin_put("busy", 500_000, &body(500_000)[..250_000]).await;
     let mut idle = Vec::new();
     for _ in 0..20 {
         idle.push(TcpStream::connect(server.address).await.expect("connected"));

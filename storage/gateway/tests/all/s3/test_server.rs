@@ -15,6 +15,9 @@ use tokio::net::TcpStream;
 
 pub(crate) const BLOCK: usize = 4096;
 
+/// The header of a bucket in which grants count.
+pub(crate) const PREFERRED: (&str, &str) = ("x-amz-object-ownership", "BucketOwnerPreferred");
+
 /// The callers. Every secret is the access key with `-secret` behind it.
 pub(crate) mod keys {
     /// The owner of the first account.
@@ -71,6 +74,15 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Returns the answer if this is its verdict.
+    #[track_caller]
+    pub(crate) fn expect(self, verdict: &str) -> Self {
+        assert_eq!(self.verdict(), verdict, "{}", self.body);
+        self
+    }
+}
+
 /// A body that came in chunks.
 fn unchunk(mut chunks: &str) -> String {
     let mut body = String::new();
@@ -112,6 +124,13 @@ fn user(account: &str, name: &str, role: Role, key: &str) -> User {
 impl TestServer {
     pub(crate) async fn start() -> Self {
         Self::start_over(Arc::new(MemoryDevice::new(BLOCK, 4096, 8))).await
+    }
+
+    /// A server with the bucket `bucket` of the first account, made with these headers.
+    pub(crate) async fn with_bucket(headers: &[(&str, &str)]) -> Self {
+        let server = Self::start().await;
+        server.ask("PUT", "/bucket", headers, "").await.expect("200");
+        server
     }
 
     /// The same blocks and names, served anew.
@@ -230,15 +249,15 @@ impl TestServer {
         self.raw(method, target, &headers, body).await
     }
 
-    /// Sends a request of the owner with a body of text.
+    /// Sends a request that the owner signs.
     pub(crate) async fn ask(
         &self,
         method: &str,
         target: &str,
         headers: &[(&str, &str)],
-        body: &str,
+        body: impl AsRef<[u8]>,
     ) -> Answer {
-        self.send(keys::OWNER, method, target, headers, body.as_bytes()).await
+        self.send(keys::OWNER, method, target, headers, body.as_ref()).await
     }
 
     /// Sends a body in one chunk, with a checksum behind it that the signature does not cover.
