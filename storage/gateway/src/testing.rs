@@ -1,9 +1,11 @@
-//! A device in memory, for tests: it counts what it is asked, and fails when told to.
+//! Doubles for tests: a device in memory, which records its operations and fails on request, and a log in memory.
 
 use crate::device::{Device, DeviceError, Flow, Row, RowChange};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::Arc;
 
 /// An operation that a device was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub struct Faults {
     pub commits_left: u64,
 }
 
-/// Blocks and rows in memory. Put it in an [`Arc`](std::sync::Arc) to open it again or to look at its log.
+/// Blocks and rows in memory. Put it in an [`Arc`] to open it again or to look at its log.
 #[derive(Debug)]
 pub struct MemoryDevice {
     block_bytes: usize,
@@ -249,5 +251,26 @@ impl Device for MemoryDevice {
             CommitFault::After => Err(failure()),
             _ => Ok(()),
         }
+    }
+}
+
+/// A log in memory. Clones are the same log.
+#[derive(Clone, Debug, Default)]
+pub struct CapturedLog(Arc<Mutex<Vec<u8>>>);
+
+impl CapturedLog {
+    /// The text that was logged so far.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock()).into_owned()
+    }
+}
+
+impl io::Write for CapturedLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -108,27 +108,8 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
 mod tests {
     use super::*;
     use crate::http::connections::ConnectionHandle;
+    use crate::testing::CapturedLog;
     use futures::stream;
-    use std::io::Write;
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("not poisoned").write(bytes)
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl Log {
-        fn text(&self) -> String {
-            String::from_utf8(self.0.lock().expect("not poisoned").clone()).expect("text")
-        }
-    }
 
     fn answer(pieces: &'static [&'static str], length: Option<u64>) -> AnswerBody<axum::body::Body> {
         let log_line = LogLine {
@@ -145,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_request_is_logged_when_its_answer_was_handed_over_or_given_up() {
-        let log = Log::default();
+        let log = CapturedLog::default();
         let writer = log.clone();
         let subscriber =
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();

@@ -124,14 +124,6 @@ pub(super) async fn get_bucket_cors(
     Ok(GetBucketCorsOutput { cors_rules })
 }
 
-pub(super) async fn delete_bucket_cors(
-    account: &Account,
-    input: DeleteBucketCorsInput,
-) -> S3Result<DeleteBucketCorsOutput> {
-    set(account, &input.bucket, |settings| settings.cors.clear()).await?;
-    Ok(DeleteBucketCorsOutput::default())
-}
-
 /// Finds the settings of a bucket, by the access key of the principal and the bucket's name.
 pub(super) type BucketLookup =
     Box<dyn Fn(Option<&str>, &str) -> Option<Arc<ContainerSettings>> + Send + Sync>;

@@ -73,11 +73,3 @@ pub(super) async fn get_bucket_encryption(
     let configuration = ServerSideEncryptionConfiguration { rules: vec![rule] };
     Ok(GetBucketEncryptionOutput { server_side_encryption_configuration: Some(configuration) })
 }
-
-pub(super) async fn delete_bucket_encryption(
-    account: &Account,
-    input: DeleteBucketEncryptionInput,
-) -> S3Result<DeleteBucketEncryptionOutput> {
-    set(account, &input.bucket, |settings| settings.encryption = None).await?;
-    Ok(DeleteBucketEncryptionOutput::default())
-}

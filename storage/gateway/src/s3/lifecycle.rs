@@ -281,14 +281,6 @@ pub(super) async fn get_bucket_lifecycle_configuration(
     })
 }
 
-pub(super) async fn delete_bucket_lifecycle(
-    account: &Account,
-    input: DeleteBucketLifecycleInput,
-) -> S3Result<DeleteBucketLifecycleOutput> {
-    set(account, &input.bucket, |settings| settings.lifecycle.clear()).await?;
-    Ok(DeleteBucketLifecycleOutput::default())
-}
-
 /// `x-amz-expiration` of an object, if its key stands for it and a rule removes it.
 pub(super) fn expiration(account: &Account, bucket: &str, key: &str, object: &Arc<Object>) -> Option<String> {
     let (end, id) = account.object_expiry(bucket, key, object).filter(|(end, _)| *end < YEAR_10000)?;

@@ -72,6 +72,9 @@ struct S3Api {
 macro_rules! verbs {
     (
         of the input { $($verb:ident: $input:ident -> $output:ident in $module:ident;)* }
+        that reset settings {
+            $($reset:ident: $reset_input:ident -> $reset_output:ident by |$settings:ident| $change:expr;)*
+        }
         of the request { $($long_verb:ident: $request:ident -> $response:ident in $long_module:ident;)* }
     ) => {
         #[async_trait::async_trait]
@@ -79,6 +82,11 @@ macro_rules! verbs {
             $(async fn $verb(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
                 let account = access::target(&self.gateway, &request.extensions)?;
                 Ok(S3Response::new($module::$verb(&account, request.input).await?))
+            })*
+            $(async fn $reset(&self, request: S3Request<$reset_input>) -> S3Result<S3Response<$reset_output>> {
+                let account = access::target(&self.gateway, &request.extensions)?;
+                settings::set(&account, &request.input.bucket, |$settings| $change).await?;
+                Ok(S3Response::new($reset_output::default()))
             })*
             $(async fn $long_verb(&self, request: S3Request<$request>) -> S3Result<S3Response<$response>> {
                 let account = access::target(&self.gateway, &request.extensions)?;
@@ -106,21 +114,16 @@ verbs! {
             GetBucketOwnershipControlsInput -> GetBucketOwnershipControlsOutput in ownership;
         put_bucket_ownership_controls:
             PutBucketOwnershipControlsInput -> PutBucketOwnershipControlsOutput in ownership;
-        delete_bucket_ownership_controls:
-            DeleteBucketOwnershipControlsInput -> DeleteBucketOwnershipControlsOutput in ownership;
         get_bucket_tagging: GetBucketTaggingInput -> GetBucketTaggingOutput in tagging;
-        delete_bucket_tagging: DeleteBucketTaggingInput -> DeleteBucketTaggingOutput in tagging;
         get_object_tagging: GetObjectTaggingInput -> GetObjectTaggingOutput in tagging;
         put_object_tagging: PutObjectTaggingInput -> PutObjectTaggingOutput in tagging;
         delete_object_tagging: DeleteObjectTaggingInput -> DeleteObjectTaggingOutput in tagging;
         get_bucket_cors: GetBucketCorsInput -> GetBucketCorsOutput in cors;
         put_bucket_cors: PutBucketCorsInput -> PutBucketCorsOutput in cors;
-        delete_bucket_cors: DeleteBucketCorsInput -> DeleteBucketCorsOutput in cors;
         get_bucket_lifecycle_configuration:
             GetBucketLifecycleConfigurationInput -> GetBucketLifecycleConfigurationOutput in lifecycle;
         put_bucket_lifecycle_configuration:
             PutBucketLifecycleConfigurationInput -> PutBucketLifecycleConfigurationOutput in lifecycle;
-        delete_bucket_lifecycle: DeleteBucketLifecycleInput -> DeleteBucketLifecycleOutput in lifecycle;
         get_bucket_accelerate_configuration:
             GetBucketAccelerateConfigurationInput -> GetBucketAccelerateConfigurationOutput in unconfigured;
         get_bucket_logging: GetBucketLoggingInput -> GetBucketLoggingOutput in unconfigured;
@@ -134,7 +137,6 @@ verbs! {
         get_bucket_request_payment:
             GetBucketRequestPaymentInput -> GetBucketRequestPaymentOutput in unconfigured;
         get_bucket_website: GetBucketWebsiteInput -> GetBucketWebsiteOutput in unconfigured;
-        delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput in encryption;
         delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput in unconfigured;
         delete_bucket_replication:
             DeleteBucketReplicationInput -> DeleteBucketReplicationOutput in unconfigured;
@@ -147,6 +149,13 @@ verbs! {
         get_object_retention: GetObjectRetentionInput -> GetObjectRetentionOutput in unconfigured;
         get_object_legal_hold: GetObjectLegalHoldInput -> GetObjectLegalHoldOutput in unconfigured;
         put_bucket_versioning: PutBucketVersioningInput -> PutBucketVersioningOutput in versions;
+    }
+    that reset settings {
+        delete_bucket_cors: DeleteBucketCorsInput -> DeleteBucketCorsOutput by |settings| settings.cors.clear();
+        delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput by |settings| settings.encryption = None;
+        delete_bucket_lifecycle: DeleteBucketLifecycleInput -> DeleteBucketLifecycleOutput by |settings| settings.lifecycle.clear();
+        delete_bucket_ownership_controls: DeleteBucketOwnershipControlsInput -> DeleteBucketOwnershipControlsOutput by |settings| settings.ownership = None;
+        delete_bucket_tagging: DeleteBucketTaggingInput -> DeleteBucketTaggingOutput by |settings| settings.tags.clear();
     }
     of the request {
         create_bucket: CreateBucketInput -> CreateBucketOutput in buckets;

@@ -68,11 +68,3 @@ pub(super) async fn put_bucket_ownership_controls(
 fn malformed() -> s3s::S3Error {
     s3_error!(MalformedXML)
 }
-
-pub(super) async fn delete_bucket_ownership_controls(
-    account: &Account,
-    input: DeleteBucketOwnershipControlsInput,
-) -> S3Result<DeleteBucketOwnershipControlsOutput> {
-    set(account, &input.bucket, |settings| settings.ownership = None).await?;
-    Ok(DeleteBucketOwnershipControlsOutput::default())
-}

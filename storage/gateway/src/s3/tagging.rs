@@ -210,14 +210,6 @@ pub(super) async fn put_bucket_tagging(
     Ok(response)
 }
 
-pub(super) async fn delete_bucket_tagging(
-    account: &Account,
-    input: DeleteBucketTaggingInput,
-) -> S3Result<DeleteBucketTaggingOutput> {
-    set(account, &input.bucket, |settings| settings.tags.clear()).await?;
-    Ok(DeleteBucketTaggingOutput::default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -96,6 +96,10 @@ fn rule(id: &str, prefix: &str) -> LifecycleRule {
     LifecycleRule { id: id.into(), is_enabled: true, filter, ..LifecycleRule::default() }
 }
 
+fn expire_on(time: u64, prefix: &str) -> LifecycleRule {
+    LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(time))), ..rule("date", prefix) }
+}
+
 fn expire_after(days: u32, prefix: &str) -> LifecycleRule {
     LifecycleRule { expiry: Some(Expiry::Days(days)), ..rule("after", prefix) }
 }
@@ -205,32 +209,17 @@ async fn a_rule_ends_what_it_names_at_the_midnight_after_its_days_and_makes_no_a
 async fn new_rules_are_carried_out_at_once_and_old_ones_once_a_day() {
     let fixture = Fixture::new().await;
     fixture.set_time(9 * DAY_MILLIS + 5);
-    fixture
-        .set_rules([LifecycleRule {
-            expiry: Some(Expiry::Date(UnixMillis(9 * DAY_MILLIS))),
-            ..rule("date", "a")
-        }])
-        .await;
+    fixture.set_rules([expire_on(9 * DAY_MILLIS, "a")]).await;
     fixture.put("a1", None).await;
     fixture.put("b1", None).await;
     let mut lifecycle = Lifecycle::default();
     assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
     fixture.put("a2", None).await;
     assert_eq!(fixture.carry_out(&mut lifecycle).await, 0);
-    fixture
-        .set_rules([LifecycleRule {
-            expiry: Some(Expiry::Date(UnixMillis(9 * DAY_MILLIS))),
-            ..rule("date", "b")
-        }])
-        .await;
+    fixture.set_rules([expire_on(9 * DAY_MILLIS, "b")]).await;
     assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
     assert_eq!(fixture.keys(), ["a2"]);
-    fixture
-        .set_rules([LifecycleRule {
-            expiry: Some(Expiry::Date(UnixMillis(10 * DAY_MILLIS))),
-            ..rule("date", "a")
-        }])
-        .await;
+    fixture.set_rules([expire_on(10 * DAY_MILLIS, "a")]).await;
     assert_eq!(fixture.carry_out(&mut lifecycle).await, 0);
     fixture.set_time(10 * DAY_MILLIS);
     assert_eq!(fixture.carry_out(&mut lifecycle).await, 1);
@@ -269,9 +258,7 @@ async fn all_conditions_of_a_rule_must_hold() {
 async fn an_object_that_is_put_while_rules_are_carried_out_survives() {
     let fixture = Fixture::new().await;
     fixture.set_time(2 * DAY_MILLIS);
-    fixture
-        .set_rules([LifecycleRule { expiry: Some(Expiry::Date(UnixMillis(DAY_MILLIS))), ..rule("date", "") }])
-        .await;
+    fixture.set_rules([expire_on(DAY_MILLIS, "")]).await;
     fixture.put("key", None).await;
     fixture.put("other", None).await;
     let (written, mut lifecycle) = (fixture.write(20).await, Lifecycle::default());

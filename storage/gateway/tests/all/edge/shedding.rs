@@ -6,7 +6,6 @@ use ameles_gateway::{Admission, Options};
 use http::Method;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -30,16 +29,7 @@ async fn more_requests_than_may_be_at_work_are_refused_at_once_whatever_they_ask
     let put = server.head(Method::PUT, "slow", "content-length: 1000000\r\n").await;
     let mut slow = Vec::new();
     for _ in 0..3 {
-        let before = server.gateway.usage().free_blocks;
-        let mut stream = server.send(&put).await;
-        stream.write_all(&body(100_000)).await.expect("sent");
-        within(async {
-            while server.gateway.usage().free_blocks == before {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        })
-        .await;
-        slow.push(stream);
+        slow.push(within(server.begin_put("slow", 1_000_000, &body(100_000))).await);
     }
     for (method, has_body) in [(Method::GET, true), (Method::HEAD, false), (Method::DELETE, true)] {
         for key in ["there", "missing"] {
@@ -77,11 +67,11 @@ async fn a_request_is_at_work_until_its_answer_was_taken() {
     server.put("large", &large).await;
     let get = server.head(Method::GET, "large", "connection: close\r\n").await;
     let mut slow = server.send(&get).await;
-    let (status, _, mut permits) = answer_head(&mut slow).await;
+    let (status, _, mut received) = answer_head(&mut slow).await;
     assert_eq!(status, 200);
     assert_slow_down(&mut server.send(&get).await, true).await;
-    within(slow.read_to_end(&mut permits)).await.expect("the rest");
-    assert!(permits == large);
+    within(slow.read_to_end(&mut received)).await.expect("the rest");
+    assert!(received == large);
     server.client().head(&Path::from("large")).await.expect("there is room again");
     server.stop().await;
 }
@@ -129,8 +119,8 @@ async fn clients_that_hang_up_in_a_put_or_a_get_leave_nothing_behind() {
             clients.push(stream);
         } else {
             let mut stream = server.send(&get).await;
-            let mut permits = vec![0; 3000 * number];
-            within(stream.read_exact(&mut permits)).await.expect("some of it");
+            let mut received = vec![0; 3000 * number];
+            within(stream.read_exact(&mut received)).await.expect("some of it");
             clients.push(stream);
         }
     }

@@ -57,11 +57,11 @@ async fn a_half_sent_head_makes_room_for_a_new_connection() {
 #[tokio::test]
 async fn slow_clients_are_served_to_their_end_and_new_ones_are_not() {
     let server = patient().await;
-    let complete = body(20 << 20);
-    server.put("large", &complete).await;
+    let content = body(20 << 20);
+    server.put("large", &content).await;
     let get = server.head(Method::GET, "large", "").await;
     let mut reading = server.send(&get).await;
-    let (status, _, mut permits) = answer_head(&mut reading).await;
+    let (status, _, mut received) = answer_head(&mut reading).await;
     assert_eq!(status, 200);
     let put = server.head(Method::PUT, "new", "content-length: 100000\r\nexpect: 100-continue\r\n").await;
     let mut writing = server.send(&put).await;
@@ -75,13 +75,13 @@ async fn slow_clients_are_served_to_their_end_and_new_ones_are_not() {
     })
     .await;
     assert!(!ending.is_finished(), "two requests are under way");
-    writing.write_all(&complete[..100_000]).await.expect("sent");
+    writing.write_all(&content[..100_000]).await.expect("sent");
     let (status, head, _) = answer_head(&mut writing).await;
     assert_eq!(status, 200);
     assert!(head.contains("\r\nconnection: close\r\n"), "{head}");
     assert!(!ending.is_finished(), "an answer is being taken");
-    within(reading.read_to_end(&mut permits)).await.expect("the rest");
-    assert!(permits == complete, "{} bytes of {}", permits.len(), complete.len());
+    within(reading.read_to_end(&mut received)).await.expect("the rest");
+    assert!(received == content, "{} bytes of {}", received.len(), content.len());
     within(ending).await.expect("a gentle end");
     within(gateway.settle()).await;
     let account = gateway.account(ameles_gateway::FIRST_ACCOUNT);

@@ -86,9 +86,9 @@ async fn a_client_that_trusts_the_certificate_is_served_and_another_is_not() {
     let pem = files.renew(2000, 4000);
     let server = start_over(&files.load().expect("a pair")).await;
     let client = client_that_trusts(&server, &pem);
-    let (path, complete) = (Path::from("key"), body(3 << 20));
-    client.put(&path, complete.clone().into()).await.expect("put");
-    assert!(client.get(&path).await.expect("got").bytes().await.expect("read") == complete);
+    let (path, content) = (Path::from("key"), body(3 << 20));
+    client.put(&path, content.clone().into()).await.expect("put");
+    assert!(client.get(&path).await.expect("got").bytes().await.expect("read") == content);
     server.client().get(&path).await.expect_err("nobody vouches for the certificate");
     server.stop().await;
 }

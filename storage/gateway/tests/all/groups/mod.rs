@@ -73,12 +73,22 @@ async fn pause() {
     }
 }
 
-/// Begins a put whose commit is under way when this returns, and held.
-async fn begin_a_commit(gateway: &TestGateway) -> JoinHandle<Result<Arc<Object>, Error>> {
+/// Holds commits up, while the commit of a put is under way.
+async fn hold_a_commit<'a>(
+    device: &'a MemoryDevice,
+    gateway: &TestGateway,
+) -> (impl Drop + 'a, JoinHandle<Result<Arc<Object>, Error>>) {
+    let held = device.hold_commits().await;
     let gateway = gateway.clone();
     let started = tokio::spawn(async move { put(&gateway, "begun", b"body").await });
     pause().await;
-    started
+    (held, started)
+}
+
+/// Lets commits go on after everything else that can.
+async fn release<H>(held: H) {
+    pause().await;
+    drop(held);
 }
 
 fn commits(device: &MemoryDevice) -> usize {
@@ -101,8 +111,7 @@ pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &TestGate
 #[tokio::test]
 async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
     let (device, gateway, account) = fresh().await;
-    let held = device.hold_commits().await;
-    let started = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let keys: Vec<String> = (0..16).map(|number| format!("key {number}")).collect();
     let puts = join_all(keys.iter().map(|key| put(&gateway, key, b"body")));
     let work = async {
@@ -122,8 +131,7 @@ async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
 async fn nothing_is_seen_or_told_before_it_is_durable_and_no_refusal_that_follows_from_it() {
     let (device, gateway, account) = fresh().await;
     let first = put(&gateway, "key", b"first").await.expect("put");
-    let held = device.hold_commits().await;
-    let started = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let mut second = Box::pin(put(&gateway, "key", b"second"));
     let mut refused = Box::pin(put_if(&gateway, "key", b"third", if_it_is(&first)));
     let mut again = Box::pin(account.create_container("container", ContainerSettings::default()));
@@ -167,13 +175,9 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
         let first = put(&gateway, "key", b"first").await.expect("put");
         put(&gateway, "kept", &[7; 5 * BLOCK]).await.expect("put");
         let before = gateway.usage();
-        let held = device.hold_commits().await;
-        let started = begin_a_commit(&gateway).await;
+        let (held, started) = hold_a_commit(&device, &gateway).await;
         device.set_faults(Faults { commits, commits_left, ..Faults::default() });
-        let work = async {
-            pause().await;
-            drop(held);
-        };
+        let work = release(held);
         let (started, put_over, refused, absent, deleted, ()) = futures::join!(
             started,
             put(&gateway, "key", &[2; 3 * BLOCK]),
@@ -207,15 +211,11 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
     for fault in [CommitFault::None, CommitFault::Before, CommitFault::After] {
         let (device, gateway, account) = fresh().await;
         let first = put(&gateway, "key", b"first").await.expect("put").etag.clone();
-        let held = device.hold_commits().await;
-        let started = begin_a_commit(&gateway).await;
+        let (held, started) = hold_a_commit(&device, &gateway).await;
         device.set_faults(Faults { commits: fault, commits_left: 1, ..Faults::default() });
         let bodies = ["second", "third", "fourth"];
         let puts = join_all(bodies.map(|body| put(&gateway, "key", body.as_bytes())));
-        let work = async {
-            pause().await;
-            drop(held);
-        };
+        let work = release(held);
         let (puts, ()) = futures::join!(puts, work);
         drop(started.await.expect("no panic").expect("put"));
         let (stands, held_blocks) = if fault == CommitFault::None {
@@ -248,16 +248,12 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
 async fn of_many_who_want_to_be_first_or_to_replace_the_same_object_one_does() {
     let (device, gateway, account) = fresh().await;
     let old = put(&gateway, "old", b"old").await.expect("put");
-    let held = device.hold_commits().await;
-    let started = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("body {number}")).collect();
     let firsts = join_all(bodies.iter().map(|body| put_if(&gateway, "new", body.as_bytes(), if_absent())));
     let replaced =
         join_all(bodies.iter().map(|body| put_if(&gateway, "old", body.as_bytes(), if_it_is(&old))));
-    let work = async {
-        pause().await;
-        drop(held);
-    };
+    let work = release(held);
     let (firsts, replaced, ()) = futures::join!(firsts, replaced, work);
     started.await.expect("no panic").expect("put");
     drop(old);
@@ -280,14 +276,10 @@ async fn a_quota_holds_for_all_that_come_at_once() {
         Ok(())
     };
     account.update_container("container", bound).await.expect("bound");
-    let held = device.hold_commits().await;
-    let started = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let keys: Vec<String> = (0..16).map(|number| format!("key {number}")).collect();
     let puts = join_all(keys.iter().map(|key| put(&gateway, key, b"body")));
-    let work = async {
-        pause().await;
-        drop(held);
-    };
+    let work = release(held);
     let (puts, ()) = futures::join!(puts, work);
     started.await.expect("no panic").expect("put");
     assert_eq!(puts.iter().filter(|put| put.is_ok()).count(), 4, "one more was under way");
@@ -304,8 +296,7 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
     writer.push(Bytes::from(vec![4; 3 * BLOCK])).await.expect("pushed");
     let part = writer.finish().await.expect("written");
     account.link_part("container", "key", id, 1, part).await.expect("linked");
-    let held = device.hold_commits().await;
-    let started = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let complete = || {
         let named = vec![NamedPart { number: 1, ..NamedPart::default() }];
         account.complete_upload(
@@ -317,10 +308,7 @@ async fn an_upload_is_completed_or_aborted_once_and_its_blocks_have_one_holder()
             WriteConditions::default(),
         )
     };
-    let work = async {
-        pause().await;
-        drop(held);
-    };
+    let work = release(held);
     let (started, one, aborted, over, two, deleted, ()) = futures::join!(
         started,
         complete(),
@@ -352,13 +340,9 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
     let rows = ameles_gateway::Device::load_rows(&device).await.expect("rows");
     let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
     device.bound_rows(used as u64 + 700);
-    let held = device.hold_commits().await;
-    let started = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let long = "long ".repeat(200);
-    let work = async {
-        pause().await;
-        drop(held);
-    };
+    let work = release(held);
     let (started, small, large, one, two, deleted, later, ()) = futures::join!(
         started,
         put(&gateway, "small", b"body"),
@@ -421,8 +405,7 @@ async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is
     let rows = ameles_gateway::Device::load_rows(&device).await.expect("rows");
     let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
     device.bound_rows(used as u64 + 600);
-    let held = device.hold_commits().await;
-    let started = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let work = async {
         pause().await;
         drop(held);
@@ -456,17 +439,13 @@ async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is
 #[tokio::test]
 async fn a_plan_that_panics_takes_nobody_along() {
     let (device, gateway, account) = fresh().await;
-    let held = device.hold_commits().await;
-    let started = begin_a_commit(&gateway).await;
+    let (held, started) = hold_a_commit(&device, &gateway).await;
     let puts = join_all(["one", "two", "three"].map(|key| put(&gateway, key, b"body")));
     let panicking = tokio::spawn({
         let account = account.clone();
         async move { account.update_container("container", |_| panic!("a flaw in a plan")).await }
     });
-    let work = async {
-        pause().await;
-        drop(held);
-    };
+    let work = release(held);
     let (puts, panicked, more, ()) = futures::join!(puts, panicking, put(&gateway, "four", b"body"), work);
     started.await.expect("no panic").expect("put");
     assert!(panicked.is_err_and(|error| error.is_panic()));

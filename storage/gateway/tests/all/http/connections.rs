@@ -1,6 +1,6 @@
 //! Connections that stall, are dropped or wait, and the end of the server.
 
-use super::start;
+use super::{read, start};
 use crate::test_server::{BLOCKS, TIMEOUT, body};
 use ameles_gateway::FIRST_ACCOUNT;
 use ameles_gateway::http::server::Limits;
@@ -26,7 +26,7 @@ async fn a_connection_dropped_in_a_put_leaves_nothing() {
         }
     };
     tokio::time::timeout(TIMEOUT, given_back).await.expect("everything that was taken is given back");
-    assert_eq!(client.get(&path).await.expect("got").bytes().await.expect("read"), "old");
+    assert_eq!(read(&client, &path).await, "old");
     server.stop().await;
 }
 

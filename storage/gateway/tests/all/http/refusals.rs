@@ -1,6 +1,6 @@
 //! Refusals: who is not let in, what is malformed, and what there is no room for.
 
-use super::start;
+use super::{read, start};
 use crate::test_server::{BLOCK, BLOCKS, body};
 use ameles_gateway::FIRST_ACCOUNT;
 use ameles_gateway::catalogue::ContainerSettings;
@@ -28,7 +28,7 @@ async fn a_signed_url_works_and_a_forged_one_does_not() {
     let (status, answer) =
         server.raw(&format!("PUT {target} HTTP/1.1\r\ncontent-length: 5\r\n"), b"hello").await;
     assert_eq!(status, 200, "{answer}");
-    let got = client.get(&path).await.expect("got").bytes().await.expect("read");
+    let got = read(&client, &path).await;
     assert_eq!(got, "hello");
     let forged = target.replace("X-Amz-Expires=60", "X-Amz-Expires=61");
     assert_ne!(forged, target);
@@ -86,7 +86,7 @@ async fn each_access_key_reaches_its_own_account_and_a_member_none() {
         .expect("made");
     other.put(&path, PutPayload::from_static(b"the other account's")).await.expect("put");
     for (client, expected) in [(server.client(), "the first account's"), (other, "the other account's")] {
-        assert_eq!(client.get(&path).await.expect("got").bytes().await.expect("read"), expected);
+        assert_eq!(read(&client, &path).await, expected);
         // A range that s3s does not understand takes another way, to the same account.
         let url = client.signed_url(http::Method::GET, &path, Duration::from_secs(60)).await.expect("signed");
         let target = format!("{}?{}", url.path(), url.query().expect("signed"));
@@ -104,12 +104,11 @@ async fn a_full_vault_says_so_and_keeps_what_it_has() {
     let client = server.client();
     let path = Path::from("key");
     client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
-    let too_long =
-        format!("content-length: {}\r\nexpect: 100-continue\r\n", BLOCKS * BLOCK as u64 + 1);
+    let too_long = format!("content-length: {}\r\nexpect: 100-continue\r\n", BLOCKS * BLOCK as u64 + 1);
     let (status, answer) = server.signed(http::Method::PUT, "key", &too_long).await;
     assert_eq!(status, 507, "{answer}");
     assert!(answer.contains("8193 blocks are needed and 8192 are free"), "{answer}");
-    assert_eq!(client.get(&path).await.expect("got").bytes().await.expect("read"), "old");
+    assert_eq!(read(&client, &path).await, "old");
 
     server.device.set_faults(Faults { reads_left: Some(0), ..Faults::default() });
     let failed = client.get(&path).await.expect_err("the device fails").to_string();
@@ -252,7 +251,7 @@ async fn more_user_metadata_than_s3_takes_is_refused_before_its_body() {
     client.put_opts(&path, PutPayload::from_static(b"x"), with(2048)).await.expect("as much as S3 takes");
     let error = client.put_opts(&path, PutPayload::from_static(b"y"), with(2049)).await.unwrap_err();
     assert!(error.to_string().contains("MetadataTooLarge"), "{error}");
-    let got = client.get(&path).await.expect("there").bytes().await.expect("read");
+    let got = read(&client, &path).await;
     assert_eq!(&got[..], b"x");
     server.stop().await;
 }

@@ -346,7 +346,8 @@ async fn what_another_account_has_is_not_there() {
     server.send(keys::OTHER_OWNER, "PUT", "/own", &[], b"").await.expect("200");
     server
         .send(keys::OTHER_OWNER, "PUT", "/own/stolen", &[("x-amz-copy-source", "/open/object")], b"")
-        .await.expect("404 NoSuchBucket");
+        .await
+        .expect("404 NoSuchBucket");
     let after = server.gateway.usage();
     assert_eq!((after.objects, after.bytes, after.uploads), (before.objects, before.bytes, before.uploads));
     assert_eq!(server.device.take_log().len(), 2, "two rows for two buckets");
@@ -357,8 +358,7 @@ async fn what_another_account_has_is_not_there() {
 async fn every_verb_answers_its_owner() {
     let (server, upload) = prepared().await;
     for verb in verbs(&upload) {
-        let answer =
-            server.ask(verb.method, &verb.target, verb.headers, verb.body.as_bytes()).await;
+        let answer = server.ask(verb.method, &verb.target, verb.headers, verb.body.as_bytes()).await;
         assert_eq!(answer.verdict(), verb.right, "{}: {}", verb.name, answer.body);
     }
     server.stop().await;
@@ -372,6 +372,9 @@ async fn a_signed_url_is_good_until_it_expires() {
     let target = owner.presign("GET", "/bucket/object", &server.host(), &[], 60);
     let answer = server.raw("GET", &target, &[], b"").await;
     assert_eq!((answer.verdict().as_str(), answer.body.as_str()), ("200", "content"));
-    server.raw("GET", &target.replace("Expires=60", "Expires=61"), &[], b"").await.expect("403 SignatureDoesNotMatch");
+    server
+        .raw("GET", &target.replace("Expires=60", "Expires=61"), &[], b"")
+        .await
+        .expect("403 SignatureDoesNotMatch");
     server.stop().await;
 }

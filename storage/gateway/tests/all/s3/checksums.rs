@@ -176,7 +176,8 @@ async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole(
         // The gateway computes the checksum that is not given.
         part(&server, &upload, number, &[], body).await.expect("200");
     }
-    let completed = complete(&server, &upload, &[], &list(&[&large, BODY], |_| String::new())).await.expect("200");
+    let completed =
+        complete(&server, &upload, &[], &list(&[&large, BODY], |_| String::new())).await.expect("200");
     let sums = [checksum("sha256", &large), checksum("sha256", BODY)];
     let bare = checksum("sha256", &[digest("sha256", &large), digest("sha256", BODY)].concat());
     let counted = format!("{bare}-2");

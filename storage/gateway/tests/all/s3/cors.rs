@@ -98,7 +98,8 @@ async fn an_answer_says_whether_a_page_may_see_it_a_refusal_too() {
     let put = server.ask("PUT", "/bucket/key", &[("origin", SITE)], b"body").await;
     assert_eq!((put.status, put.header("access-control-allow-origin")), (200, Some(SITE)));
     assert_eq!(put.header("access-control-expose-headers"), Some("ETag"));
-    let refused = server.unsigned("GET", "/bucket/key", &[("origin", SITE)], b"").await.expect("403 AccessDenied");
+    let refused =
+        server.unsigned("GET", "/bucket/key", &[("origin", SITE)], b"").await.expect("403 AccessDenied");
     assert_eq!(refused.header("access-control-allow-origin"), Some(SITE));
     let elsewhere = server.ask("GET", "/bucket/key", &[("origin", "http://other")], b"").await;
     assert_eq!((elsewhere.status, elsewhere.header("access-control-allow-origin")), (200, None));

@@ -64,7 +64,10 @@ async fn an_upload_in_parts_tells_it_from_its_beginning_to_its_end() {
 #[tokio::test]
 async fn a_bucket_has_a_default_until_it_is_deleted() {
     let server = TestServer::with_bucket(&[]).await;
-    server.ask("GET", "/bucket?encryption=", &[], "").await.expect("404 ServerSideEncryptionConfigurationNotFoundError");
+    server
+        .ask("GET", "/bucket?encryption=", &[], "")
+        .await
+        .expect("404 ServerSideEncryptionConfigurationNotFoundError");
     server.ask("PUT", "/bucket?encryption=", &[], BY_DEFAULT).await.expect("200");
     let server = server.restart().await;
     let set = server.ask("GET", "/bucket?encryption=", &[], "").await;

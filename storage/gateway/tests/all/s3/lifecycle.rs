@@ -43,7 +43,10 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     let body = returned.body.split_once("?>").map_or(&*returned.body, |(_, body)| body);
     server.ask("PUT", "/bucket?lifecycle=", &[], body).await.expect("200");
     assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, returned.body);
-    server.send(keys::OTHER_OWNER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await.expect("404 NoSuchBucket");
+    server
+        .send(keys::OTHER_OWNER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes())
+        .await
+        .expect("404 NoSuchBucket");
     let member = server.send(keys::MEMBER, "PUT", "/bucket?lifecycle=", &[], RULES.as_bytes()).await;
     assert_ne!(member.status, 200);
     server.ask("DELETE", "/bucket?lifecycle=", &[], "").await.expect("204");

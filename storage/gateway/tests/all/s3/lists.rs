@@ -102,7 +102,8 @@ async fn what_others_put_is_the_owners_and_they_let_nobody_in() {
             &[("x-amz-acl", "bucket-owner-full-control")],
             b"more",
         )
-        .await.expect("200");
+        .await
+        .expect("200");
     server.stop().await;
 }
 
@@ -149,7 +150,10 @@ async fn no_list_counts_where_the_bucket_lets_none_count() {
         let answer = server.ask("PUT", target, &[header], b"").await;
         assert_eq!(answer.verdict(), "400 AccessControlListNotSupported", "{target} {header:?}");
     }
-    server.ask("PUT", "/other", &[("x-amz-acl", "public-read")], b"").await.expect("400 InvalidBucketAclWithObjectOwnership");
+    server
+        .ask("PUT", "/other", &[("x-amz-acl", "public-read")], b"")
+        .await
+        .expect("400 InvalidBucketAclWithObjectOwnership");
     // Switched off, the lists that are there count no more.
     let rule = |name: &str| {
         format!(

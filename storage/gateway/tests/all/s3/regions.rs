@@ -21,7 +21,8 @@ async fn ask(server: &TestServer, region: &str, method: &str, target: &str, body
 async fn a_request_for_another_region_is_told_the_right_one() {
     let server = TestServer::start_in("eu-west-3").await;
     ask(&server, "eu-west-3", "PUT", "/bucket", "").await.expect("200");
-    let wrong = ask(&server, "us-east-1", "GET", "/bucket", "").await.expect("400 AuthorizationHeaderMalformed");
+    let wrong =
+        ask(&server, "us-east-1", "GET", "/bucket", "").await.expect("400 AuthorizationHeaderMalformed");
     assert_eq!(
         (wrong.element("Region"), wrong.header("x-amz-bucket-region")),
         (Some("eu-west-3"), Some("eu-west-3"))

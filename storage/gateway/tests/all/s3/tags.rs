@@ -26,8 +26,7 @@ async fn too_many_tags_are_an_invalid_tag() {
     };
     for (count, put, later) in [(10, "200", "200"), (11, "400 InvalidTag", "400 InvalidTag")] {
         let tags = query(count);
-        let answer =
-            server.ask("PUT", "/bucket/k", &[("x-amz-tagging", &tags)], b"content").await;
+        let answer = server.ask("PUT", "/bucket/k", &[("x-amz-tagging", &tags)], b"content").await;
         assert_eq!(answer.verdict(), put);
         let answer = server.ask("PUT", "/bucket/k?tagging", &[], xml(count).as_bytes()).await;
         assert_eq!(answer.verdict(), later);

@@ -175,7 +175,10 @@ async fn a_delete_with_a_condition_removes_that_object_or_none() {
     let etag = server.ask("HEAD", "/bucket/key", &[], b"").await;
     let etag = etag.header("etag").expect("an ETag").to_owned();
     let there = async || server.ask("GET", "/bucket/key", &[], b"").await.verdict();
-    server.ask("DELETE", "/bucket/key", &[("if-match", "\"other\"")], b"").await.expect("412 PreconditionFailed");
+    server
+        .ask("DELETE", "/bucket/key", &[("if-match", "\"other\"")], b"")
+        .await
+        .expect("412 PreconditionFailed");
     let many = |etag: &str| {
         format!(
             "<Delete><Object><Key>key</Key><ETag>{}</ETag></Object></Delete>",

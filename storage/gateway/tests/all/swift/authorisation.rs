@@ -183,6 +183,15 @@ async fn a_temporary_url_is_good_for_no_verb_but_its_own() {
     server.stop().await;
 }
 
+/// The answers to a client that reads an object of another's container, lists the container, and puts an object there.
+async fn statuses_of(client: &Client<'_>) -> [u16; 3] {
+    [
+        client.get("/v1/AUTH_one/c/o").await.status,
+        client.get("/v1/AUTH_one/c").await.status,
+        client.ask("PUT", "/v1/AUTH_one/c/x", &[], b"").await.status,
+    ]
+}
+
 #[tokio::test]
 async fn an_access_list_grants_what_it_says_and_no_more() {
     let server = prepared().await;
@@ -194,21 +203,14 @@ async fn an_access_list_grants_what_it_says_and_no_more() {
         owner.ask("POST", "/v1/AUTH_one/c", &headers, b"").await.expect(204);
     };
     let path = "/v1/AUTH_one/c/o";
-    let statuses = async |client: &Client<'_>| {
-        let mut found = Vec::new();
-        for (method, path) in [("GET", path), ("GET", "/v1/AUTH_one/c"), ("PUT", "/v1/AUTH_one/c/x")] {
-            found.push(client.ask(method, path, &[], b"").await.status);
-        }
-        found
-    };
     set("one:member", "").await;
-    assert_eq!(statuses(&member).await, [200, 200, 403]);
-    assert_eq!(statuses(&stranger).await, [403, 403, 403]);
+    assert_eq!(statuses_of(&member).await, [200, 200, 403]);
+    assert_eq!(statuses_of(&stranger).await, [403, 403, 403]);
     set("", "two:owner").await;
-    assert_eq!(statuses(&member).await, [403, 403, 403]);
-    assert_eq!(statuses(&stranger).await, [403, 403, 201]);
+    assert_eq!(statuses_of(&member).await, [403, 403, 403]);
+    assert_eq!(statuses_of(&stranger).await, [403, 403, 201]);
     set("*:*", "").await;
-    assert_eq!(statuses(&stranger).await, [200, 200, 403]);
+    assert_eq!(statuses_of(&stranger).await, [200, 200, 403]);
     // All callers may read, and none of them may list, until that is said too.
     set(".r:*", "").await;
     let public = async |path: &str| server.ask("GET", path, &[], b"").await.status;
@@ -257,19 +259,12 @@ async fn a_grant_that_was_set_at_the_other_door_counts_here_too() {
         account.update_container("c", change).await.expect("set");
     };
     let path = "/v1/AUTH_one/c/o";
-    let statuses = async || {
-        let mut found = Vec::new();
-        for (method, path) in [("GET", path), ("GET", "/v1/AUTH_one/c"), ("PUT", "/v1/AUTH_one/c/x")] {
-            found.push(stranger.ask(method, path, &[], b"").await.status);
-        }
-        found
-    };
     set(Ownership::Preferred, Permission::Read).await;
-    assert_eq!(statuses().await, [403, 200, 403]);
+    assert_eq!(statuses_of(&stranger).await, [403, 200, 403]);
     set(Ownership::Preferred, Permission::Write).await;
-    assert_eq!(statuses().await, [403, 403, 201]);
+    assert_eq!(statuses_of(&stranger).await, [403, 403, 201]);
     set(Ownership::Enforced, Permission::FullControl).await;
-    assert_eq!(statuses().await, [403, 403, 403]);
+    assert_eq!(statuses_of(&stranger).await, [403, 403, 403]);
     // Of an object, and of nothing beside it.
     let readable = |details: &mut Details| {
         details.grants = vec![Grant { grantee: Grantee::Everybody, permission: Permission::Read }];
