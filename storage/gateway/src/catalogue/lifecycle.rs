@@ -1,4 +1,4 @@
-//! Rules about the ends of a container's objects and unfinished uploads, as S3 has them.
+//! S3's lifecycle rules, which remove objects and abort unfinished uploads.
 
 use super::object::Object;
 use super::unix_millis::UnixMillis;
@@ -8,29 +8,29 @@ use std::collections::BTreeMap;
 /// A day, in milliseconds.
 pub(crate) const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
-/// A rule. An item that several rules remove goes by the earliest of them.
+/// A rule. If several rules remove an item, the earliest time counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct LifecycleRule {
-    /// Its name, of which the container has one.
+    /// The name of the rule, unique in its container.
     #[n(0)]
     #[cbor(default)]
     pub id: String,
-    /// The switch of the rule: a rule that is off removes nothing.
+    /// Whether the rule is enabled: a disabled rule removes nothing.
     #[n(1)]
     #[cbor(default)]
     pub is_enabled: bool,
-    /// The filter that objects and uploads must pass.
+    /// The filter that objects and uploads must match.
     #[n(2)]
     #[cbor(default)]
     pub filter: LifecycleFilter,
-    /// The end of objects that keys stand for.
+    /// The expiry of current objects.
     #[n(3)]
     pub expiry: Option<Expiry>,
-    /// The end of old versions.
+    /// The expiry of old versions.
     #[n(4)]
     pub old: Option<OldVersions>,
-    /// So many days after its begin an unfinished upload ends.
+    /// The age in days at which an unfinished upload is aborted.
     #[n(5)]
     pub abort_after_days: Option<u32>,
 }
@@ -39,7 +39,7 @@ pub struct LifecycleRule {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct LifecycleFilter {
-    /// The form in which its owner wrote it.
+    /// The form in which the owner wrote the filter.
     #[n(0)]
     #[cbor(default)]
     pub form: FilterForm,
@@ -58,7 +58,7 @@ pub struct LifecycleFilter {
     pub less_than: Option<u64>,
 }
 
-/// The form in which a filter is written. It means the same in each form.
+/// The form of a filter. All forms have the same meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum FilterForm {
@@ -69,38 +69,38 @@ pub enum FilterForm {
     /// `And` in a `Filter`.
     #[n(1)]
     And,
-    /// `Prefix` alone, as older clients have it.
+    /// `Prefix` alone, as older clients write it.
     #[n(2)]
     Prefix,
 }
 
-/// The end of objects that keys stand for.
+/// The expiry of current objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Expiry {
-    /// Each goes so many days after it was put, at the midnight after.
+    /// Each object expires so many days after its put, at the next midnight.
     #[n(0)]
     Days(#[n(0)] u32),
-    /// All go at this moment, and later ones as well.
+    /// All objects expire at this time, later ones at once.
     #[n(1)]
     Date(#[n(0)] UnixMillis),
-    /// They stay. Whether delete markers go under which no version is left.
+    /// No object expires. If true, a delete marker without older versions is removed.
     #[n(2)]
     Markers(#[n(0)] bool),
 }
 
-/// The end of old versions.
+/// The expiry of old versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct OldVersions {
-    /// So many days after a newer one came.
+    /// The number of days after a newer version was put.
     #[n(0)]
     pub days: u32,
-    /// So many of the newest of them stay.
+    /// The number of the newest old versions that stay.
     #[n(1)]
     pub kept: Option<u32>,
 }
 
-/// The first midnight (UTC) when so many days are over.
+/// Returns the first midnight (UTC) at which so many days are over.
 fn midnight(from: UnixMillis, days: u32) -> UnixMillis {
     let over = from.0.saturating_add(u64::from(days) * DAY_MILLIS);
     UnixMillis(over.div_ceil(DAY_MILLIS).saturating_mul(DAY_MILLIS))
@@ -125,7 +125,7 @@ impl LifecycleFilter {
 }
 
 impl LifecycleRule {
-    /// The moment at which an object goes that its key stands for.
+    /// Returns the time at which the current object of a key expires.
     pub(crate) fn object_expiry(&self, key: &str, object: &Object) -> Option<UnixMillis> {
         let end = match self.expiry? {
             Expiry::Days(days) => midnight(object.modified, days),
@@ -135,7 +135,7 @@ impl LifecycleRule {
         (self.is_enabled && self.filter.matches_object(key, object)).then_some(end)
     }
 
-    /// The moment at which a delete marker goes under which no version is left.
+    /// Returns the time at which a delete marker without older versions expires.
     pub(crate) fn marker_expiry(&self, key: &str, marker: &Object) -> Option<UnixMillis> {
         match self.expiry? {
             Expiry::Markers(go) => {
@@ -145,7 +145,7 @@ impl LifecycleRule {
         }
     }
 
-    /// The moment at which a version goes that is old since `since`, and after which `newer` objects are old too.
+    /// Returns the time at which a version expires that is old since `since`, and has `newer` newer objects.
     pub(crate) fn old_version_expiry(
         &self,
         key: &str,
@@ -159,7 +159,7 @@ impl LifecycleRule {
         is_due.then(|| midnight(since, old.days))
     }
 
-    /// The moment at which an unfinished upload ends.
+    /// Returns the time at which an unfinished upload is aborted.
     pub(crate) fn upload_expiry(&self, key: &str, started: UnixMillis) -> Option<UnixMillis> {
         let days = self.abort_after_days?;
         (self.is_enabled && self.filter.matches_key(key)).then(|| midnight(started, days))

@@ -1,33 +1,32 @@
-//! Changes that the catalogue shows for a moment, so that others can be planned upon them, and that it then takes back.
+//! Temporary changes of the catalogue, so that other changes can be planned after them. They are undone at the end.
 
 use super::row_shares::RowGrowth;
 use super::{Catalogue, Change, Part, PlannedChanges, UploadId};
 use crate::objects::packing::{Fragment, FragmentId};
 use std::sync::Arc;
 
-/// A catalogue with changes that are not durable. It is as it was when this is dropped; to be dropped before any reader
-/// looks.
+/// A catalogue with changes that are not durable. Dropping this undoes them; drop it before any reader looks.
 ///
-/// The contents that the changes replace are held meanwhile, so no block becomes free.
+/// The replaced contents are kept until then, so no block becomes free.
 pub(crate) struct Staging<'a> {
     catalogue: &'a mut Catalogue,
-    /// The steps back, the last one first to be made.
+    /// The steps that undo the changes; the last one is undone first.
     undo_steps: Vec<UndoStep>,
 }
 
-/// A step back.
+/// A step that undoes a change.
 enum UndoStep {
-    /// A change like others.
+    /// Applies a change.
     Change(Change),
-    /// An account was not there.
+    /// Removes an account that did not exist.
     ForgetAccount(String),
-    /// Another part, or none, had this number.
+    /// Restores the part that had this number, or none.
     Part(UploadId, u16, Option<Arc<Part>>),
-    /// A fragment was there.
+    /// Adds a fragment that existed.
     AddFragment(Arc<Fragment>),
-    /// A fragment was not there.
+    /// Removes a fragment that did not exist.
     RemoveFragment(FragmentId),
-    /// The rows of accounts took other room.
+    /// Restores the space that rows took.
     Rows(RowGrowth),
 }
 
@@ -36,7 +35,7 @@ impl<'a> Staging<'a> {
         Staging { catalogue, undo_steps: Vec::new() }
     }
 
-    /// The catalogue with the changes so far.
+    /// Returns the catalogue with the changes so far.
     pub(crate) fn catalogue(&self) -> &Catalogue {
         self.catalogue
     }
@@ -64,7 +63,7 @@ impl<'a> Staging<'a> {
         }
     }
 
-    /// Notes the steps back from a change that is about to be made.
+    /// Records the steps that undo a change, before it is applied.
     fn record_undo(&mut self, change: &Change) {
         let catalogue = &*self.catalogue;
         let container = |account: &str, name: &str| catalogue.container(account, name).ok();
@@ -194,7 +193,7 @@ mod tests {
         })
     }
 
-    /// A change as the verbs make it: what it names is there where it must be.
+    /// Returns a change as the verbs make it: it refers only to entries that exist where they must.
     fn change(
         catalogue: &Catalogue,
         packs: &[Arc<Pack>],
@@ -256,7 +255,7 @@ mod tests {
         })
     }
 
-    /// Plans a change, and makes it in a table of rows.
+    /// Plans a change, and applies it to a table of rows.
     fn plan(catalogue: &Catalogue, change: Change, rows: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> PlannedChanges {
         let ChangedRows { new_rows, planned, .. } = catalogue.plan(vec![change]);
         for (key, value) in new_rows {
@@ -275,7 +274,7 @@ mod tests {
             staged in prop::collection::vec((0u8..16, 0u8..3, 0u8..2, 0u8..3, 0u64..4), 1..40),
         ) {
             let (mut catalogue, allocator) = (Catalogue::default(), Allocator::new(8));
-            // They stay taken throughout: the text of a catalogue tells of the free blocks too.
+            // These blocks stay taken throughout: the debug text of a catalogue shows the free blocks too.
             let packs: Vec<_> = (0..8).map(|_| Pack::new(allocator.allocate(1).expect("free"))).collect();
             let (mut next, mut rows) = (0, BTreeMap::new());
             for numbers in before {

@@ -1,4 +1,4 @@
-//! An answer's body that knows when it was handed over.
+//! The body of an answer, which logs its request when the client has received it.
 
 use crate::http::answer_guard::AnswerGuard;
 use crate::http::connections::AnsweringGuard;
@@ -10,17 +10,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// A body, and the request that it answers: while there is one, the request is at work. Its end is logged.
+/// A body with the request that it answers. The request counts as running while this exists, and its end is logged.
 pub(crate) struct AnswerBody<B: Body> {
     body: Pin<Box<B>>,
-    /// Bytes that are still to come, if that is known.
+    /// Bytes still to send, if known.
     remaining: Option<u64>,
     log_line: LogLine,
     answer_guard: AnswerGuard,
     _answering: AnsweringGuard,
 }
 
-/// The line of the log about a request.
+/// The log line of a request.
 pub(crate) struct LogLine {
     pub(crate) method: Method,
     pub(crate) verb: Verb,
@@ -42,14 +42,14 @@ impl LogLine {
     }
 }
 
-/// The lack of an answer, or of the rest of it: the connection ends.
+/// The answer, or the rest of it, is missing: the connection ends.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct NoAnswer(pub(crate) BoxError);
 
 impl<B: Body> AnswerBody<B> {
-    /// The body of an answer whose head promises this length, if it promises one: a server asks for no more of a body once it
-    /// has so many bytes, and not for its end.
+    /// Wraps the body of an answer whose head promises this length, if it promises one. The server stops after so many
+    /// bytes, and does not ask for the end of the body.
     pub(crate) fn new(
         body: B,
         length: Option<u64>,
@@ -57,7 +57,7 @@ impl<B: Body> AnswerBody<B> {
         log_line: LogLine,
         answer_guard: AnswerGuard,
     ) -> Self {
-        // Of a HEAD's answer, and of a 304, no byte of a body is ever asked for.
+        // The server never asks for the body of an answer to HEAD or of a 304.
         let has_body = log_line.method != Method::HEAD && log_line.status != StatusCode::NOT_MODIFIED;
         let remaining = if has_body { body.size_hint().exact().or(length) } else { Some(0) };
         AnswerBody { body: Box::pin(body), remaining, log_line, answer_guard, _answering: answering }
@@ -144,7 +144,7 @@ mod tests {
                 assert!(Pin::new(&mut remaining).poll_frame(&mut context).is_ready());
             }
             assert_eq!(log.text().matches("broken off method=GET").count(), 2, "{}", log.text());
-            // A server that has as many bytes as the head promises asks for no end.
+            // After as many bytes as the head promises, the server does not ask for the end.
             let mut promised = answer(&["one", "two"], Some(6));
             for _ in 0..2 {
                 assert!(Pin::new(&mut promised).poll_frame(&mut context).is_ready());

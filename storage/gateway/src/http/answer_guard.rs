@@ -1,14 +1,14 @@
-//! The right to answer: a gateway that another one may have displaced keeps its answers to itself.
+//! The guard of answers: a gateway that another one may have replaced must not answer.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Tells, just before an answer or a piece of one goes out, whether it may. Clones ask the same.
+/// Decides, just before an answer or a piece of it is sent, whether it may be sent. Clones ask the same function.
 #[derive(Clone)]
 pub struct AnswerGuard(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl AnswerGuard {
-    /// The right that this function tells.
+    /// Creates a guard that asks this function.
     pub fn new(may_answer: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         AnswerGuard(Arc::new(may_answer))
     }
@@ -19,7 +19,7 @@ impl AnswerGuard {
 }
 
 impl Default for AnswerGuard {
-    /// A right that never ends.
+    /// A guard that always allows answers.
     fn default() -> Self {
         AnswerGuard::new(|| true)
     }

@@ -1,4 +1,4 @@
-//! The connections that a server has: never more than a limit, and an idle one makes room for a new one.
+//! The connections of a server: at most a fixed number, and an idle one makes room for a new one.
 
 use crate::http::admission::RequestAdmission;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// The time that a full server waits before it looks for an idle connection again.
+/// The interval at which a full server looks for an idle connection.
 const IDLE_POLL: Duration = Duration::from_millis(100);
-/// A server that stays full says so once in this time.
+/// The interval at which a full server logs a warning.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The state of a connection, for the code that may have to end it.
@@ -20,15 +20,15 @@ pub(crate) struct ConnectionHandle {
 
 #[derive(Clone, Copy, Debug)]
 enum ConnectionState {
-    /// Since then it agrees on TLS, or waits for the head of its first request: nothing was ever answered.
+    /// Since this time it negotiates TLS, or waits for the head of its first request. It has answered nothing yet.
     Connecting(Instant),
-    /// It waits for the head of another request, since then.
+    /// Since this time it waits for the head of another request.
     Idle(Instant),
-    /// A request is being answered, or its client is taking the answer.
-    AnsweringGuard,
-    /// It was told to end; a request that is under way is finished before.
+    /// The server answers a request, or the client still receives the answer.
+    Answering,
+    /// It must end after the current request.
     Ending,
-    /// It was told to end before it had answered anything.
+    /// It must end, and it has not answered anything.
     Discarded,
 }
 
@@ -40,9 +40,9 @@ impl ConnectionHandle {
         })
     }
 
-    /// A request has come; until the answer is dropped, it is being answered.
+    /// Marks the connection as answering, until the guard is dropped.
     pub(crate) fn answering(self: &Arc<Self>) -> AnsweringGuard {
-        self.set(ConnectionState::AnsweringGuard);
+        self.set(ConnectionState::Answering);
         AnsweringGuard { handle: Arc::clone(self), _admission: None }
     }
 
@@ -60,7 +60,7 @@ impl ConnectionHandle {
     fn idle_since(&self) -> Option<Instant> {
         match *self.lock() {
             ConnectionState::Connecting(since) | ConnectionState::Idle(since) => Some(since),
-            ConnectionState::AnsweringGuard | ConnectionState::Ending | ConnectionState::Discarded => None,
+            ConnectionState::Answering | ConnectionState::Ending | ConnectionState::Discarded => None,
         }
     }
 
@@ -68,30 +68,31 @@ impl ConnectionHandle {
         let mut state = self.lock();
         *state = match *state {
             ConnectionState::Connecting(_) | ConnectionState::Discarded => ConnectionState::Discarded,
-            ConnectionState::Idle(_) | ConnectionState::AnsweringGuard | ConnectionState::Ending => {
+            ConnectionState::Idle(_) | ConnectionState::Answering | ConnectionState::Ending => {
                 ConnectionState::Ending
             }
         };
         self.end_requested.notify_one();
     }
 
-    /// Returns when it is told to end: `true` if it may do so at once, since no client waits for an answer.
+    /// Waits until the connection must end. Returns `true` if it may end at once, because no client waits for an
+    /// answer.
     pub(crate) async fn wait_for_end(&self) -> bool {
         self.end_requested.notified().await;
         matches!(*self.lock(), ConnectionState::Discarded)
     }
 }
 
-/// A request that is being answered. Dropped when its answer was handed over, or given up.
+/// The guard of a request that is being answered. It is dropped when the answer was sent or given up.
 #[derive(Debug)]
 pub(crate) struct AnsweringGuard {
     handle: Arc<ConnectionHandle>,
-    /// Its places, which are free again with the last clone.
+    /// The permits of the request, which are free again with the last clone.
     _admission: Option<RequestAdmission>,
 }
 
 impl AnsweringGuard {
-    /// It keeps the places that it takes at this entrance.
+    /// Keeps the permits of this admission while the guard exists.
     pub(crate) fn at(mut self, request_admission: RequestAdmission) -> Self {
         self._admission = Some(request_admission);
         self
@@ -117,8 +118,8 @@ impl Connections {
         Connections { max: max.max(1), tasks: JoinSet::new(), handles: Vec::new(), last_warning: None }
     }
 
-    /// Returns once there is room for another one. While there is none, the connection that has been idle for longest
-    /// is ended. May be dropped at any time.
+    /// Returns when there is room for another connection. If there is none, ends the connection that has been idle for
+    /// longest. May be dropped at any time.
     pub(crate) async fn wait_for_room(&mut self) {
         loop {
             while self.tasks.try_join_next().is_some() {}
@@ -147,7 +148,7 @@ impl Connections {
         longest.inspect(|(_, handle)| handle.end()).is_some()
     }
 
-    /// Serves a connection to its end. It ends by itself when its presence is told to.
+    /// Serves a connection to its end. It ends by itself when its handle requests that.
     pub(crate) fn serve(
         &mut self,
         handle: &Arc<ConnectionHandle>,
@@ -158,7 +159,8 @@ impl Connections {
         self.tasks.spawn(connection);
     }
 
-    /// Ends all of them: the idle ones at once, the others when their answer was taken, or when the time is over.
+    /// Ends all connections: the idle ones at once, the others when their answer was received or the grace period is
+    /// over.
     pub(crate) async fn end(mut self, grace: Duration) {
         self.handles.iter().filter_map(Weak::upgrade).for_each(|handle| handle.end());
         let all_ended = async { while self.tasks.join_next().await.is_some() {} };

@@ -1,4 +1,4 @@
-//! Serving a door over HTTP: connections and their bounds, TLS, bodies, loopback, and the administrative listener.
+//! The HTTP server: connections and their bounds, TLS, bodies, loopback, and the administrative listener.
 
 pub mod admin;
 pub(crate) mod admission;

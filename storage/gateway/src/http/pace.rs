@@ -1,17 +1,17 @@
-//! The patience with the other end of a connection: it may be slow, but not without end.
+//! The minimum rate of the other end of a connection: it may be slow, but not without end.
 //!
-//! Waiting uses patience up, and bytes give some of it back. An end that sends or takes a byte now and then, and fewer
-//! than the least rate in all, is given up as one that does nothing.
+//! Waiting uses up the time that is left, and bytes give some of it back. A peer that moves a byte now and then, below
+//! the minimum rate on average, is cut off like one that moves nothing.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// The least bytes in a second that a body comes or goes with, in the mean over the time that it is waited for.
+/// The minimum number of bytes per second in each direction, averaged over the time that the server waits for them.
 pub(crate) const MIN_RATE: u32 = 1 << 10;
 
-/// The patience that is left.
+/// The waiting time that is left.
 #[derive(Debug)]
 pub(crate) struct Pace {
     max: Duration,
@@ -20,12 +20,12 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// So long at most, from the start and whenever it has moved on well.
+    /// Creates a pace with this much waiting time at most, at the start and after fast progress.
     pub(crate) fn new(max: Duration) -> Self {
         Pace { max, remaining: max, waiting: None }
     }
 
-    /// So many bytes came or went.
+    /// Counts bytes that were sent or received.
     pub(crate) fn on_progress(&mut self, bytes: usize) {
         if let Some((since, _)) = self.waiting.take() {
             self.remaining = self.remaining.saturating_sub(since.elapsed());
@@ -34,7 +34,7 @@ impl Pace {
         self.remaining = (self.remaining + Duration::from_secs(1) * bytes / MIN_RATE).min(self.max);
     }
 
-    /// Waits on, until no patience is left.
+    /// Waits until no time is left.
     pub(crate) fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let remaining = self.remaining;
         let (_, sleep) = self.waiting.get_or_insert_with(|| {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use std::future::poll_fn;
 
-    /// The time until an end is given up that moves so many bytes each so many seconds.
+    /// Returns the seconds until a peer is cut off that moves so many bytes each so many seconds.
     async fn seconds_until_expiry(bytes: usize, seconds: u64) -> Option<u64> {
         let (mut pace, started) = (Pace::new(Duration::from_secs(60)), Instant::now());
         for _ in 0..10_000 {

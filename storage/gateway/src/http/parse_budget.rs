@@ -1,7 +1,7 @@
-//! The bytes that a parser may read before it has understood something.
+//! The bytes that a parser may read before it understands something.
 //!
-//! Parsers of forms and archives keep what they have not understood yet: a boundary that never comes, a header that
-//! never ends. They read through an allowance, which their caller renews with each thing that is understood.
+//! Parsers of forms and archives keep the bytes that they do not understand yet: a boundary that never comes, a header
+//! that never ends. They read with a budget, which their caller renews with each part that was understood.
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt};
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Enough for every head, and for what comes in one piece behind it.
+/// Enough for every head, and for the data that arrives in one piece with it.
 const LIMIT: u64 = 1 << 20;
 
-/// The bytes that may still be read; clones share them.
+/// The bytes that may still be read. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct ParseBudget(Arc<AtomicU64>);
 
-/// More than that was read, and nothing understood.
+/// The parser read more than the budget and understood nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("what was sent could not be understood so far, and is too much to keep")]
 pub(crate) struct BudgetExceeded;
@@ -29,12 +29,12 @@ impl ParseBudget {
         ParseBudget(Arc::new(AtomicU64::new(LIMIT)))
     }
 
-    /// Something was understood: as much may come again, and beside that `skipped` bytes that are not kept.
+    /// Renews the budget after a part was understood, and adds `skipped` bytes that are not kept.
     pub(crate) fn renew(&self, skipped: u64) {
         self.0.store(LIMIT.saturating_add(skipped), Ordering::Relaxed);
     }
 
-    /// Hands on the bytes that come from now on, and keeps none.
+    /// Removes the limit: the caller passes on the bytes from now on, and keeps none.
     pub(crate) fn remove_limit(&self) {
         self.0.store(u64::MAX, Ordering::Relaxed);
     }
@@ -46,7 +46,7 @@ impl ParseBudget {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).map(drop).map_err(|_| BudgetExceeded)
     }
 
-    /// A body that fails when the allowance is used up.
+    /// Returns a body that fails when the budget is used up.
     pub(crate) fn limit_stream<E>(
         &self,
         body: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
@@ -62,7 +62,7 @@ impl ParseBudget {
         })
     }
 
-    /// A reader that fails when the allowance is used up.
+    /// Returns a reader that fails when the budget is used up.
     pub(crate) fn limit_reader<R>(&self, inner: R) -> LimitedReader<R> {
         LimitedReader { inner, budget: self.clone() }
     }

@@ -1,4 +1,5 @@
-//! Serving a door over HTTP/1.1: bounded connections, bounded work, time-outs, and an end that finishes what was begun.
+//! A server of a protocol over HTTP/1.1: it bounds connections, concurrent requests and times, and finishes running
+//! requests at its end.
 //!
 //! Logs name the verb, the status, the request's number and its duration; never a bucket, a key or a credential.
 
@@ -24,43 +25,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// The most bytes that a connection holds in each direction: those that came in and are not read yet, and those that go
-/// out and are not taken yet. A head must fit as well.
+/// The largest number of bytes that a connection buffers in each direction. The head of a request must fit as well.
 const MAX_BUFFER: usize = 64 << 10;
 
-/// The most headers of a request: as many as 2 KB of user metadata can be, and those that a client sends besides.
+/// The largest number of headers of a request: as many as 2 KB of user metadata can be, and those that a client adds.
 const MAX_HEADERS: usize = 1200;
 
 const UNKNOWN_OUTCOME: &str = "The gateway does not know whether it still has the vault. What was asked for may have been done, or \
     not. Ask again in a moment.";
 
-/// The treatment of a listener's clients.
+/// The options of a listener.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The limits of a client.
+    /// The limits on a client.
     pub limits: Limits,
-    /// Places for requests at work. Listeners of one process share them by cloning.
+    /// Permits for concurrent requests. Listeners of one process share them by cloning.
     pub admission: Admission,
-    /// The TLS that protects the connections on their way; plain HTTP without it.
+    /// TLS for the connections; without it they are plain HTTP.
     pub tls: Option<Tls>,
-    /// The right to answer: without it a request is refused for now, whatever was done for it.
+    /// The guard of answers. When it does not allow an answer, the server refuses the request for now, even if it was
+    /// carried out.
     pub answer_guard: AnswerGuard,
 }
 
 /// The limits on a client's use of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time. A new one beyond them ends the one that has been idle for longest, or waits if none is.
+    /// Concurrent connections. A new one beyond them ends the one that has been idle for longest, or waits if none is
+    /// idle.
     pub connections: usize,
-    /// The time that a client may take to agree on TLS.
+    /// The time for the TLS handshake.
     pub handshake: Duration,
-    /// The time that the head of a request may take, and that a connection may be idle.
+    /// The time for the head of a request, and the longest idle time of a connection.
     pub head: Duration,
-    /// The time that a body may be waited for, in all; a second comes back with each KiB.
+    /// The total time that the server waits for a body; each KiB gives a second back.
     pub body: Duration,
-    /// The time that a client may take no byte of its answers, in all; a second comes back with each KiB.
+    /// The total time that a client may receive nothing; each KiB gives a second back.
     pub send: Duration,
-    /// The time that requests may go on once the server is told to end.
+    /// The time that running requests have once the server must end.
     pub grace: Duration,
 }
 
@@ -77,17 +79,17 @@ impl Default for Limits {
     }
 }
 
-/// Work that goes on until a server ends.
+/// A future that serves until its server ends.
 pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Serves a door until `shutdown` is ready; then accepts no more, and waits for the requests under way (at most
-/// [`Limits::grace`]). A connection that has not sent a whole request by then is ended at once.
+/// Serves a protocol until `shutdown` is ready. Then it accepts no more connections, and waits for the running requests
+/// (at most [`Limits::grace`]). A connection without a complete request ends at once.
 ///
 /// A request that was cut off may have begun a write or a commit: call [`Gateway::settle`](crate::Gateway::settle) when
-/// all doors of a gateway have ended.
+/// all servers of a gateway have ended.
 ///
 /// # Errors
-/// None while it runs: a connection that cannot be accepted is logged and the next one awaited.
+/// None while it runs: the server logs a connection that it cannot accept, and waits for the next one.
 pub async fn serve<D: Protocol>(
     mut listener: impl Listener,
     protocol: D,
@@ -109,7 +111,7 @@ pub async fn serve<D: Protocol>(
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                // Out of file descriptors, most likely: trying again at once would only spin.
+                // The file descriptors are probably used up: a retry at once would only spin.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
@@ -125,9 +127,9 @@ pub async fn serve<D: Protocol>(
     connections.end(limits.grace).await;
 }
 
-/// A request that may be the last of its connection, which then says so in the answer.
+/// The rule for requests after which the connection closes, as the answer then says.
 ///
-/// - A refusal may come before the body was read. hyper then closes the connection without a word, and a client that
+/// - A refusal may come before the body was read. hyper then closes the connection without notice, and a client that
 ///   has sent its next request on it finds it broken.
 /// - A client that waits for "100 Continue" and has nothing to send is answered at once, without it. The AWS command
 ///   line misreads every later answer of such a connection.
@@ -148,7 +150,7 @@ impl ClosePolicy {
     }
 }
 
-/// Numbers of requests begin anew with each start, at a random one.
+/// Returns the number of the first request: a random one at each start.
 fn random_request_number() -> u64 {
     getrandom::u64().unwrap_or(0)
 }
@@ -156,7 +158,7 @@ fn random_request_number() -> u64 {
 struct Server<D> {
     protocol: D,
     options: Options,
-    /// The connections that accounts may have in use at a time.
+    /// The permits for connections of each account.
     shares: Shares,
     requests: AtomicU64,
 }
@@ -183,7 +185,7 @@ impl<D: Protocol> Server<D> {
         }
     }
 
-    /// Answers requests until the client has no more, or the connection is told to end.
+    /// Answers requests until the client sends no more, or the connection must end.
     async fn serve_requests<S: AsyncRead + AsyncWrite + Unpin>(
         self: &Arc<Self>,
         stream: S,
@@ -199,7 +201,7 @@ impl<D: Protocol> Server<D> {
         http.max_buf_size(MAX_BUFFER).max_headers(MAX_HEADERS);
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service_fn(answer)));
         let ended = tokio::select! {
-            // First, so that a request that is there already counts as one.
+            // Polled first, so that a request that has already arrived counts.
             biased;
             ended = connection.as_mut() => ended,
             at_once = handle.wait_for_end() => {
@@ -238,7 +240,7 @@ impl<D: Protocol> Server<D> {
         let answering = answering.at(request_admission.clone());
         let request = request.map(|body| RequestBody::new(body, self.options.limits.body, request_admission));
         let outcome = self.protocol.answer(request, context.clone()).await;
-        // What a refusal or a failure says rests on no contents, and goes out without the right.
+        // A refusal or a failure shows no contents, and goes out without the guard.
         let has_failed = outcome.as_ref().is_ok_and(|response| response.status().is_server_error());
         let (outcome, answer_guard) = match &self.options.answer_guard {
             _ if has_failed => (outcome, AnswerGuard::default()),

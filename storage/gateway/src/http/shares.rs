@@ -1,13 +1,13 @@
-//! Places that accounts share, none of them all.
+//! Permits that accounts share, so that none of them gets all.
 //!
-//! An account takes another place only while at least a third as many stay free as it holds then. Whoever holds none gets
-//! one as long as there is one.
+//! An account gets another permit only while at least a third as many stay free as it then holds. An account without a
+//! permit gets one as long as one is free.
 
 use crate::fair_share::leaves_room;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Places, which clones share.
+/// A set of permits. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Shares {
     table: Arc<Mutex<Table>>,
@@ -19,7 +19,7 @@ struct Table {
     held: BTreeMap<Arc<str>, usize>,
 }
 
-/// A place; free again when dropped.
+/// A permit, which is free again when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     shares: Shares,
@@ -27,13 +27,13 @@ pub(crate) struct Permit {
 }
 
 impl Shares {
-    /// So many places, at least one.
+    /// Creates so many permits, at least one.
     pub(crate) fn new(permits: usize) -> Self {
         let table = Table { free: permits.max(1), held: BTreeMap::new() };
         Shares { table: Arc::new(Mutex::new(table)) }
     }
 
-    /// A place for an account, if there is one for it.
+    /// Takes a permit for an account, if it may have one.
     pub(crate) fn take(&self, account: &Arc<str>) -> Option<Permit> {
         let mut table = self.lock();
         let held = table.held.get(account).copied().unwrap_or(0);

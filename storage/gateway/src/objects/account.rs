@@ -1,4 +1,4 @@
-//! The gateway as one account sees it: its settings and its containers.
+//! One account of a gateway: its settings and its containers.
 
 use crate::catalogue::{
     AccountEntry, AccountSettings, AccountView, Catalogue, Change, ContainerSettings, ContainerView,
@@ -9,11 +9,11 @@ use crate::objects::gateway::Gateway;
 use crate::objects::listing::{self, ListRequest, Listing};
 use std::sync::Arc;
 
-/// The account that a gateway's owner has from the beginning.
+/// The account that every gateway has from the beginning.
 pub const FIRST_ACCOUNT: &str = "ameles";
 
-/// An account of a gateway: the verbs of every face come down to its methods. Nothing of another account can be
-/// reached through it. Clones are the same account.
+/// An account of a gateway: the verbs of every protocol call its methods. It reaches nothing of another account. Clones
+/// are the same account.
 #[derive(Clone)]
 pub struct Account {
     pub(crate) gateway: Gateway,
@@ -21,7 +21,7 @@ pub struct Account {
 }
 
 impl Gateway {
-    /// The gateway as one account sees it. An account need not be made: an account that was never used is empty.
+    /// Returns an account. It need not be created: an account that was never used is empty.
     pub fn account(&self, name: &str) -> Account {
         Account { gateway: self.clone(), name: name.into() }
     }
@@ -34,13 +34,12 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The gateway that it belongs to, for the work that is the same for all accounts, such as reading and writing
-    /// blocks.
+    /// Returns the gateway, for operations that do not depend on the account, such as reading and writing blocks.
     pub fn gateway(&self) -> &Gateway {
         &self.gateway
     }
@@ -54,13 +53,13 @@ impl Account {
         self.gateway.inner.change(plan).await
     }
 
-    /// The settings of the account and the totals of its contents. Touches no block.
+    /// Returns the settings of the account and the totals of its contents. Touches no block.
     pub fn view(&self) -> AccountView {
         let catalogue = self.gateway.inner.catalogue.read();
         catalogue.accounts.get(&*self.name).map(AccountEntry::view).unwrap_or_default()
     }
 
-    /// Changes the settings: `change` gets them as they stand. Touches no block.
+    /// Changes the settings: `change` gets the present ones. Touches no block.
     ///
     /// # Errors
     /// The error of `change`; [`Error::Device`]. Nothing is changed then.
@@ -79,7 +78,7 @@ impl Account {
         .await
     }
 
-    /// Makes a container.
+    /// Creates a container.
     ///
     /// # Errors
     /// [`Error::ContainerExists`]; [`Error::Device`].
@@ -96,7 +95,7 @@ impl Account {
         .await
     }
 
-    /// Changes the settings of a container: `change` gets them as they stand. Touches no block.
+    /// Changes the settings of a container: `change` gets the present ones. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; the error of `change`; [`Error::Device`]. Nothing is changed then.
@@ -114,8 +113,8 @@ impl Account {
         .await
     }
 
-    /// Removes an empty container. Old versions and delete markers count, objects whose time is over do not; unfinished
-    /// uploads end with it.
+    /// Removes an empty container. Old versions and delete markers count, expired objects do not. Unfinished uploads
+    /// are aborted.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::ContainerNotEmpty`]; [`Error::Device`].
@@ -147,7 +146,7 @@ impl Account {
         .await
     }
 
-    /// The settings of a container and the totals of its contents. Touches no block.
+    /// Returns the settings of a container and the totals of its contents. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`].
@@ -169,12 +168,12 @@ impl Account {
 }
 
 impl AccountEntry {
-    /// The totals of all containers.
+    /// Returns the totals of all containers.
     pub(crate) fn totals(&self) -> Totals {
         self.containers.values().fold(Totals::default(), |sum, container| sum + container.totals)
     }
 
-    /// The totals that count against quotas.
+    /// Returns the totals that count against quotas.
     pub(crate) fn quota_usage(&self) -> Totals {
         self.containers
             .values()

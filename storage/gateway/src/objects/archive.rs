@@ -1,6 +1,6 @@
-//! Old versions: a container whose objects go to another one when they are replaced or deleted.
+//! Swift's archive of old versions: a container to which objects of another one go when they are replaced or deleted.
 //!
-//! Going there moves no byte: the same blocks get another name, in the commit that replaces them.
+//! No byte is moved: the same blocks get another name, in the commit that replaces them.
 
 use crate::catalogue::{
     Archive, Catalogue, Change, Container, Details, Object, ObjectName, OnDelete, UnixMillis,
@@ -11,12 +11,12 @@ use crate::objects::versions::{CommitStamp, Draft};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The type of the entry that stands in an archive for a delete, as Swift has it.
+/// The content type of the marker for a delete in an archive, as in Swift.
 const DELETED: &str = "application/x-deleted;swift_versions_deleted=1";
-/// MD5 of nothing.
+/// The MD5 of no bytes.
 const EMPTY: &str = "d41d8cd98f00b204e9800998ecf8427e";
 
-/// The changes that put an object under a name. The old one goes to the archive, if there is one, or stays as a
+/// Returns the changes that put an object. The replaced object goes to the archive, if there is one, or stays as an old
 /// version.
 ///
 /// # Errors
@@ -38,7 +38,7 @@ pub(crate) fn put(
     Ok((changes, object))
 }
 
-/// The changes that delete an object, in a container with an archive or without old versions.
+/// Returns the changes that delete an object, in a container with an archive or without old versions.
 ///
 /// # Errors
 /// [`Error::NoSuchContainer`]; [`Error::NoArchive`].
@@ -82,7 +82,7 @@ pub(crate) fn delete(
     }
 }
 
-/// The name that an object gets in the archive, and the changes that give it.
+/// Returns the name that an object gets in the archive, and the changes that give it.
 fn archive_object(
     catalogue: &Catalogue,
     at: &ObjectName,
@@ -104,7 +104,7 @@ fn archive_of<'a>(
     catalogue.container(&at.account, &archive.container).map_err(|_| Error::NoArchive)
 }
 
-/// A free name in the archive for an entry of `time`: the length of the key, the key, the time.
+/// Returns a free name in the archive for an entry of `time`: the length of the key, the key, the time.
 fn free_name(
     catalogue: &Catalogue,
     at: &ObjectName,
@@ -115,7 +115,7 @@ fn free_name(
     let archive_container = archive_of(catalogue, at, archive)?;
     let mut hundredths = time.0.saturating_mul(100);
     loop {
-        // Two versions of one millisecond differ in the digits that a clock of Swift's would show after it.
+        // Two versions of one millisecond differ in the digits after it, which Swift's clock would set.
         let key = format!("{}{:010}.{:05}", prefix(&at.key), hundredths / 100_000, hundredths % 100_000);
         if !archive_container.objects.contains_key(&key) && taken != Some(key.as_str()) {
             return Ok(ObjectName::new(&at.account, &archive.container, key));

@@ -1,9 +1,9 @@
-//! Commits of changes by groups: each is checked against the catalogue as the ones before it leave it, all of a group are
-//! made durable together, and then they become visible.
+//! Commits of changes in groups. Each change is checked against the catalogue with the earlier changes of its group. A
+//! group becomes durable as one, and then visible.
 //!
-//! A sync takes milliseconds however little it writes. While one group is made durable, other changes come to wait, and
-//! the next group takes all of them. Readers see the catalogue as it was before a group or after all of it, and never what
-//! is not durable. A group that fails fails for everybody in it, those included whose refusal followed from it.
+//! A sync takes milliseconds however little it writes. While one group is written, other changes wait, and the next
+//! group takes all of them. Readers see the catalogue before or after a group, and never what is not durable. A group
+//! that fails fails for every caller in it, also for those that were refused because of another change of the group.
 
 use crate::catalogue::staging::Staging;
 use crate::catalogue::{Catalogue, Change};
@@ -18,9 +18,9 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 impl Inner {
-    /// Changes the catalogue. `plan` sees it as it stands and returns the changes, or the reason against them; nothing
-    /// comes between `plan` and the change. What it sees may not be durable yet: the answer waits until it is. Runs to
-    /// its end even if the caller drops the future.
+    /// Changes the catalogue. `plan` sees the present catalogue and returns the changes, or the reason against them; no
+    /// other change comes between. The catalogue that it sees may not be durable yet, so the answer waits until it is.
+    /// The change runs to its end even if the caller drops the future.
     pub(crate) async fn change<T, F>(self: &Arc<Self>, plan: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -52,7 +52,7 @@ impl Inner {
         (!waiting.is_empty()).then_some(waiting)
     }
 
-    /// Makes the rows certain again.
+    /// Writes the earlier rows again after a commit whose outcome is unknown.
     async fn restore_rows(&self, failed_commit: &mut Option<FailedCommit>) -> Result<(), DeviceError> {
         if let Some(commit) = failed_commit {
             self.device.commit_rows(commit.old_rows.clone()).await?;
@@ -72,14 +72,13 @@ impl Inner {
         match (last, durable) {
             (None, _) => {}
             (Some(last), Ok(())) => drop(self.commit(last, failed_commit).await),
-            // It was planned upon what has failed.
+            // It was planned after the group that failed.
             (Some(last), failed) => last.notify(&failed),
         }
     }
 
-    /// Plans the changes that are asked for, in their order. A group takes all for which the table of rows has room
-    /// whatever they replace. The change after them, whose room the device must judge, is a group of its own. Those
-    /// behind it wait on.
+    /// Plans the queued changes in their order. A group takes changes as long as the table of rows surely has space for
+    /// them. The next change, whose space the device must check, is a group of its own. The rest waits.
     fn plan_group(&self, mut queued: VecDeque<Box<dyn PlannedChange>>) -> (Group, Option<Group>) {
         let mut group = Group::default();
         let free = self.device.rows_free();
@@ -115,7 +114,7 @@ impl Inner {
         }
     }
 
-    /// Makes a group durable and then visible, and tells its callers.
+    /// Makes a group durable and then visible, and notifies its callers.
     async fn commit(
         &self,
         mut group: Group,

@@ -1,12 +1,12 @@
-//! The remains of a commit that failed.
+//! The state after a failed commit.
 
 use crate::catalogue::Change;
 use crate::device::RowChange;
 
-/// A commit of which it is not known whether the device has it.
+/// A failed commit: it is unknown whether the device has its rows.
 ///
-/// Until the rows are as the catalogue in memory again, nothing else is committed, and the blocks that the change
-/// names stay taken: were they given to another object, a reload could find them named twice.
+/// Until the earlier rows are written again, nothing else is committed, and the blocks of the change stay taken. If
+/// they were given to another object, a reload could find them in two rows.
 pub(crate) struct FailedCommit {
     pub(crate) old_rows: Vec<RowChange>,
     pub(crate) _changes: Vec<Change>,

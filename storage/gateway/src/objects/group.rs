@@ -1,4 +1,4 @@
-//! Changes that are asked for, and the groups that they are made durable in.
+//! Queued changes, and the groups in which they become durable.
 
 use crate::catalogue::row_shares::row_bytes;
 use crate::catalogue::rows::ChangedRows;
@@ -12,29 +12,29 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::sync::oneshot;
 
-/// The changes that are asked for.
+/// The queue of changes.
 #[derive(Default)]
 pub(crate) struct Commits {
     pub(super) waiting: Mutex<VecDeque<Box<dyn PlannedChange>>>,
-    /// Held from the plans of a group until it is durable and in memory.
+    /// Locked from the plans of a group until the group is durable and in memory.
     pub(super) turn: tokio::sync::Mutex<Option<FailedCommit>>,
 }
 
-/// A change that is asked for, of whatever outcome.
+/// A queued change, with any result type.
 pub(super) trait PlannedChange: Send {
     fn plan(self: Box<Self>, catalogue: &Catalogue) -> (Vec<Change>, Box<dyn CommitWaiter>);
     fn refuse(self: Box<Self>, failure: DeviceError);
 }
 
-/// A change that was planned, and whose caller is to be told.
+/// A planned change, whose caller waits.
 pub(super) trait CommitWaiter: Send {
-    /// Tells the caller what came of all that the plan relied on.
+    /// Notifies the caller, with the outcome of all commits that the plan relied on.
     fn notify(self: Box<Self>, durable: Result<(), DeviceError>);
-    /// Has the caller told of a refusal instead of the outcome.
+    /// Replaces the outcome by a refusal.
     fn with_refusal(self: Box<Self>, refusal: Error) -> Box<dyn CommitWaiter>;
 }
 
-/// The end of a plan: an outcome, a refusal, or a panic.
+/// The result of a plan: an outcome, a refusal, or a panic.
 pub(super) type PlanResult<T> = Result<Result<T, Error>, Box<dyn Any + Send>>;
 pub(super) type ResultSender<T> = oneshot::Sender<PlanResult<T>>;
 
@@ -49,7 +49,7 @@ where
 {
     fn plan(self: Box<Self>, catalogue: &Catalogue) -> (Vec<Change>, Box<dyn CommitWaiter>) {
         let QueuedPlan(plan, caller) = *self;
-        // A plan only reads, so a panic of one leaves nothing behind for the others of its group.
+        // A plan only reads, so a panic in it leaves nothing behind for the others of its group.
         let (changes, result) = match catch_unwind(AssertUnwindSafe(|| plan(catalogue))) {
             Ok(Ok((changes, outcome))) => (changes, Ok(Ok(outcome))),
             Ok(Err(refusal)) => (Vec::new(), Ok(Err(refusal))),
@@ -60,7 +60,7 @@ where
 
     fn refuse(self: Box<Self>, failure: DeviceError) {
         let QueuedPlan(_, caller) = *self;
-        // A caller that has gone away is told nothing.
+        // The caller may be gone.
         drop(caller.send(Ok(Err(failure.into()))));
     }
 }
@@ -69,7 +69,7 @@ impl<T: Send + 'static> CommitWaiter for PlannedAnswer<T> {
     fn notify(self: Box<Self>, durable: Result<(), DeviceError>) {
         let PlannedAnswer(result, caller) = *self;
         let result = result.map(|outcome| durable.map_err(Error::from).and(outcome));
-        // A caller that has gone away is told nothing.
+        // The caller may be gone.
         drop(caller.send(result));
     }
 
@@ -78,23 +78,23 @@ impl<T: Send + 'static> CommitWaiter for PlannedAnswer<T> {
     }
 }
 
-/// Planned changes that are made durable together.
+/// Planned changes that become durable together.
 #[derive(Default)]
 pub(super) struct Group {
     pub(super) changes: Vec<PlannedChanges>,
     pub(super) new_rows: Vec<RowChange>,
-    /// The rows that take all of it back.
+    /// The rows that undo the group.
     pub(super) old_rows: Vec<RowChange>,
-    /// The most bytes that it may add to the table of rows.
+    /// The largest number of bytes that the group may add to the table of rows.
     pub(super) growth: u64,
     callers: Vec<Box<dyn CommitWaiter>>,
 }
 
 impl Group {
-    /// Takes in a change that was planned upon those before it.
+    /// Adds a change that was planned after those before it.
     pub(super) fn add(&mut self, next: Group) {
         self.changes.extend(next.changes);
-        // Of several rows of one key the last one wins: forth the newest, back the oldest.
+        // Of several rows of one key the last one wins: the newest of the new rows, the oldest of the old rows.
         self.new_rows.extend(next.new_rows);
         self.old_rows.splice(0..0, next.old_rows);
         self.growth = self.growth.saturating_add(next.growth);
@@ -106,12 +106,12 @@ impl Group {
     }
 }
 
-/// The most bytes that a change of a row adds to the table, whatever the row was before.
+/// Returns the largest number of bytes that a changed row adds to the table, whatever the row was before.
 fn max_bytes((key, value): &RowChange) -> u64 {
     value.as_ref().map_or(0, |value| row_bytes(key, value))
 }
 
-/// Plans a change upon the catalogue, where so many bytes are free in the table of rows: a group of one.
+/// Plans one change, with so many bytes free in the table of rows: a group of one.
 pub(super) fn plan(queued: Box<dyn PlannedChange>, catalogue: &Catalogue, free: u64) -> Group {
     let (changes, caller) = queued.plan(catalogue);
     if changes.is_empty() {

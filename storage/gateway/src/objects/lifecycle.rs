@@ -1,8 +1,9 @@
-//! Rules that remove objects, old versions, delete markers and unfinished uploads when their days are over.
+//! The work of lifecycle rules, which remove objects, old versions, delete markers and unfinished uploads when their
+//! days are over.
 //!
-//! All that rules name ends at a midnight, so a walk over a container once a day is enough, and one after a change of
-//! its rules. A walk looks first and removes then, by commits of rows. Each removal looks again under its commit: it
-//! removes only items that the rules still name, and nothing that was put since. Touches no block.
+//! All rules act at a midnight, so one walk over a container a day is enough, and one after a change of its rules. A
+//! walk first looks, and then removes by commits of rows. The commit checks again: it removes only items that the rules
+//! still apply to, and nothing that was put since. Touches no block.
 
 use crate::catalogue::{
     Catalogue, Change, Container, ContainerSettings, DAY_MILLIS, LifecycleRule, Object, ObjectName,
@@ -17,23 +18,23 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Keys that are looked at before others get at the catalogue.
+/// Keys that are checked before the catalogue is unlocked for others.
 const KEYS_PER_STEP: usize = 2000;
 
-/// Carries out the rules of all containers, and knows for which this day's work is done.
+/// Applies the rules of all containers, and knows the containers that are done for this day.
 #[derive(Debug, Default)]
 pub struct Lifecycle {
-    /// The day, and the rules of that walk.
+    /// The day and the rules of the last walk.
     done: BTreeMap<(String, String), (u64, Arc<ContainerSettings>)>,
 }
 
 impl Lifecycle {
-    /// Removes the items that are due, in commits of at most `max` removals, and returns their number. Does nothing
-    /// where it was done this day (UTC) by the same rules.
+    /// Removes the items that are due, in commits of at most `max` removals, and returns their number. Skips a
+    /// container that was done this day (UTC) with the same rules.
     ///
     /// # Errors
-    /// The first one, [`Error::Device`]. Other containers are gone through all the same; the failed work is tried next
-    /// time.
+    /// The first error, [`Error::Device`]. Other containers are processed all the same, and the failed one is tried
+    /// again next time.
     pub async fn carry_out(&mut self, gateway: &Gateway, max: usize) -> Result<usize, Error> {
         let (mut count, mut outcome) = (0, Ok(()));
         for ((account, container), day, settings) in self.pending(gateway) {
@@ -91,14 +92,14 @@ impl ContainerWalk<'_> {
             let (found, is_cut, next) = self.find_due(low.clone());
             let removed = if found.is_empty() { 0 } else { self.remove(found).await? };
             count += removed;
-            // A key with more versions to go than one commit takes is looked at again.
+            // A key with more due versions than one commit takes is checked again.
             from = if is_cut && removed > 0 { Some(low) } else { next };
             tokio::task::yield_now().await;
         }
         Ok(count)
     }
 
-    /// The items that are due among the next keys, whether there are more there, and the place to go on.
+    /// Returns the due items among the next keys, whether one of the keys has more, and where to continue.
     fn find_due(&self, mut low: Bound<String>) -> (Vec<KeyVersions>, bool, Option<Bound<String>>) {
         let (catalogue, now) = (self.gateway.inner.catalogue.read(), self.gateway.inner.now());
         let Ok(stored) = catalogue.container(self.account, self.container) else {
@@ -146,7 +147,7 @@ impl ContainerWalk<'_> {
     }
 }
 
-/// The changes that remove those of the versions seen which are there as they were, and still due.
+/// Returns the changes that remove those of the found versions that are unchanged and still due.
 fn removals(
     catalogue: &Catalogue,
     account: &str,
@@ -165,7 +166,7 @@ fn removals(
         let current = stored.objects.get(&key);
         let at = ObjectName::new(account, container, key.as_str());
         if stored.settings.archive.is_some() {
-            // As any delete does. Without its archive an object stays.
+            // As with any delete: without its archive, an object stays.
             if let Ok(archived) = archive::delete(catalogue, at, stamp) {
                 changes.extend(archived);
                 count += 1;
@@ -185,7 +186,7 @@ fn removals(
     Ok((changes, count))
 }
 
-/// The versions of a key that rules remove by now, without those whose own time is over.
+/// Returns the versions of a key that rules remove by now, without the expired ones.
 fn due(container: &Container, key: &str, now: UnixMillis) -> Vec<Arc<Object>> {
     let rules = &container.settings.lifecycle;
     let is_over = |end: &dyn Fn(&LifecycleRule) -> Option<UnixMillis>| {
@@ -222,7 +223,7 @@ fn due_uploads(catalogue: &Catalogue, account: &str, container: &str, now: UnixM
     due.map(|(&id, _)| id).collect()
 }
 
-/// The first key after the bound that has a version.
+/// Returns the first key after the bound that has a version.
 fn next_key<'a>(container: &'a Container, low: &Bound<String>) -> Option<&'a String> {
     let range = (crate::objects::listing::as_str(low), Bound::Unbounded);
     let current = container.objects.range::<str, _>(range).next().map(|(key, _)| key);
@@ -231,8 +232,7 @@ fn next_key<'a>(container: &'a Container, low: &Bound<String>) -> Option<&'a Str
 }
 
 impl Account {
-    /// The moment at which rules remove an object, if its key stands for it, and the name of the rule that does so
-    /// first.
+    /// Returns the time at which rules remove the current object of a key, and the name of the first such rule.
     pub fn object_expiry(
         &self,
         container: &str,
@@ -248,7 +248,7 @@ impl Account {
         is_current.then(|| (end, id.clone()))
     }
 
-    /// The moment at which rules end an unfinished upload, and the name of the rule that does so first.
+    /// Returns the time at which rules abort an unfinished upload, and the name of the first such rule.
     pub fn upload_expiry(
         &self,
         container: &str,

@@ -1,4 +1,4 @@
-//! Objects over blocks, by account: the verbs that every door comes down to.
+//! Objects over blocks, by account: the operations of all protocols.
 
 pub(crate) mod account;
 pub(crate) mod allocate;

@@ -1,8 +1,7 @@
-//! Quotas: the most that a container or an account may hold. They are metadata of the names `quota-bytes` and
-//! `quota-count`.
+//! Quotas of containers and accounts: the metadata `quota-bytes` and `quota-count`.
 //!
-//! Old versions and delete markers count as objects.
-//! An unfinished upload counts as an object more, and its parts with their bytes, until it is completed or aborted.
+//! Old versions and delete markers count as objects. An unfinished upload counts as one object, and its parts count
+//! with their bytes, until it is completed or aborted.
 
 use crate::catalogue::{Catalogue, ObjectName, Totals, Upload, UploadId};
 use crate::error::Error;
@@ -11,8 +10,8 @@ use crate::objects::versions;
 use std::collections::BTreeMap;
 
 impl Account {
-    /// Checks whether an object of this size would be within the quotas now: worth asking before the body is written.
-    /// Without a size, whether there is room for anything at all.
+    /// Checks whether an object of this size would be within the quotas now, before its body is written. Without a
+    /// size, checks whether there is room for anything.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::OverQuota`].
@@ -20,7 +19,7 @@ impl Account {
         check(&self.gateway.inner.catalogue.read(), &self.at(container, key), bytes.unwrap_or(1))
     }
 
-    /// Checks the same for a part of an upload.
+    /// Does the same check for a part of an upload.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::OverQuota`].
@@ -39,24 +38,24 @@ impl Account {
     }
 }
 
-/// The totals that a change takes out of a container, and those that it brings in.
+/// The totals that a change removes from a container, and those that it adds.
 struct TotalsChange {
     /// The totals that leave the container.
     removed: Totals,
-    /// The totals that leave it and stay with the account, in the archive.
+    /// The totals that leave the container and stay in the account, in the archive.
     archived: Totals,
-    /// The totals that come in.
+    /// The totals that enter the container.
     added: Totals,
 }
 
-/// Checks the quotas of the container and of the account for an object of this size in place of the one there is.
+/// Checks the quotas of the container and the account for an object of this size that replaces the present one.
 pub(crate) fn check(catalogue: &Catalogue, at: &ObjectName, bytes: u64) -> Result<(), Error> {
     let added = Totals { objects: 1, bytes };
     let (removed, archived) = replaced(catalogue, at)?;
     check_both_limits(catalogue, at, &TotalsChange { removed, archived, added })
 }
 
-/// Checks them for an upload that begins.
+/// Checks the quotas for a new upload.
 pub(crate) fn check_begun(catalogue: &Catalogue, at: &ObjectName) -> Result<(), Error> {
     let added = Totals { objects: 1, bytes: 0 };
     check_both_limits(
@@ -66,7 +65,7 @@ pub(crate) fn check_begun(catalogue: &Catalogue, at: &ObjectName) -> Result<(), 
     )
 }
 
-/// Checks them for a part of this size in place of the one there is.
+/// Checks the quotas for a part of this size that replaces the present one.
 pub(crate) fn check_part(
     catalogue: &Catalogue,
     at: &ObjectName,
@@ -83,7 +82,7 @@ pub(crate) fn check_part(
     )
 }
 
-/// Checks them for an object of this size in place of the one there is and of the upload that it comes from.
+/// Checks the quotas for an object of this size that replaces the present one and its upload.
 pub(crate) fn check_completed(
     catalogue: &Catalogue,
     at: &ObjectName,
@@ -96,7 +95,7 @@ pub(crate) fn check_completed(
     check_both_limits(catalogue, at, &change)
 }
 
-/// The totals that a put takes out of the container, and the share of them that goes to the archive.
+/// Returns the totals that a put removes from the container, and the share of them that goes to the archive.
 fn replaced(catalogue: &Catalogue, at: &ObjectName) -> Result<(Totals, Totals), Error> {
     let container = catalogue.container(&at.account, &at.container)?;
     let mut removed = Totals::default();

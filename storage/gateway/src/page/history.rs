@@ -1,17 +1,17 @@
-//! The last minute of the messages to the page, for a page that is opened now. It is as secret as the page.
+//! The updates of the last minute, for a page that opens now. They are as secret as the page.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 
-/// Moments that are kept: a column of the page's maps each, and the one before the first.
+/// The number of updates that are kept: one for each column of the page's maps, and the one before the first.
 const MAX_UPDATES: usize = 121;
 
-/// The messages of each moment, as JSON; bounded.
+/// The updates as JSON; bounded.
 #[derive(Debug, Default)]
 pub(super) struct History(Mutex<VecDeque<String>>);
 
 impl History {
-    /// Takes the newest moment.
+    /// Adds the newest update.
     pub(super) fn push(&self, update_json: String) {
         let mut moments = self.0.lock();
         if moments.len() == MAX_UPDATES {
@@ -20,7 +20,7 @@ impl History {
         moments.push_back(update_json);
     }
 
-    /// All moments in a JSON array, the oldest first.
+    /// Returns all updates as a JSON array, the oldest first.
     pub(super) fn all(&self) -> String {
         let moments = self.0.lock();
         let moments: Vec<&str> = moments.iter().map(String::as_str).collect();

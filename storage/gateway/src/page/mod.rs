@@ -1,9 +1,9 @@
-//! The live page: the requests of the applications beside the view of the provider.
+//! The live page: the requests of the applications next to the view of the provider.
 //!
-//! It shows what the vault hides, so it is the owner's alone. It is served on the administrative listener to a browser
-//! that brings the token of this run, once in a link and from then on in a cookie that scripts cannot read. Requests
-//! whose `Host` is not one that this listener goes by are refused, so that a name that a stranger points here opens
-//! nothing. Nothing is loaded from elsewhere, and the page may not be framed.
+//! It shows what the vault hides, so it is for the owner only. It is served on the administrative listener to a browser
+//! with the token of this run: first in a link, and then in a cookie that scripts cannot read. Requests with a foreign
+//! `Host` are refused, so that a foreign name that points here opens nothing. The page loads nothing from elsewhere,
+//! and may not be framed.
 
 mod guard;
 mod history;
@@ -30,17 +30,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The interval at which the page is told the counters.
+/// The interval between updates.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The sources of the page, and the switch that it offers.
+/// The data sources of the page, and its switch.
 #[derive(Clone)]
 pub struct Page {
-    /// Gives the counters of the moment.
+    /// Reads the counters.
     pub read: Arc<dyn Fn() -> PageUpdate + Send + Sync>,
     /// Switches the ORAM of a demonstration vault off or on; other vaults have no such switch.
     pub set_oblivious: Option<Arc<dyn Fn(bool) + Send + Sync>>,
-    /// Ends the streams of pages that are open, which nothing else does.
+    /// Ends the streams of open pages, which nothing else does.
     pub ended: CancellationToken,
 }
 
@@ -56,14 +56,15 @@ impl Page {
     }
 }
 
-/// A page, and the messages from before it was opened.
+/// A page, and the updates from before it was opened.
 #[derive(Clone)]
 struct PageState {
     page: Page,
     history: Arc<History>,
 }
 
-/// The routes of the page, all behind the guard. From now on until the page's end, its last minute is kept.
+/// Returns the routes of the page, all behind the guard. From now on until the page's end, the updates of the last
+/// minute are kept.
 ///
 /// # Panics
 /// Outside of a runtime.
@@ -86,7 +87,7 @@ pub fn router(page: Page, guard: Guard) -> Router {
     guard.protect(routes).layer(map_response(add_security_headers))
 }
 
-/// The rights of the page in a browser: it loads its own files, and nothing else.
+/// The rights of the page in a browser: it loads only its own files.
 const SECURITY_HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -107,7 +108,7 @@ async fn add_security_headers(mut response: Response) -> Response {
     response
 }
 
-/// Has the last minute kept.
+/// Records the updates of the last minute.
 fn record_history(page: Page) -> Arc<History> {
     let history = Arc::new(History::default());
     let kept = Arc::clone(&history);

@@ -1,8 +1,8 @@
 //! The identities of users: accounts, names and roles, S3 keys, passwords and tokens.
 //!
-//! An account owns containers. An [`Identity`] is a user of an account, in a [`Role`]. [`Users`] knows them all and
-//! finds the one that signed with an S3 access key or that knows a password; [`Tokens`] remembers the users that have
-//! logged in. Nothing here reads a file or a socket, and nothing here is ever logged.
+//! An account owns containers. An [`Identity`] is a user of an account, in a [`Role`]. [`Users`] finds a user by an S3
+//! access key or a password. [`Tokens`] remembers the users that have logged in. This module reads no file and no
+//! socket, and logs nothing.
 
 mod name;
 mod password;

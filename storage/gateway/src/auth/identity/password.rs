@@ -1,25 +1,25 @@
-//! Passwords, kept as Argon2id hashes.
+//! Passwords, stored as Argon2id hashes.
 
 use argon2::password_hash::{self, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
 use std::fmt;
 use std::str::FromStr;
 
-/// The memory of one hash in KiB, its passes and its lanes: the least that OWASP's password cheat sheet asks for.
+/// The memory of one hash in KiB, its passes and its lanes: the minimum of OWASP's password cheat sheet.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
-/// Hashes that others have made may cost more, up to this: a file must not make a login take all memory.
+/// Other hashes may cost more, up to this: a file must not make a login take all memory.
 const MAX_MEMORY_KIB: u32 = 256 * 1024;
 const MAX_PASSES: u32 = 16;
 
-/// The reason why a hash cannot be made or used.
+/// The reason why a hash cannot be computed or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
-    /// It is no PHC string of Argon2id.
+    /// The text is not a PHC string of Argon2id.
     #[error("this is no Argon2id hash in PHC form (`$argon2id$v=19$m=...,t=...,p=...$salt$hash`)")]
     NotAHash,
-    /// It asks for more than a login may take.
+    /// The hash costs more than a login may take.
     #[error(
         "this Argon2id hash asks for {memory_kib} KiB and {passes} passes: at most {MAX_MEMORY_KIB} KiB and {MAX_PASSES} \
          passes are accepted"
@@ -33,7 +33,7 @@ pub enum PasswordError {
     /// The system gave no random numbers for a salt.
     #[error("the system gave no random numbers for a salt")]
     NoRandomness,
-    /// A password longer than Argon2 takes.
+    /// The password is longer than Argon2 allows.
     #[error("the password is too long")]
     TooLong,
 }
@@ -43,7 +43,7 @@ pub enum PasswordError {
 pub struct PasswordHash(Box<str>);
 
 impl PasswordHash {
-    /// Hashes a password under a fresh salt. Takes 19 MiB of memory and some ten milliseconds.
+    /// Hashes a password with a new salt. Takes 19 MiB of memory and some ten milliseconds.
     ///
     /// # Errors
     /// [`PasswordError::NoRandomness`]; [`PasswordError::TooLong`].
@@ -52,7 +52,7 @@ impl PasswordHash {
         PasswordHash::with(params, password)
     }
 
-    /// The hash of no password, with the costs of another hash, or with the usual ones.
+    /// Returns a hash of no user, with the costs of another hash, or with the default ones.
     ///
     /// # Errors
     /// [`PasswordError::NoRandomness`].
@@ -63,7 +63,7 @@ impl PasswordHash {
         }
     }
 
-    /// The cost of a check of a password, in KiB times passes.
+    /// Returns the cost of a check in KiB times passes.
     pub(super) fn cost(&self) -> u64 {
         self.params().map_or(0, |params| u64::from(params.m_cost()) * u64::from(params.t_cost()))
     }
@@ -82,12 +82,12 @@ impl PasswordHash {
         Ok(PasswordHash(hash.to_string().into()))
     }
 
-    /// The PHC string.
+    /// Returns the PHC string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Tells whether this is the password. Takes as long whether it is or not; compares in constant time.
+    /// Tells whether this is the password. Takes the same time in both cases, and compares in constant time.
     pub(super) fn verifies(&self, password: &[u8]) -> bool {
         // The costs are those of the hash; `FromStr` has bounded them.
         password_hash::PasswordHash::new(&self.0)

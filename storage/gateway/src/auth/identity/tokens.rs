@@ -1,4 +1,4 @@
-//! Tokens, each of which stands for a login until it expires.
+//! Tokens: each stands for a login until it expires.
 
 use super::{AccountName, Identity, PasswordHash, ProvenUser, UserName, Users};
 use crate::catalogue::UnixMillis;
@@ -11,16 +11,16 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// The time that a token is good, unless it is said otherwise.
+/// The default lifetime of a token.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// The most tokens of a user at a time. A further token ends the oldest.
+/// The largest number of tokens of a user. A further token removes the oldest.
 const MAX_TOKENS_PER_USER: usize = 1000;
 
 /// A token as a client holds it: 256 random bits in hexadecimal. Wiped when dropped.
 pub struct Token(Zeroizing<String>);
 
 impl Token {
-    /// The text that the client sends with each request.
+    /// Returns the text that the client sends with each request.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -32,18 +32,18 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The user that a token stands for, and the time of the token.
+/// The user of a token, and its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenInfo {
     /// The user that logged in.
     pub identity: Identity,
-    /// The moment of the login.
+    /// The time of the login.
     pub issued: UnixMillis,
-    /// The moment from which on the token is worth nothing.
+    /// The time at which the token expires.
     pub expires: UnixMillis,
 }
 
-/// The tokens of a running gateway. They are held in memory only, each as its SHA-256. A reader of that memory gets no
+/// The tokens of a running gateway. They exist in memory only, each as its SHA-256. A reader of that memory gets no
 /// token, and a restart ends them all.
 pub struct Tokens {
     lifetime: Duration,
@@ -55,7 +55,7 @@ pub struct Tokens {
 struct LiveTokens {
     /// By the first half of the hash.
     entries: HashMap<HashHalf, LiveToken>,
-    /// Those of a user, the oldest first: they expire in this order.
+    /// The tokens of each user, the oldest first: they expire in this order.
     order: HashMap<UserKey, VecDeque<HashHalf>>,
 }
 
@@ -69,7 +69,7 @@ fn user_key(identity: &Identity) -> UserKey {
 struct LiveToken {
     rest: HashHalf,
     issued: TokenInfo,
-    /// The password at the time of the login: a token does not outlive it.
+    /// The password at the time of the login: a token becomes invalid when the password changes.
     password: Option<PasswordHash>,
 }
 
@@ -86,19 +86,19 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// No tokens yet. Each will be good for `lifetime`, and of a user at most `max` at a time.
+    /// Creates an empty set. Each token will be valid for `lifetime`, and a user has at most `max` tokens.
     pub fn new(lifetime: Duration, max: usize) -> Self {
         Tokens { lifetime, max: max.max(1), live: Mutex::default() }
     }
 
-    /// A token for one of `users` who has just proved to be it. `None` if the user is gone meanwhile or has another
+    /// Issues a token for a user that has just been authenticated. `None` if the user no longer exists or has another
     /// password, or if the system gives no random numbers.
     pub fn issue(&self, users: &Users, proven: &ProvenUser, now: UnixMillis) -> Option<(Token, TokenInfo)> {
         let lifetime = u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX);
         self.issue_until(users, proven, now, UnixMillis(now.0.saturating_add(lifetime)))
     }
 
-    /// Exchanges a token for another, which ends when the first one does. `None` if the first one is worth nothing.
+    /// Exchanges a token for another one with the same expiry. `None` if the first one is invalid.
     pub fn exchange(&self, users: &Users, token: &str, now: UnixMillis) -> Option<(Token, TokenInfo)> {
         let (issued, password) = self.find(users, token, now)?;
         self.issue_until(users, &ProvenUser { identity: issued.identity, password }, now, issued.expires)
@@ -127,8 +127,8 @@ impl Tokens {
         Some((token, issued))
     }
 
-    /// The user that a token stands for, as `users` has it now. `None` if it was never issued, has expired, was
-    /// revoked, or if the user is gone or has another password since.
+    /// Returns the user of a token, as `users` has it now. `None` if the token was never issued, has expired or was
+    /// revoked, or if the user no longer exists or has another password.
     pub fn look_up(&self, users: &Users, token: &str, now: UnixMillis) -> Option<TokenInfo> {
         self.find(users, token, now).map(|(issued, _)| issued)
     }
@@ -137,7 +137,7 @@ impl Tokens {
         let (half, rest) = halves(token);
         let (mut issued, password) = {
             let live = self.live.lock();
-            // Finding the entry tells at most something of the hash, which tells nothing of the token.
+            // The look-up reveals at most something of the hash, and the hash reveals nothing of the token.
             let entry = live.entries.get(&half)?;
             if !bool::from(entry.rest.ct_eq(&rest)) || entry.issued.expires <= now {
                 return None;
@@ -152,7 +152,7 @@ impl Tokens {
         Some((issued, password))
     }
 
-    /// Ends a token at once. A token that is not known has ended already.
+    /// Revokes a token. An unknown token has ended already.
     pub fn revoke(&self, token: &str) {
         let (half, _) = halves(token);
         let mut live = self.live.lock();
@@ -165,7 +165,7 @@ impl Tokens {
 }
 
 impl LiveTokens {
-    /// Drops the expired tokens of a user, and the oldest of the others until one more fits.
+    /// Removes the expired tokens of a user, and the oldest of the others until one more fits.
     fn make_room(&mut self, user_key: &UserKey, max: usize, now: UnixMillis) {
         let Some(order) = self.order.get_mut(user_key) else { return };
         order.retain(|half| {

@@ -11,7 +11,7 @@ pub(crate) struct Acl {
     groups: Vec<String>,
 }
 
-/// Pages whose links every principal may follow.
+/// Pages whose visitors may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Referrer {
     denied: bool,
@@ -19,7 +19,7 @@ struct Referrer {
     host: String,
 }
 
-/// The reason why a text is no access list. It names no part of it.
+/// The reason why a text is not an access list. It shows no part of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AclError {
     #[error("item {0} of the access list begins with a dot and is neither .r:HOST nor .rlistings")]
@@ -38,7 +38,7 @@ pub(crate) enum AclUse {
 }
 
 impl Acl {
-    /// Reads a list.
+    /// Parses a list.
     ///
     /// # Errors
     /// See [`AclError`]; items are counted from 1.
@@ -94,7 +94,7 @@ impl Acl {
     /// Tells whether a request that comes from this page may read objects.
     pub(crate) fn admits_referrer(&self, referrer: Option<&str>) -> bool {
         let host = referrer.and_then(host_of).unwrap_or_default();
-        // The last item that fits decides.
+        // The last item that matches decides.
         let matches_host = |item: &&Referrer| match item.host.strip_prefix('.') {
             Some(_) => host.ends_with(&item.host),
             None => item.host == "*" || item.host == host,
@@ -102,13 +102,13 @@ impl Acl {
         self.referrers.iter().rev().find(matches_host).is_some_and(|item| !item.denied)
     }
 
-    /// Tells whether all who may read may also list.
+    /// Tells whether those who may read may also list.
     pub(crate) fn admits_listings(&self) -> bool {
         self.listings
     }
 }
 
-/// In the form in which Swift gives it back.
+/// The form in which Swift returns a list.
 impl fmt::Display for Acl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let referrers = self

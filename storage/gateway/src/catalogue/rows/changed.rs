@@ -1,4 +1,4 @@
-//! The rows that changes of the catalogue become, and the accounts that they are counted for.
+//! The rows for changes of the catalogue, and the accounts for which they count.
 
 use super::key::RowKey;
 #[cfg(test)]
@@ -8,19 +8,19 @@ use crate::catalogue::{Catalogue, Change, PlannedChanges, Upload, UploadId};
 use crate::device::RowChange;
 use std::collections::BTreeMap;
 
-/// The rows of some changes.
+/// The rows of changes.
 #[derive(Debug)]
 pub(crate) struct ChangedRows {
     /// The rows to commit.
     pub(crate) new_rows: Vec<RowChange>,
-    /// The rows that would take them back.
+    /// The rows that undo them.
     pub(crate) old_rows: Vec<RowChange>,
     /// The changes, with their other effects.
     pub(crate) planned: PlannedChanges,
 }
 
 impl Catalogue {
-    /// Finds the rows of some changes, and what else they change.
+    /// Determines the rows and the other effects of changes.
     pub(crate) fn plan(&self, changes: Vec<Change>) -> ChangedRows {
         let fragments = self.fragment_changes(&changes);
         let rows = self.changed_rows(&changes, &fragments).into_iter();
@@ -36,7 +36,7 @@ impl Catalogue {
         ChangedRows { new_rows, old_rows, planned: PlannedChanges { changes, fragments, growth } }
     }
 
-    /// The growth by rows that are changed: how they are to be, and how they are.
+    /// Returns the growth by changed rows, from their new and old values.
     fn row_growth(&self, changes: &[Change], rows: &[(RowKey, RowChange, RowChange)]) -> RowGrowth {
         let mut growth = RowGrowth::new();
         for (key, new_rows, old_rows) in rows {
@@ -49,7 +49,7 @@ impl Catalogue {
         growth
     }
 
-    /// The shares of a table of rows, counted row by row.
+    /// Returns the shares of a table of rows, counted row by row.
     #[cfg(test)]
     pub(crate) fn counted(&self, rows: &BTreeMap<Vec<u8>, Vec<u8>>) -> RowShares {
         let mut shares = RowShares::default();
@@ -63,7 +63,7 @@ impl Catalogue {
     }
 }
 
-/// The account that a row is counted for.
+/// Returns the account for which a row counts.
 pub(super) fn account_of<'a>(
     key: &'a RowKey,
     uploads: &'a BTreeMap<UploadId, Upload>,

@@ -36,14 +36,14 @@ pub(crate) use key::RowKey;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The rows of an empty catalogue.
+/// Returns the rows of an empty catalogue.
 pub(crate) fn first_rows(block_bytes: usize) -> Vec<RowChange> {
     let row = FormatRow { format: FORMAT, block_bytes: block_bytes as u64 };
     vec![(RowKey::Format.bytes(), Some(encoding::encode(&row)))]
 }
 
 impl Catalogue {
-    /// The row of this key as the catalogue stands.
+    /// Returns the row of this key in the present catalogue.
     fn row(&self, key: &RowKey) -> Option<Vec<u8>> {
         match key {
             RowKey::Format => None,
@@ -134,7 +134,7 @@ impl Catalogue {
         rows
     }
 
-    /// Reads the rows back and claims the blocks that they name.
+    /// Loads the rows and claims the blocks that they refer to.
     pub(crate) fn load(
         mut rows: Vec<Row>,
         allocator: &Arc<Allocator>,
@@ -186,9 +186,9 @@ impl Catalogue {
 struct Loader<'a> {
     allocator: &'a Arc<Allocator>,
     block_bytes: u64,
-    /// By their blocks, with the bytes that are taken.
+    /// The packs by their blocks, with the bytes that are in use.
     packs: BTreeMap<u64, (Arc<Pack>, BTreeMap<u64, u64>)>,
-    /// Those that no object was read for so far.
+    /// The fragments that no object has claimed so far.
     fragments: BTreeMap<FragmentId, Arc<Fragment>>,
 }
 
@@ -200,7 +200,7 @@ impl Loader<'_> {
         value: &[u8],
         corrupt: &dyn Fn(&'static str) -> OpenError,
     ) -> Result<(), OpenError> {
-        // Another format may say more in its row: unknown fields are passed over.
+        // Another format may have more fields in its row: unknown fields are skipped.
         let FormatRow { format: found, .. } = minicbor::decode(value).map_err(|_| corrupt(UNREADABLE))?;
         if found != FORMAT {
             return Err(OpenError::Format { found, known: FORMAT });
@@ -212,7 +212,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Rows come in the order of their keys: containers and fragments before objects, uploads before parts.
+    /// Loads one row. Rows come in the order of their keys: containers and fragments before objects, uploads before
+    /// parts.
     fn load(&mut self, catalogue: &mut Catalogue, key: &RowKey, value: &[u8]) -> Result<(), &'static str> {
         match key {
             RowKey::Format => {}
@@ -279,7 +280,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The versions of a key come after what it stands for, the newest first.
+    /// Loads a version. The versions of a key come after its current object, the newest first.
     fn load_version(
         &mut self,
         catalogue: &mut Catalogue,

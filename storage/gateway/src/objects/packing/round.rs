@@ -1,4 +1,4 @@
-//! A round of packing: always two accesses, even with nothing to do.
+//! A round of packing: always two accesses, even without work.
 
 use super::{Fragment, FragmentId, Location, Pack};
 use crate::catalogue::Change;
@@ -9,11 +9,11 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The block to read when there is nothing to read. Any block does, for no access tells its block.
+/// The block of a dummy read. Any block does, because an access does not show its block.
 pub(crate) const DUMMY: u64 = 0;
 
 impl Inner {
-    /// A fragment of these bytes, waiting; runs the round that is due for it. Nothing names the fragment yet.
+    /// Creates a waiting fragment, and runs the round that is due for it. No object refers to the fragment yet.
     pub(crate) async fn new_fragment(self: &Arc<Self>, bytes: Bytes) -> Arc<Fragment> {
         let length = bytes.len() as u64;
         let id = FragmentId(self.next_fragment.fetch_add(1, Ordering::Relaxed));
@@ -25,7 +25,7 @@ impl Inner {
         Fragment::new(id, length, Location::Waiting(bytes))
     }
 
-    /// Runs a round to its end, also when the caller goes away. A failure leaves everything where it was.
+    /// Runs a round to its end, even if the caller is gone. After a failure, all fragments stay where they were.
     async fn run_round(self: &Arc<Self>, max_live: u64) -> bool {
         let inner = Arc::clone(self);
         let round = self.tasks.spawn(async move { inner.round(max_live).await });
@@ -40,8 +40,8 @@ impl Inner {
         }
     }
 
-    /// Packs what waits if it is a block's worth, and empties the emptiest pack if no more than `max_live` of its
-    /// bytes are live. Says whether a pack was emptied.
+    /// Packs waiting fragments if there is a block's worth of them, and empties the pack with the fewest live bytes if
+    /// it has at most `max_live`. Returns whether a pack was emptied.
     async fn round(self: &Arc<Self>, max_live: u64) -> Result<bool, Error> {
         let _guard = self.packing.lock().await;
         let block_bytes = self.device.block_bytes() as u64;
@@ -67,7 +67,7 @@ impl Inner {
         }
         let Some(pack) = emptied else { return Ok(false) };
         let content = read?;
-        // Fragments that went meanwhile are not among them any more.
+        // Fragments that were removed meanwhile are not in the index any more.
         let survivors = self.catalogue.read().pack_index.fragments_in(&pack);
         let moves = survivors.into_iter().map(|(fragment, offset)| {
             let bytes = &content[offset as usize..(offset + fragment.bytes()) as usize];
@@ -99,7 +99,7 @@ impl Inner {
         Ok(answer.pop().unwrap_or_default())
     }
 
-    /// Commits where fragments are now, those of them that the catalogue still names.
+    /// Commits the new places of fragments, except for those that no longer exist.
     async fn relocate(self: &Arc<Self>, moves: Vec<(FragmentId, Location)>) -> Result<(), Error> {
         self.change(move |catalogue| {
             let moves: Vec<_> =
@@ -110,19 +110,19 @@ impl Inner {
         .await
     }
 
-    /// Tells whether emptying packs could make room for so many blocks.
+    /// Tells whether emptying packs could free so many blocks.
     pub(crate) fn can_reclaim(&self, blocks: u64) -> bool {
         let packed = self.catalogue.read().pack_index.usage();
         let needed = packed.live_bytes.div_ceil(self.device.block_bytes() as u64);
         self.allocator.free_blocks() + packed.blocks.saturating_sub(needed) >= blocks
     }
 
-    /// Empties packs until `blocks` blocks are free, or as many as can be.
+    /// Empties packs until `blocks` blocks are free, or until no pack can be emptied.
     pub(crate) async fn reclaim(self: &Arc<Self>, blocks: u64) {
         while self.allocator.free_blocks() < blocks && self.run_round(self.max_live_when_full()).await {}
     }
 
-    /// A pack is worth emptying for less when the vault is full: for an eighth of a block.
+    /// Returns the bound for a full vault, in which emptying a pack is worth less: an eighth of a block.
     fn max_live_when_full(&self) -> u64 {
         self.device.block_bytes() as u64 * 7 / 8
     }

@@ -15,40 +15,40 @@ use crate::objects::random::random_bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A delete, as it is asked for.
+/// A request to delete.
 #[derive(Clone, Debug)]
 pub struct Removal {
     /// Its key.
     pub key: String,
-    /// The version that goes for good. Without a version, the delete is of the object that the key stands for.
+    /// The version to remove permanently. Without it, the current object is deleted.
     pub version: Option<VersionId>,
-    /// Conditions on it.
+    /// Conditions on the target.
     pub conditions: WriteConditions,
-    /// True if a delete marker is put where the key stands for nothing, too.
+    /// True if a delete marker is put even where the key has no object.
     pub marks_missing: bool,
 }
 
 /// The outcome of a delete.
 #[derive(Clone, Debug, Default)]
 pub struct Deleted {
-    /// The version that was named, or the object that the key stood for, if it was there.
+    /// The version that the request named, or the current object, if it existed.
     pub target: Option<Arc<Object>>,
     /// The delete marker that was put.
     pub marker: Option<Arc<Object>>,
 }
 
 impl Inner {
-    /// The present, and randomness for the names of new versions.
+    /// Returns the present time, and randomness for the names of new versions.
     pub(crate) fn stamp(&self) -> Result<CommitStamp, Error> {
         Ok(CommitStamp { now: self.now(), salt: u64::from_be_bytes(random_bytes()?) })
     }
 }
 
 impl Account {
-    /// A version of an object; without a name, the object that the key stands for. Touches no block.
+    /// Returns a version of an object; without a name, the current object. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; [`Error::NoSuchVersion`], also if its time is over;
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; [`Error::NoSuchVersion`], also if it has expired;
     /// [`Error::DeleteMarker`] if it is one, or if the newest is one.
     pub fn version(&self, container: &str, key: &str, id: Option<VersionId>) -> Result<Arc<Object>, Error> {
         let inner = &self.gateway.inner;
@@ -59,7 +59,7 @@ impl Account {
         find(&Draft::new(&catalogue, self.at(container, key))?, id, inner.now())
     }
 
-    /// Changes the details of a version, and nothing of its bytes: `change` gets the details as they stand.
+    /// Changes the details of a version, and not its bytes: `change` gets the present details.
     ///
     /// # Errors
     /// Those of [`version`](Self::version); the error of `change`; [`Error::Device`]. Nothing is changed then.
@@ -84,7 +84,7 @@ impl Account {
 
     /// Lists versions and delete markers of a container by key, those of one key the newest first. Touches no block.
     ///
-    /// With `after_version`, versions of the key `request.after` that come after that one are listed too.
+    /// With `after_version`, the list includes versions of the key `request.after` that come after that one.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`].
@@ -99,7 +99,7 @@ impl Account {
         Ok(list::list(catalogue.container(&self.name, container)?, request, after_version, now))
     }
 
-    /// Sets whether old versions are kept from now on. Those that there are stay.
+    /// Sets whether old versions are kept from now on. Existing ones stay.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::OtherVersions`]; [`Error::Device`].
@@ -114,8 +114,8 @@ impl Account {
         self.update_container(container, set).await
     }
 
-    /// Deletes the objects that keys stand for, and versions for good, in the order given, all in one commit. Returns
-    /// the outcome of each. Touches no block: the blocks of versions that are gone for good are merely free afterwards.
+    /// Deletes current objects, and versions permanently, in the order given, all in one commit. Returns the outcome of
+    /// each. Touches no block: the blocks of removed versions only become free.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.
@@ -148,7 +148,7 @@ impl Account {
                 match version {
                     _ if allowed.is_err() => {}
                     _ if archives => {
-                        // A key that comes twice is gone the second time.
+                        // A key that is listed twice has no object the second time.
                         if let Some(order) = draft.newest().map(|newest| newest.version.order) {
                             archived.extend(archive::delete(catalogue, at, stamp)?);
                             draft.remove(order);
@@ -186,8 +186,8 @@ fn find(draft: &Draft<'_>, id: Option<VersionId>, now: UnixMillis) -> Result<Arc
 }
 
 impl Gateway {
-    /// Removes the versions whose time is over, at most `max` of them, and says how many there were. They are gone
-    /// for readers before that; this gives their blocks and rows back. Touches no block.
+    /// Removes expired versions, at most `max` of them, and returns their number. Readers do not see them any more;
+    /// this frees their blocks and rows. Touches no block.
     ///
     /// # Errors
     /// [`Error::Device`].
