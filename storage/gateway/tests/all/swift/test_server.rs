@@ -25,7 +25,7 @@ pub(crate) const USERS: [(&str, &str, Role, &str); 4] = [
 ];
 
 /// A door over a device in memory.
-pub(crate) struct Running {
+pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) device: Arc<MemoryDevice>,
     pub(crate) gateway: Gateway,
@@ -64,11 +64,11 @@ pub(crate) fn user(account: &str, name: &str, role: Role, password: &str) -> Use
     User { identity: Identity { account, user, role }, password, keys: vec![] }
 }
 
-pub(crate) async fn start() -> Running {
+pub(crate) async fn start() -> TestServer {
     start_with(Padding::None, 2000).await
 }
 
-pub(crate) async fn start_with(padding: Padding, blocks: u64) -> Running {
+pub(crate) async fn start_with(padding: Padding, blocks: u64) -> TestServer {
     let device = Arc::new(MemoryDevice::new(BLOCK, blocks, BATCH));
     let time = Arc::new(AtomicU64::new(1_700_000_000_000));
     let clock = {
@@ -79,13 +79,13 @@ pub(crate) async fn start_with(padding: Padding, blocks: u64) -> Running {
     let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
     let users = USERS.map(|(account, name, role, password)| user(account, name, role, password));
     let users = Arc::new(Users::new(users.to_vec()).expect("users"));
-    let door = SwiftServer::new(gateway.clone(), Arc::clone(&users), Address::OfHost { tls: false });
-    let server = Loopback::serve(door, server::Options::default()).await.expect("bound");
+    let protocol = SwiftServer::new(gateway.clone(), Arc::clone(&users), Address::OfHost { tls: false });
+    let server = Loopback::serve(protocol, server::Options::default()).await.expect("bound");
     device.take_log();
-    Running { address: server.address(), device, gateway, users, time, server }
+    TestServer { address: server.address(), device, gateway, users, time, server }
 }
 
-impl Running {
+impl TestServer {
     pub(crate) async fn stop(self) {
         self.server.stop().await;
         self.gateway.settle().await;
@@ -141,13 +141,13 @@ impl Running {
 
 /// A user who is logged in.
 pub(crate) struct Client<'a> {
-    running: &'a Running,
+    server: &'a TestServer,
     token: String,
 }
 
 impl<'a> Client<'a> {
-    pub(crate) async fn new(running: &'a Running, account: &str, name: &str) -> Self {
-        Client { running, token: running.token(account, name).await }
+    pub(crate) async fn new(server: &'a TestServer, account: &str, name: &str) -> Self {
+        Client { server, token: server.token(account, name).await }
     }
 
     pub(crate) async fn ask(
@@ -159,7 +159,7 @@ impl<'a> Client<'a> {
     ) -> Answer {
         let mut all = vec![("x-auth-token", self.token.as_str())];
         all.extend_from_slice(headers);
-        self.running.ask(method, path, &all, body).await
+        self.server.ask(method, path, &all, body).await
     }
 
     pub(crate) async fn put(&self, path: &str, body: &[u8]) -> Answer {

@@ -9,7 +9,7 @@ use super::service::Swift;
 use crate::auth::identity::{AccountName, Tokens, Users};
 use crate::catalogue::UnixMillis;
 use crate::http::body_timeout::RequestBody;
-use crate::http::door::{BUSY, BoxError, Door, Visit};
+use crate::http::protocol::{BUSY, BoxError, Protocol, RequestContext};
 use crate::objects::gateway::Gateway;
 use axum::body::Body;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -27,29 +27,35 @@ impl SwiftServer {
         SwiftServer { swift: Swift { gateway, users, tokens: Tokens::default(), address } }
     }
 
-    async fn dispatch(&self, request: Request<RequestBody>, visit: &Visit) -> Response<Body> {
+    async fn dispatch(&self, request: Request<RequestBody>, context: &RequestContext) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let (method, now) = (parts.method.clone(), self.swift.gateway.inner.now());
         let account = self.swift.account_with_token(&parts.headers, now);
-        if visit.entrance.admit(account.as_ref().map(AccountName::as_str), &parts, &body).is_err() {
-            return self.refuse(visit, BUSY);
+        if context.request_admission.admit(account.as_ref().map(AccountName::as_str), &parts, &body).is_err()
+        {
+            return self.refuse(context, BUSY);
         }
         let origin = cors::Origin::of(&parts.headers);
         let path = parts.uri.path().to_owned();
-        let mut answer = match RequestHead::read(parts, &self.swift.address, visit.peer, now) {
-            Ok(head) => self.answer_head(&head, Body::new(body), visit).await,
+        let mut answer = match RequestHead::read(parts, &self.swift.address, context.peer, now) {
+            Ok(head) => self.answer_head(&head, Body::new(body), context).await,
             Err(refusal) => Err(refusal),
         }
         .unwrap_or_else(|refusal| refusal.into_response(&method));
         if let Some(origin) = origin {
             self.swift.allow_origin(&origin, &path, &mut answer);
         }
-        numbered(&mut answer, visit, now);
+        set_request_id(&mut answer, context, now);
         answer
     }
 
-    async fn answer_head(&self, head: &RequestHead, body: Body, visit: &Visit) -> Outcome<Response<Body>> {
-        let mut answer = self.swift.route(head, body, &visit.verb).await?;
+    async fn answer_head(
+        &self,
+        head: &RequestHead,
+        body: Body,
+        context: &RequestContext,
+    ) -> Outcome<Response<Body>> {
+        let mut answer = self.swift.route(head, body, &context.verb).await?;
         complete(head, &mut answer);
         Ok(answer)
     }
@@ -77,22 +83,26 @@ fn complete(head: &RequestHead, answer: &mut Response<Body>) {
 }
 
 /// `tx`, 21 hexadecimal digits, the time: the form that clients look for.
-fn numbered(answer: &mut Response<Body>, visit: &Visit, now: UnixMillis) {
-    let id = format!("tx00000{}-{:010x}", visit.id, now.seconds());
+fn set_request_id(answer: &mut Response<Body>, context: &RequestContext, now: UnixMillis) {
+    let id = format!("tx00000{}-{:010x}", context.id, now.seconds());
     put(answer.headers_mut(), "x-trans-id", &id);
     put(answer.headers_mut(), "x-openstack-request-id", &id);
 }
 
-impl Door for SwiftServer {
+impl Protocol for SwiftServer {
     type Body = Body;
 
-    async fn answer(&self, request: Request<RequestBody>, visit: Visit) -> Result<Response<Body>, BoxError> {
-        Ok(self.dispatch(request, &visit).await)
+    async fn answer(
+        &self,
+        request: Request<RequestBody>,
+        context: RequestContext,
+    ) -> Result<Response<Body>, BoxError> {
+        Ok(self.dispatch(request, &context).await)
     }
 
-    fn refuse(&self, visit: &Visit, why: &'static str) -> Response<Body> {
-        let mut answer = Refusal::for_now(why).into_response(&Method::GET);
-        numbered(&mut answer, visit, self.swift.gateway.inner.now());
+    fn refuse(&self, context: &RequestContext, why: &'static str) -> Response<Body> {
+        let mut answer = Refusal::unavailable(why).into_response(&Method::GET);
+        set_request_id(&mut answer, context, self.swift.gateway.inner.now());
         answer
     }
 }

@@ -1,7 +1,7 @@
 //! A gateway that may have been displaced keeps every answer to itself, also those that it has in memory.
 
-use crate::running::{answer_head, body, start, within};
-use ameles_gateway::Right;
+use crate::test_server::{answer_head, body, start, within};
+use ameles_gateway::AnswerGuard;
 use ameles_gateway::http::server;
 use ameles_gateway::testing::Faults;
 use http::Method;
@@ -12,18 +12,18 @@ use tokio::io::AsyncReadExt;
 fn switch() -> (Arc<AtomicBool>, server::Options) {
     let on = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&on);
-    let right = Right::of(move || asked.load(Ordering::SeqCst));
-    (on, server::Options { right, ..Default::default() })
+    let answer_guard = AnswerGuard::new(move || asked.load(Ordering::SeqCst));
+    (on, server::Options { answer_guard, ..Default::default() })
 }
 
 #[tokio::test]
 async fn without_the_right_to_answer_every_request_is_refused_for_now_and_with_it_served_again() {
     let (on, options) = switch();
-    let running = start(options).await;
-    running.put("there", &body(10)).await;
+    let server = start(options).await;
+    server.put("there", &body(10)).await;
     let ask = async |method: Method, key: &str| {
-        let head = running.head(method, key, "connection: close\r\ncontent-length: 0\r\n").await;
-        let mut stream = running.send(&head).await;
+        let head = server.head(method, key, "connection: close\r\ncontent-length: 0\r\n").await;
+        let mut stream = server.send(&head).await;
         let (status, head, mut text) = answer_head(&mut stream).await;
         let _ = within(stream.read_to_end(&mut text)).await;
         (status, head, String::from_utf8_lossy(&text).into_owned())
@@ -45,37 +45,37 @@ async fn without_the_right_to_answer_every_request_is_refused_for_now_and_with_i
         404,
         "the put was carried out, and so was the delete after it"
     );
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn an_error_of_the_vault_is_told_as_it_is_without_the_right() {
     let (on, options) = switch();
-    let running = start(options).await;
+    let server = start(options).await;
     on.store(false, Ordering::SeqCst);
-    running.device.set_faults(Faults { writes_left: Some(0), ..Faults::default() });
-    let head = running.head(Method::PUT, "late", "connection: close\r\ncontent-length: 20000\r\n").await;
-    let mut stream = running.send(&head).await;
+    server.device.set_faults(Faults { writes_left: Some(0), ..Faults::default() });
+    let head = server.head(Method::PUT, "late", "connection: close\r\ncontent-length: 20000\r\n").await;
+    let mut stream = server.send(&head).await;
     tokio::io::AsyncWriteExt::write_all(&mut stream, &body(20_000)).await.unwrap();
     let (status, _, mut text) = answer_head(&mut stream).await;
     let _ = within(stream.read_to_end(&mut text)).await;
     let text = String::from_utf8_lossy(&text);
     assert!(status == 503 && !text.contains("may have been done, or not"), "{status} {text}");
-    running.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
 async fn an_answer_that_is_under_way_is_broken_off_when_the_right_runs_out() {
-    const BYTES: usize = 16 << 20;
+    const LIMIT: usize = 16 << 20;
     let (on, options) = switch();
-    let running = start(options).await;
-    running.put("large", &body(BYTES)).await;
-    let head = running.head(Method::GET, "large", "connection: close\r\n").await;
-    let mut stream = running.send(&head).await;
+    let server = start(options).await;
+    server.put("large", &body(LIMIT)).await;
+    let head = server.head(Method::GET, "large", "connection: close\r\n").await;
+    let mut stream = server.send(&head).await;
     let (status, _, mut got) = answer_head(&mut stream).await;
     assert_eq!(status, 200);
     on.store(false, Ordering::SeqCst);
     let _ = within(stream.read_to_end(&mut got)).await;
-    assert!(got.len() < BYTES, "all {} bytes came", got.len());
-    running.stop().await;
+    assert!(got.len() < LIMIT, "all {} bytes came", got.len());
+    server.stop().await;
 }

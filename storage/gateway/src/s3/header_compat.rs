@@ -14,11 +14,11 @@ const TAGS: [HeaderName; 4] = [
 ];
 
 /// Makes headers such that s3s takes them.
-pub(super) fn loosen(method: &Method, headers: &mut HeaderMap) {
+pub(super) fn normalize(method: &Method, headers: &mut HeaderMap) {
     if *method == Method::GET || *method == Method::HEAD {
         let range = {
             let mut ranges = headers.get_all(RANGE).iter();
-            ranges.next().filter(|_| ranges.next().is_none()).and_then(in_bounds)
+            ranges.next().filter(|_| ranges.next().is_none()).and_then(clamp_range)
         };
         match range {
             Some(range) => drop(headers.insert(RANGE, range)),
@@ -35,17 +35,17 @@ pub(super) fn loosen(method: &Method, headers: &mut HeaderMap) {
 /// An ETag that came without quotes, in quotes; `None` for anything else.
 fn quoted(tag: &HeaderValue) -> Option<HeaderValue> {
     let tag = tag.to_str().ok()?.trim();
-    let is_bare = !tag.is_empty() && tag != "*" && !tag.contains(['"', ',']);
-    is_bare.then(|| HeaderValue::try_from(format!("\"{tag}\"")).ok())?
+    let is_unquoted = !tag.is_empty() && tag != "*" && !tag.contains(['"', ',']);
+    is_unquoted.then(|| HeaderValue::try_from(format!("\"{tag}\"")).ok())?
 }
 
-fn is_understood(range: &HeaderValue) -> bool {
+fn is_valid_range(range: &HeaderValue) -> bool {
     range.to_str().is_ok_and(|text| Range::parse(text).is_ok())
 }
 
 /// A single range of bytes with numbers that s3s can hold, which are larger than any object; `None` for a range that is
 /// to be ignored.
-fn in_bounds(range: &HeaderValue) -> Option<HeaderValue> {
+fn clamp_range(range: &HeaderValue) -> Option<HeaderValue> {
     let (unit, range) = range.to_str().ok()?.split_once('=')?;
     if !unit.eq_ignore_ascii_case("bytes") {
         return None;
@@ -57,7 +57,7 @@ fn in_bounds(range: &HeaderValue) -> Option<HeaderValue> {
         (first, last) => format!("bytes={}-{}", number(first)?, number(last)?),
     };
     let range = HeaderValue::try_from(text).ok()?;
-    is_understood(&range).then_some(range)
+    is_valid_range(&range).then_some(range)
 }
 
 /// A decimal number, or the largest that s3s holds.
@@ -73,7 +73,7 @@ mod tests {
 
     fn read(range: &'static str) -> Option<String> {
         let range = HeaderValue::from_static(range);
-        in_bounds(&range).map(|range| range.to_str().expect("text").to_owned())
+        clamp_range(&range).map(|range| range.to_str().expect("text").to_owned())
     }
 
     #[test]

@@ -11,20 +11,20 @@ pub(super) const MAX_PIECES: usize = 10_000;
 pub(super) const MAX_DYNAMIC_PIECES: usize = 1_000_000;
 
 /// The budget of pieces of a large object, however deep its lists stand within others.
-pub(super) struct Bound {
-    left: usize,
+pub(super) struct PieceBudget {
+    remaining: usize,
 }
 
-impl Bound {
+impl PieceBudget {
     pub(super) fn of(pieces: usize) -> Self {
-        Bound { left: pieces }
+        PieceBudget { remaining: pieces }
     }
 
     /// # Errors
     /// 409 if there are more pieces.
     pub(super) fn spend(&mut self, pieces: usize) -> Outcome<()> {
         let too_many = || conflict("The large object is made of too many pieces.");
-        self.left = self.left.checked_sub(pieces).ok_or_else(too_many)?;
+        self.remaining = self.remaining.checked_sub(pieces).ok_or_else(too_many)?;
         Ok(())
     }
 }

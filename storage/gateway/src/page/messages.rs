@@ -1,56 +1,56 @@
-//! The messages to the page: counters that only grow, and figures of the moment.
+//! The messages to the page: counters that only grow, and figures of the present.
 
 use super::request_counters::RequestCells;
 use super::row::Row;
 use serde::Serialize;
 
-/// Everything that the page shows, at one moment.
+/// Everything that the page shows, at one time.
 #[derive(Clone, Debug, Serialize)]
-pub struct Told {
+pub struct PageUpdate {
     /// Milliseconds since the Unix epoch.
-    pub moment: u64,
+    pub time: u64,
     /// The requests of the applications.
-    pub asked: RequestCells,
-    /// The view of the provider.
-    pub seen: Seen,
+    pub requests: RequestCells,
+    /// The view of the provider: the slots touched in the store.
+    pub store: StoreView,
     /// Sums and gauges.
     pub figures: Figures,
-    /// The costs of the same blocks without an ORAM: a request each, of a block's bytes.
-    pub without: Costs,
-    /// Bytes that accesses move for each byte of a block, as it is stated when the vault is opened.
+    /// The costs of the same blocks without an ORAM: one request of a block's bytes each.
+    pub baseline: Costs,
+    /// Bytes that accesses move for each byte of a block, as stated when the vault is opened.
     pub stated_per_byte: f64,
-    /// The prices from which the dollars were computed.
-    pub prices: PricesOf,
-    /// Of a demonstration vault, how it stands.
+    /// The prices behind the dollars.
+    pub prices: PriceSource,
+    /// The state of a demonstration vault.
     pub demonstration: Option<Demonstration>,
-    /// The things to do something about, a sentence each.
+    /// The warnings that need action, a sentence each.
     pub warnings: Vec<String>,
 }
 
-/// The provider and the class of the prices.
+/// The source of the prices.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct PricesOf {
+pub struct PriceSource {
     /// The provider and its class of storage.
     pub provider: String,
-    /// The month in which a public price list showed them.
+    /// The month of the public price list.
     pub as_of: String,
-    /// True if these prices are an example that was not asked for, to have an order of magnitude.
+    /// True if these prices are an example that nobody asked for, to show the order of magnitude.
     pub by_default: bool,
 }
 
-/// Slots that were touched.
+/// The slots that were touched.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Seen {
+pub struct StoreView {
     /// The whole store in one row.
     pub whole: Row,
-    /// A row for each level of the tree, the root's first.
+    /// A row for each level of the tree, the root first.
     pub levels: Vec<Row>,
 }
 
 /// Sums since the vault was opened, or since the ORAM of a demonstration was switched; and gauges.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Figures {
-    /// Bytes of the blocks that were asked for.
+    /// Bytes of the requested blocks.
     pub asked_bytes: u64,
     /// Accesses, dummies included.
     pub accesses: u64,
@@ -64,13 +64,13 @@ pub struct Figures {
     pub stored_bytes: u64,
     /// Blocks in the stash.
     pub stash: u64,
-    /// The most that there were.
+    /// The largest number of blocks in the stash so far.
     pub stash_peak: u64,
     /// Bytes of trusted memory.
     pub trusted_bytes: u64,
-    /// Milliseconds within which half of the batches of the last minutes were served, if there were any.
+    /// The median time of the last batches in milliseconds, if there were any.
     pub latency_p50: Option<f64>,
-    /// The same for 99 of 100.
+    /// The 99th percentile of the same.
     pub latency_p99: Option<f64>,
     /// US dollars for requests and traffic.
     pub dollars: f64,
@@ -92,7 +92,7 @@ pub struct Costs {
 pub struct Demonstration {
     /// True if the ORAM is on.
     pub oblivious: bool,
-    /// The number of times that it was switched. When this grows, the seen counters and the figures are of another
-    /// store, or begin anew.
+    /// The number of times that the ORAM was switched. When it grows, the counters of the store and the figures are of
+    /// another store, or start from zero.
     pub turned: u64,
 }

@@ -15,17 +15,20 @@ use tokio::net::TcpStream;
 
 pub(crate) const BLOCK: usize = 4096;
 
+/// The header of a bucket in which grants count.
+pub(crate) const PREFERRED: (&str, &str) = ("x-amz-object-ownership", "BucketOwnerPreferred");
+
 /// The callers. Every secret is the access key with `-secret` behind it.
 pub(crate) mod keys {
     /// The owner of the first account.
     pub(crate) const OWNER: &str = "owner";
     /// The owner of another account.
-    pub(crate) const STRANGER: &str = "stranger";
+    pub(crate) const OTHER_OWNER: &str = "stranger";
     /// A user of the first account who owns nothing.
     pub(crate) const MEMBER: &str = "member";
 }
 
-pub(crate) struct Server {
+pub(crate) struct TestServer {
     address: SocketAddr,
     pub(crate) device: Arc<MemoryDevice>,
     pub(crate) gateway: Gateway,
@@ -46,7 +49,7 @@ impl Answer {
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
         let mut answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
         if answer.header("transfer-encoding") == Some("chunked") {
-            answer.body = whole(body);
+            answer.body = unchunk(body);
         }
         answer
     }
@@ -71,8 +74,17 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Returns the answer if this is its verdict.
+    #[track_caller]
+    pub(crate) fn expect(self, verdict: &str) -> Self {
+        assert_eq!(self.verdict(), verdict, "{}", self.body);
+        self
+    }
+}
+
 /// A body that came in chunks.
-fn whole(mut chunks: &str) -> String {
+fn unchunk(mut chunks: &str) -> String {
     let mut body = String::new();
     loop {
         let (length, rest) = chunks.split_once("\r\n").expect("the length of a chunk");
@@ -90,8 +102,8 @@ pub(crate) fn now() -> String {
     at(OffsetDateTime::now_utc())
 }
 
-pub(crate) fn at(moment: OffsetDateTime) -> String {
-    let (date, time) = (moment.date(), moment.time());
+pub(crate) fn at(time: OffsetDateTime) -> String {
+    let (date, time) = (time.date(), time.time());
     let month = u8::from(date.month());
     format!(
         "{:04}{month:02}{:02}T{:02}{:02}{:02}Z",
@@ -109,13 +121,20 @@ fn user(account: &str, name: &str, role: Role, key: &str) -> User {
     User { identity: Identity { account, user, role }, password: None, keys: vec![key] }
 }
 
-impl Server {
+impl TestServer {
     pub(crate) async fn start() -> Self {
         Self::start_over(Arc::new(MemoryDevice::new(BLOCK, 4096, 8))).await
     }
 
+    /// A server with the bucket `bucket` of the first account, made with these headers.
+    pub(crate) async fn with_bucket(headers: &[(&str, &str)]) -> Self {
+        let server = Self::start().await;
+        server.ask("PUT", "/bucket", headers, "").await.expect("200");
+        server
+    }
+
     /// The same blocks and names, served anew.
-    pub(crate) async fn again(self) -> Self {
+    pub(crate) async fn restart(self) -> Self {
         let device = Arc::clone(&self.device);
         self.stop().await;
         Self::start_over(device).await
@@ -136,11 +155,11 @@ impl Server {
         let users = vec![
             user("ameles", "owner", Role::Owner, keys::OWNER),
             user("ameles", "member", Role::Member, keys::MEMBER),
-            user("elsewhere", "owner", Role::Owner, keys::STRANGER),
+            user("elsewhere", "owner", Role::Owner, keys::OTHER_OWNER),
         ];
-        let door = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
-        let serving = Loopback::serve(door, server::Options::default()).await.expect("bound");
-        Server { address: serving.address(), device, gateway, serving }
+        let protocol = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
+        let serving = Loopback::serve(protocol, server::Options::default()).await.expect("bound");
+        TestServer { address: serving.address(), device, gateway, serving }
     }
 
     pub(crate) async fn stop(self) {
@@ -156,7 +175,7 @@ impl Server {
     }
 
     /// Gives the bucket `bucket` of the first account these quotas.
-    pub(crate) async fn limit(&self, bytes: u64, objects: u64) {
+    pub(crate) async fn set_quotas(&self, bytes: u64, objects: u64) {
         let account = self.account("ameles");
         let set = account.update_container("bucket", move |settings| {
             settings.metadata.insert("quota-bytes".into(), bytes.to_string());
@@ -230,15 +249,15 @@ impl Server {
         self.raw(method, target, &headers, body).await
     }
 
-    /// Sends a request of the owner with a body of text.
+    /// Sends a request that the owner signs.
     pub(crate) async fn ask(
         &self,
         method: &str,
         target: &str,
         headers: &[(&str, &str)],
-        body: &str,
+        body: impl AsRef<[u8]>,
     ) -> Answer {
-        self.send(keys::OWNER, method, target, headers, body.as_bytes()).await
+        self.send(keys::OWNER, method, target, headers, body.as_ref()).await
     }
 
     /// Sends a body in one chunk, with a checksum behind it that the signature does not cover.

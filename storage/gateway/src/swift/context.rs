@@ -5,13 +5,13 @@ use super::target::Target;
 use crate::objects::account::Account;
 
 /// See the module.
-pub(super) struct At<'a> {
+pub(super) struct VerbContext<'a> {
     pub(super) account: &'a Account,
     pub(super) target: &'a Target,
     pub(super) claim: &'a Claim,
 }
 
-impl At<'_> {
+impl VerbContext<'_> {
     /// The container's name; the verbs of containers and objects have one.
     pub(super) fn container(&self) -> &str {
         self.target.container.as_deref().unwrap_or_default()

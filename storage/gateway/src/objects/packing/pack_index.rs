@@ -1,4 +1,4 @@
-//! The shelf: the place of every fragment, and the contents of every pack.
+//! The index of packs: the place of every fragment, and the contents of every pack.
 
 use super::PackedUsage;
 use crate::objects::allocate::Lease;
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The name of a fragment: a number that is given once.
+/// The name of a fragment: a number that is used once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FragmentId(pub(crate) u64);
 
@@ -24,18 +24,18 @@ pub(crate) struct Fragment {
 pub(crate) enum Location {
     /// In its row.
     Waiting(Bytes),
-    /// In a block that it shares, from this byte on.
+    /// In a shared block, from this byte on.
     Packed { pack: Arc<Pack>, offset: u64 },
 }
 
-/// A block that fragments share. It is free again when it has no holder: no fragment, and no reader of one.
+/// A block that fragments share. It is free again when no fragment and no reader holds it.
 #[derive(Debug)]
 pub(crate) struct Pack {
     lease: Lease,
 }
 
 impl Pack {
-    /// `lease` is of one block.
+    /// Creates a pack; `lease` has one block.
     pub(crate) fn new(lease: Lease) -> Arc<Self> {
         Arc::new(Pack { lease })
     }
@@ -58,25 +58,24 @@ impl Fragment {
         self.bytes
     }
 
-    /// The place of the fragment at this moment. A holder of the answer can read there, even if the fragment moves
-    /// meanwhile.
+    /// Returns the present place of the fragment. The caller can read there even if the fragment moves meanwhile.
     pub(crate) fn location(&self) -> Location {
         self.location.lock().clone()
     }
 }
 
-/// All fragments that the catalogue names.
+/// All fragments of the catalogue.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct PackIndex {
     fragments: BTreeMap<FragmentId, Arc<Fragment>>,
-    /// Those in rows: the oldest first.
+    /// The fragments that wait in rows, the oldest first.
     waiting: BTreeSet<FragmentId>,
     waiting_bytes: u64,
-    /// By their blocks.
+    /// The packs, by their blocks.
     packs: BTreeMap<u64, Packed>,
 }
 
-/// A pack and the fragments in it that the catalogue names.
+/// A pack and its live fragments.
 #[derive(Debug)]
 struct Packed {
     pack: Arc<Pack>,
@@ -84,35 +83,35 @@ struct Packed {
     live_bytes: u64,
 }
 
-impl Shelf {
+impl PackIndex {
     pub(crate) fn get(&self, id: FragmentId) -> Option<&Arc<Fragment>> {
         self.fragments.get(&id)
     }
 
-    /// The number after the last one given.
+    /// Returns the number after the largest one in use.
     pub(crate) fn next_id(&self) -> u64 {
         self.fragments.last_key_value().map_or(0, |(id, _)| id.0 + 1)
     }
 
-    /// Takes a fragment in, which may be there already.
+    /// Adds a fragment, which may exist already.
     pub(crate) fn add(&mut self, fragment: &Arc<Fragment>) {
         if self.fragments.insert(fragment.id, Arc::clone(fragment)).is_none() {
             self.place(fragment);
         }
     }
 
-    /// Forgets a fragment, and its pack with the last one in it.
+    /// Removes a fragment, and its pack with the last fragment in it.
     pub(crate) fn remove(&mut self, id: FragmentId) {
         if let Some(fragment) = self.fragments.remove(&id) {
-            self.displace(&fragment);
+            self.unindex(&fragment);
         }
     }
 
-    /// Moves fragments to where their bytes were written. Those that are not here any more are passed over.
+    /// Moves fragments to their new places. Skips those that no longer exist.
     pub(crate) fn relocate(&mut self, moves: Vec<(FragmentId, Location)>) {
         for (id, location) in moves {
             if let Some(fragment) = self.fragments.get(&id).cloned() {
-                self.displace(&fragment);
+                self.unindex(&fragment);
                 *fragment.location.lock() = location;
                 self.place(&fragment);
             }
@@ -137,7 +136,7 @@ impl Shelf {
         }
     }
 
-    fn displace(&mut self, fragment: &Fragment) {
+    fn unindex(&mut self, fragment: &Fragment) {
         match fragment.location() {
             Location::Waiting(_) => {
                 self.waiting.remove(&fragment.id);
@@ -158,7 +157,8 @@ impl Shelf {
         self.waiting_bytes
     }
 
-    /// Waiting fragments for one block, each with its bytes and its offset: the oldest first, as they fit.
+    /// Returns waiting fragments for one block, each with its bytes and its offset: the oldest first, as far as they
+    /// fit.
     pub(crate) fn fill(&self, block_bytes: u64) -> Vec<(FragmentId, Bytes, u64)> {
         let mut chosen = Vec::new();
         let mut offset = 0;
@@ -174,13 +174,13 @@ impl Shelf {
         chosen
     }
 
-    /// The pack with the fewest live bytes, if it has no more than `max` of them.
+    /// Returns the pack with the fewest live bytes, if it has at most `max` of them.
     pub(crate) fn emptiest(&self, max: u64) -> Option<Arc<Pack>> {
         let emptiest = self.packs.values().min_by_key(|packed| packed.live_bytes)?;
         (emptiest.live_bytes <= max).then(|| Arc::clone(&emptiest.pack))
     }
 
-    /// The fragments of a pack with their offsets.
+    /// Returns the fragments of a pack with their offsets.
     pub(crate) fn fragments_in(&self, pack: &Pack) -> Vec<(Arc<Fragment>, u64)> {
         let live = self.packs.get(&pack.block()).into_iter().flat_map(|packed| &packed.live);
         live.filter_map(|id| {

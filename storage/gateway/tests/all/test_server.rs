@@ -24,9 +24,9 @@ pub(crate) const BLOCKS: u64 = 8192;
 pub(crate) const BATCH: usize = 8;
 
 /// Nothing here takes so long; a promise that is broken by never ending is seen after it.
-pub(crate) const EVER: Duration = Duration::from_secs(300);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
 
-pub(crate) struct Running {
+pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) device: Arc<MemoryDevice>,
     pub(crate) gateway: Gateway,
@@ -40,11 +40,11 @@ fn user(account: &str, name: &str, role: Role, key: &str) -> User {
     User { identity: Identity { account, user, role }, password: None, keys }
 }
 
-pub(crate) async fn start(serving: server::Options) -> Running {
+pub(crate) async fn start(serving: server::Options) -> TestServer {
     start_with(Options::default(), serving).await
 }
 
-pub(crate) async fn start_with(options: Options, serving: server::Options) -> Running {
+pub(crate) async fn start_with(options: Options, serving: server::Options) -> TestServer {
     let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, BATCH));
     let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
     let account = gateway.account(FIRST_ACCOUNT);
@@ -55,12 +55,12 @@ pub(crate) async fn start_with(options: Options, serving: server::Options) -> Ru
         user("other", "someone", Role::Owner, "other-access"),
         user("ameles", "member", Role::Member, "member-access"),
     ];
-    let door = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
-    let server = Loopback::serve(door, serving).await.expect("bound");
-    Running { address: server.address(), device, gateway, server, scheme }
+    let protocol = S3Server::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
+    let server = Loopback::serve(protocol, serving).await.expect("bound");
+    TestServer { address: server.address(), device, gateway, server, scheme }
 }
 
-impl Running {
+impl TestServer {
     pub(crate) fn builder(&self) -> AmazonS3Builder {
         ameles_store::encrypt_with_ring();
         AmazonS3Builder::new()
@@ -90,7 +90,8 @@ impl Running {
 
     /// The head of a signed request; `headers` are not signed.
     pub(crate) async fn head(&self, method: http::Method, key: &str, headers: &str) -> String {
-        let signed = self.client().signed_url(method.clone(), &Path::from(key), EVER).await.expect("signed");
+        let signed =
+            self.client().signed_url(method.clone(), &Path::from(key), TIMEOUT).await.expect("signed");
         let target = format!("{}?{}", signed.path(), signed.query().expect("signed"));
         format!("{method} {target} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", self.address)
     }
@@ -99,6 +100,18 @@ impl Running {
     pub(crate) async fn send(&self, head: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         stream.write_all(head.as_bytes()).await.expect("sent");
+        stream
+    }
+
+    /// Begins a put of so many bytes, and returns its connection once the gateway has set blocks aside for it.
+    pub(crate) async fn begin_put(&self, key: &str, length: usize, beginning: &[u8]) -> TcpStream {
+        let free_blocks = self.gateway.usage().free_blocks;
+        let head = self.head(http::Method::PUT, key, &format!("content-length: {length}\r\n")).await;
+        let mut stream = self.send(&head).await;
+        stream.write_all(beginning).await.expect("sent");
+        while self.gateway.usage().free_blocks == free_blocks {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         stream
     }
 
@@ -117,13 +130,13 @@ impl Running {
     /// Sends a raw request whose signature is in the URL, with headers that are not signed.
     pub(crate) async fn signed(&self, method: http::Method, key: &str, headers: &str) -> (u16, String) {
         let path = Path::from(key);
-        let url = self.client().signed_url(method.clone(), &path, EVER).await.expect("signed");
+        let url = self.client().signed_url(method.clone(), &path, TIMEOUT).await.expect("signed");
         let target = format!("{}?{}", url.path(), url.query().expect("signed"));
         self.raw(&format!("{method} {target} HTTP/1.1\r\n{headers}"), b"").await
     }
 
     /// Waits until no transfer holds memory and no block is set aside beside what objects hold.
-    pub(crate) async fn until_at_rest(&self, free_blocks: u64) {
+    pub(crate) async fn wait_until_idle(&self, free_blocks: u64) {
         let memory = Options::default().memory;
         let is_at_rest =
             || self.gateway.free_memory() == memory && self.gateway.usage().free_blocks == free_blocks;
@@ -132,7 +145,7 @@ impl Running {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(EVER, waiting).await.expect("everything that was taken is given back");
+        tokio::time::timeout(TIMEOUT, waiting).await.expect("everything that was taken is given back");
     }
 
     /// Tells the server to end; the handle is ready when it has.
@@ -148,7 +161,7 @@ impl Running {
 }
 
 /// Posts the beginning of a body that is announced as much longer, and returns what comes back meanwhile.
-pub(crate) async fn post_beginning(address: &str, target: &str, kind: &str, body: &[u8]) -> String {
+pub(crate) async fn post_partial_body(address: &str, target: &str, kind: &str, body: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).await.expect("connected");
     let head = format!(
         "POST {target} HTTP/1.1\r\nhost: {address}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
@@ -163,7 +176,7 @@ pub(crate) async fn post_beginning(address: &str, target: &str, kind: &str, body
 }
 
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(EVER, future).await.expect("not for ever")
+    tokio::time::timeout(TIMEOUT, future).await.expect("not for ever")
 }
 
 /// The head of an answer, and the part of its body that came with it.

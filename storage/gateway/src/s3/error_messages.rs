@@ -2,7 +2,7 @@
 //! "Unknown".
 
 use super::region::BUCKET_REGION;
-use crate::http::door::RequestId;
+use crate::http::protocol::RequestId;
 use http::{HeaderMap, Response, StatusCode};
 use s3s::xml::{DeError, DeResult, DeserializeContent, Deserializer};
 use s3s::{Body, S3Error, S3ErrorCode};
@@ -46,9 +46,9 @@ pub(crate) fn complete(response: Response<Body>, id: RequestId) -> Response<Body
         (S3ErrorCode::InternalError, None) => {
             (S3ErrorCode::IncompleteBody, StatusCode::BAD_REQUEST, UNREAD.into())
         }
-        (code, Some(message)) => (code, status, better(&message).unwrap_or(message.into())),
+        (code, Some(message)) => (code, status, clearer_message(&message).unwrap_or(message.into())),
         (code, None) => {
-            let message = sentence(&code);
+            let message = default_message(&code);
             (code, status, message)
         }
     };
@@ -70,7 +70,7 @@ fn with_region(body: Body, headers: &HeaderMap) -> Body {
 }
 
 /// A better text for s3s's words about a verb that is not served: it promises nothing.
-fn better(message: &str) -> Option<Cow<'static, str>> {
+fn clearer_message(message: &str) -> Option<Cow<'static, str>> {
     if message == "Unknown operation" {
         return Some("This gateway knows no operation of this method, path and query.".into());
     }
@@ -92,7 +92,7 @@ pub(super) const MALFORMED_XML: &str =
     "The XML you provided was not well-formed or did not validate against our published schema.";
 
 /// The sentence for a code that s3s answers with alone.
-fn sentence(code: &S3ErrorCode) -> Cow<'static, str> {
+fn default_message(code: &S3ErrorCode) -> Cow<'static, str> {
     let known = match code {
         S3ErrorCode::SignatureDoesNotMatch => {
             "The request signature we calculated does not match the signature you provided. Check your key and signing \

@@ -10,13 +10,13 @@ use http_body::Body as _;
 use std::time::Duration;
 
 /// The longest that such a body may take. It holds a place among the requests, and its sender may not be known yet.
-const WITHIN: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// All of a body that has at most this many bytes, in a share of the memory, which they keep.
 ///
 /// # Errors
 /// 503 if too little of it is free; those of [`whole`].
-pub(super) async fn whole_in(gateway: &Gateway, body: Body, max: usize) -> Outcome<Bytes> {
+pub(super) async fn read_in_memory_share(gateway: &Gateway, body: Body, max: usize) -> Outcome<Bytes> {
     let bytes = body.size_hint().exact().unwrap_or(u64::MAX).min(max as u64);
     let share = gateway.inner.memory.take_bytes(bytes)?;
     Ok(share.holding(whole(body, max).await?))
@@ -28,10 +28,10 @@ pub(super) async fn whole_in(gateway: &Gateway, body: Body, max: usize) -> Outco
 /// 413 for a longer one; 408 for one that takes too long; those of reading it.
 pub(super) async fn whole(body: Body, max: usize) -> Outcome<Bytes> {
     let too_slow = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to come.");
-    tokio::time::timeout(WITHIN, whole_at_any_pace(body, max)).await.map_err(too_slow)?
+    tokio::time::timeout(TIMEOUT, read_without_timeout(body, max)).await.map_err(too_slow)?
 }
 
-async fn whole_at_any_pace(body: Body, max: usize) -> Outcome<Bytes> {
+async fn read_without_timeout(body: Body, max: usize) -> Outcome<Bytes> {
     let mut pieces = body.into_data_stream();
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await {

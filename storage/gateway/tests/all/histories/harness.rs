@@ -1,11 +1,11 @@
 //! A gateway and its model: each step is done to both, and both answer alike.
 
-use super::model::{Model, Modelled};
+use super::model::{Model, ModelContainer};
 use super::step::{Step, key_name, place};
 use ameles_gateway::catalogue::{ContainerSettings, Details, UploadId, VersionId, Versioning};
 use ameles_gateway::objects::conditions::{TagMatch, WriteConditions};
 use ameles_gateway::objects::listing::ListRequest;
-use ameles_gateway::objects::multipart::{Expected, NamedPart};
+use ameles_gateway::objects::multipart::{ExpectedObject, NamedPart};
 use ameles_gateway::objects::versions::Removal;
 use ameles_gateway::testing::MemoryDevice;
 use ameles_gateway::{Account, Error, Gateway, Options, Written};
@@ -56,14 +56,14 @@ pub(super) fn kind(error: &Error) -> &'static str {
     }
 }
 
-pub(super) struct World {
+pub(super) struct Harness {
     pub(super) device: Arc<MemoryDevice>,
     pub(super) options: Options,
     pub(super) gateway: Gateway,
     pub(super) model: Model,
 }
 
-impl World {
+impl Harness {
     pub(super) fn account(&self, container: u8) -> (Account, &'static str) {
         let (account, name) = place(container);
         (self.gateway.account(account), name)
@@ -106,7 +106,7 @@ impl World {
             Entry::Occupied(_) => assert_eq!(outcome.map_err(|e| kind(&e)), Err("exists")),
             Entry::Vacant(entry) => {
                 outcome.expect("made");
-                entry.insert(Modelled::default());
+                entry.insert(ModelContainer::default());
             }
         }
     }
@@ -147,8 +147,8 @@ impl World {
 
     async fn delete(&mut self, container: u8, keys: Vec<u8>) {
         let (account, name) = self.account(container);
-        let wanted = keys.iter().map(|&key| (key_name(key), WriteConditions::default()));
-        let outcome = account.delete(name, wanted.collect()).await;
+        let requested = keys.iter().map(|&key| (key_name(key), WriteConditions::default()));
+        let outcome = account.delete(name, requested.collect()).await;
         let Some(model) = self.model.get_mut(&container) else {
             return assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
         };
@@ -255,11 +255,11 @@ impl World {
 
     async fn multipart(&mut self, container: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool) {
         let ((account, name), key) = (self.account(container), key_name(key));
-        let begun = account.begin_upload(name, &key, Details::default(), None).await;
+        let started = account.begin_upload(name, &key, Details::default(), None).await;
         let Some(model) = self.model.get_mut(&container) else {
-            return assert_eq!(begun.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
+            return assert_eq!(started.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
         };
-        let id: UploadId = begun.expect("begun");
+        let id: UploadId = started.expect("begun");
         let mut named = Vec::new();
         let mut whole = Vec::new();
         for (number, part) in (1u16..).zip(&parts) {
@@ -279,7 +279,7 @@ impl World {
         }
         if complete && !named.is_empty() {
             let object = account
-                .complete_upload(name, &key, id, named, Expected::default(), WriteConditions::default())
+                .complete_upload(name, &key, id, named, ExpectedObject::default(), WriteConditions::default())
                 .await
                 .expect("completed");
             model.put(&key, object.version.id(), Some((whole, object.etag.clone())));
@@ -288,21 +288,21 @@ impl World {
         }
     }
 
-    async fn remove(&mut self, container: u8, wanted: Vec<(u8, Option<u8>)>) {
+    async fn remove(&mut self, container: u8, requested: Vec<(u8, Option<u8>)>) {
         let (account, name) = self.account(container);
         let name_of = |key: &str, nth: u8| {
             let versions = self.model.get(&container).and_then(|model| model.keys.get(key));
             let version = versions.and_then(|versions| versions.get(usize::from(nth)));
             version.map_or(VersionId::Number(7), |(id, _)| *id)
         };
-        let removals: Vec<Removal> = wanted
+        let removals: Vec<Removal> = requested
             .into_iter()
             .map(|(key, nth)| (key_name(key), nth))
             .map(|(key, nth)| Removal {
                 version: nth.map(|nth| name_of(&key, nth)),
                 key,
                 conditions: WriteConditions::default(),
-                marks_absent: true,
+                marks_missing: true,
             })
             .collect();
         let outcome = account.remove(name, removals.clone()).await;
@@ -311,17 +311,17 @@ impl World {
         };
         for (Removal { key, version, .. }, deleted) in removals.into_iter().zip(outcome.expect("removed")) {
             let deleted = deleted.expect("removed");
-            let meant = deleted.meant.map(|object| object.version.id());
+            let target = deleted.target.map(|object| object.version.id());
             let marker = deleted.marker.map(|marker| marker.version.id());
-            let stood = model.current(&key).and_then(|_| Some(model.keys.get(&key)?.first()?.0));
+            let current_id = model.current(&key).and_then(|_| Some(model.keys.get(&key)?.first()?.0));
             match (version, model.versioning) {
-                (Some(id), _) => assert_eq!(meant, model.remove(&key, id).map(|(id, _)| id)),
+                (Some(id), _) => assert_eq!(target, model.remove(&key, id).map(|(id, _)| id)),
                 (None, None) => {
-                    assert_eq!((meant, marker), (stood, None));
+                    assert_eq!((target, marker), (current_id, None));
                     model.remove(&key, VersionId::Null);
                 }
                 (None, Some(_)) => {
-                    assert_eq!(meant, stood);
+                    assert_eq!(target, current_id);
                     model.put(&key, marker.expect("a marker"), None);
                 }
             }

@@ -1,22 +1,19 @@
 //! The features of S3 buckets that buckets of this gateway never have. Reading such a feature says that there is none,
 //! in S3's words, and removing it succeeds, as with any bucket that has none. Setting it is refused with
-//! `NotImplemented` by s3s, which answers so for every verb that [`Face`](super::Face) leaves out.
+//! `NotImplemented` by s3s, which answers so for every verb that [`S3Api`](super::Face) leaves out.
 
 use super::refusal::not_found;
 use super::versions;
 use crate::objects::account::Account;
 use s3s::dto::*;
-use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 
 /// Verbs that find the bucket and then say that it has none of it.
 macro_rules! not_found {
-    ($($verb:ident: $input:ident -> $output:ident = $code:ident, $sentence:literal;)*) => {
-        $(pub(super) async fn $verb(
-            account: &Account,
-            request: S3Request<$input>,
-        ) -> S3Result<S3Response<$output>> {
-            account.container(&request.input.bucket)?;
-            Err(not_found(S3ErrorCode::$code, $sentence))
+    ($($verb:ident: $input:ident -> $output:ident = $code:ident, $default_message:literal;)*) => {
+        $(pub(super) async fn $verb(account: &Account, input: $input) -> S3Result<$output> {
+            account.container(&input.bucket)?;
+            Err(not_found(S3ErrorCode::$code, $default_message))
         })*
     };
 }
@@ -24,12 +21,9 @@ macro_rules! not_found {
 /// Verbs that find the bucket and then have nothing to do or to tell.
 macro_rules! nothing {
     ($($verb:ident: $input:ident -> $output:ident;)*) => {
-        $(pub(super) async fn $verb(
-            account: &Account,
-            request: S3Request<$input>,
-        ) -> S3Result<S3Response<$output>> {
-            account.container(&request.input.bucket)?;
-            Ok(S3Response::new($output::default()))
+        $(pub(super) async fn $verb(account: &Account, input: $input) -> S3Result<$output> {
+            account.container(&input.bucket)?;
+            Ok($output::default())
         })*
     };
 }
@@ -61,20 +55,20 @@ nothing! {
 
 pub(super) async fn get_public_access_block(
     account: &Account,
-    request: S3Request<GetPublicAccessBlockInput>,
-) -> S3Result<S3Response<GetPublicAccessBlockOutput>> {
-    account.container(&request.input.bucket)?;
+    input: GetPublicAccessBlockInput,
+) -> S3Result<GetPublicAccessBlockOutput> {
+    account.container(&input.bucket)?;
     let code = S3ErrorCode::Custom("NoSuchPublicAccessBlockConfiguration".into());
     Err(not_found(code, "The public access block configuration was not found"))
 }
 
 pub(super) async fn get_bucket_request_payment(
     account: &Account,
-    request: S3Request<GetBucketRequestPaymentInput>,
-) -> S3Result<S3Response<GetBucketRequestPaymentOutput>> {
-    account.container(&request.input.bucket)?;
+    input: GetBucketRequestPaymentInput,
+) -> S3Result<GetBucketRequestPaymentOutput> {
+    account.container(&input.bucket)?;
     let payer = Some(Payer::from_static(Payer::BUCKET_OWNER));
-    Ok(S3Response::new(GetBucketRequestPaymentOutput { payer }))
+    Ok(GetBucketRequestPaymentOutput { payer })
 }
 
 fn no_lock() -> S3Error {
@@ -83,18 +77,18 @@ fn no_lock() -> S3Error {
 
 pub(super) async fn get_object_retention(
     account: &Account,
-    request: S3Request<GetObjectRetentionInput>,
-) -> S3Result<S3Response<GetObjectRetentionOutput>> {
-    let version = versions::asked(request.input.version_id.as_deref())?;
-    account.version(&request.input.bucket, &request.input.key, version)?;
+    input: GetObjectRetentionInput,
+) -> S3Result<GetObjectRetentionOutput> {
+    let version = versions::parse_id(input.version_id.as_deref())?;
+    account.version(&input.bucket, &input.key, version)?;
     Err(no_lock())
 }
 
 pub(super) async fn get_object_legal_hold(
     account: &Account,
-    request: S3Request<GetObjectLegalHoldInput>,
-) -> S3Result<S3Response<GetObjectLegalHoldOutput>> {
-    let version = versions::asked(request.input.version_id.as_deref())?;
-    account.version(&request.input.bucket, &request.input.key, version)?;
+    input: GetObjectLegalHoldInput,
+) -> S3Result<GetObjectLegalHoldOutput> {
+    let version = versions::parse_id(input.version_id.as_deref())?;
+    account.version(&input.bucket, &input.key, version)?;
     Err(no_lock())
 }
