@@ -21,7 +21,7 @@ use crate::vault::opened::{Left, OF_SUCCESSOR, take_over};
 use crate::vault::parameters::summary;
 use ameles_store::Usage;
 use ameles_vault::{
-    Copied, ExistsIn, Stage, Succession, Vault, VaultError, VaultParameters, raw_header, read_header, stage,
+    Copied, ExistsIn, Stage, MirroredVaults, Vault, VaultError, VaultParameters, raw_header, read_header, stage,
 };
 use anyhow::{Context, Result};
 use clap::Args;
@@ -354,7 +354,7 @@ async fn fill(
 
 /// Copies until the successor has all blocks, or Ctrl-C comes.
 async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<Copied> {
-    let (_, mut copier) = Succession::over(old.clone(), new.clone()).await?;
+    let (_, mut copier) = MirroredVaults::over(old.clone(), new.clone()).await?;
     let Copied { blocks, of } = copier.copied();
     if blocks > 0 {
         say!("Going on after {blocks} of {of} blocks.");

@@ -11,7 +11,7 @@ use crate::vault::home::{Home, Opening};
 use crate::vault::parameters::refuse_contradictions;
 use ameles_store::{MeterReader, Touches, Versioning};
 use ameles_vault::{
-    Copied, Copier, Row, Stage, Succession, Vault, VaultError, VaultParameters, cut_over, read_header,
+    Copied, Copier, Row, Stage, MirroredVaults, Vault, VaultError, VaultParameters, cut_over, read_header,
     rows_at_rest, stage,
 };
 use anyhow::{Context, Result};
@@ -212,7 +212,7 @@ async fn open_both(settings: &Settings, asked: &VaultConfig, note: &Note) -> Res
         let opening = opening.paced(settings.serve.pace);
         let opened_new = opened.interrupts.cut_off(opening.open()).await;
         let (new_vault, meter) = opened_new.context(OF_SUCCESSOR)?;
-        let (both, copier) = Succession::over(opened.device.vault().clone(), new_vault).await?;
+        let (both, copier) = MirroredVaults::over(opened.device.vault().clone(), new_vault).await?;
         opened.device = VaultDevice::Followed(both);
         let (store, line) = (new.store_name(), note.serve_line(settings));
         opened.following = Some(Following { copier, meter, store, line });

@@ -11,7 +11,7 @@ use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
 use ameles_store::{Link, LinkSpeed, Meter, MeterReader, Usage, VersionedMemory};
-use ameles_vault::{Call, Flow, SchemeParameters, Succession, Vault, VaultError, VaultParameters, cut_over};
+use ameles_vault::{Call, Flow, SchemeParameters, MirroredVaults, Vault, VaultError, VaultParameters, cut_over};
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -90,7 +90,7 @@ async fn grown(plan: &Plan) -> Result<Growth, ThesisError> {
     let before = Phase { usage: usage().since(&start), ..before };
 
     let start = usage();
-    let (both, mut copier) = Succession::over(old.clone(), new.clone()).await.map_err(ThesisError::live)?;
+    let (both, mut copier) = MirroredVaults::over(old.clone(), new.clone()).await.map_err(ThesisError::live)?;
     let copying = tokio::spawn(async move {
         while !copier.step().await?.is_all() {}
         Ok::<_, VaultError>(())

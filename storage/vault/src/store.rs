@@ -9,7 +9,7 @@ impl<T: Untrusted + Blobs + Inventory + 'static> VaultStore for T {}
 
 /// The name of the header on the trusted disk and in the store.
 pub(crate) const HEADER: &str = "vault";
-pub(crate) const SHIPPED: &str = "shipped";
+pub(crate) const SHIPPED_NOTE: &str = "shipped";
 
 /// A header is small; a larger object is none.
 pub(crate) const MAX_HEADER_BYTES: usize = 1 << 20;

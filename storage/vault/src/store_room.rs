@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 /// The time between two attempts.
-pub(crate) const TRY_EVERY: Duration = Duration::from_secs(2);
+pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(2);
 
 /// Tells whether a store has room.
 #[derive(Debug, Default)]
@@ -22,9 +22,9 @@ pub(crate) struct StoreRoom {
     is_full: AtomicBool,
     is_stuck: AtomicBool,
     /// True while versions that nothing needs are deleted.
-    is_made: AtomicBool,
+    is_freeing: AtomicBool,
     /// Tells who can delete some that a write has found no room.
-    lacking: Notify,
+    full_notify: Notify,
 }
 
 /// The room of a store at one moment. Public.
@@ -53,7 +53,7 @@ impl StoreRoom {
     }
 
     /// Notes that an access waits for room.
-    pub(crate) fn is_waited_for(&self) {
+    pub(crate) fn set_stuck(&self) {
         self.is_stuck.store(true, Ordering::Relaxed);
     }
 
@@ -63,26 +63,29 @@ impl StoreRoom {
     }
 
     /// Waits until a write finds no room, once more.
-    pub(crate) async fn lacks(&self) {
-        self.lacking.notified().await;
+    pub(crate) async fn wait_until_full(&self) {
+        self.full_notify.notified().await;
     }
 
     /// Notes that a deletion begins, or has ended. Nothing is tried again meanwhile.
-    pub(crate) fn is_being_made(&self, is_made: bool) {
-        self.is_made.store(is_made, Ordering::Relaxed);
+    pub(crate) fn set_freeing(&self, is_freeing: bool) {
+        self.is_freeing.store(is_freeing, Ordering::Relaxed);
     }
 
     /// Asks the store, again and again while it has no room.
-    pub(crate) async fn ask<T, E: LacksRoom>(&self, ask: impl AsyncFn() -> Result<T, E>) -> Result<T, E> {
+    pub(crate) async fn retry_until_room<T, E: LacksRoom>(
+        &self,
+        request: impl AsyncFn() -> Result<T, E>,
+    ) -> Result<T, E> {
         loop {
-            match ask().await {
+            match request().await {
                 Err(error) if error.lacks_room() && self.waits.load(Ordering::Relaxed) => {
                     if !self.is_full.swap(true, Ordering::Relaxed) {
                         tracing::warn!(
                             "the store is full: writes are refused until it has room; free some space in it"
                         );
                     }
-                    self.lacking.notify_one();
+                    self.full_notify.notify_one();
                     self.until_next().await;
                 }
                 done => {
@@ -98,9 +101,9 @@ impl StoreRoom {
 
     /// Waits until the next attempt. What nothing needs goes first.
     async fn until_next(&self) {
-        sleep(TRY_EVERY).await;
-        while self.is_made.load(Ordering::Relaxed) && self.waits.load(Ordering::Relaxed) {
-            sleep(TRY_EVERY / 8).await;
+        sleep(RETRY_EVERY).await;
+        while self.is_freeing.load(Ordering::Relaxed) && self.waits.load(Ordering::Relaxed) {
+            sleep(RETRY_EVERY / 8).await;
         }
     }
 }

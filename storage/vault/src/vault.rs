@@ -11,7 +11,7 @@ use crate::session::queue::Flow;
 use crate::session::status::{RowFigures, Status};
 use crate::session::{Command, Session};
 use crate::store::VaultStore;
-use crate::store_room::{StoreRoom, TRY_EVERY};
+use crate::store_room::{RETRY_EVERY, StoreRoom};
 use crate::trusted::checkpoint::Receipt;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
@@ -44,12 +44,12 @@ struct Shared {
 
 impl Vault {
     /// Puts a handle before a session, and returns the future that drives it.
-    pub(crate) fn over<U: VaultStore>(
+    pub(crate) fn with_session<U: VaultStore>(
         mut session: Session<U>,
         store_room: Arc<StoreRoom>,
     ) -> (Vault, impl Future<Output = ()>) {
         let (commands, requests) = mpsc::channel(QUEUE);
-        session.make_room_in(Arc::clone(&store_room));
+        session.set_store_room(Arc::clone(&store_room));
         let shared = Arc::new(Shared {
             header: session.identity().header.clone(),
             rows: session.rows(),
@@ -124,7 +124,7 @@ impl Vault {
     /// # Errors
     /// As [`access_in`](Self::access_in).
     pub async fn access(&self, calls: Vec<Call>) -> Result<Answers, VaultError> {
-        self.carry_out(None, calls).await
+        self.execute(None, calls).await
     }
 
     /// Carries out calls as a part of a flow, in the order in which the flow asks for them; a write is durable when this
@@ -141,10 +141,10 @@ impl Vault {
     /// write; [`VaultError::DiskFull`] and [`VaultError::StoreFull`] of a vault that goes on when there is room; otherwise why
     /// the vault has stopped.
     pub async fn access_in(&self, flow: Flow, calls: Vec<Call>) -> Result<Answers, VaultError> {
-        self.carry_out(Some(flow), calls).await
+        self.execute(Some(flow), calls).await
     }
 
-    async fn carry_out(&self, flow: Option<Flow>, calls: Vec<Call>) -> Result<Answers, VaultError> {
+    async fn execute(&self, flow: Option<Flow>, calls: Vec<Call>) -> Result<Answers, VaultError> {
         for call in &calls {
             self.check_call(call)?;
         }
@@ -155,7 +155,7 @@ impl Vault {
             self.refuse_without_room(writes)?;
             let batch: Vec<Call> = calls.by_ref().take(self.max_batch()).collect();
             let asking = self.ask(|reply| Command::Access(flow, batch, reply));
-            answers.extend(if writes { asking.await? } else { self.unless_stuck(asking).await? });
+            answers.extend(if writes { asking.await? } else { self.wait_unless_stuck(asking).await? });
         }
         Ok(answers)
     }
@@ -174,23 +174,23 @@ impl Vault {
 
     /// Waits for the answer to a read, unless the store is full and nothing moves. A write is always waited for: its caller may
     /// not be told that it has failed while it can still be carried out.
-    async fn unless_stuck<T>(
+    async fn wait_unless_stuck<T>(
         &self,
         asking: impl Future<Output = Result<T, VaultError>>,
     ) -> Result<T, VaultError> {
         let mut asking = std::pin::pin!(asking);
         let store_room = &self.shared.store_room;
-        let moment = || store_room.is_full().then(|| self.status().accesses);
+        let progress = || store_room.is_full().then(|| self.status().accesses);
         let mut before = None;
         loop {
             tokio::select! {
                 biased;
                 answer = &mut asking => return answer,
-                () = tokio::time::sleep(2 * TRY_EVERY) => {}
+                () = tokio::time::sleep(2 * RETRY_EVERY) => {}
             }
-            let now = moment();
+            let now = progress();
             if now.is_some() && now == before {
-                store_room.is_waited_for();
+                store_room.set_stuck();
                 return Err(VaultError::StoreFull);
             }
             before = now;
@@ -237,14 +237,14 @@ impl Vault {
             let mut entropy = Entropy::system();
             rows.commit(changes, || entropy.salt())
         });
-        if let Some(commit) = self.or_stop(kept.await).await? {
+        if let Some(commit) = self.stop_on_disk_failure(kept.await).await? {
             self.ask(|reply| Command::Log(commit, reply)).await?;
         }
         self.refuse_unless_leased()
     }
 
     /// Stops the vault if the disk has failed: it takes nothing any more, and the session may not have met that yet.
-    async fn or_stop<T>(&self, done: Result<T, VaultError>) -> Result<T, VaultError> {
+    async fn stop_on_disk_failure<T>(&self, done: Result<T, VaultError>) -> Result<T, VaultError> {
         if let Err(error @ (VaultError::Disk(_) | VaultError::DiskFull | VaultError::Damaged(_))) = &done {
             // A vault that has stopped already needs no word.
             let _ = self.commands.send(Command::Fail(error.clone())).await;
@@ -259,9 +259,9 @@ impl Vault {
         let rows = self.shared.rows.clone();
         let committing = blocking(move || {
             let mut entropy = Entropy::system();
-            rows.commit_beside_log(changes, || entropy.salt())
+            rows.commit_without_log(changes, || entropy.salt())
         });
-        self.or_stop(committing.await).await?;
+        self.stop_on_disk_failure(committing.await).await?;
         self.refuse_unless_leased()?;
         self.checkpoint().await
     }
@@ -308,7 +308,7 @@ impl Vault {
         self.commands.send(command(reply)).await.map_err(|_| stopped())?;
         let answer = answer.await.unwrap_or_else(|_| Err(stopped()));
         // The last moment at which this side can tell.
-        if answer.is_ok() && !self.shared.lease.lets_pass().await {
+        if answer.is_ok() && !self.shared.lease.wait_to_answer().await {
             return Err(stopped());
         }
         answer

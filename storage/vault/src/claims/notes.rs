@@ -6,9 +6,9 @@ use crate::trusted::disk::TrustedDisk;
 
 const NAME: &str = "claims";
 /// See the module.
-pub(crate) struct Notes(Vec<(u32, Vec<u8>)>);
+pub(crate) struct ClaimNotes(Vec<(u32, Vec<u8>)>);
 
-impl Notes {
+impl ClaimNotes {
     /// Loads the notes of epochs above `known`: the others are of openings that have written, and are over.
     pub(super) fn load(disk: &TrustedDisk, known: u32) -> Result<Self, VaultError> {
         let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
@@ -17,11 +17,11 @@ impl Notes {
             None => Vec::new(),
         };
         noted.retain(|(epoch, _)| *epoch > known);
-        Ok(Notes(noted))
+        Ok(ClaimNotes(noted))
     }
 
     /// Tells whether an opening of this trusted disk has made this very claim, or has meant to.
-    pub(super) fn hold(&self, epoch: u32, claim: &[u8]) -> bool {
+    pub(super) fn contains(&self, epoch: u32, claim: &[u8]) -> bool {
         self.0.iter().any(|(noted, bytes)| *noted == epoch && bytes == claim)
     }
 

@@ -1,7 +1,7 @@
 //! The scheme, its futures and the sealing layer, stepped by one input at a time. Live service and recovery run the
 //! same steps; they differ only in where the inputs come from.
 
-pub(crate) mod gate;
+pub(crate) mod deferred_store;
 mod local_reads;
 pub(crate) mod record;
 mod rewrite;
@@ -9,13 +9,13 @@ pub(crate) mod scheme;
 pub(crate) mod work;
 
 use crate::error::VaultError;
-use crate::trusted::keeper::PlaceKeeper;
+use crate::trusted::payload_reader::PayloadReader;
 use ameles_core::oram::Access;
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::types::Bucket;
 use ameles_seal::sealed::{Assigned, Sealed};
 use bytes::Bytes;
-use gate::{Gate, OperationId, Request};
+use deferred_store::{DeferredStore, OperationId, Request};
 use record::{Announcement, Call, Effect, Input, Record};
 use scheme::Scheme;
 use std::collections::BTreeMap;
@@ -32,16 +32,16 @@ type Running<T> = Pin<Box<dyn Future<Output = Result<T, VaultError>>>>;
 pub(crate) struct Engine<U> {
     pub(crate) sealed: Rc<Sealed<U>>,
     pub(crate) scheme: Rc<dyn Scheme>,
-    gate: Rc<Gate>,
+    deferred_store: Rc<DeferredStore>,
     /// Has the payloads of stash and tree top that are not in memory, in a vault that keeps them on its trusted disk.
-    keeper: Option<PlaceKeeper>,
+    payload_reader: Option<PayloadReader>,
     access: Option<Running<Answers>>,
     /// Steps of off-line work, in the order in which they began.
-    idles: Vec<Running<()>>,
+    running_steps: Vec<Running<()>>,
     /// Buckets that are written again as they are.
     rewriting: Option<Running<()>>,
     answered: Option<Answers>,
-    refused: Option<VaultError>,
+    refusal: Option<VaultError>,
     /// Versions replaced since they were last collected.
     superseded: Vec<BucketVersion>,
     /// Buckets that got a new version since they were last collected.
@@ -70,20 +70,20 @@ impl<U: Untrusted> Engine<U> {
     pub(crate) fn new(
         sealed: Rc<Sealed<U>>,
         scheme: Rc<dyn Scheme>,
-        (gate, keeper): (Rc<Gate>, Option<PlaceKeeper>),
+        (deferred_store, payload_reader): (Rc<DeferredStore>, Option<PayloadReader>),
         accesses: u64,
     ) -> Self {
         let emergencies = scheme.emergencies();
         Engine {
             sealed,
             scheme,
-            gate,
-            keeper,
+            deferred_store,
+            payload_reader,
             access: None,
-            idles: Vec::new(),
+            running_steps: Vec::new(),
             rewriting: None,
             answered: None,
-            refused: None,
+            refusal: None,
             superseded: Vec::new(),
             rewritten: Vec::new(),
             unfinished: BTreeMap::new(),
@@ -99,13 +99,13 @@ impl<U: Untrusted> Engine<U> {
     }
 
     /// Steps of off-line work in flight.
-    pub(crate) fn idles(&self) -> usize {
-        self.idles.len()
+    pub(crate) fn running_steps(&self) -> usize {
+        self.running_steps.len()
     }
 
     /// Tells whether a step of off-line work is in flight.
-    pub(crate) fn is_idling(&self) -> bool {
-        !self.idles.is_empty()
+    pub(crate) fn is_stepping(&self) -> bool {
+        !self.running_steps.is_empty()
     }
 
     /// Tells whether buckets are being written again as they are.
@@ -120,7 +120,7 @@ impl<U: Untrusted> Engine<U> {
 
     /// Takes the answers of the batch that has just been served.
     pub(crate) fn take_answers(&mut self) -> Option<Result<Answers, VaultError>> {
-        self.answered.take().map(Ok).or_else(|| self.refused.take().map(Err))
+        self.answered.take().map(Ok).or_else(|| self.refusal.take().map(Err))
     }
 
     /// Takes the versions that were replaced since the last call.
@@ -154,23 +154,23 @@ impl<U: Untrusted> Engine<U> {
         match &input {
             Input::Batch(calls) => {
                 self.accesses += calls.len() as u64;
-                self.read_for(calls);
+                self.read_for_calls(calls);
                 self.access = Some(Box::pin(serve(self.scheme.clone(), calls.clone())));
             }
-            Input::Idle => {
+            Input::Step => {
                 let scheme = self.scheme.clone();
-                self.idles.push(Box::pin(async move { Ok(scheme.step().await?) }));
+                self.running_steps.push(Box::pin(async move { Ok(scheme.step().await?) }));
             }
             Input::Rewrite(buckets) => {
-                if self.is_accessing() || self.is_idling() || self.is_rewriting() {
+                if self.is_accessing() || self.is_stepping() || self.is_rewriting() {
                     return Err(VaultError::Damaged("its journal rewrites buckets that are in use".into()));
                 }
-                let rewriting = rewrite::rewrite(self.gate.clone(), self.sealed.layout(), buckets);
+                let rewriting = rewrite::rewrite(self.deferred_store.clone(), self.sealed.layout(), buckets);
                 self.rewriting = Some(Box::pin(rewriting));
             }
             Input::Complete(operation) => {
                 self.unfinished.remove(operation);
-                self.gate.deliver(*operation, answer);
+                self.deferred_store.deliver(*operation, answer);
             }
             Input::Epoch(_) => {
                 // The caller has begun the epoch. Unfinished writes are done again, under its key.
@@ -178,7 +178,7 @@ impl<U: Untrusted> Engine<U> {
                     if let Unfinished::Write(buckets, plaintext) = unfinished {
                         let assigned = self.sealed.assign(buckets)?;
                         self.rewritten.extend_from_slice(buckets);
-                        let versions = note(&assigned, &mut self.superseded);
+                        let versions = record_superseded(&assigned, &mut self.superseded);
                         announced.push(announce_write(*operation, &versions));
                         work.push((*operation, Work::Write(versions, plaintext.clone())));
                     }
@@ -186,8 +186,8 @@ impl<U: Untrusted> Engine<U> {
             }
         }
         self.poll()?;
-        let submitted = self.gate.take_submitted();
-        self.fill_up_reads(&input, &submitted)?;
+        let submitted = self.deferred_store.take_submitted();
+        self.pad_reads(&input, &submitted)?;
         for (operation, request) in submitted {
             let (effect, todo) = self.plan(operation, request)?;
             announced.push(Announcement { operation, effect });
@@ -198,7 +198,7 @@ impl<U: Untrusted> Engine<U> {
 
     /// Numbers operations from 0 again: at a checkpoint, when nothing is in flight.
     pub(crate) fn renumber(&self) {
-        self.gate.restart();
+        self.deferred_store.restart();
     }
 
     /// Ends a replay: the plaintext of unfinished writes is forgotten, they are in the hands of the store now.
@@ -222,7 +222,7 @@ impl<U: Untrusted> Engine<U> {
             Request::Write(buckets, plaintext) => {
                 let assigned = self.sealed.assign(&buckets)?;
                 self.rewritten.extend_from_slice(&buckets);
-                let versions = note(&assigned, &mut self.superseded);
+                let versions = record_superseded(&assigned, &mut self.superseded);
                 let kept = if self.replaying { plaintext.clone() } else { Bytes::new() };
                 self.unfinished.insert(operation, Unfinished::Write(buckets, kept));
                 Ok((announce_write(operation, &versions).effect, Work::Write(versions, plaintext)))
@@ -238,11 +238,11 @@ impl<U: Untrusted> Engine<U> {
             // These come before the access, which may wait for what they bring; and an earlier step before a later step
             // that waits for it.
             let mut at = 0;
-            while let Some(idle) = self.idles.get_mut(at) {
+            while let Some(idle) = self.running_steps.get_mut(at) {
                 match idle.as_mut().poll(&mut context) {
                     Poll::Pending => at += 1,
                     Poll::Ready(done) => {
-                        drop(self.idles.remove(at));
+                        drop(self.running_steps.remove(at));
                         moved = true;
                         done?;
                     }
@@ -267,7 +267,7 @@ impl<U: Untrusted> Engine<U> {
                         | VaultError::OutOfRange { .. }
                         | VaultError::WrongLength { .. }),
                     ) => {
-                        self.refused = Some(refusal);
+                        self.refusal = Some(refusal);
                     }
                     Err(torn) => return Err(torn),
                 }
@@ -288,7 +288,7 @@ impl<U: Untrusted> Engine<U> {
 }
 
 /// Notes which versions were replaced, and returns the new ones.
-fn note(assigned: &[Assigned], superseded: &mut Vec<BucketVersion>) -> Vec<BucketVersion> {
+fn record_superseded(assigned: &[Assigned], superseded: &mut Vec<BucketVersion>) -> Vec<BucketVersion> {
     for step in assigned.iter().filter(|step| !step.old.is_never()) {
         superseded.push(BucketVersion { bucket: step.bucket, version: step.old });
     }

@@ -3,7 +3,7 @@
 //! A scheme is deterministic in these inputs, so the journal needs to say nothing of its state: recovery runs the
 //! scheme again from the last checkpoint, and gets the very requests that were announced.
 
-use crate::engine::gate::OperationId;
+use crate::engine::deferred_store::OperationId;
 use ameles_core::types::{BlockId, Bucket, Slot, Version};
 use ameles_seal::epoch::Epoch;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -26,7 +26,7 @@ pub(crate) enum Input {
     /// A batch was started.
     Batch(Vec<Call>),
     /// A step of off-line work was started.
-    Idle,
+    Step,
     /// The store finished an operation.
     Complete(OperationId),
     /// The vault was opened again: from here on, another key. Writes that were not finished get new versions.

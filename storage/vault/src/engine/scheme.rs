@@ -1,6 +1,6 @@
 //! The schemes that a vault can run, behind one trait.
 
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use ameles_core::oram::{Access, Oram, OramError};
@@ -22,9 +22,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 type Flat = FlatPositionMap<Infallible>;
-type Ring = RingOram<Rc<Gate>, Flat, ChaCha20Rng>;
-type Path = PathOram<Rc<Gate>, Flat, ChaCha20Rng>;
-type Trivial = TrivialOram<Rc<Gate>>;
+type Ring = RingOram<Rc<DeferredStore>, Flat, ChaCha20Rng>;
+type Path = PathOram<Rc<DeferredStore>, Flat, ChaCha20Rng>;
+type Trivial = TrivialOram<Rc<DeferredStore>>;
 
 /// The choice of a scheme, with its public parameters.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -312,30 +312,45 @@ impl SchemeParameters {
     }
 
     /// Takes a scheme up from its written state. `None` if the state contradicts itself.
-    pub(crate) fn resume(&self, parts: Parts<'_>, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
+    pub(crate) fn resume(
+        &self,
+        parts: Parts<'_>,
+        deferred_store: Rc<DeferredStore>,
+        seed: Seed,
+    ) -> Option<Rc<dyn Scheme>> {
         let random = ChaCha20Rng::from_seed(seed);
         match self.clone() {
-            SchemeParameters::Ring(ring) => restored(Ring::resume(ring, parts, gate, random)),
-            SchemeParameters::Path(path) => restored(Path::resume(path, parts, gate, random)),
-            SchemeParameters::Trivial(trivial) => restored(Trivial::resume(trivial, parts, gate, random)),
+            SchemeParameters::Ring(ring) => boxed_resumed(Ring::resume(ring, parts, deferred_store, random)),
+            SchemeParameters::Path(path) => boxed_resumed(Path::resume(path, parts, deferred_store, random)),
+            SchemeParameters::Trivial(trivial) => {
+                boxed_resumed(Trivial::resume(trivial, parts, deferred_store, random))
+            }
         }
     }
 
     /// An empty scheme.
-    pub(crate) fn start(&self, gate: Rc<Gate>, seed: Seed) -> Result<Rc<dyn Scheme>, VaultError> {
+    pub(crate) fn start(
+        &self,
+        deferred_store: Rc<DeferredStore>,
+        seed: Seed,
+    ) -> Result<Rc<dyn Scheme>, VaultError> {
         let random = ChaCha20Rng::from_seed(seed);
         let flat = || FlatPositionMap::new(Positions::new(self.capacity()));
         match self.clone() {
-            SchemeParameters::Ring(parameters) => started(RingOram::new(parameters, gate, flat(), random)),
-            SchemeParameters::Path(parameters) => {
-                started(PathOram::new(parameters, Bucket(0), gate, flat(), random))
+            SchemeParameters::Ring(parameters) => {
+                boxed_new(RingOram::new(parameters, deferred_store, flat(), random))
             }
-            SchemeParameters::Trivial(parameters) => started(TrivialOram::new(parameters, Bucket(0), gate)),
+            SchemeParameters::Path(parameters) => {
+                boxed_new(PathOram::new(parameters, Bucket(0), deferred_store, flat(), random))
+            }
+            SchemeParameters::Trivial(parameters) => {
+                boxed_new(TrivialOram::new(parameters, Bucket(0), deferred_store))
+            }
         }
     }
 }
 
-fn started<O, E>(scheme: Result<O, E>) -> Result<Rc<dyn Scheme>, VaultError>
+fn boxed_new<O, E>(scheme: Result<O, E>) -> Result<Rc<dyn Scheme>, VaultError>
 where
     O: Scheme + 'static,
     E: Error + Send + Sync + 'static,
@@ -346,6 +361,8 @@ where
     }
 }
 
-fn restored<O: Scheme + 'static, E: Error>(scheme: Result<O, SnapshotError<E>>) -> Option<Rc<dyn Scheme>> {
+fn boxed_resumed<O: Scheme + 'static, E: Error>(
+    scheme: Result<O, SnapshotError<E>>,
+) -> Option<Rc<dyn Scheme>> {
     Some(Rc::new(scheme.ok()?))
 }

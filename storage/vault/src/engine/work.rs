@@ -13,7 +13,7 @@ pub(crate) enum Work {
 }
 
 /// Reads or writes what the engine asks for. A write answers with the buffer of its plaintext, if nobody else needs it.
-pub(crate) async fn carry_out<U: Untrusted>(sealed: &Sealed<U>, work: Work) -> Result<Vec<u8>, SealError> {
+pub(crate) async fn execute<U: Untrusted>(sealed: &Sealed<U>, work: Work) -> Result<Vec<u8>, SealError> {
     match work {
         Work::Read(places, mut into) => {
             let layout = sealed.layout();

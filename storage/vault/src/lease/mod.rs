@@ -8,10 +8,10 @@
 //! | file | idea |
 //! |---|---|
 //! | `host` | the clock, and a mark by which an opening recognises its own machine and disk |
-//! | `tenancy` | whether the gateway before this one is gone |
+//! | `holder` | whether the gateway before this one is gone |
 
+pub(crate) mod holder;
 mod host;
-pub(crate) mod tenancy;
 
 pub use host::Host;
 
@@ -27,10 +27,10 @@ pub const LEASE: Duration = Duration::from_secs(60);
 /// The time that a gateway answers after the begin of a look: a twentieth less, for two clocks may differ in their rate.
 const TERM: Duration = Duration::from_secs(57);
 /// The time from the begin of a look to the next one.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(20);
+pub(crate) const LEASE_CHECK_EVERY: Duration = Duration::from_secs(20);
 
 /// The claim of an opening, and what follows from its moment.
-pub(crate) struct Tenure {
+pub(crate) struct LeaseTerm {
     pub(crate) lease: Lease,
     /// The moment just before the claim was made.
     pub(crate) began: Instant,
@@ -42,11 +42,11 @@ pub(crate) struct Tenure {
 #[derive(Clone)]
 pub(crate) struct Lease {
     host: Host,
-    right: Arc<watch::Sender<Right>>,
+    state: Arc<watch::Sender<LeaseState>>,
 }
 
 #[derive(Clone, Copy)]
-struct Right {
+struct LeaseState {
     /// The moment at which it ends, by the host's clock.
     until: Duration,
     stage: Stage,
@@ -66,8 +66,8 @@ enum Stage {
 impl Lease {
     /// A lease that lasts from a look which began at `since`.
     pub(crate) fn since(host: &Host, since: Duration) -> Self {
-        let right = Right { until: since + TERM, stage: Stage::Serving };
-        Lease { host: host.clone(), right: Arc::new(watch::Sender::new(right)) }
+        let state = LeaseState { until: since + TERM, stage: Stage::Serving };
+        Lease { host: host.clone(), state: Arc::new(watch::Sender::new(state)) }
     }
 
     /// The moment that it is, by the clock that counts.
@@ -77,11 +77,11 @@ impl Lease {
 
     /// Renews it: a look that began at `since` has found no newer claim.
     pub(crate) fn renew(&self, since: Duration) {
-        self.right.send_if_modified(|right| {
+        self.state.send_if_modified(|state| {
             // After its end it is not renewed any more, nor after it was taken back.
-            let lasts_longer = right.stage == Stage::Serving && since + TERM > right.until;
+            let lasts_longer = state.stage == Stage::Serving && since + TERM > state.until;
             if lasts_longer {
-                right.until = since + TERM;
+                state.until = since + TERM;
             }
             lasts_longer
         });
@@ -91,33 +91,33 @@ impl Lease {
     /// taken back before.
     pub(crate) fn end(&self, is_closed: bool) -> bool {
         let stage = if is_closed { Stage::Closed } else { Stage::Failed };
-        self.right.send_if_modified(|right| {
-            let was_serving = right.stage == Stage::Serving;
+        self.state.send_if_modified(|state| {
+            let was_serving = state.stage == Stage::Serving;
             if was_serving {
-                right.stage = stage;
+                state.stage = stage;
             }
             was_serving
         });
-        self.right.borrow().stage == Stage::Closed
+        self.state.borrow().stage == Stage::Closed
     }
 
     /// Takes it back: nothing passes from now on.
     pub(crate) fn revoke(&self) {
-        self.right.send_modify(|right| *right = Right { until: Duration::ZERO, stage: Stage::Failed });
+        self.state.send_modify(|state| *state = LeaseState { until: Duration::ZERO, stage: Stage::Failed });
     }
 
     /// Tells whether anything may be begun or answered now.
     pub(crate) fn is_valid(&self) -> bool {
-        let right = *self.right.borrow();
-        right.stage == Stage::Serving && self.host.now() < right.until
+        let state = *self.state.borrow();
+        state.stage == Stage::Serving && self.host.now() < state.until
     }
 
     /// Waits until what the session has answered may be passed on; `false` if it never may.
-    pub(crate) async fn lets_pass(&self) -> bool {
-        let mut right = self.right.subscribe();
-        let may_pass = |right: &Right| right.stage == Stage::Closed || self.host.now() < right.until;
-        let settled = right.wait_for(|right| may_pass(right) || right.stage == Stage::Failed).await;
-        settled.is_ok_and(|right| may_pass(&right))
+    pub(crate) async fn wait_to_answer(&self) -> bool {
+        let mut state = self.state.subscribe();
+        let may_pass = |state: &LeaseState| state.stage == Stage::Closed || self.host.now() < state.until;
+        let settled = state.wait_for(|state| may_pass(state) || state.stage == Stage::Failed).await;
+        settled.is_ok_and(|state| may_pass(&state))
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         for (at, is_valid) in [(0, true), (56, true), (57, false), (3600, false)] {
             clock.store(at, Ordering::Relaxed);
             assert_eq!(lease.is_valid(), is_valid, "{at}");
-            assert_eq!(lease.lets_pass().now_or_never().is_some(), is_valid, "{at}");
+            assert_eq!(lease.wait_to_answer().now_or_never().is_some(), is_valid, "{at}");
         }
         // The look took an hour: its begin counts.
         lease.renew(Duration::from_secs(10));
@@ -157,15 +157,15 @@ mod tests {
     fn an_answer_that_waits_passes_when_the_lease_is_renewed_and_never_after_a_failure() {
         let (lease, clock) = lease();
         clock.store(100, Ordering::Relaxed);
-        let mut waiting = Box::pin(lease.lets_pass());
+        let mut waiting = Box::pin(lease.wait_to_answer());
         assert_eq!(waiting.as_mut().now_or_never(), None);
         lease.renew(Duration::from_secs(99));
         assert_eq!(waiting.now_or_never(), Some(true));
         assert!(!lease.end(false));
         assert!(!lease.is_valid());
-        assert_eq!(lease.lets_pass().now_or_never(), Some(true), "it was answered within the lease");
+        assert_eq!(lease.wait_to_answer().now_or_never(), Some(true), "it was answered within the lease");
         clock.store(200, Ordering::Relaxed);
-        assert_eq!(lease.lets_pass().now_or_never(), Some(false));
+        assert_eq!(lease.wait_to_answer().now_or_never(), Some(false));
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         lease.renew(Duration::from_secs(1));
         assert!(!lease.end(true), "its end is not in order");
         assert!(!lease.is_valid());
-        assert_eq!(lease.lets_pass().now_or_never(), Some(false));
+        assert_eq!(lease.wait_to_answer().now_or_never(), Some(false));
     }
 
     #[test]
@@ -184,6 +184,6 @@ mod tests {
         assert!(lease.end(true));
         clock.store(100, Ordering::Relaxed);
         assert!(!lease.is_valid());
-        assert_eq!(lease.lets_pass().now_or_never(), Some(true));
+        assert_eq!(lease.wait_to_answer().now_or_never(), Some(true));
     }
 }

@@ -12,7 +12,7 @@
 //! | `fold` | what the objects of several openings come to together |
 
 pub(crate) mod entry;
-pub(crate) mod fold;
+pub(crate) mod merged_log;
 pub(crate) mod objects;
 
 use crate::error::VaultError;
@@ -21,12 +21,15 @@ use crate::trusted::disk::TrustedDisk;
 use borsh::BorshDeserialize;
 
 /// The name of the note, on the trusted disk, of the objects begun.
-pub(crate) const NOTE: &str = "log";
+pub(crate) const NEXT_OBJECT_NOTE: &str = "log";
 /// The name of the note of the first object that the shipped checkpoint does not hold.
-pub(crate) const FROM: &str = "log-from";
+pub(crate) const FIRST_NEEDED_NOTE: &str = "log-from";
 
 /// Reads a note of the trusted disk.
-pub(crate) fn note<T: BorshDeserialize + Default>(disk: &TrustedDisk, name: &str) -> Result<T, VaultError> {
+pub(crate) fn read_note<T: BorshDeserialize + Default>(
+    disk: &TrustedDisk,
+    name: &str,
+) -> Result<T, VaultError> {
     let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
     disk.meta(name)?.map_or(Ok(T::default()), |note| borsh::from_slice(&note).map_err(damaged))
 }

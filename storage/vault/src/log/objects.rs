@@ -3,8 +3,8 @@
 use super::entry::{Entry, Object, is_end, text_bytes};
 use crate::error::VaultError;
 use crate::reason::Reason;
+use crate::trusted::checkpoint_writer::context;
 use crate::trusted::header::VaultHeader;
-use crate::trusted::ledger::context;
 use crate::trusted::position::{PREFIX, Position};
 use ameles_seal::blob;
 use ameles_seal::derive::{Purpose, Salt};
@@ -16,7 +16,7 @@ use ameles_store::Blobs;
 pub(crate) const PURPOSE: Purpose = Purpose::named("store-journal");
 
 /// See the module.
-pub(crate) struct Objects<'a, B> {
+pub(crate) struct LogObjects<'a, B> {
     pub(crate) blobs: &'a B,
     pub(crate) header: &'a VaultHeader,
     pub(crate) ring: &'a KeyRing,
@@ -54,7 +54,7 @@ pub(crate) fn open(
     Object::decode(&text, &header.parameters).ok_or_else(none)
 }
 
-impl<B: Blobs> Objects<'_, B> {
+impl<B: Blobs> LogObjects<'_, B> {
     /// Creates an object. One that is there with the same bytes is this one: the answer to it was lost.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl<B: Blobs> Objects<'_, B> {
     }
 
     /// Seals an end anew with the newest key, in its place. One that is gone or spoilt stays as it is: a check tells.
-    pub(crate) async fn seal_end_anew(&self, at: Position, salt: Salt) -> Result<(), VaultError> {
+    pub(crate) async fn reseal_end_marker(&self, at: Position, salt: Salt) -> Result<(), VaultError> {
         let Some(held) = self.get(at).await? else { return Ok(()) };
         if open((self.header, &self.ring.newest().into()), at, &held).is_ok() {
             return Ok(());
@@ -129,7 +129,7 @@ impl<B: Blobs> Objects<'_, B> {
     ///
     /// # Errors
     /// As [`end`](Self::end).
-    pub(crate) async fn end_earlier(
+    pub(crate) async fn end_earlier_journals(
         &self,
         from: Position,
         (by, listed): (u32, &[Position]),

@@ -1,7 +1,7 @@
 //! A vault and its successor: a second vault that takes over the blocks while both are in service, and then the rows.
 //!
 //! A successor has an identity, a store and a trusted disk of its own, and blocks of the same size; it may be larger,
-//! have another key, and lie at another provider. [`Succession`] serves both as one, [`Copier`] brings the blocks over,
+//! have another key, and lie at another provider. [`MirroredVaults`] serves both as one, [`Copier`] brings the blocks over,
 //! and [`cut_over`] the rows.
 //!
 //! # What the watchers see
@@ -74,7 +74,7 @@ impl Copied {
 
 /// A vault and its successor in service together. Clones share them. See the module for what a caller owes.
 #[derive(Clone)]
-pub struct Succession {
+pub struct MirroredVaults {
     old: Vault,
     new: Vault,
     /// Held by every call together, and by a batch of the copier alone; first come, first served.
@@ -84,18 +84,18 @@ pub struct Succession {
 
 /// Brings the blocks of the old vault into the new one. There is one for a succession.
 pub struct Copier {
-    succession: Succession,
+    succession: MirroredVaults,
     next: u64,
     noted: u64,
 }
 
-impl Succession {
+impl MirroredVaults {
     /// Puts two open vaults in service together.
     ///
     /// # Errors
     /// [`VaultError::Parameters`] if the successor is smaller or has blocks of another size, was made for another vault
     /// or has been cut over to already; those of its rows.
-    pub async fn over(old: Vault, new: Vault) -> Result<(Succession, Copier), VaultError> {
+    pub async fn over(old: Vault, new: Vault) -> Result<(MirroredVaults, Copier), VaultError> {
         let (one, other) = (&old.header().parameters, &new.header().parameters);
         if old.block_bytes() != new.block_bytes() {
             let (old, new) = (old.block_bytes(), new.block_bytes());
@@ -114,7 +114,7 @@ impl Succession {
             }
         };
         let succession =
-            Succession { old, new, turns: Arc::default(), copied: Arc::new(AtomicU64::new(next)) };
+            MirroredVaults { old, new, turns: Arc::default(), copied: Arc::new(AtomicU64::new(next)) };
         let copier = Copier { succession: succession.clone(), next, noted: next };
         Ok((succession, copier))
     }
@@ -152,7 +152,7 @@ impl Succession {
         }
         let turn = self.turns.clone().read_owned().await;
         let (old, new) = (self.old.clone(), self.new.clone());
-        to_its_end(async move {
+        run_to_completion(async move {
             let mirrored = calls.iter().map(|call| match call {
                 Call::Write(block, payload) => Call::Write(*block, payload.clone()),
                 Call::Read(_) | Call::Dummy => Call::Dummy,
@@ -175,7 +175,7 @@ impl Succession {
 
 impl Copier {
     /// The vaults that it works for.
-    pub fn succession(&self) -> &Succession {
+    pub fn succession(&self) -> &MirroredVaults {
         &self.succession
     }
 
@@ -189,12 +189,12 @@ impl Copier {
     /// # Errors
     /// The reason why one of the vaults has stopped.
     pub async fn step(&mut self) -> Result<Copied, VaultError> {
-        let Succession { old, new, turns, .. } = &self.succession;
+        let MirroredVaults { old, new, turns, .. } = &self.succession;
         let until = (self.next + self.succession.max_batch() as u64).min(old.capacity());
         let blocks = (self.next..until).map(BlockId);
         let (old, new) = (old.clone(), new.clone());
         let turn = turns.clone().write_owned().await;
-        to_its_end(async move {
+        run_to_completion(async move {
             let read = old.access(blocks.clone().map(Call::Read).collect()).await?;
             let writes = blocks.zip(read.into_iter().flatten());
             new.access(writes.map(|(block, payload)| Call::Write(block, payload)).collect()).await?;
@@ -219,7 +219,7 @@ impl Copier {
     /// [`VaultError::Disk`], [`VaultError::DiskFull`].
     pub async fn note(&mut self) -> Result<(), VaultError> {
         let next = self.next;
-        let Succession { old, new, .. } = &self.succession;
+        let MirroredVaults { old, new, .. } = &self.succession;
         let note = borsh::to_vec(&(old.header().vault, next)).expect("memory takes every write");
         new.commit_rows(vec![RowChange::put(PROGRESS, note)]).await?;
         self.noted = next;
@@ -277,7 +277,7 @@ pub async fn cut_over(old: &VaultHeader, rows: Vec<Row>, new: &Vault) -> Result<
 }
 
 /// Carries work out to its end, also when the caller that waits for it goes away.
-async fn to_its_end<T: Send + 'static>(
+async fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, VaultError>> + Send + 'static,
 ) -> Result<T, VaultError> {
     match tokio::spawn(work).await {

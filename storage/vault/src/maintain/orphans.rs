@@ -6,23 +6,23 @@
 //! knows. A newer one is nobody's if its epoch was never claimed, or if it is of the last epoch and none of its slots
 //! opens. The watcher sees lists, and deletions of what it could have named itself.
 
-use crate::claims::ended::ENDED;
+use crate::claims::end_marker::END_MARKER;
 use crate::claims::{self, Claims};
 use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
 use crate::log::entry::is_end;
-use crate::log::{self, FROM, note};
-use crate::open::at_rest::AtRest;
-use crate::open::inventory::has_its_size;
-use crate::open::newer::{Judge, Origin};
+use crate::log::{self, FIRST_NEEDED_NOTE, read_note};
+use crate::open::at_rest::StateAtRest;
+use crate::open::inventory::has_expected_size;
+use crate::open::newer_versions::{NewerVersionCheck, Origin};
 use crate::reason::Reason;
-use crate::store::{HEADER, SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Shipped, blob_order, max_sealed_bytes};
+use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
+use crate::trusted::checkpoint::{ShippedCheckpoint, max_sealed_bytes, parse_blob_name};
+use crate::trusted::checkpoint_writer::context;
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::freight::piece_order;
 use crate::trusted::header::{JournalPlace, VaultHeader};
-use crate::trusted::ledger::context;
 use crate::trusted::position::Position;
+use crate::trusted::shipped_state::parse_piece_name;
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::types::Version;
 use ameles_seal::blob;
@@ -76,7 +76,7 @@ pub struct Orphans {
     earlier: Option<EarlierKey>,
     epoch: u32,
     buckets: Vec<BucketVersion>,
-    nobodys: Vec<BucketVersion>,
+    planted_versions: Vec<BucketVersion>,
     checkpoints: Vec<String>,
 }
 
@@ -103,17 +103,17 @@ pub async fn find_orphans<U: VaultStore>(
     store: &U,
     master: &MasterKey,
 ) -> Result<Orphans, VaultError> {
-    let at_rest = AtRest::read(disk, store, master).await?;
-    let AtRest { header, ring, state, records, known, .. } = &at_rest;
+    let at_rest = StateAtRest::read(disk, store, master).await?;
+    let StateAtRest { header, ring, state, records, known, .. } = &at_rest;
     let claims = Claims { blobs: store, ring: ring.clone(), vault: header.vault };
     let epoch = claims.ours(disk, known.epoch).await?;
-    let shipped = match disk.meta(SHIPPED)? {
+    let shipped = match disk.meta(SHIPPED_NOTE)? {
         Some(note) => {
-            let note: (Shipped, Vec<(u64, [u8; 32])>) =
+            let note: (ShippedCheckpoint, Vec<(u64, [u8; 32])>) =
                 borsh::from_slice(&note).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
             note.0
         }
-        None => Shipped::default(),
+        None => ShippedCheckpoint::default(),
     };
     let mut needed: BTreeSet<BucketVersion> = state.versions.live().collect();
     needed.extend(records.iter().flat_map(written));
@@ -131,7 +131,7 @@ pub async fn find_orphans<U: VaultStore>(
         earlier: ring.earlier().cloned(),
         epoch,
         buckets: Vec::new(),
-        nobodys: Vec::new(),
+        planted_versions: Vec::new(),
         checkpoints: Vec::new(),
     };
     let mut newer = Vec::new();
@@ -139,7 +139,7 @@ pub async fn find_orphans<U: VaultStore>(
     store
         .list_bucket_versions(&mut |of, bytes| {
             let is_kept = needed.contains(&of) || kept.contains(&of);
-            if is_kept && !has_its_size(store.layout(), of, bytes.0) {
+            if is_kept && !has_expected_size(store.layout(), of, bytes.0) {
                 found.spoilt.push(name(of));
             }
             if needed.contains(&of) {
@@ -158,12 +158,12 @@ pub async fn find_orphans<U: VaultStore>(
         .await?;
     found.buckets.sort_unstable();
     if !newer.is_empty() {
-        let judge = Judge::new(store, &at_rest, epoch)?;
-        found.sort_newer(&judge, newer).await?;
+        let newer_check = NewerVersionCheck::new(store, &at_rest, epoch)?;
+        found.classify_newer(&newer_check, newer).await?;
     }
-    let kept_from: Position = note(disk, FROM)?;
+    let kept_from: Position = read_note(disk, FIRST_NEEDED_NOTE)?;
     for blob in store.list("").await? {
-        found.sort_blob(blob.name, blob.size.0, &shipped, kept_from);
+        found.classify_blob(blob.name, blob.size.0, &shipped, kept_from);
     }
     Ok(found)
 }
@@ -184,17 +184,17 @@ fn written(record: &Record) -> impl Iterator<Item = BucketVersion> + '_ {
 }
 
 impl Orphans {
-    async fn sort_newer<U: VaultStore>(
+    async fn classify_newer<U: VaultStore>(
         &mut self,
-        judge: &Judge<'_, U>,
+        newer_check: &NewerVersionCheck<'_, U>,
         mut newer: Vec<(BucketVersion, u64)>,
     ) -> Result<(), VaultError> {
         newer.sort_unstable();
         for (of, bytes) in newer {
-            match judge.judge(of).await? {
+            match newer_check.classify(of).await? {
                 Origin::Planted(_) => {
                     self.planted.add(bytes);
-                    self.nobodys.push(of);
+                    self.planted_versions.push(of);
                 }
                 Origin::Unclear => self.newer.push(name(of)),
             }
@@ -202,7 +202,7 @@ impl Orphans {
         Ok(())
     }
 
-    fn sort_blob(&mut self, name: String, bytes: u64, shipped: &Shipped, kept_from: Position) {
+    fn classify_blob(&mut self, name: String, bytes: u64, shipped: &ShippedCheckpoint, kept_from: Position) {
         let has_journal = self.vault.parameters.journal == JournalPlace::Store;
         if let Some(object) = Position::of(&name).filter(|_| has_journal) {
             return match object {
@@ -215,13 +215,13 @@ impl Orphans {
             };
         }
         let newest = (shipped.epoch, shipped.number);
-        let claim = claims::number(&name).filter(|epoch| claims::name(*epoch) == name);
+        let claim = claims::epoch_of(&name).filter(|epoch| claims::name(*epoch) == name);
         // A shipment that was given up has left pieces behind: they are newer than the newest checkpoint, of an epoch of
         // ours.
-        let piece = piece_order(&name);
+        let piece = parse_piece_name(&name);
         let is_given_up = piece.is_some_and(|(epoch, _)| epoch <= self.epoch);
-        match (blob_order(&name).or(piece), claim) {
-            _ if name == HEADER || name == ENDED => self.in_use.add(bytes),
+        match (parse_blob_name(&name).or(piece), claim) {
+            _ if name == HEADER || name == END_MARKER => self.in_use.add(bytes),
             (Some(order), _) if order == newest && shipped.number > 0 => self.in_use.add(bytes),
             (Some(order), _) if order < newest || is_given_up => {
                 self.dead_checkpoints.add(bytes);
@@ -250,13 +250,13 @@ impl Orphans {
         let ring = KeyRing::new(master.clone(), self.earlier.clone());
         let claims = Claims { blobs: store, ring: ring.clone(), vault: self.vault.vault };
         let mut removed = Removed::default();
-        let claimed: BTreeSet<u32> = self.nobodys.iter().map(|of| of.version.epoch).collect();
+        let claimed: BTreeSet<u32> = self.planted_versions.iter().map(|of| of.version.epoch).collect();
         for theirs in claimed.into_iter().filter(|epoch| *epoch > self.epoch) {
             if claims.is_claimed(theirs).await? {
                 return Err(VaultError::Displaced { ours: self.epoch, theirs });
             }
         }
-        for some in self.buckets.chunks(AT_ONCE).chain(self.nobodys.chunks(AT_ONCE)) {
+        for some in self.buckets.chunks(AT_ONCE).chain(self.planted_versions.chunks(AT_ONCE)) {
             // A gateway that has taken over may need what is dead for us.
             claims.check(self.epoch).await?;
             Untrusted::delete(store, some).await?;
@@ -288,7 +288,7 @@ impl Orphans {
             Ok(Some(sealed)) => {
                 let context = context(&self.vault, name);
                 let object = Position::of(name).map(|at| (at.epoch, at.sequence));
-                let order = blob_order(name).or(piece_order(name)).or(object);
+                let order = parse_blob_name(name).or(parse_piece_name(name)).or(object);
                 let key = ring.of_epoch(order.map_or(u32::MAX, |(epoch, _)| epoch));
                 let opens = |purpose| blob::open(key, purpose, &context, &sealed).is_ok();
                 Ok([Purpose::CHECKPOINT, Purpose::MANIFEST, log::objects::PURPOSE].into_iter().any(opens))
@@ -306,9 +306,9 @@ mod tests {
     #[test]
     fn only_a_name_as_the_vault_gives_it_is_a_checkpoints() {
         let name = blob_name(3, 18);
-        assert_eq!(blob_order(&name), Some((3, 18)));
+        assert_eq!(parse_blob_name(&name), Some((3, 18)));
         for other in ["checkpoint/3-12", "checkpoint/00000003-+000000000000012", "checkpoint/00000003-12"] {
-            assert_eq!(blob_order(other), None, "{other}");
+            assert_eq!(parse_blob_name(other), None, "{other}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The trusted side as the last opening left it: the state at its checkpoint and the journal after it, authenticated.
 
 use super::header::{agree_on_header, read_header_with_ring};
-use super::restoring;
+use super::restore_notes;
 use super::state::State;
 use crate::engine::record::{Effect, Input, Record};
 use crate::entropy::Entropy;
@@ -19,7 +19,7 @@ use ameles_seal::record::{RecordOpener, RecordSealer};
 use tokio::time::Instant;
 
 /// See the module.
-pub(crate) struct AtRest {
+pub(crate) struct StateAtRest {
     pub(crate) header: VaultHeader,
     pub(crate) ring: KeyRing,
     pub(crate) state: State,
@@ -33,7 +33,7 @@ pub(crate) struct AtRest {
     pub(crate) opening: OpeningFigures,
 }
 
-impl AtRest {
+impl StateAtRest {
     /// Reads the state of a vault that is not being restored, and whose store holds the same header.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl AtRest {
         master: &MasterKey,
     ) -> Result<Self, VaultError> {
         let named = read_header_with_ring(disk, master)?;
-        if restoring::is_unfinished(disk)? {
+        if restore_notes::is_unfinished(disk)? {
             return Err(VaultError::RestoreUnfinished);
         }
         Self::of(named, disk, store, master).await
@@ -80,7 +80,7 @@ impl AtRest {
         opening.journal = began.elapsed();
         opening.records = records.len() as u64;
         let known = newest_known(&state, &records);
-        Ok(AtRest { header, ring, state, records, sequence, known, opening })
+        Ok(StateAtRest { header, ring, state, records, sequence, known, opening })
     }
 }
 

@@ -4,8 +4,8 @@ use super::setup::Setup;
 use crate::entropy::Entropy;
 use crate::error::{ExistsIn, VaultError};
 use crate::store::{HEADER, MAX_HEADER_BYTES, VaultStore};
+use crate::trusted::checkpoint_writer::{CheckpointWrite, SealWith};
 use crate::trusted::header::{VaultHeader, VaultParameters};
-use crate::trusted::ledger::{SealWith, StateChange};
 use crate::trusted::summary::Summary;
 use ameles_seal::passphrase::PassphraseHeader;
 use ameles_seal::versions::{TrustedVersions, VaultId};
@@ -37,7 +37,7 @@ pub(crate) async fn create<U: VaultStore>(
     }
     let encoded = header.encode(&setup.master, setup.entropy.salt(), setup.entropy.salt());
     let versions = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
-    lay_down(setup, header, &encoded, 0, versions)?;
+    write_initial_state(setup, header, &encoded, 0, versions)?;
     // From here on, opening the vault puts the header into the store if a crash comes first.
     if !setup.store.put_if_absent(HEADER, &encoded).await? {
         return Err(VaultError::AlreadyExists(ExistsIn::Store));
@@ -46,7 +46,7 @@ pub(crate) async fn create<U: VaultStore>(
 }
 
 /// Lays an empty state down on the trusted disk, numbered after `number`, that knows of these versions.
-pub(crate) fn lay_down<U: VaultStore>(
+pub(crate) fn write_initial_state<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
     encoded: &[u8],
@@ -62,12 +62,12 @@ pub(crate) fn lay_down<U: VaultStore>(
         seed,
         rest: scheme.rest(),
         versions: versions.head(),
-        places: 0,
+        slots: 0,
         keys: Vec::new(),
         oldest: number,
         next_piece: 0,
     };
     let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
-    setup.disk.commit_state(header.parameters.block(), &StateChange::first(&summary, seal)?)?;
+    setup.disk.commit_state(header.parameters.block(), &CheckpointWrite::first(&summary, seal)?)?;
     setup.disk.set_meta(HEADER, encoded)
 }

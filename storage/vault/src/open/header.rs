@@ -1,9 +1,9 @@
 //! The header on either side, and the rule that both sides hold the same.
 
-use super::restoring;
+use super::restore_notes;
 use crate::claims::Claims;
 use crate::error::VaultError;
-use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED, VaultStore};
+use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED_NOTE, VaultStore};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::header_exchange;
@@ -39,7 +39,7 @@ pub(crate) fn read_header_with_ring(
 pub fn raw_header(disk: &TrustedDisk) -> Result<Vec<u8>, VaultError> {
     match disk.meta(HEADER)? {
         Some(header) => Ok(header),
-        None if restoring::is_unfinished(disk)? => Err(VaultError::RestoreUnfinished),
+        None if restore_notes::is_unfinished(disk)? => Err(VaultError::RestoreUnfinished),
         None => Err(VaultError::NoVault),
     }
 }
@@ -63,15 +63,15 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
     store: &U,
     master: &MasterKey,
 ) -> Result<(), VaultError> {
-    let before = header_exchange::before(disk)?;
+    let previous_header = header_exchange::previous_header(disk)?;
     match store.get(HEADER, MAX_HEADER_BYTES).await? {
-        Some(theirs) if Some(&theirs) == disk.meta(HEADER)?.as_ref() => match before {
+        Some(theirs) if Some(&theirs) == disk.meta(HEADER)?.as_ref() => match previous_header {
             // The answer to the put was lost. From now on the one before it is refused.
-            Some(_) => header_exchange::is_complete(disk),
+            Some(_) => header_exchange::mark_complete(disk),
             None => Ok(()),
         },
-        Some(theirs) if Some(&theirs) == before.as_ref() => {
-            has_not_been_displaced(disk, store, master).await?;
+        Some(theirs) if Some(&theirs) == previous_header.as_ref() => {
+            check_not_displaced(disk, store, master).await?;
             header_exchange::complete(disk, store).await
         }
         Some(theirs) if VaultHeader::is_of_another_vault(&theirs, &raw_header(disk)?)? => {
@@ -79,7 +79,7 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
         }
         Some(_) => Err(VaultError::Tampered(ANOTHER_HEADER.into())),
         // A crash came between the two halves of making the vault.
-        None if disk.meta(SHIPPED)?.is_none() => {
+        None if disk.meta(SHIPPED_NOTE)?.is_none() => {
             store.put_if_absent(HEADER, &raw_header(disk)?).await?;
             Ok(())
         }
@@ -89,12 +89,12 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
 
 /// Checks that no other gateway has taken the vault over with the key before, since a change of the key was cut off here: the
 /// new header would lock that one out. A change claims the last epoch of the key before it.
-async fn has_not_been_displaced<U: VaultStore>(
+async fn check_not_displaced<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
     master: &MasterKey,
 ) -> Result<(), VaultError> {
     let (header, ring) = read_header_with_ring(disk, master)?;
     let Some(EarlierKey { key, until }) = ring.earlier() else { return Ok(()) };
-    Claims { blobs: store, ring: key.into(), vault: header.vault }.look(*until).await
+    Claims { blobs: store, ring: key.into(), vault: header.vault }.check_next_epoch(*until).await
 }

@@ -16,17 +16,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Inventory {
     pub(crate) held: BTreeSet<BucketVersion>,
     /// Those that have not the bytes that they were written with, and the bytes that they have.
-    misshapen: BTreeMap<BucketVersion, u64>,
+    wrong_size: BTreeMap<BucketVersion, u64>,
 }
 
 /// Lists the bucket versions that the store holds.
-pub(crate) async fn take_inventory<U: VaultStore>(store: &U) -> Result<Inventory, VaultError> {
+pub(crate) async fn list_inventory<U: VaultStore>(store: &U) -> Result<Inventory, VaultError> {
     let mut inventory = Inventory::default();
     let layout = store.layout();
     let mut add = |found, bytes: Bytes| {
         inventory.held.insert(found);
-        if !has_its_size(layout, found, bytes.0) {
-            inventory.misshapen.insert(found, bytes.0);
+        if !has_expected_size(layout, found, bytes.0) {
+            inventory.wrong_size.insert(found, bytes.0);
         }
     };
     store.list_bucket_versions(&mut add).await?;
@@ -34,7 +34,7 @@ pub(crate) async fn take_inventory<U: VaultStore>(store: &U) -> Result<Inventory
 }
 
 /// Tells whether a bucket version has as many bytes as it was written with. One of no bucket of the layout has.
-pub(crate) fn has_its_size(layout: &Layout, of: BucketVersion, bytes: u64) -> bool {
+pub(crate) fn has_expected_size(layout: &Layout, of: BucketVersion, bytes: u64) -> bool {
     of.bucket.0 >= layout.buckets() || layout.bucket_bytes(of.bucket) as u64 == bytes
 }
 
@@ -43,15 +43,15 @@ impl Inventory {
     ///
     /// # Errors
     /// [`VaultError::Tampered`].
-    pub(crate) fn refuse_misshapen(&self, layout: &Layout, of: BucketVersion) -> Result<(), VaultError> {
-        let Some(bytes) = self.misshapen.get(&of) else { return Ok(()) };
+    pub(crate) fn check_size(&self, layout: &Layout, of: BucketVersion) -> Result<(), VaultError> {
+        let Some(bytes) = self.wrong_size.get(&of) else { return Ok(()) };
         let BucketVersion { bucket, version } = of;
         Err(VaultError::Tampered(
             format!(
                 "{bucket} ({version}) has {bytes} bytes in the store and was written with {}: it was cut or replaced ({} such \
                  in all). Put the store's own copy back; delete nothing by hand",
                 layout.bucket_bytes(bucket),
-                self.misshapen.len(),
+                self.wrong_size.len(),
             )
             .into(),
         ))
@@ -62,7 +62,7 @@ impl Inventory {
 ///
 /// # Errors
 /// [`VaultError::Tampered`], or [`VaultError::Displaced`] if the epoch was claimed since.
-pub(crate) async fn refuse_planted<B: Blobs>(
+pub(crate) async fn check_epochs<B: Blobs>(
     inventory: &Inventory,
     claims: &Claims<'_, B>,
     claimed: u32,
@@ -96,7 +96,7 @@ pub(crate) fn planted(
 }
 
 /// Checks that everything needed is in the store, and returns the versions that are not needed.
-pub(crate) fn sort_out<U: VaultStore>(
+pub(crate) fn find_unneeded<U: VaultStore>(
     engine: &Engine<U>,
     garbage: &[Garbage],
     inventory: Inventory,
@@ -109,13 +109,13 @@ pub(crate) fn sort_out<U: VaultStore>(
             if !inventory.held.contains(&live) {
                 return Err(VaultError::Vanished(live.bucket, live.version));
             }
-            inventory.refuse_misshapen(layout, live)?;
+            inventory.check_size(layout, live)?;
             needed.insert(live);
         }
         Ok(())
     })?;
     for kept in garbage.iter().map(|garbage| garbage.written()) {
-        if let Err(error) = inventory.refuse_misshapen(layout, kept) {
+        if let Err(error) = inventory.check_size(layout, kept) {
             // The vault goes on without it, and the next checkpoint that is shipped makes it superfluous.
             tracing::warn!(%error, "a replaced bucket that a restore may need is spoilt");
         }

@@ -3,7 +3,7 @@
 use crate::error::VaultError;
 
 /// Tells a failure of the local copy from one of the store.
-pub(super) fn of_local_copy(error: impl Into<VaultError>) -> VaultError {
+pub(super) fn local_copy_error(error: impl Into<VaultError>) -> VaultError {
     match error.into() {
         VaultError::StoreFull => VaultError::LocalCopy("it is full".into()),
         VaultError::Refused(why) | VaultError::Unavailable(why) => VaultError::LocalCopy(why),

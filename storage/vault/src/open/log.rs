@@ -4,13 +4,13 @@
 //! An opening that was cut off may have left a batch on the trusted disk, and changes of rows, whose object has never
 //! arrived. They are there for callers to see from now on, so the store must have them first.
 
-use super::at_rest::AtRest;
+use super::at_rest::StateAtRest;
 use crate::engine::record::{Call, Input};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::log::entry::{Entry, Object, row_bytes};
-use crate::log::objects::{Objects, seal};
-use crate::log::{FROM, NOTE, note};
+use crate::log::objects::{LogObjects, seal};
+use crate::log::{FIRST_NEEDED_NOTE, NEXT_OBJECT_NOTE, read_note};
 use crate::session::without_reads;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::position::Position;
@@ -37,11 +37,12 @@ pub(super) struct KnownLog {
 pub(super) async fn check_log<B: Blobs>(
     disk: &TrustedDisk,
     blobs: &B,
-    at_rest: &AtRest,
+    at_rest: &StateAtRest,
     claimed: u32,
 ) -> Result<KnownLog, VaultError> {
-    let objects = Objects { blobs, header: &at_rest.header, ring: &at_rest.ring };
-    let (mut next, from): (Position, Position) = (note(disk, NOTE)?, note(disk, FROM)?);
+    let objects = LogObjects { blobs, header: &at_rest.header, ring: &at_rest.ring };
+    let (mut next, from): (Position, Position) =
+        (read_note(disk, NEXT_OBJECT_NOTE)?, read_note(disk, FIRST_NEEDED_NOTE)?);
     if next.epoch < at_rest.known.epoch {
         // The last opening was a restore's, which has no journal.
         next = Position::first_of(at_rest.known.epoch);
@@ -70,14 +71,14 @@ pub(super) async fn check_log<B: Blobs>(
 }
 
 /// The writes of the last batch in the journal on the disk, and its epoch.
-fn last_batch(at_rest: &AtRest) -> (Vec<Call>, Option<u32>) {
+fn last_batch(at_rest: &StateAtRest) -> (Vec<Call>, Option<u32>) {
     let mut epoch = at_rest.state.versions.epochs().newest();
     let mut last = (Vec::new(), None);
     for record in &at_rest.records {
         match &record.input {
             Input::Epoch(begun) => epoch = begun.number,
             Input::Batch(calls) => last = (without_reads(calls), Some(epoch)),
-            Input::Idle | Input::Rewrite(_) | Input::Complete(_) => {}
+            Input::Step | Input::Rewrite(_) | Input::Complete(_) => {}
         }
     }
     last
@@ -102,14 +103,14 @@ impl KnownLog {
     pub(super) async fn begin<B: Blobs>(
         self,
         disk: &TrustedDisk,
-        objects: &Objects<'_, B>,
+        objects: &LogObjects<'_, B>,
         rows: &Rows,
         epoch: u32,
         entropy: &mut Entropy,
     ) -> Result<Position, VaultError> {
         let KnownLog { next, in_doubt, last, listed } = self;
         let mut each = |at, entry| refuse_newer(next, at, &entry);
-        objects.end_earlier(in_doubt, (epoch, &listed), &mut || entropy.salt(), &mut each).await?;
+        objects.end_earlier_journals(in_doubt, (epoch, &listed), &mut || entropy.salt(), &mut each).await?;
         let begin = Position::first_of(epoch);
         let mut entries: Vec<Entry> = Vec::new();
         let mut taken = 0;
@@ -128,9 +129,9 @@ impl KnownLog {
             objects.create(at, &sealed).await?;
             at = at.next();
         }
-        disk.set_meta(NOTE, &borsh::to_vec(&at).expect("memory takes every write"))?;
+        disk.set_meta(NEXT_OBJECT_NOTE, &borsh::to_vec(&at).expect("memory takes every write"))?;
         if let Some(mut unlogged) = rows.unlogged() {
-            unlogged.are_logged(taken);
+            unlogged.mark_logged(taken);
         }
         Ok(at)
     }

@@ -11,11 +11,11 @@
 //! | `replay` | the journal, input after input |
 //! | `inventory` | what the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |
-//! | `restore`, `old`, `refill`, `restoring` | a lost machine, from the store and the key |
+//! | `restore`, `previous_vault`, `refill`, `restore_notes` | a lost machine, from the store and the key |
 //! | `shipped` | a checkpoint in the store |
 //! | `in_flight` | how many buckets a restore fetches or writes at a time |
 //! | `local_copy` | what went wrong with a restore's copy, and not with the store |
-//! | `laid_stash` | a stash whose payloads lie on a disk, while a vault is restored |
+//! | `restored_stash` | a stash whose payloads lie on a disk, while a vault is restored |
 //! | `service` | an opened vault on a thread of its own |
 
 pub(crate) mod at_rest;
@@ -24,17 +24,17 @@ pub(crate) mod fence;
 pub(crate) mod header;
 mod in_flight;
 pub(crate) mod inventory;
-mod laid_stash;
 mod local_copy;
 mod log;
-pub(crate) mod newer;
-mod old;
+pub(crate) mod newer_versions;
+mod previous_vault;
 mod recovery;
 mod refill;
 mod replay;
 pub(crate) mod restore;
-pub(crate) mod restoring;
+pub(crate) mod restore_notes;
+mod restored_stash;
 mod service;
 pub(crate) mod setup;
-mod shipped;
+mod shipped_checkpoint;
 pub(crate) mod state;

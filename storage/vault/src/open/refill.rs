@@ -2,16 +2,16 @@
 //! their numbers. Its positions are drawn anew, and its blocks come from the local copy of the old one.
 
 use super::in_flight::buckets_in_flight;
-use super::laid_stash::LaidStash;
-use super::old::Old;
+use super::previous_vault::PreviousVault;
+use super::restored_stash::RestoredStash;
 use super::setup::Setup;
 use super::state::SchemeAtRest;
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use crate::store::VaultStore;
+use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, SealWith, TrustedState};
 use crate::trusted::header::VaultHeader;
-use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith};
-use crate::trusted::resealed::blocks_at_once;
+use crate::trusted::reseal::blocks_at_once;
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
@@ -29,7 +29,7 @@ use std::rc::Rc;
 pub(super) async fn refill<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     (header, ring): (&VaultHeader, &RingParameters),
-    old: &Old<'_, L>,
+    old: &PreviousVault<'_, L>,
     (number, base): (u64, Epoch),
     progress: &dyn Fn(&'static str, u64, u64),
 ) -> Result<(), VaultError> {
@@ -73,33 +73,40 @@ pub(super) async fn refill<U: VaultStore, L: Untrusted>(
 
     let versions = sealed.snapshot();
     drop(sealed);
-    lay_down(setup, header, old, (number, state), &versions).await
+    write_filled_state(setup, header, old, (number, state), &versions).await
 }
 
 /// Lays the state of a tree that was filled down on the trusted disk.
-async fn lay_down<U: VaultStore, L: Untrusted>(
+async fn write_filled_state<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
-    old: &Old<'_, L>,
+    old: &PreviousVault<'_, L>,
     (number, state): (u64, FilledRing),
     versions: &TrustedVersions,
 ) -> Result<(), VaultError> {
-    let mut stash = LaidStash::on(&setup.disk);
+    let mut stash = RestoredStash::on(&setup.disk);
     for blocks in state.stash.chunks(blocks_at_once(header.parameters.block())) {
         let payloads = old.payloads(blocks.iter().copied()).await?;
         let payloads = blocks.iter().copied().zip(payloads).collect();
-        stash.lay(&payloads, (blocks, blocks.len()), (header, &setup.master, &mut setup.entropy))?;
+        stash.append(&payloads, (blocks, blocks.len()), (header, &setup.master, &mut setup.entropy))?;
     }
     let seed = setup.entropy.seed();
     let written = SchemeAtRest { tables: state.tables, rest: state.rest };
-    let with = (Rc::new(Gate::default()), seed);
-    let taken_up = stash.resume(written, with, (header, &setup.master, &mut setup.entropy))?;
+    let with = (Rc::new(DeferredStore::default()), seed);
+    let resumed = stash.resume(written, with, (header, &setup.master, &mut setup.entropy))?;
     let (scheme, _keeper) =
-        taken_up.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
-    let facts =
-        Facts { number, sequence: 0, accesses: 0, since: 0, seed, rewritten: Vec::new(), garbage: &[] };
+        resumed.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
+    let info = CheckpointInfo {
+        number,
+        sequence: 0,
+        accesses: 0,
+        since: 0,
+        seed,
+        rewritten: Vec::new(),
+        garbage: &[],
+    };
     let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
-    let mut ledger = Ledger::over_payloads(stash.into_directory());
-    let change = ledger.write_down(&Moment { scheme: &*scheme, versions }, facts, seal)?;
+    let mut writer = CheckpointWriter::with_payloads(stash.into_directory());
+    let change = writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions }, info, seal)?;
     setup.disk.commit_state(header.parameters.block(), &change)
 }

@@ -1,9 +1,9 @@
 //! The replay of a journal: the engine steps through its inputs, and the reads that it announced go out again.
 
 use crate::engine::Engine;
-use crate::engine::gate::OperationId;
+use crate::engine::deferred_store::OperationId;
 use crate::engine::record::{Announcement, Effect, Input, Record};
-use crate::engine::work::{Work, carry_out};
+use crate::engine::work::{Work, execute};
 use crate::error::VaultError;
 use crate::store::VaultStore;
 use ameles_core::types::{Slot, Version};
@@ -81,6 +81,6 @@ async fn read_again<U: VaultStore>(
 ) -> Result<(OperationId, Vec<u8>), VaultError> {
     let places: Vec<Resolved> =
         places.iter().map(|(slot, version)| Resolved { slot: *slot, version: *version }).collect();
-    let answer = carry_out(sealed, Work::Read(places, Vec::new())).await?;
+    let answer = execute(sealed, Work::Read(places, Vec::new())).await?;
     Ok((operation, answer))
 }

@@ -6,16 +6,16 @@
 //! once in the order of their numbers; with the other schemes each block is written into an empty one by an access. The
 //! watcher sees one scan, and then another or `capacity` accesses, whatever the vault holds.
 
-use super::create::lay_down;
+use super::create::write_initial_state;
 use super::header::{raw_header, raw_header_of_store, read_header};
 use super::in_flight::buckets_in_flight;
-use super::inventory::{refuse_planted, take_inventory};
-use super::local_copy::of_local_copy;
-use super::old::Old;
+use super::inventory::{check_epochs, list_inventory};
+use super::local_copy::local_copy_error;
+use super::previous_vault::PreviousVault;
 use super::refill::refill;
 use super::setup::Setup;
-use super::shipped::{Found, before_the_first, fetch_checkpoint};
-use super::{recovery, restoring};
+use super::shipped_checkpoint::{FoundCheckpoint, empty_checkpoint, fetch_checkpoint};
+use super::{recovery, restore_notes};
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
 use crate::engine::record::Call;
@@ -23,11 +23,11 @@ use crate::engine::scheme::SchemeParameters;
 use crate::entropy::Entropy;
 use crate::error::{ExistsIn, VaultError};
 use crate::lease::LEASE;
-use crate::log::fold::Folded;
-use crate::log::objects::Objects;
+use crate::log::merged_log::MergedLog;
+use crate::log::objects::LogObjects;
 use crate::reason::Reason;
-use crate::store::{HEADER, SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Receipt, Shipped, blob_order};
+use crate::store::{HEADER, SHIPPED_NOTE, VaultStore};
+use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, parse_blob_name};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::position::Position;
@@ -79,22 +79,22 @@ pub async fn restore<U: VaultStore, L: VaultStore>(
 ) -> Result<Receipt, VaultError> {
     let Restore { copy, scratch, expect, takeover, progress } = options;
     let copy = AnyStore::new(copy);
-    bring_back(setup.of_any(), Restore { copy, scratch, expect, takeover, progress }).await
+    restore_boxed(setup.erase_store(), Restore { copy, scratch, expect, takeover, progress }).await
 }
 
 /// Brings it back. Its future is in a box, or else each crate that polls it would compile it.
-fn bring_back(
+fn restore_boxed(
     setup: Setup<AnyStore>,
     options: Restore<AnyStore>,
 ) -> LocalBoxFuture<'static, Result<Receipt, VaultError>> {
-    Box::pin(bring_back_unboxed(setup, options))
+    Box::pin(restore_unboxed(setup, options))
 }
 
-async fn bring_back_unboxed(
+async fn restore_unboxed(
     mut setup: Setup<AnyStore>,
     options: Restore<AnyStore>,
 ) -> Result<Receipt, VaultError> {
-    if raw_header(&setup.disk).is_ok() && !restoring::is_unfinished(&setup.disk)? {
+    if raw_header(&setup.disk).is_ok() && !restore_notes::is_unfinished(&setup.disk)? {
         return Err(VaultError::AlreadyExists(ExistsIn::TrustedFolder));
     }
     let encoded = raw_header_of_store(&setup.store).await?;
@@ -103,15 +103,15 @@ async fn bring_back_unboxed(
     let wanted = (&options.scratch, options.expect.as_ref());
     let chosen = match choose_checkpoint(&mut setup, named, wanted).await {
         Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, named, &options).await? => {
-            before_the_first(&header, &options.scratch)?
+            empty_checkpoint(&header, &options.scratch)?
         }
         chosen => chosen?,
     };
 
-    let (next, serves_from) = take_over(&mut setup, named, &chosen.1, options.takeover).await?;
-    let bringing = bring_over(&mut setup, (&encoded, named), &options, chosen, next).await;
+    let (next, serves_from) = claim_epoch(&mut setup, named, &chosen.1, options.takeover).await?;
+    let bringing = fetch_and_rewrite(&mut setup, (&encoded, named), &options, chosen, next).await;
     let left = match bringing {
-        Err(error) if serves_from.is_none() && is_of_this_machine(&error) => {
+        Err(error) if serves_from.is_none() && is_local_error(&error) => {
             // It has answered no request in its epoch: when there is room, the next restore need not wait for this one.
             let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
             if let Err(error) = claims.mark_end(next, setup.entropy.salt()).await {
@@ -122,7 +122,7 @@ async fn bring_back_unboxed(
         brought => brought?,
     };
     let (disk, progress) = (setup.disk.clone(), &*options.progress);
-    let (vault, running) = Vault::over(recovery::open_during_restore(setup).await?, Arc::default());
+    let (vault, running) = Vault::with_session(recovery::open_during_restore(setup).await?, Arc::default());
     // It owns the vault: the session ends when it does, whether or not it succeeds.
     let moving = async move {
         if let Some(old) = left {
@@ -134,7 +134,7 @@ async fn bring_back_unboxed(
             progress("waiting until the old gateway has stopped answering", 0, 1);
             sleep_until(from).await;
         }
-        restoring::complete(&disk)?;
+        restore_notes::complete(&disk)?;
         vault.close().await?;
         Ok(restored)
     };
@@ -143,26 +143,26 @@ async fn bring_back_unboxed(
 }
 
 /// Tells whether an error is one of this machine's disks.
-fn is_of_this_machine(error: &VaultError) -> bool {
+fn is_local_error(error: &VaultError) -> bool {
     matches!(error, VaultError::LocalCopy(_) | VaultError::Disk(_) | VaultError::DiskFull)
 }
 
 /// Fetches the newest state and lays it down on the trusted disk, under the epoch that was claimed. Returns the old vault if
 /// its blocks are still to be written.
-async fn bring_over<'a, U: VaultStore, L: Untrusted + 'static>(
+async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
     setup: &mut Setup<U>,
     (encoded, named): (&[u8], (&VaultHeader, &KeyRing)),
     options: &'a Restore<L>,
-    chosen: (Receipt, Found),
+    chosen: (Receipt, FoundCheckpoint),
     next: u32,
-) -> Result<Option<Old<'a, L>>, VaultError> {
+) -> Result<Option<PreviousVault<'a, L>>, VaultError> {
     let (header, _) = named;
     let (receipt, shipped, mut logged) = fetch_newest(setup, named, options, chosen, next).await?;
-    let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
-    let mut old = Old::over(&options.copy, named, scheme, versions, accesses, &mut setup.entropy)?;
+    let FoundCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
+    let mut old = PreviousVault::open(&options.copy, named, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
     let rows = logged.change(rows);
-    old.write_over(logged.into_writes());
+    old.overlay(logged.into_writes());
 
     // Before the first, there is none that it could be numbered as.
     let number = number.max(1);
@@ -174,11 +174,11 @@ async fn bring_over<'a, U: VaultStore, L: Untrusted + 'static>(
         None
     } else {
         let fresh = versions_after(&setup.store, header, &setup.master, base)?;
-        lay_down(setup, header, encoded, number, fresh)?;
+        write_initial_state(setup, header, encoded, number, fresh)?;
         Some(old)
     };
-    bring_back_rows(setup, header, rows)?;
-    remember(&setup.disk, &receipt, history)?;
+    restore_rows(setup, header, rows)?;
+    record_receipt(&setup.disk, &receipt, history)?;
     Ok(left)
 }
 
@@ -187,51 +187,51 @@ async fn bring_over<'a, U: VaultStore, L: Untrusted + 'static>(
 /// # Errors
 /// [`VaultError::WrongKey`], [`VaultError::Damaged`], and those of the disk.
 pub fn restored(disk: &TrustedDisk, master: &MasterKey) -> Result<Option<Receipt>, VaultError> {
-    if !restoring::is_complete(disk)? {
+    if !restore_notes::is_complete(disk)? {
         return Ok(None);
     }
     let vault = read_header(disk, master)?.vault;
-    let Some(note) = disk.meta(SHIPPED)? else { return Ok(None) };
-    let (shipped, _): (Shipped, Vec<(u64, [u8; 32])>) =
+    let Some(note) = disk.meta(SHIPPED_NOTE)? else { return Ok(None) };
+    let (shipped, _): (ShippedCheckpoint, Vec<(u64, [u8; 32])>) =
         borsh::from_slice(&note).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
-    let Shipped { number, epoch, digest, .. } = shipped;
+    let ShippedCheckpoint { number, epoch, digest, .. } = shipped;
     Ok(Some(Receipt { vault, epoch, checkpoint: number, digest }))
 }
 
 /// Claims an epoch after the last one that was claimed. Returns it, and the moment before which nothing may be served,
 /// unless the gateway of the last one has stopped in order.
-async fn take_over<U: VaultStore>(
+async fn claim_epoch<U: VaultStore>(
     setup: &mut Setup<U>,
     (header, ring): (&VaultHeader, &KeyRing),
-    chosen: &Found,
+    chosen: &FoundCheckpoint,
     may_displace: bool,
 ) -> Result<(u32, Option<Instant>), VaultError> {
     let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
     // The gateway that shipped the checkpoint had claimed its epoch.
     let shipped_in = chosen.epoch;
     let claimed = claims.newest(shipped_in).await?;
-    let inventory = take_inventory(&setup.store).await?;
-    refuse_planted(&inventory, &claims, claimed).await?;
+    let inventory = list_inventory(&setup.store).await?;
+    check_epochs(&inventory, &claims, claimed).await?;
     // Before the claim: a restore that cannot succeed displaces nobody.
     let layout = setup.store.layout();
-    chosen.versions.live().try_for_each(|live| inventory.refuse_misshapen(layout, live))?;
+    chosen.versions.live().try_for_each(|live| inventory.check_size(layout, live))?;
     if claimed > 0 && !may_displace {
         return Err(VaultError::TakeoverNeeded(claimed));
     }
     // A restore that was cut off here has claimed epochs, and answered nobody: this one need not wait for it.
-    let displaced = match restoring::displaced(&setup.disk)? {
+    let displaced = match restore_notes::displaced(&setup.disk)? {
         Some(displaced) if claims.is_noted(&setup.disk, claimed).await? => displaced,
         _ => claimed,
     };
     // From here on the old gateway cannot ship or delete any more.
-    restoring::begin(&setup.disk, displaced)?;
+    restore_notes::begin(&setup.disk, displaced)?;
     let has_ended = claims.has_ended(displaced).await?;
     let next = claims.claim(&setup.disk, (shipped_in, claimed), &mut setup.entropy).await?;
     Ok((next, (!has_ended).then(|| Instant::now() + LEASE)))
 }
 
 /// Notes the receipt of what is restored, and those before it: they are still recognised afterwards.
-fn remember(
+fn record_receipt(
     disk: &TrustedDisk,
     receipt: &Receipt,
     mut history: Vec<(u64, [u8; 32])>,
@@ -241,9 +241,9 @@ fn remember(
         return Ok(());
     }
     history.push((number, digest));
-    let known = Shipped { number, epoch, newest: (0, 0), digest };
+    let known = ShippedCheckpoint { number, epoch, newest: (0, 0), digest };
     let note = borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
-    disk.set_meta(SHIPPED, &note)
+    disk.set_meta(SHIPPED_NOTE, &note)
 }
 
 /// Tells whether the store holds no checkpoint because none was shipped yet: then the journal there holds everything from the
@@ -256,14 +256,14 @@ async fn holds_all_in_log<U: VaultStore, L>(
     if header.parameters.journal == JournalPlace::Disk || options.expect.is_some() {
         return Ok(false);
     }
-    let objects = Objects { blobs: &setup.store, header, ring };
+    let objects = LogObjects { blobs: &setup.store, header, ring };
     Ok(objects.list().await?.first() == Some(&Position::first_of(1)))
 }
 
 /// Writes every block of the old vault into the new one, by accesses in full batches.
 async fn rewrite<L: Untrusted>(
     vault: &Vault,
-    mut old: Old<'_, L>,
+    mut old: PreviousVault<'_, L>,
     progress: &dyn Fn(&'static str, u64, u64),
 ) -> Result<(), VaultError> {
     let (capacity, batch) = (vault.capacity(), vault.max_batch() as u64);
@@ -284,10 +284,10 @@ async fn choose_checkpoint<U: VaultStore>(
     setup: &mut Setup<U>,
     named: (&VaultHeader, &KeyRing),
     wanted: (&TrustedDisk, Option<&Receipt>),
-) -> Result<(Receipt, Found), VaultError> {
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let mut orders = list_checkpoints(&setup.store).await?;
     loop {
-        match choose_of(&orders, setup, named, wanted).await {
+        match choose_from(&orders, setup, named, wanted).await {
             Err(error) if error.is_tampering() => {
                 // A gateway that still serves may have shipped a newer one meanwhile, and have removed what was listed.
                 let now = list_checkpoints(&setup.store).await?;
@@ -304,18 +304,18 @@ async fn choose_checkpoint<U: VaultStore>(
 /// The epochs and numbers of the checkpoints in the store, in their order.
 async fn list_checkpoints<U: VaultStore>(store: &U) -> Result<Vec<(u32, u64)>, VaultError> {
     let names = store.list("checkpoint/").await?;
-    let mut orders: Vec<(u32, u64)> = names.iter().filter_map(|blob| blob_order(&blob.name)).collect();
+    let mut orders: Vec<(u32, u64)> = names.iter().filter_map(|blob| parse_blob_name(&blob.name)).collect();
     orders.sort_unstable();
     Ok(orders)
 }
 
 /// Chooses the newest of these.
-async fn choose_of<U: VaultStore>(
+async fn choose_from<U: VaultStore>(
     orders: &[(u32, u64)],
     setup: &mut Setup<U>,
     (header, ring): (&VaultHeader, &KeyRing),
     (scratch, expect): (&TrustedDisk, Option<&Receipt>),
-) -> Result<(Receipt, Found), VaultError> {
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let mut refused = None;
     for (epoch, number) in orders.iter().copied().rev() {
         let from = (&setup.store, scratch);
@@ -349,7 +349,7 @@ async fn choose_of<U: VaultStore>(
 fn verify_receipt(
     header: &VaultHeader,
     found: &Receipt,
-    shipped: &Found,
+    shipped: &FoundCheckpoint,
     expect: Option<&Receipt>,
 ) -> Result<(), VaultError> {
     // Without a receipt, an older consistent state cannot be told from the newest: for the caller to say.
@@ -389,15 +389,15 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     named: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
-    mut chosen: (Receipt, Found),
+    mut chosen: (Receipt, FoundCheckpoint),
     claimed: u32,
-) -> Result<(Receipt, Found, Folded), VaultError> {
+) -> Result<(Receipt, FoundCheckpoint, MergedLog), VaultError> {
     let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
     loop {
         let Setup { store, entropy, .. } = &mut *setup;
         let logged = match chosen.1.from {
-            Some(from) => take_log(&*store, named, from, claimed, entropy).await,
-            None => Ok(Folded::default()),
+            Some(from) => merge_log(&*store, named, from, claimed, entropy).await,
+            None => Ok(MergedLog::default()),
         };
         let fetched = match logged {
             Ok(logged) => fetch_buckets(store, options, &chosen.1.versions).await.map(|()| logged),
@@ -428,18 +428,18 @@ async fn is_newest<U: VaultStore>(store: &U, receipt: &Receipt) -> Result<bool, 
 }
 
 /// Ends the journals of all openings before the one that has claimed this epoch, and takes what they hold from there on.
-async fn take_log<U: VaultStore>(
+async fn merge_log<U: VaultStore>(
     blobs: &U,
     (header, ring): (&VaultHeader, &KeyRing),
     from: Position,
     claimed: u32,
     entropy: &mut Entropy,
-) -> Result<Folded, VaultError> {
-    let objects = Objects { blobs, header, ring };
+) -> Result<MergedLog, VaultError> {
+    let objects = LogObjects { blobs, header, ring };
     let listed = objects.list().await?;
-    let mut folded = Folded::default();
+    let mut folded = MergedLog::default();
     let mut take = |at, entry| folded.take(at, entry);
-    objects.end_earlier(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
+    objects.end_earlier_journals(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
     Ok(folded)
 }
 
@@ -455,7 +455,7 @@ async fn fetch_buckets<U: VaultStore, L: Untrusted>(
         let place = |index| Place { slot: Slot { bucket: bucket.bucket, index }, version: bucket.version };
         let mut sealed = vec![0; store.layout().bucket_bytes(bucket.bucket)];
         Untrusted::read(store, &slots.map(place).collect::<Vec<_>>(), &mut sealed).await?;
-        Untrusted::write(&options.copy, &[*bucket], &sealed).await.map_err(of_local_copy)
+        Untrusted::write(&options.copy, &[*bucket], &sealed).await.map_err(local_copy_error)
     };
     // Requests set out in the order of the buckets; some of them overlap.
     let mut fetched = stream::iter(live.iter().map(fetch)).buffered(buckets_in_flight(store.layout()));
@@ -481,7 +481,7 @@ fn versions_after<U: VaultStore>(
     Ok(sealed.snapshot())
 }
 
-fn bring_back_rows<U>(setup: &Setup<U>, header: &VaultHeader, rows: Vec<Row>) -> Result<(), VaultError> {
+fn restore_rows<U>(setup: &Setup<U>, header: &VaultHeader, rows: Vec<Row>) -> Result<(), VaultError> {
     let table =
         Rows::open(setup.disk.clone(), setup.master.clone(), header.vault, header.parameters.rows_bytes)?;
     let mut entropy = Entropy::system();

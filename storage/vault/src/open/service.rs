@@ -59,7 +59,7 @@ impl Vault {
     pub async fn start<U: VaultStore>(
         setup: Setup<U>,
     ) -> Result<(Vault, impl Future<Output = ()>), VaultError> {
-        start(setup.of_any()).await
+        start(setup.erase_store()).await
     }
 }
 
@@ -69,10 +69,10 @@ type Running = LocalBoxFuture<'static, ()>;
 fn start(setup: Setup<AnyStore>) -> LocalBoxFuture<'static, Result<(Vault, Running), VaultError>> {
     Box::pin(async move {
         let room = Arc::<StoreRoom>::default();
-        let setup = Setup { store: setup.store.waiting_for(Arc::clone(&room)), ..setup };
+        let setup = Setup { store: setup.store.with_room(Arc::clone(&room)), ..setup };
         let session = recovery::open(setup).await?;
         room.wait(true);
-        let (vault, running) = Vault::over(session, room);
+        let (vault, running) = Vault::with_session(session, room);
         Ok((vault, Box::pin(running) as Running))
     })
 }

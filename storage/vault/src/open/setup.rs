@@ -31,7 +31,7 @@ pub struct Setup<U> {
 
 impl<U: VaultStore> Setup<U> {
     /// The same with the store under the type for which a vault is compiled.
-    pub(crate) fn of_any(self) -> Setup<AnyStore> {
+    pub(crate) fn erase_store(self) -> Setup<AnyStore> {
         let Setup { disk, store, master, entropy, workers, pace, host } = self;
         Setup { disk, store: AnyStore::new(store), master, entropy, workers, pace, host }
     }

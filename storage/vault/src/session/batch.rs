@@ -10,7 +10,7 @@ use tokio::time::Instant;
 impl<U: VaultStore> Session<U> {
     /// Tells whether a batch may begin although a checkpoint is due: evictions that it waits for take long, and reads
     /// can go on beside them. The checkpoint comes late so, at most by a share of what lies between two.
-    pub(super) fn may_go_on_beside(&self) -> bool {
+    pub(super) fn may_overlap_checkpoint(&self) -> bool {
         let max = self.identity.header.parameters.latest_checkpoint();
         let is_only_late = self.is_checkpoint_due()
             && !self.checkpoints.is_asked_for()
@@ -19,35 +19,35 @@ impl<U: VaultStore> Session<U> {
         is_only_late
             && nothing_else
             && self.closing.is_none()
-            && self.outbox.pacer().is_none()
-            && self.engine.is_idling()
+            && self.dispatcher.pacer().is_none()
+            && self.engine.is_stepping()
     }
 
     /// Tells whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the
     /// end, turns go on until every caller that waits is served.
     pub(super) fn is_turn(&self) -> bool {
-        match self.outbox.pacer() {
-            Some(pacer) => pacer.is_due(Instant::now()) && !self.is_ending(),
-            None => self.is_asked() && self.gathers_until().is_none(),
+        match self.dispatcher.pacer() {
+            Some(pacer) => pacer.is_due(Instant::now()) && !self.is_closing(),
+            None => self.is_asked() && self.batch_deadline().is_none(),
         }
     }
 
     /// Tells whether anybody waits for a batch.
     pub(super) fn is_asked(&self) -> bool {
-        !self.waiting.is_empty() || self.journal.is_wanted()
+        !self.waiting.is_empty() || self.journal.has_waiting_rows()
     }
 
     /// The end of the wait for calls that may still come, if the next batch is to wait for them. Under a pace none does.
-    pub(super) fn gathers_until(&self) -> Option<Instant> {
+    pub(super) fn batch_deadline(&self) -> Option<Instant> {
         if !self.is_asked()
             || self.closing.is_some()
-            || self.outbox.pacer().is_some()
+            || self.dispatcher.pacer().is_some()
             || self.engine.is_accessing()
         {
             return None;
         }
         let max = self.identity.header.parameters.scheme.max_batch() as usize;
-        self.waiting.gathers_until(max)
+        self.waiting.batch_deadline(max)
     }
 
     /// Takes as many waiting calls as fit the largest batch, a call of each flow in turn.
@@ -57,13 +57,13 @@ impl<U: VaultStore> Session<U> {
         let mut batch = self.waiting.take_batch(max);
         let asked = batch.len();
         if let Some(log) = self.journal.log.as_ref().filter(|_| asked == 0) {
-            batch.resize(log.dummies(max), Call::Dummy);
+            batch.resize(log.dummy_calls(max), Call::Dummy);
         }
-        if parameters.pad_batches || self.outbox.pacer().is_some() {
+        if parameters.pad_batches || self.dispatcher.pacer().is_some() {
             batch.resize(max, Call::Dummy);
         }
-        if let Some(pacer) = self.outbox.pacer_mut() {
-            pacer.begins(Instant::now(), asked as u64, (max - asked) as u64);
+        if let Some(pacer) = self.dispatcher.pacer_mut() {
+            pacer.on_turn_started(Instant::now(), asked as u64, (max - asked) as u64);
         }
         batch
     }

@@ -5,18 +5,20 @@ use super::command::Reply;
 use crate::engine::scheme::Seed;
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::session::pace::Local;
-use crate::store::{SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Receipt, Shipped, shorten};
+use crate::session::pace::LocalWork;
+use crate::store::{SHIPPED_NOTE, VaultStore};
+use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, truncate_history};
+use crate::trusted::checkpoint_bytes::CheckpointBytes;
+use crate::trusted::checkpoint_writer::{
+    CheckpointInfo, CheckpointWrite, CheckpointWriter, SealWith, TrustedState,
+};
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith, StateChange};
 use crate::trusted::position::Position;
-use crate::trusted::written::CheckpointBytes;
 use ameles_seal::versions::VaultId;
 use tokio::time::Instant;
 
 /// The number of the last checkpoint that may have reached the store, whether or not its sender lived to see it.
-pub(super) const SHIPPING: &str = "shipping";
+pub(super) const ATTEMPTED_NOTE: &str = "shipping";
 
 /// The state of shipping: a checkpoint may go to the store, or may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,37 +32,37 @@ pub(crate) enum Shipping {
 }
 
 /// The trusted disk's notes of the checkpoint in the store.
-pub(crate) struct Noted {
+pub(crate) struct ShippingNotes {
     /// The last one that is known to be there.
-    pub(crate) shipped: Shipped,
+    pub(crate) shipped: ShippedCheckpoint,
     history: Vec<(u64, [u8; 32])>,
     /// True if it is not known what the one there needs: the sender of another has not lived to see it there.
     pub(crate) is_unclear: bool,
 }
 
-impl Noted {
+impl ShippingNotes {
     /// Reads them.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
     pub(crate) fn load(disk: &TrustedDisk) -> Result<Self, VaultError> {
         let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
-        let (shipped, history): (Shipped, _) = match disk.meta(SHIPPED)? {
+        let (shipped, history): (ShippedCheckpoint, _) = match disk.meta(SHIPPED_NOTE)? {
             Some(bytes) => borsh::from_slice(&bytes).map_err(damaged)?,
-            None => (Shipped::default(), Vec::new()),
+            None => (ShippedCheckpoint::default(), Vec::new()),
         };
-        let attempted: u64 = match disk.meta(SHIPPING)? {
+        let attempted: u64 = match disk.meta(ATTEMPTED_NOTE)? {
             Some(number) => borsh::from_slice(&number).map_err(damaged)?,
             None => 0,
         };
-        Ok(Noted { shipped, history, is_unclear: attempted > shipped.number })
+        Ok(ShippingNotes { shipped, history, is_unclear: attempted > shipped.number })
     }
 }
 
 /// See the module.
 pub(super) struct Checkpoints {
     /// The account of what the trusted disk holds.
-    pub(super) ledger: Ledger,
+    pub(super) writer: CheckpointWriter,
     /// The number of the last checkpoint on the trusted disk.
     pub(super) number: u64,
     /// The accesses that it holds.
@@ -68,7 +70,7 @@ pub(super) struct Checkpoints {
     /// The accesses that the one in the store holds, at least.
     in_store: u64,
     /// The accesses that the one on its way to the store holds.
-    leaving: u64,
+    uploading: u64,
     /// The accesses by which the last one came late: the next one comes so much sooner.
     late: u64,
     /// True if a caller or an opening wants a checkpoint now.
@@ -78,7 +80,7 @@ pub(super) struct Checkpoints {
     /// True while it is not known what the one in the store needs: the sender of another has not lived to see it there.
     is_unclear: bool,
     pub(super) shipping: Shipping,
-    pub(super) shipped: Shipped,
+    pub(super) shipped: ShippedCheckpoint,
     pub(super) history: Vec<(u64, [u8; 32])>,
     /// The callers that wait for a receipt, and the first checkpoint that holds what was there when they asked.
     receipts: Vec<(u64, Reply<Receipt>)>,
@@ -91,17 +93,17 @@ impl Checkpoints {
     /// Loads the state at which an opening begins: a checkpoint of the trusted disk, with the one that follows wanted.
     pub(super) fn load(
         disk: &TrustedDisk,
-        ledger: Ledger,
+        writer: CheckpointWriter,
         (number, accesses): (u64, u64),
         (shipping, ship_every): (Shipping, u64),
     ) -> Result<Self, VaultError> {
-        let Noted { shipped, history, is_unclear } = Noted::load(disk)?;
+        let ShippingNotes { shipped, history, is_unclear } = ShippingNotes::load(disk)?;
         Ok(Checkpoints {
-            ledger,
+            writer,
             number,
             accesses,
             in_store: 0,
-            leaving: 0,
+            uploading: 0,
             late: 0,
             // The journal has been used: a new checkpoint spares the next opening the same replay.
             wanted: true,
@@ -125,7 +127,7 @@ impl Checkpoints {
 
     /// Notes what the store lacks at an opening, at most: checkpoints of the trusted disk that came after its own, of so many
     /// accesses each, and the records of a journal that was replayed.
-    pub(super) fn lacks_at_most(&mut self, accesses: u64, has_replayed: bool) {
+    pub(super) fn set_max_unshipped(&mut self, accesses: u64, has_replayed: bool) {
         let behind = self.number.saturating_sub(self.shipped.number) + u64::from(has_replayed);
         self.in_store = self.accesses.saturating_sub(behind * accesses);
     }
@@ -138,21 +140,21 @@ impl Checkpoints {
     /// The first checkpoint that needs what was replaced after it, on the disk or on its way to the store; none is known if
     /// it is unclear what is in the store.
     pub(super) fn needed_from(&self) -> Option<u64> {
-        let leaving = match self.shipping {
+        let uploading = match self.shipping {
             Shipping::UnderWay(number) => number,
             Shipping::HeldBack | Shipping::Idle => self.number,
         };
-        (!self.is_unclear).then(|| leaving.min(self.number))
+        (!self.is_unclear).then(|| uploading.min(self.number))
     }
 
     /// Notes that the checkpoint just made is on its way to the store.
-    pub(super) fn leaves(&mut self) {
+    pub(super) fn on_upload_started(&mut self) {
         self.shipping = Shipping::UnderWay(self.number);
-        self.leaving = self.accesses;
+        self.uploading = self.accesses;
     }
 
     /// Notes a caller that wants the receipt of a checkpoint that holds everything up to now.
-    pub(super) fn want(&mut self, reply: Reply<Receipt>) {
+    pub(super) fn request(&mut self, reply: Reply<Receipt>) {
         self.wanted = true;
         self.ship_next = true;
         if self.shipping == Shipping::HeldBack {
@@ -162,13 +164,13 @@ impl Checkpoints {
     }
 
     /// Has a checkpoint made now that goes to the store.
-    pub(super) fn want_in_store(&mut self) {
+    pub(super) fn request_shipped(&mut self) {
         self.wanted = true;
         self.ship_next = true;
     }
 
     /// Has a checkpoint made now.
-    pub(super) fn want_on_disk(&mut self) {
+    pub(super) fn request_local(&mut self) {
         self.wanted = true;
     }
 
@@ -189,20 +191,20 @@ impl Checkpoints {
 
     /// The receipt of the last one in the store.
     pub(super) fn receipt(&self, vault: VaultId) -> Receipt {
-        let Shipped { number, epoch, digest, .. } = self.shipped;
+        let ShippedCheckpoint { number, epoch, digest, .. } = self.shipped;
         Receipt { vault, epoch, checkpoint: number, digest }
     }
 
     /// Notes that a checkpoint has reached the store.
-    pub(super) fn has_shipped(&mut self, shipped: Shipped) {
+    pub(super) fn on_shipped(&mut self, shipped: ShippedCheckpoint) {
         self.shipped = shipped;
         self.is_unclear = false;
-        self.in_store = self.leaving;
+        self.in_store = self.uploading;
         self.shipping = Shipping::Idle;
         // Another had to wait for this one.
         self.wanted |= self.ship_next;
         self.history.push((shipped.number, shipped.digest));
-        shorten(&mut self.history);
+        truncate_history(&mut self.history);
     }
 
     /// Tells whether a checkpoint was asked for, and not only comes in its turn.
@@ -232,23 +234,23 @@ impl<U: VaultStore> Session<U> {
         let can_be_last = if self.checkpoints.is_under_way() {
             !self.identity.header.parameters.ships_at_stop() && !self.holds_everything()
         } else {
-            !self.has_settled()
+            !self.is_settled()
         };
-        let last = self.is_ending() && can_be_last;
+        let last = self.is_closing() && can_be_last;
         self.checkpoints.wanted || last || self.checkpoints.since_due(self.engine.accesses()) >= every
     }
 
     /// Tells whether the last checkpoint holds everything, and is in the store where it is to be at a stop.
-    pub(super) fn has_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         let Checkpoints { number, shipping, shipped, receipts, .. } = &self.checkpoints;
         let needs_none = *shipping == Shipping::HeldBack || !self.identity.header.parameters.ships_at_stop();
         self.holds_everything() && (shipped.number == *number || (needs_none && receipts.is_empty()))
     }
 
     /// Tells whether the last word was said: the last checkpoint holds everything, and is in the store or on its way.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_finalized(&self) -> bool {
         let is_leaving = self.checkpoints.shipping == Shipping::UnderWay(self.checkpoints.number);
-        self.is_ending() && (self.has_settled() || (self.holds_everything() && is_leaving))
+        self.is_closing() && (self.is_settled() || (self.holds_everything() && is_leaving))
     }
 
     fn holds_everything(&self) -> bool {
@@ -265,26 +267,30 @@ impl<U: VaultStore> Session<U> {
         self.engine.scheme.reseed(seed);
         self.engine.renumber();
         self.checkpoints.number += 1;
-        let mut change = self.write_down(seed)?;
-        self.engine.check_keeper()?;
+        let mut change = self.build_checkpoint(seed)?;
+        self.engine.check_payload_reads()?;
         let parameters = &self.identity.header.parameters;
         let (block, every) = (parameters.block(), parameters.checkpoint_every);
-        if self.outbox.pacer().is_some() {
-            self.checkpoints.ledger.fill_up(&mut change, 2 * parameters.checkpoint_every as usize, block);
+        if self.dispatcher.pacer().is_some() {
+            self.checkpoints.writer.pad_payloads(
+                &mut change,
+                2 * parameters.checkpoint_every as usize,
+                block,
+            );
         }
         self.checkpoints.bytes += change.bytes();
-        self.outbox.on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
-        self.checkpoints.ledger.directory.committed();
+        self.dispatcher.run_on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
+        self.checkpoints.writer.directory.on_committed();
         self.engine.scheme.let_go();
-        self.journal.forget();
+        self.journal.clear_records();
         let late = self.checkpoints.since_due(self.engine.accesses()).saturating_sub(every);
         self.checkpoints.late = if self.checkpoints.wanted { 0 } else { late };
         self.checkpoints.accesses = self.engine.accesses();
         self.checkpoints.wanted = false;
         if self.is_to_be_shipped() {
-            self.prepare_shipment(began)?;
+            self.start_upload(began)?;
         }
-        self.outbox.skip(Local::Checkpoint, began);
+        self.dispatcher.skip(LocalWork::Checkpoint, began);
         self.collect_garbage();
         let Checkpoints { number, accesses, .. } = self.checkpoints;
         tracing::debug!(checkpoint = number, accesses, "checkpoint");
@@ -292,20 +298,24 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Puts together what the checkpoint changes on the trusted disk.
-    fn write_down(&mut self, seed: Seed) -> Result<StateChange, VaultError> {
+    fn build_checkpoint(&mut self, seed: Seed) -> Result<CheckpointWrite, VaultError> {
         let Session { engine, checkpoints, identity, entropy, .. } = self;
-        let facts = Facts {
+        let info = CheckpointInfo {
             number: checkpoints.number,
             sequence: self.journal.sequence(),
             accesses: engine.accesses(),
             since: checkpoints.since(engine.accesses()),
             seed,
             rewritten: engine.take_rewritten(),
-            garbage: self.replaced.garbage(),
+            garbage: self.garbage.versions(),
         };
         let seal = SealWith { header: &identity.header, master: &identity.master, entropy };
         engine.sealed.with_versions(|versions| {
-            checkpoints.ledger.write_down(&Moment { scheme: &*engine.scheme, versions }, facts, seal)
+            checkpoints.writer.build_checkpoint(
+                &TrustedState { scheme: &*engine.scheme, versions },
+                info,
+                seal,
+            )
         })
     }
 
@@ -316,7 +326,7 @@ impl<U: VaultStore> Session<U> {
         let checkpoints = &mut self.checkpoints;
         let turn = checkpoints.number.is_multiple_of(parameters.ship_every);
         let is_last = self.closing.is_some() && parameters.ships_at_stop();
-        let is_wanted = checkpoints.ship_next || is_last || (turn && self.beginning.is_asked());
+        let is_wanted = checkpoints.ship_next || is_last || (turn && self.startup.has_request());
         match checkpoints.shipping {
             Shipping::HeldBack => false,
             Shipping::UnderWay(_) => {

@@ -2,14 +2,14 @@
 
 use super::Session;
 use super::checkpoints::Shipping;
+use super::dispatcher::Event;
 use super::key_change::KeyChange;
-use super::outbox::Event;
 use crate::error::VaultError;
 use crate::log::entry::is_end;
-use crate::session::pace::{Instants, Local, next_instant};
+use crate::session::pace::{Instants, LocalWork, next_instant};
 use crate::store::VaultStore;
 use crate::store_room::StoreRoom;
-use crate::trusted::checkpoint::{Garbage, Shipped};
+use crate::trusted::checkpoint::{Garbage, ShippedCheckpoint};
 use crate::trusted::position::{PREFIX, Position};
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_store::Blobs;
@@ -21,22 +21,29 @@ use tokio::time::Instant;
 const AT_ONCE: usize = 32;
 
 /// See the module.
-pub(super) struct Replaced {
+pub(super) struct GarbageCollector {
     garbage: Vec<Garbage>,
     /// The versions that an earlier opening left behind and that are not needed.
     orphans: Vec<BucketVersion>,
-    deleting: bool,
+    is_deleting: bool,
     /// The first object of the journal in the store that is needed, when those before it are to be deleted.
-    objects: Option<Position>,
+    log_objects: Option<Position>,
     /// The change of the vault's key, while one is under way: it replaces what the earlier key opens.
     pub(super) change: Option<KeyChange>,
     /// The room that is made by what is deleted.
     room: Arc<StoreRoom>,
 }
 
-impl Replaced {
+impl GarbageCollector {
     pub(super) fn new(garbage: Vec<Garbage>, orphans: Vec<BucketVersion>, change: Option<KeyChange>) -> Self {
-        Replaced { garbage, orphans, deleting: false, objects: None, change, room: Arc::default() }
+        GarbageCollector {
+            garbage,
+            orphans,
+            is_deleting: false,
+            log_objects: None,
+            change,
+            room: Arc::default(),
+        }
     }
 
     /// Notes versions that were replaced after the checkpoint of this number.
@@ -45,40 +52,40 @@ impl Replaced {
     }
 
     /// Notes that the objects of the journal in the store before this one are in a shipped checkpoint.
-    pub(super) fn add_objects(&mut self, before: Option<Position>) {
-        self.objects = before;
+    pub(super) fn add_log_objects(&mut self, before: Option<Position>) {
+        self.log_objects = before;
     }
 
     /// All that wait, for a checkpoint.
-    pub(super) fn garbage(&self) -> &[Garbage] {
+    pub(super) fn versions(&self) -> &[Garbage] {
         &self.garbage
     }
 
     /// Tells whether a version waits that is of an epoch up to this one, or an orphan of any, or objects of the journal in
     /// the store.
     pub(super) fn holds_up_to(&self, epoch: u32) -> bool {
-        let has_others = !self.orphans.is_empty() || self.objects.is_some();
+        let has_others = !self.orphans.is_empty() || self.log_objects.is_some();
         has_others || self.garbage.iter().any(|garbage| garbage.version.epoch <= epoch)
     }
 
     /// Tells whether a deletion is under way.
     pub(super) fn is_deleting(&self) -> bool {
-        self.deleting
+        self.is_deleting
     }
 
     /// Notes that a deletion has begun, or has ended.
-    pub(super) fn deletes(&mut self, deletes: bool) {
-        self.deleting = deletes;
-        self.room.is_being_made(deletes);
+    pub(super) fn set_deleting(&mut self, is_deleting: bool) {
+        self.is_deleting = is_deleting;
+        self.room.set_freeing(is_deleting);
     }
 
     /// Waits until something that was to be written has found no room in the store.
     pub(super) async fn store_lacks_room(&self) {
-        self.room.lacks().await;
+        self.room.wait_until_full().await;
     }
 
     /// Takes the versions that neither the checkpoint of this number on the disk nor the shipped one needs.
-    fn take_unneeded(&mut self, number: u64, shipped: &Shipped) -> Vec<BucketVersion> {
+    fn take_unneeded(&mut self, number: u64, shipped: &ShippedCheckpoint) -> Vec<BucketVersion> {
         let gone = self.garbage.extract_if(.., |garbage| !garbage.is_needed(number, shipped));
         let mut gone: Vec<BucketVersion> = gone.map(Garbage::written).collect();
         gone.append(&mut self.orphans);
@@ -97,32 +104,32 @@ impl<U: VaultStore> Session<U> {
 
     /// Deletes what can go when something finds no room in the store, a public time. It may be a checkpoint on its way that
     /// does, so that one is not waited for; nor is the first one of an opening, which comes after what was left in flight.
-    pub(super) fn make_room(&mut self) {
+    pub(super) fn free_store_space(&mut self) {
         if self.checkpoints.shipping != Shipping::HeldBack {
             self.delete_unneeded(self.checkpoints.needed_from());
         }
     }
 
     /// Has deletions tell this room.
-    pub(crate) fn make_room_in(&mut self, room: Arc<StoreRoom>) {
-        self.replaced.room = room;
+    pub(crate) fn set_store_room(&mut self, room: Arc<StoreRoom>) {
+        self.garbage.room = room;
     }
 
     /// Deletes the versions that were replaced before the checkpoint of this number and that the one in the store does not
     /// need, and orphans.
     fn delete_unneeded(&mut self, number: Option<u64>) {
-        if self.replaced.deleting {
+        if self.garbage.is_deleting {
             return;
         }
         // No version was replaced before the first one.
-        let gone = self.replaced.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
-        let objects = self.replaced.objects.take();
-        if gone.is_empty() && objects.is_none() {
+        let gone = self.garbage.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
+        let log_objects = self.garbage.log_objects.take();
+        if gone.is_empty() && log_objects.is_none() {
             return;
         }
         let (store, identity, instants) =
-            (self.engine.sealed.clone(), self.identity.clone(), self.outbox.instants());
-        self.replaced.deletes(true);
+            (self.engine.sealed.clone(), self.identity.clone(), self.dispatcher.instants());
+        self.garbage.set_deleting(true);
         let request = Box::pin(async move {
             let deleting = async {
                 // A displaced gateway must not delete what its successor may still need.
@@ -131,14 +138,14 @@ impl<U: VaultStore> Session<U> {
                     next_instant(instants).await;
                     Untrusted::delete(store.untrusted(), &gone).await?;
                 }
-                match objects {
+                match log_objects {
                     Some(before) => delete_objects(store.untrusted(), before, instants).await,
                     None => Ok(()),
                 }
             };
             Event::Deleted(deleting.await)
         });
-        self.outbox.send(Local::Step, Instant::now(), request);
+        self.dispatcher.send(LocalWork::Step, Instant::now(), request);
     }
 }
 

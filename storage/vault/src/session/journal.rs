@@ -2,7 +2,7 @@
 
 use super::Log;
 use super::identity::Identity;
-use crate::engine::gate::OperationId;
+use crate::engine::deferred_store::OperationId;
 use crate::engine::record::{Input, Record};
 use crate::engine::work::Work;
 use crate::entropy::Entropy;
@@ -60,25 +60,25 @@ impl Journal {
     }
 
     /// Tells whether an object is not known to be in the store: nothing is answered meanwhile.
-    pub(super) fn is_owed(&self) -> bool {
-        self.log.as_ref().is_some_and(Log::is_owed)
+    pub(super) fn has_pending_object(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_pending)
     }
 
     /// Tells whether a change of rows waits for an object in the store.
-    pub(super) fn is_wanted(&self) -> bool {
-        self.log.as_ref().is_some_and(Log::is_wanted)
+    pub(super) fn has_waiting_rows(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::has_waiting_rows)
     }
 
     /// The note that goes with the record of a batch that makes an object, and the last commit of rows that the store
     /// holds for good.
-    pub(super) fn note_of_object(&self) -> Option<(Vec<u8>, CommitId)> {
+    pub(super) fn object_note(&self) -> Option<(Vec<u8>, CommitId)> {
         let log = self.log.as_ref().filter(|log| log.has_object())?;
         Some((borsh::to_vec(&log.next()).expect("memory takes every write"), log.logged()))
     }
 
     /// The first object of the journal in the store that a state of this moment does not hold. A restore has no such
     /// journal, and none comes after it in its epoch.
-    pub(super) fn first_after(&self, header: &VaultHeader, epoch: u32) -> Option<Position> {
+    pub(super) fn log_position(&self, header: &VaultHeader, epoch: u32) -> Option<Position> {
         let is_kept = header.parameters.journal == JournalPlace::Store;
         is_kept.then(|| self.log.as_ref().map_or(Position::first_of(epoch), Log::next))
     }
@@ -89,7 +89,7 @@ impl Journal {
     }
 
     /// Notes that a step begins.
-    pub(super) fn begins(&mut self) {
+    pub(super) fn on_step_started(&mut self) {
         self.stepped_at.get_or_insert_with(Instant::now);
     }
 
@@ -100,7 +100,7 @@ impl Journal {
     }
 
     /// The records to be made durable now, sealed, by number; none if nothing depends on them yet.
-    pub(super) fn take_pressing(
+    pub(super) fn take_records_to_flush(
         &mut self,
         identity: &Identity,
         entropy: &mut Entropy,
@@ -122,7 +122,7 @@ impl Journal {
     }
 
     /// Notes that a checkpoint is durable: the records lie before it.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear_records(&mut self) {
         self.records.clear();
     }
 

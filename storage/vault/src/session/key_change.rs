@@ -10,10 +10,10 @@
 
 use super::Session;
 use super::checkpoints::{Checkpoints, Shipping};
-use super::log::seal_ends_anew;
-use super::outbox::Event;
-use super::pace::{Local, next_instant};
-use crate::claims::notes::Notes;
+use super::dispatcher::Event;
+use super::log::reseal_end_markers;
+use super::pace::{LocalWork, next_instant};
+use crate::claims::notes::ClaimNotes;
 use crate::engine::record::Input;
 use crate::error::VaultError;
 use crate::store::VaultStore;
@@ -69,7 +69,7 @@ impl KeyChange {
     }
 
     /// Notes that a batch begins.
-    pub(super) fn batch_begins(&mut self) {
+    pub(super) fn on_batch_started(&mut self) {
         self.has_turn = true;
     }
 
@@ -88,9 +88,9 @@ fn is_of_earlier_key(versions: &TrustedVersions, bucket: Bucket, until: u32) -> 
 impl<U: VaultStore> Session<U> {
     /// Tells whether a step of the sweep comes before anything else begins.
     pub(super) fn is_sweep_due(&self) -> bool {
-        let Some(change) = &self.replaced.change else { return false };
+        let Some(change) = &self.garbage.change else { return false };
         let is_idle = !self.is_asked() && self.engine.scheme.pending_steps() == 0;
-        let has_turn = change.has_turn || (is_idle && self.outbox.pacer().is_none());
+        let has_turn = change.has_turn || (is_idle && self.dispatcher.pacer().is_none());
         let may_begin = self.lease.is_valid() && self.closing.is_none();
         change.stage == Stage::Sweeping && has_turn && may_begin
     }
@@ -99,16 +99,16 @@ impl<U: VaultStore> Session<U> {
     pub(super) fn sweep(&mut self) -> Result<(), VaultError> {
         let buckets = self.take_buckets();
         let number = self.checkpoints.number;
-        let Some(change) = &mut self.replaced.change else { return Ok(()) };
+        let Some(change) = &mut self.garbage.change else { return Ok(()) };
         change.has_turn = false;
         if buckets.is_empty() {
             change.stage = Stage::Settling(number);
-            self.checkpoints.want_in_store();
+            self.checkpoints.request_shipped();
             return Ok(());
         }
         change.steps += 1;
         if change.steps.is_multiple_of(STEPS_PER_CHECKPOINT) {
-            self.checkpoints.want_on_disk();
+            self.checkpoints.request_local();
         }
         self.step(Input::Rewrite(buckets), Vec::new())
     }
@@ -116,7 +116,7 @@ impl<U: VaultStore> Session<U> {
     /// The next buckets of the sweep.
     fn take_buckets(&mut self) -> Vec<Bucket> {
         let (mut buckets, mut bytes) = (Vec::new(), 0);
-        let Some(change) = &mut self.replaced.change else { return buckets };
+        let Some(change) = &mut self.garbage.change else { return buckets };
         let layout = self.engine.sealed.untrusted().layout();
         let max = (layout.bytes().0 / STEPS).min(STEP_BYTES);
         self.engine.sealed.with_versions(|versions| {
@@ -136,58 +136,58 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Goes on to the end of the change, if nothing is left that the earlier key opens but claims and header.
-    pub(super) async fn end_key_change(&mut self) -> Result<(), VaultError> {
+    pub(super) async fn finish_key_change(&mut self) -> Result<(), VaultError> {
         if !self.is_key_change_settled() {
             return Ok(());
         }
-        let Some(change) = &mut self.replaced.change else { return Ok(()) };
+        let Some(change) = &mut self.garbage.change else { return Ok(()) };
         change.stage = Stage::Ending;
         let (until, began) = (change.until, Instant::now());
         let (block, directory) =
-            (self.identity.header.parameters.block(), &self.checkpoints.ledger.directory);
-        let (free, end) = (directory.free(), directory.end());
-        self.outbox.on_disk(&self.disk, move |disk| disk.wipe_places(block, (&free, end))).await?;
+            (self.identity.header.parameters.block(), &self.checkpoints.writer.directory);
+        let (free, end) = (directory.free_slots(), directory.end());
+        self.dispatcher.run_on_disk(&self.disk, move |disk| disk.wipe_slots(block, (&free, end))).await?;
         self.replace_claims_and_header(until, began);
         Ok(())
     }
 
     /// Tells whether neither checkpoint names a bucket that the earlier key opens, and none is left in the store.
     fn is_key_change_settled(&self) -> bool {
-        let Some(KeyChange { until, stage: Stage::Settling(after), .. }) = &self.replaced.change else {
+        let Some(KeyChange { until, stage: Stage::Settling(after), .. }) = &self.garbage.change else {
             return false;
         };
         let Checkpoints { shipping, shipped, .. } = &self.checkpoints;
         let has_shipped = *shipping == Shipping::Idle && shipped.number > *after;
-        let is_deleted = !self.replaced.is_deleting() && !self.replaced.holds_up_to(*until);
+        let is_deleted = !self.garbage.is_deleting() && !self.garbage.holds_up_to(*until);
         let may_begin = self.lease.is_valid() && self.closing.is_none() && !self.checks.is_running();
         has_shipped && is_deleted && may_begin
     }
 
     fn replace_claims_and_header(&mut self, until: u32, began: Instant) {
         let (identity, sealed) = (self.identity.clone(), self.engine.sealed.clone());
-        let (disk, instants) = (self.disk.clone(), self.outbox.instants());
+        let (disk, instants) = (self.disk.clone(), self.dispatcher.instants());
         let salts: Vec<Salt> = (0..until).map(|_| self.entropy.salt()).collect();
         let [mark, check, header] = [(); 3].map(|()| self.entropy.salt());
         let of_ends = self.entropy.split();
-        let errand = Box::pin(async move {
+        let task = Box::pin(async move {
             let replacing = async {
                 let store = sealed.untrusted();
                 let claims = identity.claims(store);
                 claims.check(identity.epoch).await?;
                 for (epoch, salt) in (1..=until).zip(salts) {
                     next_instant(instants).await;
-                    claims.seal_anew(epoch, salt).await?;
+                    claims.reseal(epoch, salt).await?;
                 }
                 next_instant(instants).await;
-                claims.seal_mark_anew(mark).await?;
-                seal_ends_anew(store, &identity, (until, instants), of_ends).await?;
+                claims.reseal_end_marker(mark).await?;
+                reseal_end_markers(store, &identity, (until, instants), of_ends).await?;
                 // A gateway that has taken over has read the header that stands there.
                 next_instant(instants).await;
                 claims.check(identity.epoch).await?;
                 let encoded = identity.header.encode(&identity.master, check, header);
-                disk.carry_out(move |disk| {
-                    let mut values = vec![Notes::forgotten()];
-                    values.extend(header_exchange::values(disk, encoded)?);
+                disk.run_blocking(move |disk| {
+                    let mut values = vec![ClaimNotes::forgotten()];
+                    values.extend(header_exchange::begin_exchange(disk, encoded)?);
                     disk.set_metas(&values)
                 })
                 .await?;
@@ -197,14 +197,14 @@ impl<U: VaultStore> Session<U> {
             Event::KeyChanged(replacing.await)
         });
         // How long the wiping took shows no more than how long the sealing of a checkpoint takes.
-        self.outbox.send(Local::Shipment, began, errand);
+        self.dispatcher.send(LocalWork::Upload, began, task);
     }
 
     /// Forgets the earlier key: nothing is left that it opens.
-    pub(super) fn key_has_changed(&mut self) {
+    pub(super) fn on_key_changed(&mut self) {
         self.identity.forget_earlier_key();
         self.engine.sealed.forget_earlier_key();
-        self.replaced.change = None;
+        self.garbage.change = None;
         tracing::info!(
             "the change of the vault's key is complete: the earlier key opens nothing here any more"
         );

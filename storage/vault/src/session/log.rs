@@ -6,14 +6,14 @@
 
 use super::Session;
 use super::command::Reply;
+use super::dispatcher::Event;
 use super::identity::Identity;
-use super::outbox::Event;
-use super::pace::{Instants, Local, next_instant};
+use super::pace::{Instants, LocalWork, next_instant};
 use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::log::entry::{Entry, Object, row_bytes};
-use crate::log::objects::{Objects, seal};
+use crate::log::objects::{LogObjects, seal};
 use crate::store::VaultStore;
 use crate::trusted::header::JournalPlace;
 use crate::trusted::position::Position;
@@ -31,7 +31,7 @@ pub(crate) struct Log {
     /// The object of a batch whose record is not durable yet.
     object: Option<(Position, Vec<u8>)>,
     /// True while the last batch's object is not known to be in the store.
-    is_owed: bool,
+    is_pending: bool,
     /// The last commit of rows that objects hold, the one that is owed among them.
     taken: CommitId,
     waiting: Vec<(CommitId, Reply<()>)>,
@@ -40,7 +40,7 @@ pub(crate) struct Log {
 impl Log {
     /// The journal of an opening whose first objects are in the store, with the place after them.
     pub(crate) fn begin(rows: Arc<Rows>, next: Position) -> Self {
-        Log { rows, next, object: None, is_owed: false, taken: 0, waiting: Vec::new() }
+        Log { rows, next, object: None, is_pending: false, taken: 0, waiting: Vec::new() }
     }
 
     /// The place of the next object.
@@ -49,29 +49,29 @@ impl Log {
     }
 
     /// Tells whether an object is not known to be in the store.
-    pub(super) fn is_owed(&self) -> bool {
-        self.is_owed
+    pub(super) fn is_pending(&self) -> bool {
+        self.is_pending
     }
 
     /// Tells whether a change of rows waits for an object.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(super) fn has_waiting_rows(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Notes a caller that waits until the store holds a commit.
-    pub(super) fn want(&mut self, commit: CommitId, reply: Reply<()>) {
+    pub(super) fn wait_for(&mut self, commit: CommitId, reply: Reply<()>) {
         self.waiting.push((commit, reply));
         self.answer();
     }
 
     /// Tells how many dummies a batch has in which no call goes, at most so many: enough for the rows that wait.
-    pub(super) fn dummies(&self, max: usize) -> usize {
+    pub(super) fn dummy_calls(&self, max: usize) -> usize {
         let bytes = self.rows.unlogged().map_or(0, |unlogged| unlogged.bytes());
         (1..max).find(|calls| row_bytes(*calls) >= bytes).unwrap_or(max)
     }
 
     /// Puts the object of a batch together, which is about to begin.
-    pub(super) fn put_together(
+    pub(super) fn build_object(
         &mut self,
         batch: &[Call],
         identity: &Identity,
@@ -86,7 +86,7 @@ impl Log {
         let (at, keys) = (self.next, (&identity.header, &identity.master));
         let sealed = seal(keys, at, &object, entropy.salt())?;
         self.object = Some((at, sealed));
-        (self.next, self.taken, self.is_owed) = (at.next(), taken, true);
+        (self.next, self.taken, self.is_pending) = (at.next(), taken, true);
         Ok(())
     }
 
@@ -101,10 +101,10 @@ impl Log {
     }
 
     /// Notes that the object is in the store, and answers whoever waited for what it holds.
-    pub(super) fn has_arrived(&mut self) {
-        self.is_owed = false;
+    pub(super) fn on_logged(&mut self) {
+        self.is_pending = false;
         if let Some(mut unlogged) = self.rows.unlogged() {
-            unlogged.are_logged(self.taken);
+            unlogged.mark_logged(self.taken);
         }
         self.answer();
     }
@@ -135,7 +135,7 @@ pub(crate) fn without_reads(batch: &[Call]) -> Vec<Call> {
 
 /// Seals the ends of journals anew that may be sealed with an earlier key: those of epochs up to `until`. The entries
 /// before them were deleted when a checkpoint that holds them was shipped.
-pub(super) async fn seal_ends_anew<B: Blobs>(
+pub(super) async fn reseal_end_markers<B: Blobs>(
     blobs: &B,
     identity: &Identity,
     (until, instants): (u32, Option<Instants>),
@@ -144,11 +144,11 @@ pub(super) async fn seal_ends_anew<B: Blobs>(
     if identity.header.parameters.journal == JournalPlace::Disk {
         return Ok(());
     }
-    let objects = Objects { blobs, header: &identity.header, ring: &identity.ring() };
+    let objects = LogObjects { blobs, header: &identity.header, ring: &identity.ring() };
     next_instant(instants).await;
     for at in objects.ends(until).await? {
         next_instant(instants).await;
-        objects.seal_end_anew(at, entropy.salt()).await?;
+        objects.reseal_end_marker(at, entropy.salt()).await?;
     }
     Ok(())
 }
@@ -158,11 +158,11 @@ impl<U: VaultStore> Session<U> {
     pub(super) fn send_object(&mut self, began: Instant) {
         let Some((at, sealed)) = self.journal.log.as_mut().and_then(|log| log.object.take()) else { return };
         let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
-        let errand = async move {
+        let task = async move {
             let objects =
-                Objects { blobs: store.untrusted(), header: &identity.header, ring: &identity.ring() };
+                LogObjects { blobs: store.untrusted(), header: &identity.header, ring: &identity.ring() };
             Event::Logged(objects.create(at, &sealed).await)
         };
-        self.outbox.send(Local::Step, began, Box::pin(errand));
+        self.dispatcher.send(LocalWork::Step, began, Box::pin(task));
     }
 }

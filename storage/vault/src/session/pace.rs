@@ -67,13 +67,13 @@ pub struct PaceFigures {
 
 /// Work on this machine whose duration must not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Local {
+pub(crate) enum LocalWork {
     /// A step of the scheme, and its record's way to the disk.
     Step,
     /// A checkpoint on the disk.
     Checkpoint,
     /// A checkpoint that is sealed for the store, with all rows. Turns go on beside it.
-    Shipment,
+    Upload,
 }
 
 /// The moments at which requests may leave.
@@ -90,7 +90,7 @@ pub(crate) struct Pacer {
     /// The moment when the next turn begins.
     due: Instant,
     /// The moment before which nothing begins.
-    hush: Instant,
+    quiet_until: Instant,
     /// Instants that each kind of work gets.
     leads: [u32; 3],
     figures: PaceFigures,
@@ -101,11 +101,11 @@ impl Pacer {
     /// that took on this machine shows to a power of two of turns.
     pub(crate) fn new(pace: Pace, origin: Instant, now: Instant) -> Self {
         let turns = (now - origin).as_nanos() / pace.0.as_nanos() + 1;
-        let first = u32::try_from(turns.next_power_of_two()).unwrap_or(u32::MAX);
-        let due = origin + pace.0 * first;
+        let first_turn = u32::try_from(turns.next_power_of_two()).unwrap_or(u32::MAX);
+        let due = origin + pace.0 * first_turn;
         let figures = PaceFigures { turn: pace.0, lead: pace.0 / INSTANTS, ..PaceFigures::default() };
         let instants = Instants { origin, turn: pace.0 };
-        Pacer { instants, due, hush: due, leads: [1; 3], figures }
+        Pacer { instants, due, quiet_until: due, leads: [1; 3], figures }
     }
 
     pub(crate) fn instants(&self) -> Instants {
@@ -113,13 +113,13 @@ impl Pacer {
     }
 
     /// The moment when the first turn begins, before any has begun.
-    pub(crate) fn first(&self) -> Instant {
+    pub(crate) fn first_turn(&self) -> Instant {
         self.due
     }
 
     /// Tells whether nothing may begin yet.
-    pub(crate) fn is_hushed(&self, now: Instant) -> bool {
-        now < self.hush
+    pub(crate) fn is_quiescing(&self, now: Instant) -> bool {
+        now < self.quiet_until
     }
 
     /// Tells whether a turn is to begin as soon as it can.
@@ -128,7 +128,7 @@ impl Pacer {
     }
 
     /// Begins a turn, with so many accesses that were asked for.
-    pub(crate) fn begins(&mut self, now: Instant, asked: u64, dummies: u64) {
+    pub(crate) fn on_turn_started(&mut self, now: Instant, asked: u64, dummies: u64) {
         let late = now.saturating_duration_since(self.due);
         let turn = self.figures.turn;
         let left_out = u32::try_from(late.as_nanos() / turn.as_nanos()).unwrap_or(u32::MAX - 1);
@@ -146,10 +146,10 @@ impl Pacer {
     }
 
     /// Returns when the requests may leave that follow from work which began at `began` and is done `now`.
-    pub(crate) fn leaves(&mut self, local: Local, began: Instant, now: Instant) -> Instant {
+    pub(crate) fn schedule(&mut self, local: LocalWork, began: Instant, now: Instant) -> Instant {
         let mut at = self.instants.after(began, self.leads[local as usize]);
         // A step gets a turn at most: a single stall of a disk should not slow the vault down for good.
-        while at < now && (local != Local::Step || self.leads[Local::Step as usize] < INSTANTS) {
+        while at < now && (local != LocalWork::Step || self.leads[LocalWork::Step as usize] < INSTANTS) {
             let lead = &mut self.leads[local as usize];
             *lead = lead.saturating_mul(2);
             let lead = *lead;
@@ -159,19 +159,19 @@ impl Pacer {
         if at < now {
             at = self.instants.after(now, 1);
         }
-        if local == Local::Checkpoint {
-            self.hush = at;
+        if local == LocalWork::Checkpoint {
+            self.quiet_until = at;
         }
-        at.max(self.hush)
+        at.max(self.quiet_until)
     }
 
     /// The moment at which something is to be done next, of those after `now`.
-    pub(crate) fn wakes(&self, now: Instant, leaves: Option<Instant>) -> Option<Instant> {
-        [Some(self.due), Some(self.hush), leaves].into_iter().flatten().filter(|at| *at > now).min()
+    pub(crate) fn next_wakeup(&self, now: Instant, departure: Option<Instant>) -> Option<Instant> {
+        [Some(self.due), Some(self.quiet_until), departure].into_iter().flatten().filter(|at| *at > now).min()
     }
 
     pub(crate) fn figures(&self) -> PaceFigures {
-        let lead = self.figures.turn * self.leads[Local::Step as usize] / INSTANTS;
+        let lead = self.figures.turn * self.leads[LocalWork::Step as usize] / INSTANTS;
         PaceFigures { lead, ..self.figures }
     }
 }
@@ -221,10 +221,10 @@ mod tests {
         let (mut pacer, origin) = pacer();
         assert!(!pacer.is_due(origin + ms(79)));
         assert!(pacer.is_due(origin + ms(80)));
-        pacer.begins(origin + ms(80), 3, 5);
+        pacer.on_turn_started(origin + ms(80), 3, 5);
         assert!(!pacer.is_due(origin + ms(159)));
         // Late by more than a turn: one is left out, and the next is due when it would have been.
-        pacer.begins(origin + ms(250), 0, 8);
+        pacer.on_turn_started(origin + ms(250), 0, 8);
         assert!(!pacer.is_due(origin + ms(319)) && pacer.is_due(origin + ms(320)));
         let expected = PaceFigures {
             turn: TURN,
@@ -245,8 +245,8 @@ mod tests {
         let origin = Instant::now();
         for (took, turns) in [(0, 1), (79, 1), (80, 2), (170, 4), (250, 4), (330, 8), (600, 8)] {
             let pacer = Pacer::new(Pace(TURN), origin, origin + ms(took));
-            assert!(pacer.is_hushed(origin + TURN * turns - ms(1)), "{took}");
-            assert_eq!(pacer.wakes(origin + ms(took), None), Some(origin + TURN * turns), "{took}");
+            assert!(pacer.is_quiescing(origin + TURN * turns - ms(1)), "{took}");
+            assert_eq!(pacer.next_wakeup(origin + ms(took), None), Some(origin + TURN * turns), "{took}");
         }
     }
 
@@ -254,47 +254,48 @@ mod tests {
     fn requests_leave_at_instants_whatever_the_work_before_took() {
         let (mut pacer, origin) = pacer();
         for (began, done) in [(80, 80), (80, 81), (80, 90), (83, 89), (89, 89)] {
-            let leaves = pacer.leaves(Local::Step, origin + ms(began), origin + ms(done));
-            assert_eq!(leaves, origin + ms(90), "{began} to {done}");
+            let departure = pacer.schedule(LocalWork::Step, origin + ms(began), origin + ms(done));
+            assert_eq!(departure, origin + ms(90), "{began} to {done}");
         }
-        assert_eq!(pacer.leaves(Local::Step, origin + ms(158), origin + ms(160)), origin + ms(160));
+        assert_eq!(pacer.schedule(LocalWork::Step, origin + ms(158), origin + ms(160)), origin + ms(160));
     }
 
     #[test]
     fn work_that_does_not_fit_gets_twice_the_time_from_then_on() {
         let (mut pacer, origin) = pacer();
-        let leaves =
-            |pacer: &mut Pacer, began, done| pacer.leaves(Local::Step, origin + ms(began), origin + ms(done));
-        assert_eq!(leaves(&mut pacer, 80, 111), origin + ms(120));
-        assert_eq!(leaves(&mut pacer, 160, 160), origin + ms(200));
+        let departure = |pacer: &mut Pacer, began, done| {
+            pacer.schedule(LocalWork::Step, origin + ms(began), origin + ms(done))
+        };
+        assert_eq!(departure(&mut pacer, 80, 111), origin + ms(120));
+        assert_eq!(departure(&mut pacer, 160, 160), origin + ms(200));
         assert_eq!(pacer.figures().lead, ms(40));
         // A turn at most, however long a disk was stalled.
-        assert_eq!(leaves(&mut pacer, 320, 1001), origin + ms(1010));
-        assert_eq!(leaves(&mut pacer, 1040, 1040), origin + ms(1120));
+        assert_eq!(departure(&mut pacer, 320, 1001), origin + ms(1010));
+        assert_eq!(departure(&mut pacer, 1040, 1040), origin + ms(1120));
         assert_eq!(pacer.figures().lead, TURN);
     }
 
     #[test]
     fn nothing_begins_or_leaves_before_a_checkpoint_has_had_its_time() {
         let (mut pacer, origin) = pacer();
-        let at = pacer.leaves(Local::Checkpoint, origin + ms(85), origin + ms(105));
+        let at = pacer.schedule(LocalWork::Checkpoint, origin + ms(85), origin + ms(105));
         assert_eq!(at, origin + ms(120));
-        assert!(pacer.is_hushed(origin + ms(119)) && !pacer.is_hushed(at));
-        assert_eq!(pacer.leaves(Local::Step, origin + ms(105), origin + ms(105)), at);
+        assert!(pacer.is_quiescing(origin + ms(119)) && !pacer.is_quiescing(at));
+        assert_eq!(pacer.schedule(LocalWork::Step, origin + ms(105), origin + ms(105)), at);
         // The same kind of work has the same time when it is quicker.
-        let again = pacer.leaves(Local::Checkpoint, origin + ms(165), origin + ms(165));
+        let again = pacer.schedule(LocalWork::Checkpoint, origin + ms(165), origin + ms(165));
         assert_eq!(again, origin + ms(200));
     }
 
     #[test]
     fn a_shipment_has_a_time_of_its_own_and_turns_go_on_beside_it() {
         let (mut pacer, origin) = pacer();
-        pacer.leaves(Local::Checkpoint, origin + ms(85), origin + ms(85));
-        assert_eq!(pacer.leaves(Local::Shipment, origin + ms(85), origin + ms(500)), origin + ms(720));
-        assert!(!pacer.is_hushed(origin + ms(90)));
-        assert_eq!(pacer.leaves(Local::Step, origin + ms(500), origin + ms(500)), origin + ms(510));
+        pacer.schedule(LocalWork::Checkpoint, origin + ms(85), origin + ms(85));
+        assert_eq!(pacer.schedule(LocalWork::Upload, origin + ms(85), origin + ms(500)), origin + ms(720));
+        assert!(!pacer.is_quiescing(origin + ms(90)));
+        assert_eq!(pacer.schedule(LocalWork::Step, origin + ms(500), origin + ms(500)), origin + ms(510));
         // The same time when it is quicker.
-        assert_eq!(pacer.leaves(Local::Shipment, origin + ms(800), origin + ms(801)), origin + ms(1440));
+        assert_eq!(pacer.schedule(LocalWork::Upload, origin + ms(800), origin + ms(801)), origin + ms(1440));
     }
 
     #[test]

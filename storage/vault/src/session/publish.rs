@@ -35,7 +35,7 @@ impl<U: VaultStore> Session<U> {
     pub(super) fn publish(&mut self) {
         let (engine, checkpoints) = (&self.engine, &self.checkpoints);
         let blocks = engine.scheme.stash_blocks() as u64;
-        let is_at_rest = !engine.is_accessing() && !engine.is_idling();
+        let is_at_rest = !engine.is_accessing() && !engine.is_stepping();
         let before = self.figures.stash;
         self.figures.stash = StashFigures {
             blocks,
@@ -48,11 +48,11 @@ impl<U: VaultStore> Session<U> {
         *self.figures.shown.lock().expect("nobody panics with this lock") = Status {
             epoch: self.identity.epoch,
             accesses: engine.accesses(),
-            evictions_owed: engine.scheme.pending_steps() + engine.idles() as u64,
+            evictions_owed: engine.scheme.pending_steps() + engine.running_steps() as u64,
             emergencies: engine.scheme.emergencies(),
             stash: self.figures.stash,
             trusted_bytes: engine.scheme.trusted_bytes() as u64
-                + checkpoints.ledger.directory.bytes()
+                + checkpoints.writer.directory.bytes()
                 + 12 * header.parameters.scheme.layout().buckets(),
             journal_bytes: self.journal.bytes(),
             opening: self.figures.opening,
@@ -64,18 +64,18 @@ impl<U: VaultStore> Session<U> {
                 unshipped: checkpoints.unshipped(engine.accesses()),
                 bytes: checkpoints.bytes().total(),
                 by_kind: checkpoints.bytes(),
-                pieces: checkpoints.ledger.pieces(),
+                pieces: checkpoints.writer.pieces(),
             },
-            old_versions: self.replaced.garbage().len() as u64,
+            old_versions: self.garbage.versions().len() as u64,
             rows: RowFigures { used, reserved },
             // Each handle asks for them itself.
             room: RoomFigures::default(),
             store: StoreFigures::default(),
-            key_change: self.replaced.change.as_ref().map(|change| KeyChangeFigures {
+            key_change: self.garbage.change.as_ref().map(|change| KeyChangeFigures {
                 passed: change.passed(),
                 of: header.parameters.scheme.layout().buckets(),
             }),
-            pace: self.outbox.pacer().map(Pacer::figures),
+            pace: self.dispatcher.pacer().map(Pacer::figures),
         };
     }
 }

@@ -4,7 +4,7 @@
 //! With n flows waiting, a flow's next call is among the next n that are served, however much the others ask for. The
 //! watcher sees only that batches are full while enough calls wait; whose calls fill them is logical.
 
-use super::gathering::Gathering;
+use super::batch_delay::BatchDelay;
 use crate::engine::Answers;
 use crate::engine::record::Call;
 use bytes::Bytes;
@@ -20,10 +20,10 @@ type AccessId = u64;
 
 /// The holder of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Line {
+enum QueueKey {
     Flow(Flow),
     /// An access that belongs to no flow.
-    Alone(AccessId),
+    Access(AccessId),
 }
 
 /// Accesses that wait for their batches, and those whose batch is in flight. `R` is the address of an access's answer.
@@ -31,11 +31,11 @@ pub(crate) struct FairQueue<R> {
     next: AccessId,
     accesses: BTreeMap<AccessId, Pending<R>>,
     /// Each line with a call that waits stands here once; the first one is next.
-    order: VecDeque<Line>,
-    lines: HashMap<Line, VecDeque<(AccessId, Call)>>,
+    order: VecDeque<QueueKey>,
+    lines: HashMap<QueueKey, VecDeque<(AccessId, Call)>>,
     /// The owners of the calls in the batch in flight, in its order.
     in_flight: Vec<AccessId>,
-    gathering: Gathering,
+    batch_delay: BatchDelay,
 }
 
 struct Pending<R> {
@@ -52,7 +52,7 @@ impl<R> FairQueue<R> {
             order: VecDeque::new(),
             lines: HashMap::new(),
             in_flight: Vec::new(),
-            gathering: Gathering::new(),
+            batch_delay: BatchDelay::new(),
         }
     }
 
@@ -61,9 +61,9 @@ impl<R> FairQueue<R> {
         self.order.is_empty()
     }
 
-    /// The end of the [wait](super::gathering) for more calls, if the next batch, of at most `max`, is to wait for them.
-    pub(crate) fn gathers_until(&self, max: usize) -> Option<Instant> {
-        self.gathering.lasts_until(self.calls(), max)
+    /// The end of the [wait](super::batch_delay) for more calls, if the next batch, of at most `max`, is to wait for them.
+    pub(crate) fn batch_deadline(&self, max: usize) -> Option<Instant> {
+        self.batch_delay.deadline(self.calls(), max)
     }
 
     /// The calls that wait for a batch.
@@ -77,7 +77,7 @@ impl<R> FairQueue<R> {
         self.next += 1;
         let answers = Vec::with_capacity(calls.len());
         self.accesses.insert(id, Pending { calls: calls.len(), answers, reply });
-        let name = flow.map_or(Line::Alone(id), Line::Flow);
+        let name = flow.map_or(QueueKey::Access(id), QueueKey::Flow);
         let line = self.lines.entry(name).or_default();
         if line.is_empty() {
             self.order.push_back(name);
@@ -95,8 +95,8 @@ impl<R> FairQueue<R> {
         {
             let Some(line) = self.lines.get_mut(&name) else { continue };
             let share = match name {
-                Line::Flow(_) => 1,
-                Line::Alone(_) => line.len(),
+                QueueKey::Flow(_) => 1,
+                QueueKey::Access(_) => line.len(),
             };
             if batch.len() + share > max {
                 too_long.push(name);
@@ -116,14 +116,14 @@ impl<R> FairQueue<R> {
         for name in too_long.into_iter().rev() {
             self.order.push_front(name);
         }
-        self.gathering.begins(batch.len());
+        self.batch_delay.on_batch_started(batch.len());
         batch
     }
 
     /// Takes the answers to the batch in flight; the dummies that filled it up have none here. Returns the accesses
     /// that have all of theirs.
     pub(crate) fn answer(&mut self, answers: impl IntoIterator<Item = Option<Bytes>>) -> Vec<(R, Answers)> {
-        self.gathering.is_answered(self.calls());
+        self.batch_delay.on_batch_answered(self.calls());
         let mut whole = Vec::new();
         for (id, answer) in std::mem::take(&mut self.in_flight).into_iter().zip(answers) {
             let Some(access) = self.accesses.get_mut(&id) else { continue };

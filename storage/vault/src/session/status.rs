@@ -3,8 +3,8 @@
 
 use super::pace::PaceFigures;
 use crate::store_room::StoreFigures;
+use crate::trusted::checkpoint_bytes::CheckpointBytes;
 use crate::trusted::room::RoomFigures;
-use crate::trusted::written::CheckpointBytes;
 use std::time::Duration;
 
 /// A vault's figures at one moment.

@@ -25,7 +25,7 @@ pub(super) fn open(
     let mut builder = Database::builder();
     builder.set_cache_size(cache).set_check_integrity_on_open(true);
     let database =
-        builder.create_with_backend(DatabaseFile::over(backend, first_failure.clone(), Arc::clone(room)));
+        builder.create_with_backend(DatabaseFile::new(backend, first_failure.clone(), Arc::clone(room)));
     Ok((database.map_err(failure)?, first_failure))
 }
 
@@ -92,7 +92,7 @@ mod tests {
     type Contents = (Option<Vec<u8>>, Vec<(u64, Vec<u8>)>, Vec<Row>);
 
     fn contents(disk: &TrustedDisk) -> Result<Contents, VaultError> {
-        Ok((disk.meta("note")?, disk.journal()?, disk.hold()?.rows()?))
+        Ok((disk.meta("note")?, disk.journal()?, disk.snapshot()?.rows()?))
     }
 
     /// The file of a database with some commits, the last of them small: as a death leaves it, and as a close does.
@@ -102,7 +102,7 @@ mod tests {
         disk.set_meta("note", b"first").unwrap();
         for nth in 0..24u8 {
             disk.append(vec![(nth.into(), vec![nth; 700])]).unwrap();
-            disk.commit(disk.enter_rows(vec![RowChange::put(vec![nth], vec![nth; 300])])).unwrap();
+            disk.commit(disk.enqueue_rows(vec![RowChange::put(vec![nth], vec![nth; 300])])).unwrap();
         }
         disk.set_meta("note", b"last").unwrap();
         let killed = file.copy();

@@ -34,7 +34,7 @@ impl Garbage {
     }
 
     /// Tells whether the checkpoint of this number on the disk needs it, or the shipped one.
-    pub(crate) fn is_needed(&self, number: u64, shipped: &Shipped) -> bool {
+    pub(crate) fn is_needed(&self, number: u64, shipped: &ShippedCheckpoint) -> bool {
         let by_disk = self.after >= number;
         let is_older = (self.version.epoch, self.version.counter) <= shipped.newest;
         by_disk || (is_older && self.after >= shipped.number)
@@ -43,7 +43,7 @@ impl Garbage {
 
 /// The last checkpoint that reached the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub(crate) struct Shipped {
+pub(crate) struct ShippedCheckpoint {
     pub(crate) number: u64,
     /// The epoch in which it was shipped.
     pub(crate) epoch: u32,
@@ -58,7 +58,7 @@ pub(crate) fn max_sealed_bytes(parameters: &VaultParameters) -> usize {
 }
 
 /// Forgets the oldest receipts beyond those that are kept.
-pub(crate) fn shorten(history: &mut Vec<(u64, [u8; 32])>) {
+pub(crate) fn truncate_history(history: &mut Vec<(u64, [u8; 32])>) {
     let from = history.len().saturating_sub(HISTORY);
     history.drain(..from);
 }
@@ -122,7 +122,7 @@ pub(crate) fn blob_name(epoch: u32, number: u64) -> String {
 }
 
 /// The epoch and the number in a checkpoint's name, if it is exactly one that [`blob_name`] makes.
-pub(crate) fn blob_order(name: &str) -> Option<(u32, u64)> {
+pub(crate) fn parse_blob_name(name: &str) -> Option<(u32, u64)> {
     let (epoch, number) = name.strip_prefix("checkpoint/")?.split_once('-')?;
     let order = (u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(number, 16).ok()?);
     (blob_name(order.0, order.1) == name).then_some(order)

@@ -22,18 +22,18 @@ const HEADER: u64 = 4096;
 #[derive(Debug)]
 pub(super) struct DatabaseFile<B> {
     backend: B,
-    was_looked_at: AtomicBool,
+    was_checked: AtomicBool,
     first_failure: FirstFailure,
     room: Arc<Room>,
 }
 
 impl<B: StorageBackend> DatabaseFile<B> {
-    pub(super) fn over(backend: B, first_failure: FirstFailure, room: Arc<Room>) -> Self {
-        DatabaseFile { backend, was_looked_at: AtomicBool::new(false), first_failure, room }
+    pub(super) fn new(backend: B, first_failure: FirstFailure, room: Arc<Room>) -> Self {
+        DatabaseFile { backend, was_checked: AtomicBool::new(false), first_failure, room }
     }
 
     /// Tells whether there are zeros in place of a mark and behind the header.
-    fn was_never_made(&self) -> io::Result<bool> {
+    fn was_never_completed(&self) -> io::Result<bool> {
         let end = self.backend.len()?;
         if end == 0 || !self.is_blank(0, end.min(MARK))? {
             return Ok(false);
@@ -59,7 +59,7 @@ impl<B: StorageBackend> DatabaseFile<B> {
 impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
     /// The first time, redb has locked the file: no other process is making it.
     fn len(&self) -> io::Result<u64> {
-        if !self.was_looked_at.swap(true, Ordering::Relaxed) && self.was_never_made()? {
+        if !self.was_checked.swap(true, Ordering::Relaxed) && self.was_never_completed()? {
             self.backend.set_len(0)?;
         }
         self.first_failure.note(self.backend.len())
@@ -70,7 +70,7 @@ impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.first_failure.note(self.room.make_for(0, || self.backend.set_len(len)))
+        self.first_failure.note(self.room.retry_with_room(0, || self.backend.set_len(len)))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -79,7 +79,7 @@ impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let bytes = data.len() as u64;
-        self.first_failure.note(self.room.make_for(bytes, || self.backend.write(offset, data)))
+        self.first_failure.note(self.room.retry_with_room(bytes, || self.backend.write(offset, data)))
     }
 
     fn close(&self) -> io::Result<()> {

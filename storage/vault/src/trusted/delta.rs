@@ -1,6 +1,6 @@
 //! The words that a checkpoint changes, in runs of neighbours.
 
-use super::tables::Tables;
+use super::word_tables::WordTables;
 use borsh::{BorshDeserialize, BorshSerialize};
 
 /// Neighbouring words with their new values.
@@ -32,7 +32,7 @@ impl Delta {
     #[must_use]
     pub(crate) fn apply(
         &self,
-        tables: &mut Tables,
+        tables: &mut WordTables,
         piece_words: u64,
         is_older: impl Fn(u64) -> bool,
     ) -> bool {
@@ -64,10 +64,10 @@ mod tests {
         delta.push(3, &[9, 10]);
         delta.push(6, &[11]);
         assert_eq!(delta.runs.len(), 2, "neighbours are one run");
-        let mut tables = Tables::zeros(&[5, 3]);
+        let mut tables = WordTables::zeros(&[5, 3]);
         assert!(delta.apply(&mut tables, 4, |piece| piece == 0));
         assert_eq!(tables.into_inner().concat(), [0, 7, 8, 9, 0, 0, 0, 0]);
-        let mut tables = Tables::zeros(&[5, 3]);
+        let mut tables = WordTables::zeros(&[5, 3]);
         assert!(delta.apply(&mut tables, 4, |_| true));
         delta.push(8, &[1]);
         assert!(!delta.apply(&mut tables, 4, |_| true), "there is no ninth word");

@@ -21,7 +21,7 @@ impl FirstFailure {
     }
 
     /// Tells what is behind an error of the database.
-    pub(super) fn behind(&self, error: redb::Error) -> VaultError {
+    pub(super) fn explain(&self, error: redb::Error) -> VaultError {
         match (error, self.0.get()) {
             (redb::Error::PreviousIo, Some(first)) => first.clone(),
             (error, _) => failure(error),

@@ -14,17 +14,17 @@ const BEFORE: &str = "header-before";
 ///
 /// # Errors
 /// [`VaultError::NoVault`], and those of the disk.
-pub(crate) fn values(
+pub(crate) fn begin_exchange(
     disk: &TrustedDisk,
     encoded: Vec<u8>,
 ) -> Result<[(&'static str, Vec<u8>); 2], VaultError> {
-    let before = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
-    Ok([(HEADER, encoded), (BEFORE, before)])
+    let previous_header = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
+    Ok([(HEADER, encoded), (BEFORE, previous_header)])
 }
 
 /// The header that the store may still hold, while an exchange is under way.
-pub(crate) fn before(disk: &TrustedDisk) -> Result<Option<Vec<u8>>, VaultError> {
-    Ok(disk.meta(BEFORE)?.filter(|before| !before.is_empty()))
+pub(crate) fn previous_header(disk: &TrustedDisk) -> Result<Option<Vec<u8>>, VaultError> {
+    Ok(disk.meta(BEFORE)?.filter(|previous_header| !previous_header.is_empty()))
 }
 
 /// Puts the header of the disk into the store, in the place of the one before. From then on that one is refused.
@@ -34,10 +34,10 @@ pub(crate) fn before(disk: &TrustedDisk) -> Result<Option<Vec<u8>>, VaultError> 
 pub(crate) async fn complete(disk: &TrustedDisk, store: &impl Blobs) -> Result<(), VaultError> {
     let header = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
     store.put(HEADER, &header).await?;
-    is_complete(disk)
+    mark_complete(disk)
 }
 
 /// Notes that the store holds the header of the disk.
-pub(crate) fn is_complete(disk: &TrustedDisk) -> Result<(), VaultError> {
+pub(crate) fn mark_complete(disk: &TrustedDisk) -> Result<(), VaultError> {
     disk.set_meta(BEFORE, b"")
 }

@@ -28,7 +28,7 @@ const FOR_READS: u64 = 8 << 20;
 const MIN_READS: u64 = 16;
 
 /// The time between two looks for room.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const CHECK_EVERY: Duration = Duration::from_secs(2);
 
 /// Bytes on the trusted disk that can be given up, and taken again.
 pub trait Reserve: Debug + Send + Sync + 'static {
@@ -96,7 +96,7 @@ impl RoomFigures {
     }
 
     /// Tells whether reads are refused, or will be when three of four that there was room for have come.
-    pub fn is_at_its_end(&self) -> bool {
+    pub fn is_nearly_exhausted(&self) -> bool {
         self.is_full && self.reads() <= self.sizes.reads(self.sizes.whole) / 4
     }
 }
@@ -113,34 +113,34 @@ pub(crate) struct Room {
     /// Held while the reserve changes.
     turn: Mutex<()>,
     /// The next look for room.
-    next_look: Mutex<Option<Instant>>,
+    next_check: Mutex<Option<Instant>>,
 }
 
 impl Room {
     /// A room beside a database, with what an earlier opening has left of its file.
-    pub(super) fn beside(database: &Path) -> Self {
+    pub(super) fn next_to(database: &Path) -> Self {
         let path = database.with_extension("reserve");
         let room = Room { path: Some(path.clone()), ..Room::default() };
         if let Ok(file) = OpenOptions::new().read(true).write(true).open(path) {
-            room.take(ReserveFile(file));
+            room.set_reserve(ReserveFile(file));
         }
         room
     }
 
     /// Uses this reserve.
-    pub(super) fn take(&self, reserve: impl Reserve) {
+    pub(super) fn set_reserve(&self, reserve: impl Reserve) {
         self.held.store(reserve.held(), Ordering::Relaxed);
         let _ = self.reserve.set(Box::new(reserve));
     }
 
     /// Keeps so much from now on.
-    pub(crate) fn keep(&self, sizes: ReserveSizes) {
+    pub(crate) fn set_sizes(&self, sizes: ReserveSizes) {
         // It is made when a vault is opened: a command that fails before leaves nothing. A disk without room for an empty file
         // has none to keep.
         if let (None, Some(path)) = (self.reserve.get(), &self.path) {
             let mut file = OpenOptions::new();
             file.read(true).write(true).create(true).truncate(false);
-            file.open(path).into_iter().for_each(|file| self.take(ReserveFile(file)));
+            file.open(path).into_iter().for_each(|file| self.set_reserve(ReserveFile(file)));
         }
         if self.reserve.get().is_none() {
             return;
@@ -148,26 +148,26 @@ impl Room {
         let _ = self.sizes.set(sizes);
         self.fill();
         if self.held.load(Ordering::Relaxed) < sizes.whole {
-            self.becomes_full();
+            self.on_full();
         }
     }
 
     /// The moment of the next look for room, if there was none.
-    pub(crate) fn looks_at(&self) -> Option<Instant> {
-        let mut next = self.next_look.lock().expect("nobody panics with this lock");
+    pub(crate) fn next_check(&self) -> Option<Instant> {
+        let mut next = self.next_check.lock().expect("nobody panics with this lock");
         if !self.is_full.load(Ordering::Relaxed) {
             *next = None;
             return None;
         }
-        Some(*next.get_or_insert_with(|| Instant::now() + LOOK_EVERY))
+        Some(*next.get_or_insert_with(|| Instant::now() + CHECK_EVERY))
     }
 
     /// Looks whether there is room again, if it is time.
-    pub(crate) fn look(&self, now: Instant) {
-        if self.looks_at().is_none_or(|at| at > now) {
+    pub(crate) fn check_if_due(&self, now: Instant) {
+        if self.next_check().is_none_or(|at| at > now) {
             return;
         }
-        *self.next_look.lock().expect("nobody panics with this lock") = None;
+        *self.next_check.lock().expect("nobody panics with this lock") = None;
         self.fill();
         let RoomFigures { sizes, held, .. } = self.figures();
         if held >= sizes.whole {
@@ -196,17 +196,17 @@ impl Room {
     }
 
     /// Does work that writes at most so many bytes, and repeats it as long as the disk is full and there is a piece left.
-    pub(super) fn make_for<T>(&self, bytes: u64, work: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    pub(super) fn retry_with_room<T>(&self, bytes: u64, work: impl Fn() -> io::Result<T>) -> io::Result<T> {
         loop {
             match work() {
-                Err(error) if is_full(&error) && self.give(bytes) => {}
+                Err(error) if is_full(&error) && self.give_up(bytes) => {}
                 done => return done,
             }
         }
     }
 
     /// Gives up a piece for so many bytes; `false` if there is none left.
-    fn give(&self, bytes: u64) -> bool {
+    fn give_up(&self, bytes: u64) -> bool {
         let Some(reserve) = self.reserve.get() else { return false };
         let _turn = self.turn.lock().expect("nobody panics with this lock");
         let held = reserve.held();
@@ -214,7 +214,7 @@ impl Room {
         let given = held > 0 && reserve.hold(left).is_ok();
         self.held.store(reserve.held(), Ordering::Relaxed);
         if given {
-            self.becomes_full();
+            self.on_full();
         }
         given
     }
@@ -230,7 +230,7 @@ impl Room {
         self.held.store(reserve.held(), Ordering::Relaxed);
     }
 
-    fn becomes_full(&self) {
+    fn on_full(&self) {
         if !self.is_full.swap(true, Ordering::Relaxed) {
             let figures = self.figures();
             tracing::warn!(

@@ -5,10 +5,10 @@
 
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::trusted::disk::{HeldDisk, TrustedDisk};
-use crate::trusted::group::Entered;
+use crate::trusted::commit_group::QueuedChange;
+use crate::trusted::disk::{DiskSnapshot, TrustedDisk};
 use crate::trusted::row::{Row, RowChange};
-use crate::trusted::unlogged::{self, CommitId, Unlogged};
+use crate::trusted::unlogged::{self, CommitId, UnloggedCommits};
 use ameles_seal::blob;
 use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt, derive};
@@ -33,7 +33,7 @@ pub(crate) struct Rows {
     /// The total of the sizes, for readers that wait for no change.
     used: AtomicU64,
     /// The commits that the journal in the store does not hold yet, if there is one. Taken after `sizes`.
-    unlogged: Option<Mutex<Unlogged>>,
+    unlogged: Option<Mutex<UnloggedCommits>>,
 }
 
 #[derive(Default)]
@@ -43,12 +43,12 @@ struct RowSizes {
 }
 
 /// The rows as they were at one moment, whatever is changed afterwards.
-pub(crate) struct HeldRows {
+pub(crate) struct RowsSnapshot {
     rows: Arc<Rows>,
-    disk: HeldDisk,
+    disk: DiskSnapshot,
 }
 
-impl HeldRows {
+impl RowsSnapshot {
     /// Loads them all, sorted by key: gigabytes, maybe.
     pub(crate) fn load(self) -> Result<Vec<Row>, VaultError> {
         self.rows.load_from(&self.disk)
@@ -76,12 +76,12 @@ impl Rows {
     }
 
     /// Keeps what is committed from now on, and what an earlier opening has kept, until the journal in the store holds it.
-    pub(crate) fn keep_for_log(mut self) -> Result<Self, VaultError> {
-        self.unlogged = Some(Mutex::new(Unlogged::of(self.kept()?)));
+    pub(crate) fn with_log(mut self) -> Result<Self, VaultError> {
+        self.unlogged = Some(Mutex::new(UnloggedCommits::of(self.load_unlogged()?)));
         Ok(self)
     }
 
-    fn kept(&self) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
+    fn load_unlogged(&self) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
         let open = |(id, sealed): (CommitId, Vec<u8>)| {
             let name = commit_name(self.vault, id);
             let opened = blob::open(&self.master, Purpose::ROWS, &name, &sealed);
@@ -89,22 +89,22 @@ impl Rows {
                 |error| VaultError::Damaged(Reason::of(error).about("a change of rows that is kept"));
             Ok((id, opened.map_err(damaged)?))
         };
-        self.disk.unlogged()?.into_iter().map(open).collect()
+        self.disk.unlogged_commits()?.into_iter().map(open).collect()
     }
 
     /// The commits that the disk keeps, sealed with another key.
-    pub(crate) fn kept_sealed_with(
+    pub(crate) fn reseal_unlogged(
         &self,
         master: &MasterKey,
         mut salt: impl FnMut() -> Salt,
     ) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
-        let kept = self.kept()?;
+        let kept = self.load_unlogged()?;
         let anew = kept.iter().map(|(id, text)| (*id, seal_commit(master, self.vault, (*id, text), salt())));
         Ok(anew.collect())
     }
 
     /// The commits that the journal in the store does not hold yet, if there is one.
-    pub(crate) fn unlogged(&self) -> Option<MutexGuard<'_, Unlogged>> {
+    pub(crate) fn unlogged(&self) -> Option<MutexGuard<'_, UnloggedCommits>> {
         self.unlogged.as_ref().map(|unlogged| unlogged.lock().expect("nobody panics with this lock"))
     }
 
@@ -114,16 +114,16 @@ impl Rows {
     }
 
     /// Holds the rows as they are now, at no cost.
-    pub(crate) fn hold(self: &Arc<Self>) -> Result<HeldRows, VaultError> {
-        Ok(HeldRows { rows: self.clone(), disk: self.disk.hold()? })
+    pub(crate) fn snapshot(self: &Arc<Self>) -> Result<RowsSnapshot, VaultError> {
+        Ok(RowsSnapshot { rows: self.clone(), disk: self.disk.snapshot()? })
     }
 
     /// All rows, sorted by key.
     pub(crate) fn load(&self) -> Result<Vec<Row>, VaultError> {
-        self.load_from(&self.disk.hold()?)
+        self.load_from(&self.disk.snapshot()?)
     }
 
-    fn load_from(&self, disk: &HeldDisk) -> Result<Vec<Row>, VaultError> {
+    fn load_from(&self, disk: &DiskSnapshot) -> Result<Vec<Row>, VaultError> {
         let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
         let open = |Row { key: hash, value: sealed }: Row| {
             let text = blob::open(&self.master, Purpose::ROWS, &name(self.vault, &hash), &sealed)
@@ -148,7 +148,7 @@ impl Rows {
 
     /// As [`commit`](Self::commit), but the journal in the store does not take it: a checkpoint must be shipped before
     /// anything else is committed.
-    pub(crate) fn commit_beside_log(
+    pub(crate) fn commit_without_log(
         &self,
         changes: Vec<RowChange>,
         salt: impl FnMut() -> Salt,
@@ -163,17 +163,17 @@ impl Rows {
         salt: impl FnMut() -> Salt,
     ) -> Result<Option<CommitId>, VaultError> {
         // Under the lock a change is checked and takes its place; it becomes durable with others.
-        let (entered, id) = self.enter(changes, kept, salt)?;
-        self.disk.commit(entered)?;
+        let (queued, id) = self.enqueue(changes, kept, salt)?;
+        self.disk.commit(queued)?;
         Ok(id)
     }
 
-    fn enter(
+    fn enqueue(
         &self,
         changes: Vec<RowChange>,
         kept: Option<Vec<u8>>,
         mut salt: impl FnMut() -> Salt,
-    ) -> Result<(Entered, Option<CommitId>), VaultError> {
+    ) -> Result<(QueuedChange, Option<CommitId>), VaultError> {
         let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
         let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
@@ -191,7 +191,7 @@ impl Rows {
         if needed > sizes.total && self.disk.room().refuses_writes() {
             return Err(VaultError::NoRoom);
         }
-        let entered = self.enter_disk(sealed, kept, salt);
+        let queued = self.enqueue_on_disk(sealed, kept, salt);
         sizes.total = needed;
         self.used.store(needed, Ordering::Relaxed);
         for (hash, bytes) in changed {
@@ -201,33 +201,33 @@ impl Rows {
                 sizes.of.insert(hash, bytes)
             };
         }
-        Ok(entered)
+        Ok(queued)
     }
 
     /// Has the disk take changes in, and keeps the commit for the journal in the store. The caller holds the lock of sizes,
     /// so both have the same order. An object may take the commit before it is durable: the record of its batch comes
     /// after it in that order, and the object leaves after that record.
-    fn enter_disk(
+    fn enqueue_on_disk(
         &self,
         sealed: Vec<RowChange>,
         kept: Option<Vec<u8>>,
         mut salt: impl FnMut() -> Salt,
-    ) -> (Entered, Option<CommitId>) {
-        let Some(mut unlogged) = self.unlogged() else { return (self.disk.enter_rows(sealed), None) };
+    ) -> (QueuedChange, Option<CommitId>) {
+        let Some(mut unlogged) = self.unlogged() else { return (self.disk.enqueue_rows(sealed), None) };
         let (id, logged) = (unlogged.next(), unlogged.logged());
         let seal = |text: &Vec<u8>| (id, seal_commit(&self.master, self.vault, (id, text), salt()));
         let commit = kept.as_ref().map(seal);
-        let entered = self.disk.enter_rows_and_keep(sealed, commit, logged);
+        let queued = self.disk.enqueue_rows_with_commit(sealed, commit, logged);
         let id = kept.map(|kept| {
             unlogged.push(id, kept);
             id
         });
-        (entered, id)
+        (queued, id)
     }
 }
 
 /// Seals a row as the disk holds it: under the hash of its key.
-pub(crate) fn sealed_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
+pub(crate) fn seal_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
     let hash = hash(master, vault, &row.key);
     Row::new(hash.to_vec(), seal(master, vault, (&hash, row), salt))
 }
@@ -274,7 +274,7 @@ mod tests {
             rows.commit(vec![change], || entropy.salt()).unwrap();
         };
         commit(RowChange::put("kept", "as it was"));
-        let held = rows.hold().unwrap();
+        let held = rows.snapshot().unwrap();
         commit(RowChange::put("kept", "changed"));
         commit(RowChange::put("later", "row"));
         assert_eq!(held.load().unwrap(), [Row::new("kept", "as it was")]);
@@ -287,7 +287,7 @@ mod tests {
     fn the_journal_in_the_store_takes_commits_in_the_order_in_which_the_disk_makes_them() {
         let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
         let master = MasterKey::take(&mut [3; 32]);
-        let rows = Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap().keep_for_log().unwrap();
+        let rows = Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap().with_log().unwrap();
         std::thread::scope(|scope| {
             for caller in 0..8u8 {
                 let rows = &rows;
@@ -300,7 +300,7 @@ mod tests {
                 });
             }
         });
-        let kept = rows.kept().unwrap();
+        let kept = rows.load_unlogged().unwrap();
         assert!(kept.iter().map(|(id, _)| *id).eq(1..=160));
         let (stream, last) = rows.unlogged().unwrap().take(usize::MAX);
         assert_eq!((stream.bytes, last), (kept.iter().flat_map(|(_, text)| text.clone()).collect(), 160));

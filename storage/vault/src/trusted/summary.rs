@@ -1,6 +1,6 @@
 //! The summary of a checkpoint: what is small of the trusted state, and what must be there beside it.
 
-use super::directory::StashKey;
+use super::stash_directory::StashKey;
 use crate::engine::scheme::Seed;
 use ameles_seal::versions::VersionsHead;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -19,7 +19,7 @@ pub(crate) struct Summary {
     pub(crate) rest: Vec<u8>,
     pub(crate) versions: VersionsHead,
     /// Places of the stash.
-    pub(crate) places: u64,
+    pub(crate) slots: u64,
     pub(crate) keys: Vec<StashKey>,
     /// Every piece holds the words of this checkpoint or of a later one: the deltas after it are there.
     pub(crate) oldest: u64,

@@ -18,7 +18,7 @@ pub(crate) struct RowBytes {
 
 /// The commits that wait, in their order.
 #[derive(Debug, Default)]
-pub(crate) struct Unlogged {
+pub(crate) struct UnloggedCommits {
     commits: VecDeque<(CommitId, Bytes)>,
     /// Bytes of the first one that objects hold already.
     begun: usize,
@@ -27,12 +27,12 @@ pub(crate) struct Unlogged {
     logged: CommitId,
 }
 
-impl Unlogged {
+impl UnloggedCommits {
     /// The commits that an earlier opening has left on the trusted disk.
     pub(crate) fn of(commits: Vec<(CommitId, Vec<u8>)>) -> Self {
         let last = commits.last().map_or(0, |(id, _)| *id);
         let commits = commits.into_iter().map(|(id, bytes)| (id, Bytes::from(bytes))).collect();
-        Unlogged { commits, begun: 0, last, logged: 0 }
+        UnloggedCommits { commits, begun: 0, last, logged: 0 }
     }
 
     /// The number of the next commit.
@@ -72,7 +72,7 @@ impl Unlogged {
     }
 
     /// Notes that the store holds all commits up to this one for good.
-    pub(crate) fn are_logged(&mut self, up_to: CommitId) {
+    pub(crate) fn mark_logged(&mut self, up_to: CommitId) {
         self.logged = self.logged.max(up_to);
     }
 
@@ -131,7 +131,7 @@ mod tests {
             sizes in prop::collection::vec(0usize..60, 0..20), max in 1usize..100, skipped in 0usize..8,
         ) {
             let commits: Vec<_> = sizes.iter().enumerate().map(|(nth, bytes)| commit(nth, *bytes)).collect();
-            let mut unlogged = Unlogged::default();
+            let mut unlogged = UnloggedCommits::default();
             for changes in &commits {
                 unlogged.push(unlogged.next(), encode(changes));
             }

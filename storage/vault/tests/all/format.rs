@@ -138,7 +138,7 @@ async fn vaults_of_the_fixture_are_recovered_used_and_authentic() {
                     vault.write(BlockId(block), vec![7; 32]).await.expect("written");
                 }
                 let report = vault.check(Box::new(|_, _| {})).await.expect("checked");
-                assert_eq!(report.complaints, [""; 0]);
+                assert_eq!(report.faults, [""; 0]);
                 vault.close().await.expect("closed");
             };
             futures::join!(session, running);

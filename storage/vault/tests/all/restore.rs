@@ -76,7 +76,7 @@ async fn a_lost_machine_is_restored_and_the_old_one_can_do_no_more() {
             assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(fill));
         }
         assert_eq!(vault.load_rows().await.unwrap(), [Row::new("name", vec![10])]);
-        assert!(vault.check(Box::new(|_, _| {})).await.unwrap().complaints.is_empty());
+        assert!(vault.check(Box::new(|_, _| {})).await.unwrap().faults.is_empty());
     });
     let newest = again.await.unwrap();
     let displaced = in_service(&old, &store, 7, async |_| {}).await.unwrap_err();

@@ -50,7 +50,7 @@ async fn just_one_serves(desks: [&Desk; 2], opened: [Result<(), VaultError>; 2],
                 is_displaced(&loser.open_and_crash(async |_| {}).await),
                 "{when}: while the other serves"
             );
-            assert!(check(vault).await.unwrap().complaints.is_empty(), "{when}");
+            assert!(check(vault).await.unwrap().faults.is_empty(), "{when}");
         })
         .await
         .unwrap();

@@ -6,7 +6,7 @@ use crate::promises::desk::{Desk, check, read_all};
 async fn opens(desk: &Desk, when: &str) {
     let opened = desk.open(async |vault| {
         read_all(vault, FILL).await.unwrap();
-        assert!(check(vault).await.unwrap().complaints.is_empty(), "{when}");
+        assert!(check(vault).await.unwrap().faults.is_empty(), "{when}");
     });
     opened.await.unwrap_or_else(|error| panic!("{when}: {error}"));
 }

@@ -85,7 +85,7 @@ async fn the_copy_that_comes_second_stops_at_its_first_eviction_and_the_other_go
                     assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(100));
                 }
                 write_all(vault, FILL + 2).await;
-                assert!(check(vault).await.unwrap().complaints.is_empty());
+                assert!(check(vault).await.unwrap().faults.is_empty());
             },
         )
         .await;

@@ -174,7 +174,7 @@ impl Machine {
             let blocks: Vec<u64> = (0..vault.capacity()).collect();
             access(vault, keeper, &[], &blocks).await?;
             let report = vault.check(Box::new(|_, _| {})).await?;
-            assert!(report.complaints.is_empty(), "{:?}", report.complaints);
+            assert!(report.faults.is_empty(), "{:?}", report.faults);
             Ok(())
         })
         .await?;

@@ -116,14 +116,14 @@ async fn what_nobody_needs_is_removed_and_the_vault_is_whole() {
         assert_eq!(find(&desk).await.unwrap().dead().objects, 0, "seed {seed}");
         // The objects that a restore reads and those that a recovery reads are there.
         restore_copy(&desk, Some(receipt)).await.unwrap();
-        let (complaints, _) = desk
+        let (faults, _) = desk
             .open(async |vault| {
                 read_all(vault, FILL).await.unwrap();
-                check(vault).await.unwrap().complaints
+                check(vault).await.unwrap().faults
             })
             .await
             .unwrap();
-        assert!(complaints.is_empty(), "seed {seed}: {complaints:?}");
+        assert!(faults.is_empty(), "seed {seed}: {faults:?}");
     }
     assert!(dead > 100 && kept > 100, "{dead} dead, {kept} kept");
 }

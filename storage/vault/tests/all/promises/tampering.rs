@@ -19,21 +19,21 @@ async fn a_check_names_the_slot_whatever_is_done_to_whichever_bucket() {
         for of in scene.live.iter().copied() {
             for kind in KINDS {
                 let slot = scene.tamper(of, kind, &mut chance);
-                let complaints = check(vault).await.unwrap().complaints;
-                let named = complaints.iter().any(|line| match kind {
+                let faults = check(vault).await.unwrap().faults;
+                let named = faults.iter().any(|line| match kind {
                     // The store decides which of its slots is asked for first.
                     Kind::Remove | Kind::TruncateToNothing | Kind::TruncateByOneByte => {
                         line.contains(&format!(" of {} ({})", of.bucket, of.version))
                     }
                     _ => line.contains(&format!("slot {slot} of {} ({})", of.bucket, of.version)),
                 });
-                assert!(named, "{kind:?} of slot {slot} of {of:?}: {complaints:?}");
+                assert!(named, "{kind:?} of slot {slot} of {of:?}: {faults:?}");
                 let touched = if matches!(kind, Kind::SwapWithAnotherBucket) { 2 } else { 1 };
-                assert_eq!(complaints.len(), touched, "{kind:?} of {of:?}: {complaints:?}");
+                assert_eq!(faults.len(), touched, "{kind:?} of {of:?}: {faults:?}");
                 scene.put_right(of).await;
             }
         }
-        assert!(check(vault).await.unwrap().complaints.is_empty());
+        assert!(check(vault).await.unwrap().faults.is_empty());
     });
     assert!(checking.await.unwrap().1.is_none());
 }
@@ -46,9 +46,9 @@ async fn a_check_notices_a_flip_of_any_byte_of_any_level() {
         for of in scene.first_of_each_level() {
             for at in 0..layout.bucket_bytes(of.bucket) {
                 scene.desk.store.flip(of, at, 1 << (at % 8));
-                let complaints = check(vault).await.unwrap().complaints;
+                let faults = check(vault).await.unwrap().faults;
                 let named = format!("slot {} of {} ", at / scene.slot_bytes(of), of.bucket);
-                assert!(complaints.len() == 1 && complaints[0].contains(&named), "byte {at}: {complaints:?}");
+                assert!(faults.len() == 1 && faults[0].contains(&named), "byte {at}: {faults:?}");
                 scene.desk.store.flip(of, at, 1 << (at % 8));
             }
         }
@@ -165,7 +165,7 @@ async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
     let store = &scene.desk.store;
     let checking = scene.desk.open_and_crash(async |vault| {
         let receipt = vault.checkpoint().await.unwrap();
-        assert!(check(vault).await.unwrap().complaints.is_empty());
+        assert!(check(vault).await.unwrap().faults.is_empty());
         let checkpoint = shipped::name(&receipt);
         let claims = store.list("epoch/").await.unwrap().into_iter().map(|blob| blob.name);
         let names: Vec<String> = claims.chain([checkpoint.clone(), "vault".into()]).collect();
@@ -195,11 +195,11 @@ async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
         let planted = shipped::name(&Receipt { checkpoint: receipt.checkpoint + 1, ..receipt });
         for bytes in [bytes, vec![1; 50]] {
             store.put(&planted, &bytes).await.unwrap();
-            let complaints = check(vault).await.unwrap().complaints;
-            assert!(complaints.len() == 1 && complaints[0].contains(&planted), "{complaints:?}");
+            let faults = check(vault).await.unwrap().faults;
+            assert!(faults.len() == 1 && faults[0].contains(&planted), "{faults:?}");
         }
         Blobs::remove(store, &planted).await.unwrap();
-        assert!(check(vault).await.unwrap().complaints.is_empty());
+        assert!(check(vault).await.unwrap().faults.is_empty());
         vault.close().await.unwrap();
     });
     checking.await.unwrap();
@@ -209,11 +209,8 @@ async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
 /// The report, or the error of the vault that stopped, says what is wrong with the object of this name.
 fn is_named(report: Result<ameles_vault::Report, VaultError>, name: &str, what: &str) {
     let name = if name == "vault" { "header" } else { name };
-    let complaints = report.unwrap().complaints;
-    assert!(
-        complaints.len() == 1 && complaints[0].contains(name) && complaints[0].contains(what),
-        "{name}: {complaints:?}"
-    );
+    let faults = report.unwrap().faults;
+    assert!(faults.len() == 1 && faults[0].contains(name) && faults[0].contains(what), "{name}: {faults:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,10 +299,10 @@ async fn a_check_that_comes_first_finds_the_store_as_it_was_left() {
     for of in original.live.iter().copied() {
         let scene = original.copy();
         scene.desk.store.flip(of, 0, 1);
-        let (complaints, failure) =
-            scene.desk.open_and_crash(async |vault| check(vault).await.unwrap().complaints).await.unwrap();
+        let (faults, failure) =
+            scene.desk.open_and_crash(async |vault| check(vault).await.unwrap().faults).await.unwrap();
         let named = format!("slot 0 of {} ({})", of.bucket, of.version);
-        assert!(complaints.len() == 1 && complaints[0].contains(&named), "{of:?}: {complaints:?}");
+        assert!(faults.len() == 1 && faults[0].contains(&named), "{of:?}: {faults:?}");
         assert!(failure.is_none(), "{failure:?}");
     }
     let scene = original.copy();

@@ -183,5 +183,5 @@ pub async fn wait(vault: &Vault) {
 /// Checks everything in the store.
 pub async fn check(vault: &Vault) {
     let report = vault.check(Box::new(|_, _| {})).await.unwrap();
-    assert_eq!(report.complaints, [""; 0]);
+    assert_eq!(report.faults, [""; 0]);
 }

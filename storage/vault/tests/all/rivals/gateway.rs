@@ -149,7 +149,7 @@ impl Gateway {
             read(&vault, &self.known, block).await?;
         }
         let report = vault.check(Box::new(|_, _| {})).await?;
-        assert!(report.complaints.is_empty(), "{:?}", report.complaints);
+        assert!(report.faults.is_empty(), "{:?}", report.faults);
         Ok(())
     }
 

@@ -464,7 +464,7 @@ impl Run {
         let report =
             vault.check(Box::new(|_, _| {})).await.unwrap_or_else(|error| panic!("no check: {error}"));
         self.watcher.checking(false);
-        assert!(report.complaints.is_empty(), "{:?}", report.complaints);
+        assert!(report.faults.is_empty(), "{:?}", report.faults);
         let receipt =
             vault.close().await.unwrap_or_else(|error| panic!("the vault cannot be closed: {error}"));
         self.known.note_receipt(&vault, &self.watcher, receipt, from).await;

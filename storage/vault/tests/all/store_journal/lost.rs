@@ -34,7 +34,7 @@ async fn lose(desk: Desk) {
             assert_eq!(vault.read(BlockId(at as u64)).await.unwrap(), block(*fill), "block {at}");
         }
         assert_eq!(vault.load_rows().await.unwrap(), rows);
-        assert!(vault.check(Box::new(|_, _| {})).await.unwrap().complaints.is_empty());
+        assert!(vault.check(Box::new(|_, _| {})).await.unwrap().faults.is_empty());
     });
     looking.await.unwrap();
 }

@@ -71,7 +71,7 @@ async fn a_check_names_each_spoilt_object() {
     let desk = lost().await;
     let names = objects(&desk.store).await;
     desk.open_and_crash(async |vault| {
-        assert!(vault.check(Box::new(|_, _| {})).await.unwrap().complaints.is_empty());
+        assert!(vault.check(Box::new(|_, _| {})).await.unwrap().faults.is_empty());
         for name in &names {
             let held = get(&desk.store, name).await;
             let mut flipped = held.clone();
@@ -81,15 +81,15 @@ async fn a_check_names_each_spoilt_object() {
                     Some(bytes) => desk.store.put(name, bytes).await.unwrap(),
                     None => Blobs::remove(&desk.store, name).await.unwrap(),
                 }
-                let complaints = vault.check(Box::new(|_, _| {})).await.unwrap().complaints;
-                assert_eq!(complaints, [format!("{name} was {word}")]);
+                let faults = vault.check(Box::new(|_, _| {})).await.unwrap().faults;
+                assert_eq!(faults, [format!("{name} was {word}")]);
             }
             desk.store.put(name, &held).await.unwrap();
         }
         let planted = "log/00000001-00000000000fffff";
         desk.store.put(planted, b"nothing").await.unwrap();
-        let complaints = vault.check(Box::new(|_, _| {})).await.unwrap().complaints;
-        assert_eq!(complaints, [format!("{planted} was not written by this vault")]);
+        let faults = vault.check(Box::new(|_, _| {})).await.unwrap().faults;
+        assert_eq!(faults, [format!("{planted} was not written by this vault")]);
     })
     .await
     .unwrap();
@@ -108,8 +108,8 @@ async fn a_check_lists_the_journal_once_however_many_of_its_objects_are_missing(
             Blobs::remove(&desk.store, name).await.unwrap();
         }
         recorder.begin_anew();
-        let complaints = vault.check(Box::new(|_, _| {})).await.unwrap().complaints;
-        assert_eq!(complaints.len(), missing.len(), "{complaints:?}");
+        let faults = vault.check(Box::new(|_, _| {})).await.unwrap().faults;
+        assert_eq!(faults.len(), missing.len(), "{faults:?}");
         let is_list =
             |moment: &Moment| matches!(moment, Moment::Asks { request: Request::List(prefix), .. } if prefix == "log/");
         let lists = recorder.take_trace().into_iter().filter(|(_, moment)| is_list(moment)).count();

@@ -1,6 +1,6 @@
 //! Ways to serve a vault and its successor as one, two of them broken on purpose.
 
-use ameles_vault::{Call, Flow, Succession, Vault};
+use ameles_vault::{Call, Flow, MirroredVaults, Vault};
 use bytes::Bytes;
 
 /// The way in which calls reach the two vaults.
@@ -20,7 +20,7 @@ pub enum Serving {
 #[derive(Clone)]
 pub struct Door {
     pub serving: Serving,
-    pub both: Succession,
+    pub both: MirroredVaults,
 }
 
 impl Door {

@@ -8,7 +8,7 @@ use crate::support::parameters;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::types::BlockId;
 use ameles_vault::{
-    Call, Flow, SchemeParameters, Stage, Succession, TrustedDisk, Vault, VaultError, VaultParameters,
+    Call, Flow, MirroredVaults, SchemeParameters, Stage, TrustedDisk, Vault, VaultError, VaultParameters,
     cut_over, rows_at_rest, stage,
 };
 use bytes::Bytes;
@@ -84,7 +84,7 @@ struct Life {
 /// The interface that clients ask at.
 #[derive(Clone)]
 enum Door {
-    Both(Succession),
+    Both(MirroredVaults),
     One(Vault),
 }
 
@@ -163,7 +163,7 @@ impl Life {
             let (old, old_running) = Vault::start(setups.0).await?;
             let (new, new_running) = Vault::start(setups.1).await?;
             let working = async {
-                let (both, mut copier) = Succession::over(old.clone(), new.clone()).await?;
+                let (both, mut copier) = MirroredVaults::over(old.clone(), new.clone()).await?;
                 let rows = old.load_rows().await?;
                 names.borrow_mut().adopt(&rows);
                 let steps = chance.magnitude(1..=20);

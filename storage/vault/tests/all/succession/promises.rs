@@ -8,8 +8,8 @@ use crate::support::chance::Chance;
 use crate::support::parameters;
 use ameles_core::types::BlockId;
 use ameles_vault::{
-    Receipt, Row, RowChange, Stage, Succession, Vault, VaultError, VaultParameters, cut_over, rows_at_rest,
-    stage,
+    MirroredVaults, Receipt, Row, RowChange, Stage, Vault, VaultError, VaultParameters, cut_over,
+    rows_at_rest, stage,
 };
 use std::panic::catch_unwind;
 use tokio::task::LocalSet;
@@ -74,7 +74,7 @@ async fn a_successor_that_does_not_fit_is_refused() {
         [(smaller, "smaller"), (less_room, "smaller"), (other_blocks, "blocks of 64 bytes, and the vault")]
     {
         let error = with_both([shape(), refused], async |old, new| {
-            Succession::over(old.clone(), new.clone()).await.map(drop)
+            MirroredVaults::over(old.clone(), new.clone()).await.map(drop)
         });
         let error = error.await.expect_err("it is refused").to_string();
         assert!(error.contains(why), "{error}");
@@ -86,7 +86,7 @@ async fn a_successor_takes_over_when_it_has_all_blocks_and_not_before_and_twice_
     let rows = vec![Row::new("a", "1"), Row::new("b", "2")];
     let work = async |old: &Vault, new: &Vault| {
         old.commit_rows(rows.iter().cloned().map(RowChange::from).collect()).await?;
-        let (both, mut copier) = Succession::over(old.clone(), new.clone()).await?;
+        let (both, mut copier) = MirroredVaults::over(old.clone(), new.clone()).await?;
         let one = both.access_in(
             ameles_vault::Flow(1),
             vec![ameles_vault::Call::Write(BlockId(39), vec![3; 32].into())],
@@ -108,7 +108,7 @@ async fn a_successor_takes_over_when_it_has_all_blocks_and_not_before_and_twice_
             assert_eq!(stage(old.header(), &rows)?, Stage::CutOver);
         }
         assert_eq!(new.read(BlockId(39)).await?, vec![3; 32]);
-        let late = Succession::over(old.clone(), new.clone()).await.map(drop).expect_err("it is refused");
+        let late = MirroredVaults::over(old.clone(), new.clone()).await.map(drop).expect_err("it is refused");
         assert!(late.to_string().contains("must not be served"), "{late}");
         Ok(())
     };

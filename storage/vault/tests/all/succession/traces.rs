@@ -11,7 +11,9 @@ use ameles_core::testing::small_ring;
 use ameles_core::types::{BlockId, Level};
 use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
 use ameles_vault::AnyStore;
-use ameles_vault::{Call, Copier, SchemeParameters, Setup, Succession, TrustedDisk, Vault, VaultParameters};
+use ameles_vault::{
+    Call, Copier, MirroredVaults, SchemeParameters, Setup, TrustedDisk, Vault, VaultParameters,
+};
 use redb::backends::InMemoryBackend;
 use std::time::Duration;
 use tokio::task::LocalSet;
@@ -145,7 +147,7 @@ fn watched<T>(
         let (first, first_running) = Vault::start(old.setup(seed + 3)).await.expect("it opens");
         let (second, second_running) = Vault::start(new.setup(seed + 4)).await.expect("it opens");
         let working = async {
-            let (both, copier) = Succession::over(first.clone(), second.clone()).await.expect("they fit");
+            let (both, copier) = MirroredVaults::over(first.clone(), second.clone()).await.expect("they fit");
             let done = work(Door { serving, both }, copier).await;
             sleep(PAUSE).await;
             first.close().await.expect("it closes");

@@ -47,7 +47,7 @@ async fn a_vault_remembers_across_checkpoints_openings_and_crashes() {
         }
         desk.open(async |vault| {
             read_all(vault, 5).await.unwrap();
-            assert_eq!(check(vault).await.unwrap().complaints, [""; 0]);
+            assert_eq!(check(vault).await.unwrap().faults, [""; 0]);
             assert_eq!(vault.status().emergencies, 0);
         })
         .await

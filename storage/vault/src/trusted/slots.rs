@@ -1,4 +1,4 @@
-//! The places of the stash: a [file](super::places_file) of sealed payloads that are just a block long each.
+//! The places of the stash: a [file](super::slot_file) of sealed payloads that are just a block long each.
 //!
 //! A place that the checkpoint names is never written. So a payload is written once, wherever it goes, and the file
 //! needs no order of its own: nothing is ever moved to make room.
@@ -16,9 +16,9 @@ const STEP: u64 = 16;
 
 /// A place in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct PlaceId(pub(crate) u32);
+pub(crate) struct StashSlot(pub(crate) u32);
 
-impl PlaceId {
+impl StashSlot {
     fn offset(self, block: Bytes) -> u64 {
         u64::from(self.0) * block.0
     }
@@ -26,67 +26,74 @@ impl PlaceId {
 
 impl TrustedDisk {
     /// Writes sealed payloads to their places; they are durable when this returns.
-    pub(crate) fn write_places(&self, block: Bytes, writes: &[(PlaceId, Vec<u8>)]) -> Result<(), VaultError> {
+    pub(crate) fn write_slots(
+        &self,
+        block: Bytes,
+        writes: &[(StashSlot, Vec<u8>)],
+    ) -> Result<(), VaultError> {
         if writes.is_empty() {
             return Ok(());
         }
-        self.in_places(|places| {
-            let needed = writes.iter().map(|(place, _)| place.offset(block) + block.0).max().unwrap_or(0);
-            let len = places.len()?;
+        self.with_slot_file(|slot_file| {
+            let needed = writes.iter().map(|(slot, _)| slot.offset(block) + block.0).max().unwrap_or(0);
+            let len = slot_file.len()?;
             if needed > len {
-                places.set_len(needed.max(len + STEP.max(len / block.0.max(1) / 8) * block.0))?;
+                slot_file.set_len(needed.max(len + STEP.max(len / block.0.max(1) / 8) * block.0))?;
             }
-            for (place, sealed) in writes {
-                places.write(place.offset(block), sealed)?;
+            for (slot, sealed) in writes {
+                slot_file.write(slot.offset(block), sealed)?;
             }
-            places.sync_data()
+            slot_file.sync_data()
         })?;
-        self.places.forget_all();
+        self.slot_file.forget_all();
         Ok(())
     }
 
     /// Has the system keep nothing of the places in memory: all reads are to take as long.
-    pub(crate) fn keep_places_uncached(&self) {
-        self.places.keep_uncached();
+    pub(crate) fn set_slots_uncached(&self) {
+        self.slot_file.set_uncached();
     }
 
     /// Overwrites with zeros these places, and all from the place `end` on, as far as the file goes; durable when this
     /// returns. A checkpoint that was cut off may have written to places that no directory came to know.
-    pub(crate) fn wipe_places(
+    pub(crate) fn wipe_slots(
         &self,
         block: Bytes,
-        (free, end): (&[PlaceId], PlaceId),
+        (free, end): (&[StashSlot], StashSlot),
     ) -> Result<(), VaultError> {
-        if block.0 == 0 || (self.places.get().is_none() && self.meta(FILE)?.is_none()) {
+        if block.0 == 0 || (self.slot_file.get().is_none() && self.meta(FILE)?.is_none()) {
             return Ok(());
         }
         let zeros = vec![0; block.0 as usize];
-        self.in_places(|places| {
-            let len = places.len()?;
+        self.with_slot_file(|slot_file| {
+            let len = slot_file.len()?;
             let beyond = (end.offset(block)..len).step_by(zeros.len());
-            let within = free.iter().map(|place| place.offset(block)).filter(|at| *at < len);
+            let within = free.iter().map(|slot| slot.offset(block)).filter(|at| *at < len);
             for at in within.chain(beyond) {
-                places.write(at, &zeros[..(len - at).min(block.0) as usize])?;
+                slot_file.write(at, &zeros[..(len - at).min(block.0) as usize])?;
             }
-            places.sync_data()
+            slot_file.sync_data()
         })
     }
 
     /// Reads the sealed payload of a place.
-    pub(crate) fn read_place(&self, place: PlaceId, into: &mut [u8]) -> Result<(), VaultError> {
-        let offset = place.offset(Bytes(into.len() as u64));
+    pub(crate) fn read_slot(&self, slot: StashSlot, into: &mut [u8]) -> Result<(), VaultError> {
+        let offset = slot.offset(Bytes(into.len() as u64));
         let bytes = offset..offset + into.len() as u64;
-        self.in_places(|places| places.read(offset, into))?;
-        self.places.forget(bytes);
+        self.with_slot_file(|slot_file| slot_file.read(offset, into))?;
+        self.slot_file.forget(bytes);
         Ok(())
     }
 
-    fn in_places<T>(&self, work: impl FnOnce(&dyn StorageBackend) -> io::Result<T>) -> Result<T, VaultError> {
+    fn with_slot_file<T>(
+        &self,
+        work: impl FnOnce(&dyn StorageBackend) -> io::Result<T>,
+    ) -> Result<T, VaultError> {
         let failed = |error: io::Error| match error.kind() {
             ErrorKind::UnexpectedEof => VaultError::Damaged("the file of its stash ends too early".into()),
-            _ => self.failed(redb::Error::Io(error)),
+            _ => self.explain(redb::Error::Io(error)),
         };
-        if let Some(file) = self.places.get() {
+        if let Some(file) = self.slot_file.get() {
             return work(file).map_err(failed);
         }
         match self.meta(FILE)? {
@@ -96,14 +103,14 @@ impl TrustedDisk {
                     ErrorKind::NotFound => {
                         VaultError::Damaged(format!("{name}, which belongs to it, is missing").into())
                     }
-                    _ => self.failed(redb::Error::Io(error)),
+                    _ => self.explain(redb::Error::Io(error)),
                 };
-                work(self.places.open(&name).map_err(missing)?).map_err(failed)
+                work(self.slot_file.open(&name).map_err(missing)?).map_err(failed)
             }
             None => {
-                let name = self.places.make().map_err(failed)?;
+                let name = self.slot_file.make().map_err(failed)?;
                 self.set_meta(FILE, name.as_bytes())?;
-                work(self.places.get().expect("it was just made")).map_err(failed)
+                work(self.slot_file.get().expect("it was just made")).map_err(failed)
             }
         }
     }
@@ -118,7 +125,7 @@ mod tests {
 
     fn read(database: &Path) -> Result<Vec<u8>, VaultError> {
         let mut payload = vec![0; BLOCK.0 as usize];
-        TrustedDisk::open(database)?.read_place(PlaceId(3), &mut payload)?;
+        TrustedDisk::open(database)?.read_slot(StashSlot(3), &mut payload)?;
         Ok(payload)
     }
 
@@ -129,7 +136,7 @@ mod tests {
         let files = || std::fs::read_dir(folder.path()).unwrap().count();
         let disk = TrustedDisk::open(&path("one.redb")).unwrap();
         assert_eq!(files(), 1, "no file before a payload is written");
-        disk.write_places(BLOCK, &[(PlaceId(3), vec![7; 64]), (PlaceId(0), vec![8; 64])]).unwrap();
+        disk.write_slots(BLOCK, &[(StashSlot(3), vec![7; 64]), (StashSlot(0), vec![8; 64])]).unwrap();
         assert_eq!(files(), 2);
         drop(disk);
         std::fs::rename(path("one.redb"), path("other.redb")).unwrap();

@@ -16,24 +16,25 @@ pub(super) const SUMMARY: Numbered = TableDefinition::new("summary");
 
 /// A table of the state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Part {
+pub(crate) enum StateTable {
     Words,
     Deltas,
     Garbage,
     Summary,
 }
 
-impl Part {
+impl StateTable {
     /// All of them.
-    pub(super) const ALL: [Part; 4] = [Part::Words, Part::Deltas, Part::Garbage, Part::Summary];
+    pub(super) const ALL: [StateTable; 4] =
+        [StateTable::Words, StateTable::Deltas, StateTable::Garbage, StateTable::Summary];
 
     /// The table that holds it.
     pub(super) fn table(self) -> Numbered {
         match self {
-            Part::Words => WORDS,
-            Part::Deltas => DELTAS,
-            Part::Garbage => GARBAGE,
-            Part::Summary => SUMMARY,
+            StateTable::Words => WORDS,
+            StateTable::Deltas => DELTAS,
+            StateTable::Garbage => GARBAGE,
+            StateTable::Summary => SUMMARY,
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The old vault of a restore, over the local copy of its buckets.
 
-use super::laid_stash::LaidStash;
-use super::local_copy::of_local_copy;
-use super::shipped::ShippedScheme;
+use super::local_copy::local_copy_error;
+use super::restored_stash::RestoredStash;
+use super::shipped_checkpoint::ShippedScheme;
 use crate::engine::Engine;
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::engine::record::{Call, Input};
 use crate::engine::scheme::Scheme;
-use crate::engine::work::carry_out;
+use crate::engine::work::execute;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::session::check::check;
@@ -26,21 +26,21 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The old vault, over the local copy.
-pub(super) struct Old<'a, L> {
+pub(super) struct PreviousVault<'a, L> {
     engine: Engine<&'a L>,
     header: VaultHeader,
     master: MasterKey,
     entropy: Entropy,
     /// The stash as it lies on the scratch disk.
-    stash: LaidStash,
+    stash: RestoredStash,
     /// Accesses since it was brought up to date there.
     since: u64,
     /// Payloads that came after it, by the journal in the store.
     later: HashMap<BlockId, Bytes>,
 }
 
-impl<'a, L: Untrusted> Old<'a, L> {
-    pub(super) fn over(
+impl<'a, L: Untrusted> PreviousVault<'a, L> {
+    pub(super) fn open(
         copy: &'a L,
         (header, ring): (&VaultHeader, &KeyRing),
         scheme: ShippedScheme,
@@ -48,22 +48,22 @@ impl<'a, L: Untrusted> Old<'a, L> {
         accesses: u64,
         entropy: &mut Entropy,
     ) -> Result<Self, VaultError> {
-        let gate = Rc::new(Gate::default());
+        let deferred_store = Rc::new(DeferredStore::default());
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
         let master = ring.newest();
-        let taken_up = scheme.resume(gate.clone(), (header, master, &mut *entropy))?;
-        let ((scheme, keeper), stash) = taken_up.ok_or_else(damaged)?;
+        let resumed = scheme.resume(deferred_store.clone(), (header, master, &mut *entropy))?;
+        let ((scheme, payload_reader), stash) = resumed.ok_or_else(damaged)?;
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
         let sealed = Sealed::new(copy, ring, cipher, nonces, versions, SealThreads::single())?;
         sealed.begin_epoch(entropy.salt())?;
-        let mut engine = Engine::new(Rc::new(sealed), scheme, (gate, keeper), accesses);
+        let mut engine = Engine::new(Rc::new(sealed), scheme, (deferred_store, payload_reader), accesses);
         engine.go_live();
         let (header, master, entropy) = (header.clone(), master.clone(), entropy.split());
-        Ok(Old { engine, header, master, entropy, stash, since: 0, later: HashMap::new() })
+        Ok(PreviousVault { engine, header, master, entropy, stash, since: 0, later: HashMap::new() })
     }
 
     /// Puts payloads over its own that were written after it.
-    pub(super) fn write_over(&mut self, later: HashMap<BlockId, Bytes>) {
+    pub(super) fn overlay(&mut self, later: HashMap<BlockId, Bytes>) {
         self.later = later;
     }
 
@@ -77,36 +77,36 @@ impl<'a, L: Untrusted> Old<'a, L> {
 
     /// Authenticates every slot of the copy, dummies included, before anything is built on it.
     pub(super) async fn verify(&self) -> Result<(), VaultError> {
-        let report = check(&self.engine.sealed, Box::new(|_, _| {})).await.map_err(of_local_copy)?;
-        report.complaints.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong.into())))
+        let report = check(&self.engine.sealed, Box::new(|_, _| {})).await.map_err(local_copy_error)?;
+        report.faults.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong.into())))
     }
 
     /// Reads blocks through the old scheme; only the local copy sees it.
     pub(super) async fn read(&mut self, blocks: &[BlockId]) -> Result<Vec<Bytes>, VaultError> {
         while self.engine.scheme.must_step() {
-            self.run(Input::Idle).await?;
+            self.run(Input::Step).await?;
         }
         self.run(Input::Batch(blocks.iter().map(|block| Call::Read(*block)).collect())).await?;
         let answers = self.engine.take_answers().ok_or(VaultError::Closed)??;
         self.since += blocks.len() as u64;
         if self.since >= self.header.parameters.checkpoint_every {
-            self.let_go()?;
+            self.sync_stash()?;
         }
         let read = blocks.iter().zip(answers.into_iter().flatten());
         Ok(read.map(|(block, own)| self.later.get(block).cloned().unwrap_or(own)).collect())
     }
 
     /// Brings the stash on the scratch disk up to date, so that memory need not hold what came into it.
-    fn let_go(&mut self) -> Result<(), VaultError> {
+    fn sync_stash(&mut self) -> Result<(), VaultError> {
         self.since = 0;
-        self.stash.follow(&*self.engine.scheme, (&self.header, &self.master, &mut self.entropy))?;
-        self.engine.check_keeper()
+        self.stash.sync_with(&*self.engine.scheme, (&self.header, &self.master, &mut self.entropy))?;
+        self.engine.check_payload_reads()
     }
 
     async fn run(&mut self, input: Input) -> Result<(), VaultError> {
         let mut todo = self.engine.step(input, Vec::new())?.work;
         while let Some((operation, work)) = todo.pop() {
-            let answer = carry_out(&self.engine.sealed, work).await.map_err(of_local_copy)?;
+            let answer = execute(&self.engine.sealed, work).await.map_err(local_copy_error)?;
             todo.extend(self.engine.step(Input::Complete(operation), answer)?.work);
         }
         self.engine.take_superseded();
@@ -114,7 +114,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
     }
 }
 
-impl<L: Untrusted> Old<'_, L> {
+impl<L: Untrusted> PreviousVault<'_, L> {
     /// Tells whether a block was ever written.
     pub(super) fn is_written(&self, block: BlockId) -> bool {
         self.later.contains_key(&block) || self.place_of(block) != BlockPlace::Nowhere
@@ -141,7 +141,7 @@ impl<L: Untrusted> Old<'_, L> {
         let sealed = self.sealed();
         let places: Vec<Resolved> = sealed.resolve(&slots);
         let mut bytes = vec![0; slots.iter().map(|slot| sealed.layout().slot_bytes(*slot)).sum()];
-        sealed.read_places(&places, &mut bytes).await.map_err(of_local_copy)?;
+        sealed.read_places(&places, &mut bytes).await.map_err(local_copy_error)?;
         let mut rest = &bytes[..];
         let slot_bytes = HEADER_BYTES + self.scheme().block_bytes();
         let contradicts =
@@ -166,6 +166,6 @@ impl<L: Untrusted> Old<'_, L> {
             Ok(self.later.get(&block).map_or(own, |later| later.to_vec()))
         };
         let payloads = blocks.into_iter().map(payload).collect();
-        self.engine.check_keeper().and(payloads)
+        self.engine.check_payload_reads().and(payloads)
     }
 }

@@ -1,13 +1,13 @@
 //! The way to the store and back: requests leave at once, or at the pace's instants.
 
 use super::command::Reply;
-use super::lookout::Lookout;
-use super::shipment::Shipment;
-use crate::engine::gate::OperationId;
+use super::lease_renewal::LeaseRenewer;
+use super::upload::CheckpointUpload;
+use crate::engine::deferred_store::OperationId;
 use crate::error::VaultError;
 use crate::session::check::Report;
-use crate::session::pace::{Instants, Local, Pacer};
-use crate::trusted::checkpoint::Shipped;
+use crate::session::pace::{Instants, LocalWork, Pacer};
+use crate::trusted::checkpoint::ShippedCheckpoint;
 use crate::trusted::disk::TrustedDisk;
 use ameles_seal::error::SealError;
 use futures::future::LocalBoxFuture;
@@ -19,37 +19,44 @@ use tokio::time::Instant;
 /// The end of a piece of work in the outside world.
 pub(super) enum Event {
     Operation(OperationId, Result<Vec<u8>, SealError>),
-    Sealed(Result<Box<Shipment>, VaultError>),
-    PieceSent(Result<Box<Shipment>, VaultError>),
-    Shipped(Result<Shipped, VaultError>),
+    Sealed(Result<Box<CheckpointUpload>, VaultError>),
+    PieceSent(Result<Box<CheckpointUpload>, VaultError>),
+    Shipped(Result<ShippedCheckpoint, VaultError>),
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),
-    Looked(Result<(), VaultError>),
+    LeaseChecked(Result<(), VaultError>),
     Logged(Result<(), VaultError>),
     KeyChanged(Result<(), VaultError>),
 }
 
 /// A request that ends in an event.
-pub(super) type Errand = LocalBoxFuture<'static, Event>;
+pub(super) type Task = LocalBoxFuture<'static, Event>;
 
 /// See the module.
-pub(super) struct Outbox {
+pub(super) struct Dispatcher {
     pacer: Option<Pacer>,
     /// The requests that leave at a later moment, in the order in which they do.
-    held: VecDeque<(Instant, Errand)>,
+    held: VecDeque<(Instant, Task)>,
     /// The events that happened while the disk was at work.
-    arrived: VecDeque<Event>,
-    in_flight: FuturesUnordered<Errand>,
+    pending_events: VecDeque<Event>,
+    in_flight: FuturesUnordered<Task>,
     /// Work on this machine that takes a while, and keeps no request waiting.
-    beside: Option<Errand>,
+    background: Option<Task>,
     /// Looks for a newer claim. They keep no end waiting.
-    lookout: Lookout,
+    lease_renewer: LeaseRenewer,
 }
 
-impl Outbox {
-    pub(super) fn new(pacer: Option<Pacer>, lookout: Lookout) -> Self {
-        let (held, arrived) = (VecDeque::new(), VecDeque::new());
-        Outbox { pacer, held, arrived, in_flight: FuturesUnordered::new(), beside: None, lookout }
+impl Dispatcher {
+    pub(super) fn new(pacer: Option<Pacer>, lease_renewer: LeaseRenewer) -> Self {
+        let (held, pending_events) = (VecDeque::new(), VecDeque::new());
+        Dispatcher {
+            pacer,
+            held,
+            pending_events,
+            in_flight: FuturesUnordered::new(),
+            background: None,
+            lease_renewer,
+        }
     }
 
     /// The pace, if the vault has one.
@@ -69,111 +76,111 @@ impl Outbox {
 
     /// Tells whether nothing is on its way.
     pub(super) fn is_empty(&self) -> bool {
-        let is_still = self.in_flight.is_empty() && self.beside.is_none();
-        is_still && self.held.is_empty() && self.arrived.is_empty()
+        let is_still = self.in_flight.is_empty() && self.background.is_none();
+        is_still && self.held.is_empty() && self.pending_events.is_empty()
     }
 
     /// The moment at which something is to be done that no caller asks for.
-    pub(super) fn wakes(&self) -> Option<Instant> {
+    pub(super) fn next_wakeup(&self) -> Option<Instant> {
         let leaves = self.next_departure();
-        self.pacer.as_ref().map_or(leaves, |pacer| pacer.wakes(Instant::now(), leaves))
+        self.pacer.as_ref().map_or(leaves, |pacer| pacer.next_wakeup(Instant::now(), leaves))
     }
 
     fn next_departure(&self) -> Option<Instant> {
         let held = self.held.front().map(|(at, _)| *at);
-        [self.lookout.due(), held].into_iter().flatten().min()
+        [self.lease_renewer.due(), held].into_iter().flatten().min()
     }
 
     /// The next event; waits forever if nothing is on its way.
     pub(super) async fn next(&mut self) -> Event {
-        if let Some(event) = self.arrived.pop_front() {
+        if let Some(event) = self.pending_events.pop_front() {
             return event;
         }
         tokio::select! {
             biased;
             Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => event,
-            event = self.lookout.looked() => event,
-            event = done_beside(&mut self.beside) => event,
+            event = self.lease_renewer.wait_renewal() => event,
+            event = background_done(&mut self.background) => event,
         }
     }
 
     /// Has work done on this machine beside everything else: one piece at a time.
-    pub(super) fn have_done_beside(&mut self, work: Errand) {
-        assert!(self.beside.is_none(), "one piece of work at a time");
-        self.beside = Some(work);
+    pub(super) fn spawn_background(&mut self, work: Task) {
+        assert!(self.background.is_none(), "one piece of work at a time");
+        self.background = Some(work);
     }
 
     /// Waits until nothing is done beside any more: a thread of its own would hold the disk.
-    pub(super) async fn end_beside(&mut self) {
-        if self.beside.is_some() {
-            drop(done_beside(&mut self.beside).await);
+    pub(super) async fn join_background(&mut self) {
+        if self.background.is_some() {
+            drop(background_done(&mut self.background).await);
         }
     }
 
     /// Lets go of the requests that leave now.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn send_due(&mut self) {
         let now = Instant::now();
-        self.lookout.let_go(now);
-        while let Some((_, errand)) = self.held.pop_front_if(|(at, _)| *at <= now) {
-            self.set_out(errand);
+        self.lease_renewer.send_due(now);
+        while let Some((_, task)) = self.held.pop_front_if(|(at, _)| *at <= now) {
+            self.start(task);
         }
     }
 
     /// Sends a request out with its first poll: now and in its order, not when this thread has nothing better to do.
-    fn set_out(&mut self, mut errand: Errand) {
-        match errand.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(event) => self.arrived.push_back(event),
-            Poll::Pending => self.in_flight.push(errand),
+    fn start(&mut self, mut task: Task) {
+        match task.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(event) => self.pending_events.push_back(event),
+            Poll::Pending => self.in_flight.push(task),
         }
     }
 
     /// Sends a request that follows from work which began at `began`: at once, or at the pace's next instant.
-    pub(super) fn send(&mut self, local: Local, began: Instant, errand: Errand) {
+    pub(super) fn send(&mut self, local: LocalWork, began: Instant, task: Task) {
         match &mut self.pacer {
             Some(pacer) => {
-                let at = pacer.leaves(local, began, Instant::now());
+                let at = pacer.schedule(local, began, Instant::now());
                 // A shipment that has much time lets steps that begin later leave before it.
                 let place = self.held.partition_point(|(other, _)| *other <= at);
-                self.held.insert(place, (at, errand));
+                self.held.insert(place, (at, task));
             }
-            None => self.set_out(errand),
+            None => self.start(task),
         }
     }
 
     /// Takes a request that does not touch the store as a step does, and so needs no instant of the pace.
-    pub(super) fn take_along(&mut self, errand: Errand) {
-        self.in_flight.push(errand);
+    pub(super) fn push_unpaced(&mut self, task: Task) {
+        self.in_flight.push(task);
     }
 
     /// Lets the instant of a request pass that no caller has to send.
-    pub(super) fn skip(&mut self, local: Local, began: Instant) {
+    pub(super) fn skip(&mut self, local: LocalWork, began: Instant) {
         if let Some(pacer) = &mut self.pacer {
-            pacer.leaves(local, began, Instant::now());
+            pacer.schedule(local, began, Instant::now());
         }
     }
 
     /// Has the disk do something. Meanwhile requests on their way go on, and requests that are due leave.
-    pub(super) async fn on_disk<T: Send + 'static>(
+    pub(super) async fn run_on_disk<T: Send + 'static>(
         &mut self,
         disk: &TrustedDisk,
         work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,
     ) -> Result<T, VaultError> {
-        let mut working = std::pin::pin!(disk.carry_out(work));
+        let mut working = std::pin::pin!(disk.run_blocking(work));
         loop {
             let leaves = self.next_departure();
             tokio::select! {
                 biased;
                 done = &mut working => return done,
-                Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => self.arrived.push_back(event),
-                event = self.lookout.looked() => self.arrived.push_back(event),
-                () = sleep_until(leaves), if leaves.is_some() => self.let_go(),
+                Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => self.pending_events.push_back(event),
+                event = self.lease_renewer.wait_renewal() => self.pending_events.push_back(event),
+                () = sleep_until(leaves), if leaves.is_some() => self.send_due(),
             }
         }
     }
 }
 
 /// Waits for the end of the work, or forever if there is none.
-async fn done_beside(work: &mut Option<Errand>) -> Event {
+async fn background_done(work: &mut Option<Task>) -> Event {
     let Some(working) = work else { return std::future::pending().await };
     let event = working.await;
     *work = None;
@@ -181,9 +188,9 @@ async fn done_beside(work: &mut Option<Errand>) -> Event {
 }
 
 /// Waits for that moment, or forever.
-pub(super) async fn sleep_until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
+pub(super) async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
         None => std::future::pending().await,
     }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn predecessor_is_gone<B: Blobs>(
 ///
 /// # Errors
 /// Those of the disk.
-pub(crate) fn move_in(disk: &TrustedDisk, host: &Host) -> Result<(), VaultError> {
+pub(crate) fn record_holder(disk: &TrustedDisk, host: &Host) -> Result<(), VaultError> {
     let mark = host.mark().unwrap_or_default();
     if disk.meta(NAME)?.as_deref() == Some(mark) {
         return Ok(());
@@ -50,6 +50,6 @@ pub(crate) fn move_in(disk: &TrustedDisk, host: &Host) -> Result<(), VaultError>
 ///
 /// # Errors
 /// Those of the disk.
-pub(crate) fn move_out(disk: &TrustedDisk) -> Result<(), VaultError> {
+pub(crate) fn clear_holder(disk: &TrustedDisk) -> Result<(), VaultError> {
     disk.set_meta(NAME, b"")
 }

@@ -16,14 +16,14 @@ pub(crate) enum Change {
     /// Changes of rows, sealed and by the hash of their keys.
     Rows(Vec<RowChange>),
     /// The same, with the commit that they are, sealed, if the store is to hold it. Commits up to `logged` are forgotten.
-    KeptRows { changes: Vec<RowChange>, commit: Option<(CommitId, Vec<u8>)>, logged: CommitId },
+    RowsWithCommit { changes: Vec<RowChange>, commit: Option<(CommitId, Vec<u8>)>, logged: CommitId },
     /// Records with a note of the object that goes with them. Commits up to `logged` are forgotten.
-    Noted { records: Vec<(u64, Vec<u8>)>, name: &'static str, note: Vec<u8>, logged: CommitId },
+    RecordsWithNote { records: Vec<(u64, Vec<u8>)>, name: &'static str, note: Vec<u8>, logged: CommitId },
 }
 
 /// The changes that wait, in the order in which they came.
 #[derive(Default)]
-pub(crate) struct Group {
+pub(crate) struct CommitGroup {
     waiting: Mutex<(Vec<Change>, Vec<Outcome>)>,
     /// Held by the caller that makes a transaction.
     turn: Mutex<()>,
@@ -31,29 +31,29 @@ pub(crate) struct Group {
 
 type Outcome = Arc<OnceLock<Result<(), VaultError>>>;
 
-/// The place of a change in the order. It comes into effect with [`Group::commit`], or with that of a later one.
+/// The place of a change in the order. It comes into effect with [`CommitGroup::commit`], or with that of a later one.
 #[must_use = "the change may never come into effect"]
-pub(crate) struct Entered(Outcome);
+pub(crate) struct QueuedChange(Outcome);
 
-impl Group {
+impl CommitGroup {
     /// Takes a change in.
-    pub(crate) fn enter(&self, change: Change) -> Entered {
+    pub(crate) fn enqueue(&self, change: Change) -> QueuedChange {
         let outcome = Outcome::default();
         let mut waiting = self.waiting.lock().expect("nobody panics with this lock");
         waiting.0.push(change);
         waiting.1.push(outcome.clone());
-        Entered(outcome)
+        QueuedChange(outcome)
     }
 
-    /// Returns when the change is durable, all of it, or nothing of it is made. `make` makes changes durable together, in
+    /// Returns when the change is durable, all of it, or nothing of it is made. `apply` makes changes durable together, in
     /// this order, unless an earlier caller has taken this one along.
     ///
     /// # Errors
-    /// Those of `make`: then nothing of the whole group is made, and all are told.
+    /// Those of `apply`: then nothing of the whole group is made, and all are told.
     pub(crate) fn commit(
         &self,
-        Entered(outcome): Entered,
-        make: impl FnOnce(&[Change]) -> Result<(), VaultError>,
+        QueuedChange(outcome): QueuedChange,
+        apply: impl FnOnce(&[Change]) -> Result<(), VaultError>,
     ) -> Result<(), VaultError> {
         let _turn = self.turn.lock().expect("nobody panics with this lock");
         if let Some(outcome) = outcome.get() {
@@ -61,11 +61,11 @@ impl Group {
         }
         let (changes, outcomes) =
             std::mem::take(&mut *self.waiting.lock().expect("nobody panics with this lock"));
-        let made = make(&changes);
+        let applied = apply(&changes);
         for outcome in outcomes {
-            let _ = outcome.set(made.clone());
+            let _ = outcome.set(applied.clone());
         }
-        made
+        applied
     }
 }
 
@@ -93,43 +93,43 @@ mod tests {
         many: u8,
         ends: Result<(), VaultError>,
     ) -> (Vec<Vec<u8>>, Vec<Result<(), VaultError>>) {
-        let (group, made) = (Group::default(), Mutex::new(Vec::new()));
-        let make = |changes: &[Change]| {
-            made.lock().unwrap().push(keys(changes));
+        let (group, applied) = (CommitGroup::default(), Mutex::new(Vec::new()));
+        let apply = |changes: &[Change]| {
+            applied.lock().unwrap().push(keys(changes));
             ends.clone()
         };
         let all_have_entered = Barrier::new(usize::from(many) + 1);
         let (begun, has_begun) = mpsc::channel();
         let told = std::thread::scope(|scope| {
-            let (group, make, all_have_entered) = (&group, &make, &all_have_entered);
+            let (group, apply, all_have_entered) = (&group, &apply, &all_have_entered);
             let first = scope.spawn(move || {
-                let entered = group.enter(put(0));
-                group.commit(entered, |changes| {
+                let queued = group.enqueue(put(0));
+                group.commit(queued, |changes| {
                     begun.send(()).unwrap();
                     all_have_entered.wait();
-                    make(changes)
+                    apply(changes)
                 })
             });
             has_begun.recv().unwrap();
             let caller = |key| {
                 scope.spawn(move || {
-                    let entered = group.enter(put(key));
+                    let queued = group.enqueue(put(key));
                     all_have_entered.wait();
-                    group.commit(entered, make)
+                    group.commit(queued, apply)
                 })
             };
             let others: Vec<_> = (1..=many).map(caller).collect();
             std::iter::once(first).chain(others).map(|caller| caller.join().unwrap()).collect()
         });
-        (made.into_inner().unwrap(), told)
+        (applied.into_inner().unwrap(), told)
     }
 
     #[test]
     fn what_comes_while_a_transaction_is_under_way_is_in_the_next_one_and_all_are_told() {
-        let (mut made, told) = commit_behind_one(16, Ok(()));
+        let (mut applied, told) = commit_behind_one(16, Ok(()));
         assert!(told.len() == 17 && told.iter().all(Result::is_ok), "{told:?}");
-        made[1].sort_unstable();
-        assert_eq!(made, [vec![0], (1..=16).collect()]);
+        applied[1].sort_unstable();
+        assert_eq!(applied, [vec![0], (1..=16).collect()]);
     }
 
     #[test]
@@ -140,15 +140,15 @@ mod tests {
 
     #[test]
     fn changes_are_made_in_the_order_in_which_they_came_whoever_commits_first() {
-        let group = Group::default();
-        let (earlier, later) = (group.enter(put(1)), group.enter(put(2)));
-        let mut made = Vec::new();
-        let mut make = |changes: &[Change]| {
-            made.extend(keys(changes));
+        let group = CommitGroup::default();
+        let (earlier, later) = (group.enqueue(put(1)), group.enqueue(put(2)));
+        let mut applied = Vec::new();
+        let mut apply = |changes: &[Change]| {
+            applied.extend(keys(changes));
             Ok(())
         };
-        group.commit(later, &mut make).unwrap();
-        group.commit(earlier, &mut make).unwrap();
-        assert_eq!(made, [1, 2]);
+        group.commit(later, &mut apply).unwrap();
+        group.commit(earlier, &mut apply).unwrap();
+        assert_eq!(applied, [1, 2]);
     }
 }

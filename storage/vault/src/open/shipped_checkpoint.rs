@@ -1,21 +1,21 @@
 //! A checkpoint in the store, fetched and authenticated: its manifest, then its pieces.
 
-use super::laid_stash::{LaidStash, SealAs, TakenUp};
+use super::restored_stash::{RestoredStash, Resumed, SealAs};
 use super::state::SchemeAtRest;
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::Seed;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Receipt, blob_name, digest, max_sealed_bytes};
+use crate::trusted::checkpoint_writer::context;
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::freight::{Manifest, Unloaded, Unloading, piece_name};
 use crate::trusted::header::VaultHeader;
-use crate::trusted::ledger::context;
 use crate::trusted::position::Position;
 use crate::trusted::row::Row;
-use crate::trusted::tables::Tables;
+use crate::trusted::shipped_state::{Manifest, ShippedState, ShippedStateReader, piece_name};
+use crate::trusted::word_tables::WordTables;
 use ameles_core::types::BlockId;
 use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
@@ -25,7 +25,7 @@ use ameles_seal::versions::TrustedVersions;
 use std::rc::Rc;
 
 /// A checkpoint that was found in the store.
-pub(crate) struct Found {
+pub(crate) struct FoundCheckpoint {
     pub(crate) number: u64,
     pub(crate) epoch: u32,
     pub(crate) accesses: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Found {
 /// The state of a scheme that was shipped, its stash on the scratch disk.
 pub(crate) struct ShippedScheme {
     written: SchemeAtRest,
-    stash: LaidStash,
+    stash: RestoredStash,
 }
 
 impl ShippedScheme {
@@ -51,11 +51,12 @@ impl ShippedScheme {
     /// Those of the disk.
     pub(super) fn resume(
         self,
-        gate: Rc<Gate>,
+        deferred_store: Rc<DeferredStore>,
         (header, master, entropy): SealAs<'_>,
-    ) -> Result<Option<(TakenUp, LaidStash)>, VaultError> {
-        let taken_up = self.stash.resume(self.written, (gate, entropy.seed()), (header, master, entropy))?;
-        Ok(taken_up.map(|taken_up| (taken_up, self.stash)))
+    ) -> Result<Option<(Resumed, RestoredStash)>, VaultError> {
+        let resumed =
+            self.stash.resume(self.written, (deferred_store, entropy.seed()), (header, master, entropy))?;
+        Ok(resumed.map(|resumed| (resumed, self.stash)))
     }
 }
 
@@ -63,17 +64,17 @@ impl ShippedScheme {
 ///
 /// # Errors
 /// [`VaultError::Parameters`].
-pub(super) fn before_the_first(
+pub(super) fn empty_checkpoint(
     header: &VaultHeader,
     scratch: &TrustedDisk,
-) -> Result<(Receipt, Found), VaultError> {
-    let mut tables = Tables::zeros(&header.parameters.word_tables());
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
+    let mut tables = WordTables::zeros(&header.parameters.word_tables());
     // Those of the versions are the last.
     tables.take_last();
     let rest = header.parameters.scheme.start(Rc::default(), Seed::default())?.rest();
-    let stash = LaidStash::on(scratch);
+    let stash = RestoredStash::on(scratch);
     let receipt = Receipt { vault: header.vault, epoch: 0, checkpoint: 0, digest: [0; 32] };
-    let found = Found {
+    let found = FoundCheckpoint {
         number: 0,
         epoch: 0,
         accesses: 0,
@@ -95,7 +96,7 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     (header, ring): (&VaultHeader, &KeyRing),
     (epoch, number): (u32, u64),
     entropy: &mut Entropy,
-) -> Result<(Receipt, Found), VaultError> {
+) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let master = ring.of_epoch(epoch);
     let name = blob_name(epoch, number);
     let sealed = fetch(store, &name, max_sealed_bytes(&header.parameters)).await?;
@@ -103,10 +104,10 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     let text = blob::open(master, Purpose::MANIFEST, &context(header, &name), &sealed).map_err(|error| {
         VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store")))
     })?;
-    let (manifest, from) = Manifest::decode(&text).ok_or_else(|| is_none(&name))?;
+    let (manifest, from) = Manifest::decode(&text).ok_or_else(|| not_a_checkpoint(&name))?;
     let keys = (header, master, ring.newest());
-    let found = unload((store, scratch), keys, (epoch, number, manifest), entropy).await?;
-    Ok((receipt, Found { from, ..found }))
+    let found = read_pieces((store, scratch), keys, (epoch, number, manifest), entropy).await?;
+    Ok((receipt, FoundCheckpoint { from, ..found }))
 }
 
 async fn fetch<U: VaultStore>(store: &U, name: &str, max: usize) -> Result<Vec<u8>, VaultError> {
@@ -114,23 +115,23 @@ async fn fetch<U: VaultStore>(store: &U, name: &str, max: usize) -> Result<Vec<u
     store.get(name, max).await?.ok_or_else(vanished)
 }
 
-fn is_none(name: &str) -> VaultError {
+fn not_a_checkpoint(name: &str) -> VaultError {
     VaultError::Tampered(format!("{name} in the store is no checkpoint").into())
 }
 
 /// Fetches the pieces one after the other, and puts the state together. `newest` is the key that the stash is sealed with.
-async fn unload<U: VaultStore>(
+async fn read_pieces<U: VaultStore>(
     (store, scratch): (&U, &TrustedDisk),
     (header, master, newest): (&VaultHeader, &MasterKey, &MasterKey),
     (epoch, number, manifest): (u32, u64, Manifest),
     entropy: &mut Entropy,
-) -> Result<Found, VaultError> {
-    let mut stash = LaidStash::on(scratch);
-    let tables = Tables::zeros(&header.parameters.word_tables());
-    let mut unloading = Unloading::new(tables, header.parameters.scheme.block_bytes());
+) -> Result<FoundCheckpoint, VaultError> {
+    let mut stash = RestoredStash::on(scratch);
+    let tables = WordTables::zeros(&header.parameters.word_tables());
+    let mut reader = ShippedStateReader::new(tables, header.parameters.scheme.block_bytes());
     for (piece, expected) in (0..).zip(&manifest.pieces) {
         let name = piece_name(epoch, number, piece);
-        let sealed = fetch(store, &name, crate::trusted::freight::MAX_SEALED_BYTES).await?;
+        let sealed = fetch(store, &name, crate::trusted::shipped_state::MAX_SEALED_BYTES).await?;
         if digest(&sealed) != *expected {
             return Err(VaultError::Tampered(format!("{name} in the store was changed").into()));
         }
@@ -140,19 +141,19 @@ async fn unload<U: VaultStore>(
             })?;
         drop(sealed);
         let bytes = text.len();
-        let payloads = unloading.take(&text).ok_or_else(|| is_none(&name))?;
+        let payloads = reader.take(&text).ok_or_else(|| not_a_checkpoint(&name))?;
         drop(text);
         let blocks: Vec<BlockId> = payloads.keys().copied().collect();
         if blocks.iter().any(|block| block.0 >= header.parameters.scheme.capacity()) {
-            return Err(is_none(&name));
+            return Err(not_a_checkpoint(&name));
         }
         let room = bytes / (4 + header.parameters.block().0 as usize);
         let at_least = room.min(header.parameters.scheme.stash_bound() as usize);
-        stash.lay(&payloads, (&blocks, at_least), (header, newest, &mut *entropy))?;
+        stash.append(&payloads, (&blocks, at_least), (header, newest, &mut *entropy))?;
     }
     let contradicts = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
-    let Unloaded { head, mut tables, order, rows } = unloading.finish().ok_or_else(contradicts)?;
-    if !stash.put_into_order(order, (header, newest, entropy))? {
+    let ShippedState { head, mut tables, order, rows } = reader.finish().ok_or_else(contradicts)?;
+    if !stash.set_order(order, (header, newest, entropy))? {
         return Err(contradicts());
     }
     let versions =
@@ -162,7 +163,7 @@ async fn unload<U: VaultStore>(
     }
     let written = SchemeAtRest { tables: tables.into_inner(), rest: head.rest };
     let scheme = ShippedScheme { written, stash };
-    Ok(Found {
+    Ok(FoundCheckpoint {
         number,
         epoch,
         accesses: head.accesses,

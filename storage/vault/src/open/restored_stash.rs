@@ -2,15 +2,15 @@
 //! stash in memory than the vault does in service.
 
 use super::state::{SchemeAtRest, State};
-use crate::engine::gate::Gate;
+use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::trusted::directory::{Directory, LookAt};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
-use crate::trusted::keeper::PlaceKeeper;
-use crate::trusted::resealed::blocks_at_once;
+use crate::trusted::payload_reader::PayloadReader;
+use crate::trusted::reseal::blocks_at_once;
+use crate::trusted::stash_directory::{ShowPayload, StashDirectory};
 use ameles_core::stash::changes::StashChanges;
 use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
@@ -20,18 +20,18 @@ use std::rc::Rc;
 /// The vault and the key that payloads are sealed with, and the source of what is drawn.
 pub(super) type SealAs<'a> = (&'a VaultHeader, &'a MasterKey, &'a mut Entropy);
 /// A scheme that was taken up, and the keeper of its payloads that are not in memory.
-pub(super) type TakenUp = (Rc<dyn Scheme>, Option<PlaceKeeper>);
+pub(super) type Resumed = (Rc<dyn Scheme>, Option<PayloadReader>);
 
 /// See the module.
-pub(super) struct LaidStash {
+pub(super) struct RestoredStash {
     disk: TrustedDisk,
-    directory: Directory,
+    directory: StashDirectory,
 }
 
-impl LaidStash {
+impl RestoredStash {
     /// An empty stash on a disk; what lies in the places there is written over.
     pub(super) fn on(disk: &TrustedDisk) -> Self {
-        LaidStash { disk: disk.clone(), directory: Directory::empty() }
+        RestoredStash { disk: disk.clone(), directory: StashDirectory::empty() }
     }
 
     /// Lays blocks down behind those that are there, some at a time; durable when this returns. Places are written up to
@@ -39,7 +39,7 @@ impl LaidStash {
     ///
     /// # Errors
     /// Those of the disk.
-    pub(super) fn lay(
+    pub(super) fn append(
         &mut self,
         payloads: &HashMap<BlockId, Vec<u8>>,
         (order, at_least): (&[BlockId], usize),
@@ -52,38 +52,34 @@ impl LaidStash {
             let changes = StashChanges { written, linked, removed: Vec::new() };
             let at_least = at_least.saturating_sub(first).min(some);
             let seal_as = (header, master, &mut *entropy);
-            self.take_over((changes, at_least), seal_as, &mut |block, look| look(&payloads[&block]))?;
+            self.apply_changes((changes, at_least), seal_as, &mut |block, look| look(&payloads[&block]))?;
         }
         Ok(())
     }
 
-    fn take_over(
+    fn apply_changes(
         &mut self,
         (changes, at_least): (StashChanges, usize),
         seal_as: SealAs<'_>,
-        look_at: LookAt<'_>,
+        look_at: ShowPayload<'_>,
     ) -> Result<(), VaultError> {
         let block = seal_as.0.parameters.block();
-        let mut writes = self.directory.take_over(changes, seal_as, look_at)?.writes;
-        let spare = self.directory.spare(at_least.saturating_sub(writes.len()));
-        writes.extend(spare.into_iter().map(|place| (place, vec![0; block.0 as usize])));
-        self.disk.write_places(block, &writes)?;
-        self.directory.committed();
+        let mut writes = self.directory.apply_changes(changes, seal_as, look_at)?.writes;
+        let spare = self.directory.spare_slots(at_least.saturating_sub(writes.len()));
+        writes.extend(spare.into_iter().map(|slot| (slot, vec![0; block.0 as usize])));
+        self.disk.write_slots(block, &writes)?;
+        self.directory.on_committed();
         Ok(())
     }
 
     /// Puts the blocks into this order. Returns `false` if they are not the ones that are there.
-    pub(super) fn put_into_order(
-        &mut self,
-        order: Vec<BlockId>,
-        seal_as: SealAs<'_>,
-    ) -> Result<bool, VaultError> {
-        let there: BTreeSet<BlockId> = self.directory.order().into_iter().collect();
+    pub(super) fn set_order(&mut self, order: Vec<BlockId>, seal_as: SealAs<'_>) -> Result<bool, VaultError> {
+        let there: BTreeSet<BlockId> = self.directory.stash_order().into_iter().collect();
         if order.len() != there.len() || order.iter().copied().collect::<BTreeSet<_>>() != there {
             return Ok(false);
         }
         let changes = StashChanges { linked: order, ..StashChanges::default() };
-        self.take_over((changes, 0), seal_as, &mut |_, _| {}).map(|()| true)
+        self.apply_changes((changes, 0), seal_as, &mut |_, _| {}).map(|()| true)
     }
 
     /// Takes a scheme up that has this stash; `None` if the two contradict one another. No payload is read into memory, wherever
@@ -94,17 +90,17 @@ impl LaidStash {
     pub(super) fn resume(
         &self,
         scheme: SchemeAtRest,
-        with: (Rc<Gate>, Seed),
+        with: (Rc<DeferredStore>, Seed),
         (header, master, entropy): SealAs<'_>,
-    ) -> Result<Option<TakenUp>, VaultError> {
+    ) -> Result<Option<Resumed>, VaultError> {
         let side = (&self.disk, header, master);
-        let keeper = match header.parameters.scheme {
+        let payload_reader = match header.parameters.scheme {
             // It has no stash.
             SchemeParameters::Trivial(_) => None,
-            _ => Some(PlaceKeeper::new(side, self.directory.shared(), entropy)?),
+            _ => Some(PayloadReader::new(side, self.directory.slot_map(), entropy)?),
         };
-        let scheme = State::try_to_take_up(scheme, with, side, (&self.directory, keeper.as_ref()))?;
-        Ok(scheme.map(|scheme| (scheme, keeper)))
+        let scheme = State::try_resume(scheme, with, side, (&self.directory, payload_reader.as_ref()))?;
+        Ok(scheme.map(|scheme| (scheme, payload_reader)))
     }
 
     /// Takes over what has come into the stash of its scheme and has left it, and drops the payloads from memory. Nothing is
@@ -112,15 +108,15 @@ impl LaidStash {
     ///
     /// # Errors
     /// Those of the disk.
-    pub(super) fn follow(&mut self, scheme: &dyn Scheme, seal_as: SealAs<'_>) -> Result<(), VaultError> {
+    pub(super) fn sync_with(&mut self, scheme: &dyn Scheme, seal_as: SealAs<'_>) -> Result<(), VaultError> {
         let Some(changes) = scheme.take_changes() else { return Ok(()) };
-        self.take_over((changes.stash, 0), seal_as, &mut |block, look| scheme.look_at(block, look))?;
+        self.apply_changes((changes.stash, 0), seal_as, &mut |block, look| scheme.look_at(block, look))?;
         scheme.let_go();
         Ok(())
     }
 
     /// The directory of its places.
-    pub(super) fn into_directory(self) -> Directory {
+    pub(super) fn into_directory(self) -> StashDirectory {
         self.directory
     }
 }

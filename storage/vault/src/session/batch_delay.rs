@@ -13,7 +13,7 @@ const SHARE: u32 = 16;
 const MIN: Duration = Duration::from_millis(1);
 
 /// See the module.
-pub(super) struct Gathering {
+pub(super) struct BatchDelay {
     /// The begin of the batch in flight, and its calls.
     began: Instant,
     calls: usize,
@@ -22,20 +22,20 @@ pub(super) struct Gathering {
     until: Instant,
 }
 
-impl Gathering {
+impl BatchDelay {
     /// Nothing was under way yet.
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Gathering { began: now, calls: 0, expected: 0, until: now }
+        BatchDelay { began: now, calls: 0, expected: 0, until: now }
     }
 
     /// Notes that a batch of so many calls begins.
-    pub(super) fn begins(&mut self, calls: usize) {
+    pub(super) fn on_batch_started(&mut self, calls: usize) {
         (self.began, self.calls) = (Instant::now(), calls);
     }
 
     /// Notes that the batch is answered, while so many calls wait for the next one.
-    pub(super) fn is_answered(&mut self, waiting: usize) {
+    pub(super) fn on_batch_answered(&mut self, waiting: usize) {
         let now = Instant::now();
         let wait = (now - self.began) / SHARE;
         self.expected = self.calls + waiting;
@@ -43,7 +43,7 @@ impl Gathering {
     }
 
     /// The end of the wait for more calls, if a batch of at most `max` is to wait although so many are there.
-    pub(super) fn lasts_until(&self, waiting: usize, max: usize) -> Option<Instant> {
+    pub(super) fn deadline(&self, waiting: usize, max: usize) -> Option<Instant> {
         let waits = waiting < self.expected.min(max) && Instant::now() < self.until;
         waits.then_some(self.until)
     }
@@ -53,36 +53,36 @@ impl Gathering {
 mod tests {
     use super::*;
 
-    async fn after_a_batch(of: usize, took: Duration, waiting: usize) -> Gathering {
-        let mut gathering = Gathering::new();
-        gathering.begins(of);
+    async fn after_a_batch(of: usize, took: Duration, waiting: usize) -> BatchDelay {
+        let mut batch_delay = BatchDelay::new();
+        batch_delay.on_batch_started(of);
         tokio::time::advance(took).await;
-        gathering.is_answered(waiting);
-        gathering
+        batch_delay.on_batch_answered(waiting);
+        batch_delay
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_batch_waits_a_sixteenth_of_the_last_for_the_callers_that_were_answered() {
-        let gathering = after_a_batch(11, Duration::from_millis(64), 5).await;
+        let batch_delay = after_a_batch(11, Duration::from_millis(64), 5).await;
         let until = Instant::now() + Duration::from_millis(4);
-        assert_eq!(gathering.lasts_until(5, 16), Some(until));
-        assert_eq!(gathering.lasts_until(15, 16), Some(until));
-        assert_eq!(gathering.lasts_until(16, 16), None, "all are there");
-        assert_eq!(gathering.lasts_until(8, 8), None, "no more fit a batch");
+        assert_eq!(batch_delay.deadline(5, 16), Some(until));
+        assert_eq!(batch_delay.deadline(15, 16), Some(until));
+        assert_eq!(batch_delay.deadline(16, 16), None, "all are there");
+        assert_eq!(batch_delay.deadline(8, 8), None, "no more fit a batch");
         tokio::time::advance(Duration::from_millis(4)).await;
-        assert_eq!(gathering.lasts_until(5, 16), None, "some have gone away");
+        assert_eq!(batch_delay.deadline(5, 16), None, "some have gone away");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_lone_caller_never_waits() {
-        let gathering = after_a_batch(1, Duration::from_millis(64), 0).await;
-        assert_eq!(gathering.lasts_until(1, 16), None);
-        assert_eq!(Gathering::new().lasts_until(1, 16), None, "nor the first of all");
+        let batch_delay = after_a_batch(1, Duration::from_millis(64), 0).await;
+        assert_eq!(batch_delay.deadline(1, 16), None);
+        assert_eq!(BatchDelay::new().deadline(1, 16), None, "nor the first of all");
     }
 
     #[tokio::test(start_paused = true)]
     async fn batches_over_a_near_store_do_not_wait() {
-        let gathering = after_a_batch(11, Duration::from_millis(15), 5).await;
-        assert_eq!(gathering.lasts_until(5, 16), None);
+        let batch_delay = after_a_batch(11, Duration::from_millis(15), 5).await;
+        assert_eq!(batch_delay.deadline(5, 16), None);
     }
 }

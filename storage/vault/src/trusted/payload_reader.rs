@@ -3,9 +3,9 @@
 //! How long a request waits for local reads shows when it leaves. So the engine has as many reads made at each step as the
 //! public part of the step says: where fewer are needed, others are made of places drawn at random, with the same work.
 
-use super::directory::{Entry, PlaceMap, PlaceOpener};
 use super::disk::TrustedDisk;
-use super::places::PlaceId;
+use super::slots::StashSlot;
+use super::stash_directory::{Entry, PayloadOpener, SlotMap};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::header::{TreeTopPlace, VaultHeader};
@@ -21,18 +21,18 @@ use std::sync::{Arc, Mutex};
 
 /// See the module. Clones share it.
 #[derive(Clone)]
-pub(crate) struct PlaceKeeper(Arc<Mutex<Reader>>);
+pub(crate) struct PayloadReader(Arc<Mutex<Inner>>);
 
-struct Reader {
+struct Inner {
     disk: TrustedDisk,
-    map: Arc<Mutex<PlaceMap>>,
+    map: Arc<Mutex<SlotMap>>,
     header: VaultHeader,
     master: MasterKey,
-    opener: PlaceOpener,
+    opener: PayloadOpener,
     /// Draws the places of reads that nothing needs; no replay repeats them.
     random: ChaCha20Rng,
     /// Opened in place of a payload while there is none on the disk.
-    stand_in: (PlaceOpener, Entry, Vec<u8>),
+    placeholder: (PayloadOpener, Entry, Vec<u8>),
     sealed: Vec<u8>,
     opened: Vec<u8>,
     /// Reads since they were last taken.
@@ -40,14 +40,14 @@ struct Reader {
     failure: Option<VaultError>,
 }
 
-impl PlaceKeeper {
+impl PayloadReader {
     /// The keeper of a vault whose places these are, if its tree top is on the trusted disk.
     ///
     /// # Errors
     /// Those of the disk.
     pub(crate) fn of(
         side: (&TrustedDisk, &VaultHeader, &MasterKey),
-        map: Arc<Mutex<PlaceMap>>,
+        map: Arc<Mutex<SlotMap>>,
         entropy: &mut Entropy,
     ) -> Result<Option<Self>, VaultError> {
         match side.1.parameters.tree_top {
@@ -62,53 +62,53 @@ impl PlaceKeeper {
     /// Those of the disk.
     pub(crate) fn new(
         (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
-        map: Arc<Mutex<PlaceMap>>,
+        map: Arc<Mutex<SlotMap>>,
         entropy: &mut Entropy,
     ) -> Result<Self, VaultError> {
-        disk.keep_places_uncached();
+        disk.set_slots_uncached();
         let (block, cipher) = (header.parameters.block(), header.parameters.cipher()?);
         let guard = map.lock().expect("nobody panics with this lock");
-        let opener = PlaceOpener::new(header, master, guard.keys())?;
+        let opener = PayloadOpener::new(header, master, guard.keys())?;
         let is_empty = guard.len() == 0;
         drop(guard);
         if is_empty {
             // There is always something to read. No checkpoint names this place.
-            disk.write_places(block, &[(PlaceId(0), vec![0; block.0 as usize])])?;
+            disk.write_slots(block, &[(StashSlot(0), vec![0; block.0 as usize])])?;
         }
         let salt = entropy.salt();
         let mut sealer = RecordSealer::new(master, Purpose::STASH, cipher, &salt, &header.vault.0);
         let mut sealed = Vec::new();
         sealer.seal(0, &vec![0; block.0 as usize], &mut sealed).expect("a fresh key seals one payload");
         let tag = sealed.split_off(sealed.len() - TAG_BYTES).try_into().expect("a tag has this many bytes");
-        let entry = Entry::standing_in(tag);
-        let stand_in = (PlaceOpener::new(header, master, &[(0, salt)])?, entry, sealed);
+        let entry = Entry::placeholder(tag);
+        let placeholder = (PayloadOpener::new(header, master, &[(0, salt)])?, entry, sealed);
         let random = ChaCha20Rng::from_seed(entropy.seed());
         let (disk, header, master) = (disk.clone(), header.clone(), master.clone());
         let (sealed, opened, reads, failure) = (Vec::new(), Vec::new(), 0, None);
         let reader =
-            Reader { disk, map, header, master, opener, random, stand_in, sealed, opened, reads, failure };
-        Ok(PlaceKeeper(Arc::new(Mutex::new(reader))))
+            Inner { disk, map, header, master, opener, random, placeholder, sealed, opened, reads, failure };
+        Ok(PayloadReader(Arc::new(Mutex::new(reader))))
     }
 
     /// Makes the one read of a call: of its block, which is given if the keeper alone has it, or of another place. Lets the
     /// caller look at the block's payload.
-    pub(crate) fn read_for(&self, block: Option<BlockId>, take: impl FnOnce(BlockId, &[u8])) {
+    pub(crate) fn read_for_call(&self, block: Option<BlockId>, take: impl FnOnce(BlockId, &[u8])) {
         let mut reader = self.reader();
         match block {
             Some(block) => {
                 reader.read(block);
                 take(block, &reader.opened);
             }
-            None => reader.read_any(),
+            None => reader.read_random(),
         }
     }
 
     /// Makes reads that nothing needs until there were so many since the last call.
-    pub(crate) fn fill_up(&self, reads: usize) {
+    pub(crate) fn pad_reads(&self, reads: usize) {
         let mut reader = self.reader();
         debug_assert!(reader.reads <= reads, "{} reads, and {reads} are public", reader.reads);
         while reader.reads < reads {
-            reader.read_any();
+            reader.read_random();
         }
         reader.reads = 0;
     }
@@ -122,16 +122,16 @@ impl PlaceKeeper {
     }
 
     /// Forgets the reads that a checkpoint made: those of the next step are counted anew.
-    pub(crate) fn count_anew(&self) {
+    pub(crate) fn reset_counter(&self) {
         self.reader().reads = 0;
     }
 
-    fn reader(&self) -> std::sync::MutexGuard<'_, Reader> {
+    fn reader(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.0.lock().expect("nobody panics with this lock")
     }
 }
 
-impl PayloadSource for PlaceKeeper {
+impl PayloadSource for PayloadReader {
     fn read(&self, block: BlockId, into: &mut [u8]) {
         let mut reader = self.reader();
         reader.read(block);
@@ -139,19 +139,19 @@ impl PayloadSource for PlaceKeeper {
     }
 }
 
-impl Reader {
+impl Inner {
     fn block(&self) -> Bytes {
         self.header.parameters.block()
     }
 
-    fn find(&self, block: BlockId) -> Option<(PlaceId, Entry)> {
+    fn find(&self, block: BlockId) -> Option<(StashSlot, Entry)> {
         self.map.lock().expect("nobody panics with this lock").find(block)
     }
 
     /// Reads the payload of a block; what is opened is zeros if that fails.
     fn read(&mut self, block: BlockId) {
         let read = match self.find(block) {
-            Some((place, entry)) => self.open(place, &entry),
+            Some((slot, entry)) => self.open(slot, &entry),
             None => Err(VaultError::Damaged("a block of its stash has no place".into())),
         };
         if let Err(error) = read {
@@ -164,43 +164,43 @@ impl Reader {
 
     /// Reads a place drawn at random among those that hold a payload, and opens it. It must be whole too: whether a fault of
     /// the disk ends the vault does not depend on what was asked.
-    fn read_any(&mut self) {
+    fn read_random(&mut self) {
         let drawn = {
             let map = self.map.lock().expect("nobody panics with this lock");
             let number = self.random.next_u64() as usize % map.len().max(1);
             map.next_from(number)
         };
         let read = match drawn {
-            Some((place, entry)) => self.open(place, &entry),
-            None => self.open_stand_in(),
+            Some((slot, entry)) => self.open(slot, &entry),
+            None => self.open_placeholder(),
         };
         if let Err(error) = read {
             self.failure.get_or_insert(error);
         }
     }
 
-    fn open(&mut self, place: PlaceId, entry: &Entry) -> Result<(), VaultError> {
+    fn open(&mut self, slot: StashSlot, entry: &Entry) -> Result<(), VaultError> {
         if !self.opener.knows(entry) {
             let map = self.map.lock().expect("nobody panics with this lock");
-            self.opener = PlaceOpener::new(&self.header, &self.master, map.keys())?;
+            self.opener = PayloadOpener::new(&self.header, &self.master, map.keys())?;
         }
-        self.load(place)?;
+        self.load(slot)?;
         self.opener.open(entry, &mut self.sealed, &mut self.opened)
     }
 
-    fn open_stand_in(&mut self) -> Result<(), VaultError> {
-        self.load(PlaceId(0))?;
-        let (opener, entry, sealed) = &self.stand_in;
+    fn open_placeholder(&mut self) -> Result<(), VaultError> {
+        self.load(StashSlot(0))?;
+        let (opener, entry, sealed) = &self.placeholder;
         self.sealed.copy_from_slice(sealed);
         opener.open(entry, &mut self.sealed, &mut self.opened)
     }
 
-    fn load(&mut self, place: PlaceId) -> Result<(), VaultError> {
+    fn load(&mut self, slot: StashSlot) -> Result<(), VaultError> {
         self.reads += 1;
         let block = self.block().0 as usize;
         self.opened.clear();
         self.sealed.clear();
         self.sealed.resize(block, 0);
-        self.disk.read_place(place, &mut self.sealed)
+        self.disk.read_slot(slot, &mut self.sealed)
     }
 }

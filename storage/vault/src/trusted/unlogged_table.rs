@@ -8,7 +8,7 @@ use redb::{ReadTransaction, TableError, WriteTransaction};
 const UNLOGGED: PiecesTable = PiecesTable::new("unlogged");
 
 /// The commits that are kept, sealed, in their order.
-pub(super) fn commits(transaction: &ReadTransaction) -> Result<Vec<(CommitId, Vec<u8>)>, redb::Error> {
+pub(super) fn read_commits(transaction: &ReadTransaction) -> Result<Vec<(CommitId, Vec<u8>)>, redb::Error> {
     let table = match transaction.open_table(UNLOGGED) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
         table => table?,
@@ -17,7 +17,7 @@ pub(super) fn commits(transaction: &ReadTransaction) -> Result<Vec<(CommitId, Ve
 }
 
 /// Keeps commits, and forgets those up to `logged`.
-pub(super) fn keep(
+pub(super) fn update(
     transaction: &WriteTransaction,
     commits: &[(CommitId, Vec<u8>)],
     logged: CommitId,
@@ -36,5 +36,5 @@ pub(super) fn replace(
         return Ok(());
     }
     transaction.delete_table(UNLOGGED)?;
-    keep(transaction, commits, 0)
+    update(transaction, commits, 0)
 }

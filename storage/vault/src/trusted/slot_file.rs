@@ -6,7 +6,7 @@
 //! Where a step reads places, the system is told to keep none of it in memory: a place that was read a moment ago would
 //! come sooner than others, and what is in memory would not be as little as was asked for.
 
-use super::names::{make_durable, sync_folder};
+use super::folder_sync::{make_durable, sync_folder};
 use super::room::Room;
 use base16ct::lower::encode_string;
 use rand_core::{OsRng, TryRngCore};
@@ -25,7 +25,7 @@ const PAGE: u64 = 4096;
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct PlacesFile {
+pub(super) struct SlotFile {
     file: OnceLock<Box<dyn StorageBackend>>,
     /// The same file, for advice to the system; none for a file that was given.
     advised: OnceLock<File>,
@@ -36,24 +36,24 @@ pub(super) struct PlacesFile {
     room: Arc<Room>,
 }
 
-impl PlacesFile {
+impl SlotFile {
     /// A file in the folder of this database.
-    pub(super) fn beside(database: &Path, room: Arc<Room>) -> Self {
+    pub(super) fn next_to(database: &Path, room: Arc<Room>) -> Self {
         let folder = database.parent().map(Path::to_path_buf).unwrap_or_default();
-        PlacesFile { folder: Some(folder), room, ..PlacesFile::default() }
+        SlotFile { folder: Some(folder), room, ..SlotFile::default() }
     }
 
     /// A file of the caller's own.
     pub(super) fn given(file: impl StorageBackend, room: Arc<Room>) -> Self {
         let file = WithRoom { file, room: Arc::clone(&room) };
         let file = OnceLock::from(Box::new(file) as Box<dyn StorageBackend>);
-        PlacesFile { file, room, ..PlacesFile::default() }
+        SlotFile { file, room, ..SlotFile::default() }
     }
 
     /// Has the system keep nothing of the file in memory from now on.
-    pub(super) fn keep_uncached(&self) {
+    pub(super) fn set_uncached(&self) {
         self.uncached.store(true, Ordering::Relaxed);
-        self.read_nothing_ahead();
+        self.disable_read_ahead();
     }
 
     /// Has the system forget these bytes, and the rest of their pages. They are durable.
@@ -67,8 +67,8 @@ impl PlacesFile {
         self.advise(0, None, Advice::Forget);
     }
 
-    fn read_nothing_ahead(&self) {
-        self.advise(0, None, Advice::ReadNothingAhead);
+    fn disable_read_ahead(&self) {
+        self.advise(0, None, Advice::DisableReadAhead);
     }
 
     /// Gives the system advice on so many bytes, or on all that follow, if it is to keep nothing in memory.
@@ -96,7 +96,7 @@ impl PlacesFile {
         let name = format!("vault-{}.stash", encode_string(&random));
         let path = self.path(&name);
         let make = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
-        let file = self.room.make_for(0, make)?;
+        let file = self.room.retry_with_room(0, make)?;
         make_durable(&path, sync_folder)?;
         self.take(file)?;
         Ok(name)
@@ -112,7 +112,7 @@ impl PlacesFile {
         let file = WithRoom { file, room: Arc::clone(&self.room) };
         let file = &**self.file.get_or_init(|| Box::new(file));
         self.advised.get_or_init(|| advised);
-        self.read_nothing_ahead();
+        self.disable_read_ahead();
         Ok(file)
     }
 }
@@ -134,7 +134,7 @@ impl<B: StorageBackend> StorageBackend for WithRoom<B> {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.room.make_for(0, || self.file.set_len(len))
+        self.room.retry_with_room(0, || self.file.set_len(len))
     }
 
     fn sync_data(&self) -> io::Result<()> {
@@ -142,13 +142,13 @@ impl<B: StorageBackend> StorageBackend for WithRoom<B> {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.room.make_for(data.len() as u64, || self.file.write(offset, data))
+        self.room.retry_with_room(data.len() as u64, || self.file.write(offset, data))
     }
 }
 
 enum Advice {
     Forget,
-    ReadNothingAhead,
+    DisableReadAhead,
 }
 
 /// Tells the system what will be asked of a file; where there is no such call, or no such advice, nothing.
@@ -156,7 +156,7 @@ enum Advice {
 fn advise(file: &File, offset: u64, bytes: Option<NonZeroU64>, advice: Advice) {
     let advice = match advice {
         Advice::Forget => rustix::fs::Advice::DontNeed,
-        Advice::ReadNothingAhead => rustix::fs::Advice::Random,
+        Advice::DisableReadAhead => rustix::fs::Advice::Random,
     };
     let _ = rustix::fs::fadvise(file, offset, bytes, advice);
 }

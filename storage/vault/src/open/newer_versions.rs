@@ -4,11 +4,11 @@
 //! tell that, and only a holder of the key can make them: a claim of the version's epoch, or a slot that opens. A
 //! version with neither was planted by somebody who can write to the store.
 
-use super::at_rest::AtRest;
+use super::at_rest::StateAtRest;
 use crate::claims::Claims;
 use crate::engine::record::Input;
 use crate::engine::work::Work;
-use crate::engine::work::carry_out;
+use crate::engine::work::execute;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::store::VaultStore;
@@ -28,7 +28,7 @@ pub(crate) enum Origin {
 }
 
 /// Judges newer versions, for one trusted disk.
-pub(crate) struct Judge<'a, U> {
+pub(crate) struct NewerVersionCheck<'a, U> {
     sealed: Sealed<&'a U>,
     claims: Claims<'a, U>,
     buckets: u64,
@@ -36,11 +36,11 @@ pub(crate) struct Judge<'a, U> {
     claimed: u32,
 }
 
-impl<'a, U: VaultStore> Judge<'a, U> {
+impl<'a, U: VaultStore> NewerVersionCheck<'a, U> {
     /// Makes a judge for the gateway that has this state on the trusted disk, and has claimed the epochs up to
     /// `claimed`.
-    pub(crate) fn new(store: &'a U, at_rest: &AtRest, claimed: u32) -> Result<Self, VaultError> {
-        let AtRest { header, ring, state, records, known, .. } = at_rest;
+    pub(crate) fn new(store: &'a U, at_rest: &StateAtRest, claimed: u32) -> Result<Self, VaultError> {
+        let StateAtRest { header, ring, state, records, known, .. } = at_rest;
         let cipher = header.parameters.cipher()?;
         // It reads, and seals nothing.
         let nonces = Entropy::system().nonces();
@@ -52,7 +52,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
         }
         let claims = Claims { blobs: store, ring: ring.clone(), vault: header.vault };
         let buckets = header.parameters.layout().buckets();
-        Ok(Judge { sealed, claims, buckets, known: *known, claimed })
+        Ok(NewerVersionCheck { sealed, claims, buckets, known: *known, claimed })
     }
 
     /// Finds out where `newer` comes from.
@@ -60,7 +60,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
     /// # Errors
     /// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if it comes from another gateway of this vault,
     /// and those of the store.
-    pub(crate) async fn judge(&self, newer: BucketVersion) -> Result<Origin, VaultError> {
+    pub(crate) async fn classify(&self, newer: BucketVersion) -> Result<Origin, VaultError> {
         let theirs = newer.version.epoch;
         if theirs > self.known.epoch {
             if theirs <= self.claimed {
@@ -89,7 +89,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
         for index in 0..self.sealed.layout().extent(of.bucket).slots {
             let slot = Slot { bucket: of.bucket, index };
             let read = Work::Read(vec![Resolved { slot, version: of.version }], Vec::new());
-            match carry_out(&self.sealed, read).await.map_err(VaultError::from) {
+            match execute(&self.sealed, read).await.map_err(VaultError::from) {
                 Ok(_) => return Ok(true),
                 Err(error) if error.is_tampering() => {}
                 Err(error) => return Err(error),

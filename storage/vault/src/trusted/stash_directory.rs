@@ -1,6 +1,6 @@
 //! The directory of the stash: the place on the trusted disk where each of its blocks lies, sealed.
 
-use super::places::PlaceId;
+use super::slots::StashSlot;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::header::VaultHeader;
@@ -30,63 +30,69 @@ pub(crate) struct Entry {
     key: u32,
     nonce: u64,
     /// The time at which it came into its list, counted in such events.
-    turn: u64,
+    linked_at: u64,
     tag: [u8; TAG_BYTES],
 }
 
 impl Entry {
     fn to_words(self) -> Words {
         let halves = |long: u64| [long as u32, (long >> 32) as u32];
-        let ([nonce, nonce_high], [turn, turn_high]) = (halves(self.nonce), halves(self.turn));
+        let ([nonce, nonce_high], [linked_at, linked_at_high]) = (halves(self.nonce), halves(self.linked_at));
         let tag = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| self.tag[4 * at + byte]));
         let block = self.block.0 as u32 + 1;
-        [block, self.key, nonce, nonce_high, turn, turn_high, tag(0), tag(1), tag(2), tag(3)]
+        [block, self.key, nonce, nonce_high, linked_at, linked_at_high, tag(0), tag(1), tag(2), tag(3)]
     }
 
     /// The entry of a payload on no disk, sealed first under key number 0.
-    pub(crate) fn standing_in(tag: [u8; TAG_BYTES]) -> Self {
-        Entry { block: BlockId(0), key: 0, nonce: 0, turn: 0, tag }
+    pub(crate) fn placeholder(tag: [u8; TAG_BYTES]) -> Self {
+        Entry { block: BlockId(0), key: 0, nonce: 0, linked_at: 0, tag }
     }
 
     /// The entry of these words; `None` for a vacant place.
     fn from_words(words: &Words) -> Option<Entry> {
-        let [block, key, nonce, nonce_high, turn, turn_high, tag @ ..] = *words;
+        let [block, key, nonce, nonce_high, linked_at, linked_at_high, tag @ ..] = *words;
         let long = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let mut bytes = [0; TAG_BYTES];
         for (into, word) in bytes.chunks_exact_mut(4).zip(tag) {
             into.copy_from_slice(&word.to_le_bytes());
         }
         let block = BlockId(block.checked_sub(1)?.into());
-        Some(Entry { block, key, nonce: long(nonce, nonce_high), turn: long(turn, turn_high), tag: bytes })
+        Some(Entry {
+            block,
+            key,
+            nonce: long(nonce, nonce_high),
+            linked_at: long(linked_at, linked_at_high),
+            tag: bytes,
+        })
     }
 }
 
 /// A function that shows the payload of a block of the stash.
-pub(crate) type LookAt<'a> = &'a mut dyn FnMut(BlockId, &mut dyn FnMut(&[u8]));
+pub(crate) type ShowPayload<'a> = &'a mut dyn FnMut(BlockId, &mut dyn FnMut(&[u8]));
 
 /// The places and their blocks, as the last checkpoint has them while none is being made. Whoever reads payloads from there
 /// shares it.
 #[derive(Default)]
-pub(crate) struct PlaceMap {
+pub(crate) struct SlotMap {
     /// The entry of each place, as words: a third less than an entry takes in memory.
     entries: Vec<Words>,
     /// The place of each block.
-    places: HashMap<u32, PlaceId>,
+    slots: HashMap<u32, StashSlot>,
     keys: Vec<StashKey>,
 }
 
-impl PlaceMap {
+impl SlotMap {
     /// The place of a block, and its entry.
-    pub(crate) fn find(&self, block: BlockId) -> Option<(PlaceId, Entry)> {
-        let place = *self.places.get(&(block.0 as u32))?;
-        Some((place, self.entry(place)))
+    pub(crate) fn find(&self, block: BlockId) -> Option<(StashSlot, Entry)> {
+        let slot = *self.slots.get(&(block.0 as u32))?;
+        Some((slot, self.entry(slot)))
     }
 
     /// The place of this number or the next one that is not vacant, whichever comes first in turn.
-    pub(crate) fn next_from(&self, number: usize) -> Option<(PlaceId, Entry)> {
+    pub(crate) fn next_from(&self, number: usize) -> Option<(StashSlot, Entry)> {
         let (before, from) = self.entries.split_at(number.min(self.entries.len()));
-        let turn = (number..).zip(from).chain((0..).zip(before));
-        turn.into_iter().find_map(|(at, words)| Some((PlaceId(at as u32), Entry::from_words(words)?)))
+        let wrapped = (number..).zip(from).chain((0..).zip(before));
+        wrapped.into_iter().find_map(|(at, words)| Some((StashSlot(at as u32), Entry::from_words(words)?)))
     }
 
     /// Places, vacant ones too.
@@ -99,32 +105,32 @@ impl PlaceMap {
         &self.keys
     }
 
-    fn entry(&self, place: PlaceId) -> Entry {
-        Entry::from_words(&self.entries[place.0 as usize]).expect("a block's place has an entry")
+    fn entry(&self, slot: StashSlot) -> Entry {
+        Entry::from_words(&self.entries[slot.0 as usize]).expect("a block's place has an entry")
     }
 
-    fn set(&mut self, place: PlaceId, entry: Entry) {
-        self.entries[place.0 as usize] = entry.to_words();
-        self.places.insert(entry.block.0 as u32, place);
+    fn set(&mut self, slot: StashSlot, entry: Entry) {
+        self.entries[slot.0 as usize] = entry.to_words();
+        self.slots.insert(entry.block.0 as u32, slot);
     }
 
     /// Adds a vacant place.
-    fn push(&mut self) -> PlaceId {
+    fn push(&mut self) -> StashSlot {
         self.entries.push(Words::default());
-        PlaceId(self.entries.len() as u32 - 1)
+        StashSlot(self.entries.len() as u32 - 1)
     }
 }
 
 /// See the module.
-pub(crate) struct Directory {
-    map: Arc<Mutex<PlaceMap>>,
+pub(crate) struct StashDirectory {
+    map: Arc<Mutex<SlotMap>>,
     /// The places that no checkpoint names.
-    free: BTreeSet<PlaceId>,
+    free_slots: BTreeSet<StashSlot>,
     /// The places that only the last checkpoint names.
-    vacated: Vec<PlaceId>,
+    vacated: Vec<StashSlot>,
     /// The places that only a checkpoint on its way to the store names, while there is one.
-    pinned: Option<Vec<PlaceId>>,
-    turns: u64,
+    pinned: Option<Vec<StashSlot>>,
+    link_count: u64,
     sealing: Option<Sealing>,
 }
 
@@ -137,37 +143,37 @@ struct Sealing {
 
 /// The changes that a checkpoint makes to the places.
 #[derive(Default)]
-pub(crate) struct PlaceChanges {
+pub(crate) struct SlotChanges {
     /// Sealed payloads, and where they go.
-    pub(crate) writes: Vec<(PlaceId, Vec<u8>)>,
+    pub(crate) writes: Vec<(StashSlot, Vec<u8>)>,
     /// The places whose entries have changed, in ascending order.
-    pub(crate) entries: BTreeSet<PlaceId>,
+    pub(crate) entries: BTreeSet<StashSlot>,
 }
 
-impl Directory {
+impl StashDirectory {
     /// The directory of an empty stash.
     pub(crate) fn empty() -> Self {
-        Directory::of(&[], Vec::new()).expect("nothing contradicts itself")
+        StashDirectory::of(&[], Vec::new()).expect("nothing contradicts itself")
     }
 
     /// The directory with the words of these entries. `None` if a block has two places, or a key is not known.
     pub(crate) fn of(words: &[u32], mut keys: Vec<StashKey>) -> Option<Self> {
-        let (mut places, mut free, mut used) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut slots, mut free_slots, mut used) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
         let (entries, rest) = words.as_chunks();
         if !rest.is_empty() {
             return None;
         }
-        let (entries, mut turns) = (entries.to_vec(), 0);
-        for (place, words) in (0..).map(PlaceId).zip(&entries) {
+        let (entries, mut link_count) = (entries.to_vec(), 0);
+        for (slot, words) in (0..).map(StashSlot).zip(&entries) {
             match Entry::from_words(words) {
                 Some(entry) => {
                     used.insert(entry.key);
-                    turns = turns.max(entry.turn);
-                    if places.insert(entry.block.0 as u32, place).is_some() {
+                    link_count = link_count.max(entry.linked_at);
+                    if slots.insert(entry.block.0 as u32, slot).is_some() {
                         return None;
                     }
                 }
-                None => drop(free.insert(place)),
+                None => drop(free_slots.insert(slot)),
             }
         }
         keys.retain(|(number, _)| used.contains(number));
@@ -175,16 +181,16 @@ impl Directory {
             return None;
         }
         let (vacated, pinned, sealing) = (Vec::new(), None, None);
-        let map = Arc::new(Mutex::new(PlaceMap { entries, places, keys }));
-        Some(Directory { map, free, vacated, pinned, turns, sealing })
+        let map = Arc::new(Mutex::new(SlotMap { entries, slots, keys }));
+        Some(StashDirectory { map, free_slots, vacated, pinned, link_count, sealing })
     }
 
     /// The places and their blocks, to be shared with a reader.
-    pub(crate) fn shared(&self) -> Arc<Mutex<PlaceMap>> {
+    pub(crate) fn slot_map(&self) -> Arc<Mutex<SlotMap>> {
         self.map.clone()
     }
 
-    fn map(&self) -> MutexGuard<'_, PlaceMap> {
+    fn map(&self) -> MutexGuard<'_, SlotMap> {
         self.map.lock().expect("nobody panics with this lock")
     }
 
@@ -194,8 +200,8 @@ impl Directory {
     }
 
     /// The first place beyond those that it knows.
-    pub(crate) fn end(&self) -> PlaceId {
-        PlaceId(self.map().len() as u32)
+    pub(crate) fn end(&self) -> StashSlot {
+        StashSlot(self.map().len() as u32)
     }
 
     /// The keys that payloads on the disk are sealed under.
@@ -204,73 +210,73 @@ impl Directory {
     }
 
     /// The blocks that lie at a place, in the order of the places.
-    pub(crate) fn entries(&self) -> Vec<(PlaceId, Entry)> {
+    pub(crate) fn entries(&self) -> Vec<(StashSlot, Entry)> {
         let map = self.map();
-        let places = (0..).map(PlaceId).zip(&map.entries);
-        places.filter_map(|(place, words)| Some((place, Entry::from_words(words)?))).collect()
+        let slots = (0..).map(StashSlot).zip(&map.entries);
+        slots.filter_map(|(slot, words)| Some((slot, Entry::from_words(words)?))).collect()
     }
 
     /// The blocks in the order of the stash, the first of a list last.
-    pub(crate) fn order(&self) -> Vec<BlockId> {
+    pub(crate) fn stash_order(&self) -> Vec<BlockId> {
         let mut blocks: Vec<(u64, BlockId)> =
-            self.entries().into_iter().map(|(_, entry)| (entry.turn, entry.block)).collect();
+            self.entries().into_iter().map(|(_, entry)| (entry.linked_at, entry.block)).collect();
         blocks.sort_unstable();
         blocks.into_iter().map(|(_, block)| block).collect()
     }
 
     /// Appends the words of a place.
-    pub(crate) fn copy_words(&self, place: PlaceId, into: &mut Vec<u32>) {
-        into.extend_from_slice(&self.map().entries[place.0 as usize]);
+    pub(crate) fn copy_words(&self, slot: StashSlot, into: &mut Vec<u32>) {
+        into.extend_from_slice(&self.map().entries[slot.0 as usize]);
     }
 
     /// Takes the changes of a stash over. `look_at` shows the payload of a block that is in it.
-    pub(crate) fn take_over(
+    pub(crate) fn apply_changes(
         &mut self,
         changes: StashChanges,
-        seal_as: (&VaultHeader, &MasterKey, &mut Entropy),
-        look_at: LookAt<'_>,
-    ) -> Result<PlaceChanges, VaultError> {
-        let (header, master, entropy) = seal_as;
-        let mut changed = PlaceChanges::default();
+        seal: (&VaultHeader, &MasterKey, &mut Entropy),
+        look_at: ShowPayload<'_>,
+    ) -> Result<SlotChanges, VaultError> {
+        let (header, master, entropy) = seal;
+        let mut changed = SlotChanges::default();
         for block in changes.removed {
             self.vacate(block, &mut changed);
         }
-        let mut turns: HashMap<BlockId, u64> = HashMap::new();
+        let mut linked: HashMap<BlockId, u64> = HashMap::new();
         for block in changes.linked {
-            self.turns += 1;
+            self.link_count += 1;
             let mut map = self.map();
             match map.find(block) {
-                Some((place, entry)) => {
-                    map.set(place, Entry { turn: self.turns, ..entry });
-                    changed.entries.insert(place);
+                Some((slot, entry)) => {
+                    map.set(slot, Entry { linked_at: self.link_count, ..entry });
+                    changed.entries.insert(slot);
                 }
-                None => drop(turns.insert(block, self.turns)),
+                None => drop(linked.insert(block, self.link_count)),
             }
         }
         for block in changes.written {
-            let turn = match self.map().find(block) {
-                Some((_, entry)) => entry.turn,
-                None => turns.get(&block).copied().expect("a block that comes comes into a list"),
+            let linked_at = match self.map().find(block) {
+                Some((_, entry)) => entry.linked_at,
+                None => linked.get(&block).copied().expect("a block that comes comes into a list"),
             };
             // Its payload may still lie where it was: that place is vacated later.
             let (key, nonce, mut sealed) = self.seal(block, (header, master, &mut *entropy), look_at)?;
             self.vacate(block, &mut changed);
             let tag = sealed.split_off(sealed.len() - TAG_BYTES);
             let tag = tag.try_into().expect("a tag has this many bytes");
-            let place = self.find_room();
-            self.map().set(place, Entry { block, key, nonce, turn, tag });
-            changed.entries.insert(place);
-            changed.writes.push((place, sealed));
+            let slot = self.take_free_slot();
+            self.map().set(slot, Entry { block, key, nonce, linked_at, tag });
+            changed.entries.insert(slot);
+            changed.writes.push((slot, sealed));
         }
         Ok(changed)
     }
 
     /// Notes that the checkpoint with the last changes is durable: what it vacated may be written from now on.
-    pub(crate) fn committed(&mut self) {
+    pub(crate) fn on_committed(&mut self) {
         let vacated = std::mem::take(&mut self.vacated);
         match &mut self.pinned {
             Some(pinned) => pinned.extend(vacated),
-            None => self.free.extend(vacated),
+            None => self.free_slots.extend(vacated),
         }
     }
 
@@ -281,49 +287,49 @@ impl Directory {
 
     /// Lets the places go that were kept.
     pub(crate) fn unpin(&mut self) {
-        self.free.extend(self.pinned.take().into_iter().flatten());
+        self.free_slots.extend(self.pinned.take().into_iter().flatten());
     }
 
     /// Ends the sealing under the keys so far: the next payload is sealed under a new one.
-    pub(crate) fn seal_anew(&mut self) {
+    pub(crate) fn rotate_key(&mut self) {
         self.sealing = None;
     }
 
-    /// Places that no checkpoint names. There is none that only the last one names while [`committed`](Self::committed)
+    /// Places that no checkpoint names. There is none that only the last one names while [`on_committed`](Self::on_committed)
     /// was the last word.
-    pub(crate) fn free(&self) -> Vec<PlaceId> {
-        self.free.iter().copied().collect()
+    pub(crate) fn free_slots(&self) -> Vec<StashSlot> {
+        self.free_slots.iter().copied().collect()
     }
 
     /// Places that no checkpoint names, so many: more are made where there are too few.
-    pub(crate) fn spare(&mut self, count: usize) -> Vec<PlaceId> {
-        while self.free.len() < count {
-            let place = self.map().push();
-            self.free.insert(place);
+    pub(crate) fn spare_slots(&mut self, count: usize) -> Vec<StashSlot> {
+        while self.free_slots.len() < count {
+            let slot = self.map().push();
+            self.free_slots.insert(slot);
         }
-        self.free.iter().take(count).copied().collect()
+        self.free_slots.iter().take(count).copied().collect()
     }
 
     /// Bytes that it occupies in memory.
     pub(crate) fn bytes(&self) -> u64 {
         let map = self.map();
         // A place's bytes in the map: key, value, and what the map needs to be no fuller than seven eighths.
-        let places = map.places.capacity() * (size_of::<(u32, PlaceId)>() + 1) * 8 / 7;
-        (map.entries.capacity() * size_of::<Words>() + places) as u64
+        let slots = map.slots.capacity() * (size_of::<(u32, StashSlot)>() + 1) * 8 / 7;
+        (map.entries.capacity() * size_of::<Words>() + slots) as u64
     }
 
     /// Takes the place of a block from it, if it has one.
-    fn vacate(&mut self, block: BlockId, changed: &mut PlaceChanges) {
+    fn vacate(&mut self, block: BlockId, changed: &mut SlotChanges) {
         let mut map = self.map();
-        let Some(place) = map.places.remove(&(block.0 as u32)) else { return };
-        map.entries[place.0 as usize] = Words::default();
+        let Some(slot) = map.slots.remove(&(block.0 as u32)) else { return };
+        map.entries[slot.0 as usize] = Words::default();
         drop(map);
-        self.vacated.push(place);
-        changed.entries.insert(place);
+        self.vacated.push(slot);
+        changed.entries.insert(slot);
     }
 
-    fn find_room(&mut self) -> PlaceId {
-        self.free.pop_first().unwrap_or_else(|| self.map().push())
+    fn take_free_slot(&mut self) -> StashSlot {
+        self.free_slots.pop_first().unwrap_or_else(|| self.map().push())
     }
 
     /// Seals the payload of a block, under the key of this opening; returns the key's number and the nonce as well.
@@ -331,7 +337,7 @@ impl Directory {
         &mut self,
         block: BlockId,
         (header, master, entropy): (&VaultHeader, &MasterKey, &mut Entropy),
-        look_at: LookAt<'_>,
+        look_at: ShowPayload<'_>,
     ) -> Result<(u32, u64, Vec<u8>), VaultError> {
         let cipher = header.parameters.cipher()?;
         loop {
@@ -362,11 +368,11 @@ impl Directory {
 }
 
 /// Opens payloads that lie at places.
-pub(crate) struct PlaceOpener {
+pub(crate) struct PayloadOpener {
     openers: HashMap<u32, RecordOpener>,
 }
 
-impl PlaceOpener {
+impl PayloadOpener {
     /// Makes an opener for payloads under these keys.
     pub(crate) fn new(
         header: &VaultHeader,
@@ -375,7 +381,7 @@ impl PlaceOpener {
     ) -> Result<Self, VaultError> {
         let cipher = header.parameters.cipher()?;
         let opener = |salt: &Salt| RecordOpener::new(master, Purpose::STASH, cipher, salt, &header.vault.0);
-        Ok(PlaceOpener { openers: keys.iter().map(|(number, salt)| (*number, opener(salt))).collect() })
+        Ok(PayloadOpener { openers: keys.iter().map(|(number, salt)| (*number, opener(salt))).collect() })
     }
 
     /// Tells whether it has the key of an entry.

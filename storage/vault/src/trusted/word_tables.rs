@@ -2,14 +2,14 @@
 //! buckets, the places of the stash.
 
 /// Tables of words. A word is named by its place in the row of all tables.
-pub(crate) struct Tables {
+pub(crate) struct WordTables {
     tables: Vec<Vec<u32>>,
 }
 
-impl Tables {
+impl WordTables {
     /// Tables of these sizes, all zeros.
     pub(crate) fn zeros(sizes: &[u64]) -> Self {
-        Tables { tables: sizes.iter().map(|size| vec![0; *size as usize]).collect() }
+        WordTables { tables: sizes.iter().map(|size| vec![0; *size as usize]).collect() }
     }
 
     /// Words in all of them.
@@ -60,7 +60,7 @@ mod tests {
         fn tables_are_one_row_of_words(
             sizes in prop::collection::vec(0u64..5, 0..6), first in 0u64..30, words: Vec<u32>,
         ) {
-            let mut tables = Tables::zeros(&sizes);
+            let mut tables = WordTables::zeros(&sizes);
             let mut row = vec![0; tables.len() as usize];
             let fits = first as usize + words.len() <= row.len();
             prop_assert_eq!(tables.set(first, &words), fits);

@@ -2,33 +2,33 @@
 //! owed comes before the first batch.
 
 /// See the module.
-pub(super) struct Beginning {
+pub(super) struct Startup {
     /// True once a caller has asked for anything. Until then nothing is stepped or shipped: a check finds the store as
     /// it was left.
-    asked: bool,
+    has_request: bool,
     /// True once nothing was left owed from earlier openings.
-    settled: bool,
+    is_settled: bool,
 }
 
-impl Beginning {
+impl Startup {
     /// A paced vault does not wait to be asked, nor one whose key is being changed.
-    pub(super) fn new(goes_on_unasked: bool) -> Self {
-        Beginning { asked: goes_on_unasked, settled: false }
+    pub(super) fn new(starts_unasked: bool) -> Self {
+        Startup { has_request: starts_unasked, is_settled: false }
     }
 
     /// Notes that a caller asks.
-    pub(super) fn ask(&mut self) {
-        self.asked = true;
+    pub(super) fn on_request(&mut self) {
+        self.has_request = true;
     }
 
     /// Tells whether any caller has asked.
-    pub(super) fn is_asked(&self) -> bool {
-        self.asked
+    pub(super) fn has_request(&self) -> bool {
+        self.has_request
     }
 
     /// Notes whether anything is owed; returns whether batches may begin.
-    pub(super) fn settles(&mut self, is_anything_owed: bool) -> bool {
-        self.settled |= !is_anything_owed;
-        self.settled
+    pub(super) fn settle(&mut self, has_pending_work: bool) -> bool {
+        self.is_settled |= !has_pending_work;
+        self.is_settled
     }
 }

@@ -4,12 +4,12 @@
 //! The stream is put together piece by piece, so shipping takes no more memory than a piece beside the rows of its moment:
 //! the words are supplied as pieces need them, and are held as they were at that moment by the tables that they stand in.
 
-use super::directory::{Entry, PlaceOpener};
 use super::disk::TrustedDisk;
-use super::places::PlaceId;
 use super::position::Position;
 use super::row::Row;
-use super::tables::Tables;
+use super::slots::StashSlot;
+use super::stash_directory::{Entry, PayloadOpener};
+use super::word_tables::WordTables;
 use crate::error::VaultError;
 use crate::trusted::header::{PIECE_BYTES, VaultParameters};
 use ameles_core::types::BlockId;
@@ -29,7 +29,7 @@ const ZEROS_AT_ONCE: u64 = 64 << 10;
 
 /// The beginning of the stream.
 #[derive(Clone, Debug, BorshSerialize, BorshDeserialize)]
-pub(crate) struct FreightHead {
+pub(crate) struct ShippedStateHeader {
     pub(crate) number: u64,
     pub(crate) epoch: u32,
     pub(crate) accesses: u64,
@@ -78,7 +78,7 @@ pub(crate) fn piece_name(epoch: u32, number: u64, piece: u64) -> String {
 pub(crate) const PREFIX: &str = "piece/";
 
 /// The epoch and the number of the checkpoint in a piece's name, if it is exactly one that [`piece_name`] makes.
-pub(crate) fn piece_order(name: &str) -> Option<(u32, u64)> {
+pub(crate) fn parse_piece_name(name: &str) -> Option<(u32, u64)> {
     let mut parts = name.strip_prefix(PREFIX)?.splitn(3, '-');
     let epoch = u32::from_str_radix(parts.next()?, 16).ok()?;
     let number = u64::from_str_radix(parts.next()?, 16).ok()?;
@@ -100,15 +100,15 @@ impl VaultParameters {
 }
 
 /// A state on its way into the stream. It is held as it was at one moment.
-pub(crate) struct Freight {
-    head: Option<FreightHead>,
+pub(crate) struct ShippedStateWriter {
+    head: Option<ShippedStateHeader>,
     /// The words that were supplied and are not in the stream yet.
     words: VecDeque<u32>,
     /// Those that are still to be supplied.
     wanted: Range<u64>,
     order: VecDeque<BlockId>,
-    entries: VecDeque<(PlaceId, Entry)>,
-    opener: PlaceOpener,
+    entries: VecDeque<(StashSlot, Entry)>,
+    opener: PayloadOpener,
     disk: TrustedDisk,
     block_bytes: usize,
     rows: VecDeque<Row>,
@@ -120,26 +120,26 @@ pub(crate) struct Freight {
 }
 
 /// The parts of a state that is shipped.
-pub(crate) struct FreightParts {
-    pub(crate) head: FreightHead,
+pub(crate) struct ShippedStateParts {
+    pub(crate) head: ShippedStateHeader,
     /// Words of the state, and the first of them: as many as a piece has. The others are to be supplied.
     pub(crate) words: (u64, Vec<u32>),
     pub(crate) order: Vec<BlockId>,
-    pub(crate) entries: Vec<(PlaceId, Entry)>,
-    pub(crate) opener: PlaceOpener,
+    pub(crate) entries: Vec<(StashSlot, Entry)>,
+    pub(crate) opener: PayloadOpener,
     pub(crate) rows: Vec<Row>,
 }
 
-impl Freight {
+impl ShippedStateWriter {
     /// Begins the stream of a state.
-    pub(crate) fn new(parts: FreightParts, disk: TrustedDisk, parameters: &VaultParameters) -> Self {
-        let FreightParts { mut head, words: (words, first), order, entries, opener, rows } = parts;
+    pub(crate) fn new(parts: ShippedStateParts, disk: TrustedDisk, parameters: &VaultParameters) -> Self {
+        let ShippedStateParts { mut head, words: (words, first), order, entries, opener, rows } = parts;
         let row_bytes = |row: &Row| borsh::object_length(row).expect("memory takes every write") as u64;
         let block_bytes = parameters.scheme.block_bytes() as usize;
         (head.stash, head.rows) = (entries.len() as u64, rows.iter().map(row_bytes).sum());
         let head_bytes = borsh::object_length(&head).expect("memory takes every write") as u64;
         let needed = head_bytes + 4 * words + head.stash * (8 + block_bytes as u64) + head.rows;
-        Freight {
+        ShippedStateWriter {
             head: Some(head),
             wanted: first.len() as u64..words,
             words: first.into(),
@@ -195,11 +195,11 @@ impl Freight {
             self.waiting.extend(self.words.drain(..some).flat_map(u32::to_le_bytes));
         } else if let Some(block) = self.order.pop_front() {
             self.waiting.extend_from_slice(&(block.0 as u32).to_le_bytes());
-        } else if let Some((place, entry)) = self.entries.pop_front() {
+        } else if let Some((slot, entry)) = self.entries.pop_front() {
             self.waiting.extend_from_slice(&(entry.block.0 as u32).to_le_bytes());
             self.sealed.clear();
             self.sealed.resize(self.block_bytes, 0);
-            self.disk.read_place(place, &mut self.sealed)?;
+            self.disk.read_slot(slot, &mut self.sealed)?;
             self.opener.open(&entry, &mut self.sealed, &mut self.waiting)?;
         } else if let Some(row) = self.rows.pop_front() {
             put(&|into| row.serialize(into), &mut self.waiting);
@@ -215,9 +215,9 @@ impl Freight {
 }
 
 /// A shipped state as it comes out of its stream, piece by piece.
-pub(crate) struct Unloading {
-    head: Option<FreightHead>,
-    tables: Tables,
+pub(crate) struct ShippedStateReader {
+    head: Option<ShippedStateHeader>,
+    tables: WordTables,
     /// Words that are in the tables.
     words: u64,
     block_bytes: usize,
@@ -232,9 +232,9 @@ pub(crate) struct Unloading {
 pub(crate) type Payloads = HashMap<BlockId, Vec<u8>>;
 
 /// A shipped state, without the payloads of its stash.
-pub(crate) struct Unloaded {
-    pub(crate) head: FreightHead,
-    pub(crate) tables: Tables,
+pub(crate) struct ShippedState {
+    pub(crate) head: ShippedStateHeader,
+    pub(crate) tables: WordTables,
     pub(crate) order: Vec<BlockId>,
     pub(crate) rows: Vec<Row>,
 }
@@ -243,11 +243,11 @@ fn block(bytes: &[u8; 4]) -> BlockId {
     BlockId(u32::from_le_bytes(*bytes).into())
 }
 
-impl Unloading {
+impl ShippedStateReader {
     /// Begins to take a state out of its stream: its words are those of these tables.
-    pub(crate) fn new(tables: Tables, block_bytes: u32) -> Self {
+    pub(crate) fn new(tables: WordTables, block_bytes: u32) -> Self {
         let (block_bytes, order, bytes) = (block_bytes as usize, Vec::new(), Vec::new());
-        Unloading { head: None, tables, words: 0, block_bytes, order, payloads: 0, bytes }
+        ShippedStateReader { head: None, tables, words: 0, block_bytes, order, payloads: 0, bytes }
     }
 
     /// Takes the next piece over: authenticated bytes. Returns the payloads that are whole with it.
@@ -255,7 +255,7 @@ impl Unloading {
         self.bytes.extend_from_slice(piece);
         if self.head.is_none() {
             let mut rest = &self.bytes[..];
-            self.head = Some(FreightHead::deserialize(&mut rest).ok()?);
+            self.head = Some(ShippedStateHeader::deserialize(&mut rest).ok()?);
             self.bytes.drain(..self.bytes.len() - rest.len());
         }
         let left = usize::try_from(self.tables.len() - self.words).ok()?;
@@ -305,16 +305,16 @@ impl Unloading {
     }
 
     /// Ends: all pieces were taken over. `None` if they hold no state.
-    pub(crate) fn finish(self) -> Option<Unloaded> {
+    pub(crate) fn finish(self) -> Option<ShippedState> {
         let needed = self.needed().filter(|_| self.words == self.tables.len())?;
-        let Unloading { head, tables, order, payloads, bytes, .. } = self;
+        let ShippedStateReader { head, tables, order, payloads, bytes, .. } = self;
         let head = head.filter(|head| head.stash == payloads)?;
         let mut rest = bytes.get(..needed)?;
         let mut rows = Vec::new();
         while !rest.is_empty() {
             rows.push(Row::deserialize(&mut rest).ok()?);
         }
-        Some(Unloaded { head, tables, order, rows })
+        Some(ShippedState { head, tables, order, rows })
     }
 }
 
@@ -330,7 +330,7 @@ mod tests {
         let versions = TrustedVersions::new(VaultId([3; 16]), 0).head();
         let (stash, row) = (500, Row::new("name", vec![9]));
         let rows = borsh::to_vec(&row).unwrap();
-        let head = FreightHead {
+        let head = ShippedStateHeader {
             number: 7,
             epoch: 2,
             accesses: 90,
@@ -351,17 +351,13 @@ mod tests {
         stream.extend_from_slice(&rows);
         stream.resize(stream.len() + 3000, 0);
         for piece_bytes in [256, 1000, stream.len()] {
-            let (mut unloading, mut all) =
-                (Unloading::new(Tables::zeros(&[60]), BLOCK as u32), Payloads::new());
+            let (mut reader, mut all) =
+                (ShippedStateReader::new(WordTables::zeros(&[60]), BLOCK as u32), Payloads::new());
             for piece in stream.chunks(piece_bytes) {
-                all.extend(unloading.take(piece).unwrap());
-                assert!(
-                    unloading.bytes.len() < BLOCK + 4 + rows.len(),
-                    "{} bytes are held",
-                    unloading.bytes.len()
-                );
+                all.extend(reader.take(piece).unwrap());
+                assert!(reader.bytes.len() < BLOCK + 4 + rows.len(), "{} bytes are held", reader.bytes.len());
             }
-            let Unloaded { order, rows, .. } = unloading.finish().unwrap();
+            let ShippedState { order, rows, .. } = reader.finish().unwrap();
             assert!(order.into_iter().eq((0..stash).rev().map(BlockId)));
             assert_eq!(rows, std::slice::from_ref(&row));
             assert!((0..stash).all(|block| all[&BlockId(block)] == payload(block as u32)));
@@ -371,11 +367,11 @@ mod tests {
 
     #[test]
     fn only_a_name_as_the_vault_gives_it_is_a_pieces() {
-        assert_eq!(piece_order(&piece_name(3, 18, 2)), Some((3, 18)));
+        assert_eq!(parse_piece_name(&piece_name(3, 18, 2)), Some((3, 18)));
         for other in
             ["piece/3-12-0", "piece/00000003-0000000000000012", "piece/00000003-0000000000000012-+0000000"]
         {
-            assert_eq!(piece_order(other), None, "{other}");
+            assert_eq!(parse_piece_name(other), None, "{other}");
         }
     }
 }

@@ -11,22 +11,22 @@ use ameles_seal::derive::{Purpose, Salt};
 use ameles_store::{BlobError, Blobs};
 
 /// The name of the mark.
-pub(crate) const ENDED: &str = "ended";
+pub(crate) const END_MARKER: &str = "ended";
 
 impl<B: Blobs> Claims<'_, B> {
     /// Marks that the gateway of this epoch has ended: it answers nothing any more.
     pub(crate) async fn mark_end(&self, epoch: u32, salt: Salt) -> Result<(), VaultError> {
-        let (context, cipher) = (self.context(ENDED), Cipher::default());
+        let (context, cipher) = (self.context(END_MARKER), Cipher::default());
         let sealed =
             blob::seal(self.ring.newest(), Purpose::HEADER, &context, cipher, salt, &epoch.to_le_bytes());
-        Ok(self.blobs.put(ENDED, &sealed).await?)
+        Ok(self.blobs.put(END_MARKER, &sealed).await?)
     }
 
     /// Tells whether the gateway of this epoch has left its mark. Without one, or with a spoilt one, it may be there.
     pub(crate) async fn has_ended(&self, epoch: u32) -> Result<bool, VaultError> {
-        match self.blobs.get(ENDED, MAX_BYTES).await {
+        match self.blobs.get(END_MARKER, MAX_BYTES).await {
             Ok(Some(sealed)) => {
-                let opened = self.opens(ENDED, epoch, &sealed);
+                let opened = self.opens(END_MARKER, epoch, &sealed);
                 Ok(opened.is_some_and(|of| of == epoch.to_le_bytes()))
             }
             Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),

@@ -2,10 +2,10 @@
 
 use super::Session;
 use super::command::Reply;
-use super::outbox::Event;
+use super::dispatcher::Event;
 use crate::error::VaultError;
-use crate::log::{FROM, note};
-use crate::session::check::{NamedObjects, Progress, Report, check};
+use crate::log::{FIRST_NEEDED_NOTE, read_note};
+use crate::session::check::{ExpectedObjects, Progress, Report, check};
 use crate::store::{HEADER, VaultStore};
 use crate::trusted::checkpoint::max_sealed_bytes;
 use crate::trusted::position::Position;
@@ -13,12 +13,12 @@ use std::collections::VecDeque;
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct Checks {
+pub(super) struct CheckQueue {
     waiting: VecDeque<(Progress, Reply<Report>)>,
     running: bool,
 }
 
-impl Checks {
+impl CheckQueue {
     pub(super) fn push(&mut self, progress: Progress, reply: Reply<Report>) {
         self.waiting.push_back((progress, reply));
     }
@@ -47,10 +47,10 @@ impl Checks {
 
 impl<U: VaultStore> Session<U> {
     /// Begins the check that waits longest, if any waits.
-    pub(super) fn begin_check(&mut self) -> Result<(), VaultError> {
+    pub(super) fn start_check(&mut self) -> Result<(), VaultError> {
         let Some((progress, reply)) = self.checks.waiting.pop_front() else { return Ok(()) };
         let header = &self.identity.header;
-        let named = NamedObjects {
+        let named = ExpectedObjects {
             ring: self.identity.ring(),
             vault: header.vault,
             header: self.disk.meta(HEADER)?.unwrap_or_default(),
@@ -60,7 +60,7 @@ impl<U: VaultStore> Session<U> {
             log: match &self.journal.log {
                 // Before the first checkpoint it begins with the first opening.
                 Some(log) => {
-                    let from: Position = note(&self.disk, FROM)?;
+                    let from: Position = read_note(&self.disk, FIRST_NEEDED_NOTE)?;
                     Some((from.max(Position::first_of(1)), log.next()))
                 }
                 None => None,
@@ -69,10 +69,10 @@ impl<U: VaultStore> Session<U> {
         };
         let sealed = self.engine.sealed.clone();
         self.checks.running = true;
-        self.outbox.take_along(Box::pin(async move {
+        self.dispatcher.push_unpaced(Box::pin(async move {
             let checking = async {
                 let mut report = check(&sealed, progress).await?;
-                report.complaints.extend(named.check(sealed.untrusted()).await?);
+                report.faults.extend(named.check(sealed.untrusted()).await?);
                 Ok(report)
             };
             Event::Checked(checking.await, reply)

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Folded {
+pub(crate) struct MergedLog {
     writes: HashMap<BlockId, Bytes>,
     rows: BTreeMap<Bytes, Option<Bytes>>,
     epoch: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Folded {
     stream: RowStream,
 }
 
-impl Folded {
+impl MergedLog {
     /// Takes the next object.
     ///
     /// # Errors

@@ -33,9 +33,9 @@ struct State {
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Gate(RefCell<State>);
+pub(crate) struct DeferredStore(RefCell<State>);
 
-impl Gate {
+impl DeferredStore {
     /// Takes the requests since the last call, in order.
     pub(crate) fn take_submitted(&self) -> Vec<(OperationId, Request)> {
         mem::take(&mut self.0.borrow_mut().submitted)
@@ -71,7 +71,7 @@ impl Gate {
     }
 }
 
-impl Store for Gate {
+impl Store for DeferredStore {
     type Error = Infallible;
 
     async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {

@@ -6,16 +6,16 @@
 //! an opening reads each word about twice.
 
 use super::delta::Delta;
-use super::directory::{Directory, ENTRY_WORDS, PlaceChanges};
-use super::places::PlaceId;
+use super::slots::StashSlot;
+use super::stash_directory::{ENTRY_WORDS, SlotChanges, StashDirectory};
 use super::summary::Summary;
 use crate::engine::scheme::{Scheme, Seed};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::checkpoint::Garbage;
+use crate::trusted::checkpoint_bytes::CheckpointBytes;
 use crate::trusted::header::VaultHeader;
-use crate::trusted::written::CheckpointBytes;
 use ameles_core::stash::changes::StashChanges;
 use ameles_core::types::{Bucket, Bytes};
 use ameles_seal::blob;
@@ -32,8 +32,8 @@ pub(crate) const PIECE_WORDS: u64 = 8192;
 const PIECE_BYTES_PER_ACCESS: u64 = 128;
 
 /// See the module.
-pub(crate) struct Ledger {
-    pub(crate) directory: Directory,
+pub(crate) struct CheckpointWriter {
+    pub(crate) directory: StashDirectory,
     /// The checkpoint whose words each piece holds at least.
     pieces: Vec<u64>,
     next_piece: u64,
@@ -46,13 +46,13 @@ pub(crate) struct Ledger {
 }
 
 /// The trusted state of this moment, with nothing in flight.
-pub(crate) struct Moment<'a> {
+pub(crate) struct TrustedState<'a> {
     pub(crate) scheme: &'a dyn Scheme,
     pub(crate) versions: &'a TrustedVersions,
 }
 
 /// The facts of a checkpoint beside the state.
-pub(crate) struct Facts<'a> {
+pub(crate) struct CheckpointInfo<'a> {
     pub(crate) number: u64,
     pub(crate) sequence: u64,
     pub(crate) accesses: u64,
@@ -72,9 +72,9 @@ pub(crate) struct SealWith<'a> {
 }
 
 /// The changes of a checkpoint on the disk, sealed. The places are written first, all the rest in one transaction.
-pub(crate) struct StateChange {
+pub(crate) struct CheckpointWrite {
     pub(crate) number: u64,
-    pub(crate) writes: Vec<(PlaceId, Vec<u8>)>,
+    pub(crate) writes: Vec<(StashSlot, Vec<u8>)>,
     pub(crate) summary: Vec<u8>,
     pub(crate) delta: Vec<u8>,
     pub(crate) pieces: Vec<(u64, Vec<u8>)>,
@@ -88,11 +88,11 @@ pub(crate) struct StateChange {
     pub(crate) is_whole: bool,
 }
 
-impl StateChange {
+impl CheckpointWrite {
     /// The change that lays a state down in which all words are zeros and no block is in the stash.
     pub(crate) fn first(summary: &Summary, mut seal: SealWith<'_>) -> Result<Self, VaultError> {
         let number = summary.number;
-        Ok(StateChange {
+        Ok(CheckpointWrite {
             number,
             writes: Vec::new(),
             summary: seal.seal(summary, SUMMARY)?,
@@ -117,29 +117,33 @@ impl StateChange {
     }
 }
 
-impl Ledger {
+impl CheckpointWriter {
     /// The ledger of a disk that holds no state but the payloads of the stash: the next checkpoint writes all the rest.
-    pub(crate) fn over_payloads(directory: Directory) -> Self {
-        Ledger { is_new: true, has_payloads: true, ..Ledger::of(directory, Vec::new(), 0) }
+    pub(crate) fn with_payloads(directory: StashDirectory) -> Self {
+        CheckpointWriter {
+            is_new: true,
+            has_payloads: true,
+            ..CheckpointWriter::of(directory, Vec::new(), 0)
+        }
     }
 
     /// Has the next checkpoint write everything anew but the payloads, which lie where the directory says.
-    pub(crate) fn write_anew_over_payloads(&mut self) {
+    pub(crate) fn force_full_checkpoint_keeping_payloads(&mut self) {
         self.is_new = true;
         self.has_payloads = true;
     }
 
     /// Adds payloads of zeros, in places that stay vacant, up to so many: how many blocks came into the stash does not show
     /// by the time that a checkpoint takes.
-    pub(crate) fn fill_up(&mut self, change: &mut StateChange, payloads: usize, block: Bytes) {
+    pub(crate) fn pad_payloads(&mut self, change: &mut CheckpointWrite, payloads: usize, block: Bytes) {
         let more = payloads.saturating_sub(change.writes.len());
-        let spare = self.directory.spare(more).into_iter();
-        change.writes.extend(spare.map(|place| (place, vec![0; block.0 as usize])));
+        let spare = self.directory.spare_slots(more).into_iter();
+        change.writes.extend(spare.map(|slot| (slot, vec![0; block.0 as usize])));
     }
 
     /// The ledger of a disk that holds a state: `pieces` are the checkpoints that each piece is of.
-    pub(crate) fn of(directory: Directory, pieces: Vec<u64>, next_piece: u64) -> Self {
-        Ledger { directory, pieces, next_piece, due: 0, is_new: false, has_payloads: false }
+    pub(crate) fn of(directory: StashDirectory, pieces: Vec<u64>, next_piece: u64) -> Self {
+        CheckpointWriter { directory, pieces, next_piece, due: 0, is_new: false, has_payloads: false }
     }
 
     /// Pieces of the state.
@@ -148,43 +152,43 @@ impl Ledger {
     }
 
     /// Puts the changes of the next checkpoint together.
-    pub(crate) fn write_down(
+    pub(crate) fn build_checkpoint(
         &mut self,
-        moment: &Moment<'_>,
-        facts: Facts<'_>,
+        state: &TrustedState<'_>,
+        info: CheckpointInfo<'_>,
         mut seal: SealWith<'_>,
-    ) -> Result<StateChange, VaultError> {
-        let Facts { number, sequence, accesses, since, seed, rewritten, garbage } = facts;
+    ) -> Result<CheckpointWrite, VaultError> {
+        let CheckpointInfo { number, sequence, accesses, since, seed, rewritten, garbage } = info;
         let tables = seal.header.parameters.scheme.words();
-        let changes = moment.scheme.take_changes().expect("nothing is in flight at a checkpoint");
+        let changes = state.scheme.take_changes().expect("nothing is in flight at a checkpoint");
         let is_whole = std::mem::take(&mut self.is_new);
         let (mut words, mut stash) = (changes.words, changes.stash);
         if is_whole {
-            let order = moment.scheme.stash_order();
+            let order = state.scheme.stash_order();
             stash = match std::mem::take(&mut self.has_payloads) {
                 true => StashChanges::default(),
                 false => StashChanges { written: order.clone(), linked: order, removed: Vec::new() },
             };
             words.clear();
         }
-        let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| moment.scheme.look_at(block, look);
+        let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| state.scheme.look_at(block, look);
         let seal_as = (seal.header, seal.master, &mut *seal.entropy);
-        let PlaceChanges { writes, entries } = self.directory.take_over(stash, seal_as, look_at)?;
+        let SlotChanges { writes, entries } = self.directory.apply_changes(stash, seal_as, look_at)?;
         let delta = match is_whole {
             true => Delta::default(),
-            false => self.delta(moment, tables, (words, rewritten, entries)),
+            false => self.delta(state, tables, (words, rewritten, entries)),
         };
         let turn = if is_whole { u64::MAX } else { self.turn(number, since) };
-        let pieces = self.write_pieces(moment, (number, tables), turn, &mut seal)?;
+        let pieces = self.write_pieces(state, (number, tables), turn, &mut seal)?;
         let oldest = self.pieces.iter().copied().min().unwrap_or(number);
         let summary = Summary {
             number,
             sequence,
             accesses,
             seed,
-            rest: moment.scheme.rest(),
-            versions: moment.versions.head(),
-            places: self.directory.len(),
+            rest: state.scheme.rest(),
+            versions: state.versions.head(),
+            slots: self.directory.len(),
             keys: self.directory.keys(),
             oldest,
             next_piece: self.next_piece,
@@ -192,7 +196,7 @@ impl Ledger {
         let fresh: Vec<Garbage> =
             garbage.iter().filter(|one| is_whole || one.after + 1 == number).copied().collect();
         let garbage_from = garbage.iter().map(|one| one.after).min().unwrap_or(number);
-        Ok(StateChange {
+        Ok(CheckpointWrite {
             number,
             writes,
             summary: seal.seal(&summary, SUMMARY)?,
@@ -223,26 +227,26 @@ impl Ledger {
     /// `versions` words.
     fn delta(
         &self,
-        moment: &Moment<'_>,
+        state: &TrustedState<'_>,
         versions: u64,
-        (words, mut rewritten, entries): (Vec<u64>, Vec<Bucket>, BTreeSet<PlaceId>),
+        (words, mut rewritten, entries): (Vec<u64>, Vec<Bucket>, BTreeSet<StashSlot>),
     ) -> Delta {
         let (mut delta, mut buffer) = (Delta::default(), Vec::new());
         for word in words {
             buffer.clear();
-            moment.scheme.copy_words(word..word + 1, &mut buffer);
+            state.scheme.copy_words(word..word + 1, &mut buffer);
             delta.push(word, &buffer);
         }
         rewritten.sort_unstable();
         rewritten.dedup();
         for bucket in rewritten {
-            delta.push(versions + TrustedVersions::WORDS * bucket.0, moment.versions.words(bucket));
+            delta.push(versions + TrustedVersions::WORDS * bucket.0, state.versions.words(bucket));
         }
-        let places = versions + TrustedVersions::WORDS * moment.versions.buckets();
-        for place in entries {
+        let slots = versions + TrustedVersions::WORDS * state.versions.buckets();
+        for slot in entries {
             buffer.clear();
-            self.directory.copy_words(place, &mut buffer);
-            delta.push(places + ENTRY_WORDS * u64::from(place.0), &buffer);
+            self.directory.copy_words(slot, &mut buffer);
+            delta.push(slots + ENTRY_WORDS * u64::from(slot.0), &buffer);
         }
         delta
     }
@@ -250,13 +254,13 @@ impl Ledger {
     /// Writes the pieces whose turn it is: so many, or all.
     fn write_pieces(
         &mut self,
-        moment: &Moment<'_>,
+        state: &TrustedState<'_>,
         (number, tables): (u64, u64),
         turn: u64,
         seal: &mut SealWith<'_>,
     ) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
         let words =
-            tables + TrustedVersions::WORDS * moment.versions.buckets() + ENTRY_WORDS * self.directory.len();
+            tables + TrustedVersions::WORDS * state.versions.buckets() + ENTRY_WORDS * self.directory.len();
         let all = words.div_ceil(PIECE_WORDS);
         // What a new piece held before were zeros.
         self.pieces.resize(all as usize, number - 1);
@@ -267,23 +271,23 @@ impl Ledger {
                 self.pieces[piece as usize] = number;
                 let range = piece * PIECE_WORDS..words.min((piece + 1) * PIECE_WORDS);
                 let mut words = Vec::with_capacity((range.end - range.start) as usize);
-                self.copy_words(moment, tables, range, &mut words);
+                self.copy_words(state, tables, range, &mut words);
                 Ok((piece, seal.seal(&words, &piece_name(piece, number))?))
             })
             .collect()
     }
 
     /// Appends neighbouring words of the whole state; the scheme's are the first `tables`.
-    fn copy_words(&self, moment: &Moment<'_>, tables: u64, words: Range<u64>, into: &mut Vec<u32>) {
-        moment.scheme.copy_words(words.clone(), into);
+    fn copy_words(&self, state: &TrustedState<'_>, tables: u64, words: Range<u64>, into: &mut Vec<u32>) {
+        state.scheme.copy_words(words.clone(), into);
         let each = TrustedVersions::WORDS;
-        let places = tables + each * moment.versions.buckets();
-        copy_entries(&words, tables..places, each, into, |bucket, entry| {
-            entry.extend_from_slice(moment.versions.words(Bucket(bucket)));
+        let slots = tables + each * state.versions.buckets();
+        copy_entries(&words, tables..slots, each, into, |bucket, entry| {
+            entry.extend_from_slice(state.versions.words(Bucket(bucket)));
         });
-        let end = places + ENTRY_WORDS * self.directory.len();
-        copy_entries(&words, places..end, ENTRY_WORDS, into, |place, entry| {
-            self.directory.copy_words(PlaceId(place as u32), entry);
+        let end = slots + ENTRY_WORDS * self.directory.len();
+        copy_entries(&words, slots..end, ENTRY_WORDS, into, |slot, entry| {
+            self.directory.copy_words(StashSlot(slot as u32), entry);
         });
     }
 }

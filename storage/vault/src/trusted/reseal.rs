@@ -1,7 +1,7 @@
 //! A stash whose payloads are sealed with another key, some at a time: memory never holds more of them than that.
 
-use super::directory::{Directory, PlaceOpener};
 use super::disk::TrustedDisk;
+use super::stash_directory::{PayloadOpener, StashDirectory};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::header::VaultHeader;
@@ -18,7 +18,7 @@ pub(crate) fn blocks_at_once(block: Bytes) -> usize {
     (BYTES_AT_ONCE / block.0.max(1)).max(1) as usize
 }
 
-impl Directory {
+impl StashDirectory {
     /// Has every payload sealed anew with the key `new`, in a place that the checkpoint on the disk does not name; durable
     /// when this returns. Until a checkpoint names those places, the one on the disk is as it was.
     ///
@@ -30,23 +30,23 @@ impl Directory {
         (old, new): (&MasterKey, &MasterKey),
         entropy: &mut Entropy,
     ) -> Result<(), VaultError> {
-        let (block, opener) = (header.parameters.block(), PlaceOpener::new(header, old, &self.keys())?);
-        self.seal_anew();
+        let (block, opener) = (header.parameters.block(), PayloadOpener::new(header, old, &self.keys())?);
+        self.rotate_key();
         let entries = self.entries();
         for some in entries.chunks(blocks_at_once(block)) {
             let mut payloads: HashMap<BlockId, Vec<u8>> = HashMap::with_capacity(some.len());
             let mut sealed = Vec::new();
-            for (place, entry) in some {
+            for (slot, entry) in some {
                 sealed.clear();
                 sealed.resize(block.0 as usize, 0);
-                disk.read_place(*place, &mut sealed)?;
+                disk.read_slot(*slot, &mut sealed)?;
                 opener.open(entry, &mut sealed, payloads.entry(entry.block).or_default())?;
             }
             let written = some.iter().map(|(_, entry)| entry.block).collect();
             let changes = StashChanges { written, ..StashChanges::default() };
             let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| look(&payloads[&block]);
-            let changed = self.take_over(changes, (header, new, &mut *entropy), look_at)?;
-            disk.write_places(block, &changed.writes)?;
+            let changed = self.apply_changes(changes, (header, new, &mut *entropy), look_at)?;
+            disk.write_slots(block, &changed.writes)?;
         }
         Ok(())
     }
