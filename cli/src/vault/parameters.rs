@@ -70,12 +70,12 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
             SchemeParameters::Trivial(trivial)
         }
     };
-    let around = VaultParameters::around(parameters);
+    let around = VaultParameters::with_defaults(parameters);
     Ok(VaultParameters {
         cipher: seal_cipher(scheme.cipher).number(),
         pad_batches: scheme.pad_batches,
         journal: journal_place(scheme.journal),
-        ..if scheme.tree_top_on == TreeTopOn::Disk { around.on_disk() } else { around }
+        ..if scheme.tree_top_on == TreeTopOn::Disk { around.with_top_on_disk() } else { around }
     })
 }
 

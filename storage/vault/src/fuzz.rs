@@ -64,7 +64,7 @@ fn fuzz_state_written_bit_by_bit() {
 #[test]
 fn fuzz_object_of_the_journal_in_the_store() {
     let trivial = TrivialParameters { capacity: 8, block_bytes: 16, chunk_blocks: 2, max_batch: 3 };
-    let parameters = VaultParameters::around(SchemeParameters::Trivial(trivial));
+    let parameters = VaultParameters::with_defaults(SchemeParameters::Trivial(trivial));
     bolero::check!().for_each(|bytes: &[u8]| {
         let _ = Manifest::decode(bytes);
         // Of a right length, so that what follows the head is reached.

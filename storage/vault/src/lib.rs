@@ -50,7 +50,9 @@ pub use entropy::Entropy;
 pub use error::{ExistsIn, VaultError};
 pub use lease::{Host, LEASE};
 pub use maintain::costs::usage_of_lease_checks;
-pub use maintain::migration::{Copied, Copier, MirroredVaults, Stage, cut_over, rows_at_rest, stage};
+pub use maintain::migration::{
+    Copier, CopyProgress, MigrationStage, MirroredVaults, cut_over, migration_stage, rows_at_rest,
+};
 pub use maintain::new_key::{NewKey, change_key, change_under_way, complete_change};
 pub use maintain::orphans::{Orphans, Removed, Tally, find_orphans};
 pub use open::create::draw_header;

@@ -39,7 +39,7 @@ struct Shared {
     lease: Lease,
     disk: TrustedDisk,
     store_room: Arc<StoreRoom>,
-    ended: Mutex<Option<VaultError>>,
+    failure: Mutex<Option<VaultError>>,
 }
 
 impl Vault {
@@ -57,10 +57,10 @@ impl Vault {
             lease: session.lease(),
             disk: session.disk(),
             store_room,
-            ended: Mutex::default(),
+            failure: Mutex::default(),
         });
         let vault = Vault { commands, shared: shared.clone() };
-        let running = async move { session.run(requests, &shared.ended).await };
+        let running = async move { session.run(requests, &shared.failure).await };
         (vault, running)
     }
 
@@ -114,7 +114,7 @@ impl Vault {
 
     /// The reason why the vault has stopped, if it has.
     pub fn failure(&self) -> Option<VaultError> {
-        self.shared.ended.lock().expect("nobody panics with this lock").clone()
+        self.shared.failure.lock().expect("nobody panics with this lock").clone()
     }
 
     /// Carries out calls in order; a write is durable when this returns, and may be before. Answers a block for each
@@ -154,8 +154,8 @@ impl Vault {
         while calls.peek().is_some() {
             self.refuse_without_room(writes)?;
             let batch: Vec<Call> = calls.by_ref().take(self.max_batch()).collect();
-            let asking = self.ask(|reply| Command::Access(flow, batch, reply));
-            answers.extend(if writes { asking.await? } else { self.wait_unless_stuck(asking).await? });
+            let request = self.ask(|reply| Command::Access(flow, batch, reply));
+            answers.extend(if writes { request.await? } else { self.wait_unless_stuck(request).await? });
         }
         Ok(answers)
     }
@@ -176,16 +176,16 @@ impl Vault {
     /// not be told that it has failed while it can still be carried out.
     async fn wait_unless_stuck<T>(
         &self,
-        asking: impl Future<Output = Result<T, VaultError>>,
+        request: impl Future<Output = Result<T, VaultError>>,
     ) -> Result<T, VaultError> {
-        let mut asking = std::pin::pin!(asking);
+        let mut request = std::pin::pin!(request);
         let store_room = &self.shared.store_room;
         let progress = || store_room.is_full().then(|| self.status().accesses);
         let mut before = None;
         loop {
             tokio::select! {
                 biased;
-                answer = &mut asking => return answer,
+                answer = &mut request => return answer,
                 () = tokio::time::sleep(2 * RETRY_EVERY) => {}
             }
             let now = progress();
@@ -233,11 +233,11 @@ impl Vault {
     pub async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), VaultError> {
         self.refuse_unless_leased()?;
         let rows = self.shared.rows.clone();
-        let kept = blocking(move || {
+        let committing = blocking(move || {
             let mut entropy = Entropy::system();
             rows.commit(changes, || entropy.salt())
         });
-        if let Some(commit) = self.stop_on_disk_failure(kept.await).await? {
+        if let Some(commit) = self.stop_on_disk_failure(committing.await).await? {
             self.ask(|reply| Command::Log(commit, reply)).await?;
         }
         self.refuse_unless_leased()

@@ -223,8 +223,8 @@ impl<U: Untrusted> Engine<U> {
                 let assigned = self.sealed.assign(&buckets)?;
                 self.rewritten.extend_from_slice(&buckets);
                 let versions = record_superseded(&assigned, &mut self.superseded);
-                let kept = if self.replaying { plaintext.clone() } else { Bytes::new() };
-                self.unfinished.insert(operation, Unfinished::Write(buckets, kept));
+                let retained = if self.replaying { plaintext.clone() } else { Bytes::new() };
+                self.unfinished.insert(operation, Unfinished::Write(buckets, retained));
                 Ok((announce_write(operation, &versions).effect, Work::Write(versions, plaintext)))
             }
         }
@@ -238,8 +238,8 @@ impl<U: Untrusted> Engine<U> {
             // These come before the access, which may wait for what they bring; and an earlier step before a later step
             // that waits for it.
             let mut at = 0;
-            while let Some(idle) = self.running_steps.get_mut(at) {
-                match idle.as_mut().poll(&mut context) {
+            while let Some(step) = self.running_steps.get_mut(at) {
+                match step.as_mut().poll(&mut context) {
                     Poll::Pending => at += 1,
                     Poll::Ready(done) => {
                         drop(self.running_steps.remove(at));

@@ -47,7 +47,7 @@ const NOTED_EVERY: u64 = 16;
 
 /// The progress of a successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum MigrationStage {
     /// Blocks below this one are in both vaults.
     Copying(BlockId),
     /// All blocks are in both; the rows are in the old one alone.
@@ -58,14 +58,14 @@ pub enum Stage {
 
 /// The number of blocks copied, of how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyProgress {
     /// Blocks that are in both vaults.
     pub blocks: u64,
     /// Blocks of the old vault.
     pub of: u64,
 }
 
-impl Copied {
+impl CopyProgress {
     /// Tells whether nothing is left to copy.
     pub fn is_all(&self) -> bool {
         self.blocks == self.of
@@ -82,11 +82,11 @@ pub struct MirroredVaults {
     copied: Arc<AtomicU64>,
 }
 
-/// Brings the blocks of the old vault into the new one. There is one for a succession.
+/// Brings the blocks of the old vault into the new one. There is one for a pair of vaults.
 pub struct Copier {
-    succession: MirroredVaults,
+    vaults: MirroredVaults,
     next: u64,
-    noted: u64,
+    last_noted: u64,
 }
 
 impl MirroredVaults {
@@ -95,7 +95,7 @@ impl MirroredVaults {
     /// # Errors
     /// [`VaultError::Parameters`] if the successor is smaller or has blocks of another size, was made for another vault
     /// or has been cut over to already; those of its rows.
-    pub async fn over(old: Vault, new: Vault) -> Result<(MirroredVaults, Copier), VaultError> {
+    pub async fn new(old: Vault, new: Vault) -> Result<(MirroredVaults, Copier), VaultError> {
         let (one, other) = (&old.header().parameters, &new.header().parameters);
         if old.block_bytes() != new.block_bytes() {
             let (old, new) = (old.block_bytes(), new.block_bytes());
@@ -105,18 +105,18 @@ impl MirroredVaults {
         if new.capacity() < old.capacity() || other.rows_bytes < one.rows_bytes {
             return Err(VaultError::Parameters("the successor is smaller than the vault".into()));
         }
-        let next = match stage(old.header(), &new.load_rows().await?)? {
-            Stage::Copying(next) => next.0,
-            Stage::Copied => old.capacity(),
-            Stage::CutOver => {
+        let next = match migration_stage(old.header(), &new.load_rows().await?)? {
+            MigrationStage::Copying(next) => next.0,
+            MigrationStage::Copied => old.capacity(),
+            MigrationStage::CutOver => {
                 let why = "the successor has the names already: the vault before it must not be served";
                 return Err(VaultError::Parameters(why.into()));
             }
         };
-        let succession =
+        let vaults =
             MirroredVaults { old, new, turns: Arc::default(), copied: Arc::new(AtomicU64::new(next)) };
-        let copier = Copier { succession: succession.clone(), next, noted: next };
-        Ok((succession, copier))
+        let copier = Copier { vaults: vaults.clone(), next, last_noted: next };
+        Ok((vaults, copier))
     }
 
     /// The vault that answers.
@@ -135,8 +135,8 @@ impl MirroredVaults {
     }
 
     /// The progress of the copier.
-    pub fn copied(&self) -> Copied {
-        Copied { blocks: self.copied.load(Ordering::Relaxed), of: self.old.capacity() }
+    pub fn copied(&self) -> CopyProgress {
+        CopyProgress { blocks: self.copied.load(Ordering::Relaxed), of: self.old.capacity() }
     }
 
     /// Carries out calls in both vaults as [`Vault::access_in`] does in one; the old one answers. A write is durable in
@@ -175,22 +175,22 @@ impl MirroredVaults {
 
 impl Copier {
     /// The vaults that it works for.
-    pub fn succession(&self) -> &MirroredVaults {
-        &self.succession
+    pub fn vaults(&self) -> &MirroredVaults {
+        &self.vaults
     }
 
     /// The progress of the copier.
-    pub fn copied(&self) -> Copied {
-        self.succession.copied()
+    pub fn copied(&self) -> CopyProgress {
+        self.vaults.copied()
     }
 
     /// Copies the next batch, when no call is under way. No call waits for more than one batch.
     ///
     /// # Errors
     /// The reason why one of the vaults has stopped.
-    pub async fn step(&mut self) -> Result<Copied, VaultError> {
-        let MirroredVaults { old, new, turns, .. } = &self.succession;
-        let until = (self.next + self.succession.max_batch() as u64).min(old.capacity());
+    pub async fn step(&mut self) -> Result<CopyProgress, VaultError> {
+        let MirroredVaults { old, new, turns, .. } = &self.vaults;
+        let until = (self.next + self.vaults.max_batch() as u64).min(old.capacity());
         let blocks = (self.next..until).map(BlockId);
         let (old, new) = (old.clone(), new.clone());
         let turn = turns.clone().write_owned().await;
@@ -203,13 +203,13 @@ impl Copier {
         })
         .await?;
         self.next = until;
-        let batch = self.succession.max_batch() as u64;
-        let is_all = until == self.succession.old.capacity();
-        if is_all || self.next - self.noted >= NOTED_EVERY * batch {
+        let batch = self.vaults.max_batch() as u64;
+        let is_all = until == self.vaults.old.capacity();
+        if is_all || self.next - self.last_noted >= NOTED_EVERY * batch {
             self.note().await?;
         }
         // A caller that is told of all blocks may restart at once, and finds them noted.
-        self.succession.copied.store(until, Ordering::Relaxed);
+        self.vaults.copied.store(until, Ordering::Relaxed);
         Ok(self.copied())
     }
 
@@ -219,10 +219,10 @@ impl Copier {
     /// [`VaultError::Disk`], [`VaultError::DiskFull`].
     pub async fn note(&mut self) -> Result<(), VaultError> {
         let next = self.next;
-        let MirroredVaults { old, new, .. } = &self.succession;
+        let MirroredVaults { old, new, .. } = &self.vaults;
         let note = borsh::to_vec(&(old.header().vault, next)).expect("memory takes every write");
         new.commit_rows(vec![RowChange::put(PROGRESS, note)]).await?;
-        self.noted = next;
+        self.last_noted = next;
         Ok(())
     }
 }
@@ -231,11 +231,15 @@ impl Copier {
 ///
 /// # Errors
 /// [`VaultError::Parameters`] if it was made for another vault; [`VaultError::Damaged`].
-pub fn stage(old: &VaultHeader, rows: &[Row]) -> Result<Stage, VaultError> {
+pub fn migration_stage(old: &VaultHeader, rows: &[Row]) -> Result<MigrationStage, VaultError> {
     let Some(Row { value: note, .. }) = rows.iter().find(|row| row.key == PROGRESS) else {
         // A successor that was never begun has no rows; nor has one that took over a vault without any, and copying
         // that once more does no harm.
-        return Ok(if rows.is_empty() { Stage::Copying(BlockId(0)) } else { Stage::CutOver });
+        return Ok(if rows.is_empty() {
+            MigrationStage::Copying(BlockId(0))
+        } else {
+            MigrationStage::CutOver
+        });
     };
     let (of, next): (VaultId, u64) = borsh::from_slice(note)
         .map_err(|_| VaultError::Damaged("the successor's note of how far it is cannot be read".into()))?;
@@ -243,7 +247,7 @@ pub fn stage(old: &VaultHeader, rows: &[Row]) -> Result<Stage, VaultError> {
         return Err(VaultError::Parameters(format!("the successor was made for the vault {of}").into()));
     }
     let is_all = next >= old.parameters.scheme.capacity();
-    Ok(if is_all { Stage::Copied } else { Stage::Copying(BlockId(next)) })
+    Ok(if is_all { MigrationStage::Copied } else { MigrationStage::Copying(BlockId(next)) })
 }
 
 /// The rows of a vault that is not open, sorted by key. Shows the store nothing.
@@ -265,7 +269,7 @@ pub fn rows_at_rest(disk: &TrustedDisk, master: &MasterKey) -> Result<Vec<Row>, 
 /// [`VaultError::Parameters`] if blocks are left to copy; why the successor has stopped.
 pub async fn cut_over(old: &VaultHeader, rows: Vec<Row>, new: &Vault) -> Result<Receipt, VaultError> {
     let there = new.load_rows().await?;
-    if let Stage::Copying(next) = stage(old, &there)? {
+    if let MigrationStage::Copying(next) = migration_stage(old, &there)? {
         let why = format!("the successor has {} of {} blocks", next.0, old.parameters.scheme.capacity());
         return Err(VaultError::Parameters(why.into()));
     }

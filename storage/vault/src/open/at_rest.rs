@@ -43,11 +43,11 @@ impl StateAtRest {
         store: &U,
         master: &MasterKey,
     ) -> Result<Self, VaultError> {
-        let named = read_header_with_ring(disk, master)?;
+        let keyed_header = read_header_with_ring(disk, master)?;
         if restore_notes::is_unfinished(disk)? {
             return Err(VaultError::RestoreUnfinished);
         }
-        Self::of(named, disk, store, master).await
+        Self::of(keyed_header, disk, store, master).await
     }
 
     /// Reads the state that a restore has just laid down.

@@ -148,8 +148,8 @@ impl<L: Untrusted> PreviousVault<'_, L> {
             || VaultError::Tampered("the checkpoint in the store contradicts its buckets".into());
         let mut payload = |(block, place): (BlockId, BlockPlace)| match place {
             BlockPlace::Slot(_) => {
-                let (slot, behind) = rest.split_at(slot_bytes);
-                rest = behind;
+                let (slot, after) = rest.split_at(slot_bytes);
+                rest = after;
                 let found = block_header::read(slot).map(|(found, _)| found);
                 if found == Some(block) { Ok(slot[HEADER_BYTES..].to_vec()) } else { Err(contradicts()) }
             }

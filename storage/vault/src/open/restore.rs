@@ -99,18 +99,18 @@ async fn restore_unboxed(
     }
     let encoded = raw_header_of_store(&setup.store).await?;
     let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
-    let named = (&header, &ring);
+    let keyed_header = (&header, &ring);
     let wanted = (&options.scratch, options.expect.as_ref());
-    let chosen = match choose_checkpoint(&mut setup, named, wanted).await {
-        Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, named, &options).await? => {
+    let chosen = match choose_checkpoint(&mut setup, keyed_header, wanted).await {
+        Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, keyed_header, &options).await? => {
             empty_checkpoint(&header, &options.scratch)?
         }
         chosen => chosen?,
     };
 
-    let (next, serves_from) = claim_epoch(&mut setup, named, &chosen.1, options.takeover).await?;
-    let bringing = fetch_and_rewrite(&mut setup, (&encoded, named), &options, chosen, next).await;
-    let left = match bringing {
+    let (next, serves_from) = claim_epoch(&mut setup, keyed_header, &chosen.1, options.takeover).await?;
+    let rewritten = fetch_and_rewrite(&mut setup, (&encoded, keyed_header), &options, chosen, next).await;
+    let previous = match rewritten {
         Err(error) if serves_from.is_none() && is_local_error(&error) => {
             // It has answered no request in its epoch: when there is room, the next restore need not wait for this one.
             let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
@@ -119,13 +119,13 @@ async fn restore_unboxed(
             }
             return Err(error);
         }
-        brought => brought?,
+        rewritten => rewritten?,
     };
     let (disk, progress) = (setup.disk.clone(), &*options.progress);
     let (vault, running) = Vault::with_session(recovery::open_during_restore(setup).await?, Arc::default());
     // It owns the vault: the session ends when it does, whether or not it succeeds.
-    let moving = async move {
-        if let Some(old) = left {
+    let rewriting = async move {
+        if let Some(old) = previous {
             rewrite(&vault, old, progress).await?;
         }
         // The first checkpoint that is shipped: from now on the old buckets are orphans.
@@ -138,8 +138,8 @@ async fn restore_unboxed(
         vault.close().await?;
         Ok(restored)
     };
-    let (moved, ()) = futures::join!(moving, running);
-    moved
+    let (outcome, ()) = futures::join!(rewriting, running);
+    outcome
 }
 
 /// Tells whether an error is one of this machine's disks.
@@ -151,15 +151,16 @@ fn is_local_error(error: &VaultError) -> bool {
 /// its blocks are still to be written.
 async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
     setup: &mut Setup<U>,
-    (encoded, named): (&[u8], (&VaultHeader, &KeyRing)),
+    (encoded, keyed_header): (&[u8], (&VaultHeader, &KeyRing)),
     options: &'a Restore<L>,
     chosen: (Receipt, FoundCheckpoint),
     next: u32,
 ) -> Result<Option<PreviousVault<'a, L>>, VaultError> {
-    let (header, _) = named;
-    let (receipt, shipped, mut logged) = fetch_newest(setup, named, options, chosen, next).await?;
+    let (header, _) = keyed_header;
+    let (receipt, shipped, mut logged) = fetch_newest(setup, keyed_header, options, chosen, next).await?;
     let FoundCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
-    let mut old = PreviousVault::open(&options.copy, named, scheme, versions, accesses, &mut setup.entropy)?;
+    let mut old =
+        PreviousVault::open(&options.copy, keyed_header, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
     let rows = logged.change(rows);
     old.overlay(logged.into_writes());
@@ -167,7 +168,7 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
     // Before the first, there is none that it could be numbered as.
     let number = number.max(1);
     let base = Epoch { number: next, salt: setup.entropy.salt() };
-    let left = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
+    let previous = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
         refill(setup, (header, ring), &old, (number, base), &*options.progress).await?;
         setup.disk.set_meta(HEADER, encoded)?;
         drop(old);
@@ -179,7 +180,7 @@ async fn fetch_and_rewrite<'a, U: VaultStore, L: Untrusted + 'static>(
     };
     restore_rows(setup, header, rows)?;
     record_receipt(&setup.disk, &receipt, history)?;
-    Ok(left)
+    Ok(previous)
 }
 
 /// The receipt of the last checkpoint in the store, if the vault on this disk came there by a restore, which is complete.
@@ -282,12 +283,12 @@ async fn rewrite<L: Untrusted>(
 /// missing.
 async fn choose_checkpoint<U: VaultStore>(
     setup: &mut Setup<U>,
-    named: (&VaultHeader, &KeyRing),
+    keyed_header: (&VaultHeader, &KeyRing),
     wanted: (&TrustedDisk, Option<&Receipt>),
 ) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let mut orders = list_checkpoints(&setup.store).await?;
     loop {
-        match choose_from(&orders, setup, named, wanted).await {
+        match choose_from(&orders, setup, keyed_header, wanted).await {
             Err(error) if error.is_tampering() => {
                 // A gateway that still serves may have shipped a newer one meanwhile, and have removed what was listed.
                 let now = list_checkpoints(&setup.store).await?;
@@ -387,7 +388,7 @@ fn verify_receipt(
 /// taken the place of the chosen one.
 async fn fetch_newest<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
-    named: (&VaultHeader, &KeyRing),
+    keyed_header: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
     mut chosen: (Receipt, FoundCheckpoint),
     claimed: u32,
@@ -396,7 +397,7 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
     loop {
         let Setup { store, entropy, .. } = &mut *setup;
         let logged = match chosen.1.from {
-            Some(from) => merge_log(&*store, named, from, claimed, entropy).await,
+            Some(from) => merge_log(&*store, keyed_header, from, claimed, entropy).await,
             None => Ok(MergedLog::default()),
         };
         let fetched = match logged {
@@ -413,7 +414,7 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
             Ok(_) => VaultError::Tampered("a newer checkpoint came into the store, and went".into()),
         };
         let wanted = (&options.scratch, options.expect.as_ref());
-        let newest = choose_checkpoint(setup, named, wanted).await?;
+        let newest = choose_checkpoint(setup, keyed_header, wanted).await?;
         if order(&newest.0) <= order(&chosen.0) {
             return Err(error);
         }
@@ -437,10 +438,10 @@ async fn merge_log<U: VaultStore>(
 ) -> Result<MergedLog, VaultError> {
     let objects = LogObjects { blobs, header, ring };
     let listed = objects.list().await?;
-    let mut folded = MergedLog::default();
-    let mut take = |at, entry| folded.take(at, entry);
+    let mut merged = MergedLog::default();
+    let mut take = |at, entry| merged.take(at, entry);
     objects.end_earlier_journals(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
-    Ok(folded)
+    Ok(merged)
 }
 
 /// Copies the buckets of the checkpoint, in the order of their numbers.

@@ -86,10 +86,10 @@ impl GarbageCollector {
 
     /// Takes the versions that neither the checkpoint of this number on the disk nor the shipped one needs.
     fn take_unneeded(&mut self, number: u64, shipped: &ShippedCheckpoint) -> Vec<BucketVersion> {
-        let gone = self.garbage.extract_if(.., |garbage| !garbage.is_needed(number, shipped));
-        let mut gone: Vec<BucketVersion> = gone.map(Garbage::written).collect();
-        gone.append(&mut self.orphans);
-        gone
+        let unneeded = self.garbage.extract_if(.., |garbage| !garbage.is_needed(number, shipped));
+        let mut unneeded: Vec<BucketVersion> = unneeded.map(Garbage::written).collect();
+        unneeded.append(&mut self.orphans);
+        unneeded
     }
 }
 
@@ -122,9 +122,9 @@ impl<U: VaultStore> Session<U> {
             return;
         }
         // No version was replaced before the first one.
-        let gone = self.garbage.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
+        let unneeded = self.garbage.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
         let log_objects = self.garbage.log_objects.take();
-        if gone.is_empty() && log_objects.is_none() {
+        if unneeded.is_empty() && log_objects.is_none() {
             return;
         }
         let (store, identity, instants) =
@@ -134,9 +134,9 @@ impl<U: VaultStore> Session<U> {
             let deleting = async {
                 // A displaced gateway must not delete what its successor may still need.
                 identity.claims(store.untrusted()).check(identity.epoch).await?;
-                if !gone.is_empty() {
+                if !unneeded.is_empty() {
                     next_instant(instants).await;
-                    Untrusted::delete(store.untrusted(), &gone).await?;
+                    Untrusted::delete(store.untrusted(), &unneeded).await?;
                 }
                 match log_objects {
                     Some(before) => delete_objects(store.untrusted(), before, instants).await,
@@ -159,9 +159,9 @@ async fn delete_objects<B: Blobs>(
     next_instant(instants).await;
     let mut names = blobs.list(PREFIX).await?;
     names.retain(|blob| !is_end(blob.size.0) && Position::of(&blob.name).is_some_and(|at| at < before));
-    for some in names.chunks(AT_ONCE) {
+    for chunk in names.chunks(AT_ONCE) {
         next_instant(instants).await;
-        try_join_all(some.iter().map(|blob| blobs.remove(&blob.name))).await?;
+        try_join_all(chunk.iter().map(|blob| blobs.remove(&blob.name))).await?;
     }
     Ok(())
 }

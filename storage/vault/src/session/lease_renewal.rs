@@ -29,14 +29,14 @@ pub(super) struct LeaseRenewer {
 
 impl<U: VaultStore> Session<U> {
     /// Goes on after a look, also if the store could not be reached: then nothing is answered until it can be.
-    pub(super) fn on_lease_checked(&self, looked: Result<(), VaultError>) -> Result<(), VaultError> {
-        match looked {
+    pub(super) fn on_lease_checked(&self, result: Result<(), VaultError>) -> Result<(), VaultError> {
+        match result {
             Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {
                 let answers = self.lease.is_valid();
                 tracing::warn!(%error, answers, "no look whether another gateway has taken the vault over");
                 Ok(())
             }
-            looked => looked,
+            result => result,
         }
     }
 }
@@ -98,10 +98,10 @@ impl LeaseRenewer {
 fn renew_lease<U: VaultStore>(sealed: Rc<Sealed<U>>, identity: Rc<Identity>, lease: Lease) -> Task {
     Box::pin(async move {
         let since = lease.now();
-        let looked = identity.claims(sealed.untrusted()).check_next_epoch(identity.epoch).await;
-        if looked.is_ok() {
+        let result = identity.claims(sealed.untrusted()).check_next_epoch(identity.epoch).await;
+        if result.is_ok() {
             lease.renew(since);
         }
-        Event::LeaseChecked(looked)
+        Event::LeaseChecked(result)
     })
 }

@@ -123,8 +123,8 @@ pub(crate) struct RecoveredState<U> {
 
 impl<U: VaultStore> Session<U> {
     /// Begins the epoch.
-    pub(crate) fn begin(start: RecoveredState<U>) -> Result<Self, VaultError> {
-        let RecoveredState { identity, disk, rows, mut entropy, engine, epoch, opening, .. } = start;
+    pub(crate) fn begin(recovered: RecoveredState<U>) -> Result<Self, VaultError> {
+        let RecoveredState { identity, disk, rows, mut entropy, engine, epoch, opening, .. } = recovered;
         let RecoveredState {
             number,
             sequence,
@@ -137,7 +137,7 @@ impl<U: VaultStore> Session<U> {
             lease_term,
             log,
             ..
-        } = start;
+        } = recovered;
         let (remaining, ship_every) = (orphans.len(), identity.header.parameters.ship_every);
         engine.sealed.begin_epoch_numbered(epoch)?;
         let identity = Rc::new(identity);

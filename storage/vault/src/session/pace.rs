@@ -178,17 +178,17 @@ impl Pacer {
 
 impl Instants {
     /// The nth instant after a moment.
-    pub(crate) fn after(self, moment: Instant, nth: u32) -> Instant {
+    pub(crate) fn after(self, instant: Instant, nth: u32) -> Instant {
         let turn = self.turn;
-        let since = moment - self.origin;
+        let since = instant - self.origin;
         let turns = u32::try_from(since.as_nanos() / turn.as_nanos()).unwrap_or(u32::MAX);
         let within = since - turn * turns;
         // Instants are computed from the begin of the turn, so that no remainder of the division adds up.
         let passed = (within.as_nanos() * u128::from(INSTANTS) / turn.as_nanos()) as u32;
         let instants = passed.saturating_add(nth);
-        let (more, left) = (instants / INSTANTS, instants % INSTANTS);
+        let (more, remainder) = (instants / INSTANTS, instants % INSTANTS);
         // Rounded up, so that a moment that is an instant lies before the next one.
-        let within = (turn * left + Duration::from_nanos(u64::from(INSTANTS) - 1)) / INSTANTS;
+        let within = (turn * remainder + Duration::from_nanos(u64::from(INSTANTS) - 1)) / INSTANTS;
         self.origin + turn * turns.saturating_add(more) + within
     }
 }

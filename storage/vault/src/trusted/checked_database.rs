@@ -85,7 +85,7 @@ mod tests {
     }
 
     fn open(bytes: Vec<u8>) -> Result<TrustedDisk, VaultError> {
-        TrustedDisk::over(File(Arc::new(RwLock::new(bytes))), InMemoryBackend::new())
+        TrustedDisk::with_backends(File(Arc::new(RwLock::new(bytes))), InMemoryBackend::new())
     }
 
     /// A note, the journal and the rows.
@@ -98,7 +98,7 @@ mod tests {
     /// The file of a database with some commits, the last of them small: as a death leaves it, and as a close does.
     fn files() -> [Vec<u8>; 2] {
         let file = File::default();
-        let disk = TrustedDisk::over(file.clone(), InMemoryBackend::new()).unwrap();
+        let disk = TrustedDisk::with_backends(file.clone(), InMemoryBackend::new()).unwrap();
         disk.set_meta("note", b"first").unwrap();
         for nth in 0..24u8 {
             disk.append(vec![(nth.into(), vec![nth; 700])]).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_database_whose_making_was_cut_off_at_any_step_is_made_by_the_next_opening() {
         let steps = Steps::default();
-        drop(TrustedDisk::over(steps.clone(), InMemoryBackend::new()).unwrap());
+        drop(TrustedDisk::with_backends(steps.clone(), InMemoryBackend::new()).unwrap());
         let left = steps.1.read().unwrap().clone();
         let is_unmarked = |file: &&Vec<u8>| file[..9] == [0; 9];
         assert!(left.iter().filter(is_unmarked).count() >= 2, "of {} steps", left.len());

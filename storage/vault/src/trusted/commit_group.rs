@@ -100,7 +100,7 @@ mod tests {
         };
         let all_have_entered = Barrier::new(usize::from(many) + 1);
         let (begun, has_begun) = mpsc::channel();
-        let told = std::thread::scope(|scope| {
+        let results = std::thread::scope(|scope| {
             let (group, apply, all_have_entered) = (&group, &apply, &all_have_entered);
             let first = scope.spawn(move || {
                 let queued = group.enqueue(put(0));
@@ -121,21 +121,21 @@ mod tests {
             let others: Vec<_> = (1..=many).map(caller).collect();
             std::iter::once(first).chain(others).map(|caller| caller.join().unwrap()).collect()
         });
-        (applied.into_inner().unwrap(), told)
+        (applied.into_inner().unwrap(), results)
     }
 
     #[test]
     fn what_comes_while_a_transaction_is_under_way_is_in_the_next_one_and_all_are_told() {
-        let (mut applied, told) = commit_behind_one(16, Ok(()));
-        assert!(told.len() == 17 && told.iter().all(Result::is_ok), "{told:?}");
+        let (mut applied, results) = commit_behind_one(16, Ok(()));
+        assert!(results.len() == 17 && results.iter().all(Result::is_ok), "{results:?}");
         applied[1].sort_unstable();
         assert_eq!(applied, [vec![0], (1..=16).collect()]);
     }
 
     #[test]
     fn a_failure_is_told_to_everybody_in_the_group() {
-        let (_, told) = commit_behind_one(8, Err(VaultError::DiskFull));
-        assert!(told.iter().all(|told| matches!(told, Err(VaultError::DiskFull))), "{told:?}");
+        let (_, results) = commit_behind_one(8, Err(VaultError::DiskFull));
+        assert!(results.iter().all(|result| matches!(result, Err(VaultError::DiskFull))), "{results:?}");
     }
 
     #[test]

@@ -85,37 +85,40 @@ impl TrustedDisk {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn over(backend: impl StorageBackend, slot_file: impl StorageBackend) -> Result<Self, VaultError> {
-        Self::over_with(backend, slot_file, Room::default())
+    pub fn with_backends(
+        backend: impl StorageBackend,
+        slot_file: impl StorageBackend,
+    ) -> Result<Self, VaultError> {
+        Self::from_backends(backend, slot_file, Room::default())
     }
 
     /// The same with a reserve for when the disk is full.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn over_with_reserve(
+    pub fn with_backends_and_reserve(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
         reserve: impl Reserve,
     ) -> Result<Self, VaultError> {
         let room = Room::default();
         room.set_reserve(reserve);
-        Self::over_with(backend, slot_file, room)
+        Self::from_backends(backend, slot_file, room)
     }
 
     /// The same disk, whose work begins some turns of other tasks later: whoever is answered before it is durable is seen.
-    pub fn giving_way(self) -> Self {
+    pub fn yielding(self) -> Self {
         TrustedDisk { yields_first: true, ..self }
     }
 
-    fn over_with(
+    fn from_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
         room: Room,
     ) -> Result<Self, VaultError> {
         let room = Arc::new(room);
         let database = checked_database::open(backend, DATABASE_CACHE as usize, &room)?;
-        Self::new(database, (SlotFile::given(slot_file, Arc::clone(&room)), room), false)
+        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&room)), room), false)
     }
 
     /// A disk over backends of the caller's own that any thread may use: long work is done beside the thread that asks.
@@ -123,7 +126,7 @@ impl TrustedDisk {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn over_shared(
+    pub fn with_shared_backends(
         backend: impl StorageBackend,
         slot_file: impl StorageBackend,
         cache: Bytes,
@@ -131,7 +134,7 @@ impl TrustedDisk {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
         let room = Arc::<Room>::default();
         let database = checked_database::open(backend, bytes, &room)?;
-        Self::new(database, (SlotFile::given(slot_file, Arc::clone(&room)), room), true)
+        Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&room)), room), true)
     }
 
     fn new(
@@ -201,8 +204,8 @@ impl TrustedDisk {
         &self,
         work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, VaultError> {
-        let looked = self.database.begin_read().map_err(redb::Error::from).and_then(|at| work(&at));
-        looked.map_err(|error| self.explain(error))
+        let result = self.database.begin_read().map_err(redb::Error::from).and_then(|at| work(&at));
+        result.map_err(|error| self.explain(error))
     }
 
     /// Makes changes, all of them or none, durable when this returns.
@@ -210,11 +213,11 @@ impl TrustedDisk {
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
     ) -> Result<(), VaultError> {
-        let changed = checked_database::begin_write(&self.database).and_then(|transaction| {
+        let result = checked_database::begin_write(&self.database).and_then(|transaction| {
             work(&transaction)?;
             Ok(transaction.commit()?)
         });
-        changed.map_err(|error| self.explain(error))
+        result.map_err(|error| self.explain(error))
     }
 
     pub(super) fn explain(&self, error: redb::Error) -> VaultError {
@@ -461,13 +464,13 @@ mod tests {
     fn a_caller_is_told_why_the_disk_failed_even_before_the_caller_for_whom_it_failed() {
         let is_full = Arc::new(AtomicBool::new(false));
         let backend = Fillable(InMemoryBackend::new(), is_full.clone());
-        let disk = TrustedDisk::over(backend, InMemoryBackend::new()).unwrap();
+        let disk = TrustedDisk::with_backends(backend, InMemoryBackend::new()).unwrap();
         is_full.store(true, Ordering::Relaxed);
         let transaction = checked_database::begin_write(&disk.database).unwrap();
         transaction.open_table(META).unwrap().insert("note", &b"first"[..]).unwrap();
-        let not_told_yet = transaction.commit().unwrap_err();
-        let told = disk.set_meta("note", b"second").unwrap_err();
-        assert!(matches!(told, VaultError::DiskFull), "{told:?}");
-        assert!(matches!(disk.explain(not_told_yet.into()), VaultError::DiskFull));
+        let unreported = transaction.commit().unwrap_err();
+        let error = disk.set_meta("note", b"second").unwrap_err();
+        assert!(matches!(error, VaultError::DiskFull), "{error:?}");
+        assert!(matches!(disk.explain(unreported.into()), VaultError::DiskFull));
     }
 }

@@ -102,7 +102,7 @@ impl VaultParameters {
     /// Usual parameters around a scheme: a checkpoint on the trusted disk every 256 accesses (more often in a small
     /// vault, whose old versions would outweigh it), and shipped so seldom that it adds a quarter of a block to each
     /// access.
-    pub fn around(scheme: SchemeParameters) -> Self {
+    pub fn with_defaults(scheme: SchemeParameters) -> Self {
         let payload = scheme.capacity() * u64::from(scheme.block_bytes());
         let checkpoint_every = (scheme.capacity() / 4).clamp(64, 256);
         let rows_bytes = (payload / 256).clamp(2 << 20, 1 << 32);
@@ -125,7 +125,7 @@ impl VaultParameters {
     /// The same with stash and tree top on the trusted disk. Checkpoints there come so often that what came since the last
     /// one is a small part of the payload; those in the store come as often as before.
     #[must_use]
-    pub fn on_disk(self) -> Self {
+    pub fn with_top_on_disk(self) -> Self {
         let point = self.recovery_point();
         let checkpoint_every = (self.scheme.capacity() / 128).clamp(16, 256).min(self.checkpoint_every);
         let ship_every = point.div_ceil(checkpoint_every);

@@ -54,11 +54,11 @@ pub(super) fn whole(
 }
 
 /// Bytes of the next piece of what is left.
-fn next(left: usize) -> usize {
-    if left < PAGE - OVERHEAD {
-        return left;
+fn next(remaining: usize) -> usize {
+    if remaining < PAGE - OVERHEAD {
+        return remaining;
     }
-    let page = 1 << (left + OVERHEAD).min(LARGEST).ilog2();
+    let page = 1 << (remaining + OVERHEAD).min(LARGEST).ilog2();
     page - OVERHEAD
 }
 

@@ -211,12 +211,12 @@ impl Room {
         let _turn = self.turn.lock().expect("nobody panics with this lock");
         let held = reserve.held();
         let left = held.saturating_sub(bytes.max(PIECE));
-        let given = held > 0 && reserve.hold(left).is_ok();
+        let has_given = held > 0 && reserve.hold(left).is_ok();
         self.held.store(reserve.held(), Ordering::Relaxed);
-        if given {
+        if has_given {
             self.on_full();
         }
-        given
+        has_given
     }
 
     fn fill(&self) {
@@ -287,9 +287,9 @@ fn write_zeros(mut file: &File, from: u64, bytes: u64) -> io::Result<()> {
     let zeros = [0; 1 << 16];
     let mut left = bytes;
     while left > 0 {
-        let some = left.min(zeros.len() as u64);
-        file.write_all(&zeros[..some as usize])?;
-        left -= some;
+        let chunk = left.min(zeros.len() as u64);
+        file.write_all(&zeros[..chunk as usize])?;
+        left -= chunk;
     }
     file.sync_all()
 }

@@ -98,9 +98,10 @@ impl Rows {
         master: &MasterKey,
         mut salt: impl FnMut() -> Salt,
     ) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
-        let kept = self.load_unlogged()?;
-        let anew = kept.iter().map(|(id, text)| (*id, seal_commit(master, self.vault, (*id, text), salt())));
-        Ok(anew.collect())
+        let commits = self.load_unlogged()?;
+        let resealed =
+            commits.iter().map(|(id, text)| (*id, seal_commit(master, self.vault, (*id, text), salt())));
+        Ok(resealed.collect())
     }
 
     /// The commits that the journal in the store does not hold yet, if there is one.
@@ -142,8 +143,8 @@ impl Rows {
         changes: Vec<RowChange>,
         salt: impl FnMut() -> Salt,
     ) -> Result<Option<CommitId>, VaultError> {
-        let kept = self.unlogged.is_some().then(|| unlogged::encode(&changes));
-        self.apply(changes, kept, salt)
+        let commit = self.unlogged.is_some().then(|| unlogged::encode(&changes));
+        self.apply(changes, commit, salt)
     }
 
     /// As [`commit`](Self::commit), but the journal in the store does not take it: a checkpoint must be shipped before
@@ -159,11 +160,11 @@ impl Rows {
     fn apply(
         &self,
         changes: Vec<RowChange>,
-        kept: Option<Vec<u8>>,
+        commit: Option<Vec<u8>>,
         salt: impl FnMut() -> Salt,
     ) -> Result<Option<CommitId>, VaultError> {
         // Under the lock a change is checked and takes its place; it becomes durable with others.
-        let (queued, id) = self.enqueue(changes, kept, salt)?;
+        let (queued, id) = self.enqueue(changes, commit, salt)?;
         self.disk.commit(queued)?;
         Ok(id)
     }
@@ -171,7 +172,7 @@ impl Rows {
     fn enqueue(
         &self,
         changes: Vec<RowChange>,
-        kept: Option<Vec<u8>>,
+        commit: Option<Vec<u8>>,
         mut salt: impl FnMut() -> Salt,
     ) -> Result<(QueuedChange, Option<CommitId>), VaultError> {
         let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
@@ -191,7 +192,7 @@ impl Rows {
         if needed > sizes.total && self.disk.room().refuses_writes() {
             return Err(VaultError::NoRoom);
         }
-        let queued = self.enqueue_on_disk(sealed, kept, salt);
+        let queued = self.enqueue_on_disk(sealed, commit, salt);
         sizes.total = needed;
         self.used.store(needed, Ordering::Relaxed);
         for (hash, bytes) in changed {
@@ -210,16 +211,16 @@ impl Rows {
     fn enqueue_on_disk(
         &self,
         sealed: Vec<RowChange>,
-        kept: Option<Vec<u8>>,
+        commit: Option<Vec<u8>>,
         mut salt: impl FnMut() -> Salt,
     ) -> (QueuedChange, Option<CommitId>) {
         let Some(mut unlogged) = self.unlogged() else { return (self.disk.enqueue_rows(sealed), None) };
         let (id, logged) = (unlogged.next(), unlogged.logged());
         let seal = |text: &Vec<u8>| (id, seal_commit(&self.master, self.vault, (id, text), salt()));
-        let commit = kept.as_ref().map(seal);
-        let queued = self.disk.enqueue_rows_with_commit(sealed, commit, logged);
-        let id = kept.map(|kept| {
-            unlogged.push(id, kept);
+        let sealed_commit = commit.as_ref().map(seal);
+        let queued = self.disk.enqueue_rows_with_commit(sealed, sealed_commit, logged);
+        let id = commit.map(|commit| {
+            unlogged.push(id, commit);
             id
         });
         (queued, id)
@@ -266,7 +267,7 @@ mod tests {
 
     #[test]
     fn held_rows_do_not_change_and_keep_no_change_waiting() {
-        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+        let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
         let master = MasterKey::take(&mut [3; 32]);
         let rows = Arc::new(Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap());
         let mut entropy = Entropy::system();
@@ -285,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_journal_in_the_store_takes_commits_in_the_order_in_which_the_disk_makes_them() {
-        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+        let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
         let master = MasterKey::take(&mut [3; 32]);
         let rows = Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap().with_log().unwrap();
         std::thread::scope(|scope| {
@@ -300,11 +301,11 @@ mod tests {
                 });
             }
         });
-        let kept = rows.load_unlogged().unwrap();
-        assert!(kept.iter().map(|(id, _)| *id).eq(1..=160));
+        let commits = rows.load_unlogged().unwrap();
+        assert!(commits.iter().map(|(id, _)| *id).eq(1..=160));
         let (stream, last) = rows.unlogged().unwrap().take(usize::MAX);
-        assert_eq!((stream.bytes, last), (kept.iter().flat_map(|(_, text)| text.clone()).collect(), 160));
+        assert_eq!((stream.bytes, last), (commits.iter().flat_map(|(_, text)| text.clone()).collect(), 160));
         let [Row { value, .. }] = &rows.load().unwrap()[..] else { panic!("there is one row") };
-        assert!(kept.last().unwrap().1.ends_with(value), "the last commit is the one that the disk has");
+        assert!(commits.last().unwrap().1.ends_with(value), "the last commit is the one that the disk has");
     }
 }

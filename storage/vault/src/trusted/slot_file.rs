@@ -44,7 +44,7 @@ impl SlotFile {
     }
 
     /// A file of the caller's own.
-    pub(super) fn given(file: impl StorageBackend, room: Arc<Room>) -> Self {
+    pub(super) fn with_backend(file: impl StorageBackend, room: Arc<Room>) -> Self {
         let file = WithRoom { file, room: Arc::clone(&room) };
         let file = OnceLock::from(Box::new(file) as Box<dyn StorageBackend>);
         SlotFile { file, room, ..SlotFile::default() }

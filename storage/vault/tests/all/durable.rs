@@ -29,7 +29,7 @@ impl Wake for Told {
 async fn a_vault_that_is_said_to_be_closed_has_let_go_of_its_store_and_can_be_opened_again() {
     let header = header(every_scheme().remove(0), 1);
     let store = Arc::new(VersionedMemory::new(header.parameters.layout()));
-    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
     Vault::create(&mut setup(&disk, VersionedMemory::clone(&store), 2), &header).await.unwrap();
     let told = Arc::new(Told { store: Arc::downgrade(&store), holders: Mutex::default() });
     let (vault, running) = Vault::start(setup(&disk, store, 3)).await.unwrap();
@@ -45,7 +45,7 @@ async fn a_vault_that_is_said_to_be_closed_has_let_go_of_its_store_and_can_be_op
 async fn what_rows_take_is_told_at_once_though_no_block_was_accessed() {
     let header = header(every_scheme().remove(0), 1);
     let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
     let (vault, _not_driven) = Vault::start(setup(&disk, store, 3)).await.unwrap();
     let before = vault.status().rows.used;
@@ -62,7 +62,7 @@ async fn what_was_written_is_read_back_after_a_clean_close_and_after_a_crash() {
 
 async fn close_and_crash(header: VaultHeader) {
     let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
     let mut expected = [0u8; 64];
     for round in 0..12u8 {
@@ -105,7 +105,7 @@ async fn close_and_crash(header: VaultHeader) {
 async fn every_caller_gets_the_answers_to_its_own_calls() {
     let header = header(parameters(64, 32, 4, 1000), 1);
     let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
     let (vault, running) = Vault::start(setup(&disk, store, 3)).await.unwrap();
     let asking = async {

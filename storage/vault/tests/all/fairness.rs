@@ -23,7 +23,7 @@ fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
 async fn a_short_read_waits_for_one_call_of_each_other_flow_however_long_their_transfers_are() {
     let header = header(parameters(64, 32, BATCH as u32, 40), 1);
     let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
     // In virtual time a batch takes a while, in which callers hear of the one before.
     let unlimited = BitsPerSecond(0);

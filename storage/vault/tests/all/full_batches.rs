@@ -37,7 +37,7 @@ async fn ask_again_and_again(late: u64) -> Seen {
     let small = parameters(BLOCKS, 32, CALLERS as u32, EVERY);
     let header = header(VaultParameters { ship_every: 8, ..small }, 1);
     let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
     // An eviction takes longer than a batch: it sends much.
     let (up, down) = (BitsPerSecond(1_000_000), BitsPerSecond(0));

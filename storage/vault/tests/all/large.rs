@@ -16,7 +16,7 @@ const ACCESSES: u64 = 4 * 256 + 128;
 
 fn vault_header(capacity: u64) -> VaultHeader {
     let ring = RingParameters::for_capacity(capacity, 0, capacity / 64, BATCH);
-    let around = VaultParameters::around(SchemeParameters::Ring(ring));
+    let around = VaultParameters::with_defaults(SchemeParameters::Ring(ring));
     header(VaultParameters { rows_bytes: 4096, ..around }, 1)
 }
 

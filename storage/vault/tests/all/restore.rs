@@ -19,7 +19,7 @@ fn block(fill: u8) -> Vec<u8> {
 }
 
 fn memory_disk() -> TrustedDisk {
-    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap()
+    TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap()
 }
 
 /// Opens the vault, does what is given, closes it, and returns the receipt.

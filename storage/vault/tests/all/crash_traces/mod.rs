@@ -87,7 +87,7 @@ fn vault_parameters(ring: RingParameters) -> VaultParameters {
         checkpoint_every: 24,
         ship_every: 2,
         rows_bytes: 1024,
-        ..VaultParameters::around(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 }
 

@@ -60,14 +60,14 @@ impl Machine {
     /// Mounts the disk, and makes the vault if a crash has left none.
     async fn mount(&mut self) -> Result<TrustedDisk, VaultError> {
         if self.has_reserve {
-            return self.world.disk.mount_with_reserve().map(TrustedDisk::giving_way);
+            return self.world.disk.mount_with_reserve().map(TrustedDisk::yielding);
         }
-        let disk = match self.world.disk.mount_giving_way() {
+        let disk = match self.world.disk.mount_yielding() {
             Err(_) if !self.is_made => {
                 // A crash has left the database itself half made.
                 self.world.disk = FragileDisk::default();
                 self.world.disk.record(&self.tape);
-                self.world.disk.mount_giving_way()?
+                self.world.disk.mount_yielding()?
             }
             mounted => mounted?,
         };

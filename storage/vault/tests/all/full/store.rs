@@ -76,7 +76,7 @@ fn vaults() -> Vec<VaultHeader> {
     let around = |scheme| VaultParameters {
         checkpoint_every: 40,
         rows_bytes: 4096,
-        ..VaultParameters::around(scheme)
+        ..VaultParameters::with_defaults(scheme)
     };
     let others = [SchemeParameters::Path(path), SchemeParameters::Trivial(trivial)].map(around);
     let [path, trivial] = others;

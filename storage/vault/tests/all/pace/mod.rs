@@ -55,7 +55,7 @@ fn vault_parameters(block_bytes: u32) -> VaultParameters {
         checkpoint_every: 24,
         ship_every: 2,
         rows_bytes: 4096,
-        ..VaultParameters::around(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 }
 

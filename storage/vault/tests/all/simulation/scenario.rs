@@ -64,7 +64,7 @@ impl Scenario {
             rows_bytes: 1024,
             pad_batches: chance.percent(25),
             journal: if chance.percent(25) { JournalPlace::Store } else { JournalPlace::Disk },
-            ..VaultParameters::around(scheme)
+            ..VaultParameters::with_defaults(scheme)
         };
         let rate = chance.one_of(&[0.0, 0.0, 0.01, 0.05, 0.2]);
         let faults = FaultRates {

@@ -173,7 +173,7 @@ impl Run {
         if self.chance.percent(self.scenario.crashes_in_recovery / 2) {
             self.disk.fail_after(Some(self.chance.magnitude(1..=60)));
         }
-        let Ok(disk) = self.disk.mount_giving_way() else {
+        let Ok(disk) = self.disk.mount_yielding() else {
             // The database itself was half made: nothing of the vault was there yet.
             self.disk = FragileDisk::default();
             return false;
@@ -219,7 +219,7 @@ impl Run {
             Some(Ending::Waits(waits)) => Some(waits),
             _ => None,
         };
-        let disk = match self.disk.mount_giving_way() {
+        let disk = match self.disk.mount_yielding() {
             Ok(disk) => disk,
             Err(_) if self.disk.has_failed() => return Opened::Crashed,
             Err(error) => return Opened::Refused(error),

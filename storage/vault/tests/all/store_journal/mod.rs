@@ -36,7 +36,7 @@ async fn desk() -> Desk {
 }
 
 fn new_disk() -> TrustedDisk {
-    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory is a disk")
+    TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory is a disk")
 }
 
 /// Restores the vault from its store alone.

@@ -8,8 +8,8 @@ use crate::support::parameters;
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::types::BlockId;
 use ameles_vault::{
-    Call, Flow, MirroredVaults, SchemeParameters, Stage, TrustedDisk, Vault, VaultError, VaultParameters,
-    cut_over, rows_at_rest, stage,
+    Call, Flow, MigrationStage, MirroredVaults, SchemeParameters, TrustedDisk, Vault, VaultError,
+    VaultParameters, cut_over, migration_stage, rows_at_rest,
 };
 use bytes::Bytes;
 use std::cell::RefCell;
@@ -141,7 +141,7 @@ impl Life {
     async fn open_once(&mut self) {
         let disks = (self.old.mount(), self.new.mount());
         let there = rows_at_rest(&disks.1, &self.new.master()).expect("its rows can be read");
-        let is_filling = matches!(stage(&self.old.header, &there), Ok(Stage::Copying(_)));
+        let is_filling = matches!(migration_stage(&self.old.header, &there), Ok(MigrationStage::Copying(_)));
         let death = self.draw_death();
         let ended =
             if is_filling { self.serve_both(disks, death).await } else { self.take_over(disks, death).await };
@@ -163,7 +163,7 @@ impl Life {
             let (old, old_running) = Vault::start(setups.0).await?;
             let (new, new_running) = Vault::start(setups.1).await?;
             let working = async {
-                let (both, mut copier) = MirroredVaults::over(old.clone(), new.clone()).await?;
+                let (both, mut copier) = MirroredVaults::new(old.clone(), new.clone()).await?;
                 let rows = old.load_rows().await?;
                 names.borrow_mut().adopt(&rows);
                 let steps = chance.magnitude(1..=20);

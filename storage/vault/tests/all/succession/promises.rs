@@ -8,8 +8,8 @@ use crate::support::chance::Chance;
 use crate::support::parameters;
 use ameles_core::types::BlockId;
 use ameles_vault::{
-    MirroredVaults, Receipt, Row, RowChange, Stage, Vault, VaultError, VaultParameters, cut_over,
-    rows_at_rest, stage,
+    MigrationStage, MirroredVaults, Receipt, Row, RowChange, Vault, VaultError, VaultParameters, cut_over,
+    migration_stage, rows_at_rest,
 };
 use std::panic::catch_unwind;
 use tokio::task::LocalSet;
@@ -74,7 +74,7 @@ async fn a_successor_that_does_not_fit_is_refused() {
         [(smaller, "smaller"), (less_room, "smaller"), (other_blocks, "blocks of 64 bytes, and the vault")]
     {
         let error = with_both([shape(), refused], async |old, new| {
-            MirroredVaults::over(old.clone(), new.clone()).await.map(drop)
+            MirroredVaults::new(old.clone(), new.clone()).await.map(drop)
         });
         let error = error.await.expect_err("it is refused").to_string();
         assert!(error.contains(why), "{error}");
@@ -86,7 +86,7 @@ async fn a_successor_takes_over_when_it_has_all_blocks_and_not_before_and_twice_
     let rows = vec![Row::new("a", "1"), Row::new("b", "2")];
     let work = async |old: &Vault, new: &Vault| {
         old.commit_rows(rows.iter().cloned().map(RowChange::from).collect()).await?;
-        let (both, mut copier) = MirroredVaults::over(old.clone(), new.clone()).await?;
+        let (both, mut copier) = MirroredVaults::new(old.clone(), new.clone()).await?;
         let one = both.access_in(
             ameles_vault::Flow(1),
             vec![ameles_vault::Call::Write(BlockId(39), vec![3; 32].into())],
@@ -96,19 +96,25 @@ async fn a_successor_takes_over_when_it_has_all_blocks_and_not_before_and_twice_
         copier.note().await?;
         let early = cut_over(old.header(), rows.clone(), new).await.expect_err("it is refused").to_string();
         assert!(early.contains("4 of 40 blocks"), "{early}");
-        assert_eq!(stage(old.header(), &new.load_rows().await?)?, Stage::Copying(BlockId(4)));
+        assert_eq!(
+            migration_stage(old.header(), &new.load_rows().await?)?,
+            MigrationStage::Copying(BlockId(4))
+        );
         while !copier.copied().is_all() {
             copier.step().await?;
         }
-        assert_eq!(stage(old.header(), &new.load_rows().await?)?, Stage::Copied);
-        assert!(stage(new.header(), &new.load_rows().await?).is_err(), "it is another vault's successor");
+        assert_eq!(migration_stage(old.header(), &new.load_rows().await?)?, MigrationStage::Copied);
+        assert!(
+            migration_stage(new.header(), &new.load_rows().await?).is_err(),
+            "it is another vault's successor"
+        );
         for _ in 0..2 {
             cut_over(old.header(), rows.clone(), new).await?;
             assert_eq!(new.load_rows().await?, rows);
-            assert_eq!(stage(old.header(), &rows)?, Stage::CutOver);
+            assert_eq!(migration_stage(old.header(), &rows)?, MigrationStage::CutOver);
         }
         assert_eq!(new.read(BlockId(39)).await?, vec![3; 32]);
-        let late = MirroredVaults::over(old.clone(), new.clone()).await.map(drop).expect_err("it is refused");
+        let late = MirroredVaults::new(old.clone(), new.clone()).await.map(drop).expect_err("it is refused");
         assert!(late.to_string().contains("must not be served"), "{late}");
         Ok(())
     };

@@ -79,7 +79,7 @@ fn vault_parameters() -> VaultParameters {
         checkpoint_every: 24,
         ship_every: 2,
         rows_bytes: 4096,
-        ..VaultParameters::around(scheme)
+        ..VaultParameters::with_defaults(scheme)
     }
 }
 
@@ -98,7 +98,8 @@ impl Side {
     async fn new(round_trip: Duration, seed: u64) -> Self {
         let header = header(vault_parameters(), seed);
         let memory = VersionedMemory::new(header.parameters.layout());
-        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("a disk");
+        let disk =
+            TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("a disk");
         Vault::create(&mut setup(&disk, memory.clone(), seed + 1), &header).await.expect("it is made");
         let (vault, running) = Vault::start(setup(&disk, memory.clone(), seed + 2)).await.expect("it opens");
         let filling = async {
@@ -147,7 +148,7 @@ fn watched<T>(
         let (first, first_running) = Vault::start(old.setup(seed + 3)).await.expect("it opens");
         let (second, second_running) = Vault::start(new.setup(seed + 4)).await.expect("it opens");
         let working = async {
-            let (both, copier) = MirroredVaults::over(first.clone(), second.clone()).await.expect("they fit");
+            let (both, copier) = MirroredVaults::new(first.clone(), second.clone()).await.expect("they fit");
             let done = work(Door { serving, both }, copier).await;
             sleep(PAUSE).await;
             first.close().await.expect("it closes");

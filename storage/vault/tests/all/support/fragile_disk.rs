@@ -89,19 +89,19 @@ impl FragileDisk {
     /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by dropping it.
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
-        TrustedDisk::over(self.backend(mount, DATABASE), self.backend(mount, PLACES))
+        TrustedDisk::with_backends(self.backend(mount, DATABASE), self.backend(mount, PLACES))
     }
 
     /// Opens it, and has its work begin some turns later than it is asked for.
-    pub fn mount_giving_way(&self) -> Result<TrustedDisk, VaultError> {
-        self.mount().map(TrustedDisk::giving_way)
+    pub fn mount_yielding(&self) -> Result<TrustedDisk, VaultError> {
+        self.mount().map(TrustedDisk::yielding)
     }
 
     /// Opens it with a reserve for when it is full.
     pub fn mount_with_reserve(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
         let (database, places) = (self.backend(mount, DATABASE), self.backend(mount, PLACES));
-        TrustedDisk::over_with_reserve(database, places, DiskReserve(self.clone()))
+        TrustedDisk::with_backends_and_reserve(database, places, DiskReserve(self.clone()))
     }
 
     /// Leaves room for so many bytes more than are used now; `None` for as many as are wanted.

@@ -35,7 +35,7 @@ pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every:
         checkpoint_every,
         ship_every: 2,
         rows_bytes: 4096,
-        ..VaultParameters::around(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 }
 
@@ -64,7 +64,7 @@ pub fn kept_on_the_disk(parameters: VaultParameters) -> VaultParameters {
 
 /// An empty disk for the stash of a restore.
 pub fn scratch() -> TrustedDisk {
-    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
+    TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
 }
 
 /// A key for tests.
