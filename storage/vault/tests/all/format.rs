@@ -3,7 +3,7 @@
 //! `tests/format/vaults.tar.gz` holds them, each killed in the midst of its work. A change of the format draws them anew:
 //! `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
 
-use crate::support::{every_scheme, header, host, kept_on_the_disk, master, parameters, setup};
+use crate::support::{every_scheme, header, host, master, parameters, setup, with_top_on_disk};
 use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use ameles_store::{Objects, OpenOptions};
@@ -38,7 +38,7 @@ impl Kind {
             Kind::Ring | Kind::ChangingKey => parameters(BLOCKS, 32, 4, 40),
             Kind::PathOnDisk => {
                 let path = every_scheme().remove(0);
-                VaultParameters { journal: JournalPlace::Store, ..kept_on_the_disk(path) }
+                VaultParameters { journal: JournalPlace::Store, ..with_top_on_disk(path) }
             }
         }
     }

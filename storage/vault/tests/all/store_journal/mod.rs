@@ -6,11 +6,11 @@
 
 mod copies;
 mod displaced;
-mod lost;
-mod shown;
-mod spoilt;
+mod lost_machine;
+mod tampering;
+mod visible_objects;
 
-use crate::promises::desk::Desk;
+use crate::promises::fixture::VaultFixture;
 use crate::support::{header, parameters, setup};
 use ameles_core::schemes::path::PathParameters;
 use ameles_store::{Blobs, VersionedMemory};
@@ -21,18 +21,18 @@ use ameles_vault::{
 use redb::backends::InMemoryBackend;
 
 /// The desk's vault with its journal in the store.
-fn kept_in_the_store() -> VaultParameters {
+fn with_journal_in_store() -> VaultParameters {
     VaultParameters { journal: JournalPlace::Store, ..parameters(64, 32, 4, 40) }
 }
 
 /// The same under Path ORAM.
 fn under_path_oram() -> VaultParameters {
     let path = PathParameters::for_capacity(64, 32, 32, 4).expect("planned");
-    VaultParameters { scheme: SchemeParameters::Path(path), ..kept_in_the_store() }
+    VaultParameters { scheme: SchemeParameters::Path(path), ..with_journal_in_store() }
 }
 
-async fn desk() -> Desk {
-    Desk::with(header(kept_in_the_store(), 1)).await
+async fn fixture() -> VaultFixture {
+    VaultFixture::with(header(with_journal_in_store(), 1)).await
 }
 
 fn new_disk() -> TrustedDisk {

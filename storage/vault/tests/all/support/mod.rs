@@ -1,15 +1,15 @@
 //! The parts that the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
-pub mod chance;
+pub mod effect_log;
 pub mod fragile_disk;
 pub mod gated_disk;
 pub mod network;
 pub mod recorder;
+pub mod rng;
 pub mod shape;
-pub mod shipped;
+pub mod shipped_contents;
 pub mod stepped;
-pub mod tape;
 
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
@@ -41,7 +41,7 @@ pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every:
 
 /// The same of 64 blocks with a tree of four leaves and an eviction every fourth access, whatever the planner would choose:
 /// each piece of work has some.
-pub fn often_evicted() -> VaultParameters {
+pub fn frequent_evictions() -> VaultParameters {
     let planned = parameters(64, 32, 4, 40);
     let SchemeParameters::Ring(ring) = planned.scheme else { unreachable!("it is planned for Ring ORAM") };
     let ring = RingParameters {
@@ -58,7 +58,7 @@ pub fn often_evicted() -> VaultParameters {
 }
 
 /// The same vault with stash and tree top on the trusted disk.
-pub fn kept_on_the_disk(parameters: VaultParameters) -> VaultParameters {
+pub fn with_top_on_disk(parameters: VaultParameters) -> VaultParameters {
     VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
 }
 
