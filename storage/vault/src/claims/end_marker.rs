@@ -33,4 +33,9 @@ impl<B: Blobs> Claims<'_, B> {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Seals the mark of an end anew, if it is of an epoch of the earlier key.
+    pub(crate) async fn reseal_end_marker(&self, salt: Salt) -> Result<(), VaultError> {
+        self.reseal_object(END_MARKER, self.ring.until(), salt).await
+    }
 }

@@ -17,7 +17,6 @@ use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::versions::VaultId;
 use ameles_store::{BlobError, Blobs};
-use end_marker::END_MARKER;
 use notes::ClaimNotes;
 
 const PREFIX: &str = "epoch/";
@@ -205,11 +204,6 @@ impl<B: Blobs> Claims<'_, B> {
     /// Seals the claim of an epoch anew. A claim that is gone or spoilt stays as it is: a check tells.
     pub(crate) async fn reseal(&self, epoch: u32, salt: Salt) -> Result<(), VaultError> {
         self.reseal_object(&name(epoch), epoch, salt).await
-    }
-
-    /// Seals the mark of an end anew, if it is of an epoch of the earlier key.
-    pub(crate) async fn reseal_end_marker(&self, salt: Salt) -> Result<(), VaultError> {
-        self.reseal_object(END_MARKER, self.ring.until(), salt).await
     }
 
     async fn reseal_object(&self, name: &str, epoch: u32, salt: Salt) -> Result<(), VaultError> {

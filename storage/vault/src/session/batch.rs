@@ -1,9 +1,12 @@
 //! The batches of a session: when the next one begins, the calls in it, and their answers.
 
-use super::Session;
+use super::event::Event;
+use super::pace::LocalWork;
+use super::{Log, Session};
 use crate::engine::Answers;
 use crate::engine::record::Call;
 use crate::error::VaultError;
+use crate::log::objects::LogObjects;
 use crate::store::VaultStore;
 use tokio::time::Instant;
 
@@ -82,5 +85,17 @@ impl<U: VaultStore> Session<U> {
                 }
             }
         }
+    }
+
+    /// Sends the object of the batch on its way, whose record is durable now.
+    pub(super) fn send_object(&mut self, began: Instant) {
+        let Some((at, sealed)) = self.journal.log.as_mut().and_then(Log::take_object) else { return };
+        let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
+        let task = async move {
+            let objects =
+                LogObjects { blobs: store.untrusted(), header: &identity.header, ring: &identity.ring() };
+            Event::Logged(objects.create(at, &sealed).await)
+        };
+        self.dispatcher.send(LocalWork::Step, began, Box::pin(task));
     }
 }

@@ -1,36 +1,14 @@
 //! The way to the store and back: requests leave at once, or at the pace's instants.
 
-use super::command::Reply;
+use super::event::{Event, Task};
 use super::lease_renewal::LeaseRenewer;
-use super::upload::CheckpointUpload;
-use crate::engine::deferred_store::OperationId;
 use crate::error::VaultError;
-use crate::session::check::Report;
 use crate::session::pace::{Instants, LocalWork, Pacer};
-use crate::trusted::checkpoint::ShippedCheckpoint;
 use crate::trusted::disk::TrustedDisk;
-use ameles_seal::error::SealError;
-use futures::future::LocalBoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 use tokio::time::Instant;
-
-/// The end of a piece of work in the outside world.
-pub(super) enum Event {
-    Operation(OperationId, Result<Vec<u8>, SealError>),
-    Sealed(Result<Box<CheckpointUpload>, VaultError>),
-    PieceSent(Result<Box<CheckpointUpload>, VaultError>),
-    Shipped(Result<ShippedCheckpoint, VaultError>),
-    Deleted(Result<(), VaultError>),
-    Checked(Result<Report, VaultError>, Reply<Report>),
-    LeaseChecked(Result<(), VaultError>),
-    Logged(Result<(), VaultError>),
-    KeyChanged(Result<(), VaultError>),
-}
-
-/// A request that ends in an event.
-pub(super) type Task = LocalBoxFuture<'static, Event>;
 
 /// See the module.
 pub(super) struct Dispatcher {

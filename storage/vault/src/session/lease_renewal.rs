@@ -5,10 +5,10 @@
 //! the next instant. It goes out before whatever else leaves at that instant. So its time depends on nothing that is
 //! asked, and on nothing that the disk does meanwhile.
 
-use super::dispatcher::Task;
+use super::event::Event;
+use super::event::Task;
+use super::identity::Identity;
 use super::pace::Instants;
-use super::{Identity, Session, dispatcher::Event};
-use crate::error::VaultError;
 use crate::lease::{LEASE_CHECK_EVERY, Lease, LeaseTerm};
 use crate::store::VaultStore;
 use ameles_seal::sealed::Sealed;
@@ -25,20 +25,6 @@ pub(super) struct LeaseRenewer {
     last: Instant,
     under_way: Option<Task>,
     instants: Option<Instants>,
-}
-
-impl<U: VaultStore> Session<U> {
-    /// Goes on after a look, also if the store could not be reached: then nothing is answered until it can be.
-    pub(super) fn on_lease_checked(&self, result: Result<(), VaultError>) -> Result<(), VaultError> {
-        match result {
-            Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {
-                let answers = self.lease.is_valid();
-                tracing::warn!(%error, answers, "no look whether another gateway has taken the vault over");
-                Ok(())
-            }
-            result => result,
-        }
-    }
 }
 
 impl LeaseRenewer {

@@ -4,24 +4,20 @@
 //! A change of rows waits for an object too. It goes with the next batch; if no call waits for one, a batch of dummies is
 //! made, which looks like any other.
 
-use super::Session;
 use super::command::Reply;
-use super::dispatcher::Event;
 use super::identity::Identity;
-use super::pace::{Instants, LocalWork, next_instant};
+use super::pace::{Instants, next_instant};
 use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::log::entry::{Entry, Object, row_bytes};
 use crate::log::objects::{LogObjects, seal};
-use crate::store::VaultStore;
 use crate::trusted::header::JournalPlace;
 use crate::trusted::position::Position;
 use crate::trusted::rows::Rows;
 use crate::trusted::unlogged::CommitId;
 use ameles_store::Blobs;
 use std::sync::Arc;
-use tokio::time::Instant;
 
 /// See the module.
 pub(crate) struct Log {
@@ -95,6 +91,11 @@ impl Log {
         self.rows.unlogged().map_or(0, |unlogged| unlogged.logged())
     }
 
+    /// Takes the object of the batch whose record is durable now.
+    pub(super) fn take_object(&mut self) -> Option<(Position, Vec<u8>)> {
+        self.object.take()
+    }
+
     /// Tells whether an object waits for its batch's record.
     pub(super) fn has_object(&self) -> bool {
         self.object.is_some()
@@ -151,18 +152,4 @@ pub(super) async fn reseal_end_markers<B: Blobs>(
         objects.reseal_end_marker(at, entropy.salt()).await?;
     }
     Ok(())
-}
-
-impl<U: VaultStore> Session<U> {
-    /// Sends the object of the batch on its way, whose record is durable now.
-    pub(super) fn send_object(&mut self, began: Instant) {
-        let Some((at, sealed)) = self.journal.log.as_mut().and_then(|log| log.object.take()) else { return };
-        let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
-        let task = async move {
-            let objects =
-                LogObjects { blobs: store.untrusted(), header: &identity.header, ring: &identity.ring() };
-            Event::Logged(objects.create(at, &sealed).await)
-        };
-        self.dispatcher.send(LocalWork::Step, began, Box::pin(task));
-    }
 }

@@ -2,33 +2,10 @@
 
 use super::Session;
 use super::pace::Pacer;
-use super::status::{CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status};
+use super::status::{CheckpointFigures, KeyChangeFigures, RowFigures, StashFigures, Status};
 use crate::store::VaultStore;
 use crate::store_room::StoreFigures;
 use crate::trusted::room::RoomFigures;
-use std::sync::{Arc, Mutex};
-
-/// See the module.
-#[derive(Default)]
-pub(super) struct Figures {
-    /// The figures that handles show.
-    shown: Arc<Mutex<Status>>,
-    /// The blocks that the stash held so far.
-    stash: StashFigures,
-    opening: OpeningFigures,
-}
-
-impl Figures {
-    /// The figures of a session that this opening has begun.
-    pub(super) fn of(opening: OpeningFigures) -> Self {
-        Figures { opening, ..Figures::default() }
-    }
-
-    /// The place where handles look.
-    pub(super) fn shown(&self) -> Arc<Mutex<Status>> {
-        self.shown.clone()
-    }
-}
 
 impl<U: VaultStore> Session<U> {
     /// Makes the figures of this moment those that handles show.

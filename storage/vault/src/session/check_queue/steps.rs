@@ -1,53 +1,17 @@
-//! Checks of everything in the store, one after the other, while nothing else is under way.
+//! The step of a session that starts the next check.
 
-use super::Session;
-use super::command::Reply;
-use super::dispatcher::Event;
 use crate::error::VaultError;
 use crate::log::{FIRST_NEEDED_NOTE, read_note};
-use crate::session::check::{ExpectedObjects, Progress, Report, check};
+use crate::session::Session;
+use crate::session::check::{ExpectedObjects, check};
+use crate::session::event::Event;
 use crate::store::{HEADER, VaultStore};
 use crate::trusted::checkpoint::max_sealed_bytes;
 use crate::trusted::position::Position;
-use std::collections::VecDeque;
-
-/// See the module.
-#[derive(Default)]
-pub(super) struct CheckQueue {
-    waiting: VecDeque<(Progress, Reply<Report>)>,
-    running: bool,
-}
-
-impl CheckQueue {
-    pub(super) fn push(&mut self, progress: Progress, reply: Reply<Report>) {
-        self.waiting.push_back((progress, reply));
-    }
-
-    /// Tells whether no check waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    pub(super) fn is_running(&self) -> bool {
-        self.running
-    }
-
-    /// Notes that a check has ended.
-    pub(super) fn ended(&mut self) {
-        self.running = false;
-    }
-
-    /// Tells all callers that wait why no check comes.
-    pub(super) fn refuse(&mut self, why: &VaultError) {
-        for (_, reply) in self.waiting.drain(..) {
-            let _ = reply.send(Err(why.clone()));
-        }
-    }
-}
 
 impl<U: VaultStore> Session<U> {
     /// Begins the check that waits longest, if any waits.
-    pub(super) fn start_check(&mut self) -> Result<(), VaultError> {
+    pub(in crate::session) fn start_check(&mut self) -> Result<(), VaultError> {
         let Some((progress, reply)) = self.checks.waiting.pop_front() else { return Ok(()) };
         let header = &self.identity.header;
         let named = ExpectedObjects {

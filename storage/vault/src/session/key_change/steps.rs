@@ -1,27 +1,18 @@
-//! The change of the vault's key in service: what the earlier key opens goes, until the key itself can go.
-//!
-//! Evictions and reshuffles carry the newest key anyway. A **sweep** does what they leave: it goes once through the
-//! buckets in the order of their numbers, and writes again as they are those whose version is of an epoch of the earlier
-//! key. When none is left, a checkpoint is shipped, and what is older is deleted. Then the claims are sealed anew, and the
-//! header without the earlier key takes the place of the one with it.
-//!
-//! A step of the sweep comes after each batch, and while nobody asks; under a pace, one in each turn. So its times and its
-//! buckets follow from the versions, which every watcher sees, and from the times of batches.
+//! The steps of a session that change its key: the sweep over the buckets, and the end of the change.
 
-use super::Session;
-use super::checkpoints::{Checkpoints, Shipping};
-use super::dispatcher::Event;
-use super::log::reseal_end_markers;
-use super::pace::{LocalWork, next_instant};
+use super::{KeyChange, Stage, is_of_earlier_key};
 use crate::claims::notes::ClaimNotes;
 use crate::engine::record::Input;
 use crate::error::VaultError;
+use crate::session::Session;
+use crate::session::checkpoints::{Checkpoints, Shipping};
+use crate::session::event::Event;
+use crate::session::log::reseal_end_markers;
+use crate::session::pace::{LocalWork, next_instant};
 use crate::store::VaultStore;
 use crate::trusted::header_exchange;
 use ameles_core::types::Bucket;
 use ameles_seal::derive::Salt;
-use ameles_seal::key_ring::KeyRing;
-use ameles_seal::versions::TrustedVersions;
 use tokio::time::Instant;
 
 /// The most sealed bytes that a step of the sweep reads and writes again, but for a bucket that has more.
@@ -31,63 +22,9 @@ const STEPS: u64 = 64;
 /// Steps of the sweep between two checkpoints, at the most: an opening after a crash reads so many again.
 const STEPS_PER_CHECKPOINT: u64 = 64;
 
-/// See the module.
-pub(super) struct KeyChange {
-    /// The last epoch of the earlier key.
-    until: u32,
-    /// The bucket at which the sweep stands.
-    next: u64,
-    steps: u64,
-    /// True if a batch has begun since the last step of the sweep.
-    has_turn: bool,
-    stage: Stage,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Buckets are left that the earlier key opens.
-    Sweeping,
-    /// The sweep is over; the checkpoint of this number, or one before it, may name buckets that the earlier key opens.
-    Settling(u64),
-    /// The claims are sealed anew, and the header is replaced.
-    Ending,
-}
-
-impl KeyChange {
-    /// The change that is under way with these keys, if one is: it goes on at the first bucket that the earlier one opens.
-    pub(super) fn of(ring: &KeyRing, versions: &TrustedVersions) -> Option<Self> {
-        let until = ring.earlier()?.until;
-        let mut buckets = 0..versions.buckets();
-        let next = buckets.find(|bucket| is_of_earlier_key(versions, Bucket(*bucket), until));
-        let next = next.unwrap_or_else(|| versions.buckets());
-        Some(KeyChange { until, next, steps: 0, has_turn: false, stage: Stage::Sweeping })
-    }
-
-    /// The buckets that the sweep has passed.
-    pub(super) fn passed(&self) -> u64 {
-        self.next
-    }
-
-    /// Notes that a batch begins.
-    pub(super) fn on_batch_started(&mut self) {
-        self.has_turn = true;
-    }
-
-    /// Tells whether header and claims are being replaced.
-    pub(super) fn is_ending(&self) -> bool {
-        self.stage == Stage::Ending
-    }
-}
-
-/// Tells whether a bucket is sealed with the earlier key, whose last epoch is `until`.
-fn is_of_earlier_key(versions: &TrustedVersions, bucket: Bucket, until: u32) -> bool {
-    let version = versions.version(bucket);
-    !version.is_never() && version.epoch <= until
-}
-
 impl<U: VaultStore> Session<U> {
     /// Tells whether a step of the sweep comes before anything else begins.
-    pub(super) fn is_sweep_due(&self) -> bool {
+    pub(in crate::session) fn is_sweep_due(&self) -> bool {
         let Some(change) = &self.garbage.change else { return false };
         let is_idle = !self.is_asked() && self.engine.scheme.pending_steps() == 0;
         let has_turn = change.has_turn || (is_idle && self.dispatcher.pacer().is_none());
@@ -96,7 +33,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Begins the next step of the sweep, or ends it.
-    pub(super) fn sweep(&mut self) -> Result<(), VaultError> {
+    pub(in crate::session) fn sweep(&mut self) -> Result<(), VaultError> {
         let buckets = self.take_buckets();
         let number = self.checkpoints.number;
         let Some(change) = &mut self.garbage.change else { return Ok(()) };
@@ -136,7 +73,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Goes on to the end of the change, if nothing is left that the earlier key opens but claims and header.
-    pub(super) async fn finish_key_change(&mut self) -> Result<(), VaultError> {
+    pub(in crate::session) async fn finish_key_change(&mut self) -> Result<(), VaultError> {
         if !self.is_key_change_settled() {
             return Ok(());
         }
@@ -201,7 +138,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Forgets the earlier key: nothing is left that it opens.
-    pub(super) fn on_key_changed(&mut self) {
+    pub(in crate::session) fn on_key_changed(&mut self) {
         self.identity.forget_earlier_key();
         self.engine.sealed.forget_earlier_key();
         self.garbage.change = None;

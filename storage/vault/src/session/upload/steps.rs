@@ -1,61 +1,31 @@
-//! Shipments: checkpoints on their way to the store, piece by piece, with all rows.
-//!
-//! A shipment takes a while. It holds the state of its checkpoint's moment: rows in memory, the blocks of the stash in their
-//! places, which are not written meanwhile, and of the words those that change before a piece takes them up. Pieces are put
-//! together and sealed on a thread of their own; accesses and checkpoints on the trusted disk go on. The manifest is sent
-//! last, and makes the pieces a checkpoint.
+//! The steps of a session that ship a checkpoint: piece by piece, and the manifest last.
 
-use super::Session;
-use super::checkpoints::ATTEMPTED_NOTE;
-use super::dispatcher::Event;
+use super::{CheckpointUpload, Object};
 use crate::engine::Engine;
 use crate::error::VaultError;
 use crate::log::FIRST_NEEDED_NOTE;
+use crate::session::Session;
+use crate::session::checkpoints::ATTEMPTED_NOTE;
+use crate::session::event::Event;
 use crate::session::pace::{LocalWork, next_instant};
 use crate::store::{SHIPPED_NOTE, VaultStore};
 use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest, parse_blob_name};
-use crate::trusted::checkpoint_writer::context;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
-use crate::trusted::position::Position;
 use crate::trusted::shipped_state::{
     Manifest, PIECE_WORDS, PREFIX, ShippedStateHeader, ShippedStateParts, ShippedStateWriter,
     parse_piece_name, piece_name,
 };
 use crate::trusted::stash_directory::PayloadOpener;
 use ameles_core::store::Untrusted;
-use ameles_seal::blob;
-use ameles_seal::derive::{Purpose, Salt};
-use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::TrustedVersions;
 use ameles_store::Blobs;
 use std::ops::Range;
 use tokio::time::Instant;
 
-/// A checkpoint on its way, with the piece that leaves next.
-pub(super) struct CheckpointUpload {
-    writer: ShippedStateWriter,
-    manifest: Manifest,
-    /// The first object of the journal in the store that the state does not hold, if there is such a journal.
-    from: Option<Position>,
-    /// The object that leaves next, sealed.
-    next: Object,
-    number: u64,
-    epoch: u32,
-    newest: (u32, u64),
-    /// The moment at which the work on that object began.
-    began: Instant,
-}
-
-/// An object of a shipment, sealed.
-enum Object {
-    Piece(Vec<u8>),
-    Manifest(Vec<u8>),
-}
-
 impl<U: VaultStore> Session<U> {
     /// Begins to ship the state of this moment, with nothing in flight: the state that the checkpoint just made holds.
-    pub(super) fn start_upload(&mut self, began: Instant) -> Result<(), VaultError> {
+    pub(in crate::session) fn start_upload(&mut self, began: Instant) -> Result<(), VaultError> {
         let number = self.checkpoints.number;
         let rows = self.rows.snapshot()?;
         let Session { engine, identity, checkpoints, .. } = self;
@@ -112,7 +82,10 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Sends the next object of a shipment on its way.
-    pub(super) async fn send_upload(&mut self, upload: Box<CheckpointUpload>) -> Result<(), VaultError> {
+    pub(in crate::session) async fn send_upload(
+        &mut self,
+        upload: Box<CheckpointUpload>,
+    ) -> Result<(), VaultError> {
         if let Object::Manifest(_) = upload.next {
             let attempt = borsh::to_vec(&upload.number).expect("memory takes every write");
             self.dispatcher
@@ -157,7 +130,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Goes on with a shipment of which a piece has reached the store.
-    pub(super) fn on_piece_sent(&mut self, mut upload: Box<CheckpointUpload>) {
+    pub(in crate::session) fn on_piece_sent(&mut self, mut upload: Box<CheckpointUpload>) {
         upload.began = Instant::now();
         let words = copy_held_state_words(&self.engine, &self.identity.header, upload.writer.wanted());
         upload.writer.supply(words);
@@ -165,7 +138,10 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Notes that a checkpoint has reached the store.
-    pub(super) async fn on_shipped(&mut self, shipped: ShippedCheckpoint) -> Result<(), VaultError> {
+    pub(in crate::session) async fn on_shipped(
+        &mut self,
+        shipped: ShippedCheckpoint,
+    ) -> Result<(), VaultError> {
         self.checkpoints.on_shipped(shipped);
         self.checkpoints.writer.directory.unpin();
         let note = borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("memory takes every write");
@@ -205,27 +181,4 @@ fn copy_held_state_words<U: VaultStore>(
 /// Creates an object; other bytes under its name are a copy's of this machine.
 async fn put<U: Untrusted + Blobs>(store: &U, name: String, sealed: &[u8]) -> Result<(), VaultError> {
     if store.put_if_absent(&name, sealed).await? { Ok(()) } else { Err(VaultError::Copied(name)) }
-}
-
-impl CheckpointUpload {
-    /// Seals the next piece, or the manifest after the last one.
-    fn seal_next(&mut self, header: &VaultHeader, master: &MasterKey, salt: Salt) -> Result<(), VaultError> {
-        let cipher = header.parameters.cipher()?;
-        let seal = |purpose, name: &str, text: &[u8]| {
-            blob::seal(master, purpose, &context(header, name), cipher, salt, text)
-        };
-        self.next = match self.writer.next_piece()? {
-            Some(text) => {
-                let name = piece_name(self.epoch, self.number, self.manifest.pieces.len() as u64);
-                let sealed = seal(Purpose::CHECKPOINT, &name, &text);
-                self.manifest.pieces.push(digest(&sealed));
-                Object::Piece(sealed)
-            }
-            None => {
-                let text = self.manifest.encode(self.from);
-                Object::Manifest(seal(Purpose::MANIFEST, &blob_name(self.epoch, self.number), &text))
-            }
-        };
-        Ok(())
-    }
 }
