@@ -3,9 +3,9 @@
 use super::entry::{Entry, Object, is_end, text_bytes};
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::trusted::checkpoint_writer::context;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::{PREFIX, Position};
+use crate::trusted::seal_context::context;
 use ameles_seal::blob;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::key_ring::KeyRing;

@@ -16,12 +16,13 @@ use crate::open::setup::Setup;
 use crate::open::state::State;
 use crate::session::status::KeyChangeFigures;
 use crate::store::VaultStore;
-use crate::trusted::checkpoint_writer::{CheckpointInfo, SealWith, TrustedState};
+use crate::trusted::checkpoint_writer::{CheckpointInfo, TrustedState};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::header_exchange;
 use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::rows::{Rows, seal_row};
+use crate::trusted::seal_context::SealContext;
 use crate::trusted::state::Resealed;
 use ameles_seal::epoch::Epoch;
 use ameles_seal::key_ring::{EarlierKey, KeyRing};
@@ -150,7 +151,7 @@ fn reseal_disk(
         garbage: &garbage,
     };
     let journal = seal_journal(&records, &header, &new.master, entropy, sequence)?;
-    let seal = SealWith { header: &header, master: &new.master, entropy: &mut *entropy };
+    let seal = SealContext { header: &header, master: &new.master, entropy: &mut *entropy };
     let state =
         writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions: &versions }, info, seal)?;
 

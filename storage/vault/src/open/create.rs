@@ -4,8 +4,9 @@ use super::setup::Setup;
 use crate::entropy::Entropy;
 use crate::error::{ExistsIn, VaultError};
 use crate::store::{HEADER, MAX_HEADER_BYTES, VaultStore};
-use crate::trusted::checkpoint_writer::{CheckpointWrite, SealWith};
+use crate::trusted::checkpoint_writer::CheckpointWrite;
 use crate::trusted::header::{VaultHeader, VaultParameters};
+use crate::trusted::seal_context::SealContext;
 use crate::trusted::summary::Summary;
 use ameles_seal::passphrase::PassphraseHeader;
 use ameles_seal::versions::{TrustedVersions, VaultId};
@@ -67,7 +68,7 @@ pub(crate) fn write_initial_state<U: VaultStore>(
         oldest: number,
         next_piece: 0,
     };
-    let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
+    let seal = SealContext { header, master: &setup.master, entropy: &mut setup.entropy };
     setup.disk.commit_state(header.parameters.block(), &CheckpointWrite::first(&summary, seal)?)?;
     setup.disk.set_meta(HEADER, encoded)
 }

@@ -12,6 +12,7 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::session::check::check;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::seal_context::SealContext;
 use ameles_core::snapshot::incremental::BlockPlace;
 use ameles_core::store::Untrusted;
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
@@ -51,7 +52,8 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
         let deferred_store = Rc::new(DeferredStore::default());
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
         let master = ring.newest();
-        let resumed = scheme.resume(deferred_store.clone(), (header, master, &mut *entropy))?;
+        let resumed = scheme
+            .resume(deferred_store.clone(), &mut SealContext { header, master, entropy: &mut *entropy })?;
         let ((scheme, payload_reader), stash) = resumed.ok_or_else(damaged)?;
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces());
         let sealed = Sealed::new(copy, ring, cipher, nonces, versions, SealThreads::single())?;
@@ -99,7 +101,8 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
     /// Brings the stash on the scratch disk up to date, so that memory need not hold what came into it.
     fn sync_stash(&mut self) -> Result<(), VaultError> {
         self.since = 0;
-        self.stash.sync_with(&*self.engine.scheme, (&self.header, &self.master, &mut self.entropy))?;
+        let PreviousVault { engine, header, master, entropy, stash, .. } = self;
+        stash.sync_with(&*engine.scheme, &mut SealContext { header, master, entropy })?;
         self.engine.check_payload_reads()
     }
 

@@ -9,9 +9,10 @@ use super::state::SchemeAtRest;
 use crate::engine::deferred_store::DeferredStore;
 use crate::error::VaultError;
 use crate::store::VaultStore;
-use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, SealWith, TrustedState};
+use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWriter, TrustedState};
 use crate::trusted::header::VaultHeader;
 use crate::trusted::reseal::blocks_at_once;
+use crate::trusted::seal_context::SealContext;
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_core::tree::block_header::{self, HEADER_BYTES};
@@ -84,16 +85,17 @@ async fn write_filled_state<U: VaultStore, L: Untrusted>(
     (number, state): (u64, FilledRing),
     versions: &TrustedVersions,
 ) -> Result<(), VaultError> {
+    let mut seal = SealContext { header, master: &setup.master, entropy: &mut setup.entropy };
     let mut stash = RestoredStash::on(&setup.disk);
     for blocks in state.stash.chunks(blocks_at_once(header.parameters.block())) {
         let payloads = old.payloads(blocks.iter().copied()).await?;
         let payloads = blocks.iter().copied().zip(payloads).collect();
-        stash.append(&payloads, (blocks, blocks.len()), (header, &setup.master, &mut setup.entropy))?;
+        stash.append(&payloads, (blocks, blocks.len()), &mut seal)?;
     }
-    let seed = setup.entropy.seed();
+    let seed = seal.entropy.seed();
     let written = SchemeAtRest { tables: state.tables, rest: state.rest };
     let with = (Rc::new(DeferredStore::default()), seed);
-    let resumed = stash.resume(written, with, (header, &setup.master, &mut setup.entropy))?;
+    let resumed = stash.resume(written, with, &mut seal)?;
     let (scheme, _keeper) =
         resumed.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
     let info = CheckpointInfo {
@@ -105,7 +107,6 @@ async fn write_filled_state<U: VaultStore, L: Untrusted>(
         rewritten: Vec::new(),
         garbage: &[],
     };
-    let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
     let mut writer = CheckpointWriter::with_payloads(stash.into_directory());
     let change = writer.build_checkpoint(&TrustedState { scheme: &*scheme, versions }, info, seal)?;
     setup.disk.commit_state(header.parameters.block(), &change)

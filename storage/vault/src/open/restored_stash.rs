@@ -4,21 +4,17 @@
 use super::state::{SchemeAtRest, State};
 use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
-use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::header::VaultHeader;
 use crate::trusted::payload_reader::PayloadReader;
 use crate::trusted::reseal::blocks_at_once;
+use crate::trusted::seal_context::SealContext;
 use crate::trusted::stash_directory::{ShowPayload, StashDirectory};
 use ameles_core::stash::changes::StashChanges;
 use ameles_core::types::BlockId;
-use ameles_seal::master_key::MasterKey;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// The vault and the key that payloads are sealed with, and the source of what is drawn.
-pub(super) type SealAs<'a> = (&'a VaultHeader, &'a MasterKey, &'a mut Entropy);
 /// A scheme that was taken up, and the keeper of its payloads that are not in memory.
 pub(super) type Resumed = (Rc<dyn Scheme>, Option<PayloadReader>);
 
@@ -43,16 +39,15 @@ impl RestoredStash {
         &mut self,
         payloads: &HashMap<BlockId, Vec<u8>>,
         (order, at_least): (&[BlockId], usize),
-        (header, master, entropy): SealAs<'_>,
+        seal: &mut SealContext<'_>,
     ) -> Result<(), VaultError> {
-        let some = blocks_at_once(header.parameters.block());
+        let some = blocks_at_once(seal.header.parameters.block());
         for first in (0..at_least.max(order.len())).step_by(some) {
             let blocks = &order[first.min(order.len())..(first + some).min(order.len())];
             let (written, linked) = (blocks.to_vec(), blocks.to_vec());
             let changes = StashChanges { written, linked, removed: Vec::new() };
             let at_least = at_least.saturating_sub(first).min(some);
-            let seal_as = (header, master, &mut *entropy);
-            self.apply_changes((changes, at_least), seal_as, &mut |block, look| look(&payloads[&block]))?;
+            self.apply_changes((changes, at_least), seal, &mut |block, look| look(&payloads[&block]))?;
         }
         Ok(())
     }
@@ -60,11 +55,11 @@ impl RestoredStash {
     fn apply_changes(
         &mut self,
         (changes, at_least): (StashChanges, usize),
-        seal_as: SealAs<'_>,
+        seal: &mut SealContext<'_>,
         look_at: ShowPayload<'_>,
     ) -> Result<(), VaultError> {
-        let block = seal_as.0.parameters.block();
-        let mut writes = self.directory.apply_changes(changes, seal_as, look_at)?.writes;
+        let block = seal.header.parameters.block();
+        let mut writes = self.directory.apply_changes(changes, seal, look_at)?.writes;
         let spare = self.directory.spare_slots(at_least.saturating_sub(writes.len()));
         writes.extend(spare.into_iter().map(|slot| (slot, vec![0; block.0 as usize])));
         self.disk.write_slots(block, &writes)?;
@@ -73,13 +68,17 @@ impl RestoredStash {
     }
 
     /// Puts the blocks into this order. Returns `false` if they are not the ones that are there.
-    pub(super) fn set_order(&mut self, order: Vec<BlockId>, seal_as: SealAs<'_>) -> Result<bool, VaultError> {
+    pub(super) fn set_order(
+        &mut self,
+        order: Vec<BlockId>,
+        seal: &mut SealContext<'_>,
+    ) -> Result<bool, VaultError> {
         let there: BTreeSet<BlockId> = self.directory.stash_order().into_iter().collect();
         if order.len() != there.len() || order.iter().copied().collect::<BTreeSet<_>>() != there {
             return Ok(false);
         }
         let changes = StashChanges { linked: order, ..StashChanges::default() };
-        self.apply_changes((changes, 0), seal_as, &mut |_, _| {}).map(|()| true)
+        self.apply_changes((changes, 0), seal, &mut |_, _| {}).map(|()| true)
     }
 
     /// Takes a scheme up that has this stash; `None` if the two contradict one another. No payload is read into memory, wherever
@@ -91,13 +90,13 @@ impl RestoredStash {
         &self,
         scheme: SchemeAtRest,
         with: (Rc<DeferredStore>, Seed),
-        (header, master, entropy): SealAs<'_>,
+        seal: &mut SealContext<'_>,
     ) -> Result<Option<Resumed>, VaultError> {
-        let side = (&self.disk, header, master);
-        let payload_reader = match header.parameters.scheme {
+        let side = (&self.disk, seal.header, seal.master);
+        let payload_reader = match seal.header.parameters.scheme {
             // It has no stash.
             SchemeParameters::Trivial(_) => None,
-            _ => Some(PayloadReader::new(side, self.directory.slot_map(), entropy)?),
+            _ => Some(PayloadReader::new(side, self.directory.slot_map(), seal.entropy)?),
         };
         let scheme = State::try_resume(scheme, with, side, (&self.directory, payload_reader.as_ref()))?;
         Ok(scheme.map(|scheme| (scheme, payload_reader)))
@@ -108,9 +107,13 @@ impl RestoredStash {
     ///
     /// # Errors
     /// Those of the disk.
-    pub(super) fn sync_with(&mut self, scheme: &dyn Scheme, seal_as: SealAs<'_>) -> Result<(), VaultError> {
+    pub(super) fn sync_with(
+        &mut self,
+        scheme: &dyn Scheme,
+        seal: &mut SealContext<'_>,
+    ) -> Result<(), VaultError> {
         let Some(changes) = scheme.take_changes() else { return Ok(()) };
-        self.apply_changes((changes.stash, 0), seal_as, &mut |block, look| scheme.look_at(block, look))?;
+        self.apply_changes((changes.stash, 0), seal, &mut |block, look| scheme.look_at(block, look))?;
         scheme.let_go();
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A checkpoint in the store, fetched and authenticated: its manifest, then its pieces.
 
-use super::restored_stash::{RestoredStash, Resumed, SealAs};
+use super::restored_stash::{RestoredStash, Resumed};
 use super::state::SchemeAtRest;
 use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::Seed;
@@ -9,11 +9,11 @@ use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Receipt, blob_name, digest, max_sealed_bytes};
-use crate::trusted::checkpoint_writer::context;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
 use crate::trusted::row::Row;
+use crate::trusted::seal_context::{SealContext, context};
 use crate::trusted::shipped_state::{Manifest, ShippedState, ShippedStateReader, piece_name};
 use crate::trusted::word_tables::WordTables;
 use ameles_core::types::BlockId;
@@ -52,10 +52,10 @@ impl ShippedScheme {
     pub(super) fn resume(
         self,
         deferred_store: Rc<DeferredStore>,
-        (header, master, entropy): SealAs<'_>,
+        seal: &mut SealContext<'_>,
     ) -> Result<Option<(Resumed, RestoredStash)>, VaultError> {
-        let resumed =
-            self.stash.resume(self.written, (deferred_store, entropy.seed()), (header, master, entropy))?;
+        let seed = seal.entropy.seed();
+        let resumed = self.stash.resume(self.written, (deferred_store, seed), seal)?;
         Ok(resumed.map(|resumed| (resumed, self.stash)))
     }
 }
@@ -126,6 +126,7 @@ async fn read_pieces<U: VaultStore>(
     (epoch, number, manifest): (u32, u64, Manifest),
     entropy: &mut Entropy,
 ) -> Result<FoundCheckpoint, VaultError> {
+    let mut seal = SealContext { header, master: newest, entropy };
     let mut stash = RestoredStash::on(scratch);
     let tables = WordTables::zeros(&header.parameters.word_tables());
     let mut reader = ShippedStateReader::new(tables, header.parameters.scheme.block_bytes());
@@ -149,11 +150,11 @@ async fn read_pieces<U: VaultStore>(
         }
         let room = bytes / (4 + header.parameters.block().0 as usize);
         let at_least = room.min(header.parameters.scheme.stash_bound() as usize);
-        stash.append(&payloads, (&blocks, at_least), (header, newest, &mut *entropy))?;
+        stash.append(&payloads, (&blocks, at_least), &mut seal)?;
     }
     let contradicts = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
     let ShippedState { head, mut tables, order, rows } = reader.finish().ok_or_else(contradicts)?;
-    if !stash.set_order(order, (header, newest, entropy))? {
+    if !stash.set_order(order, &mut seal)? {
         return Err(contradicts());
     }
     let versions =

@@ -6,12 +6,13 @@ use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::checkpoint::Garbage;
 use crate::trusted::checkpoint_writer::{
-    CheckpointWriter, PIECE_WORDS, SUMMARY, context, delta_name, garbage_name, piece_name,
+    CheckpointWriter, PIECE_WORDS, SUMMARY, delta_name, garbage_name, piece_name,
 };
 use crate::trusted::delta::Delta;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::payload_reader::PayloadReader;
+use crate::trusted::seal_context::context;
 use crate::trusted::slots::StashSlot;
 use crate::trusted::stash_directory::{ENTRY_WORDS, Entry, PayloadOpener, StashDirectory};
 use crate::trusted::state_tables::StateTable;

@@ -10,17 +10,12 @@ use super::slots::StashSlot;
 use super::stash_directory::{ENTRY_WORDS, SlotChanges, StashDirectory};
 use super::summary::Summary;
 use crate::engine::scheme::{Scheme, Seed};
-use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::reason::Reason;
 use crate::trusted::checkpoint::Garbage;
 use crate::trusted::checkpoint_bytes::CheckpointBytes;
-use crate::trusted::header::VaultHeader;
+use crate::trusted::seal_context::SealContext;
 use ameles_core::stash::changes::StashChanges;
 use ameles_core::types::{Bucket, Bytes};
-use ameles_seal::blob;
-use ameles_seal::derive::Purpose;
-use ameles_seal::master_key::MasterKey;
 use ameles_seal::versions::TrustedVersions;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -64,13 +59,6 @@ pub(crate) struct CheckpointInfo<'a> {
     pub(crate) garbage: &'a [Garbage],
 }
 
-/// The key and the source of salts that everything is sealed with.
-pub(crate) struct SealWith<'a> {
-    pub(crate) header: &'a VaultHeader,
-    pub(crate) master: &'a MasterKey,
-    pub(crate) entropy: &'a mut Entropy,
-}
-
 /// The changes of a checkpoint on the disk, sealed. The places are written first, all the rest in one transaction.
 pub(crate) struct CheckpointWrite {
     pub(crate) number: u64,
@@ -90,7 +78,7 @@ pub(crate) struct CheckpointWrite {
 
 impl CheckpointWrite {
     /// The change that lays a state down in which all words are zeros and no block is in the stash.
-    pub(crate) fn first(summary: &Summary, mut seal: SealWith<'_>) -> Result<Self, VaultError> {
+    pub(crate) fn first(summary: &Summary, mut seal: SealContext<'_>) -> Result<Self, VaultError> {
         let number = summary.number;
         Ok(CheckpointWrite {
             number,
@@ -156,7 +144,7 @@ impl CheckpointWriter {
         &mut self,
         state: &TrustedState<'_>,
         info: CheckpointInfo<'_>,
-        mut seal: SealWith<'_>,
+        mut seal: SealContext<'_>,
     ) -> Result<CheckpointWrite, VaultError> {
         let CheckpointInfo { number, sequence, accesses, since, seed, rewritten, garbage } = info;
         let tables = seal.header.parameters.scheme.words();
@@ -172,8 +160,7 @@ impl CheckpointWriter {
             words.clear();
         }
         let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| state.scheme.look_at(block, look);
-        let seal_as = (seal.header, seal.master, &mut *seal.entropy);
-        let SlotChanges { writes, entries } = self.directory.apply_changes(stash, seal_as, look_at)?;
+        let SlotChanges { writes, entries } = self.directory.apply_changes(stash, &mut seal, look_at)?;
         let delta = match is_whole {
             true => Delta::default(),
             false => self.delta(state, tables, (words, rewritten, entries)),
@@ -257,7 +244,7 @@ impl CheckpointWriter {
         state: &TrustedState<'_>,
         (number, tables): (u64, u64),
         turn: u64,
-        seal: &mut SealWith<'_>,
+        seal: &mut SealContext<'_>,
     ) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
         let words =
             tables + TrustedVersions::WORDS * state.versions.buckets() + ENTRY_WORDS * self.directory.len();
@@ -309,19 +296,6 @@ fn copy_entries(
     (first..last).for_each(|entry| copy(entry, &mut entries));
     let skip = (start - table.start - first * each) as usize;
     into.extend_from_slice(&entries[skip..skip + (end - start) as usize]);
-}
-
-impl SealWith<'_> {
-    fn seal(&mut self, text: &impl borsh::BorshSerialize, name: &str) -> Result<Vec<u8>, VaultError> {
-        let text = borsh::to_vec(text).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
-        let (cipher, salt) = (self.header.parameters.cipher()?, self.entropy.salt());
-        Ok(blob::seal(self.master, Purpose::CHECKPOINT, &context(self.header, name), cipher, salt, &text))
-    }
-}
-
-/// The context under which a part of the trusted state is sealed.
-pub(crate) fn context(header: &VaultHeader, name: &str) -> Vec<u8> {
-    [header.vault.0.as_slice(), name.as_bytes()].concat()
 }
 
 /// The name of the summary.

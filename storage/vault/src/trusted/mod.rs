@@ -20,6 +20,7 @@ pub(crate) mod reseal;
 pub(crate) mod room;
 pub(crate) mod row;
 pub(crate) mod rows;
+pub(crate) mod seal_context;
 pub(crate) mod shipped_state;
 mod slot_file;
 pub(crate) mod slots;

@@ -5,6 +5,7 @@ use super::stash_directory::{PayloadOpener, StashDirectory};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::seal_context::SealContext;
 use ameles_core::stash::changes::StashChanges;
 use ameles_core::types::{BlockId, Bytes};
 use ameles_seal::master_key::MasterKey;
@@ -31,6 +32,7 @@ impl StashDirectory {
         entropy: &mut Entropy,
     ) -> Result<(), VaultError> {
         let (block, opener) = (header.parameters.block(), PayloadOpener::new(header, old, &self.keys())?);
+        let mut seal = SealContext { header, master: new, entropy };
         self.rotate_key();
         let entries = self.entries();
         for some in entries.chunks(blocks_at_once(block)) {
@@ -45,7 +47,7 @@ impl StashDirectory {
             let written = some.iter().map(|(_, entry)| entry.block).collect();
             let changes = StashChanges { written, ..StashChanges::default() };
             let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| look(&payloads[&block]);
-            let changed = self.apply_changes(changes, (header, new, &mut *entropy), look_at)?;
+            let changed = self.apply_changes(changes, &mut seal, look_at)?;
             disk.write_slots(block, &changed.writes)?;
         }
         Ok(())

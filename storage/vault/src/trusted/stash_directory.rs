@@ -1,9 +1,9 @@
 //! The directory of the stash: the place on the trusted disk where each of its blocks lies, sealed.
 
 use super::slots::StashSlot;
-use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::seal_context::SealContext;
 use ameles_core::stash::changes::StashChanges;
 use ameles_core::types::BlockId;
 use ameles_seal::cipher::TAG_BYTES;
@@ -233,10 +233,9 @@ impl StashDirectory {
     pub(crate) fn apply_changes(
         &mut self,
         changes: StashChanges,
-        seal: (&VaultHeader, &MasterKey, &mut Entropy),
+        seal: &mut SealContext<'_>,
         look_at: ShowPayload<'_>,
     ) -> Result<SlotChanges, VaultError> {
-        let (header, master, entropy) = seal;
         let mut changed = SlotChanges::default();
         for block in changes.removed {
             self.vacate(block, &mut changed);
@@ -259,7 +258,7 @@ impl StashDirectory {
                 None => linked.get(&block).copied().expect("a block that comes comes into a list"),
             };
             // Its payload may still lie where it was: that place is vacated later.
-            let (key, nonce, mut sealed) = self.seal(block, (header, master, &mut *entropy), look_at)?;
+            let (key, nonce, mut sealed) = self.seal(block, seal, look_at)?;
             self.vacate(block, &mut changed);
             let tag = sealed.split_off(sealed.len() - TAG_BYTES);
             let tag = tag.try_into().expect("a tag has this many bytes");
@@ -336,7 +335,7 @@ impl StashDirectory {
     fn seal(
         &mut self,
         block: BlockId,
-        (header, master, entropy): (&VaultHeader, &MasterKey, &mut Entropy),
+        SealContext { header, master, entropy }: &mut SealContext<'_>,
         look_at: ShowPayload<'_>,
     ) -> Result<(u32, u64, Vec<u8>), VaultError> {
         let cipher = header.parameters.cipher()?;

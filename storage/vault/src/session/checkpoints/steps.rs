@@ -6,7 +6,8 @@ use crate::error::VaultError;
 use crate::session::Session;
 use crate::session::pace::LocalWork;
 use crate::store::VaultStore;
-use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWrite, SealWith, TrustedState};
+use crate::trusted::checkpoint_writer::{CheckpointInfo, CheckpointWrite, TrustedState};
+use crate::trusted::seal_context::SealContext;
 use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
@@ -91,7 +92,7 @@ impl<U: VaultStore> Session<U> {
             rewritten: engine.take_rewritten(),
             garbage: self.garbage.versions(),
         };
-        let seal = SealWith { header: &identity.header, master: &identity.master, entropy };
+        let seal = SealContext { header: &identity.header, master: &identity.master, entropy };
         engine.sealed.with_versions(|versions| {
             checkpoints.writer.build_checkpoint(
                 &TrustedState { scheme: &*engine.scheme, versions },

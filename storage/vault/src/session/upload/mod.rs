@@ -9,9 +9,9 @@ mod steps;
 
 use crate::error::VaultError;
 use crate::trusted::checkpoint::{blob_name, digest};
-use crate::trusted::checkpoint_writer::context;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::Position;
+use crate::trusted::seal_context::context;
 use crate::trusted::shipped_state::{Manifest, ShippedStateWriter, piece_name};
 use ameles_seal::blob;
 use ameles_seal::derive::{Purpose, Salt};
