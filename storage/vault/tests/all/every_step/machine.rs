@@ -4,12 +4,12 @@ use super::model::{Model, ModelEvent, ModelEvents, ModelRecorder};
 use crate::support::effect_log::{Effect, EffectLog, LoggingStore, MachineState};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::rng::TestRng;
-use crate::support::{master, setup};
+use crate::support::{master, restore_options, setup};
 use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Call, JournalPlace, Restore, RowChange, Setup, TrustedDisk, Vault, VaultError, VaultHeader, find_orphans,
+    Call, JournalPlace, RowChange, Setup, TrustedDisk, Vault, VaultError, VaultHeader, find_orphans,
     read_header, restore,
 };
 use futures::future::{Either, join_all, select};
@@ -211,14 +211,7 @@ pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut
     // Before the first receipt, something older may be there.
     let (expect, from) = model.receipt.map_or((None, 0), |(receipt, from)| (Some(receipt), from));
     let disk = FragileDisk::default().mount().expect("a new disk can be used");
-    let copy = VersionedMemory::new(header.parameters.layout());
-    let options = Restore {
-        copy,
-        scratch: crate::support::scratch(),
-        expect,
-        takeover: true,
-        progress: Box::new(|_, _, _| {}),
-    };
+    let options = restore_options(&header, expect);
     let restored = restore(setup(&disk, store.clone(), 1), options).await;
     restored.unwrap_or_else(|error| panic!("the store cannot be restored: {error}"));
     let (vault, running) = Vault::start(setup(&disk, store, 2)).await.expect("it was restored");

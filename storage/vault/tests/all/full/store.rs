@@ -5,12 +5,11 @@
 use super::fixture::{BLOCKS, FullVault, LATER, OpenVault, block, vault_header};
 use super::limited_store::{LimitedStore, StoreEvent};
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::{frequent_evictions, header, scratch, setup};
+use crate::support::{frequent_evictions, header, restore_options, setup};
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_core::types::BlockId;
-use ameles_store::VersionedMemory;
-use ameles_vault::{Restore, SchemeParameters, Vault, VaultError, VaultHeader, VaultParameters, restore};
+use ameles_vault::{SchemeParameters, Vault, VaultError, VaultHeader, VaultParameters, restore};
 
 async fn write_all(known: &mut OpenVault<'_>) {
     for at in 0..BLOCKS {
@@ -201,9 +200,7 @@ async fn a_checkpoint_that_finds_the_store_full_gets_the_room_of_what_was_supers
 /// Brings the vault back from its store alone, and compares its blocks.
 async fn restore_from(fixture: &FullVault<LimitedStore>) {
     let disk = FragileDisk::default().mount().unwrap();
-    let (store, copy) = (fixture.store.copy(), VersionedMemory::new(fixture.header.parameters.layout()));
-    let options =
-        Restore { copy, scratch: scratch(), expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+    let (store, options) = (fixture.store.copy(), restore_options(&fixture.header, None));
     restore(setup(&disk, store.clone(), 8), options).await.expect("it can be restored");
     let (vault, running) = Vault::start(setup(&disk, store, 9)).await.unwrap();
     let reading = async {

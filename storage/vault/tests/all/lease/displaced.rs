@@ -8,10 +8,10 @@ use crate::promises::fixture::{CAPACITY, VaultFixture, block, write_all};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::network::{Network, NetworkLink};
 use crate::support::rng::TestRng;
-use crate::support::setup;
+use crate::support::{restore_options, setup};
 use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
-use ameles_vault::{Pace, Restore, RowChange, Setup, Vault, VaultError, restore};
+use ameles_vault::{Pace, RowChange, Setup, Vault, VaultError, restore};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
@@ -164,14 +164,7 @@ async fn succeed_by_restore(fixture: &VaultFixture, store: Network<VersionedMemo
     let claimed = Instant::now();
     for seed in 1_000.. {
         let disk = FragileDisk::default().mount().unwrap();
-        let copy = VersionedMemory::new(fixture.header.parameters.layout());
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect: None,
-            takeover: true,
-            progress: Box::new(|_, _, _| {}),
-        };
+        let options = restore_options(&fixture.header, None);
         match restore(setup(&disk, store.clone(), seed), options).await {
             Ok(_) => break,
             // A deletion was under way at the very moment of the takeover: it is run again.

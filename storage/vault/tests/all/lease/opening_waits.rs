@@ -3,10 +3,10 @@
 use super::Machine;
 use crate::promises::fixture::{VaultFixture, read_all, write_all};
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::setup;
+use crate::support::{restore_options, setup};
 use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
-use ameles_store::{Blobs, VersionedMemory};
+use ameles_store::Blobs;
 use ameles_vault::{LEASE, NewKey, Restore, Setup, Vault, VaultError, change_key, restore};
 use futures::future::Either;
 use std::cell::Cell;
@@ -47,7 +47,12 @@ async fn restored(fixture: &VaultFixture) -> (VaultFixture, Duration) {
     let mut other = fixture.with_copied_disk();
     other.disk = FragileDisk::default();
     let before = Instant::now();
-    restore(setup(&other.disk.mount().unwrap(), fixture.store.clone(), 5), options(fixture)).await.unwrap();
+    restore(
+        setup(&other.disk.mount().unwrap(), fixture.store.clone(), 5),
+        restore_options(&fixture.header, None),
+    )
+    .await
+    .unwrap();
     other.disk.unplug();
     (other, before.elapsed())
 }
@@ -109,7 +114,8 @@ async fn a_takeover_that_is_cut_off_while_it_waits_leaves_nothing_that_can_be_se
     open(&fixture, &Machine::new("one"), false).await.unwrap();
     let disk = FragileDisk::default();
     let mounted = disk.mount().unwrap();
-    let restoring = restore(setup(&mounted, fixture.store.clone(), 5), options(&fixture));
+    let restoring =
+        restore(setup(&mounted, fixture.store.clone(), 5), restore_options(&fixture.header, None));
     assert!(timeout(LEASE / 2, restoring).await.is_err(), "it waits");
     let opened = Vault::start(setup(&mounted, fixture.store.clone(), 6)).await.err();
     assert!(matches!(opened, Some(VaultError::RestoreUnfinished)), "{opened:?}");
@@ -126,7 +132,12 @@ async fn a_takeover_that_is_repeated_waits_for_the_gateway_that_it_displaces_and
             killed_while_it_rewrites(&fixture, &disk).await;
         }
         let before = Instant::now();
-        restore(setup(&disk.mount().unwrap(), fixture.store.clone(), 9), options(&fixture)).await.unwrap();
+        restore(
+            setup(&disk.mount().unwrap(), fixture.store.clone(), 9),
+            restore_options(&fixture.header, None),
+        )
+        .await
+        .unwrap();
         let took = before.elapsed();
         assert!(took >= waited && took < waited + Duration::from_secs(1), "{took:?}");
     }
@@ -145,7 +156,7 @@ async fn a_takeover_after_a_change_of_the_key_waits_if_the_gateway_before_the_ch
         let disk = FragileDisk::default();
         let before = Instant::now();
         let restoring = Setup { master: key(), ..setup(&disk.mount().unwrap(), fixture.store.clone(), 9) };
-        restore(restoring, options(&fixture)).await.unwrap();
+        restore(restoring, restore_options(&fixture.header, None)).await.unwrap();
         let took = before.elapsed();
         assert!(took >= waited && took < waited + Duration::from_secs(1), "{took:?}");
     }
@@ -162,21 +173,11 @@ async fn killed_while_it_rewrites(fixture: &VaultFixture, disk: &FragileDisk) {
             tell.send(()).unwrap();
         }
     });
-    let restoring = Restore { progress, ..options(fixture) };
+    let restoring = Restore { progress, ..restore_options(&fixture.header, None) };
     let restoring = pin!(restore(setup(&disk.mount().unwrap(), fixture.store.clone(), 5), restoring));
     let ended = futures::future::select(restoring, told).await;
     assert!(matches!(ended, Either::Right(_)), "it ended too early");
     disk.unplug();
-}
-
-fn options(fixture: &VaultFixture) -> Restore<VersionedMemory> {
-    Restore {
-        copy: VersionedMemory::new(fixture.header.parameters.layout()),
-        scratch: crate::support::scratch(),
-        expect: None,
-        takeover: true,
-        progress: Box::new(|_, _, _| {}),
-    }
 }
 
 #[tokio::test(start_paused = true)]

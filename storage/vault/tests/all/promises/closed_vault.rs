@@ -2,10 +2,11 @@
 
 use super::fixture::{VaultFixture, write_all};
 use crate::support::fragile_disk::FragileDisk;
+use crate::support::restore_options;
 use crate::support::rng::TestRng;
 use ameles_core::store::{BucketVersion, Untrusted};
-use ameles_store::{Blobs, Snapshot, VersionedMemory};
-use ameles_vault::{Receipt, Restore, VaultError, restore};
+use ameles_store::{Blobs, Snapshot};
+use ameles_vault::{Receipt, VaultError, restore};
 use std::collections::BTreeMap;
 
 /// A vault that was closed, with an older state of its store.
@@ -166,14 +167,7 @@ impl ClosedVault {
     /// Restores the vault onto another disk.
     pub async fn restore(&self, expect: Option<Receipt>) -> Result<Receipt, VaultError> {
         let disk = FragileDisk::default().mount().unwrap();
-        let copy = VersionedMemory::new(self.fixture.header.parameters.layout());
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect,
-            takeover: true,
-            progress: Box::new(|_, _, _| {}),
-        };
+        let options = restore_options(&self.fixture.header, expect);
         restore(self.fixture.setup(&disk), options).await
     }
 

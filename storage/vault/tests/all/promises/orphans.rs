@@ -3,12 +3,12 @@
 use super::fixture::{CAPACITY, VaultFixture, block, check, read_all, write_all};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::rng::TestRng;
-use crate::support::{master, shipped_contents};
+use crate::support::{master, restore_options, shipped_contents};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::{Extent, Layout};
 use ameles_core::types::{BlockId, Bucket, Version};
 use ameles_store::{Blobs, VersionedMemory, forward_blobs, forward_inventory};
-use ameles_vault::{Call, Orphans, Receipt, Removed, Restore, VaultError, find_orphans, restore};
+use ameles_vault::{Call, Orphans, Receipt, Removed, VaultError, find_orphans, restore};
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -30,14 +30,7 @@ async fn remove(fixture: &VaultFixture) -> Removed {
 async fn restore_copy(fixture: &VaultFixture, expect: Option<Receipt>) -> Result<Receipt, VaultError> {
     let copy = fixture.copy(&fixture.store.snapshot());
     let disk = FragileDisk::default().mount().unwrap();
-    let local = VersionedMemory::new(fixture.header.parameters.layout());
-    let options = Restore {
-        copy: local,
-        scratch: crate::support::scratch(),
-        expect,
-        takeover: true,
-        progress: Box::new(|_, _, _| {}),
-    };
+    let options = restore_options(&fixture.header, expect);
     restore(copy.setup(&disk), options).await
 }
 
@@ -285,14 +278,7 @@ async fn nothing_is_removed_once_another_gateway_has_the_vault() {
     let found = find(&fixture).await.unwrap();
     assert!(found.dead().objects > 0);
     let disk = FragileDisk::default().mount().unwrap();
-    let local = VersionedMemory::new(fixture.header.parameters.layout());
-    let options = Restore {
-        copy: local,
-        scratch: crate::support::scratch(),
-        expect: None,
-        takeover: true,
-        progress: Box::new(|_, _, _| {}),
-    };
+    let options = restore_options(&fixture.header, None);
     let before: Vec<_> = fixture.store.bucket_versions();
     let before: Vec<_> = before.into_iter().map(|of| (of, fixture.store.bucket(of).unwrap())).collect();
     restore(fixture.setup(&disk), options).await.unwrap();

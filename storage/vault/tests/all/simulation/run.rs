@@ -13,12 +13,10 @@ use super::watcher::{WatchedStore, Watcher};
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::network::{Network, NetworkLink};
 use crate::support::rng::TestRng;
-use crate::support::{header, setup};
+use crate::support::{header, restore_options, setup};
 use ameles_core::types::{BlockId, Bytes};
 use ameles_store::{FaultRates, Faults, Provider, ProviderControl, ProviderLimits, Retry, VersionedMemory};
-use ameles_vault::{
-    Call, Receipt, Restore, TrustedDisk, Vault, VaultError, VaultHeader, read_header, restore,
-};
+use ameles_vault::{Call, Receipt, TrustedDisk, Vault, VaultError, VaultHeader, read_header, restore};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -412,14 +410,7 @@ impl Run {
         let store = VersionedMemory::new(self.header.parameters.layout());
         store.restore(&self.checked_store.memory().snapshot());
         let disk = FragileDisk::default().mount().expect("a new disk can be used");
-        let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect: receipt,
-            takeover: true,
-            progress: Box::new(|_, _, _| {}),
-        };
+        let options = restore_options(&self.header, receipt);
         let restored = restore(setup(&disk, store.clone(), self.rng.seed()), options).await;
         restored.unwrap_or_else(|error| panic!("the store's copy cannot be restored: {error}"));
         let (vault, running) =

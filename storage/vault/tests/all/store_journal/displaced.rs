@@ -5,10 +5,9 @@ use crate::every_step::more_if_thorough;
 use crate::promises::fixture::{CAPACITY, VaultFixture};
 use crate::support::network::{Network, NetworkLink};
 use crate::support::rng::TestRng;
-use crate::support::{header, host_named, setup};
+use crate::support::{header, host_named, restore_options, setup};
 use ameles_core::types::BlockId;
-use ameles_store::VersionedMemory;
-use ameles_vault::{Restore, Row, RowChange, Setup, Vault, VaultError, restore};
+use ameles_vault::{Row, RowChange, Setup, Vault, VaultError, restore};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -77,14 +76,7 @@ fn play(seed: u64) -> u64 {
         acknowledged.borrow_mut().claimed = Some(Instant::now());
         let successor = new_disk();
         loop {
-            let copy = VersionedMemory::new(fixture.header.parameters.layout());
-            let options = Restore {
-                copy,
-                scratch: crate::support::scratch(),
-                expect: None,
-                takeover: true,
-                progress: Box::new(|_, _, _| {}),
-            };
+            let options = restore_options(&fixture.header, None);
             match restore(setup(&successor, store.clone(), rng.seed()), options).await {
                 Ok(_) => break,
                 // A deletion was under way at the very moment of the takeover: it is run again.

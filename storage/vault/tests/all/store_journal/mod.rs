@@ -11,12 +11,12 @@ mod tampering;
 mod visible_objects;
 
 use crate::promises::fixture::VaultFixture;
-use crate::support::{header, parameters, setup};
+use crate::support::{header, parameters, restore_options, setup};
 use ameles_core::schemes::path::PathParameters;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{
-    JournalPlace, Receipt, Restore, SchemeParameters, TrustedDisk, Vault, VaultError, VaultHeader,
-    VaultParameters, restore,
+    JournalPlace, Receipt, SchemeParameters, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters,
+    restore,
 };
 use redb::backends::InMemoryBackend;
 
@@ -45,14 +45,7 @@ async fn restore_from(
     store: VersionedMemory,
     disk: &TrustedDisk,
 ) -> Result<Receipt, VaultError> {
-    let copy = VersionedMemory::new(header.parameters.layout());
-    let options = Restore {
-        copy,
-        scratch: crate::support::scratch(),
-        expect: None,
-        takeover: true,
-        progress: Box::new(|_, _, _| {}),
-    };
+    let options = restore_options(&header, None);
     restore(setup(disk, store, 99), options).await
 }
 

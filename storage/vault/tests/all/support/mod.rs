@@ -17,9 +17,10 @@ use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_core::types::Level;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
+use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Entropy, Host, Receipt, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
+    Entropy, Host, Receipt, Restore, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
     VaultHeader, VaultParameters, VaultStore, draw_header,
 };
 use fragile_disk::FragileDisk;
@@ -65,6 +66,17 @@ pub fn with_top_on_disk(parameters: VaultParameters) -> VaultParameters {
 /// An empty disk for the stash of a restore.
 pub fn scratch() -> TrustedDisk {
     TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
+}
+
+/// The options of a restore that may displace a gateway, with a local copy and a stash in memory.
+pub fn restore_options(header: &VaultHeader, expect: Option<Receipt>) -> Restore<VersionedMemory> {
+    Restore {
+        copy: VersionedMemory::new(header.parameters.layout()),
+        scratch: scratch(),
+        expect,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    }
 }
 
 /// A key for tests.

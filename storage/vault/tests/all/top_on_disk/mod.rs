@@ -6,11 +6,11 @@ mod local_reads;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block, check, read_all, write_all};
 use crate::support::fragile_disk::Crash;
 use crate::support::rng::TestRng;
-use crate::support::{every_scheme, frequent_evictions, header, parameters, with_top_on_disk};
-use ameles_core::types::BlockId;
-use ameles_vault::{
-    Call, Restore, SchemeParameters, TreeTopPlace, VaultError, VaultParameters, read_header, restore,
+use crate::support::{
+    every_scheme, frequent_evictions, header, parameters, restore_options, with_top_on_disk,
 };
+use ameles_core::types::BlockId;
+use ameles_vault::{Call, SchemeParameters, TreeTopPlace, VaultError, VaultParameters, read_header, restore};
 
 /// Such vaults.
 fn vaults() -> Vec<VaultParameters> {
@@ -171,15 +171,7 @@ async fn a_restored_vault_has_its_top_on_the_disk_again() {
         let receipt = fixture.open(async |vault| write_all(vault, 9).await).await.unwrap().1;
         let found = fixture.with_empty_disk();
         let disk = found.disk.mount().unwrap();
-        let copy = ameles_store::VersionedMemory::new(found.header.parameters.layout());
-        let progress = Box::new(|_: &'static str, _, _| {});
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect: Some(receipt),
-            takeover: true,
-            progress,
-        };
+        let options = restore_options(&found.header, Some(receipt));
         restore(found.setup(&disk), options).await.unwrap();
         assert_eq!(
             read_header(&disk, &crate::support::master()).unwrap().parameters.tree_top,

@@ -5,11 +5,10 @@ use super::store::{Flaw, ScheduledStore, Shared};
 use crate::simulation::registers::{Registers, Tick};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::rng::TestRng;
-use crate::support::{host_named, setup};
+use crate::support::{host_named, restore_options, setup};
 use ameles_core::types::BlockId;
-use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
-use ameles_vault::{Call, Restore, Setup, TrustedDisk, Vault, VaultError, VaultHeader, restore};
+use ameles_vault::{Call, Setup, TrustedDisk, Vault, VaultError, VaultHeader, restore};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tokio::task::{JoinHandle, spawn_local};
@@ -65,14 +64,7 @@ impl Gateway {
     /// Brings the vault back from the store into this gateway's disk, as the owner of a lost machine does.
     pub async fn take_over(&mut self) {
         let disk = self.disk.mount().expect("the disk is sound");
-        let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect: None,
-            takeover: true,
-            progress: Box::new(|_, _, _| {}),
-        };
+        let options = restore_options(&self.header, None);
         let restored = restore(self.setup(&disk), options).await;
         drop(disk);
         self.disk.unplug();

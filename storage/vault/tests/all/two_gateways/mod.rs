@@ -23,10 +23,10 @@ use crate::simulation::number;
 use crate::simulation::registers::Tick;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::rng::TestRng;
-use crate::support::{every_scheme, header, setup};
+use crate::support::{every_scheme, header, restore_options, setup};
 use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
-use ameles_vault::{Restore, SchemeParameters, Vault, VaultError, VaultHeader, VaultParameters, restore};
+use ameles_vault::{SchemeParameters, Vault, VaultError, VaultHeader, VaultParameters, restore};
 use gateway::Gateway;
 use scheduler::{GatewayId, SchedulePattern, Scheduler};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -200,14 +200,7 @@ impl TwoGateways {
     /// Restores the vault from its store alone, as it was when this gateway was closed.
     async fn restore(&self, gateway_id: Option<GatewayId>) {
         let disk = FragileDisk::default().mount().expect("a new disk can be used");
-        let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect: None,
-            takeover: true,
-            progress: Box::new(|_, _, _| {}),
-        };
+        let options = restore_options(&self.header, None);
         let store = &self.shared.memory;
         let restored = restore(setup(&disk, store.clone(), 9), options).await;
         restored.unwrap_or_else(|error| panic!("{:?}: the store cannot be restored: {error}", self.origin));
