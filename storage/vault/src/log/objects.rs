@@ -124,11 +124,12 @@ impl<B: Blobs> LogObjects<'_, B> {
         }
     }
 
-    /// Ends the journals before that of the opening `by`, each as [`end`](Self::end) does: the first from this place on, and
-    /// those after it from their begin.
+    /// Ends the journals of the epochs before `by`, the epoch of this opening. Reads each from `from` or its begin on, hands
+    /// over its entries, and creates its end if it has none. `listed` are the objects that were there when the opening had
+    /// claimed its epoch, or before.
     ///
     /// # Errors
-    /// As [`end`](Self::end).
+    /// [`VaultError::Tampered`] if an object is missing before others, those of `each`, and those of the store.
     pub(crate) async fn end_earlier_journals(
         &self,
         from: Position,
@@ -137,46 +138,31 @@ impl<B: Blobs> LogObjects<'_, B> {
         each: &mut dyn FnMut(Position, Entry) -> Result<(), VaultError>,
     ) -> Result<(), VaultError> {
         for epoch in from.epoch.max(1)..by {
-            self.end(from.max(Position::first_of(epoch)), (by, listed), salt, each).await?;
-        }
-        Ok(())
-    }
-
-    /// Ends the journal of an epoch for the opening `by`: reads it from this place on, hands over what it holds, and
-    /// creates the end after it unless it has one. `listed` was there when the opening had claimed its epoch, or before.
-    ///
-    /// # Errors
-    /// [`VaultError::Tampered`] if an object is missing before others, those of `each`, and those of the store.
-    async fn end(
-        &self,
-        from: Position,
-        (by, listed): (u32, &[Position]),
-        salt: &mut dyn FnMut() -> Salt,
-        each: &mut dyn FnMut(Position, Entry) -> Result<(), VaultError>,
-    ) -> Result<(), VaultError> {
-        let mut at = from;
-        loop {
-            match self.read(at).await? {
-                Some(Object::Entry(entry)) => {
-                    each(at, entry)?;
-                    at = at.next();
-                }
-                Some(Object::End(_)) => return Ok(()),
-                // An opening ends the journals before its own first.
-                None if listed.iter().any(|later| *later > at && later.epoch < by) => {
-                    let name = at.name();
-                    let why = format!(
-                        "{name} is missing from the store, and objects of the journal that come after it are there"
-                    );
-                    return Err(VaultError::Tampered(why.into()));
-                }
-                None => {
-                    let end = seal((self.header, self.ring.newest()), at, &Object::End(by), salt())?;
-                    if self.blobs.put_if_absent(&at.name(), &end).await? {
-                        return Ok(());
+            let mut at = from.max(Position::first_of(epoch));
+            loop {
+                match self.read(at).await? {
+                    Some(Object::Entry(entry)) => {
+                        each(at, entry)?;
+                        at = at.next();
+                    }
+                    Some(Object::End(_)) => break,
+                    // An opening ends the journals before its own first.
+                    None if listed.iter().any(|later| *later > at && later.epoch < by) => {
+                        let name = at.name();
+                        let why = format!(
+                            "{name} is missing from the store, and objects of the journal that come after it are there"
+                        );
+                        return Err(VaultError::Tampered(why.into()));
+                    }
+                    None => {
+                        let end = seal((self.header, self.ring.newest()), at, &Object::End(by), salt())?;
+                        if self.blobs.put_if_absent(&at.name(), &end).await? {
+                            break;
+                        }
                     }
                 }
             }
         }
+        Ok(())
     }
 }

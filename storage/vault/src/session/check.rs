@@ -9,6 +9,7 @@ use crate::store::{HEADER, MAX_HEADER_BYTES};
 use crate::trusted::checkpoint::{ShippedCheckpoint, blob_name, digest, parse_blob_name};
 use crate::trusted::header::VaultHeader;
 use crate::trusted::position::{PREFIX as PREFIX_OF_LOG, Position};
+use crate::trusted::seal_context::context;
 use crate::trusted::shipped_state::{MAX_SEALED_BYTES, Manifest, PREFIX, parse_piece_name, piece_name};
 use ameles_core::store::Untrusted;
 use ameles_core::types::{Bucket, Slot};
@@ -17,7 +18,6 @@ use ameles_seal::derive::Purpose;
 use ameles_seal::error::SealError;
 use ameles_seal::key_ring::KeyRing;
 use ameles_seal::sealed::{Resolved, Sealed};
-use ameles_seal::versions::VaultId;
 use ameles_store::{BlobError, Blobs};
 use std::collections::BTreeSet;
 
@@ -74,7 +74,6 @@ pub(crate) async fn check<U: Untrusted>(
 /// The objects that stand beside the buckets, as the trusted side knows them.
 pub(crate) struct ExpectedObjects {
     pub(crate) ring: KeyRing,
-    pub(crate) vault: VaultId,
     /// The header as it was stored.
     pub(crate) header: Vec<u8>,
     pub(crate) epoch: u32,
@@ -97,7 +96,7 @@ impl ExpectedObjects {
             Read::Nothing => faults.push("the vault's header was removed".into()),
             _ => faults.push("the vault's header was changed".into()),
         }
-        let claims = Claims { blobs: store, ring: self.ring.clone(), vault: self.vault };
+        let claims = Claims { blobs: store, ring: self.ring.clone(), vault: self.of.vault };
         faults.extend(claims.find_faults(self.epoch).await?);
         faults.extend(self.check_shipped(store).await?);
         faults.extend(self.check_log(store).await?);
@@ -184,7 +183,7 @@ impl ExpectedObjects {
     /// The manifest of a checkpoint that is authentic.
     fn manifest(&self, name: &str, held: &[u8]) -> Manifest {
         let key = self.ring.of_epoch(self.shipped.epoch);
-        let text = blob::open(key, Purpose::MANIFEST, &self.context(name), held);
+        let text = blob::open(key, Purpose::MANIFEST, &context(&self.of, name), held);
         text.ok().and_then(|text| Manifest::decode(&text)).map(|(manifest, _)| manifest).unwrap_or_default()
     }
 
@@ -193,14 +192,10 @@ impl ExpectedObjects {
         Ok(match read(store, name, MAX_SEALED_BYTES).await? {
             Read::Bytes(held) => {
                 let key = self.ring.of_epoch(parse_piece_name(name).map_or(u32::MAX, |(epoch, _)| epoch));
-                blob::open(key, Purpose::CHECKPOINT, &self.context(name), &held).is_ok()
+                blob::open(key, Purpose::CHECKPOINT, &context(&self.of, name), &held).is_ok()
             }
             _ => false,
         })
-    }
-
-    fn context(&self, name: &str) -> Vec<u8> {
-        [self.vault.0.as_slice(), name.as_bytes()].concat()
     }
 }
 

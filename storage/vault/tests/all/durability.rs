@@ -1,10 +1,9 @@
 //! An acknowledged write is there after a clean close and after a crash.
 
-use crate::support::{every_scheme, header, parameters, setup};
+use crate::support::{every_scheme, header, memory_disk, new_vault, parameters, setup};
 use ameles_core::types::BlockId;
 use ameles_store::VersionedMemory;
-use ameles_vault::{Call, RowChange, TrustedDisk, Vault, VaultHeader};
-use redb::backends::InMemoryBackend;
+use ameles_vault::{Call, RowChange, Vault, VaultHeader};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Wake, Waker};
@@ -29,7 +28,7 @@ impl Wake for WakeFlag {
 async fn a_vault_that_is_said_to_be_closed_has_let_go_of_its_store_and_can_be_opened_again() {
     let header = header(every_scheme().remove(0), 1);
     let store = Arc::new(VersionedMemory::new(header.parameters.layout()));
-    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+    let disk = memory_disk();
     Vault::create(&mut setup(&disk, VersionedMemory::clone(&store), 2), &header).await.unwrap();
     let flag = Arc::new(WakeFlag { store: Arc::downgrade(&store), holders: Mutex::default() });
     let (vault, running) = Vault::start(setup(&disk, store, 3)).await.unwrap();
@@ -43,10 +42,7 @@ async fn a_vault_that_is_said_to_be_closed_has_let_go_of_its_store_and_can_be_op
 
 #[tokio::test(start_paused = true)]
 async fn what_rows_take_is_told_at_once_though_no_block_was_accessed() {
-    let header = header(every_scheme().remove(0), 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
-    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let (_header, store, disk) = new_vault(every_scheme().remove(0)).await;
     let (vault, _not_driven) = Vault::start(setup(&disk, store, 3)).await.unwrap();
     let before = vault.status().rows.used;
     vault.commit_rows(vec![RowChange::put("name", vec![7; 100])]).await.unwrap();
@@ -62,7 +58,7 @@ async fn what_was_written_is_read_back_after_a_clean_close_and_after_a_crash() {
 
 async fn close_and_crash(header: VaultHeader) {
     let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+    let disk = memory_disk();
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
     let mut expected = [0u8; 64];
     for round in 0..12u8 {
@@ -103,10 +99,7 @@ async fn close_and_crash(header: VaultHeader) {
 
 #[tokio::test(start_paused = true)]
 async fn every_caller_gets_the_answers_to_its_own_calls() {
-    let header = header(parameters(64, 32, 4, 1000), 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
-    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let (_header, store, disk) = new_vault(parameters(64, 32, 4, 1000)).await;
     let (vault, running) = Vault::start(setup(&disk, store, 3)).await.unwrap();
     let asking = async {
         let all = (0..64).map(|at| Call::Write(BlockId(at), block(at as u8).into())).collect();

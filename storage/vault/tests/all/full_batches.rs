@@ -1,11 +1,10 @@
 //! Behind a link, many callers fill their batches, and a checkpoint that is due keeps none of them waiting for evictions.
 
-use crate::support::{header, parameters, setup};
+use crate::support::{new_vault, parameters, setup};
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
-use ameles_vault::{Call, Status, TrustedDisk, Vault, VaultParameters};
+use ameles_store::{BitsPerSecond, Link, LinkSpeed};
+use ameles_vault::{Call, Status, Vault, VaultParameters};
 use futures::future::join_all;
-use redb::backends::InMemoryBackend;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -35,10 +34,7 @@ impl BatchStats {
 /// Callers that ask again soon after each answer; so many of them begin a little later than the others.
 async fn ask_again_and_again(late: u64) -> BatchStats {
     let small = parameters(BLOCKS, 32, CALLERS as u32, EVERY);
-    let header = header(VaultParameters { ship_every: 8, ..small }, 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
-    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let (_header, store, disk) = new_vault(VaultParameters { ship_every: 8, ..small }).await;
     // An eviction takes longer than a batch: it sends much.
     let (up, down) = (BitsPerSecond(1_000_000), BitsPerSecond(0));
     let speed = LinkSpeed { round_trip: Duration::from_millis(40), up, down };

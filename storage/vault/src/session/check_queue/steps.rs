@@ -16,7 +16,6 @@ impl<U: VaultStore> Session<U> {
         let header = &self.identity.header;
         let named = ExpectedObjects {
             ring: self.identity.ring(),
-            vault: header.vault,
             header: self.disk.meta(HEADER)?.unwrap_or_default(),
             epoch: self.identity.epoch,
             shipped: self.checkpoints.shipped,

@@ -2,7 +2,7 @@
 
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::rng::TestRng;
-use crate::support::{header, parameters, setup};
+use crate::support::{header, parameters, setup, work_and_kill};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::BlockId;
 use ameles_vault::{RowChange, TrustedDisk, Vault, VaultError, VaultHeader, VaultStore};
@@ -45,13 +45,7 @@ impl<S: VaultStore + Clone> FullVault<S> {
         let (vault, running) = Vault::start(setup(&mounted, self.store.clone(), seed)).await.unwrap();
         drop(mounted);
         let mut known = OpenVault { vault: &vault, known: &mut self.known };
-        let done = {
-            let (working, running) = (std::pin::pin!(work(&mut known)), std::pin::pin!(running));
-            match futures::future::select(working, running).await {
-                futures::future::Either::Left((done, _)) => done,
-                futures::future::Either::Right(((), working)) => working.await,
-            }
-        };
+        let done = work_and_kill(running, work(&mut known)).await;
         self.disk.unplug();
         self.disk.crash(Crash::Kill, &mut TestRng::of(seed));
         done

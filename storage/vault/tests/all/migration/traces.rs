@@ -5,7 +5,7 @@
 use super::serving::{ClientApi, Serving};
 use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::shape::{Shape, shape};
-use crate::support::{header, setup};
+use crate::support::{header, memory_disk, setup};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::small_ring;
 use ameles_core::types::{BlockId, Level};
@@ -14,7 +14,6 @@ use ameles_vault::AnyStore;
 use ameles_vault::{
     Call, Copier, MirroredVaults, SchemeParameters, Setup, TrustedDisk, Vault, VaultParameters,
 };
-use redb::backends::InMemoryBackend;
 use std::time::Duration;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, sleep};
@@ -98,8 +97,7 @@ impl VaultSide {
     async fn new(round_trip: Duration, seed: u64) -> Self {
         let header = header(vault_parameters(), seed);
         let memory = VersionedMemory::new(header.parameters.layout());
-        let disk =
-            TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("a disk");
+        let disk = memory_disk();
         Vault::create(&mut setup(&disk, memory.clone(), seed + 1), &header).await.expect("it is made");
         let (vault, running) = Vault::start(setup(&disk, memory.clone(), seed + 2)).await.expect("it opens");
         let filling = async {

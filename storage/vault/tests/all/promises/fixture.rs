@@ -1,7 +1,7 @@
 //! A small vault to work at: a trusted disk, a store that keeps everything, and the bytes that the blocks should hold.
 
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::{frequent_evictions, header, setup, work_and_close};
+use crate::support::{frequent_evictions, header, setup, work_and_close, work_and_kill};
 use ameles_core::types::BlockId;
 use ameles_store::{Snapshot, VersionedMemory};
 use ameles_vault::AnyStore;
@@ -95,14 +95,7 @@ impl VaultFixture {
         work: impl AsyncFnOnce(&Vault) -> T,
     ) -> Result<(T, Option<VaultError>), VaultError> {
         let (vault, running) = Vault::start(self.setup(&self.disk.mount()?)).await?;
-        let done = {
-            let (working, running) = (std::pin::pin!(work(&vault)), std::pin::pin!(running));
-            match futures::future::select(working, running).await {
-                futures::future::Either::Left((done, _)) => done,
-                // The vault has stopped; its callers are told so.
-                futures::future::Either::Right(((), working)) => working.await,
-            }
-        };
+        let done = work_and_kill(running, work(&vault)).await;
         let failure = vault.failure();
         self.disk.unplug();
         Ok((done, failure))

@@ -1,11 +1,11 @@
 //! Two live gateways: one is displaced in the midst of its work, and what it has acknowledged is its successor's.
 
-use super::{new_disk, restore_from, with_journal_in_store};
+use super::{restore_from, with_journal_in_store};
 use crate::every_step::more_if_thorough;
 use crate::promises::fixture::{CAPACITY, VaultFixture};
 use crate::support::network::{Network, NetworkLink};
 use crate::support::rng::TestRng;
-use crate::support::{header, host_named, restore_options, setup};
+use crate::support::{header, host_named, memory_disk, restore_options, setup};
 use ameles_core::types::BlockId;
 use ameles_vault::{Row, RowChange, Setup, Vault, VaultError, restore};
 use std::cell::RefCell;
@@ -74,7 +74,7 @@ fn play(seed: u64) -> u64 {
         let asking = spawn_local(ask_on(vault, acknowledged.clone(), rng.fork()));
         sleep(Duration::from_millis(rng.within(500..=60_000))).await;
         acknowledged.borrow_mut().claimed = Some(Instant::now());
-        let successor = new_disk();
+        let successor = memory_disk();
         loop {
             let options = restore_options(&fixture.header, None);
             match restore(setup(&successor, store.clone(), rng.seed()), options).await {
@@ -118,7 +118,7 @@ async fn a_gateway_whose_journal_has_ended_is_told_at_its_next_access() {
     let old = async {
         vault.write(BlockId(1), block(1)).await.unwrap();
         let began = Instant::now();
-        let successor = new_disk();
+        let successor = memory_disk();
         let restored = restore_from(&fixture.header, fixture.store.clone(), &successor);
         let asked = async {
             sleep(Duration::from_secs(1)).await;

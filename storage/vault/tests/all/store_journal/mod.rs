@@ -11,14 +11,13 @@ mod tampering;
 mod visible_objects;
 
 use crate::promises::fixture::VaultFixture;
-use crate::support::{header, parameters, restore_options, setup};
+use crate::support::{header, memory_disk, parameters, restore_options, setup};
 use ameles_core::schemes::path::PathParameters;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{
     JournalPlace, Receipt, SchemeParameters, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters,
     restore,
 };
-use redb::backends::InMemoryBackend;
 
 /// The desk's vault with its journal in the store.
 fn with_journal_in_store() -> VaultParameters {
@@ -33,10 +32,6 @@ fn under_path_oram() -> VaultParameters {
 
 async fn fixture() -> VaultFixture {
     VaultFixture::with(header(with_journal_in_store(), 1)).await
-}
-
-fn new_disk() -> TrustedDisk {
-    TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory is a disk")
 }
 
 /// Restores the vault from its store alone.
@@ -55,7 +50,7 @@ async fn in_successor<T>(
     store: &VersionedMemory,
     work: impl AsyncFnOnce(&Vault) -> T,
 ) -> Result<T, VaultError> {
-    let disk = new_disk();
+    let disk = memory_disk();
     restore_from(header, store.clone(), &disk).await?;
     let (vault, running) = Vault::start(setup(&disk, store.clone(), 100)).await?;
     let working = async {

@@ -3,7 +3,7 @@
 use super::{fixture, in_successor, objects};
 use crate::promises::fixture::{VaultFixture, block};
 use crate::support::recorder::{Recorder, Request, TraceEvent};
-use crate::support::work_and_close;
+use crate::support::{faults_of, work_and_close};
 use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};
 use ameles_vault::{RowChange, Vault, VaultError};
@@ -73,7 +73,7 @@ async fn a_check_names_each_spoilt_object() {
     let names = objects(&fixture.store).await;
     fixture
         .open_and_crash(async |vault| {
-            assert!(vault.check(Box::new(|_, _| {})).await.unwrap().faults.is_empty());
+            assert!(faults_of(vault).await.is_empty());
             for name in &names {
                 let held = get(&fixture.store, name).await;
                 let mut flipped = held.clone();
@@ -83,14 +83,14 @@ async fn a_check_names_each_spoilt_object() {
                         Some(bytes) => fixture.store.put(name, bytes).await.unwrap(),
                         None => Blobs::remove(&fixture.store, name).await.unwrap(),
                     }
-                    let faults = vault.check(Box::new(|_, _| {})).await.unwrap().faults;
+                    let faults = faults_of(vault).await;
                     assert_eq!(faults, [format!("{name} was {word}")]);
                 }
                 fixture.store.put(name, &held).await.unwrap();
             }
             let planted = "log/00000001-00000000000fffff";
             fixture.store.put(planted, b"nothing").await.unwrap();
-            let faults = vault.check(Box::new(|_, _| {})).await.unwrap().faults;
+            let faults = faults_of(vault).await;
             assert_eq!(faults, [format!("{planted} was not written by this vault")]);
         })
         .await
@@ -110,7 +110,7 @@ async fn a_check_lists_the_journal_once_however_many_of_its_objects_are_missing(
             Blobs::remove(&fixture.store, name).await.unwrap();
         }
         recorder.clear();
-        let faults = vault.check(Box::new(|_, _| {})).await.unwrap().faults;
+        let faults = faults_of(vault).await;
         assert_eq!(faults.len(), missing.len(), "{faults:?}");
         let is_list =
             |event: &TraceEvent| matches!(event, TraceEvent::Asks { request: Request::List(prefix), .. } if prefix == "log/");

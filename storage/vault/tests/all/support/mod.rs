@@ -24,9 +24,11 @@ use ameles_vault::{
     VaultHeader, VaultParameters, VaultStore, draw_header,
 };
 use fragile_disk::FragileDisk;
+use futures::future::{Either, select};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use redb::backends::InMemoryBackend;
+use std::pin::pin;
 use tokio::time::Instant;
 
 /// A small vault: every mechanism, few bytes.
@@ -63,16 +65,38 @@ pub fn with_top_on_disk(parameters: VaultParameters) -> VaultParameters {
     VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
 }
 
-/// An empty disk for the stash of a restore.
-pub fn scratch() -> TrustedDisk {
+/// An empty trusted disk in memory.
+pub fn memory_disk() -> TrustedDisk {
     TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
+}
+
+/// A new vault in memory: its header, its store and its trusted disk.
+pub async fn new_vault(parameters: VaultParameters) -> (VaultHeader, VersionedMemory, TrustedDisk) {
+    let (header, disk) = (header(parameters, 1), memory_disk());
+    let store = VersionedMemory::new(header.parameters.layout());
+    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.expect("memory takes a vault");
+    (header, store, disk)
+}
+
+/// The faults that a check of the vault finds.
+pub async fn faults_of(vault: &Vault) -> Vec<String> {
+    vault.check(Box::new(|_, _| {})).await.expect("the vault is checked").faults
+}
+
+/// Works with an open vault, and kills it when the work is done.
+pub async fn work_and_kill<T>(running: impl Future<Output = ()>, work: impl Future<Output = T>) -> T {
+    match select(pin!(work), pin!(running)).await {
+        Either::Left((done, _)) => done,
+        // The vault has stopped; its callers are told so.
+        Either::Right(((), working)) => working.await,
+    }
 }
 
 /// The options of a restore that may displace a gateway, with a local copy and a stash in memory.
 pub fn restore_options(header: &VaultHeader, expect: Option<Receipt>) -> Restore<VersionedMemory> {
     Restore {
         copy: VersionedMemory::new(header.parameters.layout()),
-        scratch: scratch(),
+        scratch: memory_disk(),
         expect,
         takeover: true,
         progress: Box::new(|_, _, _| {}),
