@@ -1,4 +1,4 @@
-//! A store of whatever kind under one type, so that a vault is compiled once, here, and not in each crate that opens one.
+//! A store of any kind behind one type, so that a vault is compiled once, here, and not in each crate that opens one.
 
 use crate::store::VaultStore;
 use crate::store_room::{LacksRoom, StoreRoom};
@@ -10,21 +10,21 @@ use futures::future::LocalBoxFuture;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A store whose kind is known only when it runs. Clones are the same store. Each call costs a future in a box more.
+/// A store whose kind is known only at run time. Clones are the same store. Each call costs one boxed future more.
 #[derive(Clone)]
 pub struct AnyStore {
     store: Rc<dyn DynStore>,
-    /// The room that writes wait for; without it they fail when there is none.
+    /// The room that writes wait for. Without it, writes fail if there is no room.
     room: Option<Arc<StoreRoom>>,
 }
 
 impl AnyStore {
-    /// Takes a store of any kind.
+    /// Wraps a store of any kind.
     pub fn new(store: impl VaultStore) -> Self {
         AnyStore { store: Rc::new(store), room: None }
     }
 
-    /// The same store, whose writes wait for this room.
+    /// The same store, with writes that wait for this room.
     pub(crate) fn with_room(self, room: Arc<StoreRoom>) -> Self {
         AnyStore { room: Some(room), ..self }
     }
@@ -40,7 +40,7 @@ impl AnyStore {
     }
 }
 
-/// The calls of a store, each with a future in a box.
+/// The calls of a store, each with a boxed future.
 trait DynStore {
     fn layout(&self) -> &Layout;
     fn read<'a>(&'a self, places: &'a [Place], into: &'a mut [u8]) -> StoreResult<'a>;

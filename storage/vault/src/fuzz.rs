@@ -1,5 +1,5 @@
-//! Fuzz targets for all code here that reads from a disk or a store. All of the input is authenticated first; no input
-//! may cause a panic all the same.
+//! Fuzz targets for all code here that reads from a disk or a store. All of that input is authenticated first. Still,
+//! no input may cause a panic.
 
 use crate::engine::record::Record;
 use crate::engine::scheme::SchemeParameters;
@@ -19,7 +19,7 @@ use ameles_seal::master_key::MasterKey;
 fn fuzz_vault_header() {
     let master = MasterKey::take(&mut [3; 32]);
     bolero::check!().for_each(|bytes: &[u8]| {
-        // With a right beginning, so that what follows it is reached.
+        // With a valid prefix, so that the code after it is reached.
         let begun = [b"AMELES\n\x01\x00", bytes].concat();
         for bytes in [bytes, &begun] {
             assert!(VaultHeader::decode(bytes, &master).is_err(), "nobody sealed this header");
@@ -67,7 +67,7 @@ fn fuzz_object_of_the_journal_in_the_store() {
     let parameters = VaultParameters::with_defaults(SchemeParameters::Trivial(trivial));
     bolero::check!().for_each(|bytes: &[u8]| {
         let _ = Manifest::decode(bytes);
-        // Of a right length, so that what follows the head is reached.
+        // With a valid length, so that the code after the head is reached.
         let mut whole = bytes.to_vec();
         whole.resize(text_bytes(&parameters, 2), 0);
         for text in [bytes, &whole] {

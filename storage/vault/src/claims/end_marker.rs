@@ -1,7 +1,8 @@
-//! The mark that a gateway leaves in the store when it stops in order: a takeover need not wait for it.
+//! The marker that a gateway leaves in the store when it stops in an orderly way: a takeover need not wait for that
+//! gateway.
 //!
-//! It is one object, sealed, and overwritten at each stop. It names the epoch that has ended. So an older one that the
-//! untrusted side brings back is the mark of an older epoch.
+//! The marker is one sealed object, which is overwritten at each stop. It contains the epoch that has ended. So an
+//! older marker that the untrusted side brings back is only that of an older epoch.
 
 use super::{Claims, MAX_BYTES};
 use crate::error::VaultError;
@@ -10,11 +11,11 @@ use ameles_seal::cipher::Cipher;
 use ameles_seal::derive::{Purpose, Salt};
 use ameles_store::{BlobError, Blobs};
 
-/// The name of the mark.
+/// The name of the marker.
 pub(crate) const END_MARKER: &str = "ended";
 
 impl<B: Blobs> Claims<'_, B> {
-    /// Marks that the gateway of this epoch has ended: it answers nothing any more.
+    /// Writes the marker: the gateway of this epoch has ended and answers nothing any more.
     pub(crate) async fn mark_end(&self, epoch: u32, salt: Salt) -> Result<(), VaultError> {
         let (context, cipher) = (self.context(END_MARKER), Cipher::default());
         let sealed =
@@ -22,7 +23,8 @@ impl<B: Blobs> Claims<'_, B> {
         Ok(self.blobs.put(END_MARKER, &sealed).await?)
     }
 
-    /// Tells whether the gateway of this epoch has left its mark. Without one, or with a spoilt one, it may be there.
+    /// Returns whether the gateway of this epoch has left its marker. If the marker is missing or damaged, the gateway
+    /// may still be running.
     pub(crate) async fn has_ended(&self, epoch: u32) -> Result<bool, VaultError> {
         match self.blobs.get(END_MARKER, MAX_BYTES).await {
             Ok(Some(sealed)) => {
@@ -34,7 +36,7 @@ impl<B: Blobs> Claims<'_, B> {
         }
     }
 
-    /// Seals the mark of an end anew, if it is of an epoch of the earlier key.
+    /// Reseals the marker, if it is of an epoch of the earlier key.
     pub(crate) async fn reseal_end_marker(&self, salt: Salt) -> Result<(), VaultError> {
         self.reseal_object(END_MARKER, self.ring.until(), salt).await
     }

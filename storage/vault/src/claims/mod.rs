@@ -1,8 +1,8 @@
-//! The rule of one gateway at a time: each opening claims an epoch of its own in the store by creating its object.
+//! One gateway at a time: each opening claims an epoch in the store by creating its claim object.
 //!
-//! A claim belongs to one opening for good. Before it goes to the store it is noted on the trusted disk, with a token that
-//! was drawn for it. An opening that finds a claim which the disk has noted knows that an earlier opening was cut off
-//! after it, and claims the epoch after that: it never goes on under a claim that it has not made itself, for a copy of
+//! A claim belongs to one opening for good. It is noted on the trusted disk before it is sent to the store, with a
+//! random token. If an opening finds a claim that the disk has noted, an earlier opening was cut off after that claim.
+//! It then claims the next epoch. An opening never goes on under a claim that it has not made itself, because a copy of
 //! the trusted folder may be about to do the same.
 
 pub(crate) mod end_marker;
@@ -20,10 +20,10 @@ use ameles_store::{BlobError, Blobs};
 use notes::ClaimNotes;
 
 const PREFIX: &str = "epoch/";
-/// A claim is small; a larger object is not one.
+/// The most bytes of a claim. A larger object is not a claim.
 const MAX_BYTES: usize = 4096;
 
-/// A reader of the claims in a store, with a vault's keys.
+/// The claims in a store, read with a vault's keys.
 pub(crate) struct Claims<'a, B> {
     pub(crate) blobs: &'a B,
     pub(crate) ring: KeyRing,
@@ -31,17 +31,20 @@ pub(crate) struct Claims<'a, B> {
 }
 
 impl<B: Blobs> Claims<'_, B> {
-    /// The newest epoch that was claimed with this vault's key, if it is above `known`; else `known`.
+    /// The newest epoch above `known` that was claimed with this vault's key, or `known` if there is none.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if something else bears such a claim's name: a planted claim must not pass for another
-    /// gateway, nor a spoilt claim for none. Also if the claim of `known` is gone (unless that is 0): so is perhaps the
-    /// claim of the gateway that has displaced us.
+    /// [`VaultError::Tampered`] if an object with the name of such a claim is not a claim: a planted one must not pass
+    /// for another gateway, and a damaged one must not pass for none. Also if the claim of `known` is missing (unless
+    /// `known` is 0): then the claim of a gateway that has displaced this one may be missing, too.
     pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
         Ok(self.claims_above(known).await?.into_iter().map(|(epoch, _)| epoch).fold(known, u32::max))
     }
 
-    /// The claims above `known` that were made with this vault's key. Errors are those of [`newest`](Self::newest).
+    /// The claims above `known` that were made with this vault's key.
+    ///
+    /// # Errors
+    /// As [`newest`](Self::newest).
     async fn claims_above(&self, known: u32) -> Result<Vec<(u32, Vec<u8>)>, VaultError> {
         let claims = self.blobs.list(PREFIX).await?;
         if known > 0 && !claims.iter().any(|claim| epoch_of(&claim.name) == Some(known)) {
@@ -60,39 +63,39 @@ impl<B: Blobs> Claims<'_, B> {
         Ok(above)
     }
 
-    /// The newest epoch that was claimed: `known`, or one that an opening of this trusted disk has claimed and written
-    /// nothing in.
+    /// The newest epoch that this trusted disk has claimed: `known`, or an epoch that one of its openings has claimed
+    /// without writing anything in it.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if another trusted disk has claimed one, be it a copy of this one; and those of
-    /// [`newest`](Self::newest). [`VaultError::Tampered`] also if the claim of `known` was changed.
+    /// [`VaultError::Displaced`] if another trusted disk has claimed an epoch above `known`, even a copy of this disk.
+    /// Those of [`newest`](Self::newest). [`VaultError::Tampered`] also if the claim of `known` was changed.
     pub(crate) async fn ours(&self, disk: &TrustedDisk, known: u32) -> Result<u32, VaultError> {
         let notes = ClaimNotes::load(disk, known)?;
-        // One that is missing is told of below.
+        // A missing claim is reported below.
         if known > 0 && matches!(self.read(&name(known)).await?, ClaimObject::Other) {
             return Err(changed_claim(known));
         }
         let above = self.claims_above(known).await?;
         let newest = above.iter().map(|(epoch, _)| *epoch).fold(known, u32::max);
-        // A number alone tells nothing: a copy has noted the same one.
+        // The number alone proves nothing: a copy may have noted the same one.
         if above.iter().all(|(epoch, claim)| notes.contains(*epoch, claim)) {
             return Ok(newest);
         }
         Err(VaultError::Displaced { ours: known, theirs: newest })
     }
 
-    /// Tells whether the claim of this epoch in the store is one that an opening of this trusted disk has made.
+    /// Returns whether the claim of this epoch in the store is one that an opening of this trusted disk has made.
     pub(crate) async fn is_noted(&self, disk: &TrustedDisk, epoch: u32) -> Result<bool, VaultError> {
         let notes = ClaimNotes::load(disk, 0)?;
         let found = self.read(&name(epoch)).await?;
         Ok(matches!(found, ClaimObject::Claim(claim) if notes.contains(epoch, &claim)))
     }
 
-    /// Claims the epoch after `newest`, with a token drawn for it; returns its number. The trusted disk has written
+    /// Claims the epoch after `newest`, with a random token, and returns its number. The trusted disk has written
     /// nothing after `known`.
     ///
-    /// The claim is noted on the disk first. So if its request arrives when this opening is long dead, the next one knows
-    /// it, and claims the epoch after it.
+    /// The claim is first noted on the disk. So if its request arrives long after this opening has died, the next
+    /// opening recognises it, and claims the next epoch.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if another gateway was first, tampering, and those of disk and store.
@@ -103,7 +106,7 @@ impl<B: Blobs> Claims<'_, B> {
         entropy: &mut Entropy,
     ) -> Result<u32, VaultError> {
         let mut notes = ClaimNotes::load(disk, known)?;
-        // What belongs to an earlier key is of epochs that have begun before.
+        // An earlier key belongs to epochs that have started before.
         let mut epoch = newest.max(self.ring.until());
         loop {
             epoch = epoch.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
@@ -116,9 +119,9 @@ impl<B: Blobs> Claims<'_, B> {
                 return Ok(epoch);
             }
             match self.read(&name).await? {
-                // The request was made twice, because the answer was lost.
+                // The request was sent twice, because its answer was lost.
                 ClaimObject::Claim(held) if held == ours => return Ok(epoch),
-                // The request of an opening that was cut off has arrived late.
+                // The request of an earlier opening, which was cut off, has arrived late.
                 ClaimObject::Claim(held) if notes.contains(epoch, &held) => {}
                 ClaimObject::Claim(_) => {
                     return Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch });
@@ -128,13 +131,13 @@ impl<B: Blobs> Claims<'_, B> {
         }
     }
 
-    /// Looks whether the epoch after ours was claimed. Every claim is of the epoch after the newest in the store, so a
-    /// newer one cannot be there without that. One request of one size, however many claims there are.
+    /// Checks that the epoch after ours is not claimed. Every claim is of the epoch after the newest in the store, so a
+    /// newer claim implies this one. It is one request of one size, however many claims there are.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if it was; tampering, and those of the store.
+    /// [`VaultError::Displaced`] if it is claimed; tampering, and those of the store.
     pub(crate) async fn check_next_epoch(&self, ours: u32) -> Result<(), VaultError> {
-        // After the last epoch there are no others.
+        // No epoch follows the last one.
         let Some(theirs) = ours.checked_add(1) else { return Ok(()) };
         match self.read(&name(theirs)).await? {
             ClaimObject::Nothing => Ok(()),
@@ -143,13 +146,14 @@ impl<B: Blobs> Claims<'_, B> {
         }
     }
 
-    /// Tells whether this epoch was claimed with the vault's key. The claim itself is asked for: a list may lag behind.
+    /// Returns whether this epoch was claimed with the vault's key. Reads the claim itself, because a list may be
+    /// stale.
     pub(crate) async fn is_claimed(&self, epoch: u32) -> Result<bool, VaultError> {
         Ok(matches!(self.read(&name(epoch)).await?, ClaimObject::Claim(_)))
     }
 
-    /// Returns the error, or that we are displaced: a gateway that took over and deleted what we need can look like
-    /// tampering.
+    /// Returns [`VaultError::Displaced`] instead of a tampering error if the epoch was displaced. A gateway that took
+    /// over, and deleted what we need, can look like tampering.
     pub(crate) async fn or_displaced(&self, ours: u32, error: VaultError) -> VaultError {
         match self.check(ours).await {
             Err(displaced @ VaultError::Displaced { .. }) if error.is_tampering() => displaced,
@@ -157,11 +161,11 @@ impl<B: Blobs> Claims<'_, B> {
         }
     }
 
-    /// Lists the faults of the claims: those up to ours that were changed or removed, and objects that bear the name of
-    /// a claim and are none.
+    /// Lists the faults of the claims: claims up to ours that were changed or removed, and other objects with the name
+    /// of a claim.
     ///
     /// # Errors
-    /// [`VaultError::Displaced`] if a true one lies above ours.
+    /// [`VaultError::Displaced`] if there is a valid claim above ours.
     pub(crate) async fn find_faults(&self, ours: u32) -> Result<Vec<String>, VaultError> {
         let mut faults = Vec::new();
         for epoch in 1..=ours {
@@ -195,13 +199,14 @@ impl<B: Blobs> Claims<'_, B> {
         }
     }
 
-    /// Checks that no epoch above ours was claimed.
+    /// Checks that no epoch above ours is claimed.
     pub(crate) async fn check(&self, ours: u32) -> Result<(), VaultError> {
         let theirs = self.newest(ours).await?;
         if theirs > ours { Err(VaultError::Displaced { ours, theirs }) } else { Ok(()) }
     }
 
-    /// Seals the claim of an epoch anew. A claim that is gone or spoilt stays as it is: a check tells.
+    /// Reseals the claim of an epoch with the newest key. A missing or damaged claim stays as it is: a check reports
+    /// it.
     pub(crate) async fn reseal(&self, epoch: u32, salt: Salt) -> Result<(), VaultError> {
         self.reseal_object(&name(epoch), epoch, salt).await
     }
@@ -224,7 +229,7 @@ impl<B: Blobs> Claims<'_, B> {
         }
     }
 
-    /// Opens an object of an epoch.
+    /// Opens an object of an epoch; `None` if no key of the ring opens it.
     fn opens(&self, name: &str, epoch: u32, sealed: &[u8]) -> Option<Vec<u8>> {
         let context = self.context(name);
         self.ring.opening(epoch).find_map(|key| blob::open(key, Purpose::HEADER, &context, sealed).ok())
@@ -235,7 +240,7 @@ impl<B: Blobs> Claims<'_, B> {
     }
 }
 
-/// The object under the name of a claim.
+/// The object with the name of a claim.
 enum ClaimObject {
     /// A claim made with this vault's key, and its bytes.
     Claim(Vec<u8>),

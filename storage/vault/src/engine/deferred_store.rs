@@ -1,7 +1,7 @@
-//! The store that a scheme sees inside a vault: it owns no effect either.
+//! The store that a scheme sees inside a vault. It performs no input or output.
 //!
-//! Each request becomes a numbered operation that waits here until the driver, having journalled it, delivers the
-//! answer. So the order in which answers arrive is an input that can be written down and repeated.
+//! Each request becomes a numbered operation. It waits until the driver has journalled it and delivers the answer. So
+//! the order of the answers is an input, which can be recorded and repeated.
 
 use ameles_core::store::Store;
 use ameles_core::types::{Bucket, Slot};
@@ -19,7 +19,7 @@ pub(crate) type OperationId = u64;
 /// A scheme's request to the store.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// With a buffer for the answer, whose bytes are of no use.
+    /// The buffer is for the answer; its contents are ignored.
     Read(Vec<Slot>, Vec<u8>),
     Write(Vec<Bucket>, Bytes),
 }
@@ -31,7 +31,7 @@ struct State {
     answers: BTreeMap<OperationId, Vec<u8>>,
 }
 
-/// See the module.
+/// The operations and answers of a store.
 #[derive(Default)]
 pub(crate) struct DeferredStore(RefCell<State>);
 
@@ -46,7 +46,7 @@ impl DeferredStore {
         self.0.borrow_mut().answers.insert(operation, answer);
     }
 
-    /// Numbers operations from 0 again: at a checkpoint, when nothing is in flight.
+    /// Numbers operations from 0 again, at a checkpoint, when nothing is in flight.
     pub(crate) fn restart(&self) {
         let mut state = self.0.borrow_mut();
         debug_assert!(state.submitted.is_empty() && state.answers.is_empty(), "a checkpoint needs quiet");
@@ -61,7 +61,7 @@ impl DeferredStore {
         operation
     }
 
-    /// No waker is kept: the driver polls every future after every delivery.
+    /// Keeps no waker: the driver polls every future after each delivery.
     async fn answer(&self, operation: OperationId) -> Vec<u8> {
         poll_fn(|_| match self.0.borrow_mut().answers.remove(&operation) {
             Some(answer) => Poll::Ready(answer),

@@ -1,5 +1,5 @@
-//! The scheme, its futures and the sealing layer, stepped by one input at a time. Live service and recovery run the
-//! same steps; they differ only in where the inputs come from.
+//! The engine: the scheme, its futures and the sealing layer, stepped by one input at a time. A running session and
+//! recovery make the same steps. Only the source of the inputs differs.
 
 pub(crate) mod deferred_store;
 mod local_reads;
@@ -28,27 +28,27 @@ use work::Work;
 pub(crate) type Answers = Vec<Option<Bytes>>;
 type Running<T> = Pin<Box<dyn Future<Output = Result<T, VaultError>>>>;
 
-/// See the module.
+/// The engine of a vault.
 pub(crate) struct Engine<U> {
     pub(crate) sealed: Rc<Sealed<U>>,
     pub(crate) scheme: Rc<dyn Scheme>,
     deferred_store: Rc<DeferredStore>,
-    /// Has the payloads of stash and tree top that are not in memory, in a vault that keeps them on its trusted disk.
+    /// Reads the payloads of stash and tree top that are not in memory, in a vault that keeps them on its trusted disk.
     payload_reader: Option<PayloadReader>,
     access: Option<Running<Answers>>,
-    /// Steps of off-line work, in the order in which they began.
+    /// Off-line steps in flight, in the order of their starts.
     running_steps: Vec<Running<()>>,
-    /// Buckets that are written again as they are.
+    /// The rewriting of buckets, if it is running.
     rewriting: Option<Running<()>>,
     answered: Option<Answers>,
     refusal: Option<VaultError>,
-    /// Versions replaced since they were last collected.
+    /// Versions that were replaced since they were last taken.
     superseded: Vec<BucketVersion>,
-    /// Buckets that got a new version since they were last collected.
+    /// Buckets that got a new version since they were last taken.
     rewritten: Vec<Bucket>,
-    /// Operations that the store has not finished, with what is needed to do them again.
+    /// Operations that the store has not finished, with what is needed to repeat them.
     unfinished: BTreeMap<OperationId, Unfinished>,
-    /// True if the plaintext of unfinished writes is kept, so that they can be done again: only a replay needs it.
+    /// True if the plaintext of unfinished writes is kept, so that they can be repeated. Only a replay needs it.
     replaying: bool,
     accesses: u64,
     emergencies: u64,
@@ -93,27 +93,27 @@ impl<U: Untrusted> Engine<U> {
         }
     }
 
-    /// Tells whether a batch is in flight.
+    /// Returns whether a batch is in flight.
     pub(crate) fn is_accessing(&self) -> bool {
         self.access.is_some()
     }
 
-    /// Steps of off-line work in flight.
+    /// Off-line steps in flight.
     pub(crate) fn running_steps(&self) -> usize {
         self.running_steps.len()
     }
 
-    /// Tells whether a step of off-line work is in flight.
+    /// Returns whether an off-line step is in flight.
     pub(crate) fn is_stepping(&self) -> bool {
         !self.running_steps.is_empty()
     }
 
-    /// Tells whether buckets are being written again as they are.
+    /// Returns whether buckets are being rewritten.
     pub(crate) fn is_rewriting(&self) -> bool {
         self.rewriting.is_some()
     }
 
-    /// Accesses since the vault was made, dummies included.
+    /// Accesses since the vault was created, dummies included.
     pub(crate) fn accesses(&self) -> u64 {
         self.accesses
     }
@@ -133,7 +133,7 @@ impl<U: Untrusted> Engine<U> {
         std::mem::take(&mut self.rewritten)
     }
 
-    /// Buckets whose writing the store has not finished.
+    /// Buckets with a write that the store has not finished.
     pub(crate) fn unfinished_buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         self.unfinished
             .values()
@@ -147,7 +147,7 @@ impl<U: Untrusted> Engine<U> {
     /// Applies an input. `answer` is what the store returned for a completed operation.
     ///
     /// # Errors
-    /// Only those after which the engine must be dropped; a refused batch is an answer.
+    /// Only errors after which the engine must be dropped. A refused batch is an answer, not an error.
     pub(crate) fn step(&mut self, input: Input, answer: Vec<u8>) -> Result<Step, VaultError> {
         let mut work = Vec::new();
         let mut announced = Vec::new();
@@ -173,7 +173,7 @@ impl<U: Untrusted> Engine<U> {
                 self.deferred_store.deliver(*operation, answer);
             }
             Input::Epoch(_) => {
-                // The caller has begun the epoch. Unfinished writes are done again, under its key.
+                // The caller has started the epoch. Unfinished writes are repeated under its key.
                 for (operation, unfinished) in &self.unfinished {
                     if let Unfinished::Write(buckets, plaintext) = unfinished {
                         let assigned = self.sealed.assign(buckets)?;
@@ -196,12 +196,12 @@ impl<U: Untrusted> Engine<U> {
         Ok(Step { record: Record { input, announced }, work })
     }
 
-    /// Numbers operations from 0 again: at a checkpoint, when nothing is in flight.
+    /// Numbers operations from 0 again, at a checkpoint, when nothing is in flight.
     pub(crate) fn renumber(&self) {
         self.deferred_store.restart();
     }
 
-    /// Ends a replay: the plaintext of unfinished writes is forgotten, they are in the hands of the store now.
+    /// Ends a replay. Drops the plaintext of unfinished writes, which have been sent to the store now.
     pub(crate) fn go_live(&mut self) {
         self.replaying = false;
         for unfinished in self.unfinished.values_mut() {
@@ -230,13 +230,13 @@ impl<U: Untrusted> Engine<U> {
         }
     }
 
-    /// Polls what is in flight until nothing moves, in a fixed order.
+    /// Polls everything in flight, in a fixed order, until nothing makes progress.
     fn poll(&mut self) -> Result<(), VaultError> {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             let mut moved = false;
-            // These come before the access, which may wait for what they bring; and an earlier step before a later step
-            // that waits for it.
+            // Off-line steps come before the access, which may wait for what they bring. An earlier step comes before a
+            // later one, which may wait for it.
             let mut at = 0;
             while let Some(step) = self.running_steps.get_mut(at) {
                 match step.as_mut().poll(&mut context) {
@@ -287,7 +287,7 @@ impl<U: Untrusted> Engine<U> {
     }
 }
 
-/// Notes which versions were replaced, and returns the new ones.
+/// Records which versions were replaced, and returns the new ones.
 fn record_superseded(assigned: &[Assigned], superseded: &mut Vec<BucketVersion>) -> Vec<BucketVersion> {
     for step in assigned.iter().filter(|step| !step.old.is_never()) {
         superseded.push(BucketVersion { bucket: step.bucket, version: step.old });

@@ -1,9 +1,9 @@
-//! The question whether the gateway that last had the vault is gone.
+//! The question whether the last gateway of the vault is gone.
 //!
-//! A process that has the trusted disk open holds its lock. So an opening on the machine and the disk of the last one
-//! knows that its predecessor is dead. It recognises them by a mark that the last one has left on the disk. A copy of the
-//! disk finds another mark, and so does an opening after the machine was started again: these two cannot be told apart.
-//! There the mark in the store decides that a gateway leaves when it stops in order.
+//! A process that has the trusted disk open holds its lock. So an opening on the same machine and disk as the last one
+//! knows that its predecessor is dead. It recognises machine and disk by a mark that the last opening has left on the
+//! disk. A copy of the disk finds another mark, and so does an opening after a reboot; these two cases cannot be told
+//! apart. In both, the mark in the store decides, which a gateway leaves when it stops in an orderly way.
 
 use super::Host;
 use crate::claims::Claims;
@@ -14,8 +14,7 @@ use ameles_store::Blobs;
 /// The mark of the machine and the disk on which the vault was last open.
 const NAME: &str = "host";
 
-/// Tells whether the gateway of the newest epoch is known to answer nothing any more. The store is asked if the disk
-/// cannot tell.
+/// Returns whether the gateway of the newest epoch is known to be gone. Asks the store if the disk does not tell.
 ///
 /// # Errors
 /// Those of disk and store.
@@ -26,15 +25,15 @@ pub(crate) async fn predecessor_is_gone<B: Blobs>(
     newest: u32,
 ) -> Result<bool, VaultError> {
     match disk.meta(NAME)? {
-        // It was never open, or only under an Ameles that knows no lease: waiting would not help.
+        // The vault was never open, or only under a version without leases: waiting would not help.
         None => Ok(true),
         Some(mark) if host.mark() == Some(&mark) => Ok(true),
         Some(_) => claims.has_ended(newest).await,
     }
 }
 
-/// Notes that the vault is open on this host; durable when this returns. Until an opening has waited as long as it must,
-/// the mark before stays: the next opening would not wait otherwise.
+/// Records that the vault is open on this host; durable when this returns. An opening that must wait calls this only
+/// after its wait. Otherwise the next opening would not wait.
 ///
 /// # Errors
 /// Those of the disk.
@@ -46,7 +45,7 @@ pub(crate) fn record_holder(disk: &TrustedDisk, host: &Host) -> Result<(), Vault
     disk.set_meta(NAME, mark)
 }
 
-/// Notes that another machine may have this one's mark: the next opening waits.
+/// Clears the mark, because another machine may have the same one: the next opening waits.
 ///
 /// # Errors
 /// Those of the disk.

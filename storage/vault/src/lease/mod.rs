@@ -1,11 +1,11 @@
-//! The lease: how long a gateway may go on answering after it has last looked for a newer claim, and which opening has
-//! to wait until an earlier gateway has stopped.
+//! The lease: how long a gateway may answer after its last check for a newer claim, and which opening must wait until
+//! an earlier gateway has stopped.
 //!
-//! A gateway looks for a newer claim at public times. What it may answer lasts [`TERM`] after the **begin** of the last
-//! look that found none. A successor that cannot know that its predecessor is gone waits [`LEASE`] after its own claim
-//! before it serves: the last look of the predecessor that found nothing began before that claim was there.
+//! A gateway checks for a newer claim at public times. It may answer for [`TERM`] from the **start** of the last check
+//! that found none. A successor that cannot know that its predecessor is gone waits for [`LEASE`] after its own claim
+//! before it serves. The predecessor's last check that found nothing started before that claim was in the store.
 //!
-//! | file | idea |
+//! | file | contents |
 //! |---|---|
 //! | `host` | the clock, and a mark by which an opening recognises its own machine and disk |
 //! | `holder` | whether the gateway before this one is gone |
@@ -20,25 +20,26 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The time that a successor waits after its claim before it serves, unless the gateway before it is known to be gone.
+/// The time that a successor waits after its claim before it serves, unless it knows that its predecessor is gone.
 ///
-/// It is the same for all gateways and vaults: a flag would let two of them disagree.
+/// It is the same for all gateways and vaults. A flag would let two of them disagree.
 pub const LEASE: Duration = Duration::from_secs(60);
-/// The time that a gateway answers after the begin of a look: a twentieth less, for two clocks may differ in their rate.
+/// The time that a gateway may answer from the start of a check. It is a twentieth shorter than [`LEASE`], because two
+/// clocks may differ in their rate.
 const TERM: Duration = Duration::from_secs(57);
-/// The time from the begin of a look to the next one.
+/// The time from the start of a check to the next one.
 pub(crate) const LEASE_CHECK_EVERY: Duration = Duration::from_secs(20);
 
-/// The claim of an opening, and what follows from its moment.
+/// The lease of an opening, and the times that follow from its claim.
 pub(crate) struct LeaseTerm {
     pub(crate) lease: Lease,
-    /// The moment just before the claim was made.
+    /// The time just before the claim was made.
     pub(crate) began: Instant,
-    /// The moment before which nothing is served, if the gateway before this one may still be there.
+    /// The time before which nothing is served, if the predecessor may still be running.
     pub(crate) waits_until: Option<Instant>,
 }
 
-/// The right to answer; clones share it.
+/// The right to answer. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Lease {
     host: Host,
@@ -47,38 +48,38 @@ pub(crate) struct Lease {
 
 #[derive(Clone, Copy)]
 struct LeaseState {
-    /// The moment at which it ends, by the host's clock.
+    /// The end of the lease, by the host's clock.
     until: Duration,
     stage: Stage,
 }
 
-/// The stage of the session that has the right.
+/// The stage of the session that holds the lease.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It looks again and again.
+    /// The session is running, and renews its lease.
     Serving,
-    /// It has ended, and its last checkpoint holds all that it has answered.
+    /// The session has been closed, and its last checkpoint holds everything that it has answered.
     Closed,
-    /// It has ended otherwise.
+    /// The session has ended otherwise.
     Failed,
 }
 
 impl Lease {
-    /// A lease that lasts from a look which began at `since`.
+    /// A lease from a check that started at `since`.
     pub(crate) fn since(host: &Host, since: Duration) -> Self {
         let state = LeaseState { until: since + TERM, stage: Stage::Serving };
         Lease { host: host.clone(), state: Arc::new(watch::Sender::new(state)) }
     }
 
-    /// The moment that it is, by the clock that counts.
+    /// The current time, by the clock that counts.
     pub(crate) fn now(&self) -> Duration {
         self.host.now()
     }
 
-    /// Renews it: a look that began at `since` has found no newer claim.
+    /// Renews the lease: a check that started at `since` has found no newer claim.
     pub(crate) fn renew(&self, since: Duration) {
         self.state.send_if_modified(|state| {
-            // After its end it is not renewed any more, nor after it was taken back.
+            // A lease that has ended or was revoked is not renewed.
             let lasts_longer = state.stage == Stage::Serving && since + TERM > state.until;
             if lasts_longer {
                 state.until = since + TERM;
@@ -87,8 +88,8 @@ impl Lease {
         });
     }
 
-    /// Notes that its session has ended: it is not renewed any more. Tells whether it has ended in order: closed, and not
-    /// taken back before.
+    /// Ends the lease with its session: it is not renewed any more. Returns whether the end was orderly: the session
+    /// was closed, and the lease was not revoked before.
     pub(crate) fn end(&self, is_closed: bool) -> bool {
         let stage = if is_closed { Stage::Closed } else { Stage::Failed };
         self.state.send_if_modified(|state| {
@@ -101,18 +102,18 @@ impl Lease {
         self.state.borrow().stage == Stage::Closed
     }
 
-    /// Takes it back: nothing passes from now on.
+    /// Revokes the lease: no answer passes from now on.
     pub(crate) fn revoke(&self) {
         self.state.send_modify(|state| *state = LeaseState { until: Duration::ZERO, stage: Stage::Failed });
     }
 
-    /// Tells whether anything may be begun or answered now.
+    /// Returns whether anything may be started or answered now.
     pub(crate) fn is_valid(&self) -> bool {
         let state = *self.state.borrow();
         state.stage == Stage::Serving && self.host.now() < state.until
     }
 
-    /// Waits until what the session has answered may be passed on; `false` if it never may.
+    /// Waits until the session's answer may be passed on. Returns `false` if it never may.
     pub(crate) async fn wait_to_answer(&self) -> bool {
         let mut state = self.state.subscribe();
         let may_pass = |state: &LeaseState| state.stage == Stage::Closed || self.host.now() < state.until;
@@ -143,12 +144,12 @@ mod tests {
             assert_eq!(lease.is_valid(), is_valid, "{at}");
             assert_eq!(lease.wait_to_answer().now_or_never().is_some(), is_valid, "{at}");
         }
-        // The look took an hour: its begin counts.
+        // The check took an hour: its start counts.
         lease.renew(Duration::from_secs(10));
         assert!(!lease.is_valid());
         lease.renew(Duration::from_secs(3590));
         assert!(lease.is_valid());
-        // An answer that comes late takes nothing back.
+        // A late answer does not shorten the lease.
         lease.renew(Duration::from_secs(20));
         assert!(lease.is_valid());
     }

@@ -1,5 +1,5 @@
-//! The outcome of the objects of a journal, one after the other: the last payload of each block that was written, and the
-//! last value of each row that was changed.
+//! The merged contents of a journal's objects: the last payload of each written block, and the last value of each
+//! changed row.
 
 use super::entry::Entry;
 use crate::engine::record::Call;
@@ -11,26 +11,27 @@ use ameles_core::types::BlockId;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap};
 
-/// See the module.
+/// The merged contents of a journal.
 #[derive(Default)]
 pub(crate) struct MergedLog {
     writes: HashMap<BlockId, Bytes>,
     rows: BTreeMap<Bytes, Option<Bytes>>,
     epoch: u32,
-    /// The objects of an opening that is not complete.
+    /// The first objects of an opening, until all of them were taken.
     opening: Vec<Entry>,
     stream: RowStream,
 }
 
 impl MergedLog {
-    /// Takes the next object.
+    /// Adds the next object.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if it does not follow from those before it.
+    /// [`VaultError::Tampered`] if it does not follow from the objects before it.
     pub(crate) fn take(&mut self, at: Position, entry: Entry) -> Result<(), VaultError> {
         if at.epoch != self.epoch {
             self.epoch = at.epoch;
-            // An opening that was cut off has answered nothing. A commit that was cut off is in the next opening's.
+            // An opening that was cut off has answered nothing. The next opening's objects contain a commit that was
+            // cut off.
             (self.opening, self.stream) = Default::default();
         }
         let contradicts = || {
@@ -67,7 +68,7 @@ impl MergedLog {
         Some(())
     }
 
-    /// The rows that there were, with the changes.
+    /// Applies the changes to rows.
     pub(crate) fn change(&mut self, rows: Vec<Row>) -> Vec<Row> {
         let mut changed: BTreeMap<Bytes, Bytes> = rows.into_iter().map(|row| (row.key, row.value)).collect();
         for (key, value) in std::mem::take(&mut self.rows) {
@@ -79,7 +80,7 @@ impl MergedLog {
         changed.into_iter().map(|(key, value)| Row { key, value }).collect()
     }
 
-    /// The last payloads of the blocks that were written.
+    /// The last payloads of the written blocks.
     pub(crate) fn into_writes(self) -> HashMap<BlockId, Bytes> {
         self.writes
     }

@@ -1,4 +1,5 @@
-//! The objects of the journal in a store: created once, read and authenticated, and ended by a later opening.
+//! The objects of the journal in the store. They are created once, read and authenticated, and ended by a later
+//! opening.
 
 use super::entry::{Entry, Object, is_end, text_bytes};
 use crate::error::VaultError;
@@ -15,14 +16,14 @@ use ameles_store::Blobs;
 /// The purpose under which objects are sealed.
 pub(crate) const PURPOSE: Purpose = Purpose::named("store-journal");
 
-/// See the module.
+/// Access to the log objects of a vault.
 pub(crate) struct LogObjects<'a, B> {
     pub(crate) blobs: &'a B,
     pub(crate) header: &'a VaultHeader,
     pub(crate) ring: &'a KeyRing,
 }
 
-/// Seals an object for its place.
+/// Seals an object for its position.
 pub(crate) fn seal(
     (header, master): (&VaultHeader, &MasterKey),
     at: Position,
@@ -34,14 +35,14 @@ pub(crate) fn seal(
     Ok(blob::seal(master, PURPOSE, &context, cipher, salt, &object.encode(parameters)))
 }
 
-/// Opens what bears the name of a place.
+/// Opens the object at a position.
 pub(crate) fn open(
     (header, ring): (&VaultHeader, &KeyRing),
     at: Position,
     sealed: &[u8],
 ) -> Result<Object, VaultError> {
     let name = at.name();
-    // An end may come long after its epoch, and is sealed anew in its place.
+    // An end marker may be written long after its epoch, and it may be resealed.
     let context = context(header, &name);
     let open = |key| blob::open(key, PURPOSE, &context, sealed);
     let opened =
@@ -55,11 +56,12 @@ pub(crate) fn open(
 }
 
 impl<B: Blobs> LogObjects<'_, B> {
-    /// Creates an object. One that is there with the same bytes is this one: the answer to it was lost.
+    /// Creates an object. If an object with the same bytes is there, it is this one: the answer to the first request
+    /// was lost.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if a later opening has ended this journal, [`VaultError::Copied`] if another machine
-    /// has written it, tampering, and those of the store.
+    /// has written the object, tampering, and those of the store.
     pub(crate) async fn create(&self, at: Position, sealed: &[u8]) -> Result<(), VaultError> {
         if self.blobs.put_if_absent(&at.name(), sealed).await? {
             return Ok(());
@@ -76,7 +78,7 @@ impl<B: Blobs> LogObjects<'_, B> {
         }
     }
 
-    /// Reads what is at this place.
+    /// Reads the object at a position.
     ///
     /// # Errors
     /// [`VaultError::Tampered`] if it was not made with this vault's key, and those of the store.
@@ -91,7 +93,7 @@ impl<B: Blobs> LogObjects<'_, B> {
         Ok(self.blobs.get(&at.name(), max).await?)
     }
 
-    /// The places of all objects, in their order.
+    /// The positions of all objects, in order.
     pub(crate) async fn list(&self) -> Result<Vec<Position>, VaultError> {
         let listed = self.blobs.list(PREFIX).await?;
         let mut places: Vec<Position> = listed.iter().filter_map(|blob| Position::of(&blob.name)).collect();
@@ -99,7 +101,7 @@ impl<B: Blobs> LogObjects<'_, B> {
         Ok(places)
     }
 
-    /// The places of ends, by their length, in epochs up to this one.
+    /// The positions of end markers in epochs up to this one. End markers are recognised by their size.
     pub(crate) async fn ends(&self, until: u32) -> Result<Vec<Position>, VaultError> {
         let listed = self.blobs.list(PREFIX).await?;
         let ends = listed.iter().filter(|blob| is_end(blob.size.0));
@@ -109,7 +111,7 @@ impl<B: Blobs> LogObjects<'_, B> {
         Ok(places)
     }
 
-    /// Seals an end anew with the newest key, in its place. One that is gone or spoilt stays as it is: a check tells.
+    /// Reseals an end marker with the newest key. A missing or damaged one stays as it is: a check reports it.
     pub(crate) async fn reseal_end_marker(&self, at: Position, salt: Salt) -> Result<(), VaultError> {
         let Some(held) = self.get(at).await? else { return Ok(()) };
         if open((self.header, &self.ring.newest().into()), at, &held).is_ok() {
@@ -124,9 +126,9 @@ impl<B: Blobs> LogObjects<'_, B> {
         }
     }
 
-    /// Ends the journals of the epochs before `by`, the epoch of this opening. Reads each from `from` or its begin on, hands
-    /// over its entries, and creates its end if it has none. `listed` are the objects that were there when the opening had
-    /// claimed its epoch, or before.
+    /// Ends the journals of the epochs before `by`, the epoch of this opening. Reads each journal from its start, the
+    /// first one from `from`. Hands over its entries, and creates its end marker if it has none. `listed` are the
+    /// objects that were in the store when this opening had claimed its epoch, or before.
     ///
     /// # Errors
     /// [`VaultError::Tampered`] if an object is missing before others, those of `each`, and those of the store.
@@ -146,7 +148,7 @@ impl<B: Blobs> LogObjects<'_, B> {
                         at = at.next();
                     }
                     Some(Object::End(_)) => break,
-                    // An opening ends the journals before its own first.
+                    // Any opening with objects has ended the journals before its own: the end marker is missing, too.
                     None if listed.iter().any(|later| *later > at && later.epoch < by) => {
                         let name = at.name();
                         let why = format!(

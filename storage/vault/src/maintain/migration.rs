@@ -66,7 +66,7 @@ pub struct CopyProgress {
 }
 
 impl CopyProgress {
-    /// Tells whether nothing is left to copy.
+    /// Returns whether nothing is left to copy.
     pub fn is_all(&self) -> bool {
         self.blocks == self.of
     }

@@ -276,7 +276,7 @@ impl Orphans {
         Ok(removed)
     }
 
-    /// Tells whether the object that bears a checkpoint's name was sealed with this vault's key.
+    /// Returns whether the object that bears a checkpoint's name was sealed with this vault's key.
     async fn is_ours<U: VaultStore>(
         &self,
         name: &str,

@@ -33,7 +33,7 @@ pub(crate) async fn list_inventory<U: VaultStore>(store: &U) -> Result<Inventory
     Ok(inventory)
 }
 
-/// Tells whether a bucket version has as many bytes as it was written with. One of no bucket of the layout has.
+/// Returns whether a bucket version has as many bytes as it was written with. One of no bucket of the layout has.
 pub(crate) fn has_expected_size(layout: &Layout, of: BucketVersion, bytes: u64) -> bool {
     of.bucket.0 >= layout.buckets() || layout.bucket_bytes(of.bucket) as u64 == bytes
 }

@@ -84,7 +84,7 @@ impl<'a, U: VaultStore> NewerVersionCheck<'a, U> {
         Ok(Origin::Planted("was not made with this vault's key"))
     }
 
-    /// Tells whether any slot of it opens: only a holder of the key has written that.
+    /// Returns whether any slot of it opens: only a holder of the key has written that.
     async fn opens(&self, of: BucketVersion) -> Result<bool, VaultError> {
         for index in 0..self.sealed.layout().extent(of.bucket).slots {
             let slot = Slot { bucket: of.bucket, index };

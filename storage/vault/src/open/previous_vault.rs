@@ -118,7 +118,7 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
 }
 
 impl<L: Untrusted> PreviousVault<'_, L> {
-    /// Tells whether a block was ever written.
+    /// Returns whether a block was ever written.
     pub(super) fn is_written(&self, block: BlockId) -> bool {
         self.later.contains_key(&block) || self.place_of(block) != BlockPlace::Nowhere
     }

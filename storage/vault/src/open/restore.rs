@@ -142,7 +142,7 @@ async fn restore_unboxed(
     outcome
 }
 
-/// Tells whether an error is one of this machine's disks.
+/// Returns whether an error is one of this machine's disks.
 fn is_local_error(error: &VaultError) -> bool {
     matches!(error, VaultError::LocalCopy(_) | VaultError::Disk(_) | VaultError::DiskFull)
 }
@@ -231,7 +231,7 @@ async fn claim_epoch<U: VaultStore>(
     Ok((next, (!has_ended).then(|| Instant::now() + LEASE)))
 }
 
-/// Notes the receipt of what is restored, and those before it: they are still recognised afterwards.
+/// Records the receipt of what is restored, and those before it: they are still recognised afterwards.
 fn record_receipt(
     disk: &TrustedDisk,
     receipt: &Receipt,
@@ -247,7 +247,7 @@ fn record_receipt(
     disk.set_meta(SHIPPED_NOTE, &note)
 }
 
-/// Tells whether the store holds no checkpoint because none was shipped yet: then the journal there holds everything from the
+/// Returns whether the store holds no checkpoint because none was shipped yet: then the journal there holds everything from the
 /// first opening on.
 async fn holds_all_in_log<U: VaultStore, L>(
     setup: &Setup<U>,
@@ -422,7 +422,7 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
     }
 }
 
-/// Tells whether no checkpoint in the store is newer.
+/// Returns whether no checkpoint in the store is newer.
 async fn is_newest<U: VaultStore>(store: &U, receipt: &Receipt) -> Result<bool, VaultError> {
     let newest = list_checkpoints(store).await?.pop();
     Ok(newest <= Some((receipt.epoch, receipt.checkpoint)))

@@ -8,7 +8,7 @@ const DISPLACED: &str = "restoring-displaces";
 const UNFINISHED: &[u8] = b"unfinished";
 const DONE: &[u8] = b"done";
 
-/// Notes that a restore begins which displaces the gateway of this epoch. All epochs after it that were claimed so far were
+/// Records that a restore begins which displaces the gateway of this epoch. All epochs after it that were claimed so far were
 /// claimed by restores onto this disk, which have answered nobody.
 pub(crate) fn begin(disk: &TrustedDisk, displaced: u32) -> Result<(), VaultError> {
     disk.set_metas(&[(NAME, UNFINISHED), (DISPLACED, displaced.to_le_bytes().as_slice())])
@@ -23,12 +23,12 @@ pub(crate) fn displaced(disk: &TrustedDisk) -> Result<Option<u32>, VaultError> {
     Ok(noted.and_then(|epoch| epoch.try_into().ok()).map(u32::from_le_bytes))
 }
 
-/// Notes that the restore is complete.
+/// Records that the restore is complete.
 pub(crate) fn complete(disk: &TrustedDisk) -> Result<(), VaultError> {
     disk.set_meta(NAME, DONE)
 }
 
-/// Tells whether the vault on this disk came there by a restore, which is complete.
+/// Returns whether the vault on this disk came there by a restore, which is complete.
 ///
 /// # Errors
 /// Those of the disk.
@@ -36,7 +36,7 @@ pub(crate) fn is_complete(disk: &TrustedDisk) -> Result<bool, VaultError> {
     Ok(disk.meta(NAME)?.is_some_and(|note| note == DONE))
 }
 
-/// Tells whether a restore onto this disk has begun and is not complete.
+/// Returns whether a restore onto this disk has begun and is not complete.
 ///
 /// # Errors
 /// Those of the disk.

@@ -1,4 +1,4 @@
-//! The batches of a session: when the next one begins, the calls in it, and their answers.
+//! The batches of a session: when the next one starts, its calls, and their answers.
 
 use super::event::Event;
 use super::pace::LocalWork;
@@ -11,8 +11,9 @@ use crate::store::VaultStore;
 use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
-    /// Tells whether a batch may begin although a checkpoint is due: evictions that it waits for take long, and reads
-    /// can go on beside them. The checkpoint comes late so, at most by a share of what lies between two.
+    /// Returns whether a batch may start although a checkpoint is due. The checkpoint may wait for evictions that take
+    /// long, and reads can go on in parallel with them. So the checkpoint is late by at most a share of the interval
+    /// between two.
     pub(super) fn may_overlap_checkpoint(&self) -> bool {
         let max = self.identity.header.parameters.latest_checkpoint();
         let is_only_late = self.is_checkpoint_due()
@@ -26,8 +27,8 @@ impl<U: VaultStore> Session<U> {
             && self.engine.is_stepping()
     }
 
-    /// Tells whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the
-    /// end, turns go on until every caller that waits is served.
+    /// Returns whether a batch must start as soon as it can. Under a pace this does not depend on what callers ask. At
+    /// the end, turns go on until every waiting caller is served.
     pub(super) fn is_turn(&self) -> bool {
         match self.dispatcher.pacer() {
             Some(pacer) => pacer.is_due(Instant::now()) && !self.is_closing(),
@@ -35,12 +36,12 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    /// Tells whether anybody waits for a batch.
+    /// Returns whether any caller waits for a batch.
     pub(super) fn is_asked(&self) -> bool {
         !self.waiting.is_empty() || self.journal.has_waiting_rows()
     }
 
-    /// The end of the wait for calls that may still come, if the next batch is to wait for them. Under a pace none does.
+    /// The end of the wait for more calls, if the next batch must wait for them. Under a pace no batch waits.
     pub(super) fn batch_deadline(&self) -> Option<Instant> {
         if !self.is_asked()
             || self.closing.is_some()
@@ -53,7 +54,7 @@ impl<U: VaultStore> Session<U> {
         self.waiting.batch_deadline(max)
     }
 
-    /// Takes as many waiting calls as fit the largest batch, a call of each flow in turn.
+    /// Takes as many waiting calls as the largest batch holds, one call of each flow in turn.
     pub(super) fn take_batch(&mut self) -> Vec<Call> {
         let parameters = &self.identity.header.parameters;
         let max = parameters.scheme.max_batch() as usize;
@@ -72,7 +73,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     pub(super) fn answer(&mut self, answers: Result<Answers, VaultError>) {
-        // A caller that has gone away wants no answer; its access was carried out all the same.
+        // A caller that has gone away needs no answer. Its access was carried out all the same.
         match answers {
             Ok(answers) => {
                 for (reply, answers) in self.waiting.answer(answers) {
@@ -87,7 +88,7 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    /// Sends the object of the batch on its way, whose record is durable now.
+    /// Sends the log object of a batch whose record is durable.
     pub(super) fn send_object(&mut self, began: Instant) {
         let Some((at, sealed)) = self.journal.log.as_mut().and_then(Log::take_object) else { return };
         let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());

@@ -1,40 +1,42 @@
-//! The gathering of a batch. Callers that were just answered often ask again at once; a batch that began without them would
-//! leave them to the next, and the two would go on in turns, each half full and each a round trip long.
+//! The delay of a batch. Callers that were just answered often ask again at once. If a batch started without them, they
+//! would have to wait for the next one. The two groups would alternate, each with a half-full batch and a round trip
+//! each.
 //!
-//! So the next batch waits until as many calls are there as were under way when the last one ended, for a small share of
-//! the time that the last one took. A lone caller never waits for this: it is all that was under way.
+//! So the next batch waits until as many calls have arrived as were in flight or waiting when the last batch ended. It
+//! waits for at most a small share of the last batch's time. A lone caller never waits: it was the only one in flight.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The share of a batch's time that the next one waits at most.
+/// The next batch waits for at most this fraction of the last batch's time.
 const SHARE: u32 = 16;
-/// The least wait that a timer can keep: over a store that is nearer than that, batches do not wait.
+/// The shortest wait that a timer can keep. If the wait would be shorter, because the store is near, batches do not
+/// wait.
 const MIN: Duration = Duration::from_millis(1);
 
-/// See the module.
+/// The delay before the next batch.
 pub(super) struct BatchDelay {
-    /// The begin of the batch in flight, and its calls.
+    /// The start of the batch in flight, and its calls.
     began: Instant,
     calls: usize,
-    /// The calls for which the next batch waits, and until when.
+    /// The number of calls for which the next batch waits, and the end of its wait.
     expected: usize,
     until: Instant,
 }
 
 impl BatchDelay {
-    /// Nothing was under way yet.
+    /// A delay before any batch has run: the first batch does not wait.
     pub(super) fn new() -> Self {
         let now = Instant::now();
         BatchDelay { began: now, calls: 0, expected: 0, until: now }
     }
 
-    /// Notes that a batch of so many calls begins.
+    /// Records that a batch of so many calls starts.
     pub(super) fn on_batch_started(&mut self, calls: usize) {
         (self.began, self.calls) = (Instant::now(), calls);
     }
 
-    /// Notes that the batch is answered, while so many calls wait for the next one.
+    /// Records that the batch is answered, while so many calls wait for the next one.
     pub(super) fn on_batch_answered(&mut self, waiting: usize) {
         let now = Instant::now();
         let wait = (now - self.began) / SHARE;
@@ -42,7 +44,8 @@ impl BatchDelay {
         self.until = if wait < MIN { now } else { now + wait };
     }
 
-    /// The end of the wait for more calls, if a batch of at most `max` is to wait although so many are there.
+    /// The end of the wait for more calls, if a batch of at most `max` calls must wait although `waiting` calls are
+    /// there.
     pub(super) fn deadline(&self, waiting: usize, max: usize) -> Option<Instant> {
         let waits = waiting < self.expected.min(max) && Instant::now() < self.until;
         waits.then_some(self.until)

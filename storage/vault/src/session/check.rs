@@ -1,5 +1,5 @@
-//! Reading and authenticating the whole vault, bucket by bucket, in the order of their numbers, and then what stands
-//! beside the buckets: a public pattern.
+//! The check of a vault. It reads and authenticates every bucket in the order of their numbers, and then the other
+//! objects. Its access pattern is public.
 
 use crate::claims::Claims;
 use crate::error::VaultError;
@@ -24,20 +24,20 @@ use std::collections::BTreeSet;
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Buckets that were written at some time, all of which were read.
+    /// Buckets that were ever written; the check reads all of them.
     pub buckets: u64,
-    /// Slots in them.
+    /// Slots in these buckets.
     pub slots: u64,
     /// Sealed bytes read.
     pub bytes: u64,
-    /// The faults that were found, a line for each bucket or other object, at most a hundred buckets.
+    /// The faults, one line for each bucket or other object. A check reports at most a hundred buckets.
     pub faults: Vec<String>,
 }
 
-/// Complaints that a report holds at most.
+/// The most bucket faults that a report holds.
 pub(crate) const MAX_FAULTS: usize = 100;
 
-/// A function that is told how much of how much is done.
+/// A function that gets the buckets done and the buckets in all.
 pub type Progress = Box<dyn Fn(u64, u64) + Send>;
 
 /// Reads every bucket that was ever written.
@@ -71,24 +71,24 @@ pub(crate) async fn check<U: Untrusted>(
     Ok(report)
 }
 
-/// The objects that stand beside the buckets, as the trusted side knows them.
+/// The objects in the store other than buckets, as the trusted side knows them.
 pub(crate) struct ExpectedObjects {
     pub(crate) ring: KeyRing,
     /// The header as it was stored.
     pub(crate) header: Vec<u8>,
     pub(crate) epoch: u32,
     pub(crate) shipped: ShippedCheckpoint,
-    /// The most bytes that a shipped checkpoint has.
+    /// The most bytes of a shipped checkpoint's manifest.
     pub(crate) max: usize,
-    /// The journal in the store, if there is one: the first object that the shipped checkpoint does not hold, and the place
-    /// after the last one.
+    /// The range of the journal in the store, if there is one: the first object that the shipped checkpoint does not
+    /// hold, and the position after the last object.
     pub(crate) log: Option<(Position, Position)>,
     /// The vault's header.
     pub(crate) of: VaultHeader,
 }
 
 impl ExpectedObjects {
-    /// Reads header, claims and the shipped checkpoint; tells what is wrong with them.
+    /// Reads the header, the claims, the shipped checkpoint and the journal, and returns their faults.
     pub(crate) async fn check(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
         let mut faults = Vec::new();
         match read(store, HEADER, MAX_HEADER_BYTES).await? {
@@ -103,7 +103,7 @@ impl ExpectedObjects {
         Ok(faults)
     }
 
-    /// Lists the objects of the journal once, and reads them one after the other.
+    /// Lists the objects of the journal once, and reads them one by one.
     async fn check_log(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
         let Some((from, next)) = self.log else { return Ok(Vec::new()) };
         let objects = LogObjects { blobs: store, header: &self.of, ring: &self.ring };
@@ -126,20 +126,20 @@ impl ExpectedObjects {
                 Err(error) => return Err(error),
             };
             faults.push(format!("{} was {what}", at.name()));
-            // It may have been the end.
+            // The missing object may have been the end marker of its epoch.
             at = match places.range(at.next()..next).next() {
                 Some(after) if after.epoch == at.epoch => at.next(),
                 after => after.copied().unwrap_or(next),
             };
         }
-        // Those before are left from a crash.
+        // Objects before `from` may be left from a crash.
         let is_planted = |name: &str| Position::of(name).is_none_or(|at| at >= from && !known.contains(&at));
         let planted = listed.iter().filter(|blob| is_planted(&blob.name));
         faults.extend(planted.map(|blob| format!("{} was not written by this vault", blob.name)));
         Ok(faults)
     }
 
-    /// Reads the shipped checkpoint, its manifest and its pieces.
+    /// Reads the shipped checkpoint: its manifest and its pieces.
     async fn check_shipped(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
         let mut faults = Vec::new();
         let shipped = (self.shipped.epoch, self.shipped.number);
@@ -163,13 +163,14 @@ impl ExpectedObjects {
                 _ => faults.push(format!("{name} was changed")),
             }
         }
-        // An older checkpoint may be left from a crash: the next that is shipped removes it.
+        // A crash may leave an older checkpoint. The next one that is shipped removes it.
         let is_planted = |name: &str| parse_blob_name(name).is_none_or(|order| order > shipped);
         let mut planted = store.list("checkpoint/").await?;
         planted.retain(|blob| is_planted(&blob.name));
         for blob in store.list(PREFIX).await? {
             let of = parse_piece_name(&blob.name);
-            // An older checkpoint, a shipment that was given up, and one whose manifest was spoilt leave pieces behind.
+            // Pieces may be left from an older checkpoint, from an abandoned upload, or from a checkpoint with a
+            // damaged manifest.
             let is_known = of.is_some_and(|of| of < shipped)
                 || (0..pieces).any(|piece| piece_name(shipped.0, shipped.1, piece) == blob.name);
             if !is_known && (of.is_none() || !self.opens(store, &blob.name).await?) {
@@ -180,14 +181,14 @@ impl ExpectedObjects {
         Ok(faults)
     }
 
-    /// The manifest of a checkpoint that is authentic.
+    /// The manifest of an authentic checkpoint.
     fn manifest(&self, name: &str, held: &[u8]) -> Manifest {
         let key = self.ring.of_epoch(self.shipped.epoch);
         let text = blob::open(key, Purpose::MANIFEST, &context(&self.of, name), held);
         text.ok().and_then(|text| Manifest::decode(&text)).map(|(manifest, _)| manifest).unwrap_or_default()
     }
 
-    /// Tells whether a piece was sealed with this vault's key.
+    /// Returns whether a piece was sealed with this vault's key.
     async fn opens(&self, store: &impl Blobs, name: &str) -> Result<bool, VaultError> {
         Ok(match read(store, name, MAX_SEALED_BYTES).await? {
             Read::Bytes(held) => {
@@ -199,7 +200,7 @@ impl ExpectedObjects {
     }
 }
 
-/// The object that was found under a name.
+/// The result of reading an object.
 enum Read {
     Bytes(Vec<u8>),
     TooLarge,

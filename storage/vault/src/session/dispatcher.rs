@@ -1,4 +1,5 @@
-//! The way to the store and back: requests leave at once, or at the pace's instants.
+//! The dispatcher of requests to the store. Requests leave at once, or under a pace at the next instant. It collects
+//! their answers as events.
 
 use super::event::{Event, Task};
 use super::lease_renewal::LeaseRenewer;
@@ -10,17 +11,17 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 use tokio::time::Instant;
 
-/// See the module.
+/// Sends requests to the store, and collects their events.
 pub(super) struct Dispatcher {
     pacer: Option<Pacer>,
-    /// The requests that leave at a later moment, in the order in which they do.
+    /// The requests that leave later, in the order of their departures.
     held: VecDeque<(Instant, Task)>,
-    /// The events that happened while the disk was at work.
+    /// The events that arrived while the disk was working.
     pending_events: VecDeque<Event>,
     in_flight: FuturesUnordered<Task>,
-    /// Work on this machine that takes a while, and keeps no request waiting.
+    /// Long work on this machine, which delays no request.
     background: Option<Task>,
-    /// Looks for a newer claim. They keep no end waiting.
+    /// Checks for a newer claim, and renews the lease. The end of a session does not wait for a check.
     lease_renewer: LeaseRenewer,
 }
 
@@ -47,18 +48,18 @@ impl Dispatcher {
         self.pacer.as_mut()
     }
 
-    /// The instants at which requests leave, under a pace.
+    /// The instants at which requests leave, if there is a pace.
     pub(super) fn instants(&self) -> Option<Instants> {
         self.pacer.as_ref().map(Pacer::instants)
     }
 
-    /// Tells whether nothing is on its way.
+    /// Returns whether no request is waiting or in flight, and no event is pending.
     pub(super) fn is_empty(&self) -> bool {
         let is_still = self.in_flight.is_empty() && self.background.is_none();
         is_still && self.held.is_empty() && self.pending_events.is_empty()
     }
 
-    /// The moment at which something is to be done that no caller asks for.
+    /// The next instant at which the session must act without being asked.
     pub(super) fn next_wakeup(&self) -> Option<Instant> {
         let leaves = self.next_departure();
         self.pacer.as_ref().map_or(leaves, |pacer| pacer.next_wakeup(Instant::now(), leaves))
@@ -69,7 +70,7 @@ impl Dispatcher {
         [self.lease_renewer.due(), held].into_iter().flatten().min()
     }
 
-    /// The next event; waits forever if nothing is on its way.
+    /// The next event. Waits forever if nothing is in flight.
     pub(super) async fn next(&mut self) -> Event {
         if let Some(event) = self.pending_events.pop_front() {
             return event;
@@ -82,20 +83,20 @@ impl Dispatcher {
         }
     }
 
-    /// Has work done on this machine beside everything else: one piece at a time.
+    /// Runs work on this machine in parallel with everything else. Only one piece of work runs at a time.
     pub(super) fn spawn_background(&mut self, work: Task) {
         assert!(self.background.is_none(), "one piece of work at a time");
         self.background = Some(work);
     }
 
-    /// Waits until nothing is done beside any more: a thread of its own would hold the disk.
+    /// Waits for the background work to end: its thread would hold the disk.
     pub(super) async fn join_background(&mut self) {
         if self.background.is_some() {
             drop(background_done(&mut self.background).await);
         }
     }
 
-    /// Lets go of the requests that leave now.
+    /// Sends the requests whose instant has come.
     pub(super) fn send_due(&mut self) {
         let now = Instant::now();
         self.lease_renewer.send_due(now);
@@ -104,7 +105,7 @@ impl Dispatcher {
         }
     }
 
-    /// Sends a request out with its first poll: now and in its order, not when this thread has nothing better to do.
+    /// Starts a request with its first poll. So it leaves now and in its order, not when this thread is idle.
     fn start(&mut self, mut task: Task) {
         match task.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(event) => self.pending_events.push_back(event),
@@ -112,12 +113,12 @@ impl Dispatcher {
         }
     }
 
-    /// Sends a request that follows from work which began at `began`: at once, or at the pace's next instant.
+    /// Sends a request that follows from work which started at `began`: at once, or at the pace's next instant.
     pub(super) fn send(&mut self, local: LocalWork, began: Instant, task: Task) {
         match &mut self.pacer {
             Some(pacer) => {
                 let at = pacer.schedule(local, began, Instant::now());
-                // A shipment that has much time lets steps that begin later leave before it.
+                // An upload gets much time, so steps that started later may leave before it.
                 let place = self.held.partition_point(|(other, _)| *other <= at);
                 self.held.insert(place, (at, task));
             }
@@ -125,19 +126,19 @@ impl Dispatcher {
         }
     }
 
-    /// Takes a request that does not touch the store as a step does, and so needs no instant of the pace.
+    /// Adds a task that does not touch the store as a step does, and so needs no instant of the pace.
     pub(super) fn push_unpaced(&mut self, task: Task) {
         self.in_flight.push(task);
     }
 
-    /// Lets the instant of a request pass that no caller has to send.
+    /// Lets the instant of a request pass without a request: no caller has one to send.
     pub(super) fn skip(&mut self, local: LocalWork, began: Instant) {
         if let Some(pacer) = &mut self.pacer {
             pacer.schedule(local, began, Instant::now());
         }
     }
 
-    /// Has the disk do something. Meanwhile requests on their way go on, and requests that are due leave.
+    /// Runs work on the disk. Meanwhile requests in flight go on, and requests that are due leave.
     pub(super) async fn run_on_disk<T: Send + 'static>(
         &mut self,
         disk: &TrustedDisk,
@@ -157,7 +158,7 @@ impl Dispatcher {
     }
 }
 
-/// Waits for the end of the work, or forever if there is none.
+/// Waits for the end of the work. Waits forever if there is none.
 async fn background_done(work: &mut Option<Task>) -> Event {
     let Some(working) = work else { return std::future::pending().await };
     let event = working.await;
@@ -165,7 +166,7 @@ async fn background_done(work: &mut Option<Task>) -> Event {
     event
 }
 
-/// Waits for that moment, or forever.
+/// Waits until this instant. Waits forever if there is none.
 pub(super) async fn sleep_until(instant: Option<Instant>) {
     match instant {
         Some(instant) => tokio::time::sleep_until(instant).await,

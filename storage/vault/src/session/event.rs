@@ -1,4 +1,4 @@
-//! The events that a session waits for, and the tasks that end in one.
+//! The events of a session, and the tasks that end in one.
 
 use super::command::Reply;
 use super::upload::CheckpointUpload;
@@ -9,7 +9,7 @@ use crate::trusted::checkpoint::ShippedCheckpoint;
 use ameles_seal::error::SealError;
 use futures::future::LocalBoxFuture;
 
-/// The end of a piece of work in the outside world.
+/// The result of work outside the session's thread.
 pub(super) enum Event {
     Operation(OperationId, Result<Vec<u8>, SealError>),
     Sealed(Result<Box<CheckpointUpload>, VaultError>),
@@ -22,5 +22,5 @@ pub(super) enum Event {
     KeyChanged(Result<(), VaultError>),
 }
 
-/// A request that ends in an event.
+/// A future that ends in an event.
 pub(super) type Task = LocalBoxFuture<'static, Event>;

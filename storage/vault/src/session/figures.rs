@@ -1,25 +1,25 @@
-//! The place where a session publishes its figures, and what it remembers for them.
+//! The figures of a session: those that it publishes, and those that it keeps to compute them.
 
 use super::status::{OpeningFigures, StashFigures, Status};
 use std::sync::{Arc, Mutex};
 
-/// See the module.
+/// The figures of a session.
 #[derive(Default)]
 pub(super) struct Figures {
-    /// The figures that handles show.
+    /// The status that handles read.
     pub(super) shown: Arc<Mutex<Status>>,
-    /// The blocks that the stash held so far.
+    /// The blocks in the stash so far.
     pub(super) stash: StashFigures,
     pub(super) opening: OpeningFigures,
 }
 
 impl Figures {
-    /// The figures of a session that this opening has begun.
+    /// The figures of a session that has just been opened.
     pub(super) fn of(opening: OpeningFigures) -> Self {
         Figures { opening, ..Figures::default() }
     }
 
-    /// The place where handles look.
+    /// The status that handles read.
     pub(super) fn shown(&self) -> Arc<Mutex<Status>> {
         self.shown.clone()
     }

@@ -1,9 +1,9 @@
-//! Looks for a newer claim, which renew the lease, at times that follow from nothing but the clock and earlier looks'
-//! answers.
+//! The renewal of the lease. At certain times the session checks the store for a newer claim, and renews the lease if
+//! there is none. These times follow only from the clock and from the answers to earlier checks.
 //!
-//! A look is due [`LEASE_CHECK_EVERY`] after the last one was, or when that is answered, whichever is later; under a pace, at
-//! the next instant. It goes out before whatever else leaves at that instant. So its time depends on nothing that is
-//! asked, and on nothing that the disk does meanwhile.
+//! A check is due [`LEASE_CHECK_EVERY`] after the last one was due, or when the last one is answered, whichever is
+//! later. Under a pace it is due at the next instant after that. It leaves before any other request of that instant. So
+//! its time depends neither on what callers ask nor on how long the disk works.
 
 use super::event::Event;
 use super::event::Task;
@@ -16,19 +16,20 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use tokio::time::Instant;
 
-/// See the module.
+/// Checks for a newer claim, and renews the lease.
 pub(super) struct LeaseRenewer {
     start_check: Box<dyn Fn() -> Task>,
-    /// The moment of the next look; `None` while one is under way.
+    /// The time of the next check; `None` while a check is running.
     due: Option<Instant>,
-    /// The moment at which the last one was due. That it left a little later, for this thread was busy, delays no other.
+    /// The time at which the last check was due. A check may leave a little later, because the thread is busy; this
+    /// does not delay the next one.
     last: Instant,
     under_way: Option<Task>,
     instants: Option<Instants>,
 }
 
 impl LeaseRenewer {
-    /// Looks from now on: the first look is due as if the claim had been one, but not before `first`.
+    /// A renewer whose first check is due as if the claim had been a check, but not before `first`.
     pub(super) fn new<U: VaultStore>(
         sealed: Rc<Sealed<U>>,
         identity: Rc<Identity>,
@@ -49,12 +50,12 @@ impl LeaseRenewer {
         renewer
     }
 
-    /// The moment at which the next look leaves.
+    /// The time at which the next check leaves.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Sends the look that is due, if one is, with its first poll.
+    /// Sends the check that is due, if one is, with its first poll.
     pub(super) fn send_due(&mut self, now: Instant) {
         let Some(due) = self.due.take_if(|due| *due <= now) else { return };
         self.last = due;
@@ -65,7 +66,7 @@ impl LeaseRenewer {
         });
     }
 
-    /// Waits for the look under way; forever if there is none. The next one is due as soon as this one is answered.
+    /// Waits for the running check; forever if none is running. Then schedules the next one.
     pub(super) async fn wait_renewal(&mut self) -> Event {
         let Some(renewal) = &mut self.under_way else { return std::future::pending().await };
         let event = renewal.await;
@@ -80,7 +81,7 @@ impl LeaseRenewer {
     }
 }
 
-/// A look: the lease is renewed at once when its answer comes, whatever else is being done.
+/// Checks for a newer claim. Renews the lease as soon as the answer comes, whatever else is running.
 fn renew_lease<U: VaultStore>(sealed: Rc<Sealed<U>>, identity: Rc<Identity>, lease: Lease) -> Task {
     Box::pin(async move {
         let since = lease.now();

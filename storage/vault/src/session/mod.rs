@@ -1,7 +1,18 @@
-//! An opening of a vault: the loop that takes requests, steps the engine, journals, and talks to the store.
+//! A session: one opening of a vault. It takes requests, steps the engine, journals the steps, and talks to the store.
 //!
-//! Nothing goes out before the record that announces it is durable, and nothing is acknowledged before the record of
-//! its batch is. Every failure ends the session; the next opening recovers, by the one path that crashes take too.
+//! No request leaves before the record that announces it is durable. No batch is acknowledged before its record is
+//! durable. Every failure ends the session. The next opening recovers by the same path as after a crash.
+//!
+//! | files | hold |
+//! |---|---|
+//! | `mod`, `run` | the session's fields, and its loop |
+//! | `event`, `dispatcher`, `pace`, `lease_renewal` | the way to the store and back |
+//! | `command`, `queue`, `batch_delay`, `batch`, `startup` | the callers and their batches |
+//! | `journal`, `log`, `checkpoints`, `upload` | what becomes durable: on the trusted disk and in the store |
+//! | `garbage`, `key_change`, `check_queue`, `check` | what a session does besides batches |
+//! | `figures`, `status`, `publish` | what a session shows of itself |
+//!
+//! A folder holds the data of a part in `mod.rs`, and in `steps.rs` the steps of the session that work with it.
 
 mod batch;
 mod batch_delay;
@@ -62,7 +73,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use tokio::time::Instant;
 
-/// See the module.
+/// A session. See the module for its parts.
 pub(crate) struct Session<U> {
     identity: Rc<Identity>,
     disk: TrustedDisk,
@@ -78,43 +89,43 @@ pub(crate) struct Session<U> {
     figures: Figures,
     startup: Startup,
     lease: Lease,
-    /// The caller that asked for the end, and the checkpoint before it: another is always shipped, for rows change
-    /// unseen.
+    /// The caller that asked for the end, and the number of the checkpoint before it. The session always ships another
+    /// one, because rows may have changed since.
     closing: Option<(u64, Reply<Receipt>)>,
 }
 
-/// The state that recovery hands over; the rest begins empty.
+/// The state that recovery hands to a session. All other parts of a session start empty.
 pub(crate) struct RecoveredState<U> {
-    // Wide: taken apart at once.
+    // Has many fields, and is destructured at once.
     pub(crate) identity: Identity,
     pub(crate) disk: TrustedDisk,
     pub(crate) rows: Arc<Rows>,
     pub(crate) entropy: Entropy,
-    /// The engine, which has replayed the journal.
+    /// The engine, with the journal replayed.
     pub(crate) engine: Engine<U>,
-    /// The epoch that begins.
+    /// The epoch of this session.
     pub(crate) epoch: Epoch,
     pub(crate) lease_term: LeaseTerm,
     /// The number of the checkpoint on the trusted disk.
     pub(crate) number: u64,
     /// The number of the next record.
     pub(crate) sequence: u64,
-    /// The records that were replayed, and the time of it all.
+    /// The number of replayed records, and the time that the opening took.
     pub(crate) opening: OpeningFigures,
     pub(crate) writer: CheckpointWriter,
     pub(crate) garbage: Vec<Garbage>,
-    /// Versions that are in the store and are not needed.
+    /// Bucket versions in the store that nothing needs.
     pub(crate) orphans: Vec<BucketVersion>,
-    /// Operations that were finished earlier, with their answers, and not journalled.
+    /// Operations that finished before the crash and whose completion was not journalled, with their answers.
     pub(crate) finished: Vec<(OperationId, Vec<u8>)>,
     pub(crate) shipping: Shipping,
     pub(crate) pacer: Option<Pacer>,
-    /// The journal in the store, if the vault has one and is not being restored.
+    /// The journal in the store, if the vault has one and no restore is running.
     pub(crate) log: Option<Log>,
 }
 
 impl<U: VaultStore> Session<U> {
-    /// Begins the epoch.
+    /// Starts a session in its epoch.
     pub(crate) fn begin(recovered: RecoveredState<U>) -> Result<Self, VaultError> {
         let RecoveredState { identity, disk, rows, mut entropy, engine, epoch, opening, .. } = recovered;
         let RecoveredState {
@@ -137,7 +148,7 @@ impl<U: VaultStore> Session<U> {
             Some(pacer) => (pacer.first_turn(), Some(pacer.instants())),
             None => (Instant::now(), None),
         };
-        // A restore seals everything anew by itself.
+        // A restore seals everything with the newest key anyway.
         let change = engine.sealed.with_versions(|versions| KeyChange::of(&identity.ring(), versions));
         let change = change.filter(|_| shipping != Shipping::HeldBack);
         let mut checkpoints =
@@ -178,22 +189,22 @@ impl<U: VaultStore> Session<U> {
         &self.identity
     }
 
-    /// The vault's rows, for callers that read them beside the session.
+    /// The rows, for callers that read them while the session runs.
     pub(crate) fn rows(&self) -> Arc<Rows> {
         self.rows.clone()
     }
 
-    /// The trusted disk, for callers that ask for its room.
+    /// The trusted disk, for callers that ask for its free room.
     pub(crate) fn disk(&self) -> TrustedDisk {
         self.disk.clone()
     }
 
-    /// The right to answer, for callers that are answered beside the session.
+    /// The lease, for callers that are answered while the session runs.
     pub(crate) fn lease(&self) -> Lease {
         self.lease.clone()
     }
 
-    /// The place where the session publishes its figures.
+    /// The status, where the session publishes its figures.
     pub(crate) fn status(&self) -> Arc<Mutex<Status>> {
         self.figures.shown()
     }

@@ -1,4 +1,4 @@
-//! The figures that a session publishes of itself.
+//! The publication of a session's figures.
 
 use super::Session;
 use super::pace::Pacer;
@@ -8,7 +8,7 @@ use crate::store_room::StoreFigures;
 use crate::trusted::room::RoomFigures;
 
 impl<U: VaultStore> Session<U> {
-    /// Makes the figures of this moment those that handles show.
+    /// Publishes the current figures to all handles.
     pub(super) fn publish(&mut self) {
         let (engine, checkpoints) = (&self.engine, &self.checkpoints);
         let blocks = engine.scheme.stash_blocks() as u64;
@@ -45,7 +45,7 @@ impl<U: VaultStore> Session<U> {
             },
             old_versions: self.garbage.versions().len() as u64,
             rows: RowFigures { used, reserved },
-            // Each handle asks for them itself.
+            // Each handle reads these figures itself.
             room: RoomFigures::default(),
             store: StoreFigures::default(),
             key_change: self.garbage.change.as_ref().map(|change| KeyChangeFigures {

@@ -1,4 +1,4 @@
-//! The loop of a session: it takes commands and events, starts what can start, journals it, and sends it.
+//! The loop of a session: it takes commands and events, starts the work that is ready, journals it, and sends it.
 
 use super::Session;
 use super::command::Command;
@@ -18,16 +18,16 @@ use std::sync::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-/// An event or a command that a session waits for.
+/// The reason why the loop wakes up.
 enum Wakeup {
     Event(Event),
     Command(Option<Command>),
-    /// Something that was to be written has found no room in the store.
+    /// A write has found no room in the store.
     StoreLacksRoom,
 }
 
 impl<U: VaultStore> Session<U> {
-    /// Serves until closed or failed. However it ends, every caller gets an answer.
+    /// Serves until the vault is closed or fails. Every caller gets an answer in either case.
     pub(crate) async fn run(
         mut self,
         mut commands: mpsc::Receiver<Command>,
@@ -42,7 +42,7 @@ impl<U: VaultStore> Session<U> {
         };
         if let Err(error) = &ended {
             tracing::error!(%error, "the vault has stopped");
-            // This comes before the door is closed: a caller that finds it closed asks why.
+            // Set before the channel closes: a caller that finds the channel closed reads the failure.
             *failure.lock().expect("nobody panics with this lock") = Some(error.clone());
         }
         commands.close();
@@ -65,8 +65,8 @@ impl<U: VaultStore> Session<U> {
         for command in remaining {
             command.refuse(&why);
         }
-        // A caller that is told that the vault is closed may open it again at once: its disk and its store are let go
-        // of first.
+        // A caller that is told that the vault is closed may open it again at once. So the session releases its disk
+        // and its store first.
         self.dispatcher.join_background().await;
         drop(self);
         if let Some((reply, receipt)) = closing {
@@ -93,7 +93,7 @@ impl<U: VaultStore> Session<U> {
                 () = self.garbage.store_lacks_room() => Some(Wakeup::StoreLacksRoom),
                 () = sleep_until(next_wakeup), if next_wakeup.is_some() => None,
             };
-            // This comes before anything that takes a while.
+            // Runs before any work that takes time.
             self.dispatcher.send_due();
             self.disk.room().check_if_due(Instant::now());
             match wakeup {
@@ -101,7 +101,7 @@ impl<U: VaultStore> Session<U> {
                 Some(Wakeup::StoreLacksRoom) => self.free_store_space(),
                 Some(Wakeup::Command(command)) => {
                     self.on_command(command)?;
-                    // Commands that have come meanwhile share the batch that starts now.
+                    // Commands that have arrived by now share the next batch.
                     while self.closing.is_none()
                         && let Ok(command) = commands.try_recv()
                     {
@@ -119,7 +119,7 @@ impl<U: VaultStore> Session<U> {
             Some(Command::Access(flow, calls, reply)) => self.waiting.push(flow, calls, reply),
             Some(Command::Log(commit, reply)) => match &mut self.journal.log {
                 Some(log) => log.wait_for(commit, reply),
-                // Nothing waits for a journal that is not there.
+                // There is no journal in the store to wait for.
                 None => drop(reply.send(Ok(()))),
             },
             Some(Command::Checkpoint(reply)) => self.checkpoints.request(reply),
@@ -130,16 +130,16 @@ impl<U: VaultStore> Session<U> {
                 return Err(VaultError::Resumed);
             }
             Some(Command::Fail(error)) => return Err(error),
-            // Every handle is gone: no caller can say close any more.
+            // Every handle is dropped: no caller can close the vault any more.
             None => self.closing = Some((self.checkpoints.number, oneshot::channel().0)),
         }
         Ok(())
     }
 
-    /// Starts batches, off-line work and checkpoints until nothing more can start, and sends what they ask for.
+    /// Starts batches, off-line steps and checkpoints until nothing more can start, and sends their requests.
     async fn start_ready_work(&mut self) -> Result<(), VaultError> {
         loop {
-            // Before a new batch starts, the callers of the last one get their answers.
+            // The callers of the last batch get their answers before a new batch starts.
             self.flush().await?;
             if self.dispatcher.pacer().is_some_and(|pacer| pacer.is_quiescing(Instant::now())) {
                 return Ok(());
@@ -150,9 +150,9 @@ impl<U: VaultStore> Session<U> {
             let due = due || sweeps || self.engine.is_rewriting();
             let scheme = self.engine.scheme.clone();
             let mut started = false;
-            // Work that the last opening left owed comes before the first batch of this one.
+            // Steps that the last opening left pending run before the first batch of this one.
             let may_begin = self.startup.settle(scheme.pending_steps() > 0 || self.engine.is_stepping());
-            // A gateway that may have been displaced reads no path and evicts nothing.
+            // A gateway that may have been displaced neither reads a path nor evicts.
             let may_begin = may_begin && self.lease.is_valid() && self.has_room();
             let ready = may_begin
                 && !self.engine.is_accessing()
@@ -167,9 +167,9 @@ impl<U: VaultStore> Session<U> {
                 self.step(Input::Batch(batch), Vec::new())?;
                 started = true;
             }
-            // Work still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
+            // Steps that are pending at the end are left to the next opening: nothing may follow the last checkpoint.
             let is_finalized = self.is_finalized();
-            // Under a pace each step has its instants to itself.
+            // Under a pace each step has its own instants.
             let max_concurrent_steps =
                 if self.dispatcher.pacer().is_some() { 1 } else { scheme.max_concurrent_steps() };
             if self.startup.has_request()
@@ -201,7 +201,7 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Tells whether the trusted disk has room for an access. If not, those that wait are refused.
+    /// Returns whether the trusted disk has room for an access. If it has none, refuses the waiting accesses.
     fn has_room(&mut self) -> bool {
         if !self.disk.room().refuses_accesses() {
             return true;
@@ -214,20 +214,20 @@ impl<U: VaultStore> Session<U> {
         false
     }
 
-    /// Tells whether nothing is under way that changes the trusted state or the buckets, but for deletions.
+    /// Returns whether nothing is running that changes the trusted state or the buckets. Deletions do not count.
     pub(super) fn is_quiet(&self) -> bool {
         let is_engine_still =
             !self.engine.is_accessing() && !self.engine.is_stepping() && !self.engine.is_rewriting();
         is_engine_still && !self.journal.has_pending_object() && !self.checks.is_running()
     }
 
-    /// Tells whether the end was asked for, and every caller has been served.
+    /// Returns whether a close was requested and every caller has been served.
     pub(super) fn is_closing(&self) -> bool {
         self.closing.is_some() && !self.is_asked()
     }
 
     fn is_finished(&self) -> bool {
-        // A shipment that is under way is given up where none is needed at a stop.
+        // An upload that is running is abandoned if a stop needs no shipped checkpoint.
         let is_still = if self.checkpoints.is_under_way() {
             self.is_quiet() && !self.garbage.is_deleting()
         } else {
@@ -255,7 +255,7 @@ impl<U: VaultStore> Session<U> {
             self.dispatcher.run_on_disk(&self.disk, append).await?;
         }
         let (began, work) = self.journal.take_work();
-        // A watcher of the requests may know before that they have begun.
+        // Published before the requests leave: a watcher of the requests may know that they have begun.
         self.publish();
         self.send_object(began);
         for (operation, work) in work {
@@ -271,7 +271,7 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Gives the right to answer up. After an end in order, a takeover is told that it need not wait.
+    /// Gives up the lease. After an orderly end, marks it in the store, so that a takeover need not wait.
     async fn release_lease(&mut self, is_closed: bool) {
         if !self.lease.end(is_closed) {
             return;
@@ -308,14 +308,15 @@ impl<U: VaultStore> Session<U> {
             Event::Deleted(deleted) => {
                 self.garbage.set_deleting(false);
                 deleted?;
-                // Deletes what became garbage meanwhile.
+                // Deletes what became garbage in the meantime.
                 self.collect_garbage();
             }
         }
         Ok(())
     }
 
-    /// Goes on after a look, also if the store could not be reached: then nothing is answered until it can be.
+    /// Handles the result of a lease check. If the store could not be reached, the session goes on, and answers nothing
+    /// until it can be reached again.
     fn on_lease_checked(&self, result: Result<(), VaultError>) -> Result<(), VaultError> {
         match result {
             Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {

@@ -1,32 +1,32 @@
-//! The beginning of an opening: until a caller asks it shows no more than an opening, and what earlier openings left
-//! owed comes before the first batch.
+//! The start of a session. Until a caller makes a request, the store sees no more than the opening. Steps that earlier
+//! openings left pending run before the first batch.
 
-/// See the module.
+/// The state of a session's start.
 pub(super) struct Startup {
-    /// True once a caller has asked for anything. Until then nothing is stepped or shipped: a check finds the store as
-    /// it was left.
+    /// True once a caller has made a request. Before that, nothing is stepped or shipped: a check finds the store as it
+    /// was left.
     has_request: bool,
-    /// True once nothing was left owed from earlier openings.
+    /// True once no steps are pending from earlier openings.
     is_settled: bool,
 }
 
 impl Startup {
-    /// A paced vault does not wait to be asked, nor one whose key is being changed.
+    /// A session at its start. A paced vault starts without a request, and so does one whose key is being changed.
     pub(super) fn new(starts_unasked: bool) -> Self {
         Startup { has_request: starts_unasked, is_settled: false }
     }
 
-    /// Notes that a caller asks.
+    /// Records that a caller has made a request.
     pub(super) fn on_request(&mut self) {
         self.has_request = true;
     }
 
-    /// Tells whether any caller has asked.
+    /// Returns whether a caller has made a request.
     pub(super) fn has_request(&self) -> bool {
         self.has_request
     }
 
-    /// Notes whether anything is owed; returns whether batches may begin.
+    /// Records whether steps are pending, and returns whether batches may start.
     pub(super) fn settle(&mut self, has_pending_work: bool) -> bool {
         self.is_settled |= !has_pending_work;
         self.is_settled

@@ -33,7 +33,7 @@ impl Garbage {
         BucketVersion { bucket: self.bucket, version: self.version }
     }
 
-    /// Tells whether the checkpoint of this number on the disk needs it, or the shipped one.
+    /// Returns whether the checkpoint of this number on the disk needs it, or the shipped one.
     pub(crate) fn is_needed(&self, number: u64, shipped: &ShippedCheckpoint) -> bool {
         let by_disk = self.after >= number;
         let is_older = (self.version.epoch, self.version.counter) <= shipped.newest;

@@ -32,7 +32,7 @@ impl<B: StorageBackend> DatabaseFile<B> {
         DatabaseFile { backend, was_checked: AtomicBool::new(false), first_failure, room }
     }
 
-    /// Tells whether there are zeros in place of a mark and behind the header.
+    /// Returns whether there are zeros in place of a mark and behind the header.
     fn was_never_completed(&self) -> io::Result<bool> {
         let end = self.backend.len()?;
         if end == 0 || !self.is_blank(0, end.min(MARK))? {

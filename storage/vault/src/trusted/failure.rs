@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct FirstFailure(Arc<OnceLock<VaultError>>);
 
 impl FirstFailure {
-    /// Notes a failure, if it is the first, and hands the result on.
+    /// Records a failure, if it is the first, and hands the result on.
     pub(super) fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
         done.inspect_err(|error| {
             self.0.get_or_init(|| failure(redb::Error::Io(copy(error))));
@@ -36,7 +36,7 @@ fn copy(error: &io::Error) -> io::Error {
     }
 }
 
-/// Tells whether a disk had no room.
+/// Returns whether a disk had no room.
 pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

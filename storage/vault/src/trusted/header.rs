@@ -175,7 +175,7 @@ impl VaultParameters {
         self.scheme.map_bytes() + stash + self.rows_bytes + (64 << 10)
     }
 
-    /// Tells whether a stop ships a checkpoint: a large one would take longer than a stop may.
+    /// Returns whether a stop ships a checkpoint: a large one would take longer than a stop may.
     pub fn ships_at_stop(&self) -> bool {
         self.shipped_bytes() <= MAX_SHIPPED_AT_STOP
     }
@@ -281,7 +281,7 @@ impl VaultHeader {
         behind_label(bytes).map_or_else(|| outer(bytes), Ok).map(|outer| outer.passphrase)
     }
 
-    /// Tells whether a stored header is that of another vault than ours, as far as that can be told without its key: one of
+    /// Returns whether a stored header is that of another vault than ours, as far as that can be told without its key: one of
     /// ours that was changed has something of ours.
     ///
     /// # Errors
@@ -352,7 +352,7 @@ fn open(master: &MasterKey, outer: &Outer) -> Result<Zeroizing<Vec<u8>>, BlobErr
     blob::open(master, Purpose::HEADER, NAME, &outer.sealed).map(Zeroizing::new)
 }
 
-/// Tells whether a header was sealed with this key in this format, whatever stands before it.
+/// Returns whether a header was sealed with this key in this format, whatever stands before it.
 fn is_sealed_with(master: &MasterKey, outer: &Outer) -> bool {
     let text = open(master, outer);
     text.is_ok_and(|text| decode_text(&text).is_some())

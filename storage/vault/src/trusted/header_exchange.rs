@@ -37,7 +37,7 @@ pub(crate) async fn complete(disk: &TrustedDisk, store: &impl Blobs) -> Result<(
     mark_complete(disk)
 }
 
-/// Notes that the store holds the header of the disk.
+/// Records that the store holds the header of the disk.
 pub(crate) fn mark_complete(disk: &TrustedDisk) -> Result<(), VaultError> {
     disk.set_meta(BEFORE, b"")
 }

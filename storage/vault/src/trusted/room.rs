@@ -90,12 +90,12 @@ impl RoomFigures {
         self.sizes.reads(self.held)
     }
 
-    /// Tells whether what is left is for what is owed: reads are refused.
+    /// Returns whether what is left is for what is owed: reads are refused.
     pub fn refuses_reads(&self) -> bool {
         self.is_full && self.held < self.sizes.owed + self.sizes.access
     }
 
-    /// Tells whether reads are refused, or will be when three of four that there was room for have come.
+    /// Returns whether reads are refused, or will be when three of four that there was room for have come.
     pub fn is_nearly_exhausted(&self) -> bool {
         self.is_full && self.reads() <= self.sizes.reads(self.sizes.whole) / 4
     }
@@ -176,12 +176,12 @@ impl Room {
         }
     }
 
-    /// Tells whether the disk was full, and has not had room again: writes are refused from then on.
+    /// Returns whether the disk was full, and has not had room again: writes are refused from then on.
     pub(crate) fn refuses_writes(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Tells whether what is left is for what is owed: no access may begin.
+    /// Returns whether what is left is for what is owed: no access may begin.
     pub(crate) fn refuses_accesses(&self) -> bool {
         self.figures().refuses_reads()
     }

@@ -270,7 +270,7 @@ impl StashDirectory {
         Ok(changed)
     }
 
-    /// Notes that the checkpoint with the last changes is durable: what it vacated may be written from now on.
+    /// Records that the checkpoint with the last changes is durable: what it vacated may be written from now on.
     pub(crate) fn on_committed(&mut self) {
         let vacated = std::mem::take(&mut self.vacated);
         match &mut self.pinned {
@@ -383,7 +383,7 @@ impl PayloadOpener {
         Ok(PayloadOpener { openers: keys.iter().map(|(number, salt)| (*number, opener(salt))).collect() })
     }
 
-    /// Tells whether it has the key of an entry.
+    /// Returns whether it has the key of an entry.
     pub(crate) fn knows(&self, entry: &Entry) -> bool {
         self.openers.contains_key(&entry.key)
     }

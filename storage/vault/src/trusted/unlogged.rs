@@ -71,7 +71,7 @@ impl UnloggedCommits {
         (taken, self.commits.front().map_or(self.last, |(id, _)| id - 1))
     }
 
-    /// Notes that the store holds all commits up to this one for good.
+    /// Records that the store holds all commits up to this one for good.
     pub(crate) fn mark_logged(&mut self, up_to: CommitId) {
         self.logged = self.logged.max(up_to);
     }
@@ -88,7 +88,7 @@ pub(crate) fn encode(changes: &[RowChange]) -> Vec<u8> {
     borsh::to_vec(&text).expect("memory takes every write")
 }
 
-/// A reader of the stream, which may begin in the midst of a commit: that one is left out.
+/// A reader of the stream, which may begin in the middle of a commit: that one is left out.
 #[derive(Debug, Default)]
 pub(crate) struct RowStream {
     /// The begin of a commit whose end has not come; `None` until one has begun here.

@@ -1,6 +1,6 @@
 //! The fixture that guards the format: vaults as they lie on a trusted disk and in a store are opened, used and checked.
 //!
-//! `tests/format/vaults.tar.gz` holds them, each killed in the midst of its work. A change of the format draws them anew:
+//! `tests/format/vaults.tar.gz` holds them, each killed in the middle of its work. A change of the format draws them anew:
 //! `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
 
 use crate::support::{every_scheme, header, host, master, parameters, setup, with_top_on_disk};

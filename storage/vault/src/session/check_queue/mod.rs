@@ -1,4 +1,4 @@
-//! Checks of everything in the store, one after the other, while nothing else is under way.
+//! The checks that callers have requested. They run one at a time, while nothing else runs.
 
 mod steps;
 
@@ -7,7 +7,7 @@ use crate::error::VaultError;
 use crate::session::check::{Progress, Report};
 use std::collections::VecDeque;
 
-/// See the module.
+/// The queue of requested checks.
 #[derive(Default)]
 pub(super) struct CheckQueue {
     waiting: VecDeque<(Progress, Reply<Report>)>,
@@ -19,7 +19,7 @@ impl CheckQueue {
         self.waiting.push_back((progress, reply));
     }
 
-    /// Tells whether no check waits.
+    /// Returns whether no check is waiting.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -28,12 +28,12 @@ impl CheckQueue {
         self.running
     }
 
-    /// Notes that a check has ended.
+    /// Records that a check has ended.
     pub(super) fn ended(&mut self) {
         self.running = false;
     }
 
-    /// Tells all callers that wait why no check comes.
+    /// Tells all waiting callers why no check comes.
     pub(super) fn refuse(&mut self, why: &VaultError) {
         for (_, reply) in self.waiting.drain(..) {
             let _ = reply.send(Err(why.clone()));

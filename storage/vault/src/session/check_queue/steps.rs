@@ -10,7 +10,7 @@ use crate::trusted::checkpoint::max_sealed_bytes;
 use crate::trusted::position::Position;
 
 impl<U: VaultStore> Session<U> {
-    /// Begins the check that waits longest, if any waits.
+    /// Starts the check that has waited longest, if any is waiting.
     pub(in crate::session) fn start_check(&mut self) -> Result<(), VaultError> {
         let Some((progress, reply)) = self.checks.waiting.pop_front() else { return Ok(()) };
         let header = &self.identity.header;
@@ -21,7 +21,7 @@ impl<U: VaultStore> Session<U> {
             shipped: self.checkpoints.shipped,
             max: max_sealed_bytes(&header.parameters),
             log: match &self.journal.log {
-                // Before the first checkpoint it begins with the first opening.
+                // Before the first checkpoint is shipped, the journal starts with the first opening.
                 Some(log) => {
                     let from: Position = read_note(&self.disk, FIRST_NEEDED_NOTE)?;
                     Some((from.max(Position::first_of(1)), log.next()))

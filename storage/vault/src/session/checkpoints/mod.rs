@@ -1,4 +1,4 @@
-//! Checkpoints: when one is due, on the trusted disk, and every so often in the store.
+//! Checkpoints: when one is due on the trusted disk, and which of them are shipped to the store.
 
 mod steps;
 
@@ -13,31 +13,33 @@ use crate::trusted::disk::TrustedDisk;
 use crate::trusted::position::Position;
 use ameles_seal::versions::VaultId;
 
-/// The number of the last checkpoint that may have reached the store, whether or not its sender lived to see it.
+/// The number of the last checkpoint whose upload has started. It may be in the store even if the sender crashed before
+/// it could note that.
 pub(super) const ATTEMPTED_NOTE: &str = "shipping";
 
-/// The state of shipping: a checkpoint may go to the store, or may not.
+/// The state of shipping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shipping {
-    /// A restore holds shipping and deleting back until it is complete.
+    /// A restore has not completed: nothing is shipped or deleted until then.
     HeldBack,
-    /// No checkpoint is on its way.
+    /// No checkpoint is being uploaded.
     Idle,
-    /// The checkpoint of this number is on its way.
+    /// The checkpoint of this number is being uploaded.
     UnderWay(u64),
 }
 
-/// The trusted disk's notes of the checkpoint in the store.
+/// The notes on the trusted disk about the checkpoint in the store.
 pub(crate) struct ShippingNotes {
-    /// The last one that is known to be there.
+    /// The last checkpoint that is known to be in the store.
     pub(crate) shipped: ShippedCheckpoint,
     history: Vec<(u64, [u8; 32])>,
-    /// True if it is not known what the one there needs: the sender of another has not lived to see it there.
+    /// True if a later upload started and is not known to have ended. Then it is not known which versions the
+    /// checkpoint in the store needs.
     pub(crate) is_unclear: bool,
 }
 
 impl ShippingNotes {
-    /// Reads them.
+    /// Reads the notes.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
@@ -55,38 +57,40 @@ impl ShippingNotes {
     }
 }
 
-/// See the module.
+/// The checkpoints of a session.
 pub(super) struct Checkpoints {
-    /// The account of what the trusted disk holds.
+    /// Builds the next checkpoint from what the trusted disk holds.
     pub(super) writer: CheckpointWriter,
     /// The number of the last checkpoint on the trusted disk.
     pub(super) number: u64,
-    /// The accesses that it holds.
+    /// The accesses in the last checkpoint on the trusted disk.
     accesses: u64,
-    /// The accesses that the one in the store holds, at least.
+    /// A lower bound on the accesses in the checkpoint in the store.
     in_store: u64,
-    /// The accesses that the one on its way to the store holds.
+    /// The accesses in the checkpoint that is being uploaded.
     uploading: u64,
-    /// The accesses by which the last one came late: the next one comes so much sooner.
+    /// The accesses by which the last checkpoint was late. The next one is due so much earlier.
     late: u64,
-    /// True if a caller or an opening wants a checkpoint now.
+    /// True if a caller or the opening has requested a checkpoint.
     wanted: bool,
-    /// True if the next one goes to the store, whatever its number.
+    /// True if the next checkpoint is shipped, whatever its number.
     ship_next: bool,
-    /// True while it is not known what the one in the store needs: the sender of another has not lived to see it there.
+    /// True while it is not known which versions the checkpoint in the store needs: see [`ShippingNotes::is_unclear`].
     is_unclear: bool,
     pub(super) shipping: Shipping,
     pub(super) shipped: ShippedCheckpoint,
     pub(super) history: Vec<(u64, [u8; 32])>,
-    /// The callers that wait for a receipt, and the first checkpoint that holds what was there when they asked.
+    /// The callers that wait for a receipt, each with the first checkpoint that holds everything from before its
+    /// request.
     receipts: Vec<(u64, Reply<Receipt>)>,
     bytes: CheckpointBytes,
-    /// The first object of the journal in the store that the one on its way does not hold.
+    /// The first object of the journal in the store that the uploading checkpoint does not hold.
     pub(super) log_from: Option<Position>,
 }
 
 impl Checkpoints {
-    /// Loads the state at which an opening begins: a checkpoint of the trusted disk, with the one that follows wanted.
+    /// Loads the state at the start of an opening: a checkpoint on the trusted disk. The next checkpoint is requested
+    /// at once.
     pub(super) fn load(
         disk: &TrustedDisk,
         writer: CheckpointWriter,
@@ -101,11 +105,11 @@ impl Checkpoints {
             in_store: 0,
             uploading: 0,
             late: 0,
-            // The journal has been used: a new checkpoint spares the next opening the same replay.
+            // The journal was replayed: a new checkpoint spares the next opening the same replay.
             wanted: true,
-            // A newer one must take the place of one that is unclear before anything is deleted.
+            // If it is unclear what the store holds, a newer checkpoint must replace it before anything is deleted.
             is_unclear,
-            // One that was given up at a stop is due.
+            // An upload that was abandoned at a stop is due.
             ship_next: is_unclear || number - shipped.number.min(number) > ship_every,
             shipping,
             shipped,
@@ -116,25 +120,25 @@ impl Checkpoints {
         })
     }
 
-    /// Tells whether a checkpoint is on its way to the store.
+    /// Returns whether a checkpoint is being uploaded.
     pub(super) fn is_under_way(&self) -> bool {
         matches!(self.shipping, Shipping::UnderWay(_))
     }
 
-    /// Notes what the store lacks at an opening, at most: checkpoints of the trusted disk that came after its own, of so many
-    /// accesses each, and the records of a journal that was replayed.
+    /// Sets an upper bound on the accesses that the store lacks when the vault is opened. Each checkpoint on the
+    /// trusted disk after the shipped one holds at most `accesses` of them, and so does a journal that was replayed.
     pub(super) fn set_max_unshipped(&mut self, accesses: u64, has_replayed: bool) {
         let behind = self.number.saturating_sub(self.shipped.number) + u64::from(has_replayed);
         self.in_store = self.accesses.saturating_sub(behind * accesses);
     }
 
-    /// The accesses that the checkpoint in the store does not hold, at most.
+    /// An upper bound on the accesses that the checkpoint in the store does not hold.
     pub(super) fn unshipped(&self, accesses: u64) -> u64 {
         accesses - self.in_store
     }
 
-    /// The first checkpoint that needs what was replaced after it, on the disk or on its way to the store; none is known if
-    /// it is unclear what is in the store.
+    /// The first checkpoint that needs the versions replaced after it, whether it is on the disk or being uploaded.
+    /// `None` if it is unclear what is in the store.
     pub(super) fn needed_from(&self) -> Option<u64> {
         let uploading = match self.shipping {
             Shipping::UnderWay(number) => number,
@@ -143,13 +147,13 @@ impl Checkpoints {
         (!self.is_unclear).then(|| uploading.min(self.number))
     }
 
-    /// Notes that the checkpoint just made is on its way to the store.
+    /// Records that the upload of the newest checkpoint has started.
     pub(super) fn on_upload_started(&mut self) {
         self.shipping = Shipping::UnderWay(self.number);
         self.uploading = self.accesses;
     }
 
-    /// Notes a caller that wants the receipt of a checkpoint that holds everything up to now.
+    /// Adds a caller that wants the receipt of a checkpoint that holds everything up to now.
     pub(super) fn request(&mut self, reply: Reply<Receipt>) {
         self.wanted = true;
         self.ship_next = true;
@@ -159,51 +163,51 @@ impl Checkpoints {
         self.receipts.push((self.number + 1, reply));
     }
 
-    /// Has a checkpoint made now that goes to the store.
+    /// Requests a checkpoint that is shipped.
     pub(super) fn request_shipped(&mut self) {
         self.wanted = true;
         self.ship_next = true;
     }
 
-    /// Has a checkpoint made now.
+    /// Requests a checkpoint on the trusted disk.
     pub(super) fn request_local(&mut self) {
         self.wanted = true;
     }
 
-    /// The accesses since the last one.
+    /// The accesses since the last checkpoint on the trusted disk.
     pub(super) fn since(&self, accesses: u64) -> u64 {
         accesses - self.accesses
     }
 
-    /// The accesses of a schedule that takes up what came late.
+    /// The accesses since the last checkpoint was due, lateness included.
     pub(super) fn since_due(&self, accesses: u64) -> u64 {
         self.since(accesses) + self.late
     }
 
-    /// Bytes sealed for the trusted disk so far.
+    /// Bytes of all checkpoints written to the trusted disk so far.
     pub(super) fn bytes(&self) -> CheckpointBytes {
         self.bytes
     }
 
-    /// The receipt of the last one in the store.
+    /// The receipt of the last checkpoint in the store.
     pub(super) fn receipt(&self, vault: VaultId) -> Receipt {
         let ShippedCheckpoint { number, epoch, digest, .. } = self.shipped;
         Receipt { vault, epoch, checkpoint: number, digest }
     }
 
-    /// Notes that a checkpoint has reached the store.
+    /// Records that a checkpoint has reached the store.
     pub(super) fn on_shipped(&mut self, shipped: ShippedCheckpoint) {
         self.shipped = shipped;
         self.is_unclear = false;
         self.in_store = self.uploading;
         self.shipping = Shipping::Idle;
-        // Another had to wait for this one.
+        // Another checkpoint was waiting for this one.
         self.wanted |= self.ship_next;
         self.history.push((shipped.number, shipped.digest));
         truncate_history(&mut self.history);
     }
 
-    /// Tells whether a checkpoint was asked for, and not only comes in its turn.
+    /// Returns whether a checkpoint was requested, and is not only due by the schedule.
     pub(super) fn is_asked_for(&self) -> bool {
         self.wanted
     }
@@ -215,7 +219,7 @@ impl Checkpoints {
         }
     }
 
-    /// Tells all callers that wait why no receipt comes.
+    /// Tells all waiting callers why no receipt comes.
     pub(super) fn refuse(&mut self, why: &VaultError) {
         for (_, reply) in self.receipts.drain(..) {
             let _ = reply.send(Err(why.clone()));

@@ -1,4 +1,4 @@
-//! The steps of a session that make checkpoints, and that decide when one is due.
+//! The steps of a session that decide when a checkpoint is due, and make it.
 
 use super::{Checkpoints, Shipping};
 use crate::engine::scheme::Seed;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 impl<U: VaultStore> Session<U> {
     pub(in crate::session) fn is_checkpoint_due(&self) -> bool {
         let every = self.identity.header.parameters.checkpoint_every;
-        // One that is to be in the store waits for another that is on its way there.
+        // A checkpoint that must be shipped waits for the running upload.
         let can_be_last = if self.checkpoints.is_under_way() {
             !self.identity.header.parameters.ships_at_stop() && !self.holds_everything()
         } else {
@@ -23,14 +23,14 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.wanted || last || self.checkpoints.since_due(self.engine.accesses()) >= every
     }
 
-    /// Tells whether the last checkpoint holds everything, and is in the store where it is to be at a stop.
+    /// Returns whether the last checkpoint holds everything, and is in the store if a stop requires that.
     pub(in crate::session) fn is_settled(&self) -> bool {
         let Checkpoints { number, shipping, shipped, receipts, .. } = &self.checkpoints;
         let needs_none = *shipping == Shipping::HeldBack || !self.identity.header.parameters.ships_at_stop();
         self.holds_everything() && (shipped.number == *number || (needs_none && receipts.is_empty()))
     }
 
-    /// Tells whether the last word was said: the last checkpoint holds everything, and is in the store or on its way.
+    /// Returns whether the final checkpoint is made: it holds everything, and is in the store or being uploaded.
     pub(in crate::session) fn is_finalized(&self) -> bool {
         let is_leaving = self.checkpoints.shipping == Shipping::UnderWay(self.checkpoints.number);
         self.is_closing() && (self.is_settled() || (self.holds_everything() && is_leaving))
@@ -42,7 +42,8 @@ impl<U: VaultStore> Session<U> {
         is_last && self.checkpoints.since(self.engine.accesses()) == 0
     }
 
-    /// Writes the trusted state down; nothing is in flight. Every so often it is shipped as well.
+    /// Makes a checkpoint of the trusted state on the disk, while nothing is in flight. Some of them are shipped as
+    /// well.
     pub(in crate::session) async fn checkpoint(&mut self) -> Result<(), VaultError> {
         let began = Instant::now();
         self.engine.sealed.drop_unused_epochs();
@@ -80,7 +81,7 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Puts together what the checkpoint changes on the trusted disk.
+    /// Builds the changes that the checkpoint makes to the trusted disk.
     fn build_checkpoint(&mut self, seed: Seed) -> Result<CheckpointWrite, VaultError> {
         let Session { engine, checkpoints, identity, entropy, .. } = self;
         let info = CheckpointInfo {
@@ -102,8 +103,8 @@ impl<U: VaultStore> Session<U> {
         })
     }
 
-    /// Tells whether the checkpoint just made goes to the store. While another is on its way none does: it comes after
-    /// that one.
+    /// Returns whether the newest checkpoint is shipped. While another one is being uploaded, no checkpoint is shipped:
+    /// the next one follows that upload.
     fn is_to_be_shipped(&mut self) -> bool {
         let parameters = &self.identity.header.parameters;
         let checkpoints = &mut self.checkpoints;
@@ -118,7 +119,7 @@ impl<U: VaultStore> Session<U> {
             }
             Shipping::Idle => {
                 let ships = is_wanted || checkpoints.shipped.number == 0;
-                // A turn that comes before any caller has asked for anything is the next checkpoint's.
+                // If a turn to ship comes before any caller has made a request, the next checkpoint is shipped instead.
                 checkpoints.ship_next = turn && !ships;
                 ships
             }

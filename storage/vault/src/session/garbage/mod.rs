@@ -1,4 +1,4 @@
-//! Bucket versions that were replaced, and the times at which they may go.
+//! Bucket versions and log objects that were replaced, and when they may be deleted.
 
 mod steps;
 
@@ -9,17 +9,17 @@ use crate::trusted::position::Position;
 use ameles_core::store::BucketVersion;
 use std::sync::Arc;
 
-/// See the module.
+/// The replaced objects that are still in the store.
 pub(super) struct GarbageCollector {
     garbage: Vec<Garbage>,
-    /// The versions that an earlier opening left behind and that are not needed.
+    /// Versions that an earlier opening left in the store and that nothing needs.
     orphans: Vec<BucketVersion>,
     is_deleting: bool,
-    /// The first object of the journal in the store that is needed, when those before it are to be deleted.
+    /// The first log object that is still needed, if those before it must be deleted.
     log_objects: Option<Position>,
-    /// The change of the vault's key, while one is under way: it replaces what the earlier key opens.
+    /// The change of the vault's key, while it runs. It replaces the versions that the earlier key opens.
     pub(super) change: Option<KeyChange>,
-    /// The room that is made by what is deleted.
+    /// The room in the store, which deletions free.
     room: Arc<StoreRoom>,
 }
 
@@ -35,45 +35,45 @@ impl GarbageCollector {
         }
     }
 
-    /// Notes versions that were replaced after the checkpoint of this number.
+    /// Adds versions that were replaced after the checkpoint of this number.
     pub(super) fn add(&mut self, replaced: Vec<BucketVersion>, after: u64) {
         self.garbage.extend(replaced.into_iter().map(|at| Garbage::new(at, after)));
     }
 
-    /// Notes that the objects of the journal in the store before this one are in a shipped checkpoint.
+    /// Records that a shipped checkpoint holds the log objects before this one.
     pub(super) fn add_log_objects(&mut self, before: Option<Position>) {
         self.log_objects = before;
     }
 
-    /// All that wait, for a checkpoint.
+    /// The replaced versions that still exist, for a checkpoint.
     pub(super) fn versions(&self) -> &[Garbage] {
         &self.garbage
     }
 
-    /// Tells whether a version waits that is of an epoch up to this one, or an orphan of any, or objects of the journal in
-    /// the store.
+    /// Returns whether a replaced version of an epoch up to `epoch` is left, or an orphan of any epoch, or log objects
+    /// that must be deleted.
     pub(super) fn holds_up_to(&self, epoch: u32) -> bool {
         let has_others = !self.orphans.is_empty() || self.log_objects.is_some();
         has_others || self.garbage.iter().any(|garbage| garbage.version.epoch <= epoch)
     }
 
-    /// Tells whether a deletion is under way.
+    /// Returns whether a deletion is running.
     pub(super) fn is_deleting(&self) -> bool {
         self.is_deleting
     }
 
-    /// Notes that a deletion has begun, or has ended.
+    /// Records whether a deletion is running.
     pub(super) fn set_deleting(&mut self, is_deleting: bool) {
         self.is_deleting = is_deleting;
         self.room.set_freeing(is_deleting);
     }
 
-    /// Waits until something that was to be written has found no room in the store.
+    /// Waits until a write finds no room in the store.
     pub(super) async fn store_lacks_room(&self) {
         self.room.wait_until_full().await;
     }
 
-    /// Takes the versions that neither the checkpoint of this number on the disk nor the shipped one needs.
+    /// Takes the versions that neither checkpoint needs: the one of this number on the disk, and the shipped one.
     fn take_unneeded(&mut self, number: u64, shipped: &ShippedCheckpoint) -> Vec<BucketVersion> {
         let unneeded = self.garbage.extract_if(.., |garbage| !garbage.is_needed(number, shipped));
         let mut unneeded: Vec<BucketVersion> = unneeded.map(Garbage::written).collect();

@@ -1,4 +1,4 @@
-//! The steps of a session that delete what nothing needs any more.
+//! The steps of a session that delete what nothing needs.
 
 use crate::error::VaultError;
 use crate::log::entry::is_end;
@@ -15,38 +15,39 @@ use futures::future::try_join_all;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Objects of the journal in the store that are deleted at a time.
+/// Log objects that are deleted in parallel.
 const AT_ONCE: usize = 32;
 
 impl<U: VaultStore> Session<U> {
-    /// Deletes versions that neither the checkpoint on the disk nor the one in the store needs. Called when one of
-    /// the two has just become durable, or the last deletion has ended: public times.
+    /// Deletes versions that neither the checkpoint on the disk nor the one in the store needs. Called when one of the
+    /// two has just become durable, or when the last deletion has ended. These times are public.
     pub(in crate::session) fn collect_garbage(&mut self) {
         if self.checkpoints.shipping == Shipping::Idle {
             self.delete_unneeded(Some(self.checkpoints.number));
         }
     }
 
-    /// Deletes what can go when something finds no room in the store, a public time. It may be a checkpoint on its way that
-    /// does, so that one is not waited for; nor is the first one of an opening, which comes after what was left in flight.
+    /// Deletes what it can when a write finds no room in the store, which is a public time. A running upload is not
+    /// waited for, since it may be what finds no room. Nor does it wait for the first checkpoint of an opening, which
+    /// comes after the pending steps.
     pub(in crate::session) fn free_store_space(&mut self) {
         if self.checkpoints.shipping != Shipping::HeldBack {
             self.delete_unneeded(self.checkpoints.needed_from());
         }
     }
 
-    /// Has deletions tell this room.
+    /// Sets the room that deletions report to.
     pub(crate) fn set_store_room(&mut self, room: Arc<StoreRoom>) {
         self.garbage.room = room;
     }
 
-    /// Deletes the versions that were replaced before the checkpoint of this number and that the one in the store does not
-    /// need, and orphans.
+    /// Deletes orphans, and versions that were replaced before the checkpoint of this number and that the one in the
+    /// store does not need.
     fn delete_unneeded(&mut self, number: Option<u64>) {
         if self.garbage.is_deleting {
             return;
         }
-        // No version was replaced before the first one.
+        // Number 0 keeps everything: no version was replaced before the first checkpoint.
         let unneeded = self.garbage.take_unneeded(number.unwrap_or(0), &self.checkpoints.shipped);
         let log_objects = self.garbage.log_objects.take();
         if unneeded.is_empty() && log_objects.is_none() {
@@ -74,8 +75,8 @@ impl<U: VaultStore> Session<U> {
     }
 }
 
-/// Deletes the objects of the journal in the store before this one. An end stays: whoever wrote that journal may still be
-/// there, and would go on if its next name were free.
+/// Deletes the log objects before this one. End markers stay: the gateway that wrote that journal may still be running,
+/// and would go on if its next name were free.
 async fn delete_objects<B: Blobs>(
     blobs: &B,
     before: Position,

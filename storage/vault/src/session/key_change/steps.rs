@@ -1,4 +1,4 @@
-//! The steps of a session that change its key: the sweep over the buckets, and the end of the change.
+//! The steps of a session that change the vault's key: the sweep over the buckets, and the end of the change.
 
 use super::{KeyChange, Stage, is_of_earlier_key};
 use crate::claims::notes::ClaimNotes;
@@ -15,15 +15,15 @@ use ameles_core::types::Bucket;
 use ameles_seal::derive::Salt;
 use tokio::time::Instant;
 
-/// The most sealed bytes that a step of the sweep reads and writes again, but for a bucket that has more.
+/// The most sealed bytes that a step of the sweep rewrites. A larger bucket has a step of its own.
 const STEP_BYTES: u64 = 1 << 20;
-/// The least steps of a sweep through everything: a small vault has small ones.
+/// The minimum number of steps of a whole sweep: a small vault has small steps.
 const STEPS: u64 = 64;
-/// Steps of the sweep between two checkpoints, at the most: an opening after a crash reads so many again.
+/// The maximum number of sweep steps between two checkpoints. An opening after a crash reads as many again.
 const STEPS_PER_CHECKPOINT: u64 = 64;
 
 impl<U: VaultStore> Session<U> {
-    /// Tells whether a step of the sweep comes before anything else begins.
+    /// Returns whether a step of the sweep must run before anything else starts.
     pub(in crate::session) fn is_sweep_due(&self) -> bool {
         let Some(change) = &self.garbage.change else { return false };
         let is_idle = !self.is_asked() && self.engine.scheme.pending_steps() == 0;
@@ -32,7 +32,7 @@ impl<U: VaultStore> Session<U> {
         change.stage == Stage::Sweeping && has_turn && may_begin
     }
 
-    /// Begins the next step of the sweep, or ends it.
+    /// Starts the next step of the sweep, or ends the sweep.
     pub(in crate::session) fn sweep(&mut self) -> Result<(), VaultError> {
         let buckets = self.take_buckets();
         let number = self.checkpoints.number;
@@ -50,7 +50,7 @@ impl<U: VaultStore> Session<U> {
         self.step(Input::Rewrite(buckets), Vec::new())
     }
 
-    /// The next buckets of the sweep.
+    /// Takes the next buckets of the sweep.
     fn take_buckets(&mut self) -> Vec<Bucket> {
         let (mut buckets, mut bytes) = (Vec::new(), 0);
         let Some(change) = &mut self.garbage.change else { return buckets };
@@ -72,7 +72,7 @@ impl<U: VaultStore> Session<U> {
         buckets
     }
 
-    /// Goes on to the end of the change, if nothing is left that the earlier key opens but claims and header.
+    /// Ends the change, if the earlier key opens nothing any more but claims and header.
     pub(in crate::session) async fn finish_key_change(&mut self) -> Result<(), VaultError> {
         if !self.is_key_change_settled() {
             return Ok(());
@@ -88,7 +88,7 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Tells whether neither checkpoint names a bucket that the earlier key opens, and none is left in the store.
+    /// Returns whether neither checkpoint names a bucket that the earlier key opens, and none is left in the store.
     fn is_key_change_settled(&self) -> bool {
         let Some(KeyChange { until, stage: Stage::Settling(after), .. }) = &self.garbage.change else {
             return false;
@@ -118,7 +118,7 @@ impl<U: VaultStore> Session<U> {
                 next_instant(instants).await;
                 claims.reseal_end_marker(mark).await?;
                 reseal_end_markers(store, &identity, (until, instants), of_ends).await?;
-                // A gateway that has taken over has read the header that stands there.
+                // A gateway that took over has read the header that is in the store now.
                 next_instant(instants).await;
                 claims.check(identity.epoch).await?;
                 let encoded = identity.header.encode(&identity.master, check, header);
@@ -133,11 +133,11 @@ impl<U: VaultStore> Session<U> {
             };
             Event::KeyChanged(replacing.await)
         });
-        // How long the wiping took shows no more than how long the sealing of a checkpoint takes.
+        // The time of wiping shows no more than the time of sealing a checkpoint.
         self.dispatcher.send(LocalWork::Upload, began, task);
     }
 
-    /// Forgets the earlier key: nothing is left that it opens.
+    /// Drops the earlier key: it opens nothing any more.
     pub(in crate::session) fn on_key_changed(&mut self) {
         self.identity.forget_earlier_key();
         self.engine.sealed.forget_earlier_key();

@@ -1,9 +1,9 @@
-//! Shipments: checkpoints on their way to the store, piece by piece, with all rows.
+//! The upload of a checkpoint to the store, piece by piece, with all rows.
 //!
-//! A shipment takes a while. It holds the state of its checkpoint's moment: rows in memory, the blocks of the stash in their
-//! places, which are not written meanwhile, and of the words those that change before a piece takes them up. Pieces are put
-//! together and sealed on a thread of their own; accesses and checkpoints on the trusted disk go on. The manifest is sent
-//! last, and makes the pieces a checkpoint.
+//! An upload takes a while. It keeps the state as it was at its checkpoint: the rows in memory; the blocks of the stash
+//! in their slots, which are not overwritten meanwhile; and of the words those that change before they are sent. Pieces
+//! are built and sealed on another thread, while accesses and checkpoints on the trusted disk go on. The manifest is
+//! sent last. It turns the pieces into a checkpoint.
 
 mod steps;
 
@@ -18,22 +18,22 @@ use ameles_seal::derive::{Purpose, Salt};
 use ameles_seal::master_key::MasterKey;
 use tokio::time::Instant;
 
-/// A checkpoint on its way, with the piece that leaves next.
+/// A checkpoint that is being uploaded, with the object that is sent next.
 pub(super) struct CheckpointUpload {
     writer: ShippedStateWriter,
     manifest: Manifest,
     /// The first object of the journal in the store that the state does not hold, if there is such a journal.
     from: Option<Position>,
-    /// The object that leaves next, sealed.
+    /// The next object, sealed.
     next: Object,
     number: u64,
     epoch: u32,
     newest: (u32, u64),
-    /// The moment at which the work on that object began.
+    /// The time at which the work on that object started.
     began: Instant,
 }
 
-/// An object of a shipment, sealed.
+/// A sealed object of an upload.
 enum Object {
     Piece(Vec<u8>),
     Manifest(Vec<u8>),

@@ -1,4 +1,4 @@
-//! The steps of a session that ship a checkpoint: piece by piece, and the manifest last.
+//! The steps of a session that upload a checkpoint: its pieces, and the manifest last.
 
 use super::{CheckpointUpload, Object};
 use crate::engine::Engine;
@@ -24,7 +24,7 @@ use std::ops::Range;
 use tokio::time::Instant;
 
 impl<U: VaultStore> Session<U> {
-    /// Begins to ship the state of this moment, with nothing in flight: the state that the checkpoint just made holds.
+    /// Starts to upload the current state, which is that of the newest checkpoint. Nothing is in flight.
     pub(in crate::session) fn start_upload(&mut self, began: Instant) -> Result<(), VaultError> {
         let number = self.checkpoints.number;
         let rows = self.rows.snapshot()?;
@@ -64,7 +64,7 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Has the next piece of a shipment put together and sealed, on a thread of its own.
+    /// Builds and seals the next piece of an upload on another thread.
     fn spawn_seal(
         &mut self,
         load: impl FnOnce() -> Result<Box<CheckpointUpload>, VaultError> + Send + 'static,
@@ -81,7 +81,7 @@ impl<U: VaultStore> Session<U> {
         }));
     }
 
-    /// Sends the next object of a shipment on its way.
+    /// Sends the next object of an upload.
     pub(in crate::session) async fn send_upload(
         &mut self,
         upload: Box<CheckpointUpload>,
@@ -129,7 +129,7 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Goes on with a shipment of which a piece has reached the store.
+    /// Continues an upload after a piece has reached the store.
     pub(in crate::session) fn on_piece_sent(&mut self, mut upload: Box<CheckpointUpload>) {
         upload.began = Instant::now();
         let words = copy_held_state_words(&self.engine, &self.identity.header, upload.writer.wanted());
@@ -137,7 +137,7 @@ impl<U: VaultStore> Session<U> {
         self.spawn_seal(move || Ok(upload));
     }
 
-    /// Notes that a checkpoint has reached the store.
+    /// Records that a checkpoint has reached the store.
     pub(in crate::session) async fn on_shipped(
         &mut self,
         shipped: ShippedCheckpoint,
@@ -147,7 +147,7 @@ impl<U: VaultStore> Session<U> {
         let note = borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("memory takes every write");
         let from = self.checkpoints.log_from.take();
         let noting = move |disk: &TrustedDisk| {
-            // Before the other: what is deleted follows from this one.
+            // Written before the other note: deletions follow from this one.
             if let Some(from) = from {
                 disk.set_meta(FIRST_NEEDED_NOTE, &borsh::to_vec(&from).expect("memory takes every write"))?;
             }
@@ -162,7 +162,7 @@ impl<U: VaultStore> Session<U> {
     }
 }
 
-/// Copies words of the scheme, and of the versions behind them, as they were at the moment of the shipment.
+/// Copies words of the scheme, and of the versions after them, as they were when the upload started.
 fn copy_held_state_words<U: VaultStore>(
     engine: &Engine<U>,
     header: &VaultHeader,
@@ -178,7 +178,7 @@ fn copy_held_state_words<U: VaultStore>(
     copied
 }
 
-/// Creates an object; other bytes under its name are a copy's of this machine.
+/// Creates an object. If other bytes have its name, a copy of this machine has written them.
 async fn put<U: Untrusted + Blobs>(store: &U, name: String, sealed: &[u8]) -> Result<(), VaultError> {
     if store.put_if_absent(&name, sealed).await? { Ok(()) } else { Err(VaultError::Copied(name)) }
 }

@@ -23,7 +23,7 @@ const MANY: usize = 400;
 enum CutPoint {
     /// The process is killed before or after a request to the store takes effect.
     Step(usize),
-    /// The power fails in the midst of a change of the disk.
+    /// The power fails in the middle of a change of the disk.
     Change(u64),
 }
 

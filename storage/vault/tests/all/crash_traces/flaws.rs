@@ -50,7 +50,7 @@ impl Flaw {
         }
     }
 
-    /// Tells whether it shows in which slots are drawn, and in nothing else.
+    /// Returns whether it shows in which slots are drawn, and in nothing else.
     pub fn is_of_slots(self) -> bool {
         matches!(self, Flaw::OneDraw | Flaw::FirstSlotSometimes | Flaw::FirstSlotOfFew)
     }

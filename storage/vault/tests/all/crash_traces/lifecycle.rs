@@ -250,7 +250,7 @@ impl VaultUnderTest {
     }
 }
 
-/// Tells whether a batch asks for a block that the one before it asked for.
+/// Returns whether a batch asks for a block that the one before it asked for.
 fn hits(batch: &[Operation], before: &[Operation]) -> bool {
     let block = |operation: &Operation| match operation {
         Operation::Read(block) | Operation::Write(block, _) => Some(*block),

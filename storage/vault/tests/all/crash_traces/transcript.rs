@@ -187,7 +187,7 @@ impl Scribe {
         self.told.events.push(event);
     }
 
-    /// Notes that the journal was run again: everything announced was read, and its answers are there.
+    /// Records that the journal was run again: everything announced was read, and its answers are there.
     fn recovered(&mut self) -> Result<(), String> {
         let left_out = self.reads.len() - self.next;
         if left_out > 0 && self.strict {
@@ -205,7 +205,7 @@ impl Scribe {
         Ok(())
     }
 
-    /// Tells whether a batch has begun that was not told yet.
+    /// Returns whether a batch has begun that was not told yet.
     fn has_begun(&self) -> bool {
         self.access.is_none() && self.begun > self.counted && !self.waiting.is_empty()
     }
@@ -263,7 +263,7 @@ impl Scribe {
         Ok(Role::Idle(number))
     }
 
-    /// Tells whether so many slots of the first bucket are read as only off-line work does.
+    /// Returns whether so many slots of the first bucket are read as only off-line work does.
     fn is_evacuation(&self, places: &[Place]) -> bool {
         let Some(first) = places.first().map(|at| at.slot.bucket) else { return false };
         let (below_top, below_leaves) = (1u64 << self.ring.top.0, 1u64 << self.ring.leaf_level.0);

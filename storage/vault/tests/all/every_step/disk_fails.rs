@@ -30,7 +30,7 @@ fn changes(header: &VaultHeader) -> u64 {
     effects.iter().filter(|effect| matches!(effect, Effect::Change(..))).count() as u64
 }
 
-/// Lives until the disk refuses, and once more from there when it does not any more. Returns the error that callers got.
+/// Lives until the disk refuses, and once more from there when it does no longer. Returns the error that callers got.
 fn live_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> VaultError {
     let runtime = runtime();
     let mut machine = new_machine(header);

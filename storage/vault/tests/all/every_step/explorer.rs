@@ -25,7 +25,7 @@ impl Effort {
     /// Every step of a life.
     pub const EVERY_STEP: Effort = Effort { stride: 1 };
 
-    /// Tells whether a step of so many is looked at. Lives of other lengths begin at another step.
+    /// Returns whether a step of so many is looked at. Lives of other lengths begin at another step.
     pub fn includes(self, at: usize, of: usize) -> bool {
         at % self.stride == of % self.stride
     }
@@ -162,7 +162,7 @@ impl Explorer<'_> {
     }
 }
 
-/// Tells whether the world after so many effects, or what is known of it, is another than one effect earlier.
+/// Returns whether the world after so many effects, or what is known of it, is another than one effect earlier.
 fn has_changed(at: usize, effects: &[Effect], entries: &ModelEvents) -> bool {
     let is_told = entries.binary_search_by_key(&at, |(before, _)| *before).is_ok();
     at == 0 || is_told || !matches!(effects[at - 1], Effect::Asked)

@@ -198,7 +198,7 @@ impl Machine {
 }
 
 /// Restores the vault from its store alone, and compares it with what the last receipt stands for, or with everything if its
-/// journal is in the store. Tells whether anything was shipped.
+/// journal is in the store. Returns whether anything was shipped.
 pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut model: Model) -> bool {
     let keeps_all = header.parameters.journal == JournalPlace::Store;
     let has_shipped = !store.list("checkpoint/").await.expect("memory does not fail").is_empty();

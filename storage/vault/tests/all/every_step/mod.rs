@@ -68,7 +68,7 @@ pub fn path(with_top: bool) -> VaultHeader {
     around(SchemeParameters::Path(PathParameters { top, ..planned }))
 }
 
-/// Tells whether more seeds are asked for than a usual run has.
+/// Returns whether more seeds are asked for than a usual run has.
 pub fn is_thorough() -> bool {
     number("AMELES_SIM_SEEDS").is_some_and(|asked| asked > USUAL)
 }

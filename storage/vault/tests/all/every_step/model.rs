@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Tells whether the vault has been open.
+    /// Returns whether the vault has been open.
     pub fn is_made(&self) -> bool {
         self.is_made
     }
@@ -113,7 +113,7 @@ impl Model {
         (0, Vec::new())
     }
 
-    /// Tells whether nothing was ever acknowledged.
+    /// Returns whether nothing was ever acknowledged.
     pub fn is_untouched(&self) -> bool {
         !self.is_made
     }

@@ -199,7 +199,7 @@ fn a_displaced_gateway_answers_nothing_once_its_successor_serves() {
     assert!(stopped as u64 > seeds / 6, "{stopped} gateways were stopped for longer than a lease");
 }
 
-/// A machine that is suspended in the midst of a commit: the rows are durable, and that is not acknowledged.
+/// A machine that is suspended in the middle of a commit: the rows are durable, and that is not acknowledged.
 #[tokio::test(start_paused = true)]
 async fn a_commit_in_which_the_lease_runs_out_is_not_acknowledged_and_may_be_durable() {
     let fixture = VaultFixture::new().await;

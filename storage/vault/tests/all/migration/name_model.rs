@@ -56,13 +56,13 @@ impl NameModel {
         self.acknowledged.values().copied().collect()
     }
 
-    /// Notes that a change of a name sets out, and returns the row.
+    /// Records that a change of a name sets out, and returns the row.
     pub fn send(&mut self, name: u8, named: Option<NamedBlock>) -> RowChange {
         self.sent.insert(name, named);
         RowChange { key: key(name).into(), value: named.map(|named| value(named).into()) }
     }
 
-    /// Notes that the change was acknowledged.
+    /// Records that the change was acknowledged.
     pub fn acknowledge(&mut self, name: u8) {
         let Some(named) = self.sent.remove(&name) else { return };
         let before = match named {

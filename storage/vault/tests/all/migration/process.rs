@@ -61,7 +61,7 @@ impl VaultSide {
 pub enum CrashPoint {
     /// The process ends when it has waited so often.
     Waits(u64),
-    /// The power fails in the midst of a change of one of the disks.
+    /// The power fails in the middle of a change of one of the disks.
     PowerOfOld(u64),
     PowerOfNew(u64),
     /// The process does not die.

@@ -92,7 +92,7 @@ async fn run_key_change(parameters: VaultParameters, rng: &mut TestRng) -> KeyCh
     let mut logging_store = || LoggingStore::over(owner.store.clone(), effect_log.clone(), rng.fork());
     owner.open_over(logging_store(), old_key(), async |vault| writes.write(vault, 5).await).await.unwrap();
     owner.change_key_over(logging_store()).await.unwrap();
-    // The first opening is closed in the midst of the sweep.
+    // The first opening is closed in the middle of the sweep.
     owner.open_over(logging_store(), new_key(), async |vault| writes.write(vault, 5).await).await.unwrap();
     let serving = owner.open_over(logging_store(), new_key(), async |vault| {
         for block in 2..6 {

@@ -1,4 +1,4 @@
-//! The refusal of what comes from before a change, and restores in the midst of one.
+//! The refusal of what comes from before a change, and restores in the middle of one.
 
 use super::owner::{Owner, check, compare, new_key, old_key, touch, wait};
 use crate::support::every_scheme;

@@ -1,5 +1,5 @@
 //! A change of the key of a vault whose journal is in the store: the ends of journals are sealed anew, what a crash has left
-//! on the disk alone still gets to the store, and a restore in the midst of the change has what either key has sealed.
+//! on the disk alone still gets to the store, and a restore in the middle of the change has what either key has sealed.
 
 use super::completion::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on};
 use super::openable_objects::opened_by;
@@ -66,7 +66,7 @@ async fn no_object_of_a_journal_opens_with_the_old_key_when_the_change_is_comple
         write_over_and_die(&owner).await;
         let before = sealed_on(&owner);
         owner.change_key().await.unwrap();
-        // The first opening is killed in the midst of the sweep.
+        // The first opening is killed in the middle of the sweep.
         owner.open_and_die(async |vault| touch(vault, LATER, 5).await.unwrap()).await;
         owner
             .open(new_key(), async |vault| {

@@ -67,7 +67,7 @@ impl CheckedStore {
         self.history.borrow().checkpoints.keys().copied().collect()
     }
 
-    /// Tells whether a journal has been begun here.
+    /// Returns whether a journal has been begun here.
     pub async fn has_journal(&self) -> bool {
         !self.memory.list("log/").await.expect("memory does not fail").is_empty()
     }

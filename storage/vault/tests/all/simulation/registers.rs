@@ -64,7 +64,7 @@ impl Registers {
         (self.writes, payload(self.writes, self.block_bytes))
     }
 
-    /// Notes that a write was acknowledged.
+    /// Records that a write was acknowledged.
     pub fn acknowledge(&mut self, block: u64, write: u64) {
         let until = Some(self.tick());
         let register = &mut self.blocks[block as usize];
@@ -73,7 +73,7 @@ impl Registers {
         register.held.push((write, *span));
     }
 
-    /// Notes that the vault is open again: a write that was never acknowledged has happened by now, or never will.
+    /// Records that the vault is open again: a write that was never acknowledged has happened by now, or never will.
     pub fn settle(&mut self) {
         let now = self.tick();
         for write in self.blocks.iter_mut().flat_map(|register| register.writes.values_mut()) {

@@ -39,12 +39,12 @@ impl RowsModel {
         used(&self.table)
     }
 
-    /// Tells whether it is known which state the table has.
+    /// Returns whether it is known which state the table has.
     pub fn is_certain(&self) -> bool {
         self.instead.is_empty()
     }
 
-    /// Tells whether these changes fit.
+    /// Returns whether these changes fit.
     pub fn fits(&self, changes: &[RowChange]) -> bool {
         let needed = used(&self.after(changes));
         needed <= self.max || needed <= self.used()

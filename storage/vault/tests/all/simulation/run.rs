@@ -70,7 +70,7 @@ pub(super) struct Run {
 enum Ending {
     /// The driver is dropped when it has waited so often.
     Waits(u64),
-    /// The power fails in the midst of a change of the disk.
+    /// The power fails in the middle of a change of the disk.
     Changes(u64),
     /// The disk is full after so many changes.
     Full(u64),

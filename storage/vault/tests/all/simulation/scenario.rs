@@ -27,14 +27,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Tells whether the stash is planned to hold all that ever waits: no emergency eviction may come.
+    /// Returns whether the stash is planned to hold all that ever waits: no emergency eviction may come.
     pub fn has_planned_stash(&self) -> bool {
         let SchemeParameters::Path(path) = &self.parameters.scheme else { return true };
         let batch = path.max_batch * (path.path_buckets() as u32 * path.blocks_per_bucket + 1);
         path.stash_bound >= path.waiting_bound() + batch
     }
 
-    /// Tells whether a lost machine must lose nothing that was acknowledged.
+    /// Returns whether a lost machine must lose nothing that was acknowledged.
     pub fn has_journal_in_store(&self) -> bool {
         self.parameters.journal == JournalPlace::Store
     }

@@ -65,7 +65,7 @@ impl Watcher {
         WatchedStore { inner, watcher: self.clone() }
     }
 
-    /// Notes that a vault is being opened; an earlier vault is not in service any more.
+    /// Records that a vault is being opened; an earlier vault is not in service any more.
     pub fn opening(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_checkpoint();
@@ -74,18 +74,18 @@ impl Watcher {
         seen.replayed_from = seen.reads.len();
     }
 
-    /// Notes whether reads belong to a check: all slots in their order, whatever was asked before.
+    /// Records whether reads belong to a check: all slots in their order, whatever was asked before.
     pub fn checking(&self, checking: bool) {
         self.seen.borrow_mut().checking = checking;
     }
 
-    /// Notes that the vault goes on, but has no callers any more.
+    /// Records that the vault goes on, but has no callers any more.
     pub fn left_alone(&self) {
         self.closed();
         self.seen.borrow_mut().unseen = true;
     }
 
-    /// Notes that the vault is open, and tells its checkpoints from now on.
+    /// Records that the vault is open, and tells its checkpoints from now on.
     pub fn in_service(&self, vault: &Vault) {
         let mut seen = self.seen.borrow_mut();
         seen.vault = Some(vault.clone());
@@ -95,7 +95,7 @@ impl Watcher {
         seen.reads[from..].iter_mut().for_each(|(after, _)| *after = checkpoint);
     }
 
-    /// Notes that no vault is in service.
+    /// Records that no vault is in service.
     pub fn closed(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_checkpoint();
@@ -132,7 +132,7 @@ impl Watcher {
 }
 
 impl WatcherState {
-    /// Notes the checkpoint; its number is published before any request that follows the checkpoint.
+    /// Records the checkpoint; its number is published before any request that follows the checkpoint.
     fn note_checkpoint(&mut self) {
         if let Some(vault) = &self.vault {
             self.checkpoint = vault.status().checkpoints.newest;

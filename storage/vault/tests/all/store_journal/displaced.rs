@@ -1,4 +1,4 @@
-//! Two live gateways: one is displaced in the midst of its work, and what it has acknowledged is its successor's.
+//! Two live gateways: one is displaced in the middle of its work, and what it has acknowledged is its successor's.
 
 use super::{restore_from, with_journal_in_store};
 use crate::every_step::more_if_thorough;

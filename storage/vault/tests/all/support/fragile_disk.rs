@@ -45,7 +45,7 @@ struct DiskState {
     /// Handles of earlier mounts are dead.
     mounts: u64,
     mounted: bool,
-    /// Changes until the power fails, in the midst of the last one.
+    /// Changes until the power fails, in the middle of the last one.
     power_left: Option<u64>,
     /// Changes until all further ones are refused, and how.
     refuses: Option<(u64, ErrorKind)>,
@@ -170,12 +170,12 @@ impl FragileDisk {
         FragileDisk(Arc::new(Mutex::new(DiskState { files, ..DiskState::default() })))
     }
 
-    /// Has the power fail in the midst of the change after `changes` more of them.
+    /// Has the power fail in the middle of the change after `changes` more of them.
     pub fn fail_after(&self, changes: Option<u64>) {
         self.state().power_left = changes;
     }
 
-    /// Tells whether the power has failed.
+    /// Returns whether the power has failed.
     pub fn has_failed(&self) -> bool {
         self.state().power_left == Some(0)
     }
@@ -213,7 +213,7 @@ impl FragileDisk {
         FragileDisk(Arc::new(Mutex::new(DiskState { files, ..DiskState::default() })))
     }
 
-    /// Tells whether a power loss now would leave everything.
+    /// Returns whether a power loss now would leave everything.
     pub fn is_synced(&self) -> bool {
         self.state().files.iter().all(|file| file.unsynced.is_empty())
     }

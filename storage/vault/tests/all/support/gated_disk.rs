@@ -58,7 +58,7 @@ impl Gate {
         }
     }
 
-    /// Tells whether it was not opened in time.
+    /// Returns whether it was not opened in time.
     pub fn has_given_up(&self) -> bool {
         self.0.0.lock().unwrap().has_given_up
     }

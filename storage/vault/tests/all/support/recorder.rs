@@ -30,7 +30,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Tells whether it is a look for a newer claim, which comes with time and not with what is asked.
+    /// Returns whether it is a look for a newer claim, which comes with time and not with what is asked.
     pub fn is_look(&self) -> bool {
         matches!(self, Request::Get(name) if name.starts_with("epoch/"))
     }
@@ -130,7 +130,7 @@ impl Recorder {
         self.state.borrow_mut().disk = Some(disk.clone());
     }
 
-    /// Notes that a vault begins to be opened; it dies with the request of this number, if it makes so many.
+    /// Records that a vault begins to be opened; it dies with the request of this number, if it makes so many.
     pub fn opens(&self, dies_after: Option<u64>) {
         let mut state = self.state.borrow_mut();
         (state.left, state.is_dead) = (dies_after, false);
@@ -146,7 +146,7 @@ impl Recorder {
         state.note(TraceEvent::IsOpen);
     }
 
-    /// Notes that the vault is dead, or was closed.
+    /// Records that the vault is dead, or was closed.
     pub fn is_gone(&self) {
         let mut state = self.state.borrow_mut();
         state.note_status();
@@ -155,7 +155,7 @@ impl Recorder {
         state.note(TraceEvent::Dies);
     }
 
-    /// Notes that the vault was killed or its machine lost its power, and leaves on the disk what that leaves.
+    /// Records that the vault was killed or its machine lost its power, and leaves on the disk what that leaves.
     pub fn dies(&self, disk: &FragileDisk, rng: &mut TestRng) {
         disk.unplug();
         self.is_gone();
@@ -183,7 +183,7 @@ impl Recorder {
         std::mem::take(&mut self.state.borrow_mut().trace)
     }
 
-    /// Tells whether a vault is being opened: it has not told its checkpoint yet.
+    /// Returns whether a vault is being opened: it has not told its checkpoint yet.
     pub fn is_opening(&self) -> bool {
         self.state.borrow().vault.is_none()
     }
@@ -239,7 +239,7 @@ impl RecorderState {
         self.trace.push((self.begin.elapsed(), event));
     }
 
-    /// Notes the status: the vault publishes what it has begun and where it stands before any request that follows from
+    /// Records the status: the vault publishes what it has begun and where it stands before any request that follows from
     /// it.
     fn note_status(&mut self) {
         let Some(status) = self.vault.as_ref().map(Vault::status) else { return };

@@ -221,7 +221,7 @@ impl TwoGateways {
     }
 }
 
-/// Tells whether a bucket that the newer one of two needs was deleted after its claim, by a look that came before it.
+/// Returns whether a bucket that the newer one of two needs was deleted after its claim, by a look that came before it.
 fn raced_with_deletion(ends: &[Option<VaultError>; 2]) -> bool {
     matches!(ends, [Some(VaultError::Displaced { .. }), Some(newer)] if newer.is_tampering())
 }

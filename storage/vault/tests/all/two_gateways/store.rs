@@ -34,7 +34,7 @@ impl Shared {
         Shared { memory, violation: Violation::default(), given: Rc::default() }
     }
 
-    /// Notes that somebody gives a name contents. A claim is no name of this kind: two may want it, and one gets it.
+    /// Records that somebody gives a name contents. A claim is no name of this kind: two may want it, and one gets it.
     fn gives(&self, name: String, bytes: &[u8]) {
         let these: [u8; 32] = Sha256::digest(bytes).into();
         let first = *self.given.borrow_mut().entry(name.clone()).or_insert(these);
