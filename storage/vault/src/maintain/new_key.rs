@@ -1,8 +1,10 @@
-//! A new master key for a vault that is not open: the first half of a change, after which the new key alone opens it.
+//! A new master key for a vault that is not open: the first half of a change of the key. After it, only the new key
+//! opens the vault.
 //!
-//! An epoch is claimed with the old key: it is the last that belongs to it, and keeps other gateways out. Then everything
-//! on the trusted disk is sealed with the new key, in one step, and the header in the store is exchanged for one that
-//! holds the old key, sealed with the new one. The [session](crate::session) does the rest, in service.
+//! It claims an epoch with the old key. This epoch is the last one of the old key, and it keeps other gateways out.
+//! Then it seals everything on the trusted disk with the new key, in one step. It replaces the header in the store by
+//! one that holds the old key, sealed with the new one. The [session](crate::session) does the rest while the vault is
+//! served.
 
 use crate::any_store::AnyStore;
 use crate::claims::Claims;
@@ -31,29 +33,29 @@ use ameles_seal::passphrase::PassphraseHeader;
 use futures::future::LocalBoxFuture;
 use std::rc::Rc;
 
-/// The key that a vault is to have.
+/// The new key of a vault.
 pub struct NewKey {
     /// The key.
     pub master: MasterKey,
-    /// The way from a passphrase to the key, if there is one.
+    /// The derivation of the key from a passphrase, if there is one.
     pub passphrase: Option<PassphraseHeader>,
 }
 
-/// Changes the master key of a vault that is not open anywhere; `setup` has the one so far. When this returns, the new key
-/// opens the vault and its store, and the old one is refused. **Serve it afterwards**: what the store holds is sealed anew
-/// while it is open, and the old key is needed, sealed with the new one, until that is complete.
+/// Changes the master key of a vault that is not open anywhere; `setup` has the current key. When this returns, the new
+/// key opens the vault and its store, and the old one is refused. **The vault must be served afterwards**: while it is
+/// open, the objects in the store are resealed. The old key, sealed with the new one, is needed until that is complete.
 ///
-/// It may be cut off anywhere: until the trusted disk has changed, the vault has the old key, and from then on the new one;
-/// either way it can be done again, with the same keys.
+/// It may be cut off at any time. Until the trusted disk has changed, the vault has the old key, and from then on the
+/// new one. In either case it can be repeated with the same keys.
 ///
 /// # Errors
-/// [`VaultError::KeyChanging`] while an earlier change is not complete, [`VaultError::Parameters`] if it is the same key,
-/// and those of an opening.
+/// [`VaultError::KeyChanging`] while an earlier change is not complete, [`VaultError::Parameters`] if the key is the
+/// same, and those of an opening.
 pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(), VaultError> {
     change(setup.erase_store(), new).await
 }
 
-/// Changes it. Its future is in a box, or else each crate that polls it would compile it.
+/// Changes the key. The future is boxed, so that the crates that poll it need not compile it.
 fn change(setup: Setup<AnyStore>, new: NewKey) -> LocalBoxFuture<'static, Result<(), VaultError>> {
     Box::pin(change_unboxed(setup, new))
 }
@@ -79,7 +81,8 @@ async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), Vault
     let resealed = reseal_disk(at_rest, &disk, new, until, &mut entropy)?;
     disk.reseal(block, &resealed)?;
     header_exchange::complete(&disk, &store).await?;
-    // No request is answered in this epoch. But if the gateway before it may still answer, a takeover has to wait for that one.
+    // This opening answers no request. But if the gateway before it may still answer, a takeover must wait for that
+    // one.
     if lease_term.waits_until.is_none() {
         let claims = Claims { blobs: &store, ring, vault };
         if let Err(error) = claims.mark_end(until, entropy.salt()).await {
@@ -89,8 +92,8 @@ async fn change_unboxed(setup: Setup<AnyStore>, new: NewKey) -> Result<(), Vault
     Ok(())
 }
 
-/// Completes a change of the master key that was cut off after the trusted disk had changed; `setup` has the new one. Where
-/// nothing is left to complete, nothing is done.
+/// Completes a change of the master key that was cut off after the trusted disk had changed; `setup` has the new key.
+/// Does nothing if nothing is left to complete.
 ///
 /// # Errors
 /// [`VaultError::WrongKey`] if the vault does not have this key, and those of an opening.
@@ -99,8 +102,8 @@ pub async fn complete_change<U: VaultStore>(setup: &Setup<U>) -> Result<(), Vaul
     agree_on_header(&setup.disk, &setup.store, &setup.master).await
 }
 
-/// The figures of the change that this vault is in, if it is in one, as they are before the sweep begins. How far that is, a
-/// vault in service tells.
+/// The figures of a running change of the key, before its sweep has started. `None` if no change is running. Only a
+/// served vault knows the progress of the sweep.
 ///
 /// # Errors
 /// Those of [`read_header`].
@@ -113,7 +116,7 @@ pub fn change_under_way(
     Ok(ring.earlier().map(|_| KeyChangeFigures { passed: 0, of }))
 }
 
-/// Seals everything on the trusted disk with the new key. `until` is the last epoch that belongs to the old one.
+/// Seals everything on the trusted disk with the new key. `until` is the last epoch of the old key.
 fn reseal_disk(
     at_rest: StateAtRest,
     disk: &TrustedDisk,
@@ -139,7 +142,7 @@ fn reseal_disk(
     };
     let with = (Rc::new(DeferredStore::default()), seed);
     let scheme = State::resume(scheme, with, new_side, (&writer.directory, payload_reader.as_ref()))?;
-    // The same state once more: the journal goes on from it as from the one before.
+    // The same state, as the next checkpoint: the journal continues from it.
     let number = number + 1;
     let info = CheckpointInfo {
         number,

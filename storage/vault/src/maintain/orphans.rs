@@ -1,10 +1,11 @@
-//! Objects below a vault's prefix in the store that are no part of its newest state: found without opening the vault.
+//! Orphans: objects in the store that are not part of the vault's newest state. They are found without opening the
+//! vault.
 //!
-//! The trusted disk names what is needed: the checkpoint's buckets, the older ones that a recovery or a restore may
-//! still read, and those that the journal has announced since. A bucket version that it does not name is dead if its
-//! name is one that this vault may have given: a bucket of its tree, and a version no newer than the newest that it
-//! knows. A newer one is nobody's if its epoch was never claimed, or if it is of the last epoch and none of its slots
-//! opens. The watcher sees lists, and deletions of what it could have named itself.
+//! The trusted disk lists what is needed: the checkpoint's buckets, older ones that a recovery or a restore may read,
+//! and those that the journal has announced since. A bucket version that it does not list is dead if this vault may
+//! have written it: it is of a bucket of its tree, and not newer than the newest version that the vault knows. A newer
+//! version is planted if its epoch was never claimed, or if it is of the last epoch and none of its slots opens. The
+//! watcher sees lists, and deletions of objects that it could have listed itself.
 
 use crate::claims::end_marker::END_MARKER;
 use crate::claims::{self, Claims};
@@ -32,10 +33,10 @@ use ameles_seal::master_key::MasterKey;
 use ameles_store::{BlobError, Blobs};
 use std::collections::BTreeSet;
 
-/// Bucket versions that are deleted between two looks at the claims.
+/// Bucket versions that are deleted between two checks of the claims.
 const AT_ONCE: usize = 1000;
 
-/// So many objects of so many bytes together, as the store tells it.
+/// The number and the size of objects, as the store reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Objects.
@@ -52,25 +53,24 @@ impl Tally {
     }
 }
 
-/// The objects that the store holds, by what they are to the vault.
+/// The objects in the store, by their state.
 #[derive(Debug)]
 pub struct Orphans {
-    /// The newest state: buckets, header, claims, the mark of the last stop, the shipped checkpoint.
+    /// The newest state: buckets, header, claims, the end marker, the shipped checkpoint.
     pub in_use: Tally,
-    /// Replaced buckets that a recovery or a restore may still read; the vault deletes them when their time has come.
+    /// Replaced buckets that a recovery or a restore may read. The vault deletes them later.
     pub kept: Tally,
-    /// Buckets of this vault's names that nothing needs any more.
+    /// Buckets of this vault that nothing needs any more.
     pub dead_buckets: Tally,
-    /// Checkpoints before the newest, pieces of those that never got to their end, and objects of the journal that the
-    /// newest one holds.
+    /// Checkpoints before the newest, pieces of abandoned uploads, and log objects that the newest checkpoint holds.
     pub dead_checkpoints: Tally,
-    /// Buckets newer than the newest state that no gateway of this vault has written: nobody's.
+    /// Buckets newer than the newest state that no gateway of this vault has written.
     pub planted: Tally,
-    /// Buckets in use or kept that have not the bytes that they were written with. Never removed.
+    /// Buckets of the wrong size among those in use or kept. Never removed.
     pub spoilt: Vec<String>,
-    /// Newer than the newest state, and perhaps another gateway's. Never removed.
+    /// Objects newer than the newest state that may be another gateway's. Never removed.
     pub newer: Vec<String>,
-    /// Names that this vault has never given. Never removed.
+    /// Objects with names that this vault has never used. Never removed.
     pub foreign: Vec<String>,
     vault: VaultHeader,
     earlier: Option<EarlierKey>,
@@ -83,17 +83,17 @@ pub struct Orphans {
 /// The objects that were removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Bucket versions, those that were planted among them.
+    /// Bucket versions, planted ones included.
     pub buckets: u64,
     /// Checkpoints.
     pub checkpoints: u64,
-    /// Remains of interrupted writes that had no name of their own.
+    /// Remains of interrupted writes, which have no name.
     pub unfinished: u64,
-    /// Objects that bear the name of an older checkpoint and do not open with this vault's key: left where they are.
+    /// Objects with the name of an older checkpoint that do not open with this vault's key. They stay.
     pub not_ours: u64,
 }
 
-/// Looks through the store. The vault must not be open anywhere.
+/// Searches the store for orphans. The vault must not be open anywhere.
 ///
 /// # Errors
 /// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if another gateway has the vault and the trusted disk
@@ -216,8 +216,7 @@ impl Orphans {
         }
         let newest = (shipped.epoch, shipped.number);
         let claim = claims::epoch_of(&name).filter(|epoch| claims::name(*epoch) == name);
-        // A shipment that was given up has left pieces behind: they are newer than the newest checkpoint, of an epoch of
-        // ours.
+        // An abandoned upload leaves pieces that are newer than the newest checkpoint, in an epoch of this disk.
         let piece = parse_piece_name(&name);
         let is_given_up = piece.is_some_and(|(epoch, _)| epoch <= self.epoch);
         match (parse_blob_name(&name).or(piece), claim) {
@@ -242,7 +241,7 @@ impl Orphans {
         }
     }
 
-    /// Removes dead objects. May be cut off anywhere and run again.
+    /// Removes dead objects. It may be cut off at any time and run again.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if another gateway has opened the vault since, and those of the store.
@@ -257,7 +256,7 @@ impl Orphans {
             }
         }
         for some in self.buckets.chunks(AT_ONCE).chain(self.planted_versions.chunks(AT_ONCE)) {
-            // A gateway that has taken over may need what is dead for us.
+            // A gateway that has taken over may need what is dead for this one.
             claims.check(self.epoch).await?;
             Untrusted::delete(store, some).await?;
             removed.buckets += some.len() as u64;
@@ -276,7 +275,7 @@ impl Orphans {
         Ok(removed)
     }
 
-    /// Returns whether the object that bears a checkpoint's name was sealed with this vault's key.
+    /// Returns whether an object with a checkpoint's name was sealed with this vault's key.
     async fn is_ours<U: VaultStore>(
         &self,
         name: &str,

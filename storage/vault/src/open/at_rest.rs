@@ -1,4 +1,5 @@
-//! The trusted side as the last opening left it: the state at its checkpoint and the journal after it, authenticated.
+//! The trusted state at rest, as the last opening left it: the state of its checkpoint, and the journal after it. All
+//! of it is authenticated.
 
 use super::header::{agree_on_header, read_header_with_ring};
 use super::restore_notes;
@@ -18,7 +19,7 @@ use ameles_seal::master_key::MasterKey;
 use ameles_seal::record::{RecordOpener, RecordSealer};
 use tokio::time::Instant;
 
-/// See the module.
+/// The trusted state at rest, with its journal.
 pub(crate) struct StateAtRest {
     pub(crate) header: VaultHeader,
     pub(crate) ring: KeyRing,
@@ -50,7 +51,7 @@ impl StateAtRest {
         Self::of(keyed_header, disk, store, master).await
     }
 
-    /// Reads the state that a restore has just laid down.
+    /// Reads the state that a restore has just written.
     ///
     /// # Errors
     /// [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the header.
@@ -84,7 +85,7 @@ impl StateAtRest {
     }
 }
 
-/// The journal, opened and decoded, with the number of the next record.
+/// Reads, opens and decodes the journal. Returns the number of the next record, too.
 fn read_journal(
     disk: &TrustedDisk,
     header: &VaultHeader,
@@ -117,10 +118,10 @@ fn read_journal(
     Ok((records, next))
 }
 
-/// Seals records anew, numbered from `first`, as [`read_journal`] reads them.
+/// Seals records, numbered from `first`, so that [`read_journal`] can read them.
 ///
 /// # Errors
-/// [`VaultError::Damaged`], if they are more than a key may seal.
+/// [`VaultError::Damaged`] if there are more records than a key may seal.
 pub(crate) fn seal_journal(
     records: &[Record],
     header: &VaultHeader,

@@ -1,5 +1,5 @@
-//! The fence between this opening and every other: nothing in the store may be newer than what the trusted disk knows,
-//! and an epoch of its own is claimed.
+//! The fence between this opening and every other. It checks that nothing in the store is newer than what the trusted
+//! disk knows, and claims an epoch.
 
 use super::at_rest::StateAtRest;
 use super::inventory::{Inventory, REMOVE, UNCLEAR, list_inventory, planted};
@@ -18,7 +18,7 @@ use ameles_core::store::{BucketVersion, Untrusted};
 use ameles_seal::epoch::Epoch;
 use tokio::time::Instant;
 
-/// The epoch of an opening, and what the store held before.
+/// The claimed epoch of an opening, and what the store held before the claim.
 pub(crate) struct ClaimedEpoch {
     pub(crate) epoch: Epoch,
     pub(crate) inventory: Inventory,
@@ -40,7 +40,7 @@ pub(crate) async fn fence<U: VaultStore>(
 ) -> Result<ClaimedEpoch, VaultError> {
     let (vault, known) = (at_rest.header.vault, at_rest.known);
     let claims = Claims { blobs: store, ring: at_rest.ring.clone(), vault };
-    // Before the claim: an older copy that is refused must not have displaced the gateway that it is a copy of.
+    // Checked before the claim: an older copy that is refused must not displace the gateway that it is a copy of.
     let claimed = claims.ours(disk, known.epoch).await?;
     let inventory = list_inventory(store).await?;
     if let Some(newer) = inventory.held.iter().find(|found| found.version > known) {
@@ -62,7 +62,7 @@ pub(crate) async fn fence<U: VaultStore>(
     }
     let (began, since) = (Instant::now(), host.now());
     let number = match claims.claim(disk, (known.epoch, claimed), entropy).await {
-        // Where another gateway may be at work, nothing is removed.
+        // If another gateway may be running, nothing is removed.
         Err(VaultError::StoreFull) if is_alone => {
             claims.check(claimed).await?;
             free_store_space(disk, store, at_rest, &inventory).await?;
@@ -70,15 +70,15 @@ pub(crate) async fn fence<U: VaultStore>(
         }
         claimed => claimed?,
     };
-    // From the answer on: the claim may have been made just before it.
+    // Counted from the answer on: the claim may have been made just before it.
     let waits_until = (!is_alone).then(|| Instant::now() + LEASE);
     store.sweep_unfinished().await?;
     let lease_term = LeaseTerm { lease: Lease::since(host, since), began, waits_until };
     Ok(ClaimedEpoch { epoch: Epoch { number, salt }, inventory, lease_term, log })
 }
 
-/// Deletes what an earlier opening could have deleted: versions that neither checkpoint needs, and parts of writes that were
-/// cut off. A store that is full may have no room even for a claim.
+/// Deletes what an earlier opening could have deleted: versions that neither checkpoint needs, and parts of interrupted
+/// writes. A full store may have no room even for a claim.
 async fn free_store_space<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,

@@ -1,8 +1,8 @@
-//! The meaning of a bucket version in the store that is newer than the newest that the trusted disk knows of.
+//! The check of a bucket version in the store that is newer than all versions that the trusted disk knows.
 //!
-//! Most probably another gateway has gone on with the vault since, and the trusted disk is an earlier copy. Two signs
-//! tell that, and only a holder of the key can make them: a claim of the version's epoch, or a slot that opens. A
-//! version with neither was planted by somebody who can write to the store.
+//! Most likely another gateway has gone on with the vault, and the trusted disk is an earlier copy. There are two signs
+//! of that, which only a holder of the key can make: a claim of the version's epoch, or a slot that opens. A version
+//! with neither sign was planted by somebody who can write to the store.
 
 use super::at_rest::StateAtRest;
 use crate::claims::Claims;
@@ -17,17 +17,17 @@ use ameles_core::types::{Slot, Version};
 use ameles_seal::parallel::SealThreads;
 use ameles_seal::sealed::{Resolved, Sealed};
 
-/// The origin of a newer version that no other gateway has written.
+/// The origin of a newer version without a sign of another gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Written by somebody without the key, and why.
+    /// Written by somebody without the key, for this reason.
     Planted(&'static str),
-    /// A version of an epoch that this disk has claimed and written nothing in: planted, or the disk is a copy from
-    /// between the claim and the first record, and the original went on. No key is known that could tell.
+    /// A version of an epoch that this disk has claimed and written nothing in. It was planted; or the disk is a copy
+    /// from between the claim and the first record, and the original went on. No known key can tell the two apart.
     Unclear,
 }
 
-/// Judges newer versions, for one trusted disk.
+/// Classifies newer versions, for one trusted disk.
 pub(crate) struct NewerVersionCheck<'a, U> {
     sealed: Sealed<&'a U>,
     claims: Claims<'a, U>,
@@ -37,12 +37,11 @@ pub(crate) struct NewerVersionCheck<'a, U> {
 }
 
 impl<'a, U: VaultStore> NewerVersionCheck<'a, U> {
-    /// Makes a judge for the gateway that has this state on the trusted disk, and has claimed the epochs up to
-    /// `claimed`.
+    /// A check for the gateway that has this trusted state, and that has claimed the epochs up to `claimed`.
     pub(crate) fn new(store: &'a U, at_rest: &StateAtRest, claimed: u32) -> Result<Self, VaultError> {
         let StateAtRest { header, ring, state, records, known, .. } = at_rest;
         let cipher = header.parameters.cipher()?;
-        // It reads, and seals nothing.
+        // The check only reads: it seals nothing.
         let nonces = Entropy::system().nonces();
         let sealed = Sealed::new(store, ring, cipher, nonces, state.versions.clone(), SealThreads::single())?;
         for record in records {
@@ -55,7 +54,7 @@ impl<'a, U: VaultStore> NewerVersionCheck<'a, U> {
         Ok(NewerVersionCheck { sealed, claims, buckets, known: *known, claimed })
     }
 
-    /// Finds out where `newer` comes from.
+    /// Finds out the origin of a newer version.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if it comes from another gateway of this vault,
@@ -66,7 +65,7 @@ impl<'a, U: VaultStore> NewerVersionCheck<'a, U> {
             if theirs <= self.claimed {
                 return Ok(Origin::Unclear);
             }
-            // Perhaps it was claimed since the claims were listed.
+            // It may have been claimed after the claims were listed.
             if self.claims.is_claimed(theirs).await? {
                 return Err(VaultError::Displaced { ours: self.known.epoch, theirs });
             }
@@ -84,7 +83,7 @@ impl<'a, U: VaultStore> NewerVersionCheck<'a, U> {
         Ok(Origin::Planted("was not made with this vault's key"))
     }
 
-    /// Returns whether any slot of it opens: only a holder of the key has written that.
+    /// Returns whether any slot of the version opens: then a holder of the key has written it.
     async fn opens(&self, of: BucketVersion) -> Result<bool, VaultError> {
         for index in 0..self.sealed.layout().extent(of.bucket).slots {
             let slot = Slot { bucket: of.bucket, index };

@@ -1,4 +1,4 @@
-//! The old vault of a restore, over the local copy of its buckets.
+//! The previous vault of a restore, over the local copy of its buckets.
 
 use super::local_copy::local_copy_error;
 use super::restored_stash::RestoredStash;
@@ -26,17 +26,17 @@ use bytes::Bytes;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The old vault, over the local copy.
+/// The previous vault, over the local copy.
 pub(super) struct PreviousVault<'a, L> {
     engine: Engine<&'a L>,
     header: VaultHeader,
     master: MasterKey,
     entropy: Entropy,
-    /// The stash as it lies on the scratch disk.
+    /// The stash on the scratch disk.
     stash: RestoredStash,
-    /// Accesses since it was brought up to date there.
+    /// Accesses since the stash on the scratch disk was updated.
     since: u64,
-    /// Payloads that came after it, by the journal in the store.
+    /// Later payloads of blocks, from the journal in the store.
     later: HashMap<BlockId, Bytes>,
 }
 
@@ -64,7 +64,7 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
         Ok(PreviousVault { engine, header, master, entropy, stash, since: 0, later: HashMap::new() })
     }
 
-    /// Puts payloads over its own that were written after it.
+    /// Sets later payloads, which override those of the vault.
     pub(super) fn overlay(&mut self, later: HashMap<BlockId, Bytes>) {
         self.later = later;
     }
@@ -77,13 +77,13 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
         &self.engine.sealed
     }
 
-    /// Authenticates every slot of the copy, dummies included, before anything is built on it.
+    /// Authenticates every slot of the copy, dummies included, before anything depends on it.
     pub(super) async fn verify(&self) -> Result<(), VaultError> {
         let report = check(&self.engine.sealed, Box::new(|_, _| {})).await.map_err(local_copy_error)?;
         report.faults.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong.into())))
     }
 
-    /// Reads blocks through the old scheme; only the local copy sees it.
+    /// Reads blocks through the previous scheme. Only the local copy sees these reads.
     pub(super) async fn read(&mut self, blocks: &[BlockId]) -> Result<Vec<Bytes>, VaultError> {
         while self.engine.scheme.must_step() {
             self.run(Input::Step).await?;
@@ -98,7 +98,7 @@ impl<'a, L: Untrusted> PreviousVault<'a, L> {
         Ok(read.map(|(block, own)| self.later.get(block).cloned().unwrap_or(own)).collect())
     }
 
-    /// Brings the stash on the scratch disk up to date, so that memory need not hold what came into it.
+    /// Updates the stash on the scratch disk, so that memory need not hold its new payloads.
     fn sync_stash(&mut self) -> Result<(), VaultError> {
         self.since = 0;
         let PreviousVault { engine, header, master, entropy, stash, .. } = self;
@@ -123,7 +123,7 @@ impl<L: Untrusted> PreviousVault<'_, L> {
         self.later.contains_key(&block) || self.place_of(block) != BlockPlace::Nowhere
     }
 
-    /// The place of a block in the old state.
+    /// The place of a block in the previous state.
     fn place_of(&self, block: BlockId) -> BlockPlace {
         self.scheme().locate(block).unwrap_or(BlockPlace::Nowhere)
     }

@@ -1,9 +1,9 @@
-//! Recovery: the steps of an opening, one after the other, up to a complete [`RecoveredState`] of a session.
+//! Recovery: the steps of an opening, up to a complete [`RecoveredState`] for a session.
 //!
-//! Recovery steps the engine through the inputs of the journal. Reads that were announced go out again, the same slots
-//! of the same versions in the same order, which are all still there; writes whose completion was journalled are not
-//! repeated; writes that were not finished are carried out under new versions and the new epoch's key, so nothing is
-//! ever sealed again under an old one. The watcher sees only what it saw before.
+//! Recovery steps the engine through the inputs of the journal. Announced reads are sent again: the same slots of the
+//! same versions in the same order, which are all still in the store. Writes whose completion was journalled are not
+//! repeated. Unfinished writes are carried out under new versions and the new epoch's key, so nothing is sealed a
+//! second time under an old key. The watcher sees only what it saw before.
 
 use super::at_rest::StateAtRest;
 use super::fence::{ClaimedEpoch, fence};
@@ -28,7 +28,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
-/// Opens a vault: afterwards it stands where it stood when the last acknowledged write was acknowledged.
+/// Opens a vault, in the state in which the last acknowledged write was acknowledged.
 pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
     let began = Instant::now();
     let at_rest = StateAtRest::read(&setup.disk, &setup.store, &setup.master).await?;
@@ -36,14 +36,14 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, V
     Session::begin(recover(setup, at_rest, Shipping::Idle, began).await?)
 }
 
-/// Opens a vault that is being restored: nothing is shipped and nothing is deleted until a caller wants a checkpoint.
+/// Opens a vault that is being restored. Nothing is shipped or deleted until a caller requests a checkpoint.
 pub(crate) async fn open_during_restore<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
     let began = Instant::now();
     let at_rest = StateAtRest::read_during_restore(&setup.disk, &setup.store, &setup.master).await?;
     Session::begin(recover(setup, at_rest, Shipping::HeldBack, began).await?)
 }
 
-/// Brings the state of the last opening to where its journal ends.
+/// Brings the state of the last opening to the end of its journal.
 async fn recover<U: VaultStore>(
     setup: Setup<U>,
     at_rest: StateAtRest,
@@ -57,7 +57,7 @@ async fn recover<U: VaultStore>(
     let StateAtRest { header, ring, state, records, sequence, mut opening, .. } = at_rest;
     opening.store += asked.elapsed();
     let mut rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
-    // A restore has no journal in the store: until it is complete, the one before it holds what is not shipped.
+    // A restore has no journal in the store. Until it is complete, the previous journal holds what is not shipped.
     let log = log.filter(|_| shipping != Shipping::HeldBack);
     if log.is_some() {
         rows = rows.with_log()?;

@@ -1,5 +1,5 @@
-//! The second half of a restore for Ring ORAM: a full tree is written into the store, every bucket once, in the order of
-//! their numbers. Its positions are drawn anew, and its blocks come from the local copy of the old one.
+//! The second half of a restore for Ring ORAM. It writes a full tree to the store, every bucket once, in the order of
+//! their numbers. Positions are drawn again, and the blocks come from the local copy of the previous tree.
 
 use super::in_flight::buckets_in_flight;
 use super::previous_vault::PreviousVault;
@@ -25,7 +25,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::rc::Rc;
 
-/// Writes the old blocks into a full tree under this epoch, and lays its state down on the trusted disk as checkpoint
+/// Writes the previous blocks into a full tree under this epoch, and writes its state to the trusted disk as checkpoint
 /// `number`.
 pub(super) async fn refill<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
@@ -43,7 +43,7 @@ pub(super) async fn refill<U: VaultStore, L: Untrusted>(
 
     let buckets = filling.buckets();
     let (mut done, all) = (0, header.parameters.layout().buckets());
-    // Versions are assigned in the order of the buckets; the writing of some overlaps.
+    // Versions are assigned in the order of the buckets. Some writes overlap.
     let placed: Vec<_> =
         buckets.map(|(level, bucket)| (level, bucket, filling.place(level, bucket))).collect();
     let state = filling.finish();
@@ -77,7 +77,7 @@ pub(super) async fn refill<U: VaultStore, L: Untrusted>(
     write_filled_state(setup, header, old, (number, state), &versions).await
 }
 
-/// Lays the state of a tree that was filled down on the trusted disk.
+/// Writes the state of the filled tree to the trusted disk.
 async fn write_filled_state<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
     header: &VaultHeader,

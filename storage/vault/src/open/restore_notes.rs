@@ -1,4 +1,4 @@
-//! The note on the trusted disk that a restore has begun, until it is complete.
+//! The note on the trusted disk that a restore has started, until it is complete.
 
 use crate::error::VaultError;
 use crate::trusted::disk::TrustedDisk;
@@ -8,13 +8,13 @@ const DISPLACED: &str = "restoring-displaces";
 const UNFINISHED: &[u8] = b"unfinished";
 const DONE: &[u8] = b"done";
 
-/// Records that a restore begins which displaces the gateway of this epoch. All epochs after it that were claimed so far were
-/// claimed by restores onto this disk, which have answered nobody.
+/// Records that a restore starts which displaces the gateway of epoch `displaced`. All later epochs that are claimed so
+/// far were claimed by restores onto this disk, which have answered nobody.
 pub(crate) fn begin(disk: &TrustedDisk, displaced: u32) -> Result<(), VaultError> {
     disk.set_metas(&[(NAME, UNFINISHED), (DISPLACED, displaced.to_le_bytes().as_slice())])
 }
 
-/// The epoch that was noted by a restore onto this disk which is not complete.
+/// The epoch that an unfinished restore onto this disk displaces.
 pub(crate) fn displaced(disk: &TrustedDisk) -> Result<Option<u32>, VaultError> {
     if !is_unfinished(disk)? {
         return Ok(None);
@@ -28,7 +28,7 @@ pub(crate) fn complete(disk: &TrustedDisk) -> Result<(), VaultError> {
     disk.set_meta(NAME, DONE)
 }
 
-/// Returns whether the vault on this disk came there by a restore, which is complete.
+/// Returns whether the vault on this disk is the result of a complete restore.
 ///
 /// # Errors
 /// Those of the disk.
@@ -36,7 +36,7 @@ pub(crate) fn is_complete(disk: &TrustedDisk) -> Result<bool, VaultError> {
     Ok(disk.meta(NAME)?.is_some_and(|note| note == DONE))
 }
 
-/// Returns whether a restore onto this disk has begun and is not complete.
+/// Returns whether a restore onto this disk has started and is not complete.
 ///
 /// # Errors
 /// Those of the disk.

@@ -1,5 +1,5 @@
-//! The stash of a restore: its payloads lie sealed on a disk, and came there some at a time. So a restore holds no more of a
-//! stash in memory than the vault does in service.
+//! The stash of a restore. Its payloads are sealed on a disk, and are written there a few at a time. So a restore holds
+//! no more of a stash in memory than a served vault does.
 
 use super::state::{SchemeAtRest, State};
 use crate::engine::deferred_store::DeferredStore;
@@ -15,23 +15,23 @@ use ameles_core::types::BlockId;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// A scheme that was taken up, and the keeper of its payloads that are not in memory.
+/// A resumed scheme, and the reader of its payloads that are not in memory.
 pub(super) type Resumed = (Rc<dyn Scheme>, Option<PayloadReader>);
 
-/// See the module.
+/// A stash on a disk.
 pub(super) struct RestoredStash {
     disk: TrustedDisk,
     directory: StashDirectory,
 }
 
 impl RestoredStash {
-    /// An empty stash on a disk; what lies in the places there is written over.
+    /// An empty stash on a disk. It overwrites the contents of the slots there.
     pub(super) fn on(disk: &TrustedDisk) -> Self {
         RestoredStash { disk: disk.clone(), directory: StashDirectory::empty() }
     }
 
-    /// Lays blocks down behind those that are there, some at a time; durable when this returns. Places are written up to
-    /// `at_least`: how many blocks there are does not show by the time that this takes.
+    /// Appends blocks, a few at a time; durable when this returns. At least `at_least` slots are written, so that the
+    /// time does not show how many blocks there are.
     ///
     /// # Errors
     /// Those of the disk.
@@ -67,7 +67,7 @@ impl RestoredStash {
         Ok(())
     }
 
-    /// Puts the blocks into this order. Returns `false` if they are not the ones that are there.
+    /// Sets the order of the blocks. Returns `false` if they are not the blocks of the stash.
     pub(super) fn set_order(
         &mut self,
         order: Vec<BlockId>,
@@ -81,8 +81,8 @@ impl RestoredStash {
         self.apply_changes((changes, 0), seal, &mut |_, _| {}).map(|()| true)
     }
 
-    /// Takes a scheme up that has this stash; `None` if the two contradict one another. No payload is read into memory, wherever
-    /// the vault keeps its tree top in service.
+    /// Resumes a scheme with this stash. `None` if the two contradict each other. No payload is read into memory,
+    /// wherever the served vault keeps its tree top.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
@@ -94,7 +94,7 @@ impl RestoredStash {
     ) -> Result<Option<Resumed>, VaultError> {
         let side = (&self.disk, seal.header, seal.master);
         let payload_reader = match seal.header.parameters.scheme {
-            // It has no stash.
+            // Trivial ORAM has no stash.
             SchemeParameters::Trivial(_) => None,
             _ => Some(PayloadReader::new(side, self.directory.slot_map(), seal.entropy)?),
         };
@@ -102,8 +102,7 @@ impl RestoredStash {
         Ok(scheme.map(|scheme| (scheme, payload_reader)))
     }
 
-    /// Takes over what has come into the stash of its scheme and has left it, and drops the payloads from memory. Nothing is
-    /// in flight.
+    /// Applies the changes of the scheme's stash, and drops the payloads from memory. Nothing is in flight.
     ///
     /// # Errors
     /// Those of the disk.
@@ -118,7 +117,7 @@ impl RestoredStash {
         Ok(())
     }
 
-    /// The directory of its places.
+    /// The directory of the stash's slots.
     pub(super) fn into_directory(self) -> StashDirectory {
         self.directory
     }

@@ -1,4 +1,4 @@
-//! A checkpoint in the store, fetched and authenticated: its manifest, then its pieces.
+//! A checkpoint in the store, fetched and authenticated: first its manifest, then its pieces.
 
 use super::restored_stash::{RestoredStash, Resumed};
 use super::state::SchemeAtRest;
@@ -34,18 +34,18 @@ pub(crate) struct FoundCheckpoint {
     pub(crate) rows: Vec<Row>,
     /// Receipts of earlier checkpoints.
     pub(crate) history: Vec<(u64, [u8; 32])>,
-    /// The first object of the journal in the store that it does not hold, if the vault has such a journal.
+    /// The first object of the journal in the store that the checkpoint does not hold, if the vault has such a journal.
     pub(crate) from: Option<Position>,
 }
 
-/// The state of a scheme that was shipped, its stash on the scratch disk.
+/// The shipped state of a scheme, with its stash on the scratch disk.
 pub(crate) struct ShippedScheme {
     written: SchemeAtRest,
     stash: RestoredStash,
 }
 
 impl ShippedScheme {
-    /// Takes the scheme up, with the stash that it has on the scratch disk. `None` if its state contradicts itself.
+    /// Resumes the scheme with its stash on the scratch disk. `None` if its state contradicts itself.
     ///
     /// # Errors
     /// Those of the disk.
@@ -60,7 +60,7 @@ impl ShippedScheme {
     }
 }
 
-/// The state of a vault before its first checkpoint: empty, with everything in the journal in the store.
+/// The empty state of a vault before its first checkpoint. The journal in the store holds everything.
 ///
 /// # Errors
 /// [`VaultError::Parameters`].
@@ -69,7 +69,7 @@ pub(super) fn empty_checkpoint(
     scratch: &TrustedDisk,
 ) -> Result<(Receipt, FoundCheckpoint), VaultError> {
     let mut tables = WordTables::zeros(&header.parameters.word_tables());
-    // Those of the versions are the last.
+    // The table of versions is the last one.
     tables.take_last();
     let rest = header.parameters.scheme.start(Rc::default(), Seed::default())?.rest();
     let stash = RestoredStash::on(scratch);
@@ -119,7 +119,7 @@ fn not_a_checkpoint(name: &str) -> VaultError {
     VaultError::Tampered(format!("{name} in the store is no checkpoint").into())
 }
 
-/// Fetches the pieces one after the other, and puts the state together. `newest` is the key that the stash is sealed with.
+/// Fetches the pieces one by one, and builds the state. The stash is sealed with the key `newest`.
 async fn read_pieces<U: VaultStore>(
     (store, scratch): (&U, &TrustedDisk),
     (header, master, newest): (&VaultHeader, &MasterKey, &MasterKey),

@@ -1,4 +1,4 @@
-//! The trusted state as the last checkpoint left it on the trusted disk, read and authenticated.
+//! The trusted state of the last checkpoint on the trusted disk, read and authenticated.
 
 use crate::engine::deferred_store::DeferredStore;
 use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
@@ -30,10 +30,10 @@ use std::iter::Peekable;
 use std::rc::Rc;
 use std::vec::IntoIter;
 
-/// The trusted state, all of it but rows and master key.
+/// The trusted state without rows and master key.
 pub(crate) struct State {
     pub(crate) number: u64,
-    /// The number of the first journal record after it.
+    /// The number of the first journal record after the checkpoint.
     pub(crate) sequence: u64,
     pub(crate) accesses: u64,
     pub(crate) seed: Seed,
@@ -43,7 +43,7 @@ pub(crate) struct State {
     pub(crate) writer: CheckpointWriter,
 }
 
-/// The state of a scheme but for the stash, which is in the directory.
+/// The state of a scheme without its stash, which is in the directory.
 pub(crate) struct SchemeAtRest {
     /// Tables of words.
     pub(crate) tables: Vec<Vec<u32>>,
@@ -72,7 +72,7 @@ impl State {
         }
     }
 
-    /// Takes the scheme up, and begins to note its changes. Payloads that a keeper has are not read.
+    /// Resumes the scheme, and starts to track its changes. With a payload reader, no payloads are read into memory.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
@@ -86,7 +86,7 @@ impl State {
         State::try_resume(scheme, with, side, stash)?.ok_or_else(contradiction)
     }
 
-    /// The same; `None` if the state contradicts itself.
+    /// The same as [`resume`](Self::resume), but `None` if the state contradicts itself.
     ///
     /// # Errors
     /// As [`resume`](Self::resume).
@@ -112,7 +112,7 @@ impl State {
     }
 }
 
-/// The payloads of the stash, read from their places one after the other.
+/// The payloads of the stash, read from their slots one by one.
 struct StashPayloads<'a> {
     disk: &'a TrustedDisk,
     opener: PayloadOpener,
@@ -181,9 +181,9 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the pieces; returns the checkpoint that each is of.
+    /// Reads the pieces. Returns the checkpoint of each piece.
     fn read_pieces(&self, summary: &Summary, tables: &mut WordTables) -> Result<Vec<u64>, VaultError> {
-        // What was never written are zeros.
+        // Pieces that were never written are zeros.
         let mut of = vec![summary.oldest; tables.len().div_ceil(PIECE_WORDS) as usize];
         self.disk.read_table(StateTable::Words, |piece, value| {
             let damaged = || VaultError::Damaged(format!("piece {piece} of its state does not fit").into());
