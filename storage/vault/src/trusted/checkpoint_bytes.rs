@@ -2,24 +2,24 @@
 
 use std::ops::{AddAssign, Sub};
 
-/// The bytes that checkpoints have written to the trusted disk, sealed, by kind; what the database adds is not counted.
+/// The sealed bytes that checkpoints have written to the trusted disk, by kind. The database's overhead is not counted.
 /// For the owner alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointBytes {
     /// The payloads of blocks that came into the stash or were written there.
     pub payloads: u64,
-    /// The words that had changed.
+    /// The changed words.
     pub deltas: u64,
-    /// The pieces of words whose turn it was.
+    /// The pieces of words that were due.
     pub pieces: u64,
-    /// The bucket versions that were replaced.
+    /// The replaced bucket versions.
     pub garbage: u64,
     /// The summaries.
     pub summaries: u64,
 }
 
 impl CheckpointBytes {
-    /// Adds them all up.
+    /// The sum of all kinds.
     pub fn total(&self) -> u64 {
         let CheckpointBytes { payloads, deltas, pieces, garbage, summaries } = self;
         payloads + deltas + pieces + garbage + summaries

@@ -1,9 +1,10 @@
-//! The ledger of the trusted state: what of it stands on the trusted disk, and what the next checkpoint adds.
+//! The writer of checkpoints on the trusted disk. It knows what the disk holds, and builds what the next checkpoint
+//! adds.
 //!
-//! A checkpoint writes a **delta**, the words that have changed; the **payloads** of blocks that have come into the
-//! stash, each to a place of its own; and a few **pieces**, neighbouring words as they are now, one after the other
-//! round all words. Once every piece is newer than a delta, the delta goes. So a checkpoint costs what was changed, and
-//! an opening reads each word about twice.
+//! A checkpoint writes a **delta**, which is the changed words; the **payloads** of blocks that have come into the
+//! stash, each to its own slot; and a few **pieces**, which are ranges of current words. The pieces cycle through all
+//! words. A delta is deleted once every piece is newer. So a checkpoint costs as much as was changed, and an opening
+//! reads each word about twice.
 
 use super::delta::Delta;
 use super::slots::StashSlot;
@@ -22,31 +23,31 @@ use std::ops::Range;
 
 /// Words of a piece: 32 KiB.
 pub(crate) const PIECE_WORDS: u64 = 8192;
-/// Bytes of pieces that are written for each access: about as many as a delta has, so that there are never more bytes in
-/// deltas than in pieces.
+/// Bytes of pieces that are written for each access: about as many as an access adds to a delta. So deltas never hold
+/// more bytes than pieces.
 const PIECE_BYTES_PER_ACCESS: u64 = 128;
 
-/// See the module.
+/// Builds the checkpoints of a trusted disk.
 pub(crate) struct CheckpointWriter {
     pub(crate) directory: StashDirectory,
-    /// The checkpoint whose words each piece holds at least.
+    /// For each piece, the checkpoint that its words are at least as new as.
     pieces: Vec<u64>,
     next_piece: u64,
-    /// Bytes of pieces that the accesses so far have made due, and that were not written yet.
+    /// Bytes of pieces that are due and not written yet.
     due: u64,
-    /// True if the disk holds nothing of this kind: the next checkpoint writes everything.
+    /// True if the disk holds no state: the next checkpoint writes everything.
     is_new: bool,
-    /// True if the payloads of the stash are in their places all the same.
+    /// True if the disk holds the payloads of the stash even so.
     has_payloads: bool,
 }
 
-/// The trusted state of this moment, with nothing in flight.
+/// The current trusted state, with nothing in flight.
 pub(crate) struct TrustedState<'a> {
     pub(crate) scheme: &'a dyn Scheme,
     pub(crate) versions: &'a TrustedVersions,
 }
 
-/// The facts of a checkpoint beside the state.
+/// The facts of a checkpoint besides the state.
 pub(crate) struct CheckpointInfo<'a> {
     pub(crate) number: u64,
     pub(crate) sequence: u64,
@@ -59,25 +60,25 @@ pub(crate) struct CheckpointInfo<'a> {
     pub(crate) garbage: &'a [Garbage],
 }
 
-/// The changes of a checkpoint on the disk, sealed. The places are written first, all the rest in one transaction.
+/// The sealed changes of a checkpoint on the disk. The slots are written first, and the rest in one transaction.
 pub(crate) struct CheckpointWrite {
     pub(crate) number: u64,
     pub(crate) writes: Vec<(StashSlot, Vec<u8>)>,
     pub(crate) summary: Vec<u8>,
     pub(crate) delta: Vec<u8>,
     pub(crate) pieces: Vec<(u64, Vec<u8>)>,
-    /// Deltas up to this one are not needed any more.
+    /// Deltas up to this one are no longer needed.
     pub(crate) oldest: u64,
     /// Versions that were replaced since the last checkpoint.
     pub(crate) garbage: Option<Vec<u8>>,
-    /// The number of the checkpoint after which the oldest version that is still kept was replaced.
+    /// The number of the checkpoint after which the oldest remaining version was replaced.
     pub(crate) garbage_from: u64,
-    /// True if all that stood there before goes.
+    /// True if this replaces everything that the disk held before.
     pub(crate) is_whole: bool,
 }
 
 impl CheckpointWrite {
-    /// The change that lays a state down in which all words are zeros and no block is in the stash.
+    /// The checkpoint of a state in which all words are zeros and the stash is empty.
     pub(crate) fn first(summary: &Summary, mut seal: SealContext<'_>) -> Result<Self, VaultError> {
         let number = summary.number;
         Ok(CheckpointWrite {
@@ -93,7 +94,7 @@ impl CheckpointWrite {
         })
     }
 
-    /// Bytes that are written.
+    /// The bytes of the checkpoint.
     pub(crate) fn bytes(&self) -> CheckpointBytes {
         CheckpointBytes {
             payloads: self.writes.iter().map(|(_, sealed)| sealed.len() as u64).sum(),
@@ -106,7 +107,7 @@ impl CheckpointWrite {
 }
 
 impl CheckpointWriter {
-    /// The ledger of a disk that holds no state but the payloads of the stash: the next checkpoint writes all the rest.
+    /// The writer for a disk that holds only the payloads of the stash. The next checkpoint writes the rest.
     pub(crate) fn with_payloads(directory: StashDirectory) -> Self {
         CheckpointWriter {
             is_new: true,
@@ -115,31 +116,31 @@ impl CheckpointWriter {
         }
     }
 
-    /// Has the next checkpoint write everything anew but the payloads, which lie where the directory says.
+    /// Makes the next checkpoint write everything except the payloads, which are in the slots that the directory names.
     pub(crate) fn force_full_checkpoint_keeping_payloads(&mut self) {
         self.is_new = true;
         self.has_payloads = true;
     }
 
-    /// Adds payloads of zeros, in places that stay vacant, up to so many: how many blocks came into the stash does not show
-    /// by the time that a checkpoint takes.
+    /// Adds payloads of zeros in slots that stay vacant, up to so many payloads in all. So the duration of a checkpoint
+    /// does not show how many blocks came into the stash.
     pub(crate) fn pad_payloads(&mut self, change: &mut CheckpointWrite, payloads: usize, block: Bytes) {
         let more = payloads.saturating_sub(change.writes.len());
         let spare = self.directory.spare_slots(more).into_iter();
         change.writes.extend(spare.map(|slot| (slot, vec![0; block.0 as usize])));
     }
 
-    /// The ledger of a disk that holds a state: `pieces` are the checkpoints that each piece is of.
+    /// The writer for a disk that holds a state. `pieces` is the checkpoint of each piece.
     pub(crate) fn of(directory: StashDirectory, pieces: Vec<u64>, next_piece: u64) -> Self {
         CheckpointWriter { directory, pieces, next_piece, due: 0, is_new: false, has_payloads: false }
     }
 
-    /// Pieces of the state.
+    /// The number of pieces of the state.
     pub(crate) fn pieces(&self) -> u64 {
         self.pieces.len() as u64
     }
 
-    /// Puts the changes of the next checkpoint together.
+    /// Builds the next checkpoint.
     pub(crate) fn build_checkpoint(
         &mut self,
         state: &TrustedState<'_>,
@@ -199,8 +200,8 @@ impl CheckpointWriter {
         })
     }
 
-    /// The number of pieces whose turn it is, after so many accesses more. Of checkpoints with hardly an access each, at a
-    /// start and a stop, there may be so many that their deltas outnumber the pieces: one is due then.
+    /// The number of pieces that are due after so many more accesses. Starts and stops make checkpoints with hardly an
+    /// access. If their deltas outnumber the pieces, one piece is due.
     fn turn(&mut self, number: u64, since: u64) -> u64 {
         let oldest = self.pieces.iter().copied().min().unwrap_or(number);
         let are_many = number - oldest > 64 + 4 * self.pieces.len() as u64;
@@ -210,8 +211,8 @@ impl CheckpointWriter {
         turn.max(are_many.into())
     }
 
-    /// The words that have changed, as they are now: of the scheme, of versions, of places. The scheme's are the first
-    /// `versions` words.
+    /// The changed words of the scheme, the versions and the slots, with their current values. The first `versions`
+    /// words are those of the scheme.
     fn delta(
         &self,
         state: &TrustedState<'_>,
@@ -238,7 +239,7 @@ impl CheckpointWriter {
         delta
     }
 
-    /// Writes the pieces whose turn it is: so many, or all.
+    /// Writes the pieces that are due, or all of them.
     fn write_pieces(
         &mut self,
         state: &TrustedState<'_>,
@@ -249,7 +250,7 @@ impl CheckpointWriter {
         let words =
             tables + TrustedVersions::WORDS * state.versions.buckets() + ENTRY_WORDS * self.directory.len();
         let all = words.div_ceil(PIECE_WORDS);
-        // What a new piece held before were zeros.
+        // A new piece held only zeros before.
         self.pieces.resize(all as usize, number - 1);
         (0..turn.min(all))
             .map(|_| {
@@ -264,7 +265,7 @@ impl CheckpointWriter {
             .collect()
     }
 
-    /// Appends neighbouring words of the whole state; the scheme's are the first `tables`.
+    /// Appends a range of words of the whole state. The first `tables` words are those of the scheme.
     fn copy_words(&self, state: &TrustedState<'_>, tables: u64, words: Range<u64>, into: &mut Vec<u32>) {
         state.scheme.copy_words(words.clone(), into);
         let each = TrustedVersions::WORDS;
@@ -279,7 +280,7 @@ impl CheckpointWriter {
     }
 }
 
-/// Appends those words that lie in a table, whose entries have `each` words.
+/// Appends the words of a range that lie in a table, whose entries have `each` words.
 fn copy_entries(
     words: &Range<u64>,
     table: Range<u64>,
@@ -306,7 +307,7 @@ pub(crate) fn delta_name(number: u64) -> String {
     format!("delta/{number}")
 }
 
-/// The name of a piece as it was at a checkpoint.
+/// The name of a piece as of a checkpoint.
 pub(crate) fn piece_name(piece: u64, number: u64) -> String {
     format!("piece/{piece}/{number}")
 }

@@ -1,42 +1,42 @@
-//! Changes of the trusted disk that are made durable together: while one transaction is synced, others come to wait, and
-//! the next transaction takes all of them.
+//! Group commit on the trusted disk. While one transaction is synced, further changes wait, and the next transaction
+//! takes all of them.
 //!
-//! A sync takes milliseconds however little it writes. With a transaction for each change, sixteen callers would wait for
-//! sixteen syncs in a row, and the journal's records behind them.
+//! A sync takes milliseconds, however little it writes. With one transaction for each change, sixteen callers would
+//! wait for sixteen syncs in a row, and so would the journal's records after them.
 
 use super::row::RowChange;
 use super::unlogged::CommitId;
 use crate::error::VaultError;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// A change that can wait with others.
+/// A change that can share a transaction with others.
 pub(crate) enum Change {
     /// Records for the journal, by sequence number.
     Records(Vec<(u64, Vec<u8>)>),
-    /// Changes of rows, sealed and by the hash of their keys.
+    /// Sealed changes of rows, by the hashes of their keys.
     Rows(Vec<RowChange>),
-    /// The same, with the commit that they are, sealed, if the store is to hold it. Commits up to `logged` are forgotten.
+    /// Changes of rows with their sealed commit, if the store must get it. Commits up to `logged` are deleted.
     RowsWithCommit { changes: Vec<RowChange>, commit: Option<(CommitId, Vec<u8>)>, logged: CommitId },
-    /// Records with a note of the object that goes with them. Commits up to `logged` are forgotten.
+    /// Records with a note of their log object. Commits up to `logged` are deleted.
     RecordsWithNote { records: Vec<(u64, Vec<u8>)>, name: &'static str, note: Vec<u8>, logged: CommitId },
 }
 
-/// The changes that wait, in the order in which they came.
+/// The changes that wait, in order.
 #[derive(Default)]
 pub(crate) struct CommitGroup {
     waiting: Mutex<(Vec<Change>, Vec<Outcome>)>,
-    /// Held by the caller that makes a transaction.
+    /// Held by the caller that runs a transaction.
     turn: Mutex<()>,
 }
 
 type Outcome = Arc<OnceLock<Result<(), VaultError>>>;
 
-/// The place of a change in the order. It comes into effect with [`CommitGroup::commit`], or with that of a later one.
+/// A change in the queue. It takes effect with [`CommitGroup::commit`], or with that of a later change.
 #[must_use = "the change may never come into effect"]
 pub(crate) struct QueuedChange(Outcome);
 
 impl CommitGroup {
-    /// Takes a change in.
+    /// Adds a change to the queue.
     pub(crate) fn enqueue(&self, change: Change) -> QueuedChange {
         let outcome = Outcome::default();
         let mut waiting = self.waiting.lock().expect("nobody panics with this lock");
@@ -45,11 +45,11 @@ impl CommitGroup {
         QueuedChange(outcome)
     }
 
-    /// Returns when the change is durable, all of it, or nothing of it is made. `apply` makes changes durable together, in
-    /// this order, unless an earlier caller has taken this one along.
+    /// Returns when the change is durable as a whole, or has failed as a whole. `apply` makes changes durable together,
+    /// in their order. It is not called if an earlier caller has committed this change.
     ///
     /// # Errors
-    /// Those of `apply`: then nothing of the whole group is made, and all are told.
+    /// Those of `apply`. Then no change of the group is made, and all callers get the error.
     pub(crate) fn commit(
         &self,
         QueuedChange(outcome): QueuedChange,
@@ -78,7 +78,7 @@ mod tests {
         Change::Rows(vec![RowChange::put(vec![key], vec![key])])
     }
 
-    /// The keys of the rows that are changed.
+    /// The keys of the changed rows.
     fn keys(changes: &[Change]) -> Vec<u8> {
         let rows = changes.iter().flat_map(|change| match change {
             Change::Rows(rows) => &rows[..],
@@ -87,8 +87,8 @@ mod tests {
         rows.map(|row| row.key[0]).collect()
     }
 
-    /// Has many callers commit while the first one's transaction is held up; each transaction ends so. Returns the keys of
-    /// each transaction, and what the callers were told.
+    /// Has many callers commit while the first transaction is blocked. Each transaction ends with `ends`. Returns the
+    /// keys of each transaction, and the results of the callers.
     fn commit_behind_one(
         many: u8,
         ends: Result<(), VaultError>,

@@ -1,9 +1,9 @@
-//! The file below the database: one whose making was cut off counts as none, a write that finds no room gets some of the
-//! [reserve](super::room), and the first failure is remembered.
+//! The file below the database. A file whose creation was cut off counts as empty, a write that finds no room takes
+//! some of the [reserve](super::room), and the first failure is recorded.
 //!
-//! redb gives a new file its length, then a header, and what it knows its files by comes last. A process that dies before that
-//! leaves a file that redb refuses for good. Such a file has zeros where redb's mark would be, and nothing but zeros behind
-//! its header: nothing was ever put into it.
+//! redb first sets the length of a new file, then writes a header, and writes its magic number last. If a process dies
+//! before that, redb refuses the file for good. Such a file has zeros in place of the magic number and only zeros after
+//! the header: it never held any data.
 
 use crate::trusted::failure::FirstFailure;
 use crate::trusted::room::Room;
@@ -13,12 +13,12 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of redb's mark, at the begin of a file.
+/// Bytes of redb's magic number at the start of a file.
 const MARK: u64 = 9;
-/// Bytes of the page that the header is in.
+/// Bytes of the header's page.
 const HEADER: u64 = 4096;
 
-/// A backend that is emptied before it is opened, if no database in it was ever complete.
+/// A backend that is emptied before it is opened, if its database was never completed.
 #[derive(Debug)]
 pub(super) struct DatabaseFile<B> {
     backend: B,
@@ -32,7 +32,7 @@ impl<B: StorageBackend> DatabaseFile<B> {
         DatabaseFile { backend, was_checked: AtomicBool::new(false), first_failure, room }
     }
 
-    /// Returns whether there are zeros in place of a mark and behind the header.
+    /// Returns whether the magic number and everything after the header are zeros.
     fn was_never_completed(&self) -> io::Result<bool> {
         let end = self.backend.len()?;
         if end == 0 || !self.is_blank(0, end.min(MARK))? {
@@ -57,7 +57,7 @@ impl<B: StorageBackend> DatabaseFile<B> {
 }
 
 impl<B: StorageBackend> StorageBackend for DatabaseFile<B> {
-    /// The first time, redb has locked the file: no other process is making it.
+    /// At the first call, redb has locked the file: no other process is creating it.
     fn len(&self) -> io::Result<u64> {
         if !self.was_checked.swap(true, Ordering::Relaxed) && self.was_never_completed()? {
             self.backend.set_len(0)?;

@@ -1,4 +1,4 @@
-//! The words that a checkpoint changes, in runs of neighbours.
+//! The words that a checkpoint changes, as runs of neighbours.
 
 use super::word_tables::WordTables;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -17,7 +17,7 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    /// Adds words that come after all others.
+    /// Adds words that follow all others.
     pub(crate) fn push(&mut self, first: u64, words: &[u32]) {
         match self.runs.last_mut() {
             Some(last) if last.first + last.words.len() as u64 == first => {
@@ -27,8 +27,8 @@ impl Delta {
         }
     }
 
-    /// Applies it to the words for which `is_older` holds, piece by piece of so many words. Returns `false` if it names
-    /// a word that there is not.
+    /// Applies the delta to the words of pieces for which `is_older` holds. Returns `false` if it contains a word
+    /// outside of the tables.
     #[must_use]
     pub(crate) fn apply(
         &self,

@@ -1,15 +1,15 @@
-//! The trusted disk: an embedded database (redb) in the trusted folder. Each commit is durable, alone or with a
-//! [group](super::commit_group) of others.
+//! The trusted disk: an embedded database (redb) in the trusted folder. Each commit is durable, alone or in a
+//! [group](super::commit_group).
 //!
-//! | table | holds |
+//! | table | contents |
 //! |---|---|
-//! | `meta` | the vault's header, the claim of an epoch, what was shipped |
-//! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed, as the [checkpoint writer](super::checkpoint_writer) writes it |
+//! | `meta` | the vault's header, the claim of an epoch, the shipped checkpoint |
+//! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed by the [checkpoint writer](super::checkpoint_writer) |
 //! | `journal` | the records since, sealed, by sequence number, in pieces |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
-//! | `unlogged` | changes of rows that the journal in the store may not hold yet, sealed ([there](super::unlogged_table)) |
+//! | `unlogged` | changes of rows that the journal in the store may not hold yet, [sealed](super::unlogged_table) |
 //!
-//! Beside it lies the [file](super::slot_file) of the stash's places.
+//! The [file](super::slot_file) of the stash's slots lies next to the database.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
@@ -40,7 +40,7 @@ const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const JOURNAL: PiecesTable = PiecesTable::new("journal");
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
-/// Turns that others have before work begins that no other thread does.
+/// The number of times that other tasks run before work starts that has no thread of its own.
 const TURNS: u32 = 3;
 
 /// Bytes of the database's cache.
@@ -54,14 +54,14 @@ pub struct TrustedDisk {
     group: Arc<CommitGroup>,
     first_failure: FirstFailure,
     room: Arc<Room>,
-    /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
+    /// True if long work runs on another thread. Backends that the caller provides may not leave this thread.
     has_own_thread: bool,
-    /// True if other tasks have turns before such work begins.
+    /// True if other tasks run before such work starts.
     yields_first: bool,
 }
 
 impl TrustedDisk {
-    /// Opens or makes the database file.
+    /// Opens or creates the database file.
     ///
     /// # Errors
     /// [`VaultError::Locked`] if another process has it open, [`VaultError::Disk`], [`VaultError::DiskFull`].
@@ -69,19 +69,20 @@ impl TrustedDisk {
         Self::open_in(file, sync_folder)
     }
 
-    /// Opens or makes the database file in a folder that is synced by this function.
+    /// Opens or creates the database file in a folder that this function syncs.
     fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file);
         let backend = opened.map_err(redb::Error::Io).and_then(|file| Ok(FileBackend::new(file)?));
         let room = Arc::new(Room::next_to(file));
         let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize, &room)?;
-        // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
-        // folder, and have been cut off just then.
+        // The name itself must survive power loss. This is done at every opening: an earlier one may have created the
+        // file or the folder, and been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
         Self::new(database, (SlotFile::next_to(file, Arc::clone(&room)), room), true)
     }
 
-    /// A disk over backends of the caller's own, for simulations: of the database, and of the stash's places.
+    /// A disk over backends that the caller provides, for simulations: one for the database, and one for the stash's
+    /// slots.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -92,7 +93,7 @@ impl TrustedDisk {
         Self::from_backends(backend, slot_file, Room::default())
     }
 
-    /// The same with a reserve for when the disk is full.
+    /// The same, with a reserve for when the disk is full.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -106,7 +107,8 @@ impl TrustedDisk {
         Self::from_backends(backend, slot_file, room)
     }
 
-    /// The same disk, whose work begins some turns of other tasks later: whoever is answered before it is durable is seen.
+    /// The same disk, but other tasks run before its work starts. So a test sees whether a caller is answered before
+    /// its change is durable.
     pub fn yielding(self) -> Self {
         TrustedDisk { yields_first: true, ..self }
     }
@@ -121,8 +123,8 @@ impl TrustedDisk {
         Self::new(database, (SlotFile::with_backend(slot_file, Arc::clone(&room)), room), false)
     }
 
-    /// A disk over backends of the caller's own that any thread may use: long work is done beside the thread that asks.
-    /// So many bytes of the database are kept in memory.
+    /// A disk over backends that the caller provides and that any thread may use: long work runs on another thread.
+    /// `cache` is the memory for the database.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -153,7 +155,7 @@ impl TrustedDisk {
             yields_first: false,
         };
         disk.check_tables()?;
-        // Tables come into being when they are first opened for writing.
+        // A table is created when it is first opened for writing.
         disk.with_write(|transaction| {
             transaction.open_table(META)?;
             transaction.open_table(JOURNAL)?;
@@ -166,8 +168,8 @@ impl TrustedDisk {
         Ok(disk)
     }
 
-    /// Checks that a database which has tables has all those that every opening makes: one that is missing would pass for an
-    /// empty one.
+    /// Checks that a database with tables has all tables that every opening creates. Otherwise a missing table would
+    /// pass for an empty one.
     fn check_tables(&self) -> Result<(), VaultError> {
         let mut names = Vec::new();
         self.with_read(|transaction| {
@@ -183,7 +185,7 @@ impl TrustedDisk {
         }
     }
 
-    /// Carries out work that takes a while and keeps no other task waiting.
+    /// Runs long work without blocking other tasks.
     pub(crate) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,
@@ -199,7 +201,7 @@ impl TrustedDisk {
         working.unwrap_or_else(|error| Err(VaultError::Disk(Reason::of(error))))
     }
 
-    /// Looks something up.
+    /// Runs a read transaction.
     pub(super) fn with_read<T>(
         &self,
         work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
@@ -208,7 +210,7 @@ impl TrustedDisk {
         result.map_err(|error| self.explain(error))
     }
 
-    /// Makes changes, all of them or none, durable when this returns.
+    /// Runs a write transaction. Its changes are made all or none, and are durable when this returns.
     pub(super) fn with_write(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
@@ -224,7 +226,7 @@ impl TrustedDisk {
         self.first_failure.explain(error)
     }
 
-    /// The room that is kept for when the disk is full.
+    /// The room that is reserved for when the disk is full.
     pub(crate) fn room(&self) -> &Room {
         &self.room
     }
@@ -240,7 +242,7 @@ impl TrustedDisk {
         self.set_metas(&[(name, value)])
     }
 
-    /// Sets several values, all of them or none.
+    /// Sets several values, all or none.
     pub(crate) fn set_metas<V: AsRef<[u8]>>(&self, values: &[(&str, V)]) -> Result<(), VaultError> {
         self.with_write(|transaction| set_metas(transaction, values))
     }
@@ -255,7 +257,7 @@ impl TrustedDisk {
         self.with_read(|transaction| pieces::whole(&transaction.open_table(JOURNAL)?))
     }
 
-    /// Takes in changes of rows, sealed and by the hash of their keys; they come after those that were taken in before.
+    /// Adds sealed changes of rows, by the hashes of their keys, to the queue. They come after all earlier ones.
     pub(crate) fn enqueue_rows(&self, changes: Vec<RowChange>) -> QueuedChange {
         self.enqueue(Change::Rows(changes))
     }
@@ -264,7 +266,7 @@ impl TrustedDisk {
         self.group.enqueue(change)
     }
 
-    /// Makes a change that was taken in durable, together with those that wait.
+    /// Makes a queued change durable, together with those that wait.
     pub(crate) fn commit(&self, queued: QueuedChange) -> Result<(), VaultError> {
         self.group.commit(queued, |changes| {
             self.with_write(|transaction| {
@@ -273,15 +275,15 @@ impl TrustedDisk {
         })
     }
 
-    /// Holds the disk as it is now.
+    /// A snapshot of the disk.
     pub(crate) fn snapshot(&self) -> Result<DiskSnapshot, VaultError> {
         let at = self.database.begin_read().map_err(|error| self.explain(error.into()))?;
         Ok(DiskSnapshot { at, disk: self.clone() })
     }
 }
 
-/// Lets other tasks have some turns, as they have while a thread of its own is at work: a caller who is answered too early
-/// then has the answer before the work begins. Needs no runtime.
+/// Lets other tasks run, as they do while another thread works. A caller that is answered too early then gets the
+/// answer before the work starts. Needs no runtime.
 async fn yield_turns() {
     for _ in 0..TURNS {
         let mut has_waited = false;
@@ -296,14 +298,14 @@ async fn yield_turns() {
     }
 }
 
-/// A disk as it was at one moment, whatever is changed afterwards.
+/// A snapshot of the disk. Later changes do not affect it.
 pub(crate) struct DiskSnapshot {
     at: ReadTransaction,
     disk: TrustedDisk,
 }
 
 impl DiskSnapshot {
-    /// All rows: the hash of the key, and the sealed row.
+    /// All rows: the hash of each key, and the sealed row.
     pub(crate) fn rows(&self) -> Result<Vec<Row>, VaultError> {
         self.read_rows().map_err(|error| self.disk.explain(error))
     }
@@ -362,7 +364,7 @@ fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(),
     Ok(())
 }
 
-/// Puts these rows in the place of all that are there.
+/// Replaces all rows.
 pub(super) fn replace_rows(transaction: &WriteTransaction, rows: &[Row]) -> Result<(), redb::Error> {
     transaction.delete_table(ROWS)?;
     let mut table = transaction.open_table(ROWS)?;
@@ -372,7 +374,7 @@ pub(super) fn replace_rows(transaction: &WriteTransaction, rows: &[Row]) -> Resu
     Ok(())
 }
 
-/// Empties the journal.
+/// Clears the journal.
 pub(super) fn clear_journal(transaction: &WriteTransaction) -> Result<(), redb::Error> {
     transaction.delete_table(JOURNAL)?;
     transaction.open_table(JOURNAL)?;
@@ -387,7 +389,7 @@ mod tests {
     use std::io::ErrorKind;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// The syncs of folders that an opening makes.
+    /// The number of folder syncs of an opening.
     fn syncs_of_an_opening() -> u64 {
         let folder = FragileFolder::new();
         open(&folder).unwrap();

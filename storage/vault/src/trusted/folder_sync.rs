@@ -1,16 +1,16 @@
-//! The names on a real disk: a file that was made, and synced, is there after a power loss only if the folder that names
-//! it was synced as well, and so on upwards.
+//! Durable file names. A new file that was synced survives a power loss only if its folder was synced as well, and so
+//! on upwards.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Makes the name of a file durable, and those of the folders above it, with a function that syncs one folder.
+/// Makes the names of a file and of all folders above it durable, with a function that syncs one folder.
 ///
-/// It asks nothing of how the names came to be: whoever made them may have been cut off before it synced them.
+/// It does so for all names, however they were created: their creator may have been cut off before it synced them.
 ///
 /// # Errors
-/// Those of the folder that holds the file, and failures of a disk above it. A folder further up that is closed to this
-/// user, or on a file system that syncs no folders, was not made by Ameles and is left out.
+/// Those of the folder that holds the file, and disk failures of folders above it. A folder further up that this user
+/// may not open, or that lies on a file system which syncs no folders, was not created by Ameles and is skipped.
 pub(crate) fn make_durable(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     let folder = folder_of(file).canonicalize()?;
     sync(&folder)?;
@@ -29,7 +29,7 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     std::fs::File::open(folder)?.sync_all()
 }
 
-/// Syncs the entries of one folder: not possible here, as folders cannot be opened.
+/// Syncs the entries of one folder. Not possible on this system, as folders cannot be opened.
 #[cfg(not(unix))]
 pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
@@ -56,11 +56,11 @@ pub(crate) mod tests {
     use std::cell::{Cell, RefCell};
     use std::collections::BTreeSet;
 
-    /// A folder that loses its power: every name in it that was not synced is gone then.
+    /// A folder that can lose power: then every name in it that was not synced is lost.
     pub(crate) struct FragileFolder {
         root: tempfile::TempDir,
         durable: RefCell<BTreeSet<PathBuf>>,
-        /// Syncs until one fails, once.
+        /// The number of syncs until one fails, once.
         left: Cell<Option<u64>>,
         pub(crate) syncs: Cell<u64>,
     }
@@ -75,12 +75,12 @@ pub(crate) mod tests {
             }
         }
 
-        /// A path below it.
+        /// A path in the folder.
         pub(crate) fn path(&self, below: &str) -> PathBuf {
             self.root.path().canonicalize().unwrap().join(below)
         }
 
-        /// Has the sync fail that comes after so many more.
+        /// Makes one sync fail, after so many more.
         pub(crate) fn fail_after(&self, syncs: u64) {
             self.left.set(Some(syncs));
         }
@@ -104,7 +104,7 @@ pub(crate) mod tests {
             Ok(())
         }
 
-        /// Loses every name that was not synced, with all that is below it.
+        /// Drops every name that was not synced, with everything below it.
         pub(crate) fn lose_power(&self) {
             let mut open = vec![self.path("")];
             while let Some(folder) = open.pop() {

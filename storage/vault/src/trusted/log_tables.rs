@@ -1,5 +1,5 @@
-//! The part of the trusted disk that a vault with its journal in the store has besides: the changes of rows that the store
-//! may not hold yet, and the note of the objects begun. Both change together with what they are about.
+//! The tables of a vault with its journal in the store: changes of rows that the store may not hold yet, and the note
+//! of the log objects. They change in the same transactions as the rows and records.
 
 use super::commit_group::{Change, QueuedChange};
 use super::disk::TrustedDisk;
@@ -9,8 +9,8 @@ use super::unlogged_table;
 use crate::error::VaultError;
 
 impl TrustedDisk {
-    /// Takes in changes of rows with the commit, sealed, that is kept until the store holds it; those up to `logged` are
-    /// forgotten.
+    /// Adds changes of rows to the queue, with their sealed commit, which is kept until the store holds it. Commits up
+    /// to `logged` are deleted.
     pub(crate) fn enqueue_rows_with_commit(
         &self,
         changes: Vec<RowChange>,
@@ -20,8 +20,8 @@ impl TrustedDisk {
         self.enqueue(Change::RowsWithCommit { changes, commit, logged })
     }
 
-    /// Appends records with a note of the object that goes with them, and forgets the commits up to `logged`; durable
-    /// when this returns.
+    /// Appends records with a note of their log object, and deletes the commits up to `logged`; durable when this
+    /// returns.
     pub(crate) fn append_with_note(
         &self,
         records: Vec<(u64, Vec<u8>)>,
@@ -31,7 +31,7 @@ impl TrustedDisk {
         self.commit(self.enqueue(Change::RecordsWithNote { records, name, note, logged }))
     }
 
-    /// The commits that are kept, sealed, in their order.
+    /// The sealed commits, in order.
     pub(crate) fn unlogged_commits(&self) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
         self.with_read(unlogged_table::read_commits)
     }

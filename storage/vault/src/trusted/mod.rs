@@ -1,4 +1,4 @@
-//! The trusted side of a vault at rest: its disk, and what lies on it.
+//! The trusted side of a vault at rest: its disk, and the contents of the disk.
 
 mod checked_database;
 pub(crate) mod checkpoint;

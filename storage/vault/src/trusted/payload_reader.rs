@@ -1,7 +1,8 @@
-//! The keeper of payloads that are on the trusted disk and not in memory: it reads them from their places.
+//! The reader of payloads that are on the trusted disk and not in memory.
 //!
-//! How long a request waits for local reads shows when it leaves. So the engine has as many reads made at each step as the
-//! public part of the step says: where fewer are needed, others are made of places drawn at random, with the same work.
+//! The departure of a request shows how long it waited for local reads. So the engine makes as many reads at each step
+//! as the public part of the step determines. If fewer are needed, it reads random slots in addition, with the same
+//! work.
 
 use super::disk::TrustedDisk;
 use super::slots::StashSlot;
@@ -19,7 +20,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::sync::{Arc, Mutex};
 
-/// See the module. Clones share it.
+/// Reads payloads from the slots of the trusted disk. Clones share it.
 #[derive(Clone)]
 pub(crate) struct PayloadReader(Arc<Mutex<Inner>>);
 
@@ -29,19 +30,19 @@ struct Inner {
     header: VaultHeader,
     master: MasterKey,
     opener: PayloadOpener,
-    /// Draws the places of reads that nothing needs; no replay repeats them.
+    /// Draws the slots of padding reads. No replay repeats them.
     random: ChaCha20Rng,
-    /// Opened in place of a payload while there is none on the disk.
+    /// Opened instead of a payload while the disk holds none.
     placeholder: (PayloadOpener, Entry, Vec<u8>),
     sealed: Vec<u8>,
     opened: Vec<u8>,
-    /// Reads since they were last taken.
+    /// Reads since the counter was last reset.
     reads: usize,
     failure: Option<VaultError>,
 }
 
 impl PayloadReader {
-    /// The keeper of a vault whose places these are, if its tree top is on the trusted disk.
+    /// The reader of a vault with these slots, if its tree top is on the trusted disk.
     ///
     /// # Errors
     /// Those of the disk.
@@ -56,7 +57,7 @@ impl PayloadReader {
         }
     }
 
-    /// The keeper of a vault whose places these are.
+    /// The reader of a vault with these slots.
     ///
     /// # Errors
     /// Those of the disk.
@@ -72,7 +73,7 @@ impl PayloadReader {
         let is_empty = guard.len() == 0;
         drop(guard);
         if is_empty {
-            // There is always something to read. No checkpoint names this place.
+            // So there is always a slot to read. No checkpoint names this one.
             disk.write_slots(block, &[(StashSlot(0), vec![0; block.0 as usize])])?;
         }
         let salt = entropy.salt();
@@ -90,8 +91,8 @@ impl PayloadReader {
         Ok(PayloadReader(Arc::new(Mutex::new(reader))))
     }
 
-    /// Makes the one read of a call: of its block, which is given if the keeper alone has it, or of another place. Lets the
-    /// caller look at the block's payload.
+    /// Makes the one read of a call. It reads `block` if only the disk has it, and passes its payload to `take`.
+    /// Otherwise it reads a random slot.
     pub(crate) fn read_for_call(&self, block: Option<BlockId>, take: impl FnOnce(BlockId, &[u8])) {
         let mut reader = self.reader();
         match block {
@@ -103,7 +104,7 @@ impl PayloadReader {
         }
     }
 
-    /// Makes reads that nothing needs until there were so many since the last call.
+    /// Makes padding reads up to this number of reads since the last call.
     pub(crate) fn pad_reads(&self, reads: usize) {
         let mut reader = self.reader();
         debug_assert!(reader.reads <= reads, "{} reads, and {reads} are public", reader.reads);
@@ -113,7 +114,7 @@ impl PayloadReader {
         reader.reads = 0;
     }
 
-    /// Tells why a payload could not be read, if one could not: what was read since is wrong.
+    /// Returns an error if a payload could not be read. Then the payloads that were read since are wrong.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
@@ -121,7 +122,7 @@ impl PayloadReader {
         self.reader().failure.clone().map_or(Ok(()), Err)
     }
 
-    /// Forgets the reads that a checkpoint made: those of the next step are counted anew.
+    /// Resets the counter after the reads of a checkpoint.
     pub(crate) fn reset_counter(&self) {
         self.reader().reads = 0;
     }
@@ -148,7 +149,7 @@ impl Inner {
         self.map.lock().expect("nobody panics with this lock").find(block)
     }
 
-    /// Reads the payload of a block; what is opened is zeros if that fails.
+    /// Reads the payload of a block. If that fails, the result is zeros.
     fn read(&mut self, block: BlockId) {
         let read = match self.find(block) {
             Some((slot, entry)) => self.open(slot, &entry),
@@ -162,8 +163,8 @@ impl Inner {
         }
     }
 
-    /// Reads a place drawn at random among those that hold a payload, and opens it. It must be whole too: whether a fault of
-    /// the disk ends the vault does not depend on what was asked.
+    /// Reads a random slot among those with a payload, and opens it. It must open without error: whether a fault of the
+    /// disk stops the vault must not depend on the calls.
     fn read_random(&mut self) {
         let drawn = {
             let map = self.map.lock().expect("nobody panics with this lock");

@@ -1,4 +1,4 @@
-//! A stash whose payloads are sealed with another key, some at a time: memory never holds more of them than that.
+//! Resealing a stash with another key, a few payloads at a time, so that memory never holds more of them.
 
 use super::disk::TrustedDisk;
 use super::stash_directory::{PayloadOpener, StashDirectory};
@@ -11,17 +11,17 @@ use ameles_core::types::{BlockId, Bytes};
 use ameles_seal::master_key::MasterKey;
 use std::collections::HashMap;
 
-/// Bytes of a stash that are in memory at a time while it is moved.
+/// Bytes of a stash that are in memory while it is resealed.
 const BYTES_AT_ONCE: u64 = 4 << 20;
 
-/// The number of blocks of a stash that are in memory at a time while it is moved.
+/// The number of blocks of a stash that are in memory while it is resealed.
 pub(crate) fn blocks_at_once(block: Bytes) -> usize {
     (BYTES_AT_ONCE / block.0.max(1)).max(1) as usize
 }
 
 impl StashDirectory {
-    /// Has every payload sealed anew with the key `new`, in a place that the checkpoint on the disk does not name; durable
-    /// when this returns. Until a checkpoint names those places, the one on the disk is as it was.
+    /// Reseals every payload with the key `new`, in a slot that the checkpoint on the disk does not name; durable when
+    /// this returns. The checkpoint on the disk stays valid until another one names those slots.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.

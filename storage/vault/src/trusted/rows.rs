@@ -1,7 +1,8 @@
-//! Rows: a small durable table beside the blocks, for callers that name what the blocks hold.
+//! Rows: a small durable table next to the blocks, for callers that give names to blocks.
 //!
-//! Rows live on the trusted disk; reading and changing them shows the store nothing. Every shipped checkpoint holds
-//! them in a reserved space of fixed size. On the disk each row is sealed, under a keyed hash of its key.
+//! Rows are on the trusted disk. Reading and changing them shows the store nothing, unless the journal is in the store.
+//! Every shipped checkpoint holds them in a reserved space of fixed size. On the disk each row is sealed, under a keyed
+//! hash of its key.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
@@ -19,20 +20,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The bytes of a row beside its key and value: lengths, as the checkpoint stores them.
+/// Bytes of a row besides its key and value: their lengths, as a checkpoint stores them.
 const ROW_OVERHEAD: u64 = 8;
 
-/// The table. It keeps sizes in memory, and the rows on the disk.
+/// The table. Its sizes are in memory, and the rows on the disk.
 pub(crate) struct Rows {
     disk: TrustedDisk,
     master: MasterKey,
     vault: VaultId,
     max: u64,
-    /// The sizes with every change that has its place in the order, durable or not.
+    /// The sizes with every queued change, durable or not.
     sizes: Mutex<RowSizes>,
-    /// The total of the sizes, for readers that wait for no change.
+    /// The sum of the sizes, for readers that do not wait for changes.
     used: AtomicU64,
-    /// The commits that the journal in the store does not hold yet, if there is one. Taken after `sizes`.
+    /// The commits that the journal in the store does not hold yet, if there is such a journal. Locked after `sizes`.
     unlogged: Option<Mutex<UnloggedCommits>>,
 }
 
@@ -42,14 +43,14 @@ struct RowSizes {
     total: u64,
 }
 
-/// The rows as they were at one moment, whatever is changed afterwards.
+/// A snapshot of the rows. Later changes do not affect it.
 pub(crate) struct RowsSnapshot {
     rows: Arc<Rows>,
     disk: DiskSnapshot,
 }
 
 impl RowsSnapshot {
-    /// Loads them all, sorted by key: gigabytes, maybe.
+    /// Loads all rows of the snapshot, sorted by key. They may take gigabytes.
     pub(crate) fn load(self) -> Result<Vec<Row>, VaultError> {
         self.rows.load_from(&self.disk)
     }
@@ -75,7 +76,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Keeps what is committed from now on, and what an earlier opening has kept, until the journal in the store holds it.
+    /// Keeps commits until the journal in the store holds them, including those of an earlier opening.
     pub(crate) fn with_log(mut self) -> Result<Self, VaultError> {
         self.unlogged = Some(Mutex::new(UnloggedCommits::of(self.load_unlogged()?)));
         Ok(self)
@@ -92,7 +93,7 @@ impl Rows {
         self.disk.unlogged_commits()?.into_iter().map(open).collect()
     }
 
-    /// The commits that the disk keeps, sealed with another key.
+    /// The commits on the disk, sealed with another key.
     pub(crate) fn reseal_unlogged(
         &self,
         master: &MasterKey,
@@ -104,22 +105,22 @@ impl Rows {
         Ok(resealed.collect())
     }
 
-    /// The commits that the journal in the store does not hold yet, if there is one.
+    /// The commits that the journal in the store does not hold yet, if there is such a journal.
     pub(crate) fn unlogged(&self) -> Option<MutexGuard<'_, UnloggedCommits>> {
         self.unlogged.as_ref().map(|unlogged| unlogged.lock().expect("nobody panics with this lock"))
     }
 
-    /// Bytes used, and bytes reserved. Waits for no change that is under way.
+    /// Bytes used, and bytes reserved. Does not wait for a running change.
     pub(crate) fn usage(&self) -> (u64, u64) {
         (self.used.load(Ordering::Relaxed), self.max)
     }
 
-    /// Holds the rows as they are now, at no cost.
+    /// A snapshot of the rows, at no cost.
     pub(crate) fn snapshot(self: &Arc<Self>) -> Result<RowsSnapshot, VaultError> {
         Ok(RowsSnapshot { rows: self.clone(), disk: self.disk.snapshot()? })
     }
 
-    /// All rows, sorted by key.
+    /// Loads all rows, sorted by key.
     pub(crate) fn load(&self) -> Result<Vec<Row>, VaultError> {
         self.load_from(&self.disk.snapshot()?)
     }
@@ -136,8 +137,8 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Applies all changes or none; durable on the disk when this returns. A later change of a key wins over an earlier
-    /// one. With a journal in the store, returns the number under which that takes the commit.
+    /// Applies all changes or none; durable on the disk when this returns. A later change of a key overrides an earlier
+    /// one. With a journal in the store, returns the number of the commit.
     pub(crate) fn commit(
         &self,
         changes: Vec<RowChange>,
@@ -147,8 +148,8 @@ impl Rows {
         self.apply(changes, commit, salt)
     }
 
-    /// As [`commit`](Self::commit), but the journal in the store does not take it: a checkpoint must be shipped before
-    /// anything else is committed.
+    /// As [`commit`](Self::commit), but without the journal in the store: a checkpoint must be shipped before the next
+    /// commit.
     pub(crate) fn commit_without_log(
         &self,
         changes: Vec<RowChange>,
@@ -163,7 +164,7 @@ impl Rows {
         commit: Option<Vec<u8>>,
         salt: impl FnMut() -> Salt,
     ) -> Result<Option<CommitId>, VaultError> {
-        // Under the lock a change is checked and takes its place; it becomes durable with others.
+        // The lock orders the changes. They become durable in groups.
         let (queued, id) = self.enqueue(changes, commit, salt)?;
         self.disk.commit(queued)?;
         Ok(id)
@@ -205,9 +206,9 @@ impl Rows {
         Ok(queued)
     }
 
-    /// Has the disk take changes in, and keeps the commit for the journal in the store. The caller holds the lock of sizes,
-    /// so both have the same order. An object may take the commit before it is durable: the record of its batch comes
-    /// after it in that order, and the object leaves after that record.
+    /// Adds changes to the disk's queue, and keeps the commit for the journal in the store. The caller holds the lock
+    /// of the sizes, so both have the same order. An object may take the commit before it is durable. This is safe: the
+    /// record of the object's batch comes later in that order, and the object leaves after that record.
     fn enqueue_on_disk(
         &self,
         sealed: Vec<RowChange>,
@@ -227,7 +228,7 @@ impl Rows {
     }
 }
 
-/// Seals a row as the disk holds it: under the hash of its key.
+/// Seals a row as the disk stores it, under the hash of its key.
 pub(crate) fn seal_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
     let hash = hash(master, vault, &row.key);
     Row::new(hash.to_vec(), seal(master, vault, (&hash, row), salt))
@@ -242,7 +243,7 @@ fn seal_commit(master: &MasterKey, vault: VaultId, (id, text): (CommitId, &[u8])
     blob::seal(master, Purpose::ROWS, &commit_name(vault, id), Cipher::default(), salt, text)
 }
 
-/// The name under which a commit that is kept is sealed: shorter than that of a row.
+/// The name under which an unlogged commit is sealed. It is shorter than that of a row.
 fn commit_name(vault: VaultId, id: CommitId) -> Vec<u8> {
     name(vault, &id.to_le_bytes())
 }

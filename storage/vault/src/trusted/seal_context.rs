@@ -1,4 +1,4 @@
-//! The vault, the key and the source of salts that trusted state is sealed with.
+//! The context for sealing trusted state: the vault, its key, and the source of salts.
 
 use super::header::VaultHeader;
 use crate::entropy::Entropy;
@@ -8,7 +8,7 @@ use ameles_seal::blob;
 use ameles_seal::derive::Purpose;
 use ameles_seal::master_key::MasterKey;
 
-/// See the module.
+/// What is needed to seal trusted state.
 pub(crate) struct SealContext<'a> {
     pub(crate) header: &'a VaultHeader,
     pub(crate) master: &'a MasterKey,
@@ -28,7 +28,7 @@ impl SealContext<'_> {
     }
 }
 
-/// The context under which an object of a vault is sealed: the vault and the object's name.
+/// The context under which an object is sealed: the vault and the object's name.
 pub(crate) fn context(header: &VaultHeader, name: &str) -> Vec<u8> {
     [header.vault.0.as_slice(), name.as_bytes()].concat()
 }

@@ -1,8 +1,9 @@
-//! The trusted state as it is shipped to the store: one stream of bytes, of a length that the parameters give, cut into
-//! pieces of a fixed size. The list of the pieces, the **manifest**, is shipped last; a state without one is none.
+//! The trusted state as it is shipped to the store. It is one stream of bytes, split into pieces of a fixed size. Its
+//! length follows from the parameters. The **manifest**, which lists the pieces, is shipped last. A state without a
+//! manifest is not a checkpoint.
 //!
-//! The stream is put together piece by piece, so shipping takes no more memory than a piece beside the rows of its moment:
-//! the words are supplied as pieces need them, and are held as they were at that moment by the tables that they stand in.
+//! The stream is built piece by piece, so shipping needs no more memory than a piece and the rows. The caller supplies
+//! words as pieces need them. Their tables keep them as they were when the upload started.
 
 use super::disk::TrustedDisk;
 use super::position::Position;
@@ -18,16 +19,16 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-/// The most bytes that a piece has in the store.
+/// The maximum size of a piece in the store.
 pub(crate) const MAX_SEALED_BYTES: usize = PIECE_BYTES + (64 << 10);
-/// Words that are put into the stream at a time.
+/// The number of words that are added to the stream in one go.
 const WORDS_AT_ONCE: usize = 16 << 10;
-/// The most words of a piece.
+/// The maximum number of words in a piece.
 pub(crate) const PIECE_WORDS: u64 = PIECE_BYTES as u64 / 4;
-/// Zeros that are put into the stream at a time.
+/// The number of zeros that are added to the stream in one go.
 const ZEROS_AT_ONCE: u64 = 64 << 10;
 
-/// The beginning of the stream.
+/// The start of the stream.
 #[derive(Clone, Debug, BorshSerialize, BorshDeserialize)]
 pub(crate) struct ShippedStateHeader {
     pub(crate) number: u64,
@@ -38,21 +39,21 @@ pub(crate) struct ShippedStateHeader {
     pub(crate) versions: VersionsHead,
     /// Receipts of earlier checkpoints.
     pub(crate) history: Vec<(u64, [u8; 32])>,
-    /// Blocks of the stash.
+    /// The number of blocks in the stash.
     pub(crate) stash: u64,
     /// Bytes of the rows.
     pub(crate) rows: u64,
 }
 
-/// The list of a stream's pieces: SHA-256 of each as it stands in the store.
+/// The list of a stream's pieces: SHA-256 of each as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Manifest {
     pub(crate) pieces: Vec<[u8; 32]>,
 }
 
 impl Manifest {
-    /// The text of the manifest. In a vault with its journal in the store, the first object follows that the state does not
-    /// hold.
+    /// Encodes the manifest. In a vault with its journal in the store, it contains the first log object that the state
+    /// does not hold.
     pub(crate) fn encode(&self, from: Option<Position>) -> Vec<u8> {
         let mut text = borsh::to_vec(self).expect("memory takes every write");
         if let Some(from) = from {
@@ -61,7 +62,7 @@ impl Manifest {
         text
     }
 
-    /// Decodes a text that was authenticated.
+    /// Decodes an authenticated text.
     pub(crate) fn decode(mut text: &[u8]) -> Option<(Self, Option<Position>)> {
         let manifest = Manifest::deserialize(&mut text).ok()?;
         let from = if text.is_empty() { None } else { Some(borsh::from_slice(text).ok()?) };
@@ -74,10 +75,10 @@ pub(crate) fn piece_name(epoch: u32, number: u64, piece: u64) -> String {
     format!("{PREFIX}{epoch:08x}-{number:016x}-{piece:08x}")
 }
 
-/// The beginning of the names of pieces.
+/// The prefix of the names of pieces.
 pub(crate) const PREFIX: &str = "piece/";
 
-/// The epoch and the number of the checkpoint in a piece's name, if it is exactly one that [`piece_name`] makes.
+/// The epoch and the number of the checkpoint in a piece's name, if [`piece_name`] makes exactly this name.
 pub(crate) fn parse_piece_name(name: &str) -> Option<(u32, u64)> {
     let mut parts = name.strip_prefix(PREFIX)?.splitn(3, '-');
     let epoch = u32::from_str_radix(parts.next()?, 16).ok()?;
@@ -87,24 +88,24 @@ pub(crate) fn parse_piece_name(name: &str) -> Option<(u32, u64)> {
 }
 
 impl VaultParameters {
-    /// Bytes of the stream, padding included; more only if so many epochs are in use that they need it.
+    /// Bytes of the stream with its padding. They are more than usual only if very many epochs are in use.
     fn stream_bytes(&self, needed: u64) -> u64 {
         let usual = self.shipped_bytes();
         if needed <= usual { usual } else { needed.next_multiple_of(1 << 20) }
     }
 
-    /// Pieces of a shipped checkpoint.
+    /// The number of pieces of a shipped checkpoint.
     pub(crate) fn shipped_pieces(&self) -> u64 {
         self.shipped_bytes().div_ceil(PIECE_BYTES as u64)
     }
 }
 
-/// A state on its way into the stream. It is held as it was at one moment.
+/// Writes a state to its stream, as it was at one time.
 pub(crate) struct ShippedStateWriter {
     head: Option<ShippedStateHeader>,
-    /// The words that were supplied and are not in the stream yet.
+    /// Words that were supplied and are not in the stream yet.
     words: VecDeque<u32>,
-    /// Those that are still to be supplied.
+    /// Words that must still be supplied.
     wanted: Range<u64>,
     order: VecDeque<BlockId>,
     entries: VecDeque<(StashSlot, Entry)>,
@@ -112,17 +113,17 @@ pub(crate) struct ShippedStateWriter {
     disk: TrustedDisk,
     block_bytes: usize,
     rows: VecDeque<Row>,
-    /// Zeros that follow.
+    /// Zeros at the end of the stream.
     zeros: u64,
-    /// Bytes that wait for their piece.
+    /// Bytes that wait for the next piece.
     waiting: Vec<u8>,
     sealed: Vec<u8>,
 }
 
-/// The parts of a state that is shipped.
+/// The parts of a shipped state.
 pub(crate) struct ShippedStateParts {
     pub(crate) head: ShippedStateHeader,
-    /// Words of the state, and the first of them: as many as a piece has. The others are to be supplied.
+    /// The number of words of the state, and the first of them, enough for a piece. The others are supplied later.
     pub(crate) words: (u64, Vec<u32>),
     pub(crate) order: Vec<BlockId>,
     pub(crate) entries: Vec<(StashSlot, Entry)>,
@@ -131,7 +132,7 @@ pub(crate) struct ShippedStateParts {
 }
 
 impl ShippedStateWriter {
-    /// Begins the stream of a state.
+    /// Starts the stream of a state.
     pub(crate) fn new(parts: ShippedStateParts, disk: TrustedDisk, parameters: &VaultParameters) -> Self {
         let ShippedStateParts { mut head, words: (words, first), order, entries, opener, rows } = parts;
         let row_bytes = |row: &Row| borsh::object_length(row).expect("memory takes every write") as u64;
@@ -155,13 +156,13 @@ impl ShippedStateWriter {
         }
     }
 
-    /// The words that are to be supplied before the next piece is asked for: at most as many as a piece has.
+    /// The words that must be supplied before the next piece: at most as many as a piece holds.
     pub(crate) fn wanted(&self) -> Range<u64> {
         let some = PIECE_WORDS - self.words.len() as u64;
         self.wanted.start..self.wanted.end.min(self.wanted.start + some)
     }
 
-    /// Takes the words that are wanted.
+    /// Adds the wanted words.
     pub(crate) fn supply(&mut self, words: Vec<u32>) {
         self.wanted.start += words.len() as u64;
         match self.words.is_empty() {
@@ -170,7 +171,7 @@ impl ShippedStateWriter {
         }
     }
 
-    /// The next piece of the stream; `None` after the last one. The words that it wants were supplied.
+    /// The next piece of the stream; `None` after the last one. The wanted words must have been supplied.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
@@ -183,7 +184,7 @@ impl ShippedStateWriter {
         Ok(Some(std::mem::replace(&mut self.waiting, rest)))
     }
 
-    /// Puts some more bytes into the stream. Returns `false` at its end.
+    /// Adds some bytes to the stream. Returns `false` at its end.
     fn put_more(&mut self) -> Result<bool, VaultError> {
         let put = |what: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>, into: &mut Vec<u8>| {
             what(into).expect("memory takes every write");
@@ -214,17 +215,17 @@ impl ShippedStateWriter {
     }
 }
 
-/// A shipped state as it comes out of its stream, piece by piece.
+/// Reads a shipped state from its stream, piece by piece.
 pub(crate) struct ShippedStateReader {
     head: Option<ShippedStateHeader>,
     tables: WordTables,
-    /// Words that are in the tables.
+    /// The number of words in the tables.
     words: u64,
     block_bytes: usize,
     order: Vec<BlockId>,
-    /// Payloads that were handed over.
+    /// The number of payloads that were returned.
     payloads: u64,
-    /// The bytes that came behind them so far.
+    /// The bytes after them so far.
     bytes: Vec<u8>,
 }
 
@@ -244,13 +245,13 @@ fn block(bytes: &[u8; 4]) -> BlockId {
 }
 
 impl ShippedStateReader {
-    /// Begins to take a state out of its stream: its words are those of these tables.
+    /// Starts to read a stream into these tables of words.
     pub(crate) fn new(tables: WordTables, block_bytes: u32) -> Self {
         let (block_bytes, order, bytes) = (block_bytes as usize, Vec::new(), Vec::new());
         ShippedStateReader { head: None, tables, words: 0, block_bytes, order, payloads: 0, bytes }
     }
 
-    /// Takes the next piece over: authenticated bytes. Returns the payloads that are whole with it.
+    /// Reads the next authenticated piece. Returns the payloads that are complete with it.
     pub(crate) fn take(&mut self, piece: &[u8]) -> Option<Payloads> {
         self.bytes.extend_from_slice(piece);
         if self.head.is_none() {
@@ -267,12 +268,12 @@ impl ShippedStateReader {
         if !fit || words.len() < left {
             return fit.then(Payloads::new);
         }
-        // The padding is left out.
+        // Drops the padding.
         self.bytes.truncate(self.needed()?);
         self.take_payloads()
     }
 
-    /// Takes what has come of the stash: its order, then its payloads.
+    /// Reads the stash's order and then its payloads, as far as they have arrived.
     fn take_payloads(&mut self) -> Option<Payloads> {
         let stash = usize::try_from(self.head.as_ref()?.stash).ok()?;
         let blocks = self.bytes.as_chunks().0.iter().take(stash - self.order.len()).map(block);
@@ -284,7 +285,7 @@ impl ShippedStateReader {
             let left = stash - self.payloads as usize;
             for entry in self.bytes[taken..].chunks_exact(4 + self.block_bytes).take(left) {
                 let (number, payload) = entry.split_first_chunk()?;
-                // A block that comes twice contradicts the order.
+                // A block that comes twice contradicts the order, which is checked later.
                 payloads.insert(block(number), payload.to_vec());
                 self.payloads += 1;
                 taken += entry.len();
@@ -295,7 +296,7 @@ impl ShippedStateReader {
         Some(payloads)
     }
 
-    /// Bytes that are to come behind the words and what was taken of the stash, without the padding.
+    /// The bytes that are still to come, after the words and the part of the stash that was read, without the padding.
     fn needed(&self) -> Option<usize> {
         let head = self.head.as_ref()?;
         let order = usize::try_from(head.stash).ok()?.checked_sub(self.order.len())?.checked_mul(4)?;
@@ -304,7 +305,7 @@ impl ShippedStateReader {
         order.checked_add(payloads)?.checked_add(usize::try_from(head.rows).ok()?)
     }
 
-    /// Ends: all pieces were taken over. `None` if they hold no state.
+    /// Returns the state after all pieces. `None` if they contain no state.
     pub(crate) fn finish(self) -> Option<ShippedState> {
         let needed = self.needed().filter(|_| self.words == self.tables.len())?;
         let ShippedStateReader { head, tables, order, payloads, bytes, .. } = self;
@@ -323,7 +324,7 @@ mod tests {
     use super::*;
     use ameles_seal::versions::{TrustedVersions, VaultId};
 
-    /// Counts the bytes that are held: a stash of any size goes through the memory of a piece.
+    /// Counts the bytes in memory: a stash of any size is read in the memory of a piece.
     #[test]
     fn a_state_on_its_way_out_of_its_stream_holds_no_more_of_the_stash_than_a_piece() {
         const BLOCK: usize = 48;

@@ -1,10 +1,10 @@
-//! The file of the stash's places, made when a payload is first written.
+//! The file of the stash's slots. It is created when a payload is first written.
 //!
-//! It has a name of its own, which the database remembers: a database that is moved to another folder is followed by its
-//! file, and meets no other's there.
+//! The file has a random name, which the database stores. So the file can be moved with the database to another folder
+//! without meeting that of another one.
 //!
-//! Where a step reads places, the system is told to keep none of it in memory: a place that was read a moment ago would
-//! come sooner than others, and what is in memory would not be as little as was asked for.
+//! If steps read slots, the operating system is told to cache nothing of the file. Otherwise a slot that was read
+//! recently would be read faster, and more would be in memory than was intended.
 
 use super::folder_sync::{make_durable, sync_folder};
 use super::room::Room;
@@ -20,18 +20,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes that the system keeps or forgets together.
+/// Bytes that the operating system caches together.
 const PAGE: u64 = 4096;
 
-/// See the module.
+/// The file of the stash's slots.
 #[derive(Default)]
 pub(super) struct SlotFile {
     file: OnceLock<Box<dyn StorageBackend>>,
-    /// The same file, for advice to the system; none for a file that was given.
+    /// The same file, for advice to the operating system; none for a backend that was given.
     advised: OnceLock<File>,
-    /// True if the system is to keep nothing of it in memory.
+    /// True if the operating system must cache nothing of the file.
     uncached: AtomicBool,
-    /// The folder of the database; `None` for a file that was given.
+    /// The folder of the database; `None` for a backend that was given.
     folder: Option<PathBuf>,
     room: Arc<Room>,
 }
@@ -43,26 +43,26 @@ impl SlotFile {
         SlotFile { folder: Some(folder), room, ..SlotFile::default() }
     }
 
-    /// A file of the caller's own.
+    /// A file in a backend that the caller provides.
     pub(super) fn with_backend(file: impl StorageBackend, room: Arc<Room>) -> Self {
         let file = WithRoom { file, room: Arc::clone(&room) };
         let file = OnceLock::from(Box::new(file) as Box<dyn StorageBackend>);
         SlotFile { file, room, ..SlotFile::default() }
     }
 
-    /// Has the system keep nothing of the file in memory from now on.
+    /// Tells the operating system to cache nothing of the file from now on.
     pub(super) fn set_uncached(&self) {
         self.uncached.store(true, Ordering::Relaxed);
         self.disable_read_ahead();
     }
 
-    /// Has the system forget these bytes, and the rest of their pages. They are durable.
+    /// Drops these bytes, and the rest of their pages, from the operating system's cache. They are durable.
     pub(super) fn forget(&self, bytes: Range<u64>) {
         let from = bytes.start - bytes.start % PAGE;
         self.advise(from, NonZeroU64::new(bytes.end.next_multiple_of(PAGE) - from), Advice::Forget);
     }
 
-    /// Has the system forget all of the file, which is durable.
+    /// Drops the whole file, which is durable, from the operating system's cache.
     pub(super) fn forget_all(&self) {
         self.advise(0, None, Advice::Forget);
     }
@@ -71,7 +71,7 @@ impl SlotFile {
         self.advise(0, None, Advice::DisableReadAhead);
     }
 
-    /// Gives the system advice on so many bytes, or on all that follow, if it is to keep nothing in memory.
+    /// Gives the operating system advice on so many bytes, or on all from the offset on, if it must cache nothing.
     fn advise(&self, offset: u64, bytes: Option<NonZeroU64>, advice: Advice) {
         if let (true, Some(file)) = (self.uncached.load(Ordering::Relaxed), self.advised.get()) {
             advise(file, offset, bytes, advice);
@@ -89,7 +89,7 @@ impl SlotFile {
         self.take(file)
     }
 
-    /// Makes a file under a new name, durable when this returns.
+    /// Creates a file with a new name; durable when this returns.
     pub(super) fn make(&self) -> io::Result<String> {
         let mut random = [0; 8];
         OsRng.try_fill_bytes(&mut random).map_err(io::Error::other)?;
@@ -117,7 +117,7 @@ impl SlotFile {
     }
 }
 
-/// A file whose writes get some of the [reserve](super::room) when they find no room.
+/// A file whose writes take some of the [reserve](super::room) when they find no room.
 #[derive(Debug)]
 struct WithRoom<B> {
     file: B,
@@ -151,7 +151,7 @@ enum Advice {
     DisableReadAhead,
 }
 
-/// Tells the system what will be asked of a file; where there is no such call, or no such advice, nothing.
+/// Gives the operating system advice on a file, where there is such a call.
 #[cfg(target_os = "linux")]
 fn advise(file: &File, offset: u64, bytes: Option<NonZeroU64>, advice: Advice) {
     let advice = match advice {

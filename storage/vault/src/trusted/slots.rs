@@ -1,7 +1,7 @@
-//! The places of the stash: a [file](super::slot_file) of sealed payloads that are just a block long each.
+//! The slots of the stash: a [file](super::slot_file) of sealed payloads, each exactly a block long.
 //!
-//! A place that the checkpoint names is never written. So a payload is written once, wherever it goes, and the file
-//! needs no order of its own: nothing is ever moved to make room.
+//! A slot that the checkpoint names is never written. So a payload is written once, to any free slot, and the file
+//! needs no order: nothing is ever moved to make room.
 
 use super::disk::TrustedDisk;
 use crate::error::VaultError;
@@ -11,10 +11,10 @@ use std::io::{self, ErrorKind};
 
 /// The name of the file, in the table `meta`.
 const FILE: &str = "stash";
-/// Places by which the file grows at least: a file that grows by a block at a time lies in many parts.
+/// The minimum number of slots by which the file grows. A file that grew block by block would be fragmented.
 const STEP: u64 = 16;
 
-/// A place in the file.
+/// A slot of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct StashSlot(pub(crate) u32);
 
@@ -25,7 +25,7 @@ impl StashSlot {
 }
 
 impl TrustedDisk {
-    /// Writes sealed payloads to their places; they are durable when this returns.
+    /// Writes sealed payloads to their slots; durable when this returns.
     pub(crate) fn write_slots(
         &self,
         block: Bytes,
@@ -49,13 +49,13 @@ impl TrustedDisk {
         Ok(())
     }
 
-    /// Has the system keep nothing of the places in memory: all reads are to take as long.
+    /// Tells the operating system to cache no slots, so that all reads take equally long.
     pub(crate) fn set_slots_uncached(&self) {
         self.slot_file.set_uncached();
     }
 
-    /// Overwrites with zeros these places, and all from the place `end` on, as far as the file goes; durable when this
-    /// returns. A checkpoint that was cut off may have written to places that no directory came to know.
+    /// Overwrites free slots with zeros, and all slots from `end` on, up to the end of the file; durable when this
+    /// returns. A checkpoint that was cut off may have written to slots that no directory knows.
     pub(crate) fn wipe_slots(
         &self,
         block: Bytes,
@@ -76,7 +76,7 @@ impl TrustedDisk {
         })
     }
 
-    /// Reads the sealed payload of a place.
+    /// Reads the sealed payload of a slot.
     pub(crate) fn read_slot(&self, slot: StashSlot, into: &mut [u8]) -> Result<(), VaultError> {
         let offset = slot.offset(Bytes(into.len() as u64));
         let bytes = offset..offset + into.len() as u64;

@@ -1,4 +1,4 @@
-//! The directory of the stash: the place on the trusted disk where each of its blocks lies, sealed.
+//! The directory of the stash: the slot on the trusted disk of each block, with what is needed to open it.
 
 use super::slots::StashSlot;
 use crate::error::VaultError;
@@ -16,20 +16,20 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Words of an entry in the trusted state.
 pub(crate) const ENTRY_WORDS: u64 = 10;
 
-/// The words of an entry; all zeros for a vacant place.
+/// The words of an entry; all zeros for a vacant slot.
 type Words = [u32; ENTRY_WORDS as usize];
 
-/// A key under which payloads are sealed: its number and its salt.
+/// A key for payloads: its number and its salt.
 pub(crate) type StashKey = (u32, Salt);
 
-/// The block that lies at a place.
+/// The entry of a slot with a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) block: BlockId,
-    /// The number of the key that its payload is sealed under, and the nonce.
+    /// The number of the payload's key, and the nonce.
     key: u32,
     nonce: u64,
-    /// The time at which it came into its list, counted in such events.
+    /// The order in which blocks came into their lists.
     linked_at: u64,
     tag: [u8; TAG_BYTES],
 }
@@ -43,12 +43,12 @@ impl Entry {
         [block, self.key, nonce, nonce_high, linked_at, linked_at_high, tag(0), tag(1), tag(2), tag(3)]
     }
 
-    /// The entry of a payload on no disk, sealed first under key number 0.
+    /// The entry of a placeholder payload, sealed first under key number 0.
     pub(crate) fn placeholder(tag: [u8; TAG_BYTES]) -> Self {
         Entry { block: BlockId(0), key: 0, nonce: 0, linked_at: 0, tag }
     }
 
-    /// The entry of these words; `None` for a vacant place.
+    /// The entry of these words; `None` for a vacant slot.
     fn from_words(words: &Words) -> Option<Entry> {
         let [block, key, nonce, nonce_high, linked_at, linked_at_high, tag @ ..] = *words;
         let long = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
@@ -67,40 +67,39 @@ impl Entry {
     }
 }
 
-/// A function that shows the payload of a block of the stash.
+/// A function that shows the payload of a block in the stash.
 pub(crate) type ShowPayload<'a> = &'a mut dyn FnMut(BlockId, &mut dyn FnMut(&[u8]));
 
-/// The places and their blocks, as the last checkpoint has them while none is being made. Whoever reads payloads from there
-/// shares it.
+/// The slots and their blocks. Between checkpoints it is the state of the last one. The reader of payloads shares it.
 #[derive(Default)]
 pub(crate) struct SlotMap {
-    /// The entry of each place, as words: a third less than an entry takes in memory.
+    /// The entry of each slot, as words: a third less than an [`Entry`] takes in memory.
     entries: Vec<Words>,
-    /// The place of each block.
+    /// The slot of each block.
     slots: HashMap<u32, StashSlot>,
     keys: Vec<StashKey>,
 }
 
 impl SlotMap {
-    /// The place of a block, and its entry.
+    /// The slot of a block, and its entry.
     pub(crate) fn find(&self, block: BlockId) -> Option<(StashSlot, Entry)> {
         let slot = *self.slots.get(&(block.0 as u32))?;
         Some((slot, self.entry(slot)))
     }
 
-    /// The place of this number or the next one that is not vacant, whichever comes first in turn.
+    /// The first slot with a block from this number on, wrapping around at the end.
     pub(crate) fn next_from(&self, number: usize) -> Option<(StashSlot, Entry)> {
         let (before, from) = self.entries.split_at(number.min(self.entries.len()));
         let wrapped = (number..).zip(from).chain((0..).zip(before));
         wrapped.into_iter().find_map(|(at, words)| Some((StashSlot(at as u32), Entry::from_words(words)?)))
     }
 
-    /// Places, vacant ones too.
+    /// The number of slots, vacant ones included.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The keys that payloads are sealed under.
+    /// The keys of the payloads.
     pub(crate) fn keys(&self) -> &[StashKey] {
         &self.keys
     }
@@ -114,39 +113,39 @@ impl SlotMap {
         self.slots.insert(entry.block.0 as u32, slot);
     }
 
-    /// Adds a vacant place.
+    /// Adds a vacant slot.
     fn push(&mut self) -> StashSlot {
         self.entries.push(Words::default());
         StashSlot(self.entries.len() as u32 - 1)
     }
 }
 
-/// See the module.
+/// The directory of a stash.
 pub(crate) struct StashDirectory {
     map: Arc<Mutex<SlotMap>>,
-    /// The places that no checkpoint names.
+    /// Slots that no checkpoint names.
     free_slots: BTreeSet<StashSlot>,
-    /// The places that only the last checkpoint names.
+    /// Slots that only the last checkpoint names.
     vacated: Vec<StashSlot>,
-    /// The places that only a checkpoint on its way to the store names, while there is one.
+    /// Slots that only an uploading checkpoint names, while there is one.
     pinned: Option<Vec<StashSlot>>,
     link_count: u64,
     sealing: Option<Sealing>,
 }
 
-/// The key of this opening.
+/// The sealing key of this opening.
 struct Sealing {
     number: u32,
     next: u64,
     sealer: RecordSealer,
 }
 
-/// The changes that a checkpoint makes to the places.
+/// The changes of a checkpoint to the slots.
 #[derive(Default)]
 pub(crate) struct SlotChanges {
-    /// Sealed payloads, and where they go.
+    /// Sealed payloads with their slots.
     pub(crate) writes: Vec<(StashSlot, Vec<u8>)>,
-    /// The places whose entries have changed, in ascending order.
+    /// The slots whose entries have changed, in ascending order.
     pub(crate) entries: BTreeSet<StashSlot>,
 }
 
@@ -156,7 +155,7 @@ impl StashDirectory {
         StashDirectory::of(&[], Vec::new()).expect("nothing contradicts itself")
     }
 
-    /// The directory with the words of these entries. `None` if a block has two places, or a key is not known.
+    /// The directory with these entries. `None` if a block has two slots, or a key is unknown.
     pub(crate) fn of(words: &[u32], mut keys: Vec<StashKey>) -> Option<Self> {
         let (mut slots, mut free_slots, mut used) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
         let (entries, rest) = words.as_chunks();
@@ -185,7 +184,7 @@ impl StashDirectory {
         Some(StashDirectory { map, free_slots, vacated, pinned, link_count, sealing })
     }
 
-    /// The places and their blocks, to be shared with a reader.
+    /// The slots and their blocks, to be shared with a reader.
     pub(crate) fn slot_map(&self) -> Arc<Mutex<SlotMap>> {
         self.map.clone()
     }
@@ -194,29 +193,29 @@ impl StashDirectory {
         self.map.lock().expect("nobody panics with this lock")
     }
 
-    /// Places in the file, vacant ones too.
+    /// The number of slots in the file, vacant ones included.
     pub(crate) fn len(&self) -> u64 {
         self.map().len() as u64
     }
 
-    /// The first place beyond those that it knows.
+    /// The first slot after those in the directory.
     pub(crate) fn end(&self) -> StashSlot {
         StashSlot(self.map().len() as u32)
     }
 
-    /// The keys that payloads on the disk are sealed under.
+    /// The keys of the payloads on the disk.
     pub(crate) fn keys(&self) -> Vec<StashKey> {
         self.map().keys.clone()
     }
 
-    /// The blocks that lie at a place, in the order of the places.
+    /// The slots with blocks, in order.
     pub(crate) fn entries(&self) -> Vec<(StashSlot, Entry)> {
         let map = self.map();
         let slots = (0..).map(StashSlot).zip(&map.entries);
         slots.filter_map(|(slot, words)| Some((slot, Entry::from_words(words)?))).collect()
     }
 
-    /// The blocks in the order of the stash, the first of a list last.
+    /// The blocks in the order of the stash; the first block of a list is last.
     pub(crate) fn stash_order(&self) -> Vec<BlockId> {
         let mut blocks: Vec<(u64, BlockId)> =
             self.entries().into_iter().map(|(_, entry)| (entry.linked_at, entry.block)).collect();
@@ -224,12 +223,12 @@ impl StashDirectory {
         blocks.into_iter().map(|(_, block)| block).collect()
     }
 
-    /// Appends the words of a place.
+    /// Appends the words of a slot.
     pub(crate) fn copy_words(&self, slot: StashSlot, into: &mut Vec<u32>) {
         into.extend_from_slice(&self.map().entries[slot.0 as usize]);
     }
 
-    /// Takes the changes of a stash over. `look_at` shows the payload of a block that is in it.
+    /// Applies the changes of a stash. `look_at` shows the payload of a block in the stash.
     pub(crate) fn apply_changes(
         &mut self,
         changes: StashChanges,
@@ -257,7 +256,7 @@ impl StashDirectory {
                 Some((_, entry)) => entry.linked_at,
                 None => linked.get(&block).copied().expect("a block that comes comes into a list"),
             };
-            // Its payload may still lie where it was: that place is vacated later.
+            // The block's payload may still be in its old slot, which is vacated afterwards.
             let (key, nonce, mut sealed) = self.seal(block, seal, look_at)?;
             self.vacate(block, &mut changed);
             let tag = sealed.split_off(sealed.len() - TAG_BYTES);
@@ -270,7 +269,7 @@ impl StashDirectory {
         Ok(changed)
     }
 
-    /// Records that the checkpoint with the last changes is durable: what it vacated may be written from now on.
+    /// Records that the checkpoint with the last changes is durable: the slots that it vacated may be written.
     pub(crate) fn on_committed(&mut self) {
         let vacated = std::mem::take(&mut self.vacated);
         match &mut self.pinned {
@@ -279,28 +278,28 @@ impl StashDirectory {
         }
     }
 
-    /// Keeps every place that the last checkpoint names as it is, until [`unpin`](Self::unpin).
+    /// Keeps all slots of the last checkpoint unchanged, until [`unpin`](Self::unpin).
     pub(crate) fn pin(&mut self) {
         self.pinned.get_or_insert_default();
     }
 
-    /// Lets the places go that were kept.
+    /// Frees the slots that [`pin`](Self::pin) has kept.
     pub(crate) fn unpin(&mut self) {
         self.free_slots.extend(self.pinned.take().into_iter().flatten());
     }
 
-    /// Ends the sealing under the keys so far: the next payload is sealed under a new one.
+    /// Makes the next payload use a new key.
     pub(crate) fn rotate_key(&mut self) {
         self.sealing = None;
     }
 
-    /// Places that no checkpoint names. There is none that only the last one names while [`on_committed`](Self::on_committed)
-    /// was the last word.
+    /// Slots that no checkpoint names. After [`on_committed`](Self::on_committed), no slot is named by only the last
+    /// one.
     pub(crate) fn free_slots(&self) -> Vec<StashSlot> {
         self.free_slots.iter().copied().collect()
     }
 
-    /// Places that no checkpoint names, so many: more are made where there are too few.
+    /// So many slots that no checkpoint names. Adds slots if there are too few.
     pub(crate) fn spare_slots(&mut self, count: usize) -> Vec<StashSlot> {
         while self.free_slots.len() < count {
             let slot = self.map().push();
@@ -309,15 +308,15 @@ impl StashDirectory {
         self.free_slots.iter().take(count).copied().collect()
     }
 
-    /// Bytes that it occupies in memory.
+    /// Bytes of the directory in memory.
     pub(crate) fn bytes(&self) -> u64 {
         let map = self.map();
-        // A place's bytes in the map: key, value, and what the map needs to be no fuller than seven eighths.
+        // Bytes of a slot in the map: key, value, and the map's spare room, as it is at most seven eighths full.
         let slots = map.slots.capacity() * (size_of::<(u32, StashSlot)>() + 1) * 8 / 7;
         (map.entries.capacity() * size_of::<Words>() + slots) as u64
     }
 
-    /// Takes the place of a block from it, if it has one.
+    /// Vacates the slot of a block, if it has one.
     fn vacate(&mut self, block: BlockId, changed: &mut SlotChanges) {
         let mut map = self.map();
         let Some(slot) = map.slots.remove(&(block.0 as u32)) else { return };
@@ -331,7 +330,7 @@ impl StashDirectory {
         self.free_slots.pop_first().unwrap_or_else(|| self.map().push())
     }
 
-    /// Seals the payload of a block, under the key of this opening; returns the key's number and the nonce as well.
+    /// Seals the payload of a block under the key of this opening. Returns the key's number and the nonce, too.
     fn seal(
         &mut self,
         block: BlockId,
@@ -360,19 +359,19 @@ impl StashDirectory {
                 sealing.next += 1;
                 return Ok((sealing.number, sealing.next - 1, sealed));
             }
-            // The key has sealed as much as it may.
+            // The key has reached its limit.
             self.sealing = None;
         }
     }
 }
 
-/// Opens payloads that lie at places.
+/// Opens payloads from slots.
 pub(crate) struct PayloadOpener {
     openers: HashMap<u32, RecordOpener>,
 }
 
 impl PayloadOpener {
-    /// Makes an opener for payloads under these keys.
+    /// An opener for payloads under these keys.
     pub(crate) fn new(
         header: &VaultHeader,
         master: &MasterKey,

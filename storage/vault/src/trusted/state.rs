@@ -1,4 +1,5 @@
-//! The trusted state on the trusted disk, as [`CheckpointWriter`](super::checkpoint_writer) writes it: its tables, and their changes.
+//! The trusted state on the trusted disk, as a [`CheckpointWriter`](super::checkpoint_writer) writes it: its tables,
+//! and their changes.
 
 use super::checkpoint_writer::CheckpointWrite;
 use super::disk::TrustedDisk;
@@ -11,29 +12,28 @@ use ameles_core::types::Bytes;
 use redb::{ReadableTable, Table, WriteTransaction};
 use std::ops::RangeBounds;
 
-/// All that is sealed on a trusted disk, sealed with another key.
+/// Everything on a trusted disk, sealed with another key.
 pub(crate) struct Resealed {
-    /// The state of the last checkpoint, whole, as the next one.
+    /// The state of the last checkpoint as a full checkpoint, which is the next one.
     pub(crate) state: CheckpointWrite,
-    /// The records after it.
+    /// The records after the checkpoint.
     pub(crate) journal: Vec<(u64, Vec<u8>)>,
     pub(crate) rows: Vec<Row>,
     /// The changes of rows that the journal in the store may not hold yet.
     pub(crate) unlogged: Vec<(CommitId, Vec<u8>)>,
-    /// Values by name: the header, and what goes with it.
+    /// Values by name: the headers of an exchange.
     pub(crate) metas: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl TrustedDisk {
-    /// Makes a checkpoint durable: the payloads first, then all that names them, in one step in which the journal is
-    /// emptied as well.
+    /// Makes a checkpoint durable. First writes the payloads. Then writes everything that names them in one
+    /// transaction, which clears the journal as well.
     pub(crate) fn commit_state(&self, block: Bytes, write: &CheckpointWrite) -> Result<(), VaultError> {
         self.write_slots(block, &write.writes)?;
         self.with_write(|transaction| write_state(transaction, write))
     }
 
-    /// Puts everything that is sealed in the place of what was sealed with another key, in one step: afterwards the new
-    /// key alone opens this disk.
+    /// Replaces everything by its resealed form in one transaction. Afterwards only the new key opens this disk.
     pub(crate) fn reseal(&self, block: Bytes, resealed: &Resealed) -> Result<(), VaultError> {
         let Resealed { state, journal, rows, unlogged, metas } = resealed;
         self.write_slots(block, &state.writes)?;
@@ -46,7 +46,7 @@ impl TrustedDisk {
         })
     }
 
-    /// Reads the values of a table in the order of their numbers, and hands each over.
+    /// Reads the values of a table in the order of their numbers, and passes each to `each`.
     pub(crate) fn read_table(
         &self,
         part: StateTable,
@@ -61,7 +61,7 @@ impl TrustedDisk {
             };
             for entry in transaction.open_table(part.table())?.iter()? {
                 let (key, piece) = entry?;
-                // A piece that is missing shows when the value is opened.
+                // A missing piece shows when the value is opened.
                 let (number, _) = key.value();
                 match &mut value {
                     Some((last, bytes)) if *last == number => bytes.extend_from_slice(piece.value()),
@@ -75,7 +75,7 @@ impl TrustedDisk {
     }
 }
 
-/// Writes what a checkpoint changes, and empties the journal.
+/// Writes the changes of a checkpoint, and clears the journal.
 fn write_state(transaction: &WriteTransaction, write: &CheckpointWrite) -> Result<(), redb::Error> {
     super::disk::clear_journal(transaction)?;
     if write.is_whole {
@@ -109,7 +109,7 @@ fn put(
         table.insert((number, nth), piece)?;
         end = nth + 1;
     }
-    // The one before may have been longer.
+    // The previous value may have been longer.
     remove(table, (number, end)..=(number, u32::MAX))
 }
 

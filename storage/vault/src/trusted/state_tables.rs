@@ -2,16 +2,16 @@
 
 use redb::TableDefinition;
 
-/// A value by a number, in pieces.
+/// A table of numbered values in pieces.
 pub(super) type Numbered = TableDefinition<'static, (u64, u32), &'static [u8]>;
 
-/// The pieces of words, each behind the number of its checkpoint.
+/// The pieces of words, each after the number of its checkpoint.
 pub(super) const WORDS: Numbered = TableDefinition::new("words");
 /// The deltas, by checkpoint.
 pub(super) const DELTAS: Numbered = TableDefinition::new("deltas");
-/// The versions that were replaced, by the checkpoint after which they were.
+/// Replaced versions, by the checkpoint after which they were replaced.
 pub(super) const GARBAGE: Numbered = TableDefinition::new("garbage");
-/// The summary, under 0.
+/// The summary, with number 0.
 pub(super) const SUMMARY: Numbered = TableDefinition::new("summary");
 
 /// A table of the state.
@@ -24,11 +24,11 @@ pub(crate) enum StateTable {
 }
 
 impl StateTable {
-    /// All of them.
+    /// All tables of the state.
     pub(super) const ALL: [StateTable; 4] =
         [StateTable::Words, StateTable::Deltas, StateTable::Garbage, StateTable::Summary];
 
-    /// The table that holds it.
+    /// The database table.
     pub(super) fn table(self) -> Numbered {
         match self {
             StateTable::Words => WORDS,

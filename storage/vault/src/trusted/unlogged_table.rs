@@ -1,13 +1,13 @@
-//! The table of the commits of rows that the journal in the store may not hold yet.
+//! The table of commits of rows that the journal in the store may not hold yet.
 
 use super::pieces::{self, PiecesTable};
 use super::unlogged::CommitId;
 use redb::{ReadTransaction, TableError, WriteTransaction};
 
-/// Commits of rows, sealed, in pieces, by number.
+/// Sealed commits of rows, in pieces, by number.
 const UNLOGGED: PiecesTable = PiecesTable::new("unlogged");
 
-/// The commits that are kept, sealed, in their order.
+/// Reads the sealed commits, in order.
 pub(super) fn read_commits(transaction: &ReadTransaction) -> Result<Vec<(CommitId, Vec<u8>)>, redb::Error> {
     let table = match transaction.open_table(UNLOGGED) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
@@ -16,7 +16,7 @@ pub(super) fn read_commits(transaction: &ReadTransaction) -> Result<Vec<(CommitI
     pieces::whole(&table)
 }
 
-/// Keeps commits, and forgets those up to `logged`.
+/// Adds commits, and deletes those up to `logged`.
 pub(super) fn update(
     transaction: &WriteTransaction,
     commits: &[(CommitId, Vec<u8>)],
@@ -27,7 +27,7 @@ pub(super) fn update(
     pieces::put(&mut table, commits)
 }
 
-/// Puts these commits in the place of all that are kept.
+/// Replaces all commits.
 pub(super) fn replace(
     transaction: &WriteTransaction,
     commits: &[(CommitId, Vec<u8>)],

@@ -1,7 +1,7 @@
-//! The words of a trusted state in memory, in tables that follow one another: those of the scheme, the versions of
-//! buckets, the places of the stash.
+//! The words of a trusted state in memory, as consecutive tables: those of the scheme, the versions of buckets, the
+//! slots of the stash.
 
-/// Tables of words. A word is named by its place in the row of all tables.
+/// Tables of words. A word is addressed by its index in the concatenation of all tables.
 pub(crate) struct WordTables {
     tables: Vec<Vec<u32>>,
 }
@@ -12,12 +12,12 @@ impl WordTables {
         WordTables { tables: sizes.iter().map(|size| vec![0; *size as usize]).collect() }
     }
 
-    /// Words in all of them.
+    /// The number of words in all tables.
     pub(crate) fn len(&self) -> u64 {
         self.tables.iter().map(|table| table.len() as u64).sum()
     }
 
-    /// Sets neighbouring words. Returns `false`, and changes nothing, if they lie outside of the tables.
+    /// Sets a range of words. Returns `false`, and changes nothing, if it lies outside of the tables.
     #[must_use]
     pub(crate) fn set(&mut self, first: u64, mut words: &[u32]) -> bool {
         let end = first.checked_add(words.len() as u64);
@@ -44,7 +44,7 @@ impl WordTables {
         self.tables.pop().unwrap_or_default()
     }
 
-    /// The tables that are left.
+    /// The remaining tables.
     pub(crate) fn into_inner(self) -> Vec<Vec<u32>> {
         self.tables
     }
