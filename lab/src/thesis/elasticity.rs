@@ -11,7 +11,7 @@ use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
 use ameles_store::{Link, LinkSpeed, Meter, MeterReader, Usage, VersionedMemory};
-use ameles_vault::{Call, Flow, SchemeParameters, Succession, Vault, VaultError, VaultParameters, cut_over};
+use ameles_vault::{Call, Flow, SchemeParameters, MirroredVaults, Vault, VaultError, VaultParameters, cut_over};
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -56,7 +56,7 @@ pub(super) fn growth(plan: &Plan) -> Result<Growth, ThesisError> {
 
 async fn made(plan: &Plan, blocks: u64) -> Result<(Home, Vault, MeterReader), ThesisError> {
     let ring = RingParameters::for_capacity(blocks, plan.block_bytes, blocks / 8, 16);
-    let home = Home::new(VaultParameters::around(SchemeParameters::Ring(ring)))?;
+    let home = Home::new(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
     let memory = VersionedMemory::new(home.parameters().layout());
     home.create(memory.clone()).await?;
     if blocks == plan.blocks {
@@ -90,7 +90,7 @@ async fn grown(plan: &Plan) -> Result<Growth, ThesisError> {
     let before = Phase { usage: usage().since(&start), ..before };
 
     let start = usage();
-    let (both, mut copier) = Succession::over(old.clone(), new.clone()).await.map_err(ThesisError::live)?;
+    let (both, mut copier) = MirroredVaults::new(old.clone(), new.clone()).await.map_err(ThesisError::live)?;
     let copying = tokio::spawn(async move {
         while !copier.step().await?.is_all() {}
         Ok::<_, VaultError>(())

@@ -41,7 +41,7 @@ pub(super) fn recorded(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
 async fn record(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
     let zeros = Bytes::from(vec![0; trial.payload() as usize]);
     // A vault's room for rows decides whether small objects share blocks.
-    let vault = VaultParameters::around(SchemeParameters::Ring(rings::for_the_bill(trial)));
+    let vault = VaultParameters::with_defaults(SchemeParameters::Ring(rings::for_the_bill(trial)));
     let device = Arc::new(Recorder {
         zeros: zeros.clone(),
         blocks: trial.blocks(),

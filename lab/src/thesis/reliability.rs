@@ -55,7 +55,7 @@ pub(super) fn lives(plan: &Plan) -> Result<Vec<Life>, ThesisError> {
 
 async fn killed(plan: &Plan) -> Result<Vec<Life>, ThesisError> {
     let ring = RingParameters::for_capacity(plan.blocks, plan.block_bytes, plan.blocks / 8, 16);
-    let home = Home::new(VaultParameters::around(SchemeParameters::Ring(ring)))?;
+    let home = Home::new(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
     let store = VersionedMemory::new(home.parameters().layout());
     home.create(store.clone()).await?;
     let vault = home.open(store.clone()).await?;

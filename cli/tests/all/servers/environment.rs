@@ -48,7 +48,7 @@ fn parameters() -> VaultParameters {
         checkpoint_every: 48,
         ship_every: 2,
         rows_bytes: 128 << 10,
-        ..VaultParameters::around(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 }
 

@@ -73,8 +73,8 @@ impl VaultOptions {
     /// [`BenchError::Options`].
     pub fn parameters(&self) -> Result<VaultParameters, BenchError> {
         let scheme = SchemeParameters::Ring(self.ring()?);
-        let usual = VaultParameters::around(scheme);
-        let usual = if self.on_disk { usual.on_disk() } else { usual };
+        let usual = VaultParameters::with_defaults(scheme);
+        let usual = if self.on_disk { usual.with_top_on_disk() } else { usual };
         let checkpoint_every = self.checkpoint_every.unwrap_or(usual.checkpoint_every).max(1);
         let ship_every = usual.recovery_point().div_ceil(checkpoint_every);
         Ok(VaultParameters { cipher: self.cipher.number(), checkpoint_every, ship_every, ..usual })
@@ -216,7 +216,7 @@ impl VaultFolder {
         let (database, places) = (file(DATABASE, &self.database)?, file(PLACES, &self.places)?);
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Ok(Setup {
-            disk: TrustedDisk::over(database, places).map_err(BenchError::failed)?,
+            disk: TrustedDisk::with_backends(database, places).map_err(BenchError::failed)?,
             store,
             master: self.master.clone(),
             entropy: Entropy::system(),

@@ -53,7 +53,7 @@ impl Home {
             (file(DATABASE).map_err(ThesisError::live)?, file(PLACES).map_err(ThesisError::live)?);
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Ok(Setup {
-            disk: TrustedDisk::over(database, places).map_err(ThesisError::live)?,
+            disk: TrustedDisk::with_backends(database, places).map_err(ThesisError::live)?,
             store,
             master: self.master.clone(),
             entropy: Entropy::system(),

@@ -129,7 +129,7 @@ struct Placed {
 async fn placed(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<Placed, ThesisError> {
     let server = server(trial.model)?;
     let period = period(&scheme);
-    let home = Home::new(VaultParameters::around(scheme))?;
+    let home = Home::new(VaultParameters::with_defaults(scheme))?;
     let layout = home.parameters().layout();
     home.create(client::of_vault(&server.endpoint(), layout.clone()).await?).await?;
     let store = Meter::new(client::of_vault(&server.endpoint(), layout).await?);
