@@ -79,7 +79,7 @@ impl<M: SharedMemory, P: Processor + 'static> Platform<M> for On<P> {
             None => pages,
         };
         match self.0.workers {
-            Some(workers) => pages.with_crew(workers),
+            Some(workers) => pages.with_workers(workers),
             None => pages,
         }
     }

@@ -27,8 +27,8 @@ pub(crate) const SCHEMES: [Scheme; 7] = Scheme::ALL;
 
 /// Three threads in place of harts.
 fn workers() -> &'static dyn Workers {
-    static CREW: LazyLock<Pool> = LazyLock::new(|| Pool::new(3, Duration::from_micros(50)).unwrap());
-    &*CREW
+    static WORKERS: LazyLock<Pool> = LazyLock::new(|| Pool::new(3, Duration::from_micros(50)).unwrap());
+    &*WORKERS
 }
 
 /// A processor that remembers nothing and counts nothing.

@@ -29,7 +29,7 @@ pub(super) fn pool(options: &Options) -> Result<Arc<PagePool>, Error> {
     let start = move |_| {
         begins.wait();
     };
-    let pool = Pool::with_start(threads, PagePool::PATIENCE, start).map_err(Error::Thread)?;
+    let pool = Pool::with_start(threads, PagePool::SPIN_TIME, start).map_err(Error::Thread)?;
     begun.wait();
-    Ok(Arc::new(PagePool::over(pool)))
+    Ok(Arc::new(PagePool::from_pool(pool)))
 }

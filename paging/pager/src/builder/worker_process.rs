@@ -9,7 +9,7 @@ use crate::page::PAGE_BYTES;
 use crate::scheme_error::SchemeError;
 use crate::shared::SharedMapping;
 use ameles_core::schemes::detworam::DetWoOram;
-use ameles_seal::pages::{Carrier, PageKey, ScheduledVersions, SealedPages, Versions, WorkMode};
+use ameles_seal::pages::{SealedSlots, PageKey, ScheduledVersions, SealedPages, Versions, WorkMode};
 use rand_chacha::ChaCha20Rng;
 use std::sync::Arc;
 
@@ -24,9 +24,9 @@ pub(super) fn build_with_worker(
     areas.validate().map_err(SchemeError::from)?;
     let (layout, schedule) = (areas.layout(), areas.schedule().map_err(SchemeError::from)?);
     let [key, key_beside] = PageKey::draw_shared(options.cipher, rng);
-    let mut carrier = Carrier::new(shared.view(), &layout, key_beside).map_err(SchemeError::from)?;
+    let mut slots = SealedSlots::new(shared.view(), &layout, key_beside).map_err(SchemeError::from)?;
     if let Some(meters) = options.listeners.meters {
-        carrier = carrier.with_meter(meters.beside);
+        slots = slots.with_meter(meters.beside);
     }
     // As many turns may be under way as one write takes with those that are read ahead for the next one.
     let room = 4 * (schedule.max_refreshes() as usize + 1);
@@ -34,7 +34,7 @@ pub(super) fn build_with_worker(
         HandlerProcessor::Bound(processor) => Some(processor),
         HandlerProcessor::Together | HandlerProcessor::Any => None,
     };
-    let beside = WorkerProcess::start(room, carrier, not_on)?;
+    let beside = WorkerProcess::start(room, slots, not_on)?;
     let versions = ScheduledVersions::new(&schedule);
     let bytes = versions.trusted_bytes() as usize + beside.bytes() + PAGE_BYTES + options.cipher.tag_bytes();
     let pages = SealedPages::new(shared, &layout, key, versions).map_err(SchemeError::from)?;

@@ -16,7 +16,7 @@ mod turns;
 use super::signals::Blocked;
 use crate::error::Error;
 use crate::failure::say;
-use ameles_seal::pages::{Carrier, Outcome, PageJob, PageWorker, SharedMemory, Turn};
+use ameles_seal::pages::{SealedSlots, JobStatus, PageJob, PageWorker, SharedMemory, Ticket};
 use rests::{InVain, LOST, Rests, idle_time};
 use ring::{Ring, Scratch};
 use rustix::io::Errno;
@@ -29,7 +29,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 /// The time for which it looks out for the next turn before it sleeps.
-const PATIENCE: Duration = Duration::from_micros(200);
+const SPIN_TIME: Duration = Duration::from_micros(200);
 
 /// The time between two looks, while it sleeps, whether the program is still there.
 const LOOKS_UP: Duration = Duration::from_millis(50);
@@ -69,7 +69,7 @@ impl WorkerProcess {
     /// Starts it, with so many lanes, on any processor but `not_on`. The carrier is its own.
     pub(crate) fn start<M: SharedMemory>(
         room: usize,
-        carrier: Carrier<M>,
+        slots: SealedSlots<M>,
         not_on: Option<usize>,
     ) -> Result<Self, Error> {
         let ring =
@@ -85,7 +85,7 @@ impl WorkerProcess {
             0 => {
                 let ends = Ends;
                 prepare(processors.as_ref());
-                serve(&ring, &carrier, program);
+                serve(&ring, &slots, program);
                 drop(ends);
                 unreachable!("the process has ended")
             }
@@ -115,13 +115,13 @@ impl WorkerProcess {
         self.ring.bytes() + size_of::<Scratch>()
     }
 
-    fn do_next<M: SharedMemory>(&self, carrier: &Carrier<M>) -> bool {
-        self.ring.do_next(carrier, &mut self.scratch.borrow_mut(), || self.has_ended())
+    fn do_next<M: SharedMemory>(&self, slots: &SealedSlots<M>) -> bool {
+        self.ring.do_next(slots, &mut self.scratch.borrow_mut(), || self.has_ended())
     }
 
     /// Does a turn that was waited for in vain. After too many of them the process is left to rest.
-    fn do_alone<M: SharedMemory>(&self, carrier: &Carrier<M>) {
-        if self.do_next(carrier) {
+    fn do_alone<M: SharedMemory>(&self, slots: &SealedSlots<M>) {
+        if self.do_next(slots) {
             let mut in_vain = self.in_vain.get();
             let is_too_much = in_vain.add(self.ring.begun());
             self.in_vain.set(in_vain);
@@ -152,11 +152,11 @@ impl<M: SharedMemory> PageWorker<M> for WorkerProcess {
         self.ring.room()
     }
 
-    fn fill(&self, turn: Turn, page: &[u8]) {
+    fn fill(&self, turn: Ticket, page: &[u8]) {
         self.ring.fill(turn, page);
     }
 
-    fn ask(&self, turn: Turn, carry: PageJob) {
+    fn ask(&self, turn: Ticket, carry: PageJob) {
         self.ring.ask(turn, carry);
     }
 
@@ -175,17 +175,17 @@ impl<M: SharedMemory> PageWorker<M> for WorkerProcess {
         }
     }
 
-    fn outcome(&self, turn: Turn) -> Outcome {
+    fn outcome(&self, turn: Ticket) -> JobStatus {
         let outcome = self.ring.outcome(turn);
-        if outcome != Outcome::Pending {
+        if outcome != JobStatus::Pending {
             self.looks.set(0);
         }
         outcome
     }
 
-    fn help(&self, carrier: &Carrier<M>) {
-        if !self.do_next(carrier) {
-            self.wait(carrier);
+    fn help(&self, slots: &SealedSlots<M>) {
+        if !self.do_next(slots) {
+            self.wait(slots);
         }
     }
 
@@ -193,20 +193,20 @@ impl<M: SharedMemory> PageWorker<M> for WorkerProcess {
         self.ring.asleep().load(Ordering::Relaxed) == RESTS
     }
 
-    fn wait(&self, carrier: &Carrier<M>) {
+    fn wait(&self, slots: &SealedSlots<M>) {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
         spin_loop();
         if PageWorker::<M>::rests(self) {
-            self.do_next(carrier);
+            self.do_next(slots);
         } else if looks > LOOKS_BEFORE_HELP {
-            self.do_alone(carrier);
+            self.do_alone(slots);
         }
         if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
             std::thread::yield_now();
         }
         if self.ended.get() || (looks.is_multiple_of(LOOKS_BEFORE_DOUBT) && self.has_ended()) {
-            self.ring.do_all_again(carrier, &mut self.scratch.borrow_mut());
+            self.ring.do_all_again(slots, &mut self.scratch.borrow_mut());
         }
     }
 }
@@ -269,7 +269,7 @@ fn prepare(processors: Option<&CpuSet>) {
     }
 }
 
-fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_t) {
+fn serve<M: SharedMemory>(ring: &Ring, slots: &SealedSlots<M>, program: libc::pid_t) {
     // SAFETY: it is this process's, and nobody else asks for it.
     let scratch = unsafe { ring.scratch_beside() };
     let mut last = Instant::now();
@@ -284,7 +284,7 @@ fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_
         false
     };
     while ring.stop().load(Ordering::Relaxed) == 0 {
-        let has_worked = ring.do_next(carrier, scratch, waits);
+        let has_worked = ring.do_next(slots, scratch, waits);
         if !has_worked {
             spin_loop();
         }
@@ -293,7 +293,7 @@ fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_
             worked = now;
         }
         let mut is_lost = now - last > LOST || ring.asleep().load(Ordering::Relaxed) == RESTS;
-        if !is_lost && now - worked > PATIENCE {
+        if !is_lost && now - worked > SPIN_TIME {
             is_lost = sleep_until_woken(ring) > LOST;
             worked = Instant::now();
         }

@@ -5,7 +5,7 @@
 //! running would take it from others. Losing it again soon makes rests longer. All of it follows from the load of the
 //! machine.
 
-use ameles_seal::pages::Turn;
+use ameles_seal::pages::Ticket;
 use rustix::fs::{Mode, OFlags};
 use std::time::Duration;
 
@@ -29,12 +29,12 @@ pub(super) struct InVain {
     /// Four for each of them, less one for each turn begun since.
     score: u64,
     /// The last of them.
-    last: Turn,
+    last: Ticket,
 }
 
 impl InVain {
     /// Adds this turn. `true` if there were too many of late: the count then begins anew.
-    pub(super) fn add(&mut self, turn: Turn) -> bool {
+    pub(super) fn add(&mut self, turn: Ticket) -> bool {
         let score = self.score.saturating_sub(turn - self.last) + 4;
         let is_too_much = score >= 4 * MAX_IN_VAIN;
         *self = InVain { score: if is_too_much { 0 } else { score }, last: turn };
@@ -104,14 +104,14 @@ mod tests {
     }
 
     /// The turns until it is too much, where each nth is waited for in vain.
-    fn turns_until_too_much(nth: usize) -> Option<Turn> {
+    fn turns_until_too_much(nth: usize) -> Option<Ticket> {
         let mut in_vain = InVain::default();
         (1..=100_000).step_by(nth).find(|turn| in_vain.add(*turn))
     }
 
     #[test]
     fn whoever_waits_in_vain_for_more_than_a_quarter_of_the_turns_soon_waits_for_none() {
-        let turns: Vec<Option<Turn>> = (1..6).map(turns_until_too_much).collect();
+        let turns: Vec<Option<Ticket>> = (1..6).map(turns_until_too_much).collect();
         assert_eq!(turns, [Some(341), Some(1021), Some(3061), None, None]);
     }
 

@@ -5,7 +5,7 @@
 
 use super::turns::{self, Number, Shared, Side};
 use crate::page::PAGE_BYTES;
-use ameles_seal::pages::{Carrier, MAX_TAG_BYTES, Outcome, PageJob, SharedMemory, Turn};
+use ameles_seal::pages::{SealedSlots, MAX_TAG_BYTES, JobStatus, PageJob, SharedMemory, Ticket};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags};
 use std::cell::UnsafeCell;
@@ -76,12 +76,12 @@ impl Scratch {
 
     /// Notes whose sealed page lies here. A side that ends later has copied out all of it, a part or nothing; one that
     /// ends earlier has copied out nothing.
-    fn note(&self, turn: Turn) {
+    fn note(&self, turn: Ticket) {
         self.sealed.store(turn, Ordering::Release);
         fence(Ordering::Release);
     }
 
-    fn holds(&self, turn: Turn) -> bool {
+    fn holds(&self, turn: Ticket) -> bool {
         self.sealed.load(Ordering::Acquire) == turn
     }
 
@@ -134,7 +134,7 @@ impl Ring {
     }
 
     /// Turns that were begun.
-    pub(super) fn begun(&self) -> Turn {
+    pub(super) fn begun(&self) -> Ticket {
         self.head().begun.0.load(Ordering::Relaxed)
     }
 
@@ -148,11 +148,11 @@ impl Ring {
         unsafe { &mut *self.head().scratch_beside.get() }
     }
 
-    fn index(&self, turn: Turn) -> usize {
+    fn index(&self, turn: Ticket) -> usize {
         (turn % self.room as u64) as usize
     }
 
-    fn entry(&self, turn: Turn) -> *mut PageJob {
+    fn entry(&self, turn: Ticket) -> *mut PageJob {
         // SAFETY: as `layout` has it.
         unsafe {
             let entries = self.start.add(Self::layout(self.room).0).cast::<Entry>();
@@ -160,7 +160,7 @@ impl Ring {
         }
     }
 
-    fn lane(&self, turn: Turn) -> *mut [u8; PAGE_BYTES] {
+    fn lane(&self, turn: Ticket) -> *mut [u8; PAGE_BYTES] {
         // SAFETY: as `layout` has it.
         unsafe {
             let lanes = self.start.add(Self::layout(self.room).1).cast::<Lane>();
@@ -168,16 +168,16 @@ impl Ring {
         }
     }
 
-    pub(super) fn fill(&self, turn: Turn, page: &[u8]) {
+    pub(super) fn fill(&self, turn: Ticket, page: &[u8]) {
         // SAFETY: the turn was not asked for, and those that used the lane before are done: it is the caller's.
         unsafe { (*self.lane(turn)).copy_from_slice(page) };
     }
 
-    pub(super) fn ask(&self, turn: Turn, carry: PageJob) {
+    pub(super) fn ask(&self, turn: Ticket, carry: PageJob) {
         turns::ask(self, turn, carry);
     }
 
-    pub(super) fn outcome(&self, turn: Turn) -> Outcome {
+    pub(super) fn outcome(&self, turn: Ticket) -> JobStatus {
         turns::outcome(self, turn)
     }
 
@@ -191,33 +191,33 @@ impl Ring {
     /// it asks now and then whether that has ended.
     pub(super) fn do_next<M: SharedMemory>(
         &self,
-        carrier: &Carrier<M>,
+        slots: &SealedSlots<M>,
         scratch: &mut Scratch,
         has_ended: impl Fn() -> bool,
     ) -> bool {
-        turns::do_next(self, &mut Worker { ring: self, carrier, scratch, has_ended })
+        turns::do_next(self, &mut Worker { ring: self, slots, scratch, has_ended })
     }
 
     /// Does what the process beside had begun when it ended, and every turn after it.
-    pub(super) fn do_all_again<M: SharedMemory>(&self, carrier: &Carrier<M>, scratch: &mut Scratch) {
-        turns::do_all_again(self, &mut Worker { ring: self, carrier, scratch, has_ended: || true });
+    pub(super) fn do_all_again<M: SharedMemory>(&self, slots: &SealedSlots<M>, scratch: &mut Scratch) {
+        turns::do_all_again(self, &mut Worker { ring: self, slots, scratch, has_ended: || true });
     }
 
     /// Tells whether the turn's pages open. Nothing is sealed where they do not.
     fn open_and_seal<M: SharedMemory>(
         &self,
-        turn: Turn,
+        turn: Ticket,
         PageJob { open, seal, .. }: PageJob,
-        carrier: &Carrier<M>,
+        slots: &SealedSlots<M>,
         scratch: &mut Scratch,
     ) -> bool {
         let Some((to, source)) = seal else {
             // SAFETY: whoever has the turn has its lane. What is read ahead is for a later turn.
             let lane = unsafe { &mut *self.lane(turn) };
-            return open.is_none_or(|id| carrier.open(id, lane).is_ok());
+            return open.is_none_or(|id| slots.open(id, lane).is_ok());
         };
-        let source_opened = source == turn || self.outcome(source) == Outcome::Done;
-        let opened = open.is_none_or(|from| carrier.open(from, scratch.page()).is_ok());
+        let source_opened = source == turn || self.outcome(source) == JobStatus::Done;
+        let opened = open.is_none_or(|from| slots.open(from, scratch.page()).is_ok());
         if !source_opened || !opened {
             return false;
         }
@@ -225,9 +225,9 @@ impl Ring {
             // SAFETY: the turn that filled it is done, and the lane is not used again before this one is done.
             scratch.page().copy_from_slice(unsafe { &*self.lane(source) });
         }
-        carrier.seal_in_place(to, &mut scratch.bytes);
+        slots.seal_in_place(to, &mut scratch.bytes);
         scratch.note(turn);
-        carrier.copy_out(to, &scratch.bytes);
+        slots.copy_out(to, &scratch.bytes);
         true
     }
 
@@ -274,7 +274,7 @@ impl Shared for Ring {
         &self.head().begun.0
     }
 
-    fn done(&self, turn: Turn) -> &AtomicU64 {
+    fn done(&self, turn: Ticket) -> &AtomicU64 {
         // SAFETY: as `layout` has it; zeros are valid.
         unsafe { &*self.start.add(size_of::<Head>()).cast::<AtomicU64>().add(self.index(turn)) }
     }
@@ -283,12 +283,12 @@ impl Shared for Ring {
         self.room
     }
 
-    fn write(&self, turn: Turn, carry: PageJob) {
+    fn write(&self, turn: Ticket, carry: PageJob) {
         // SAFETY: the turn was not asked for, and those that used the lane before are done: it is the caller's.
         unsafe { self.entry(turn).write(carry) };
     }
 
-    fn read(&self, turn: Turn) -> PageJob {
+    fn read(&self, turn: Ticket) -> PageJob {
         // SAFETY: it was asked for, and nobody writes it before it is done.
         unsafe { *self.entry(turn) }
     }
@@ -305,23 +305,23 @@ impl Shared for Ring {
 /// A side that does turns.
 struct Worker<'a, M, E> {
     ring: &'a Ring,
-    carrier: &'a Carrier<M>,
+    slots: &'a SealedSlots<M>,
     scratch: &'a mut Scratch,
     has_ended: E,
 }
 
 impl<M: SharedMemory, E: Fn() -> bool> Side for Worker<'_, M, E> {
-    fn act(&mut self, turn: Turn, carry: &PageJob) -> bool {
-        self.ring.open_and_seal(turn, *carry, self.carrier, self.scratch)
+    fn act(&mut self, turn: Ticket, carry: &PageJob) -> bool {
+        self.ring.open_and_seal(turn, *carry, self.slots, self.scratch)
     }
 
-    fn ends(&mut self, turn: Turn, carry: &PageJob) -> bool {
+    fn ends(&mut self, turn: Ticket, carry: &PageJob) -> bool {
         // SAFETY: whose it was has ended.
         let left = unsafe { self.ring.scratch_beside() };
         // Its page may be in shared memory already, whole or in part, where an older one was that this turn opens.
         let sealed = carry.seal.filter(|_| left.holds(turn));
         if let Some((id, _)) = sealed {
-            self.carrier.copy_out(id, &left.bytes);
+            self.slots.copy_out(id, &left.bytes);
         }
         sealed.is_some()
     }
@@ -361,13 +361,13 @@ mod tests {
         AtomicMemory::new(memory_bytes(&layout(), PageCipher::Aes256Gcm).unwrap())
     }
 
-    fn over<M: SharedMemory>(memory: M) -> Carrier<M> {
+    fn from_pool<M: SharedMemory>(memory: M) -> SealedSlots<M> {
         let key = PageKey::draw(PageCipher::Aes256Gcm, &mut ChaCha20Rng::seed_from_u64(1));
-        Carrier::new(memory, &layout(), key).unwrap()
+        SealedSlots::new(memory, &layout(), key).unwrap()
     }
 
-    fn carrier() -> Carrier<AtomicMemory> {
-        over(memory())
+    fn slots() -> SealedSlots<AtomicMemory> {
+        from_pool(memory())
     }
 
     fn id(slot: u32, version: u64) -> PageId {
@@ -382,38 +382,38 @@ mod tests {
         ring.ask(3, PageJob { open: Some(id(1, 1)), seal: Some((id(2, 1), 3)), after: [1, 0] });
     }
 
-    fn assert_done(ring: &Ring, carrier: &Carrier<AtomicMemory>) {
+    fn assert_done(ring: &Ring, slots: &SealedSlots<AtomicMemory>) {
         for turn in 1..=3 {
-            assert_eq!(ring.outcome(turn), Outcome::Done);
+            assert_eq!(ring.outcome(turn), JobStatus::Done);
         }
         let mut page = [0; PAGE_BYTES];
-        carrier.open(id(2, 1), &mut page).unwrap();
+        slots.open(id(2, 1), &mut page).unwrap();
         assert_eq!(page, [7; PAGE_BYTES]);
     }
 
     #[test]
     fn a_turn_that_waits_for_one_of_a_side_that_has_ended_does_it_as_well() {
         for begun_there in 1..=2 {
-            let (ring, carrier) = (Ring::new(8).unwrap(), carrier());
+            let (ring, slots) = (Ring::new(8).unwrap(), slots());
             let mut scratch = Scratch::new();
             ask_for_three(&ring);
             for turn in 1..=begun_there {
                 assert_eq!(turns::begin(&ring), Some(turn), "the other side begins it, and ends");
             }
-            while ring.do_next(&carrier, &mut scratch, || true) {}
-            assert_done(&ring, &carrier);
+            while ring.do_next(&slots, &mut scratch, || true) {}
+            assert_done(&ring, &slots);
         }
     }
 
     #[test]
     fn what_a_side_had_begun_that_has_ended_is_done_again_with_all_that_follows() {
-        let (ring, carrier) = (Ring::new(8).unwrap(), carrier());
+        let (ring, slots) = (Ring::new(8).unwrap(), slots());
         let mut scratch = Scratch::new();
         ask_for_three(&ring);
-        assert!(ring.do_next(&carrier, &mut scratch, || false));
+        assert!(ring.do_next(&slots, &mut scratch, || false));
         assert_eq!(turns::begin(&ring), Some(2));
-        ring.do_all_again(&carrier, &mut scratch);
-        assert_done(&ring, &carrier);
+        ring.do_all_again(&slots, &mut scratch);
+        assert_done(&ring, &slots);
     }
 
     /// Shared memory as seen by a side that ends when it has copied out so many bytes of a page.
@@ -438,28 +438,28 @@ mod tests {
 
     #[test]
     fn a_page_that_the_ended_side_had_copied_out_whole_or_in_part_is_no_forgery() {
-        let sealed_bytes = carrier().sealed_bytes();
+        let sealed_bytes = slots().sealed_bytes();
         // A refresh in place, one from elsewhere, and the written page where an old one is opened all the same.
-        let turns: [(PageId, (PageId, Turn)); 3] =
+        let turns: [(PageId, (PageId, Ticket)); 3] =
             [(id(0, 1), (id(0, 2), 2)), (id(0, 1), (id(1, 1), 2)), (id(0, 1), (id(0, 2), 1))];
         for (open, seal) in turns {
             for after in [0, 1, 64, PAGE_BYTES, sealed_bytes - 1, sealed_bytes] {
                 let memory = memory();
-                let (ring, carrier) = (Ring::new(8).unwrap(), over(&memory));
+                let (ring, slots) = (Ring::new(8).unwrap(), from_pool(&memory));
                 let mut scratch = Scratch::new();
                 ring.fill(1, &[7; PAGE_BYTES]);
                 ring.ask(1, PageJob { open: None, seal: Some((id(0, 1), 1)), after: [0, 0] });
                 let carry = PageJob { open: Some(open), seal: Some(seal), after: [1, 0] };
                 ring.ask(2, carry);
-                assert!(ring.do_next(&carrier, &mut scratch, || false));
+                assert!(ring.do_next(&slots, &mut scratch, || false));
                 assert_eq!(turns::begin(&ring), Some(2));
                 // SAFETY: the side that ends is played here, and no other is.
                 let left = unsafe { ring.scratch_beside() };
-                assert!(ring.open_and_seal(2, carry, &over(Ends { memory: &memory, after }), left));
-                ring.do_all_again(&carrier, &mut scratch);
-                assert_eq!(ring.outcome(2), Outcome::Done, "{after} bytes of {seal:?}");
+                assert!(ring.open_and_seal(2, carry, &from_pool(Ends { memory: &memory, after }), left));
+                ring.do_all_again(&slots, &mut scratch);
+                assert_eq!(ring.outcome(2), JobStatus::Done, "{after} bytes of {seal:?}");
                 let mut page = [0; PAGE_BYTES];
-                carrier.open(seal.0, &mut page).unwrap();
+                slots.open(seal.0, &mut page).unwrap();
                 assert_eq!(page, [7; PAGE_BYTES]);
             }
         }
@@ -467,12 +467,12 @@ mod tests {
 
     #[test]
     fn turns_done_by_two_threads_at_once_leave_what_one_would() {
-        let (ring, carrier) = (Ring::new(16).unwrap(), carrier());
+        let (ring, slots) = (Ring::new(16).unwrap(), slots());
         std::thread::scope(|scope| {
             let beside = scope.spawn(|| {
                 let mut scratch = Scratch::new();
                 while ring.stop().load(Ordering::SeqCst) == 0 {
-                    ring.do_next(&carrier, &mut scratch, || false);
+                    ring.do_next(&slots, &mut scratch, || false);
                 }
             });
             let mut scratch = Scratch::new();
@@ -482,19 +482,19 @@ mod tests {
                 // From slot to slot, round and round: each waits for the one before.
                 let (from, to) = ((turn - 2) % 4, (turn - 1) % 4);
                 let (was, becomes) = (id(from as u32, (turn - 2) / 4 + 1), id(to as u32, (turn - 1) / 4 + 1));
-                while turn > 8 && ring.outcome(turn - 8) == Outcome::Pending {
-                    ring.do_next(&carrier, &mut scratch, || false);
+                while turn > 8 && ring.outcome(turn - 8) == JobStatus::Pending {
+                    ring.do_next(&slots, &mut scratch, || false);
                 }
                 ring.ask(turn, PageJob { open: Some(was), seal: Some((becomes, turn)), after: [1, 0] });
             }
-            while ring.outcome(499) == Outcome::Pending {
-                ring.do_next(&carrier, &mut scratch, || false);
+            while ring.outcome(499) == JobStatus::Pending {
+                ring.do_next(&slots, &mut scratch, || false);
             }
             ring.stop().store(1, Ordering::SeqCst);
             beside.join().unwrap();
         });
         let mut page = [0; PAGE_BYTES];
-        carrier.open(id(498 % 4, 498 / 4 + 1), &mut page).unwrap();
+        slots.open(id(498 % 4, 498 / 4 + 1), &mut page).unwrap();
         assert_eq!(page, [9; PAGE_BYTES]);
     }
 }

@@ -3,7 +3,7 @@
 //! One side asks; both begin the turns in their order, each turn on one side only. It is the same over whatever numbers
 //! both can look at, so that a model of memory can go through it.
 
-use ameles_seal::pages::{Outcome, PageJob, Turn};
+use ameles_seal::pages::{JobStatus, PageJob, Ticket};
 use std::sync::atomic::Ordering;
 
 /// Looks at a turn of the other side before it is asked whether that side has ended. A look takes some forty
@@ -28,15 +28,15 @@ pub(super) trait Shared {
     fn begun(&self) -> &Self::Number;
 
     /// Twice the last turn of this turn's lane that is done, and 1 if it was forged.
-    fn done(&self, turn: Turn) -> &Self::Number;
+    fn done(&self, turn: Ticket) -> &Self::Number;
 
     fn room(&self) -> usize;
 
     /// Writes what a turn is to do. No other side looks at it, or at its lane.
-    fn write(&self, turn: Turn, carry: PageJob);
+    fn write(&self, turn: Ticket, carry: PageJob);
 
     /// The task of a turn. No side writes it.
-    fn read(&self, turn: Turn) -> PageJob;
+    fn read(&self, turn: Ticket) -> PageJob;
 
     /// Lets time go by between two looks at a turn of the other side.
     fn pause(&self, looks: u32);
@@ -45,33 +45,33 @@ pub(super) trait Shared {
 /// A side: its work, and what it knows of the other.
 pub(super) trait Side {
     /// Does what a turn is to do. `false` if a page did not open, or the one that it should seal had not.
-    fn act(&mut self, turn: Turn, carry: &PageJob) -> bool;
+    fn act(&mut self, turn: Ticket, carry: &PageJob) -> bool;
 
     /// Does the rest of a turn of which the other side, which has ended, had put something into shared memory. `false`
     /// if it had not.
-    fn ends(&mut self, turn: Turn, carry: &PageJob) -> bool;
+    fn ends(&mut self, turn: Ticket, carry: &PageJob) -> bool;
 
     /// Tells whether the other side has ended.
     fn has_ended(&self) -> bool;
 }
 
 /// Asks for a turn. Those that used its lane before are done.
-pub(super) fn ask(shared: &impl Shared, turn: Turn, carry: PageJob) {
+pub(super) fn ask(shared: &impl Shared, turn: Ticket, carry: PageJob) {
     shared.write(turn, carry);
     shared.asked().store(turn, Ordering::Release);
 }
 
 /// The outcome of a turn, until its lane is used again.
-pub(super) fn outcome(shared: &impl Shared, turn: Turn) -> Outcome {
+pub(super) fn outcome(shared: &impl Shared, turn: Ticket) -> JobStatus {
     match shared.done(turn).load(Ordering::Acquire) {
-        done if done == turn * 2 => Outcome::Done,
-        done if done == turn * 2 + 1 => Outcome::Forged,
-        _ => Outcome::Pending,
+        done if done == turn * 2 => JobStatus::Done,
+        done if done == turn * 2 + 1 => JobStatus::Forged,
+        _ => JobStatus::Pending,
     }
 }
 
 /// Takes the next turn that nobody has begun.
-pub(super) fn begin(shared: &impl Shared) -> Option<Turn> {
+pub(super) fn begin(shared: &impl Shared) -> Option<Ticket> {
     let mut last = shared.begun().load(Ordering::Relaxed);
     while last < shared.asked().load(Ordering::Acquire) {
         match shared.begun().exchange(last, last + 1) {
@@ -93,7 +93,7 @@ pub(super) fn do_next(shared: &impl Shared, side: &mut impl Side) -> bool {
 pub(super) fn do_all_again(shared: &impl Shared, side: &mut impl Side) {
     let begun = shared.begun().load(Ordering::Relaxed);
     for turn in begun.saturating_sub(shared.room() as u64 / 2).max(1)..=begun {
-        if outcome(shared, turn) == Outcome::Pending {
+        if outcome(shared, turn) == JobStatus::Pending {
             take_over(shared, side, turn);
         }
     }
@@ -101,7 +101,7 @@ pub(super) fn do_all_again(shared: &impl Shared, side: &mut impl Side) {
 }
 
 /// Does the turn that the other side had begun when it ended.
-fn take_over(shared: &impl Shared, side: &mut impl Side, turn: Turn) {
+fn take_over(shared: &impl Shared, side: &mut impl Side, turn: Ticket) {
     // It is not done, so that what it is to do is still there.
     if side.ends(turn, &shared.read(turn)) {
         shared.done(turn).store(turn * 2, Ordering::Release);
@@ -110,11 +110,11 @@ fn take_over(shared: &impl Shared, side: &mut impl Side, turn: Turn) {
     }
 }
 
-fn do_turn(shared: &impl Shared, side: &mut impl Side, turn: Turn) {
+fn do_turn(shared: &impl Shared, side: &mut impl Side, turn: Ticket) {
     let carry = shared.read(turn);
     for before in carry.waits_for(turn) {
         let mut looks = 0u32;
-        while outcome(shared, before) == Outcome::Pending {
+        while outcome(shared, before) == JobStatus::Pending {
             looks = looks.wrapping_add(1);
             shared.pause(looks);
             if looks.is_multiple_of(LOOKS_BEFORE_DOUBT) && side.has_ended() {

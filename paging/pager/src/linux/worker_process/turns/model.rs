@@ -58,11 +58,11 @@ impl Model {
         }
     }
 
-    fn index(&self, turn: Turn) -> usize {
+    fn index(&self, turn: Ticket) -> usize {
         turn as usize % self.lanes.len()
     }
 
-    fn fill(&self, turn: Turn, byte: u8) {
+    fn fill(&self, turn: Ticket, byte: u8) {
         // SAFETY: loom looks whether nobody else is there.
         self.lanes[self.index(turn)].with_mut(|lane| unsafe { *lane = byte });
     }
@@ -85,7 +85,7 @@ impl Shared for Model {
         &self.begun
     }
 
-    fn done(&self, turn: Turn) -> &Weak {
+    fn done(&self, turn: Ticket) -> &Weak {
         &self.done[self.index(turn)]
     }
 
@@ -93,12 +93,12 @@ impl Shared for Model {
         self.lanes.len()
     }
 
-    fn write(&self, turn: Turn, carry: PageJob) {
+    fn write(&self, turn: Ticket, carry: PageJob) {
         // SAFETY: as above.
         self.orders[self.index(turn)].with_mut(|order| unsafe { *order = carry });
     }
 
-    fn read(&self, turn: Turn) -> PageJob {
+    fn read(&self, turn: Ticket) -> PageJob {
         // SAFETY: as above.
         self.orders[self.index(turn)].with(|order| unsafe { *order })
     }
@@ -109,7 +109,7 @@ impl Shared for Model {
 }
 
 impl Side for &Model {
-    fn act(&mut self, turn: Turn, carry: &PageJob) -> bool {
+    fn act(&mut self, turn: Ticket, carry: &PageJob) -> bool {
         let opened = match carry.open.map(|id| self.open(id)) {
             Some(None) => return false,
             Some(opened) => opened,
@@ -127,7 +127,7 @@ impl Side for &Model {
         true
     }
 
-    fn ends(&mut self, _: Turn, _: &PageJob) -> bool {
+    fn ends(&mut self, _: Ticket, _: &PageJob) -> bool {
         false
     }
 
@@ -149,7 +149,7 @@ fn ask_for(
     [asking, ending]: [Weakened; 2],
     finally: (u32, Sealed),
 ) {
-    let (asked, at_a_time) = (asked.to_vec(), room as Turn / 2);
+    let (asked, at_a_time) = (asked.to_vec(), room as Ticket / 2);
     let mut every = loom::model::Builder::new();
     every.preemption_bound = max_switches;
     every.check(move || {
@@ -162,7 +162,7 @@ fn ask_for(
             }
         });
         let wait_for = |turn| {
-            while outcome(&*model, turn) == Outcome::Pending {
+            while outcome(&*model, turn) == JobStatus::Pending {
                 if !do_next(&*model, &mut &*model) {
                     loom::thread::yield_now();
                 }
@@ -177,9 +177,9 @@ fn ask_for(
             }
             ask(&*model, turn, *carry);
         }
-        let last = asked.len() as Turn;
+        let last = asked.len() as Ticket;
         (last.saturating_sub(at_a_time) + 1..=last).for_each(wait_for);
-        assert_eq!(outcome(&*model, last), Outcome::Done);
+        assert_eq!(outcome(&*model, last), JobStatus::Done);
         let (slot, (version, byte)) = finally;
         assert_eq!(model.open(id(slot, version)), Some(byte));
         beside.join().expect("it does not panic");

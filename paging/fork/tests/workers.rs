@@ -1,4 +1,4 @@
-//! A platform's own crew: every part is done once, with what belongs to its lane and to itself.
+//! A platform's own workers: every part is done once, with the state of its lane and its own chunk.
 
 use ameles_fork::{Workers, share};
 use proptest::prelude::*;
@@ -26,11 +26,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 64 }))]
 
     #[test]
-    fn every_part_is_done_once_with_its_own_chunk_and_its_lanes_own(lanes in 1usize..5, parts in 0usize..20) {
+    fn every_part_is_done_once_with_its_own_chunk_and_its_lanes_state(lanes in 1usize..5, parts in 0usize..20) {
         let workers = Threads(lanes);
         let workers: &dyn Workers = &workers;
         let mut done = vec![Vec::new(); lanes];
-        workers.run(parts, &mut done, |own, part| own.push(part));
+        workers.run(parts, &mut done, |state, part| state.push(part));
         prop_assert_eq!(done.concat(), (0..parts).collect::<Vec<_>>());
         let mut buffer = vec![0; parts * 3];
         let mut counts = vec![0; lanes];
@@ -46,8 +46,8 @@ proptest! {
 }
 
 #[test]
-#[should_panic = "each lane needs something of its own"]
-fn a_lane_without_something_of_its_own_is_refused() {
+#[should_panic = "each lane needs a state of its own"]
+fn a_lane_without_a_state_is_refused() {
     let workers: &dyn Workers = &Threads(2);
-    workers.run(1, &mut [0], |own, _| *own += 1);
+    workers.run(1, &mut [0], |state, _| *state += 1);
 }

@@ -1,58 +1,58 @@
-//! The carrier of a page from one side to the other. All code that touches shared memory is here.
+//! The slots of a region in shared memory. All code that touches shared memory is here.
 
 use super::cipher::{MAX_TAG_BYTES, PageCipher, PageId, PageKey};
 use super::error::{PageError, RegionError};
 use super::memory::SharedMemory;
-use super::meter::{PageMeter, Steps};
+use super::meter::{PageMeter, StepTimer};
 use crate::cipher::Forged;
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Slot};
 
-/// Slots begin at multiples of this many bytes, so that copies run along cache lines.
+/// The bytes of which each slot's offset is a multiple, so that copies run along cache lines.
 const ALIGNMENT: usize = 64;
 
-/// A region's key and its slots, over its shared memory.
+/// The slots of a region in shared memory, with the region's key.
 #[derive(Debug)]
-pub struct Carrier<M> {
+pub struct SealedSlots<M> {
     pub(crate) memory: M,
     pub(crate) key: PageKey,
-    pub(crate) shape: Shape,
+    pub(crate) geometry: SlotGeometry,
     pub(crate) meter: Option<&'static PageMeter>,
 }
 
-impl<M: SharedMemory> Carrier<M> {
-    /// Makes the carrier of a region of this layout.
+impl<M: SharedMemory> SealedSlots<M> {
+    /// Makes the slots of a region of this layout.
     ///
     /// # Errors
     /// [`RegionError`].
     pub fn new(memory: M, layout: &Layout, key: PageKey) -> Result<Self, RegionError> {
-        let shape = Shape::new(layout, key.cipher())?;
-        let (needed, found) = (shape.memory_bytes, memory.bytes());
+        let geometry = SlotGeometry::new(layout, key.cipher())?;
+        let (needed, found) = (geometry.memory_bytes, memory.bytes());
         if found < needed {
             return Err(RegionError::MemoryTooSmall { needed, found });
         }
-        Ok(Carrier { memory, key, shape, meter: None })
+        Ok(SealedSlots { memory, key, geometry, meter: None })
     }
 
-    /// Adds up where the time of sealing and opening goes.
+    /// Adds up the time of sealing and opening.
     #[must_use]
     pub fn with_meter(mut self, meter: &'static PageMeter) -> Self {
         self.meter = Some(meter);
         self
     }
 
-    /// Bytes of a page.
+    /// Returns the bytes of a page.
     pub fn page_bytes(&self) -> usize {
-        self.shape.page_bytes
+        self.geometry.page_bytes
     }
 
-    /// Bytes of a page with its tag: the scratch that [`seal`](Self::seal) needs.
+    /// Returns the bytes of a page with its tag: the scratch that [`seal`](Self::seal) needs.
     pub fn sealed_bytes(&self) -> usize {
-        self.shape.page_bytes + self.shape.tag_bytes
+        self.geometry.page_bytes + self.geometry.tag_bytes
     }
 
-    /// Copies a sealed page into `page`, and opens it there. Zeros, if it was never written (version 0): shared memory
-    /// is not looked at then.
+    /// Copies a sealed page into `page`, and opens it there. A page that was never written (version 0) is zeros, without
+    /// a read of shared memory.
     ///
     /// # Errors
     /// [`Forged`]; the page is wiped then.
@@ -61,57 +61,57 @@ impl<M: SharedMemory> Carrier<M> {
             page.fill(0);
             return Ok(());
         }
-        let at = self.shape.at(id);
+        let at = self.geometry.offset(id);
         let mut tag = [0; MAX_TAG_BYTES];
-        let tag = &mut tag[..self.shape.tag_bytes];
-        let mut steps = Steps::begin(self.meter);
+        let tag = &mut tag[..self.geometry.tag_bytes];
+        let mut timer = StepTimer::begin(self.meter);
         self.memory.load(at, page);
         self.memory.load(at + page.len(), tag);
-        steps.copied();
+        timer.end_copy();
         let opened = self.key.open(id, page, tag);
-        steps.ciphered();
+        timer.end_cipher();
         opened
     }
 
-    /// Seals a page in `scratch`, which is private, and copies it out.
+    /// Seals a page in `scratch`, which is private, and copies it to shared memory.
     pub fn seal(&self, id: PageId, page: &[u8], scratch: &mut [u8]) {
-        let mut steps = Steps::begin(self.meter);
+        let mut timer = StepTimer::begin(self.meter);
         scratch[..page.len()].copy_from_slice(page);
-        steps.copied();
+        timer.end_copy();
         self.seal_in_place(id, scratch);
-        self.copy_out(id, scratch);
+        self.store(id, scratch);
     }
 
-    /// Opens a page in `scratch`, which is private, seals it there anew, and copies it out.
+    /// Opens a page in `scratch`, which is private, seals it there again, and copies it to shared memory.
     ///
     /// # Errors
-    /// [`Forged`]; nothing was copied out then.
-    pub fn carry(&self, from: PageId, to: PageId, scratch: &mut [u8]) -> Result<(), Forged> {
-        self.open(from, &mut scratch[..self.shape.page_bytes])?;
+    /// [`Forged`]; nothing was copied then.
+    pub fn move_page(&self, from: PageId, to: PageId, scratch: &mut [u8]) -> Result<(), Forged> {
+        self.open(from, &mut scratch[..self.geometry.page_bytes])?;
         self.seal_in_place(to, scratch);
-        self.copy_out(to, scratch);
+        self.store(to, scratch);
         Ok(())
     }
 
-    /// Seals the page at the beginning of `scratch` there, and puts its tag behind it. Nothing is copied out.
+    /// Seals the page at the beginning of `scratch` in place, and puts its tag behind it. Nothing is copied.
     pub fn seal_in_place(&self, id: PageId, scratch: &mut [u8]) {
-        let (page, tag) = scratch[..self.sealed_bytes()].split_at_mut(self.shape.page_bytes);
-        let mut steps = Steps::begin(self.meter);
+        let (page, tag) = scratch[..self.sealed_bytes()].split_at_mut(self.geometry.page_bytes);
+        let mut timer = StepTimer::begin(self.meter);
         self.key.seal(id, page, tag);
-        steps.ciphered();
+        timer.end_cipher();
     }
 
-    /// Copies a page that was sealed in `scratch` out, with its tag.
-    pub fn copy_out(&self, id: PageId, scratch: &[u8]) {
-        let mut steps = Steps::begin(self.meter);
-        self.memory.store(self.shape.at(id), &scratch[..self.sealed_bytes()]);
-        steps.copied();
+    /// Copies a page that was sealed in `scratch`, with its tag, to shared memory.
+    pub fn store(&self, id: PageId, scratch: &[u8]) {
+        let mut timer = StepTimer::begin(self.meter);
+        self.memory.store(self.geometry.offset(id), &scratch[..self.sealed_bytes()]);
+        timer.end_copy();
     }
 }
 
-/// The places of the slots of a region.
+/// The sizes and offsets of the slots of a region.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct SlotGeometry {
     pub(crate) page_bytes: usize,
     pub(crate) tag_bytes: usize,
     /// The bytes from one slot to the next.
@@ -120,7 +120,7 @@ pub(crate) struct Shape {
     pub(crate) memory_bytes: usize,
 }
 
-impl Shape {
+impl SlotGeometry {
     pub(crate) fn new(layout: &Layout, cipher: PageCipher) -> Result<Self, RegionError> {
         let first = layout.extents().first().ok_or(RegionError::Uneven)?;
         let (bucket_slots, slot_bytes) = (first.slots, first.slot_bytes);
@@ -137,23 +137,23 @@ impl Shape {
             .ok_or(too_many)?;
         let slots = usize::try_from(slots).ok().filter(|_| slots <= 1 << 32).ok_or(too_many)?;
         let memory_bytes = slots.checked_mul(stride).ok_or(too_many)?;
-        Ok(Shape { page_bytes, tag_bytes, stride, bucket_slots, memory_bytes })
+        Ok(SlotGeometry { page_bytes, tag_bytes, stride, bucket_slots, memory_bytes })
     }
 
-    /// The number of a slot in the region. `Versions` has looked whether the bucket is there.
+    /// Returns the number of a slot in the region. `Versions` has checked that the bucket exists.
     pub(crate) fn slot(&self, bucket: Bucket, index: u32) -> u32 {
         (bucket.0 * u64::from(self.bucket_slots)) as u32 + index
     }
 
-    pub(crate) fn name(&self, slot: u32) -> Slot {
+    pub(crate) fn slot_name(&self, slot: u32) -> Slot {
         Slot { bucket: Bucket(u64::from(slot / self.bucket_slots)), index: slot % self.bucket_slots }
     }
 
     pub(crate) fn forged(&self, id: PageId) -> PageError {
-        PageError::Forged { slot: self.name(id.slot), version: id.version }
+        PageError::Forged { slot: self.slot_name(id.slot), version: id.version }
     }
 
-    fn at(&self, id: PageId) -> usize {
+    fn offset(&self, id: PageId) -> usize {
         id.slot as usize * self.stride
     }
 }
