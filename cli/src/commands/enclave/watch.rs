@@ -10,7 +10,7 @@ use crate::runtime::output::complain;
 use ameles_enclave_boundary::launch::Listening;
 use ameles_enclave_boundary::mailbox::Request;
 use ameles_enclave_boundary::map::PAGES_AT;
-use ameles_pager::watch::{Changes, Geometry, Moment, WatchedMemory};
+use ameles_pager::watch::{Changes, FaultCounts, Geometry, WatchedMemory};
 use anyhow::Result;
 use clap::Args;
 use std::path::Path;
@@ -92,7 +92,7 @@ impl Watcher {
 
     fn look(&mut self, request: Request) {
         if let Request::AfterFault { faults, evictions } = request {
-            let moment = Moment { faults, evictions };
+            let moment = FaultCounts { faults, evictions };
             self.watched.sights.push(Sight { moment, changed: self.changes.look() });
         }
     }

@@ -104,11 +104,11 @@ impl Grid {
 mod tests {
     use super::super::seen::Sight;
     use super::*;
-    use ameles_pager::watch::{Geometry, Moment};
+    use ameles_pager::watch::{FaultCounts, Geometry};
 
     fn watched(faults: u64) -> Watched {
         let sights = (1..=faults).map(|fault| Sight {
-            moment: Moment { faults: fault, evictions: fault },
+            moment: FaultCounts { faults: fault, evictions: fault },
             changed: vec![fault % 3, fault % 3 + 1, 30 + fault % 10],
         });
         Watched {

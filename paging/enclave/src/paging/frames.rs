@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::launch::Levels;
-use ameles_pager::fault::frames::{Frames, Taken};
+use ameles_pager::fault::frames::{Frames, TakeOutcome};
 use ameles_pager::page::PAGE_BYTES;
 use core::convert::Infallible;
 use core::marker::PhantomData;
@@ -131,7 +131,7 @@ impl<P: Processor> ProgramFrames<P> {
 impl<P: Processor> Frames for ProgramFrames<P> {
     type Error = Infallible;
 
-    fn take(&mut self, page: u64, _: usize) -> Result<Taken, Infallible> {
+    fn take(&mut self, page: u64, _: usize) -> Result<TakeOutcome, Infallible> {
         let number = page as usize;
         self.moving = self.frame_of[number];
         self.frame_of[number] = NOWHERE;
@@ -145,7 +145,7 @@ impl<P: Processor> Frames for ProgramFrames<P> {
                 P::forget(at * PAGE_BYTES as u64);
             }
         }
-        Ok(Taken::Out)
+        Ok(TakeOutcome::Out)
     }
 
     fn prepare(&mut self, _: usize) -> Result<(), Infallible> {

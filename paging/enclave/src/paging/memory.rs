@@ -178,7 +178,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             P::forget(address);
             return Ok(());
         }
-        self.bring_in(entry.number() as u32)
+        self.page_in(entry.number() as u32)
     }
 
     /// Gives a page of the region to a page of an area.
@@ -199,7 +199,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             return Err(out_of_memory("the program's memory is spread too widely over its addresses"));
         }
         self.frames.settle(page, at);
-        self.bring_in(page)
+        self.page_in(page)
     }
 
     fn unused_page(&mut self) -> Option<u32> {
@@ -210,7 +210,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         })
     }
 
-    fn bring_in(&mut self, page: u32) -> Result<(), Trouble> {
+    fn page_in(&mut self, page: u32) -> Result<(), Trouble> {
         let begin = P::retired();
         self.hidden.begin(begin);
         let served = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;

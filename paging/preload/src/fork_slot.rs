@@ -3,24 +3,24 @@
 use std::cell::UnsafeCell;
 
 /// A place for it. In the child it is there too.
-pub(crate) struct Kept<T>(UnsafeCell<Option<T>>);
+pub(crate) struct ForkSlot<T>(UnsafeCell<Option<T>>);
 
 // SAFETY: the two functions want that the caller is alone with it.
-unsafe impl<T> Sync for Kept<T> {}
+unsafe impl<T> Sync for ForkSlot<T> {}
 
-impl<T> Kept<T> {
+impl<T> ForkSlot<T> {
     /// Nothing.
     pub(crate) const fn new() -> Self {
-        Kept(UnsafeCell::new(None))
+        ForkSlot(UnsafeCell::new(None))
     }
 
     /// Puts something there.
     ///
     /// # Safety
     /// Nobody else uses the place meanwhile.
-    pub(crate) unsafe fn put(&self, kept: T) {
+    pub(crate) unsafe fn put(&self, value: T) {
         // SAFETY: the caller's promise.
-        unsafe { *self.0.get() = Some(kept) };
+        unsafe { *self.0.get() = Some(value) };
     }
 
     /// Takes what is there.

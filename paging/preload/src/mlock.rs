@@ -3,15 +3,15 @@
 
 use crate::errno::fail;
 use crate::page::{PAGE, span};
-use crate::region_pages::{pages, programs};
-use ameles_pager::addresses::{KnownPart, MappingError};
+use crate::region_pages::{pages, pages_of_program};
+use ameles_pager::addresses::{MappingError, SpanPart};
 use libc::{c_int, c_uint, c_void, size_t};
 
 /// Calls the kernel for what is not paged of a span.
 fn others(at: *const c_void, len: size_t, act: impl Fn(usize, usize) -> c_int, paged: c_int) -> c_int {
-    let Some(pages) = programs() else { return act(at as usize, len) };
+    let Some(pages) = pages_of_program() else { return act(at as usize, len) };
     let begin = at as usize & !(PAGE - 1);
-    for KnownPart { at: part, known, .. } in pages.region().known(begin..span(at.cast_mut(), len).end) {
+    for SpanPart { at: part, known, .. } in pages.region().known(begin..span(at.cast_mut(), len).end) {
         if known.is_paged() || pages.is_heap(part.clone()) {
             if paged != 0 {
                 fail(paged);

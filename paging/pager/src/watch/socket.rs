@@ -17,8 +17,8 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The watcher's answers to a fault.
-const GO_ON: u8 = 1;
-const ENOUGH: u8 = 0;
+const RESUME: u8 = 1;
+const STOP: u8 = 0;
 
 /// The knowledge of the untrusted memory by which a watcher tells its slots apart. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Geometry {
 
 /// The moment after a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct FaultCounts {
     /// Faults so far, this one among them.
     pub faults: u64,
     /// Evictions so far.
@@ -106,7 +106,7 @@ impl FaultReporter {
     ///
     /// # Errors
     /// [`WatchError`].
-    pub fn region_stands(&self, region: &Region) -> Result<(), WatchError> {
+    pub fn on_region_ready(&self, region: &Region) -> Result<(), WatchError> {
         let numbers = Geometry::of(region)?.numbers().map(u64::to_le_bytes);
         let files = [region.untrusted().as_fd()];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
@@ -120,18 +120,18 @@ impl FaultReporter {
     /// Tells of a fault and waits until the watcher has looked. Allocates nothing. Once the watcher has gone or has
     /// seen enough, it does nothing.
     pub fn tell(&self, counters: &Counters) {
-        if self.on.load(Ordering::Relaxed) && !self.is_heard(counters) {
+        if self.on.load(Ordering::Relaxed) && !self.is_answered(counters) {
             self.on.store(false, Ordering::Relaxed);
         }
     }
 
-    fn is_heard(&self, counters: &Counters) -> bool {
+    fn is_answered(&self, counters: &Counters) -> bool {
         let numbers = [counters.faults, counters.evictions].map(u64::to_le_bytes);
-        let mut answer = [ENOUGH];
+        let mut answer = [STOP];
         let told = retry_on_intr(|| send(&self.socket, numbers.as_flattened(), SendFlags::NOSIGNAL));
         told.is_ok()
             && retry_on_intr(|| recv(&self.socket, &mut answer, RecvFlags::empty())).is_ok()
-            && answer == [GO_ON]
+            && answer == [RESUME]
     }
 }
 
@@ -185,12 +185,12 @@ impl Watcher {
         Ok(Some((memory, geometry)))
     }
 
-    /// Waits for the next fault; from then on the memory stands still, until [`go_on`](Self::go_on) or
-    /// [`enough`](Self::enough). `None` if the process has ended.
+    /// Waits for the next fault; from then on the memory stands still, until [`resume`](Self::resume) or
+    /// [`stop_watching`](Self::stop_watching). `None` if the process has ended.
     ///
     /// # Errors
     /// [`WatchError`].
-    pub fn fault(&self) -> Result<Option<Moment>, WatchError> {
+    pub fn fault(&self) -> Result<Option<FaultCounts>, WatchError> {
         let mut numbers = [[0; 8]; 2];
         let bytes = match retry_on_intr(|| recv(&self.socket, numbers.as_flattened_mut(), RecvFlags::empty()))
         {
@@ -202,19 +202,19 @@ impl Watcher {
         let [faults, evictions] = numbers.map(u64::from_le_bytes);
         match bytes {
             0 => Ok(None),
-            16 => Ok(Some(Moment { faults, evictions })),
+            16 => Ok(Some(FaultCounts { faults, evictions })),
             _ => Err(WatchError::Message),
         }
     }
 
     /// The process may go on, to its next fault.
-    pub fn go_on(&self) {
-        self.answer(GO_ON);
+    pub fn resume(&self) {
+        self.answer(RESUME);
     }
 
     /// The process may go on, and need not tell of its faults any more.
-    pub fn enough(&self) {
-        self.answer(ENOUGH);
+    pub fn stop_watching(&self) {
+        self.answer(STOP);
     }
 
     fn answer(&self, answer: u8) {

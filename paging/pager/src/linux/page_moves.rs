@@ -18,12 +18,12 @@ pub(crate) static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
 /// The time for which memory is waited for that the system has none of: as long as the program would wait at its own
 /// touch, had the system not ended it, but not forever.
-const SHORTAGE: Duration = Duration::from_millis(1);
-const MAX_SHORTAGES: u32 = 5000;
+const MEMORY_RETRY_DELAY: Duration = Duration::from_millis(1);
+const MAX_MEMORY_RETRIES: u32 = 5000;
 
 /// The outcome for a page that was to be taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TakenOut {
+pub(crate) enum MoveOutcome {
     /// It is at its place.
     Moved,
     /// The kernel holds it, for a device for example. It has not moved.
@@ -38,14 +38,14 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> MoveError {
 
 /// Asks until the answer is none that passes by itself: the address space is being changed, a signal ends the process
 /// in a moment, or memory is short.
-fn patiently(mut ask: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
+fn retry_transient(mut ask: impl FnMut() -> Result<(), Errno>) -> Result<(), Errno> {
     let mut shortages = 0;
     loop {
         match ask() {
             Err(Errno::AGAIN | Errno::INTR) => thread::yield_now(),
-            Err(Errno::NOMEM) if shortages < MAX_SHORTAGES => {
+            Err(Errno::NOMEM) if shortages < MAX_MEMORY_RETRIES => {
                 shortages += 1;
-                thread::sleep(SHORTAGE);
+                thread::sleep(MEMORY_RETRY_DELAY);
             }
             answer => return answer,
         }
@@ -60,7 +60,7 @@ impl Userfaultfd {
     /// wait.
     pub(crate) unsafe fn fill(&self, page: *mut u8, from: *const u8, wake: bool) -> Result<bool, MoveError> {
         // SAFETY: as the caller promises.
-        match patiently(|| unsafe { self.copy(page as usize, from, PAGE_BYTES, wake) }) {
+        match retry_transient(|| unsafe { self.copy(page as usize, from, PAGE_BYTES, wake) }) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
             Err(errno) => Err(failed("UFFDIO_COPY")(errno)),
@@ -72,13 +72,15 @@ impl Userfaultfd {
     /// # Safety
     /// Both are registered. The page is the caller's, and whoever touches it meanwhile can wait; the place is the
     /// caller's alone, and empty.
-    pub(crate) unsafe fn take_out(&self, page: *mut u8, place: *mut u8) -> Result<TakenOut, MoveError> {
+    pub(crate) unsafe fn move_out(&self, page: *mut u8, place: *mut u8) -> Result<MoveOutcome, MoveError> {
         loop {
             // SAFETY: as the caller promises.
-            match patiently(|| unsafe { self.move_page(place as usize, page as usize, PAGE_BYTES, false) }) {
-                Ok(()) => return Ok(TakenOut::Moved),
-                Err(Errno::BUSY) => return Ok(TakenOut::Held),
-                Err(Errno::NOENT) => return Ok(TakenOut::WasAbsent),
+            match retry_transient(|| unsafe {
+                self.move_page(place as usize, page as usize, PAGE_BYTES, false)
+            }) {
+                Ok(()) => return Ok(MoveOutcome::Moved),
+                Err(Errno::BUSY) => return Ok(MoveOutcome::Held),
+                Err(Errno::NOENT) => return Ok(MoveOutcome::WasAbsent),
                 // A kernel of 2025 tries again after it has moved the page, and finds it there. The place was empty
                 // before: if it is not now, what is there is the page.
                 // SAFETY: the place is the caller's alone.
@@ -86,7 +88,7 @@ impl Userfaultfd {
                     return if is_resident(page) {
                         Err(failed("UFFDIO_MOVE")(Errno::EXIST))
                     } else {
-                        Ok(TakenOut::Moved)
+                        Ok(MoveOutcome::Moved)
                     };
                 }
                 Err(Errno::EXIST) => {}
@@ -99,9 +101,9 @@ impl Userfaultfd {
     ///
     /// # Safety
     /// Both are registered. The page is the caller's; the place is the caller's alone, and has memory.
-    pub(crate) unsafe fn put_in(&self, place: *mut u8, page: *mut u8, wake: bool) -> Result<(), MoveError> {
+    pub(crate) unsafe fn move_in(&self, place: *mut u8, page: *mut u8, wake: bool) -> Result<(), MoveError> {
         // SAFETY: as the caller promises.
-        match patiently(|| unsafe { self.move_page(page as usize, place as usize, PAGE_BYTES, wake) }) {
+        match retry_transient(|| unsafe { self.move_page(page as usize, place as usize, PAGE_BYTES, wake) }) {
             Ok(()) => Ok(()),
             // The kernel may have moved it, tried again, and found it in the page; or no longer there, if the program
             // has given it back meanwhile. If the place is empty now, the page has had it, and nobody was woken.
@@ -120,7 +122,7 @@ impl Userfaultfd {
                     return Err(failed("UFFDIO_MOVE")(errno));
                 }
                 // SAFETY: what is there was copied, and the place is the caller's alone.
-                unsafe { give_back(place) }
+                unsafe { release_page_memory(place) }
             }
             Err(errno) => Err(failed("UFFDIO_MOVE")(errno)),
         }
@@ -128,12 +130,12 @@ impl Userfaultfd {
 
     /// Lets whoever waits for a page try again.
     pub(crate) fn wake_page(&self, page: *mut u8) -> Result<(), MoveError> {
-        patiently(|| self.wake(page as usize, PAGE_BYTES)).map_err(failed("UFFDIO_WAKE"))
+        retry_transient(|| self.wake(page as usize, PAGE_BYTES)).map_err(failed("UFFDIO_WAKE"))
     }
 
     /// Makes every store to a page fault.
     pub(crate) fn protect_page(&self, page: *mut u8) -> Result<(), MoveError> {
-        patiently(|| self.protect(page as usize, PAGE_BYTES)).map_err(failed("UFFDIO_WRITEPROTECT"))
+        retry_transient(|| self.protect(page as usize, PAGE_BYTES)).map_err(failed("UFFDIO_WRITEPROTECT"))
     }
 
     /// Tells whether a place has memory, in swap or not: a place without any takes a page of zeros, which is given
@@ -146,7 +148,7 @@ impl Userfaultfd {
         unsafe {
             let had = !self.fill(place, ZEROS.as_ptr(), false)?;
             if !had {
-                give_back(place)?;
+                release_page_memory(place)?;
             }
             Ok(had)
         }
@@ -157,9 +159,9 @@ impl Userfaultfd {
 ///
 /// # Safety
 /// Nobody needs what is there.
-unsafe fn give_back(page: *mut u8) -> Result<(), MoveError> {
+unsafe fn release_page_memory(page: *mut u8) -> Result<(), MoveError> {
     // Locked or not: a kernel that moves pages has this advice. SAFETY: as the caller promises.
-    patiently(|| unsafe { rustix::mm::madvise(page.cast(), PAGE_BYTES, Advice::LinuxDontneedLocked) })
+    retry_transient(|| unsafe { rustix::mm::madvise(page.cast(), PAGE_BYTES, Advice::LinuxDontneedLocked) })
         .map_err(failed("MADV_DONTNEED_LOCKED"))
 }
 
@@ -181,18 +183,18 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// A page with memory, and a place without.
-    struct Two {
+    struct PageAndSlot {
         uffd: Userfaultfd,
         mapping: PrivateMapping,
     }
 
-    impl Two {
+    impl PageAndSlot {
         fn new(delivery: Delivery) -> Self {
             let uffd = Userfaultfd::open(delivery, Eviction::Move).unwrap();
             let mapping = PrivateMapping::new(PAGE_BYTES, PAGE_BYTES, PAGE_BYTES).unwrap();
             uffd.register(mapping.first() as usize, PAGE_BYTES).unwrap();
             uffd.register(mapping.second() as usize, PAGE_BYTES).unwrap();
-            let two = Two { uffd, mapping };
+            let two = PageAndSlot { uffd, mapping };
             assert!(two.fill(two.page(), 7));
             two
         }
@@ -210,25 +212,25 @@ mod tests {
             unsafe { self.uffd.fill(at, [byte; PAGE_BYTES].as_ptr(), false).unwrap() }
         }
 
-        fn take_out(&self) -> Result<TakenOut, MoveError> {
+        fn move_out(&self) -> Result<MoveOutcome, MoveError> {
             // SAFETY: the test's own memory.
-            unsafe { self.uffd.take_out(self.page(), self.place()) }
+            unsafe { self.uffd.move_out(self.page(), self.place()) }
         }
 
-        fn put_in(&self) -> Result<(), MoveError> {
+        fn move_in(&self) -> Result<(), MoveError> {
             // SAFETY: the test's own memory.
-            unsafe { self.uffd.put_in(self.place(), self.page(), true) }
+            unsafe { self.uffd.move_in(self.place(), self.page(), true) }
         }
 
         /// Does what the kernel has done before it tries again and says that the page exists.
-        fn move_behind_its_back(&self, to: *mut u8, from: *mut u8) {
+        fn move_as_the_kernel_did(&self, to: *mut u8, from: *mut u8) {
             // SAFETY: the test's own memory.
             unsafe { self.uffd.move_page(to as usize, from as usize, PAGE_BYTES, false).unwrap() };
         }
 
-        fn give_back(&self, at: *mut u8) {
+        fn release_page_memory(&self, at: *mut u8) {
             // SAFETY: the test's own memory.
-            unsafe { give_back(at).unwrap() };
+            unsafe { release_page_memory(at).unwrap() };
         }
 
         fn assert(&self, page: Option<u8>, place: Option<u8>) {
@@ -244,19 +246,19 @@ mod tests {
 
     #[test]
     fn a_move_that_was_done_is_done_although_the_kernel_says_that_the_page_exists() {
-        let two = Two::new(Delivery::Sigbus);
-        two.move_behind_its_back(two.place(), two.page());
-        assert_eq!(two.take_out(), Ok(TakenOut::Moved));
+        let two = PageAndSlot::new(Delivery::Sigbus);
+        two.move_as_the_kernel_did(two.place(), two.page());
+        assert_eq!(two.move_out(), Ok(MoveOutcome::Moved));
         two.assert(None, Some(7));
-        two.move_behind_its_back(two.page(), two.place());
-        two.put_in().unwrap();
+        two.move_as_the_kernel_did(two.page(), two.place());
+        two.move_in().unwrap();
         two.assert(Some(7), None);
     }
 
     #[test]
     fn who_waits_for_a_page_goes_on_although_the_kernel_says_that_it_exists() {
-        let two = Two::new(Delivery::Messages);
-        assert_eq!(two.take_out(), Ok(TakenOut::Moved));
+        let two = PageAndSlot::new(Delivery::Messages);
+        assert_eq!(two.move_out(), Ok(MoveOutcome::Moved));
         let (page, woken) = (two.page() as usize, AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -268,9 +270,9 @@ mod tests {
                 thread::yield_now();
             }
             // It is there now, but nobody says so.
-            two.move_behind_its_back(two.page(), two.place());
+            two.move_as_the_kernel_did(two.page(), two.place());
             assert!(!woken.load(Ordering::SeqCst));
-            let answer = two.put_in();
+            let answer = two.move_in();
             if answer.is_err() {
                 // Or this test would not end.
                 two.uffd.wake_page(two.page()).unwrap();
@@ -282,22 +284,22 @@ mod tests {
 
     #[test]
     fn pages_that_are_on_both_sides_stay_what_they_are_and_are_told() {
-        let two = Two::new(Delivery::Sigbus);
+        let two = PageAndSlot::new(Delivery::Sigbus);
         assert!(two.fill(two.place(), 9));
         let exists = |call| Err(MoveError { call, errno: Errno::EXIST });
-        assert_eq!(two.take_out(), exists("UFFDIO_MOVE").map(|()| TakenOut::Moved));
-        assert_eq!(two.put_in(), exists("UFFDIO_MOVE"));
+        assert_eq!(two.move_out(), exists("UFFDIO_MOVE").map(|()| MoveOutcome::Moved));
+        assert_eq!(two.move_in(), exists("UFFDIO_MOVE"));
         two.assert(Some(7), Some(9));
     }
 
     #[test]
     fn a_page_that_the_program_has_given_back_is_absent_and_one_given_back_in_between_was_moved() {
-        let two = Two::new(Delivery::Sigbus);
-        two.give_back(two.page());
-        assert_eq!(two.take_out(), Ok(TakenOut::WasAbsent));
+        let two = PageAndSlot::new(Delivery::Sigbus);
+        two.release_page_memory(two.page());
+        assert_eq!(two.move_out(), Ok(MoveOutcome::WasAbsent));
         two.assert(None, None);
         // Moved, given back, and then the kernel tries again.
-        two.put_in().unwrap();
+        two.move_in().unwrap();
         two.assert(None, None);
     }
 
@@ -324,22 +326,22 @@ mod tests {
 
     #[test]
     fn a_page_that_the_kernel_holds_stays_and_one_whose_place_it_holds_is_copied() {
-        let two = Two::new(Delivery::Sigbus);
+        let two = PageAndSlot::new(Delivery::Sigbus);
         let held = hold(two.page());
-        assert_eq!(two.take_out(), Ok(TakenOut::Held));
+        assert_eq!(two.move_out(), Ok(MoveOutcome::Held));
         two.assert(Some(7), None);
         drop(held);
-        assert_eq!(two.take_out(), Ok(TakenOut::Moved));
+        assert_eq!(two.move_out(), Ok(MoveOutcome::Moved));
         let held = hold(two.place());
-        two.put_in().unwrap();
+        two.move_in().unwrap();
         two.assert(Some(7), None);
         drop(held);
     }
 
     #[test]
     fn a_page_that_is_locked_otherwise_than_its_place_comes_in_as_a_copy() {
-        let two = Two::new(Delivery::Sigbus);
-        assert_eq!(two.take_out(), Ok(TakenOut::Moved));
+        let two = PageAndSlot::new(Delivery::Sigbus);
+        assert_eq!(two.move_out(), Ok(MoveOutcome::Moved));
         let locked = two.mapping.is_locked();
         // SAFETY: neither changes contents.
         unsafe {
@@ -350,7 +352,7 @@ mod tests {
                 libc::mlock2(two.page().cast(), PAGE_BYTES, libc::MLOCK_ONFAULT as _);
             }
         }
-        two.put_in().unwrap();
+        two.move_in().unwrap();
         two.assert(Some(7), None);
     }
 }

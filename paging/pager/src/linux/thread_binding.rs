@@ -4,7 +4,7 @@
 //! rest of the fault. Bound to the same one, the other is simply the next to run. Where several threads fault there is
 //! no such place, and all of them run where they like.
 
-use super::signals::Blocked;
+use super::signals::BlockedSignals;
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 use std::io::Write;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Faults of one thread between two looks, and before the first.
-const FAULTS: u32 = 256;
+const FAULTS_PER_CHECK: u32 = 256;
 
 /// The thread that is bound.
 #[derive(Clone, Copy)]
@@ -20,26 +20,26 @@ struct Bound {
     thread: Pid,
     to: usize,
     /// The processors that it might run on before.
-    might: CpuSet,
+    allowed: CpuSet,
 }
 
 /// The thread that is bound. The holder of the lock touches no region, with its stack neither, and runs no signal
 /// handler of the application.
 #[derive(Default)]
-pub(crate) struct Binding {
+pub(crate) struct ThreadBinding {
     bound: Mutex<Option<Bound>>,
     /// The number of those that want no thread to be bound.
     free: AtomicU32,
 }
 
-impl Binding {
+impl ThreadBinding {
     /// Lets the bound thread go, and binds none until it is dropped: a program that is started meanwhile inherits
     /// nothing.
-    pub(crate) fn free(self: Arc<Self>) -> Free {
-        let _blocked = Blocked::all();
+    pub(crate) fn unbind(self: Arc<Self>) -> UnbindGuard {
+        let _blocked = BlockedSignals::all();
         self.free.fetch_add(1, Ordering::SeqCst);
-        release(&mut self.lock());
-        Free(self)
+        unbind_thread(&mut self.lock());
+        UnbindGuard(self)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Bound>> {
@@ -48,28 +48,28 @@ impl Binding {
 }
 
 /// As long as it lives, no thread is bound.
-pub(crate) struct Free(Arc<Binding>);
+pub(crate) struct UnbindGuard(Arc<ThreadBinding>);
 
-impl Drop for Free {
+impl Drop for UnbindGuard {
     fn drop(&mut self) {
         self.0.free.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-fn release(bound: &mut Option<Bound>) {
-    if let Some(Bound { thread, to, might }) = bound.take()
+fn unbind_thread(bound: &mut Option<Bound>) {
+    if let Some(Bound { thread, to, allowed }) = bound.take()
         // Unless somebody else has bound it anew, or it has ended.
-        && sched_getaffinity(Some(thread)).is_ok_and(|now| now == only(to))
+        && sched_getaffinity(Some(thread)).is_ok_and(|now| now == only_processor(to))
     {
-        let _ = sched_setaffinity(Some(thread), &might);
+        let _ = sched_setaffinity(Some(thread), &allowed);
     }
 }
 
 /// The handler's side.
-pub(crate) struct Follower {
-    binding: Arc<Binding>,
+pub(crate) struct HandlerBinding {
+    binding: Arc<ThreadBinding>,
     /// The processors that the handler may run on, if it is not to follow.
-    anywhere: CpuSet,
+    allowed_for_handler: CpuSet,
     /// The processor that the handler is bound to.
     here: Option<usize>,
     /// The thread that faulted last, and how often before any other did or somebody looked.
@@ -77,69 +77,75 @@ pub(crate) struct Follower {
     faults: u32,
 }
 
-impl Follower {
+impl HandlerBinding {
     /// Nothing, where threads cannot be bound.
-    pub(crate) fn new(binding: Arc<Binding>) -> Option<Self> {
-        let anywhere = sched_getaffinity(None).ok()?;
-        Some(Follower { binding, anywhere, here: None, thread: 0, faults: 0 })
+    pub(crate) fn new(binding: Arc<ThreadBinding>) -> Option<Self> {
+        let allowed_for_handler = sched_getaffinity(None).ok()?;
+        Some(HandlerBinding { binding, allowed_for_handler, here: None, thread: 0, faults: 0 })
     }
 
     /// Called on the handler thread, for every fault before it is served.
-    pub(crate) fn faulted(&mut self, thread: u32) {
+    pub(crate) fn on_fault(&mut self, thread: u32) {
         if thread != self.thread {
             (self.thread, self.faults) = (thread, 0);
             if self.here.is_some() {
-                release(&mut self.binding.lock());
-                self.go(None);
+                unbind_thread(&mut self.binding.lock());
+                self.bind_handler(None);
             }
         }
         self.faults += 1;
-        if self.faults == FAULTS {
+        if self.faults == FAULTS_PER_CHECK {
             self.faults = 0;
-            self.look();
+            self.rebind_both();
         }
     }
 
-    fn look(&mut self) {
+    fn rebind_both(&mut self) {
         let binding = Arc::clone(&self.binding);
         let mut bound = binding.lock();
         if binding.free.load(Ordering::SeqCst) > 0 {
-            self.go(None);
+            self.bind_handler(None);
             return;
         }
         let Some(thread) = Pid::from_raw(self.thread as i32) else { return };
         let to = match *bound {
-            Some(bound) if sched_getaffinity(Some(thread)).is_ok_and(|now| now == only(bound.to)) => bound.to,
+            Some(bound)
+                if sched_getaffinity(Some(thread)).is_ok_and(|now| now == only_processor(bound.to)) =>
+            {
+                bound.to
+            }
             // The application has bound it elsewhere: from there we begin anew.
             _ => {
                 *bound = None;
-                let might = sched_getaffinity(Some(thread));
-                let (Some(to), Ok(might)) = (processor_of(self.thread), might) else { return };
-                if sched_setaffinity(Some(thread), &only(to)).is_err() {
+                let allowed = sched_getaffinity(Some(thread));
+                let (Some(to), Ok(allowed)) = (processor_of(self.thread), allowed) else { return };
+                if sched_setaffinity(Some(thread), &only_processor(to)).is_err() {
                     return;
                 }
-                *bound = Some(Bound { thread, to, might });
+                *bound = Some(Bound { thread, to, allowed });
                 to
             }
         };
-        self.go(Some(to));
+        self.bind_handler(Some(to));
     }
 
-    fn go(&mut self, to: Option<usize>) {
+    fn bind_handler(&mut self, to: Option<usize>) {
         // If it may not, it stays where it is, and is no slower than it was.
-        if to != self.here && sched_setaffinity(None, &to.map_or(self.anywhere, only)).is_ok() {
+        if to != self.here
+            && sched_setaffinity(None, &to.map_or(self.allowed_for_handler, only_processor)).is_ok()
+        {
             self.here = to;
         }
     }
 }
 
-impl Drop for Follower {
+impl Drop for HandlerBinding {
     fn drop(&mut self) {
-        release(&mut self.binding.lock());
+        unbind_thread(&mut self.binding.lock());
     }
 }
 
-fn only(processor: usize) -> CpuSet {
+fn only_processor(processor: usize) -> CpuSet {
     let mut only = CpuSet::new();
     only.set(processor);
     only
@@ -170,10 +176,10 @@ mod tests {
 
     #[test]
     fn a_thread_is_found_on_the_processor_that_it_is_bound_to_whatever_its_name() {
-        let anywhere = sched_getaffinity(None).unwrap();
-        for processor in (0..CpuSet::MAX_CPU).filter(|processor| anywhere.is_set(*processor)) {
+        let allowed_for_handler = sched_getaffinity(None).unwrap();
+        for processor in (0..CpuSet::MAX_CPU).filter(|processor| allowed_for_handler.is_set(*processor)) {
             let bound = std::thread::Builder::new().name(") 1 (".to_owned()).spawn(move || {
-                sched_setaffinity(None, &only(processor)).unwrap();
+                sched_setaffinity(None, &only_processor(processor)).unwrap();
                 processor_of(rustix::thread::gettid().as_raw_nonzero().get() as u32)
             });
             assert_eq!(bound.unwrap().join().unwrap(), Some(processor));

@@ -36,7 +36,7 @@ pub(crate) fn watch_this_thread() -> bool {
     let made = KEY.get_or_init(|| {
         let mut key = 0;
         // SAFETY: the key is written; the function stays as long as the library.
-        (unsafe { libc::pthread_key_create(&raw mut key, Some(ends)) } == 0).then_some(key)
+        (unsafe { libc::pthread_key_create(&raw mut key, Some(on_thread_end)) } == 0).then_some(key)
     });
     made.is_some_and(|key| set(key, 1))
 }
@@ -47,19 +47,19 @@ fn set(key: pthread_key_t, round: usize) -> bool {
 }
 
 /// Called in each round, so as to be the last: what the program has for the end of its threads may unlock a mutex.
-unsafe extern "C" fn ends(round: *mut c_void) {
+unsafe extern "C" fn on_thread_end(round: *mut c_void) {
     let round = round as usize;
     match KEY.get() {
         Some(Some(key)) if round < ROUNDS && set(*key, round + 1) => {}
         _ => {
-            mark_held();
-            last_thread::leaves();
-            stacks::give_back();
+            mark_held_mutexes();
+            last_thread::on_thread_exit();
+            stacks::restore_stack();
         }
     }
 }
 
-fn mark_held() {
+fn mark_held_mutexes() {
     let (mut head, mut len) = (null_mut::<Head>(), 0_usize);
     // SAFETY: asks for the calling thread's own list.
     let refused = unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut len) };

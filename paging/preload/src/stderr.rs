@@ -1,7 +1,7 @@
 //! A line for the person who runs the program, without a heap.
 
 /// Writes the parts to standard error, in one call as long as they are short.
-pub(crate) fn say(parts: &[&str]) {
+pub(crate) fn write_line(parts: &[&str]) {
     let mut line = [0_u8; 512];
     let mut len = 0;
     for part in ["ameles page: "].iter().chain(parts).chain(&["\n"]) {
@@ -14,6 +14,6 @@ pub(crate) fn say(parts: &[&str]) {
 }
 
 /// A number of bytes in MiB, or in KiB if it is less than one.
-pub(crate) fn size(bytes: u64) -> String {
+pub(crate) fn format_size(bytes: u64) -> String {
     if bytes < 1 << 20 { format!("{} KiB", bytes.div_ceil(1 << 10)) } else { format!("{} MiB", bytes >> 20) }
 }

@@ -3,36 +3,36 @@
 use super::pages::Pages;
 use crate::failure::PagingError;
 use crate::fault::counters::Counters;
-use crate::fault::fork::{ResidentState, Stored};
+use crate::fault::fork::{ResidentState, StoredPages};
 use crate::fault::path::{FaultPath, Served};
 use ameles_core::oram::Oram;
 use ameles_seal::pages::PageError;
 use std::ops::Range;
 
 /// A fault path over whatever scheme.
-pub(crate) trait Faults: Send {
+pub(crate) trait DynFaultPath: Send {
     fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<Served, PagingError>;
     fn discard(&mut self, range: Range<u64>, pages: &mut Pages) -> Result<(), PagingError>;
     fn step(&mut self, pages: &Pages) -> Result<(), PagingError>;
     fn pending_steps(&self) -> u64;
     fn absent_zeros(&self) -> Vec<u64>;
-    fn follow(&mut self);
-    fn estimate(&mut self);
-    fn halving(&self) -> Option<u64>;
+    fn enable_growth(&mut self);
+    fn enable_estimate(&mut self);
+    fn resident_for_half_the_faults(&self) -> Option<u64>;
     fn counters(&self) -> Counters;
     fn trusted_bytes(&self) -> usize;
     fn is_mapped(&self, page: u64) -> bool;
     fn wipe(&mut self, pages: &mut Pages);
-    fn begin_fork(&mut self, pages: &mut Pages) -> Result<Stored, PagingError>;
+    fn begin_fork(&mut self, pages: &mut Pages) -> Result<StoredPages, PagingError>;
     fn read_stored(&mut self, page: Option<u32>, into: &mut [u8]) -> Result<(), PagingError>;
-    fn fault_between(&mut self, page: u64, pages: &mut Pages) -> Result<(), PagingError>;
+    fn fault_before_fork(&mut self, page: u64, pages: &mut Pages) -> Result<(), PagingError>;
     fn fill(&mut self, page: u64, from: &[u8]) -> Result<(), PagingError>;
     fn mapped(&self) -> Vec<u64>;
     fn hand_over(&mut self) -> ResidentState;
-    fn take_over(&mut self, books: ResidentState, stored: &[u32]);
+    fn take_over(&mut self, state: ResidentState, stored: &[u32]);
 }
 
-impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
+impl<O: Oram<Error = PageError> + Send> DynFaultPath for FaultPath<O> {
     fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<Served, PagingError> {
         FaultPath::fault(self, page, pages)
     }
@@ -53,16 +53,16 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
         FaultPath::absent_zeros(self)
     }
 
-    fn follow(&mut self) {
-        FaultPath::follow(self);
+    fn enable_growth(&mut self) {
+        FaultPath::enable_growth(self);
     }
 
-    fn estimate(&mut self) {
-        FaultPath::estimate(self);
+    fn enable_estimate(&mut self) {
+        FaultPath::enable_estimate(self);
     }
 
-    fn halving(&self) -> Option<u64> {
-        FaultPath::halving(self)
+    fn resident_for_half_the_faults(&self) -> Option<u64> {
+        FaultPath::resident_for_half_the_faults(self)
     }
 
     fn counters(&self) -> Counters {
@@ -81,7 +81,7 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
         FaultPath::wipe(self, pages);
     }
 
-    fn begin_fork(&mut self, pages: &mut Pages) -> Result<Stored, PagingError> {
+    fn begin_fork(&mut self, pages: &mut Pages) -> Result<StoredPages, PagingError> {
         FaultPath::begin_fork(self, pages)
     }
 
@@ -89,8 +89,8 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
         FaultPath::read_stored(self, page, into)
     }
 
-    fn fault_between(&mut self, page: u64, pages: &mut Pages) -> Result<(), PagingError> {
-        FaultPath::fault_between(self, page, pages)
+    fn fault_before_fork(&mut self, page: u64, pages: &mut Pages) -> Result<(), PagingError> {
+        FaultPath::fault_before_fork(self, page, pages)
     }
 
     fn fill(&mut self, page: u64, from: &[u8]) -> Result<(), PagingError> {
@@ -102,12 +102,12 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
     }
 
     fn hand_over(&mut self) -> ResidentState {
-        let none = self.no_books();
+        let none = self.empty_state();
         self.exchange(none)
     }
 
-    fn take_over(&mut self, books: ResidentState, stored: &[u32]) {
-        self.exchange(books);
-        self.only_stored(stored);
+    fn take_over(&mut self, state: ResidentState, stored: &[u32]) {
+        self.exchange(state);
+        self.set_stored(stored);
     }
 }

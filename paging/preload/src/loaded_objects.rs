@@ -17,14 +17,14 @@ const DT_SONAME: u64 = 14;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 
 /// Bytes of one entry of the relocations of a linkage table, and of one of the table.
-const RELOCATION: usize = 24;
-const ENTRY: usize = size_of::<usize>();
+const RELOCATION_BYTES: usize = 24;
+const ENTRY_BYTES: usize = size_of::<usize>();
 
 /// Entries of a linkage table that are the loader's own.
-const RESERVED: usize = 3;
+const RESERVED_ENTRIES: usize = 3;
 
 /// A program or library. It was there when the program was loaded, and so is never unloaded.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedObject {
     base: usize,
     path: &'static CStr,
     headers: &'static [Elf64_Phdr],
@@ -36,8 +36,8 @@ pub(crate) struct Loaded {
 ///
 /// # Safety
 /// The program has not begun: what was loaded then stays.
-pub(crate) unsafe fn all() -> Vec<Loaded> {
-    let mut found: Vec<Loaded> = Vec::new();
+pub(crate) unsafe fn all() -> Vec<LoadedObject> {
+    let mut found: Vec<LoadedObject> = Vec::new();
     // SAFETY: `note` is called before the call returns, with the vector.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut found).cast()) };
     found
@@ -45,7 +45,7 @@ pub(crate) unsafe fn all() -> Vec<Loaded> {
 
 unsafe extern "C" fn note(info: *mut dl_phdr_info, _: size_t, found: *mut c_void) -> c_int {
     // SAFETY: the loader gives a valid description, whose parts stay as long as the object, and `all` a vector.
-    let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Loaded>>()) };
+    let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<LoadedObject>>()) };
     let base = info.dlpi_addr as usize;
     // SAFETY: so many headers are there; a name ends with zero.
     let (headers, path) = unsafe {
@@ -57,11 +57,11 @@ unsafe extern "C" fn note(info: *mut dl_phdr_info, _: size_t, found: *mut c_void
         // SAFETY: the loader has read the section there.
         unsafe { slice::from_raw_parts(at, header.p_memsz as usize / size_of::<[u64; 2]>()) }
     });
-    found.push(Loaded { base, path, headers, dynamic: dynamic.unwrap_or_default() });
+    found.push(LoadedObject { base, path, headers, dynamic: dynamic.unwrap_or_default() });
     0
 }
 
-impl Loaded {
+impl LoadedObject {
     /// Tells whether an address lies in its code.
     pub(crate) fn has_code_at(&self, address: usize) -> bool {
         self.loads(libc::PF_X).any(|(span, _)| span.contains(&address))
@@ -86,8 +86,8 @@ impl Loaded {
     /// The table by which its calls find their functions, in whole pages.
     pub(crate) fn linkage_table(&self) -> Range<usize> {
         let Some(at) = self.address(DT_PLTGOT) else { return 0..0 };
-        let entries = RESERVED + self.value(DT_PLTRELSZ).unwrap_or(0) as usize / RELOCATION;
-        at & !(PAGE - 1)..(at + entries * ENTRY).next_multiple_of(PAGE)
+        let entries = RESERVED_ENTRIES + self.value(DT_PLTRELSZ).unwrap_or(0) as usize / RELOCATION_BYTES;
+        at & !(PAGE - 1)..(at + entries * ENTRY_BYTES).next_multiple_of(PAGE)
     }
 
     /// The names of the libraries that it needs.

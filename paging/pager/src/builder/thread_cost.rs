@@ -1,7 +1,7 @@
-//! The worth of other threads on this machine: the time that they save against the time that they cost.
+//! The value of more threads on this machine: the time that they save against the time that they cost.
 
 use crate::error::Error;
-use crate::linux::in_thread::OffLine;
+use crate::linux::in_thread::OfflineWork;
 use crate::linux::shootdown;
 use crate::options::Options;
 use crate::page::PAGE_BYTES;
@@ -12,22 +12,21 @@ use rand_chacha::rand_core::SeedableRng;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// Tells whether the off-line work of one fault is worth waking another thread, which may then interrupt the next
-/// fault.
-pub(crate) fn off_line(options: &Options) -> Result<OffLine, Error> {
+/// Tells whether the off-line work of one fault is worth waking another thread, which may then delay the next fault.
+pub(crate) fn offline_work(options: &Options) -> Result<OfflineWork, Error> {
     Ok(match options.scheme {
-        _ if options.manner().is_some() => OffLine::Nothing,
+        _ if options.work_mode().is_some() => OfflineWork::Nothing,
         Scheme::Eager | Scheme::EagerParallel => {
-            OffLine::Some { pays: write_work(options)? > 2 * shootdown::cost()? }
+            OfflineWork::Some { is_worth_waking: write_work(options)? > 2 * shootdown::cost()? }
         }
-        Scheme::Path => OffLine::Some { pays: false },
-        _ => OffLine::Nothing,
+        Scheme::Path => OfflineWork::Some { is_worth_waking: false },
+        _ => OfflineWork::Nothing,
     })
 }
 
-/// As many threads as there is work for, if the time that they save at each fault is more than what they cost at its
-/// two moves.
-pub(super) fn threads_that_pay(options: &Options) -> Result<usize, Error> {
+/// Returns as many threads as there is work for, if the time that they save at a fault is more than their cost at its two
+/// moves of pages; else 1.
+pub(super) fn worthwhile_threads(options: &Options) -> Result<usize, Error> {
     let processors = available_parallelism().map_or(1, |processors| processors.get() as u64);
     let threads = processors.min(options.ratio.saturating_add(1));
     if threads == 1 {
@@ -38,13 +37,13 @@ pub(super) fn threads_that_pay(options: &Options) -> Result<usize, Error> {
     Ok(if pays { threads as usize } else { 1 })
 }
 
-/// The time to open and to seal what one write moves.
+/// Returns the time to open and to seal the pages that one write moves.
 fn write_work(options: &Options) -> Result<Duration, Error> {
     let pages = u32::try_from(options.ratio.min(options.pages)).unwrap_or(u32::MAX).saturating_add(1);
     Ok(page_work(options.cipher)?.saturating_mul(pages))
 }
 
-/// The time to open and to seal a page, the least of a few trials.
+/// Returns the time to open and to seal a page, the least of a few trials.
 fn page_work(cipher: PageCipher) -> Result<Duration, Error> {
     let mut rng = ChaCha20Rng::try_from_os_rng().map_err(|error| Error::Entropy(error.into()))?;
     let key = PageKey::draw(cipher, &mut rng);

@@ -1,6 +1,6 @@
 //! `malloc` and its kin, as C programs call them.
 
-use crate::block::room;
+use crate::block_size::usable_bytes;
 use crate::errno::{errno, fail};
 use crate::own_threads::is_own;
 use crate::page::{PAGE, round_up};
@@ -27,7 +27,7 @@ macro_rules! for_new {
 }
 
 fn is_paged(at: *mut c_void) -> bool {
-    pages().is_some_and(|pages| pages.holds(at.cast()))
+    pages().is_some_and(|pages| pages.contains(at.cast()))
 }
 
 fn given(at: *mut u8) -> *mut c_void {
@@ -89,7 +89,7 @@ unsafe extern "C" fn realloc(at: *mut c_void, size: size_t) -> *mut c_void {
     unsafe {
         let new = malloc(size);
         if !new.is_null() {
-            copy_nonoverlapping(at.cast::<u8>(), new.cast::<u8>(), room(at).min(size));
+            copy_nonoverlapping(at.cast::<u8>(), new.cast::<u8>(), usable_bytes(at).min(size));
             free(at);
         }
         new
@@ -154,7 +154,7 @@ unsafe extern "C" fn pvalloc(size: size_t) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc_usable_size(at: *mut c_void) -> size_t {
     // SAFETY: the caller gives a live block.
-    if at.is_null() { 0 } else { unsafe { room(at) } }
+    if at.is_null() { 0 } else { unsafe { usable_bytes(at) } }
 }
 
 #[unsafe(no_mangle)]

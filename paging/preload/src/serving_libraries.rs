@@ -5,7 +5,7 @@
 //! puts functions of its own in the place of theirs, by the order in which names are looked up, is one of them, with
 //! all that it needs.
 
-use crate::loaded::Loaded;
+use crate::loaded_objects::LoadedObject;
 use std::ffi::CStr;
 
 /// The part of an object in a fault.
@@ -24,7 +24,7 @@ pub(crate) enum Role {
 ///
 /// # Safety
 /// The program has not begun.
-pub(crate) unsafe fn roles(all: &[Loaded]) -> Option<Vec<Role>> {
+pub(crate) unsafe fn roles(all: &[LoadedObject]) -> Option<Vec<Role>> {
     let mut roles = vec![Role::None; all.len()];
     let own = all.iter().position(|one| one.has_code_at(roles_address()))?;
     roles[own] = Role::Serves;
@@ -55,11 +55,11 @@ pub(crate) unsafe fn roles(all: &[Loaded]) -> Option<Vec<Role>> {
 }
 
 fn roles_address() -> usize {
-    roles as unsafe fn(&[Loaded]) -> Option<Vec<Role>> as usize
+    roles as unsafe fn(&[LoadedObject]) -> Option<Vec<Role>> as usize
 }
 
 /// The one of them that has the code that a name stands for.
-fn has_function(all: &[Loaded], name: &CStr) -> Option<usize> {
+fn has_function(all: &[LoadedObject], name: &CStr) -> Option<usize> {
     // SAFETY: the name ends with zero.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
     all.iter().position(|one| one.has_code_at(address))

@@ -2,8 +2,8 @@
 //! through all of them and opens their locks, before any handler is called. Where they are paged, that is too early:
 //! they are taken out of its list until the region stands, and their locks are opened then.
 
-use crate::kept::Kept;
-use crate::next::next;
+use crate::fork_slot::ForkSlot;
+use crate::libc_next::libc_next;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
@@ -44,12 +44,12 @@ unsafe impl Send for Library {}
 static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
 
 /// The first file, and the first one behind it that is left in the list.
-static HIDDEN: Kept<(*mut File, *mut File)> = Kept::new();
+static HIDDEN: ForkSlot<(*mut File, *mut File)> = ForkSlot::new();
 
 fn library() -> Option<&'static Library> {
     let find = || {
-        let all: *mut *mut File = next(c"_IO_list_all")?;
-        let found = |name: &CStr| next::<unsafe extern "C" fn()>(name);
+        let all: *mut *mut File = libc_next(c"_IO_list_all")?;
+        let found = |name: &CStr| libc_next::<unsafe extern "C" fn()>(name);
         Some(Library { all, lock: found(c"_IO_list_lock")?, unlock: found(c"_IO_list_unlock")? })
     };
     LIBRARY.get_or_init(find).as_ref()

@@ -6,7 +6,7 @@ use libc::c_void;
 ///
 /// # Safety
 /// `at` is a live block of one of the two heaps.
-pub(crate) unsafe fn room(at: *mut c_void) -> usize {
+pub(crate) unsafe fn usable_bytes(at: *mut c_void) -> usize {
     // SAFETY: the word before a live block is dlmalloc's.
     let head = unsafe { *at.cast::<usize>().sub(1) };
     // A block of its own mapping has neither of the two in-use flags, and one word more of overhead.

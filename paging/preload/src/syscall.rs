@@ -4,10 +4,10 @@
 //! EFAULT on an evicted one. Here the page is touched, and the operation is asked for again.
 
 use crate::errno::fail;
-use crate::region_pages::{pages, programs};
+use crate::region_pages::{pages, pages_of_program};
 use crate::{last_thread, report};
 use ameles_pager::access::Access;
-use ameles_pager::addresses::KnownPart;
+use ameles_pager::addresses::SpanPart;
 use libc::{c_int, c_long};
 
 /// Times that a page is brought in before the operation. Other threads may evict it in between.
@@ -27,22 +27,22 @@ unsafe extern "C" fn syscall(
     f: usize,
 ) -> c_long {
     if number == libc::SYS_exit_group {
-        report::at_the_end();
-    } else if number == libc::SYS_exit && programs().is_some() {
-        last_thread::leaves_to_kernel(a as c_int);
+        report::on_exit();
+    } else if number == libc::SYS_exit && pages_of_program().is_some() {
+        last_thread::on_raw_exit(a as c_int);
     }
     // SAFETY: the caller's own call, as it stands.
-    let call = || unsafe { call(number, [a, b, c, d, e, f]) };
-    let asks_for_processors = [libc::SYS_sched_getaffinity, libc::SYS_sched_setaffinity].contains(&number);
+    let call = || unsafe { raw_call(number, [a, b, c, d, e, f]) };
+    let is_affinity_call = [libc::SYS_sched_getaffinity, libc::SYS_sched_setaffinity].contains(&number);
     // In this order: who calls from within the pager may have its lock, and a thread's own variables may be paged.
-    let mut answer = match asks_for_processors.then(programs).flatten() {
-        Some(pages) => pages.region().free_threads(call),
+    let mut answer = match is_affinity_call.then(pages_of_program).flatten() {
+        Some(pages) => pages.region().with_unbound_threads(call),
         None => call(),
     };
     if number == libc::SYS_futex && is_fault(answer) {
         for _ in 0..MAX_TRIES {
             // SAFETY: both are addresses of futexes, or of anything; only what is paged is touched.
-            let touched = unsafe { touch(a) | (has_two(b as c_int) && touch(e)) };
+            let touched = unsafe { touch(a) | (has_two_futexes(b as c_int) && touch(e)) };
             if !touched || !is_fault(answer) {
                 break;
             }
@@ -61,7 +61,7 @@ fn is_fault(answer: isize) -> bool {
 }
 
 /// Tells whether the operation is on two futexes.
-fn has_two(operation: c_int) -> bool {
+fn has_two_futexes(operation: c_int) -> bool {
     let operation = operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     [
         libc::FUTEX_REQUEUE,
@@ -78,7 +78,7 @@ fn has_two(operation: c_int) -> bool {
 /// # Safety
 /// If the address is paged, it is one of the program's futexes.
 unsafe fn touch(at: usize) -> bool {
-    let is_known = |part: &KnownPart| part.known.is_paged() && part.access != Access::NONE;
+    let is_known = |part: &SpanPart| part.known.is_paged() && part.access != Access::NONE;
     let is_paged = at.is_multiple_of(4)
         && at < usize::MAX - 4
         && pages().is_some_and(|pages| pages.region().known(at..at + 4).iter().any(is_known));
@@ -94,7 +94,7 @@ unsafe fn touch(at: usize) -> bool {
 /// # Safety
 /// That of the system call.
 #[cfg(target_arch = "x86_64")]
-unsafe fn call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
+unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let answer;
     // SAFETY: the kernel changes rcx and r11 beside the answer; the caller promises the rest.
     unsafe {
@@ -114,7 +114,7 @@ unsafe fn call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
 /// # Safety
 /// That of the system call.
 #[cfg(target_arch = "aarch64")]
-unsafe fn call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
+unsafe fn raw_call(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let answer;
     // SAFETY: the kernel changes nothing beside the answer; the caller promises the rest.
     unsafe {

@@ -18,12 +18,12 @@ pub(crate) fn bytes() -> Option<u64> {
     }
     let mut sum = Sum::default();
     // A line holds a path at most, and a few words.
-    let (mut text, mut kept) = ([0_u8; 8192], 0);
+    let (mut text, mut buffered) = ([0_u8; 8192], 0);
     loop {
         // SAFETY: the room is there.
-        let read = unsafe { libc::read(file, text[kept..].as_mut_ptr().cast(), text.len() - kept) };
+        let read = unsafe { libc::read(file, text[buffered..].as_mut_ptr().cast(), text.len() - buffered) };
         let Ok(read @ 1..) = usize::try_from(read) else { break };
-        let end = kept + read;
+        let end = buffered + read;
         let mut begin = 0;
         while let Some(len) = text[begin..end].iter().position(|byte| *byte == b'\n') {
             sum.line(&text[begin..begin + len]);
@@ -33,7 +33,7 @@ pub(crate) fn bytes() -> Option<u64> {
             break;
         }
         text.copy_within(begin..end, 0);
-        kept = end - begin;
+        buffered = end - begin;
     }
     // SAFETY: it was opened just now.
     unsafe { libc::close(file) };

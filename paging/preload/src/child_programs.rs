@@ -3,7 +3,7 @@
 
 use crate::region_pages::pages;
 use crate::report;
-use crate::unbound::start;
+use crate::without_affinity::call_without_affinity;
 use libc::{c_char, c_int, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 use std::ffi::CStr;
 
@@ -20,9 +20,9 @@ type Spawn = unsafe extern "C" fn(
 const SHELL: &CStr = c"sh";
 
 /// Counts a program that was started.
-fn tell<'a>(was_started: bool, name: impl FnOnce() -> &'a CStr) {
+fn count_started<'a>(was_started: bool, name: impl FnOnce() -> &'a CStr) {
     if was_started && pages().is_some() {
-        report::started(name());
+        report::program_started(name());
     }
 }
 
@@ -36,11 +36,11 @@ unsafe extern "C" fn posix_spawn(
     environment: *const *mut c_char,
 ) -> c_int {
     // SAFETY: the program's own call, as it stands.
-    let refused = start(c"posix_spawn", libc::ENOSYS, |spawn: Spawn| unsafe {
+    let refused = call_without_affinity(c"posix_spawn", libc::ENOSYS, |spawn: Spawn| unsafe {
         spawn(process, path, actions, attributes, arguments, environment)
     });
     // SAFETY: what could be started has a name.
-    tell(refused == 0, || unsafe { CStr::from_ptr(path) });
+    count_started(refused == 0, || unsafe { CStr::from_ptr(path) });
     refused
 }
 
@@ -54,21 +54,22 @@ unsafe extern "C" fn posix_spawnp(
     environment: *const *mut c_char,
 ) -> c_int {
     // SAFETY: the program's own call, as it stands.
-    let refused = start(c"posix_spawnp", libc::ENOSYS, |spawn: Spawn| unsafe {
+    let refused = call_without_affinity(c"posix_spawnp", libc::ENOSYS, |spawn: Spawn| unsafe {
         spawn(process, file, actions, attributes, arguments, environment)
     });
     // SAFETY: what could be started has a name.
-    tell(refused == 0, || unsafe { CStr::from_ptr(file) });
+    count_started(refused == 0, || unsafe { CStr::from_ptr(file) });
     refused
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn system(command: *const c_char) -> c_int {
     // SAFETY: the program's own call, as it stands.
-    let ended = start(c"system", -1, |system: unsafe extern "C" fn(*const c_char) -> c_int| unsafe {
-        system(command)
-    });
-    tell(!command.is_null() && ended != -1, || SHELL);
+    let ended =
+        call_without_affinity(c"system", -1, |system: unsafe extern "C" fn(*const c_char) -> c_int| unsafe {
+            system(command)
+        });
+    count_started(!command.is_null() && ended != -1, || SHELL);
     ended
 }
 
@@ -76,7 +77,8 @@ unsafe extern "C" fn system(command: *const c_char) -> c_int {
 unsafe extern "C" fn popen(command: *const c_char, kind: *const c_char) -> *mut libc::FILE {
     type Popen = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut libc::FILE;
     // SAFETY: the program's own call, as it stands.
-    let pipe = start(c"popen", std::ptr::null_mut(), |popen: Popen| unsafe { popen(command, kind) });
-    tell(!pipe.is_null(), || SHELL);
+    let pipe =
+        call_without_affinity(c"popen", std::ptr::null_mut(), |popen: Popen| unsafe { popen(command, kind) });
+    count_started(!pipe.is_null(), || SHELL);
     pipe
 }
