@@ -4,7 +4,8 @@ use crate::commands::misused::misused;
 use crate::config::size::Size;
 use crate::enclave::{Image, MAX_PAGES_BYTES, Machine, Runtime, Setting};
 use ameles_enclave_boundary::launch::{
-    Allowed, Launch, Levels, Listening, MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging, SealedStorage, Seed,
+    AllowedCalls, Instrumentation, Launch, Levels, MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging,
+    SealedStorage, Seed,
 };
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
@@ -188,7 +189,12 @@ impl Launchable {
     ///
     /// # Errors
     /// Those of [`Machine::start`].
-    pub(super) fn start(&self, how: &Launching, listening: Listening, setting: &Setting) -> Result<Machine> {
+    pub(super) fn start(
+        &self,
+        how: &Launching,
+        instrumentation: Instrumentation,
+        setting: &Setting,
+    ) -> Result<Machine> {
         let launch = Launch {
             paging: Paging {
                 scheme: how.scheme.to_string(),
@@ -197,7 +203,7 @@ impl Launchable {
                 cipher: how.cipher.to_string(),
                 untrusted_bytes: how.untrusted.0,
                 pages: None,
-                way: match how.pages {
+                storage: match how.pages {
                     Pages::Backing => SealedStorage::Backing,
                     Pages::Intermediary => SealedStorage::Intermediary,
                 },
@@ -208,8 +214,8 @@ impl Launchable {
                 filled: how.filled,
                 harts: how.harts(),
             },
-            allowed: Allowed { clock: how.allow_clock },
-            listening,
+            allowed: AllowedCalls { clock: how.allow_clock },
+            instrumentation,
             seed: how.seed()?,
             arguments: self.arguments.clone(),
             environment: self.environment.clone(),

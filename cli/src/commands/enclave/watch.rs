@@ -7,7 +7,7 @@ use crate::commands::watched::{Outputs, Sight, Watched, verdict};
 use crate::enclave::{Next, Setting, Streams, Untrusted};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
-use ameles_enclave_boundary::launch::Listening;
+use ameles_enclave_boundary::launch::Instrumentation;
 use ameles_enclave_boundary::mailbox::Request;
 use ameles_enclave_boundary::map::PAGES_AT;
 use ameles_pager::watch::{Changes, FaultCounts, Geometry, WatchedMemory};
@@ -47,8 +47,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let files = outputs.create()?;
 
     let ends = Ends::listen()?;
-    let listening = Listening { after_fault: true, ..Listening::default() };
-    let machine = launchable.start(launching, listening, &Setting::default())?;
+    let instrumentation = Instrumentation { after_fault: true, ..Instrumentation::default() };
+    let machine = launchable.start(launching, instrumentation, &Setting::default())?;
     let mut watcher = Watcher::of(machine.untrusted(), geometry)?;
     let look = |_: &Untrusted, request: Request| {
         if watcher.watched.faults() < *faults {

@@ -9,27 +9,27 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use sbi_rt::HartMask;
 
 /// Looks before a hart sleeps: about as long as it takes to fall asleep and be woken.
-const LOOKS: u32 = 2000;
+const SPINS: u32 = 2000;
 /// The software interrupt of supervisor mode, in `sie` and `sip`.
 pub(super) const SOFTWARE: usize = 2;
 
 /// The state of a hart that may wait. Only this hart waits by it.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct HartWait {
     asleep: AtomicBool,
 }
 
-impl Waiting {
+impl HartWait {
     /// A hart that is interrupted each time, also before it waits.
     pub(super) const fn counted() -> Self {
-        Waiting { asleep: AtomicBool::new(true) }
+        HartWait { asleep: AtomicBool::new(true) }
     }
 
-    /// Waits for something that another hart makes true before it looks whether this one [sleeps](Self::sleeps).
+    /// Waits for something that another hart makes true before it looks whether this one [sleeps](Self::is_asleep).
     ///
     /// It looks out first.
     pub(super) fn until(&self, is_true: impl Fn() -> bool) {
-        if (0..LOOKS).any(|_| look(&is_true)) {
+        if (0..SPINS).any(|_| poll(&is_true)) {
             return;
         }
         while_interruptible(|| {
@@ -70,7 +70,7 @@ impl Waiting {
     }
 
     /// Tells whether the hart is to be interrupted, so that it looks.
-    pub(super) fn sleeps(&self) -> bool {
+    pub(super) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }
 }
@@ -84,7 +84,7 @@ fn while_interruptible(wait: impl FnOnce()) {
     unsafe { asm!("csrc sie, {}", in(reg) SOFTWARE, options(nomem, nostack)) };
 }
 
-fn look(is_true: &impl Fn() -> bool) -> bool {
+fn poll(is_true: &impl Fn() -> bool) -> bool {
     spin_loop();
     is_true()
 }

@@ -7,32 +7,32 @@ use ameles_enclave_boundary::mailbox::{Answer, Request};
 use ameles_seal::pages::SharedMemory;
 
 /// The place where sealed pages stay.
-pub(super) enum Sealed {
+pub(super) enum SealedMemory {
     /// Untrusted memory itself.
     Here(SealedPart),
     /// Memory of the host.
-    AtTheHost(HostPart),
+    AtHost(HostPart),
 }
 
-impl SharedMemory for Sealed {
+impl SharedMemory for SealedMemory {
     fn bytes(&self) -> usize {
         match self {
-            Sealed::Here(part) => part.bytes(),
-            Sealed::AtTheHost(part) => part.bytes,
+            SealedMemory::Here(part) => part.bytes(),
+            SealedMemory::AtHost(part) => part.bytes,
         }
     }
 
     fn load(&self, at: usize, into: &mut [u8]) {
         match self {
-            Sealed::Here(part) => part.load(at, into),
-            Sealed::AtTheHost(part) => part.load(at, into),
+            SealedMemory::Here(part) => part.load(at, into),
+            SealedMemory::AtHost(part) => part.load(at, into),
         }
     }
 
     fn store(&self, at: usize, from: &[u8]) {
         match self {
-            Sealed::Here(part) => part.store(at, from),
-            Sealed::AtTheHost(part) => part.store(at, from),
+            SealedMemory::Here(part) => part.store(at, from),
+            SealedMemory::AtHost(part) => part.store(at, from),
         }
     }
 }

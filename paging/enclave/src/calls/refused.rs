@@ -9,11 +9,11 @@ const MAX: usize = 512;
 
 /// The calls that were refused, each with its number, its name and the times.
 #[derive(Debug, Default)]
-pub(crate) struct RefusedBook {
+pub(crate) struct RefusedCalls {
     calls: Vec<(u64, Option<&'static str>, u64)>,
 }
 
-impl RefusedBook {
+impl RefusedCalls {
     /// Notes another one.
     pub(crate) fn note(&mut self, number: u64, name: Option<&'static str>) {
         match self.calls.iter().position(|(other, ..)| *other == number) {

@@ -23,7 +23,7 @@ pub enum Work {
 
 /// The counts so far, as they stood at some moment.
 #[derive(Clone, Copy, Debug, Default)]
-struct Moment {
+struct CounterSnapshot {
     retired: u64,
     nanos: u64,
     counters: Counters,
@@ -35,18 +35,18 @@ struct Moment {
 }
 
 /// The counts since the program began, or since its window did.
-pub struct Tally {
-    began: Moment,
+pub struct RunCounters {
+    began: CounterSnapshot,
     loading: u64,
     faults: u64,
     system_calls: u64,
     meter: Option<&'static PageMeter>,
 }
 
-impl Tally {
+impl RunCounters {
     /// Begins to count when the program is loaded, by a meter if there is one.
     pub fn new(meter: Option<&'static PageMeter>) -> Self {
-        Tally { began: Moment::default(), loading: 0, faults: 0, system_calls: 0, meter }
+        RunCounters { began: CounterSnapshot::default(), loading: 0, faults: 0, system_calls: 0, meter }
     }
 
     /// Counts from now on.
@@ -57,7 +57,7 @@ impl Tally {
     }
 
     /// Notes the faults by which the program was loaded.
-    pub fn is_loaded(&mut self, faults: u64) {
+    pub fn set_loading_faults(&mut self, faults: u64) {
         self.loading = faults;
     }
 
@@ -73,9 +73,9 @@ impl Tally {
         }
     }
 
-    fn now<P: Processor + 'static, M: Mailbox>(&self, program: &Program<P, M>) -> Moment {
-        Moment {
-            retired: P::retired(),
+    fn now<P: Processor + 'static, M: Mailbox>(&self, program: &Program<P, M>) -> CounterSnapshot {
+        CounterSnapshot {
+            retired: P::retired_instructions(),
             nanos: P::nanos(),
             counters: program.memory.counters(),
             idle: program.memory.idle_instructions(),
@@ -125,7 +125,7 @@ impl Tally {
             memory,
             system_calls: program.system_calls,
             host_calls: program.host.calls,
-            held_times: program.host.held_times,
+            clamped_times: program.host.clamped_times,
             refused: program.refused(),
         }
     }
