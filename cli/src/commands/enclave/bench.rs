@@ -9,7 +9,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::output::{complain, say};
 use crate::runtime::progress;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
-use ameles_enclave_boundary::launch::{Listening, Window};
+use ameles_enclave_boundary::launch::{Instrumentation, Window};
 use ameles_lab::bench::Progress;
 use ameles_lab::enclave::{self, Clock, Counted, Machine, Options, Ran, Refusal, Task};
 use ameles_pager::scheme::Scheme;
@@ -190,19 +190,18 @@ impl EmulatedMachines {
             filled: true,
             runtime: None,
         };
-        let listening = Listening {
+        let instrumentation = Instrumentation {
             meters: counts,
-            apart: counts,
+            sequential_shares: counts,
             window: Some(Window { warm: window.warm, faults: window.faults }),
-            ..Listening::default()
+            ..Instrumentation::default()
         };
-        let launchable =
-            LaunchableProgram::of(self.runtime.clone(), started.image.clone(), started.arguments);
-        let machine = launchable.start(&launching, listening, &MachineSettings { counts, host: None })?;
+        let launchable = LaunchableProgram::of(self.runtime.clone(), started.image.clone(), started.arguments);
+        let machine = launchable.start(&launching, instrumentation, &MachineSettings { counts, host: None })?;
         let ended = machine.serve(&mut Streams::of(started.input), |_, _| Ok(Next::GoOn))?;
         let record = ended.record.context("the machine was switched off")?;
         match &record.ending {
-            Ending::Enough => Ok(Ran::Counted(counted(&record, counts))),
+            Ending::WindowEnded => Ok(Ran::Counted(counted(&record, counts))),
             Ending::Exited(_) => Ok(Ran::Ended),
             Ending::Failed { kind: Failure::Launch | Failure::OutOfMemory, text } => {
                 Ok(Ran::TooLarge(text.clone()))

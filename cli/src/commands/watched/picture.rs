@@ -104,11 +104,11 @@ impl Grid {
 mod tests {
     use super::super::observations::Observation;
     use super::*;
-    use ameles_pager::watch::{Geometry, Moment};
+    use ameles_pager::watch::{FaultCounts, Geometry};
 
     fn watched(faults: u64) -> Observations {
         let sights = (1..=faults).map(|fault| Observation {
-            moment: Moment { faults: fault, evictions: fault },
+            moment: FaultCounts { faults: fault, evictions: fault },
             changed: vec![fault % 3, fault % 3 + 1, 30 + fault % 10],
         });
         Observations {
