@@ -3,13 +3,13 @@
 
 /// A line of the table of sizes.
 #[derive(Clone, Copy, Debug)]
-pub struct BookLine {
+pub struct ReferenceFigure {
     /// Its name in the table that the bench prints.
     pub figure: &'static str,
     /// Its name in the book.
-    pub in_book: &'static str,
+    pub in_docs: &'static str,
     /// The figures of 2^12, 2^14 and 2^17 blocks, in the book's unit.
-    pub said: [f64; 3],
+    pub expected: [f64; 3],
     /// The bench's units in one of the book's.
     pub unit: f64,
 }
@@ -48,12 +48,12 @@ pub(super) const OPENING: f64 = 3.73;
 /// KiB in a MiB.
 const MIB: f64 = 1024.0;
 
-const fn line(figure: &'static str, in_book: &'static str, said: [f64; 3], unit: f64) -> BookLine {
-    BookLine { figure, in_book, said, unit }
+const fn line(figure: &'static str, in_docs: &'static str, expected: [f64; 3], unit: f64) -> ReferenceFigure {
+    ReferenceFigure { figure, in_docs, expected, unit }
 }
 
 /// The counts of `bench grow`.
-pub(super) const GROW: &[BookLine] = &[
+pub(super) const GROW: &[ReferenceFigure] = &[
     line("local, bytes/access", "**local bytes an access, written and read**", [8207.0, 8848.0, 9340.0], 1.0),
     line("journal's records", "journal's records", [2225.0, 2196.0, 2181.0], 1.0),
     line("payloads to their places", "payloads to their places", [2951.0, 3725.0, 3886.0], 1.0),
@@ -93,8 +93,8 @@ mod tests {
         }
         let opening = cells("the processor's time of it, over that of reading and opening the same bytes");
         assert_eq!(opening[2], OPENING);
-        for BookLine { in_book, said, .. } in GROW {
-            assert_eq!(cells(in_book)[..3], *said, "{in_book}");
+        for ReferenceFigure { in_docs, expected, .. } in GROW {
+            assert_eq!(cells(in_docs)[..3], *expected, "{in_docs}");
         }
     }
 }

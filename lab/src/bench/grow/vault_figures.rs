@@ -1,10 +1,10 @@
 //! The life of one vault: filled, measured, killed and opened again.
 
-use super::super::processor_time::of_this_process;
+use super::super::cpu_time::process_cpu_time;
 use super::super::report::TrustedMemory;
-use super::super::resident::resident;
+use super::super::resident::resident_memory;
 use super::super::sample::Sample;
-use super::super::service::{DiskUsage, Uniform, VaultFolder, VaultOptions, fill};
+use super::super::service::{DiskUsage, UniformLoad, VaultFolder, VaultOptions, fill};
 use super::super::{BenchError, Progress};
 use super::options::GrowOptions;
 use ameles_store::{Inventory, VersionedMemory};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const WINDOWS: u64 = 8;
 
 /// The findings about one vault.
-pub(super) struct Life {
+pub(super) struct VaultFigures {
     pub(super) capacity: u64,
     pub(super) block_bytes: u64,
     pub(super) windows: Vec<Window>,
@@ -23,11 +23,11 @@ pub(super) struct Life {
     pub(super) cycles: f64,
     /// Blocks in the stash at rest, before and after.
     pub(super) stash: (u64, u64),
-    pub(super) with_journal: Vec<Opened>,
-    pub(super) without: Vec<Opened>,
+    pub(super) full_journal: Vec<OpeningCost>,
+    pub(super) empty_journal: Vec<OpeningCost>,
     pub(super) trusted: TrustedMemory,
     /// Resident memory of the process that came with the vault, without the bytes in its store.
-    pub(super) resident: u64,
+    pub(super) resident_memory: u64,
     pub(super) disk_bytes: u64,
     pub(super) stored: u64,
 }
@@ -52,20 +52,20 @@ impl Window {
     }
 
     /// Bytes that the database writes beside those that it was given.
-    pub(super) fn own(&self) -> u64 {
-        let given = self.journal + self.checkpoints.total() - self.checkpoints.payloads;
-        self.database.written.saturating_sub(given)
+    pub(super) fn database_overhead(&self) -> u64 {
+        let received = self.journal + self.checkpoints.total() - self.checkpoints.payloads;
+        self.database.written.saturating_sub(received)
     }
 }
 
 /// The cost of an opening.
 #[derive(Clone, Copy)]
-pub(super) struct Opened {
+pub(super) struct OpeningCost {
     pub(super) seconds: f64,
     /// Seconds for reading as many bytes of the same files, and opening as many that are sealed.
-    pub(super) bare: f64,
+    pub(super) baseline_seconds: f64,
     /// The processor's time of the opening, over that of the same reading and opening.
-    pub(super) work: f64,
+    pub(super) cpu_ratio: f64,
     /// Bytes read of the database.
     pub(super) database: u64,
     /// Bytes read of the places.
@@ -75,39 +75,40 @@ pub(super) struct Opened {
     pub(super) parts: OpeningFigures,
 }
 
-impl Opened {
+impl OpeningCost {
     /// Bytes read.
     pub(super) fn read(&self) -> u64 {
         self.database + self.places
     }
 
     /// Seconds in which the database checks its file and opens it.
-    pub(super) fn of_the_file(&self) -> f64 {
+    pub(super) fn file_seconds(&self) -> f64 {
         let OpeningFigures { state, journal, store, .. } = self.parts;
         self.seconds - (state + journal + store).as_secs_f64()
     }
 }
 
-impl Life {
+impl VaultFigures {
     /// Measures a vault with these options.
     pub(super) async fn measure(
         vault: &VaultOptions,
         options: &GrowOptions,
         progress: &dyn Progress,
     ) -> Result<Self, BenchError> {
-        let before = resident().map_or(0, |resident| resident.now);
+        let before = resident_memory().map_or(0, |resident_memory| resident_memory.now);
         let home = VaultFolder::new(vault)?;
         let store = VersionedMemory::new(home.parameters().layout());
         Vault::create(&mut home.setup(store.clone())?, home.header()).await.map_err(BenchError::failed)?;
-        let place = Place { home, store, load: Uniform::new(1, vault.capacity, vault.block_bytes as usize) };
-        place.live(vault, options, progress, before).await
+        let test_vault =
+            TestVault { home, store, load: UniformLoad::new(1, vault.capacity, vault.block_bytes as usize) };
+        test_vault.run(vault, options, progress, before).await
     }
 
     /// Bytes written and read on the trusted disk for each access, shipments included.
     pub(super) fn local_per_access(&self) -> f64 {
         self.mean(|window| {
-            let both = window.database.with(&window.places);
-            both.written + both.read
+            let total = window.database.with(&window.places);
+            total.written + total.read
         })
     }
 
@@ -121,13 +122,13 @@ impl Life {
     }
 
     /// The median of a figure of the openings with a full journal.
-    pub(super) fn opened(&self, figure: impl Fn(&Opened) -> f64) -> f64 {
-        Sample::of(&self.with_journal.iter().map(figure).collect::<Vec<_>>()).median
+    pub(super) fn median_opening(&self, figure: impl Fn(&OpeningCost) -> f64) -> f64 {
+        Sample::of(&self.full_journal.iter().map(figure).collect::<Vec<_>>()).median
     }
 
     /// The same of those with an empty one.
-    pub(super) fn opened_without(&self, figure: impl Fn(&Opened) -> f64) -> f64 {
-        Sample::of(&self.without.iter().map(figure).collect::<Vec<_>>()).median
+    pub(super) fn median_opening_without_journal(&self, figure: impl Fn(&OpeningCost) -> f64) -> f64 {
+        Sample::of(&self.empty_journal.iter().map(figure).collect::<Vec<_>>()).median
     }
 
     pub(super) fn payload(&self) -> f64 {
@@ -136,10 +137,10 @@ impl Life {
 }
 
 /// The two sides of a vault, and those who ask for its blocks.
-struct Place {
+struct TestVault {
     home: VaultFolder,
     store: VersionedMemory,
-    load: Uniform,
+    load: UniformLoad,
 }
 
 /// The findings of its first opening.
@@ -148,45 +149,46 @@ struct Measured {
     cycles: f64,
     stash: (u64, u64),
     status: Status,
-    resident: u64,
+    resident_memory: u64,
 }
 
-impl Place {
-    async fn live(
+impl TestVault {
+    async fn run(
         mut self,
         vault: &VaultOptions,
         options: &GrowOptions,
         progress: &dyn Progress,
         resident_before: u64,
-    ) -> Result<Life, BenchError> {
+    ) -> Result<VaultFigures, BenchError> {
         let ((measured, mut journal), _) = self
-            .open(async |place, vault| {
-                let measured = place.measure(vault, options, progress).await?;
-                Ok((measured, place.fill_the_journal(vault).await?))
+            .open(async |test_vault, vault| {
+                let measured = test_vault.measure(vault, options, progress).await?;
+                Ok((measured, test_vault.fill_the_journal(vault).await?))
             })
             .await?;
-        let (mut with_journal, mut without) = (Vec::new(), Vec::new());
+        let (mut full_journal, mut empty_journal) = (Vec::new(), Vec::new());
         for done in 0..options.crashes {
-            progress.at("crashes", done as u64, options.crashes as u64);
-            let ((), opened) = self.open(async |_, _| Ok(())).await?;
-            with_journal.push(Opened { journal, ..opened });
-            let (next, opened) = self.open(async |place, vault| place.fill_the_journal(vault).await).await?;
+            progress.on_step("crashes", done as u64, options.crashes as u64);
+            let ((), median_opening) = self.open(async |_, _| Ok(())).await?;
+            full_journal.push(OpeningCost { journal, ..median_opening });
+            let (next, median_opening) =
+                self.open(async |test_vault, vault| test_vault.fill_the_journal(vault).await).await?;
             journal = next;
-            without.push(opened);
+            empty_journal.push(median_opening);
         }
         let mut stored = 0;
         let mut count = |_, bytes: ameles_core::types::Bytes| stored += bytes.0;
         self.store.list_bucket_versions(&mut count).await.map_err(BenchError::failed)?;
-        Ok(Life {
+        Ok(VaultFigures {
             capacity: vault.capacity,
             block_bytes: vault.block_bytes.into(),
             windows: measured.windows,
             cycles: measured.cycles,
             stash: measured.stash,
-            with_journal,
-            without,
+            full_journal,
+            empty_journal,
             trusted: self.home.trusted(&measured.status),
-            resident: measured.resident.saturating_sub(resident_before + stored),
+            resident_memory: measured.resident_memory.saturating_sub(resident_before + stored),
             disk_bytes: self.home.disk_bytes()?,
             stored,
         })
@@ -195,36 +197,44 @@ impl Place {
     /// Opens the vault, waits until its journal is empty, does some work with it, and kills it.
     async fn open<T>(
         &mut self,
-        work: impl AsyncFnOnce(&mut Place, &Vault) -> Result<T, BenchError>,
-    ) -> Result<(T, Opened), BenchError> {
+        cpu_ratio: impl AsyncFnOnce(&mut TestVault, &Vault) -> Result<T, BenchError>,
+    ) -> Result<(T, OpeningCost), BenchError> {
         let before = self.home.disk_usage_by_file();
-        let (began, worked) = (Instant::now(), of_this_process());
+        let (start, cpu_before) = (Instant::now(), process_cpu_time());
         let setup = self.home.setup(self.store.clone())?;
         let (vault, running) = Vault::start(setup).await.map_err(BenchError::failed)?;
-        let (seconds, used) = (began.elapsed().as_secs_f64(), (of_this_process() - worked).as_secs_f64());
+        let (seconds, cpu_used) =
+            (start.elapsed().as_secs_f64(), (process_cpu_time() - cpu_before).as_secs_f64());
         let (database, places) = self.home.disk_usage_by_file();
         let (database, places) = (database.since(&before.0).read, places.since(&before.1).read);
         let status = vault.status();
-        let worked = of_this_process();
-        let bare = self.home.read_and_open(database + places)?;
-        let used = used / (of_this_process() - worked).as_secs_f64();
-        let opened =
-            Opened { seconds, bare, work: used, database, places, journal: 0, parts: status.opening };
+        let cpu_before = process_cpu_time();
+        let baseline_seconds = self.home.baseline_opening_seconds(database + places)?;
+        let cpu_used = cpu_used / (process_cpu_time() - cpu_before).as_secs_f64();
+        let median_opening = OpeningCost {
+            seconds,
+            baseline_seconds,
+            cpu_ratio: cpu_used,
+            database,
+            places,
+            journal: 0,
+            parts: status.opening,
+        };
         let mut running = Box::pin(running);
-        let work = async {
+        let cpu_ratio = async {
             // An opening sees to it without being asked.
             while vault.status().checkpoints.newest == status.checkpoints.newest {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            work(&mut *self, &vault).await
+            cpu_ratio(&mut *self, &vault).await
         };
         let done = tokio::select! {
-            done = work => done,
+            done = cpu_ratio => done,
             () = &mut running => Err(BenchError::failed(vault.failure().unwrap_or(VaultError::Closed))),
         };
         self.home.kill();
         drop(running);
-        Ok((done?, opened))
+        Ok((done?, median_opening))
     }
 
     /// Fills the vault, lets it come to its steady state, and measures accesses.
@@ -251,9 +261,9 @@ impl Place {
         let status = vault.status();
         let written = status.checkpoints.newest - first.checkpoints.newest;
         let cycles = written as f64 / status.checkpoints.pieces.max(1) as f64;
-        let resident = resident().map_or(0, |resident| resident.now);
+        let resident_memory = resident_memory().map_or(0, |resident_memory| resident_memory.now);
         let stash = (first.stash.at_rest, status.stash.at_rest);
-        Ok(Measured { windows, cycles, stash, status, resident })
+        Ok(Measured { windows, cycles, stash, status, resident_memory })
     }
     async fn window(
         &mut self,
@@ -263,9 +273,9 @@ impl Place {
         what: &str,
     ) -> Result<Window, BenchError> {
         let usage = self.home.disk_usage_by_file();
-        let (before, began) = (vault.status(), Instant::now());
+        let (before, start) = (vault.status(), Instant::now());
         self.access(vault, accesses, progress, what).await?;
-        let (seconds, status) = (began.elapsed().as_secs_f64(), vault.status());
+        let (seconds, status) = (start.elapsed().as_secs_f64(), vault.status());
         let (database, places) = self.home.disk_usage_by_file();
         Ok(Window {
             accesses: status.accesses - before.accesses,
@@ -288,7 +298,7 @@ impl Place {
         let batch = vault.max_batch();
         for done in (0..accesses).step_by(batch) {
             if done.is_multiple_of(64) {
-                progress.at(what, done, accesses);
+                progress.on_step(what, done, accesses);
             }
             self.access_once(vault).await?;
         }

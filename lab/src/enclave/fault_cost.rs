@@ -6,7 +6,7 @@ use std::ops::Add;
 /// The cost of the counted faults together, those of all runs of a program added up. Instructions, but for `faults` and
 /// `nanos`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct FaultCost {
     /// The number of faults.
     pub faults: u64,
     /// All that was done, by whichever hart, the program's own work among it.
@@ -28,12 +28,12 @@ pub struct Counted {
     /// The longest of them in each batch.
     pub longest: u64,
     /// The work of the first hart to hand shares over, and to join.
-    pub handing_over: u64,
+    pub hand_over: u64,
     /// Nanoseconds by the wall clock; 0 where instructions were counted.
     pub nanos: u64,
 }
 
-impl Counted {
+impl FaultCost {
     /// The instructions that follow one after the other: what another hart does at the same time counts once, and off-line
     /// work only as far as the program comes to the next fault before it is done.
     ///
@@ -47,7 +47,7 @@ impl Counted {
     }
 
     /// The program's own work.
-    pub(super) fn own(&self) -> u64 {
+    pub(super) fn program_work(&self) -> u64 {
         self.total - self.in_faults - self.system_calls
     }
 
@@ -57,21 +57,21 @@ impl Counted {
     }
 
     /// So many of something, a fault.
-    pub(super) fn each(&self, of: u64) -> f64 {
+    pub(super) fn per_fault(&self, of: u64) -> f64 {
         of as f64 / self.faults.max(1) as f64
     }
 
     /// The instructions of a fault outside of ciphers.
     pub(super) fn outside_ciphers(&self) -> f64 {
-        self.each(self.in_faults - self.ciphers)
+        self.per_fault(self.in_faults - self.ciphers)
     }
 }
 
-impl Add for Counted {
-    type Output = Counted;
+impl Add for FaultCost {
+    type Output = FaultCost;
 
-    fn add(self, other: Counted) -> Counted {
-        Counted {
+    fn add(self, other: FaultCost) -> FaultCost {
+        FaultCost {
             faults: self.faults + other.faults,
             total: self.total + other.total,
             in_faults: self.in_faults + other.in_faults,
@@ -82,7 +82,7 @@ impl Add for Counted {
             copies: self.copies + other.copies,
             shared: self.shared + other.shared,
             longest: self.longest + other.longest,
-            handing_over: self.handing_over + other.handing_over,
+            hand_over: self.hand_over + other.hand_over,
             nanos: self.nanos + other.nanos,
         }
     }
@@ -94,10 +94,11 @@ mod tests {
 
     #[test]
     fn work_at_the_same_time_counts_once_and_hidden_work_only_where_another_hart_would_do_it() {
-        let counted = Counted { total: 1000, shared: 600, longest: 200, hidden: 50, ..Counted::default() };
+        let counted =
+            FaultCost { total: 1000, shared: 600, longest: 200, hidden: 50, ..FaultCost::default() };
         assert_eq!(counted.critical_path(Scheme::EagerParallel), 550);
         assert_eq!(counted.critical_path(Scheme::Parallel), 600);
-        let alone = Counted { shared: 0, longest: 0, ..counted };
+        let alone = FaultCost { shared: 0, longest: 0, ..counted };
         assert_eq!(alone.critical_path(Scheme::Eager), 950);
         // Path ORAM's off-line work is its own: the paper lets nobody do it beside.
         assert_eq!(alone.critical_path(Scheme::Path), 1000);

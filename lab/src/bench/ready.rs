@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 ///
 /// # Panics
 /// If it waits for anything: memory never lets wait.
-pub(crate) fn now<F: Future>(future: F) -> F::Output {
+pub(crate) fn expect_ready<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
         Poll::Pending => panic!("a future over memory waits for something"),

@@ -9,11 +9,11 @@ use std::time::Duration;
 const MAX_WORKERS: u64 = 10_000;
 
 /// A work under way.
-pub(super) struct Running<'a> {
+pub(super) struct ActiveWork<'a> {
     work: &'a Work,
     selections: Vec<Selections>,
     done: u64,
-    moved: u64,
+    moved_bytes: u64,
 }
 
 /// The selections of an operation, which go on from one time to the next.
@@ -37,8 +37,8 @@ impl Selections {
         };
         let sizes = operation.sizes.as_ref().map(|sizes| sizes.selector.clone());
         Ok(Selections {
-            containers: divided(work, Division::Container, "containers", of(&operation.containers))?,
-            objects: divided(work, Division::Object, "objects", of(&operation.objects))?,
+            containers: divide(work, Division::Container, "containers", of(&operation.containers))?,
+            objects: divide(work, Division::Object, "objects", of(&operation.objects))?,
             sizes: Selection::new(of(&sizes)),
             files: Selection::new(files),
         })
@@ -46,12 +46,12 @@ impl Selections {
 
     /// Draws a container for a worker.
     pub(super) fn container(&mut self, worker: usize, random: &mut impl RngCore) -> u64 {
-        of_worker(&mut self.containers, worker).draw(random)
+        for_worker(&mut self.containers, worker).draw(random)
     }
 
     /// Draws an object for a worker.
     pub(super) fn object(&mut self, worker: usize, random: &mut impl RngCore) -> u64 {
-        of_worker(&mut self.objects, worker).draw(random)
+        for_worker(&mut self.objects, worker).draw(random)
     }
 
     /// Draws a file, counted from 1.
@@ -66,13 +66,13 @@ impl Selections {
     }
 }
 
-fn of_worker(selections: &mut [Selection], worker: usize) -> &mut Selection {
+fn for_worker(selections: &mut [Selection], worker: usize) -> &mut Selection {
     let shared = selections.len() == 1;
     &mut selections[if shared { 0 } else { worker }]
 }
 
 /// The selection that workers share, or one for each of them if the work divides this.
-fn divided(work: &Work, by: Division, what: &str, selector: Selector) -> Result<Vec<Selection>, ThesisError> {
+fn divide(work: &Work, by: Division, what: &str, selector: Selector) -> Result<Vec<Selection>, ThesisError> {
     if work.division != by || work.workers == 1 {
         return Ok(vec![Selection::new(selector)]);
     }
@@ -87,17 +87,17 @@ fn divided(work: &Work, by: Division, what: &str, selector: Selector) -> Result<
     (0..work.workers).map(share).collect()
 }
 
-impl<'a> Running<'a> {
+impl<'a> ActiveWork<'a> {
     /// A work at its beginning.
     pub(super) fn new(work: &'a Work, selections: Vec<Selections>) -> Self {
-        Running { work, selections, done: 0, moved: 0 }
+        ActiveWork { work, selections, done: 0, moved_bytes: 0 }
     }
 
     /// The workers that go on, after so much time.
     pub(super) fn workers(&self, now: Duration) -> usize {
         let limit = &self.work.limit;
         let is_over = (limit.runtime_seconds > 0 && now >= Duration::from_secs(limit.runtime_seconds))
-            || (limit.bytes > 0 && self.moved >= limit.bytes);
+            || (limit.bytes > 0 && self.moved_bytes >= limit.bytes);
         let left = match limit.operations {
             _ if is_over => 0,
             0 => u64::MAX,
@@ -121,7 +121,7 @@ impl<'a> Running<'a> {
 
     /// Counts bytes that were moved.
     pub(super) fn move_bytes(&mut self, bytes: u64) {
-        self.moved = self.moved.saturating_add(bytes);
+        self.moved_bytes = self.moved_bytes.saturating_add(bytes);
     }
 }
 

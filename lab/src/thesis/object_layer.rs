@@ -1,12 +1,12 @@
 //! The object layer over a scheme: the accesses that Ameles's gateway makes for a job. They are recorded once, over a device
 //! that holds no bytes, and then any scheme serves them.
 
-use super::drive::How;
+use super::drive::DriverSettings;
 use super::error::ThesisError;
 use super::job::Step;
-use super::ran::Ran;
-use super::recorded::{Batch, Recorded};
-use super::rings;
+use super::recorded_accesses::{Batch, RecordedAccesses};
+use super::ring_variants;
+use super::run_result::RunResult;
 use super::trial::Trial;
 use ameles_gateway::catalogue::ContainerSettings;
 use ameles_gateway::device::{Row, RowChange};
@@ -18,14 +18,14 @@ use futures::TryStreamExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Accesses of a batch of the device, as those of a vault.
-const BATCH: usize = How::TOGETHER.batch as usize;
+const BATCH: usize = DriverSettings::CONCURRENT.batch as usize;
 const CONTAINER: &str = "lab";
 
 /// Ring ORAM as Ameles plans it under the object layer, as `ameles serve` does it.
-pub(super) fn served(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    match trial.objects {
-        Some(_) => rings::planned(trial),
-        None => rings::planned(&Trial { objects: Some(&recorded(trial)?), ..*trial }),
+pub(super) fn gateway_over_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
+    match trial.recorded {
+        Some(_) => ring_variants::planned_ring(trial),
+        None => ring_variants::planned_ring(&Trial { recorded: Some(&record_accesses(trial)?), ..*trial }),
     }
 }
 
@@ -33,16 +33,16 @@ pub(super) fn served(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
 ///
 /// # Errors
 /// The gateway's: the objects may not fit.
-pub(super) fn recorded(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
+pub(super) fn record_accesses(trial: &Trial<'_>) -> Result<RecordedAccesses, ThesisError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(ThesisError::live)?.block_on(record(trial))
+    runtime.map_err(ThesisError::live)?.block_on(record_job(trial))
 }
 
-async fn record(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
+async fn record_job(trial: &Trial<'_>) -> Result<RecordedAccesses, ThesisError> {
     let zeros = Bytes::from(vec![0; trial.payload() as usize]);
     // A vault's room for rows decides whether small objects share blocks.
-    let vault = VaultParameters::around(SchemeParameters::Ring(rings::for_the_bill(trial)));
-    let device = Arc::new(Recorder {
+    let vault = VaultParameters::around(SchemeParameters::Ring(ring_variants::parameters_for_bill(trial)));
+    let device = Arc::new(RecordingDevice {
         zeros: zeros.clone(),
         blocks: trial.blocks(),
         rows_bytes: vault.rows_bytes,
@@ -50,8 +50,8 @@ async fn record(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
     });
     let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.map_err(ThesisError::live)?;
     let account = gateway.account(FIRST_ACCOUNT);
-    let made = account.create_container(CONTAINER, ContainerSettings::default()).await;
-    made.map_err(ThesisError::live)?;
+    let created = account.create_container(CONTAINER, ContainerSettings::default()).await;
+    created.map_err(ThesisError::live)?;
     let mut steps = Vec::with_capacity(trial.job.steps.len());
     for step in &trial.job.steps {
         match step.writes {
@@ -61,7 +61,7 @@ async fn record(trial: &Trial<'_>) -> Result<Recorded, ThesisError> {
         steps.push(device.take());
     }
     gateway.settle().await;
-    Ok(Recorded(steps))
+    Ok(RecordedAccesses(steps))
 }
 
 async fn put(account: &Account, step: &Step, bytes: u64, zeros: &Bytes) -> Result<(), ThesisError> {
@@ -90,15 +90,15 @@ async fn get(account: &Account, step: &Step) -> Result<(), ThesisError> {
 }
 
 /// A device that keeps what it was asked for, and nothing else: every block reads as zeros.
-struct Recorder {
+struct RecordingDevice {
     zeros: Bytes,
     blocks: u64,
     rows_bytes: u64,
     log: Mutex<Vec<Batch>>,
 }
 
-impl Recorder {
-    fn note(&self, batch: Batch) {
+impl RecordingDevice {
+    fn record(&self, batch: Batch) {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
     }
 
@@ -107,7 +107,7 @@ impl Recorder {
     }
 }
 
-impl Device for Recorder {
+impl Device for RecordingDevice {
     fn block_bytes(&self) -> usize {
         self.zeros.len()
     }
@@ -130,12 +130,12 @@ impl Device for Recorder {
 
     async fn read(&self, _: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         let answers = vec![self.zeros.clone(); blocks.len()];
-        self.note(blocks.into_iter().map(|block| (block, false)).collect());
+        self.record(blocks.into_iter().map(|block| (block, false)).collect());
         Ok(answers)
     }
 
     async fn write(&self, _: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
-        self.note(writes.into_iter().map(|(block, _)| (block, true)).collect());
+        self.record(writes.into_iter().map(|(block, _)| (block, true)).collect());
         Ok(())
     }
 
@@ -157,8 +157,8 @@ mod tests {
 
     /// The batches of each step of a job in blocks of 64 KiB.
     fn batches(job: &Job) -> Vec<Vec<Batch>> {
-        let scheme = schemes::named("serve").unwrap();
-        recorded(&runs::trial_of(&Options::standard(), "A", job, scheme, Some(64))).unwrap().0
+        let scheme = schemes::by_name("serve").unwrap();
+        record_accesses(&runs::workload_trial(&Options::standard(), "A", job, scheme, Some(64))).unwrap().0
     }
 
     #[test]

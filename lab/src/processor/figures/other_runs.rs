@@ -25,5 +25,5 @@ pub(super) fn show(section: &mut Section, runs: &Runs<'_>) {
         let names = [row.program.clone(), row.scheme.clone()];
         sheet.rows.push(names.into_iter().chain(numbers.map(|number| number.to_string())).collect());
     }
-    section.show(sheet);
+    section.add_table(sheet);
 }

@@ -8,47 +8,47 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The link.
-pub(super) struct Line {
+pub(super) struct EmulatedLink {
     speed: LinkSpeed,
     server: ServerTime,
-    is_on: AtomicBool,
+    is_enabled: AtomicBool,
     up_free_at: Mutex<Option<Instant>>,
     down_free_at: Mutex<Option<Instant>>,
 }
 
-impl Line {
+impl EmulatedLink {
     /// A link that is off: what passes is not delayed.
     pub(super) fn new(speed: LinkSpeed, server: ServerTime) -> Self {
         let (up_free_at, down_free_at) = (Mutex::default(), Mutex::default());
-        Line { speed, server, is_on: AtomicBool::new(false), up_free_at, down_free_at }
+        EmulatedLink { speed, server, is_enabled: AtomicBool::new(false), up_free_at, down_free_at }
     }
 
     /// Puts the link in, or takes it out.
-    pub(super) fn switch(&self, is_on: bool) {
-        self.is_on.store(is_on, Ordering::Relaxed);
+    pub(super) fn set_enabled(&self, is_enabled: bool) {
+        self.is_enabled.store(is_enabled, Ordering::Relaxed);
     }
 
     /// A request's way to the server, and the server's time. Returns the instant at which the server has answered, if its
     /// own work took none.
-    pub(super) async fn there(&self, bytes: u64, writes: bool) -> Instant {
+    pub(super) async fn send_request(&self, bytes: u64, writes: bool) -> Instant {
         let now = Instant::now();
-        if !self.is_on.load(Ordering::Relaxed) {
+        if !self.is_enabled.load(Ordering::Relaxed) {
             return now;
         }
         let sent = transfer(&self.up_free_at, now, self.speed.up, bytes);
         let takes = if writes { self.server.put } else { self.server.get };
         let ready = sent + self.speed.round_trip / 2 + takes;
-        until(ready).await;
+        sleep_until(ready).await;
         ready
     }
 
     /// The answer's way back.
-    pub(super) async fn back(&self, ready: Instant, bytes: u64) {
-        if !self.is_on.load(Ordering::Relaxed) {
+    pub(super) async fn send_answer(&self, ready: Instant, bytes: u64) {
+        if !self.is_enabled.load(Ordering::Relaxed) {
             return;
         }
         let sent = transfer(&self.down_free_at, ready, self.speed.down, bytes);
-        until(sent + (self.speed.round_trip - self.speed.round_trip / 2)).await;
+        sleep_until(sent + (self.speed.round_trip - self.speed.round_trip / 2)).await;
     }
 }
 
@@ -64,7 +64,7 @@ fn transfer(free_at: &Mutex<Option<Instant>>, ready: Instant, speed: BitsPerSeco
 }
 
 /// Sleeps to a tenth of a millisecond: tokio's timers have a grain of a whole one.
-async fn until(due: Instant) {
+async fn sleep_until(due: Instant) {
     const GRAIN: Duration = Duration::from_millis(2);
     let left = due.saturating_duration_since(Instant::now());
     if left > GRAIN {

@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 /// The request that clients make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum Operation {
     Put,
     Get,
 }
 
 /// The measurement to make.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cell {
-    pub(super) verb: Verb,
+pub(super) struct Workload {
+    pub(super) operation: Operation,
     /// Bytes of an object.
     pub(super) size: usize,
     pub(super) clients: usize,
@@ -30,35 +30,35 @@ pub(super) struct Cell {
 
 /// The measurements.
 #[derive(Debug)]
-pub(super) struct Measured {
+pub(super) struct Measurement {
     /// Megabits of objects a second.
     pub(super) megabits: f64,
     /// The time that each request took.
     pub(super) seconds: Vec<f64>,
     /// Evictions owed when the last request was answered.
-    pub(super) owed: u64,
+    pub(super) pending_evictions: u64,
 }
 
-impl Measured {
+impl Measurement {
     pub(super) fn quantile(&self, share: f64) -> f64 {
         Sample::quantile(&self.seconds, share)
     }
 }
 
-impl fmt::Display for Measured {
+impl fmt::Display for Measurement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.1} Mbit/s, {:.1} ms", self.megabits, 1000.0 * self.quantile(0.5))
     }
 }
 
-impl Cell {
+impl Workload {
     pub(super) fn name(&self) -> String {
-        let verb = match self.verb {
-            Verb::Put => "put",
-            Verb::Get => "get",
+        let operation = match self.operation {
+            Operation::Put => "put",
+            Operation::Get => "get",
         };
         let plural = if self.clients == 1 { "client" } else { "clients" };
-        format!("{verb} {}, {} {plural}", bytes(self.size as u64), self.clients)
+        format!("{operation} {}, {} {plural}", bytes(self.size as u64), self.clients)
     }
 
     /// Measures over the gateway of a client; `vault` is beneath it, if one is.
@@ -67,11 +67,11 @@ impl Cell {
         store: &AmazonS3,
         options: &GatewayOptions,
         vault: Option<&Vault>,
-    ) -> Result<Measured, BenchError> {
-        empty(store).await?;
+    ) -> Result<Measurement, BenchError> {
+        delete_all(store).await?;
         let payload = PutPayload::from(vec![7; self.size]);
         let objects = (options.max_bytes / self.size as u64).clamp(1, self.clients as u64);
-        if self.verb == Verb::Get {
+        if self.operation == Operation::Get {
             for number in 0..objects {
                 let path = Path::from(number.to_string());
                 store.put(&path, payload.clone()).await.map_err(BenchError::failed)?;
@@ -82,21 +82,21 @@ impl Cell {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let min = options.requests.div_ceil(self.clients).max(1);
-        let begun = Instant::now();
+        let start = Instant::now();
         let clients = (0..self.clients as u64).map(|number| {
             let (store, payload) = (store.clone(), payload.clone());
-            let name = if self.verb == Verb::Get { number % objects } else { number };
+            let name = if self.operation == Operation::Get { number % objects } else { number };
             let (path, time) = (Path::from(name.to_string()), options.time);
             let client = async move {
                 let mut seconds = Vec::new();
-                while seconds.len() < min || begun.elapsed() < time {
-                    let asked = Instant::now();
-                    match self.verb {
-                        Verb::Put => self.put(&store, &path, payload.clone()).await?,
-                        Verb::Get => self.get(&store, &path).await?,
+                while seconds.len() < min || start.elapsed() < time {
+                    let sent = Instant::now();
+                    match self.operation {
+                        Operation::Put => self.put(&store, &path, payload.clone()).await?,
+                        Operation::Get => self.get(&store, &path).await?,
                     }
-                    seconds.push(asked.elapsed().as_secs_f64());
-                    if self.verb == Verb::Put && self.is_large() {
+                    seconds.push(sent.elapsed().as_secs_f64());
+                    if self.operation == Operation::Put && self.is_large() {
                         // The object that was put is deleted to make room: a vault holds no more than this many at
                         // once.
                         store.delete(&path).await.map_err(BenchError::failed)?;
@@ -107,10 +107,10 @@ impl Cell {
             async { tokio::spawn(client).await.map_err(BenchError::failed)? }
         });
         let seconds: Vec<f64> = try_join_all(clients).await?.into_iter().flatten().collect();
-        let took = begun.elapsed().as_secs_f64();
-        let owed = vault.map_or(0, |vault| vault.status().evictions_owed);
-        let megabits = (seconds.len() * self.size * 8) as f64 / took / 1e6;
-        Ok(Measured { megabits, seconds, owed })
+        let elapsed = start.elapsed().as_secs_f64();
+        let pending_evictions = vault.map_or(0, |vault| vault.status().evictions_owed);
+        let megabits = (seconds.len() * self.size * 8) as f64 / elapsed / 1e6;
+        Ok(Measurement { megabits, seconds, pending_evictions })
     }
 
     fn is_large(self) -> bool {
@@ -123,18 +123,18 @@ impl Cell {
 
     async fn get(self, store: &AmazonS3, path: &Path) -> Result<(), BenchError> {
         let mut body = store.get(path).await.map_err(BenchError::failed)?.into_stream();
-        let mut got = 0;
+        let mut received = 0;
         while let Some(piece) = body.next().await {
-            got += piece.map_err(BenchError::failed)?.len();
+            received += piece.map_err(BenchError::failed)?.len();
         }
-        if got != self.size {
+        if received != self.size {
             return Err(BenchError::failed("an object came back with another length"));
         }
         Ok(())
     }
 }
 
-async fn empty(store: &AmazonS3) -> Result<(), BenchError> {
+async fn delete_all(store: &AmazonS3) -> Result<(), BenchError> {
     let objects: Vec<_> = store.list(None).try_collect().await.map_err(BenchError::failed)?;
     for object in objects {
         store.delete(&object.location).await.map_err(BenchError::failed)?;

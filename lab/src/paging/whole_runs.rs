@@ -2,7 +2,7 @@
 
 use super::configuration::{Configuration, Setting};
 use super::error::PagingError;
-use super::pager::Ended;
+use super::pager::RunEnd;
 use super::rounds::Bench;
 use ameles_programs::{Program, Run};
 use std::io::{Read, Seek};
@@ -30,12 +30,12 @@ pub(super) fn own_micros(
         let mut quickest = Duration::MAX;
         for _ in 0..UNPAGED_RUNS {
             bench.steps.begin("whole runs");
-            let ran = bench.pager.run_unpaged(bench.programs.command(run));
-            let (status, took) = ran.map_err(PagingError::Run)?;
+            let unpaged_run = bench.pager.run_unpaged(bench.programs.command(run));
+            let (status, duration) = unpaged_run.map_err(PagingError::Run)?;
             if status.code() != Some(run.exit_code) {
                 return Err(PagingError::Failed { run: run.name, how: "unpaged", status });
             }
-            quickest = quickest.min(took);
+            quickest = quickest.min(duration);
             bench.steps.end();
         }
         unpaged += quickest;
@@ -52,7 +52,7 @@ fn paged(bench: &Bench<'_>, run: &Run, setting: &Setting) -> Result<u64, PagingE
     let mut command = bench.programs.command(run);
     command.stdout(output.try_clone().map_err(PagingError::Output)?);
     let ended = bench.pager.run_paged(command, setting.paging(Configuration::PLAIN), None);
-    let Ended { status, measured } = ended.map_err(PagingError::Run)?;
+    let RunEnd { status, measured } = ended.map_err(PagingError::Run)?;
     if status.code() != Some(run.exit_code) {
         return Err(PagingError::Failed { run: run.name, how: "paged", status });
     }

@@ -4,6 +4,6 @@ use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 /// The time of all threads of this process, user and system together.
-pub(super) fn of_this_process() -> Duration {
+pub(super) fn process_cpu_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }

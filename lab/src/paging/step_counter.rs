@@ -4,20 +4,20 @@ use crate::bench::Progress;
 use std::cell::Cell;
 
 /// The steps so far, for whoever listens.
-pub(super) struct Steps<'a> {
+pub(super) struct StepCounter<'a> {
     progress: &'a dyn Progress,
     done: Cell<u64>,
     all: u64,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> StepCounter<'a> {
     pub(super) fn new(progress: &'a dyn Progress, all: u64) -> Self {
-        Steps { progress, done: Cell::new(0), all }
+        StepCounter { progress, done: Cell::new(0), all }
     }
 
     /// Tells that a step begins.
     pub(super) fn begin(&self, what: &str) {
-        self.progress.at(what, self.done.get(), self.all);
+        self.progress.on_step(what, self.done.get(), self.all);
     }
 
     /// Counts a step that has ended.

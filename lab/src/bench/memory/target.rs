@@ -1,7 +1,7 @@
 //! The subject of a measurement: an ORAM over sealed memory.
 
 use super::super::BenchError;
-use super::super::now::now;
+use super::super::ready::expect_ready;
 use super::super::report::TrustedMemory;
 use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::PositionMap;
@@ -25,7 +25,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{OsRng, SeedableRng, TryRngCore};
 
 /// Something with blocks.
-pub(super) trait Subject {
+pub(super) trait Target {
     /// Reads a block into the buffer, or writes it from there, with all that this makes due.
     fn access(&mut self, block: u64, write: bool, buffer: &mut [u8]) -> Result<(), BenchError>;
 
@@ -36,25 +36,25 @@ pub(super) trait Subject {
 }
 
 type Memory = Sealed<DenseMemory>;
-type Flat = FlatPositionMap<SealError>;
+type FlatMap = FlatPositionMap<SealError>;
 
 /// An ORAM and what it takes on the trusted side, beside its versions.
-struct Driven<O> {
+struct OramTarget<O> {
     oram: O,
     versions: u64,
     trusted: fn(&O) -> TrustedMemory,
 }
 
-impl<O: Oram> Subject for Driven<O>
+impl<O: Oram> Target for OramTarget<O>
 where
     O::Error: Send + Sync,
 {
     fn access(&mut self, block: u64, write: bool, buffer: &mut [u8]) -> Result<(), BenchError> {
         let block = BlockId(block);
         let access = if write { Access::Write(block, buffer) } else { Access::Read(block, buffer) };
-        now(self.oram.access(&mut [access])).map_err(BenchError::failed)?;
+        expect_ready(self.oram.access(&mut [access])).map_err(BenchError::failed)?;
         while self.oram.pending_steps() > 0 {
-            now(self.oram.step()).map_err(BenchError::failed)?;
+            expect_ready(self.oram.step()).map_err(BenchError::failed)?;
         }
         Ok(())
     }
@@ -86,12 +86,12 @@ fn randomness() -> ChaCha20Rng {
 pub(super) fn path_over_sealed_memory(
     parameters: PathParameters,
     cipher: Cipher,
-) -> Result<Box<dyn Subject>, BenchError> {
+) -> Result<Box<dyn Target>, BenchError> {
     let (memory, versions) = sealed_memory(&parameters.layout(), cipher)?;
-    let positions = Flat::new(Positions::new(parameters.capacity));
+    let positions = FlatMap::new(Positions::new(parameters.capacity));
     let oram = PathOram::new(parameters, Bucket(0), memory, positions, randomness());
     let oram = oram.map_err(BenchError::failed)?;
-    let trusted = |oram: &PathOram<Memory, Flat, ChaCha20Rng>| {
+    let trusted = |oram: &PathOram<Memory, FlatMap, ChaCha20Rng>| {
         let position_map = oram.positions().trusted_bytes();
         TrustedMemory {
             stash_and_top: (oram.trusted_bytes() - position_map) as u64,
@@ -99,32 +99,32 @@ pub(super) fn path_over_sealed_memory(
             ..TrustedMemory::default()
         }
     };
-    Ok(Box::new(Driven { oram, versions, trusted }))
+    Ok(Box::new(OramTarget { oram, versions, trusted }))
 }
 
 pub(super) fn circuit_over_sealed_memory(
     parameters: CircuitParameters,
     cipher: Cipher,
-) -> Result<Box<dyn Subject>, BenchError> {
+) -> Result<Box<dyn Target>, BenchError> {
     let (memory, versions) = sealed_memory(&parameters.layout(), cipher)?;
-    let positions = Flat::new(Positions::new(parameters.capacity));
+    let positions = FlatMap::new(Positions::new(parameters.capacity));
     let oram = CircuitOram::new(parameters, memory, positions, randomness()).map_err(BenchError::failed)?;
-    let trusted = |oram: &CircuitOram<Memory, Flat, ChaCha20Rng>| {
+    let trusted = |oram: &CircuitOram<Memory, FlatMap, ChaCha20Rng>| {
         let position_map = 4 * oram.parameters().capacity;
         let stash_and_top = oram.trusted_bytes() as u64 - position_map;
         TrustedMemory { stash_and_top, position_map, ..TrustedMemory::default() }
     };
-    Ok(Box::new(Driven { oram, versions, trusted }))
+    Ok(Box::new(OramTarget { oram, versions, trusted }))
 }
 
 pub(super) fn ring_over_sealed_memory(
     parameters: RingParameters,
     cipher: Cipher,
-) -> Result<Box<dyn Subject>, BenchError> {
+) -> Result<Box<dyn Target>, BenchError> {
     let (memory, versions) = sealed_memory(&parameters.layout(), cipher)?;
-    let positions = Flat::new(Positions::new(parameters.capacity));
+    let positions = FlatMap::new(Positions::new(parameters.capacity));
     let oram = RingOram::new(parameters, memory, positions, randomness()).map_err(BenchError::failed)?;
-    let trusted = |oram: &RingOram<Memory, Flat, ChaCha20Rng>| {
+    let trusted = |oram: &RingOram<Memory, FlatMap, ChaCha20Rng>| {
         let position_map = 4 * oram.parameters().capacity;
         let layout = oram.parameters().layout();
         let metadata = 4 * layout.slots() + 5 * layout.buckets();
@@ -135,5 +135,5 @@ pub(super) fn ring_over_sealed_memory(
             versions: 0,
         }
     };
-    Ok(Box::new(Driven { oram, versions, trusted }))
+    Ok(Box::new(OramTarget { oram, versions, trusted }))
 }

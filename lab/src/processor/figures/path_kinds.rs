@@ -59,8 +59,8 @@ pub(super) fn show(section: &mut Section, runs: &Runs<'_>) {
     }
     line("mean", means.map(Some), Default::default());
     line("the paper's mean", printed(), Default::default());
-    section.show(sheet);
+    section.add_table(sheet);
     let what = format!("paths {}; outlines: the paper", runs.pace);
-    section.draw(chart(format!("figure-2-{}", runs.pace), [TITLE, &what], groups, KINDS.into_iter()));
-    section.say(REASON);
+    section.add_picture(chart(format!("figure-2-{}", runs.pace), [TITLE, &what], groups, KINDS.into_iter()));
+    section.add_text(REASON);
 }

@@ -1,6 +1,6 @@
 //! The home of a vault: a temporary folder with its trusted disk, which can be killed and opened again.
 
-use crate::bench::service::{CountedDisk, DiskReader};
+use crate::bench::service::{CountedDisk, DiskUsageReader};
 use crate::thesis::error::ThesisError;
 use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
@@ -15,20 +15,20 @@ const DATABASE: &str = "trusted.redb";
 const PLACES: &str = "trusted.stash";
 
 /// The home.
-pub(crate) struct Home {
+pub(crate) struct VaultFolder {
     folder: TempDir,
     header: VaultHeader,
     master: MasterKey,
-    disk: DiskReader,
+    disk: DiskUsageReader,
 }
 
-impl Home {
+impl VaultFolder {
     /// A home for a vault with these parameters.
     pub(crate) fn new(parameters: VaultParameters) -> Result<Self, ThesisError> {
         let folder = tempfile::Builder::new().prefix("ameles-lab-").tempdir().map_err(ThesisError::live)?;
         let header = draw_header(&mut Entropy::system(), parameters, None);
         let master = MasterKey::draw(&mut OsRng.unwrap_err());
-        Ok(Home { folder, header, master, disk: DiskReader::default() })
+        Ok(VaultFolder { folder, header, master, disk: DiskUsageReader::default() })
     }
 
     /// The parameters of the vault.

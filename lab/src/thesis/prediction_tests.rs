@@ -1,9 +1,9 @@
 //! The promise of a plan's model: what the lab measures for the same work, it predicts.
 
 use super::job::{Job, Step};
-use super::ran::Ran;
+use super::run_result::RunResult;
 use super::trial::Trial;
-use super::{partitions, rings, schemes};
+use super::{partitions, ring_variants, schemes};
 use crate::plan::traffic::{self, Traffic};
 use crate::plan::{Figures, ObjectSizes, Work};
 use crate::virtual_time::{LinkModel, ServerTime};
@@ -18,14 +18,14 @@ use std::time::Duration;
 const TOLERANCE: f64 = 0.15;
 
 /// Inputs drawn at random.
-struct Drawn {
+struct RandomInputs {
     job: Job,
     work: Work,
     block_bytes: u64,
 }
 
 /// Some hundreds of reads and writes of objects of a few sizes, over some link.
-fn draw(seed: u64) -> Drawn {
+fn draw(seed: u64) -> RandomInputs {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut between = |min: u64, max: u64| min + random.next_u64() % (max - min + 1);
     let block_bytes = [16, 64, 256][between(0, 2) as usize] << 10;
@@ -40,7 +40,7 @@ fn draw(seed: u64) -> Drawn {
     let table: Vec<String> = steps.iter().map(|step| sizes[step.object].to_string()).collect();
     let work = Work {
         capacity,
-        sizes: ObjectSizes::of_table(&table.join("\n")).unwrap(),
+        sizes: ObjectSizes::from_table(&table.join("\n")).unwrap(),
         reads,
         writes: steps.len() as f64 - reads,
         speed,
@@ -49,48 +49,51 @@ fn draw(seed: u64) -> Drawn {
         trusted: capacity,
         block_bytes: vec![block_bytes],
     };
-    Drawn { job: Job { sizes, steps, ..Job::default() }, work, block_bytes }
+    RandomInputs { job: Job { sizes, steps, ..Job::default() }, work, block_bytes }
 }
 
 /// Runs a scheme on inputs drawn at random, and gives the ratios of what was predicted to what was measured: of the bill
 /// without storage, and of the time.
 fn ratios(seed: u64, scheme: &str) -> (f64, f64) {
-    let Drawn { job, work, block_bytes } = draw(seed);
+    let RandomInputs { job, work, block_bytes } = draw(seed);
     let (speed, server) = (work.speed, work.server);
     let trial = Trial {
         job: &job,
         oram_bytes: work.capacity,
         block_bytes,
         model: LinkModel { speed, server, stream: BitsPerSecond(0), in_flight: 64 },
-        operation: Duration::ZERO,
-        once: false,
+        application_time: Duration::ZERO,
+        is_single_run: false,
         seed,
-        as_proxy: false,
-        objects: None,
+        has_proxy_slots: false,
+        recorded: None,
     };
     let batch = {
         let blocks = |size: u64| size.div_ceil(block_bytes);
         work.sizes.mean(|size| blocks(size) as f64) / work.sizes.mean(|size| blocks(size).div_ceil(16) as f64)
     };
     let (blocks, payload) = (trial.blocks(), trial.payload());
-    let (ran, traffic): (Ran, Traffic) = match scheme {
-        "ring" => (rings::planned(&trial).unwrap(), traffic::ring(&rings::for_the_bill(&trial), batch)),
+    let (result, traffic): (RunResult, Traffic) = match scheme {
+        "ring" => (
+            ring_variants::planned_ring(&trial).unwrap(),
+            traffic::ring(&ring_variants::parameters_for_bill(&trial), batch),
+        ),
         "path" => {
-            let parameters = schemes::quarter_path(&trial).unwrap();
-            (schemes::path_planned(&trial).unwrap(), traffic::path(&parameters, batch))
+            let parameters = schemes::quarter_path_parameters(&trial).unwrap();
+            (schemes::planned_path(&trial).unwrap(), traffic::path(&parameters, batch))
         }
         "curious" => {
             let parameters = CuriousParameters::for_capacity(blocks, payload, 16);
-            (partitions::curious_together(&trial).unwrap(), traffic::curious(&parameters, batch))
+            (partitions::concurrent_curious(&trial).unwrap(), traffic::curious(&parameters, batch))
         }
         _ => {
             let parameters = ObliviStoreParameters::for_capacity(blocks, payload, 16);
-            (partitions::oblivistore_together(&trial).unwrap(), traffic::oblivistore(&parameters, batch))
+            (partitions::concurrent_oblivistore(&trial).unwrap(), traffic::oblivistore(&parameters, batch))
         }
     };
     let predicted = Figures::of(&work, block_bytes, &traffic);
-    let spent = work.prices.bill(&Usage { stored_bytes: 0, ..ran.usage }).spent();
-    let time = ran.runtime.as_secs_f64() / job.steps.len() as f64;
+    let spent = work.prices.bill(&Usage { stored_bytes: 0, ..result.usage }).spent();
+    let time = result.runtime.as_secs_f64() / job.steps.len() as f64;
     (predicted.bill.spent() / spent, predicted.time.as_secs_f64() / time)
 }
 

@@ -1,9 +1,9 @@
 //! Ring ORAM in a trial: as the thesis ran it, and as Ameles plans it. Both begin full.
 
-use super::drive::How;
+use super::drive::DriverSettings;
 use super::error::ThesisError;
-use super::ran::Ran;
-use super::trial::{Local, Made, State, Trial};
+use super::run_result::RunResult;
+use super::trial::{InitialState, PreparedOram, Trial, TrustedSide};
 use crate::virtual_time::{Requests, SimulatedStore, StoreShape};
 use ameles_core::position_map::flat::FlatPositionMap;
 use ameles_core::schemes::ring::{RingBucket, RingFilling, RingObjective, RingOram, RingParameters};
@@ -27,32 +27,50 @@ const EGRESS: f64 = 0.09 / (1u64 << 30) as f64;
 type Ring = RingOram<SimulatedStore, FlatPositionMap<Infallible>, ChaCha12Rng>;
 
 /// The thesis's parameters, with its proxy's requests, one after the other.
-pub(super) fn of_the_proxy(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    let parameters = of_the_thesis(trial, 1);
+pub(super) fn proxy_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
+    let parameters = thesis_parameters(trial, 1);
     // Four bytes a count, a slot and a block; a byte a slot that tells whether it was read.
     let record_bytes = u64::from(4 + 4 * (Z + Z + S) + (Z + S));
-    run(trial, &parameters, Requests::ProxyRing { record_bytes }, How::ONE_BY_ONE, State::Fresh)
+    run_ring(
+        trial,
+        &parameters,
+        Requests::ProxyRing { record_bytes },
+        DriverSettings::SEQUENTIAL,
+        InitialState::Fresh,
+    )
 }
 
 /// The thesis's parameters, driven as Ameles drives a scheme.
-pub(super) fn of_the_thesis_together(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    let parameters = of_the_thesis(trial, 16);
-    run(trial, &parameters, Requests::Ameles, How::TOGETHER, in_use(&parameters))
+pub(super) fn thesis_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
+    let parameters = thesis_parameters(trial, 16);
+    run_ring(
+        trial,
+        &parameters,
+        Requests::Ameles,
+        DriverSettings::CONCURRENT,
+        after_eviction_round(&parameters),
+    )
 }
 
 /// Ameles's plan for the bill of S3, with a quarter of the capacity trusted.
-pub(super) fn planned(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    let parameters = for_the_bill(trial);
-    run(trial, &parameters, Requests::Ameles, How::TOGETHER, in_use(&parameters))
+pub(super) fn planned_ring(trial: &Trial<'_>) -> Result<RunResult, ThesisError> {
+    let parameters = parameters_for_bill(trial);
+    run_ring(
+        trial,
+        &parameters,
+        Requests::Ameles,
+        DriverSettings::CONCURRENT,
+        after_eviction_round(&parameters),
+    )
 }
 
 /// In use for so long that every bucket was evicted once.
-fn in_use(parameters: &RingParameters) -> State {
-    State::InUse(u64::from(parameters.eviction_rate) << parameters.leaf_level.0)
+fn after_eviction_round(parameters: &RingParameters) -> InitialState {
+    InitialState::InUse(u64::from(parameters.eviction_rate) << parameters.leaf_level.0)
 }
 
 /// The parameters of that plan.
-pub(super) fn for_the_bill(trial: &Trial<'_>) -> RingParameters {
+pub(super) fn parameters_for_bill(trial: &Trial<'_>) -> RingParameters {
     let egress = EGRESS * trial.block_bytes as f64;
     let dollars = RingObjective { get: GET, put: PUT, slot_read: egress, slot_written: 0.0 };
     let trusted = trial.blocks() / 4;
@@ -63,7 +81,7 @@ pub(super) fn for_the_bill(trial: &Trial<'_>) -> RingParameters {
 ///
 /// Our analysis wants leaf buckets that may hold their share of a full ORAM and three deviations of it, which is
 /// more than Z; they may, in the same number of slots.
-fn of_the_thesis(trial: &Trial<'_>, max_batch: u32) -> RingParameters {
+fn thesis_parameters(trial: &Trial<'_>, max_batch: u32) -> RingParameters {
     let levels = (trial.blocks() / u64::from(Z)).max(2).next_power_of_two().ilog2();
     let leaf_level = Level(levels - 1);
     let share = trial.blocks() as f64 / f64::from(leaf_level.0).exp2();
@@ -83,26 +101,26 @@ fn of_the_thesis(trial: &Trial<'_>, max_batch: u32) -> RingParameters {
 }
 
 /// Runs a Ring ORAM whose blocks are all in the tree from the beginning.
-fn run(
+fn run_ring(
     trial: &Trial<'_>,
     parameters: &RingParameters,
     requests: Requests,
-    how: How,
-    state: State,
-) -> Result<Ran, ThesisError> {
+    settings: DriverSettings,
+    initial_state: InitialState,
+) -> Result<RunResult, ThesisError> {
     let empty = RingParameters { block_bytes: 0, ..parameters.clone() };
     empty.validate().map_err(|error| ThesisError::Parameters("Ring ORAM", error.into()))?;
     let shape = StoreShape { requests, ..trial.filled(empty.layout(), parameters.layout()) };
     let stash_bytes = u64::from(parameters.stash_bound) * trial.block_bytes;
-    trial.run(&shape, how, |store| {
-        let ring = full(&empty, store, trial.random())?;
-        let local = Local::Bound(stash_bytes + ring.trusted_bytes() as u64);
-        Ok(Made { oram: ring, local, period: empty.eviction_rate.into(), state })
+    trial.run(&shape, settings, |store| {
+        let ring = filled_ring(&empty, store, trial.random())?;
+        let trusted_side = TrustedSide::Bound(stash_bytes + ring.trusted_bytes() as u64);
+        Ok(PreparedOram { oram: ring, trusted_side, period: empty.eviction_rate.into(), initial_state })
     })
 }
 
 /// A Ring ORAM that was filled.
-fn full(
+fn filled_ring(
     parameters: &RingParameters,
     store: SimulatedStore,
     random: ChaCha12Rng,
@@ -112,11 +130,11 @@ fn full(
         for (slot, block, leaf) in filling.place(level, bucket) {
             let mut header = [0; HEADER_BYTES];
             block_header::write(&mut header, block, leaf);
-            store.lay_down(slot, &header);
+            store.preload(slot, &header);
         }
     }
     let filled = filling.finish();
-    let mut payloads = Empty(filled.stash.iter());
+    let mut payloads = EmptyPayloads(filled.stash.iter());
     let parts = Parts {
         tables: filled.tables,
         rest: &filled.rest,
@@ -129,9 +147,9 @@ fn full(
 }
 
 /// The payloads of blocks that have no bytes.
-struct Empty<'a>(std::slice::Iter<'a, BlockId>);
+struct EmptyPayloads<'a>(std::slice::Iter<'a, BlockId>);
 
-impl Payloads for Empty<'_> {
+impl Payloads for EmptyPayloads<'_> {
     fn next_block(&mut self) -> Option<BlockId> {
         self.0.next().copied()
     }

@@ -10,14 +10,14 @@ use std::path::PathBuf;
 const SPARE: u64 = 1 << 30;
 
 /// Says what a vault lacks to be measured on this machine; `None` if there is enough, or nothing tells.
-pub(super) fn lacking(options: &VaultOptions) -> Result<Option<String>, BenchError> {
+pub(super) fn missing_resources(options: &VaultOptions) -> Result<Option<String>, BenchError> {
     let parameters = options.parameters()?;
     let trusted = parameters.trusted_bytes() + parameters.checkpoint_memory();
     let memory = parameters.stored_bytes() + trusted + SPARE;
-    if let Some(there) = available_memory().filter(|there| *there < memory) {
-        let (needed, there) = (bytes(memory), bytes(there));
+    if let Some(available) = available_memory().filter(|available| *available < memory) {
+        let (needed, available) = (bytes(memory), bytes(available));
         return Ok(Some(format!(
-            "they need {needed} of memory, their store included, and {there} are available"
+            "they need {needed} of memory, their store included, and {available} are available"
         )));
     }
     let disk = 2 * parameters.trusted_bytes() + parameters.trusted_disk_bytes();
@@ -29,12 +29,12 @@ pub(super) fn lacking(options: &VaultOptions) -> Result<Option<String>, BenchErr
 
 /// Memory that can be had without swapping, as Linux tells it.
 fn available_memory() -> Option<u64> {
-    let told = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 fn free_on_disk(folder: PathBuf) -> Option<u64> {
-    let told = rustix::fs::statvfs(folder).ok()?;
-    Some(told.f_bavail * told.f_frsize)
+    let text = rustix::fs::statvfs(folder).ok()?;
+    Some(text.f_bavail * text.f_frsize)
 }
