@@ -5,7 +5,7 @@
 //! bursts of one ID must, though DRAM may read it in another one.
 
 use ameles_dram::{
-    Block, Command, Counts, Cycle, Direction, DramError, Fast, Memory, RequestId, Specification, Watch,
+    Block, Command, Counts, Cycle, Direction, DramError, Fast, Memory, RequestId, Specification, Observer,
 };
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// Timing of DRAM.
 pub struct Dram {
-    model: Memory<Fast, Ear>,
+    model: Memory<Fast, CountingObserver>,
     done: Rc<RefCell<HashMap<u64, u64>>>,
     /// Requests of the model so far: they are numbered from 0.
     asked: u64,
@@ -29,12 +29,12 @@ pub struct Dram {
 }
 
 /// The ear for what DRAM has done, by the numbers of requests.
-struct Ear(Rc<RefCell<HashMap<u64, u64>>>);
+struct CountingObserver(Rc<RefCell<HashMap<u64, u64>>>);
 
-impl Watch for Ear {
-    fn command(&mut self, _: &Command) {}
+impl Observer for CountingObserver {
+    fn on_command(&mut self, _: &Command) {}
 
-    fn done(&mut self, request: RequestId, cycle: Cycle) {
+    fn on_done(&mut self, request: RequestId, cycle: Cycle) {
         self.0.borrow_mut().insert(request.0, cycle.0);
     }
 }
@@ -63,7 +63,7 @@ impl Dram {
         assert!(own <= read_latency, "a read takes {own} cycles in DRAM alone");
         let done = Rc::default();
         Ok(Dram {
-            model: Memory::watched(specification, Ear(Rc::clone(&done)))?,
+            model: Memory::with_observer(specification, CountingObserver(Rc::clone(&done)))?,
             done,
             asked: 0,
             reads: VecDeque::new(),

@@ -4,7 +4,7 @@ use crate::configuration::Configuration;
 use crate::session::{Operation, Request, Session};
 use ameles_core::types::{BlockId, Leaf};
 use ameles_processor::cache::Cache;
-use ameles_processor::trace::pages::{Order, Placed};
+use ameles_processor::trace::pages::{Order, PlacedMisses};
 use ameles_processor::trace::{Kind, TraceError};
 use ameles_traces::measure::LAST_LEVEL;
 use ameles_traces::short;
@@ -36,7 +36,7 @@ pub fn accesses_of(name: &str, lines: u64, max: usize) -> Option<Result<Vec<Prog
         let (bytes, ways) = LAST_LEVEL;
         let mut cache = Cache::new(bytes, ways).expect("the lab's cache has a shape");
         let mut accesses = Vec::new();
-        for (nth, miss) in Placed::new(trace, lines, Order::Random { seed: 1 }).enumerate() {
+        for (nth, miss) in PlacedMisses::new(trace, lines, Order::Random { seed: 1 }).enumerate() {
             let miss = miss?;
             let access = cache.access(miss.line, miss.kind == Kind::Store);
             if nth < warm_up {

@@ -6,7 +6,7 @@ use super::options::Options;
 use super::settings::Setting;
 use crate::report::{Section, Sheet};
 use ameles_processor::trace::mix::Mix;
-use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, Placed};
+use ameles_processor::trace::pages::{Frames, Order, PAGE_LINES, PlacedMisses};
 use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
 use ameles_processor::trace::{self, FileError, Kind, Miss, TraceError};
 use ameles_processor::units::Line;
@@ -50,7 +50,7 @@ struct SelectedProgram {
 }
 
 /// Misses in places of the memory.
-type PlacedMisses<'a> = Box<dyn Iterator<Item = Result<Miss, TraceError>> + 'a>;
+type BoxedMisses<'a> = Box<dyn Iterator<Item = Result<Miss, TraceError>> + 'a>;
 
 /// The programs that were asked for, or all, in a memory for a tree of at most so many levels.
 ///
@@ -135,14 +135,14 @@ impl SelectedProgram {
         options: &Options,
         lines: u64,
         order: Order,
-    ) -> Result<(u64, PlacedMisses<'_>), ProcessorError> {
+    ) -> Result<(u64, BoxedMisses<'_>), ProcessorError> {
         Ok(match &self.source {
             Source::File { misses, warm_up } => {
-                (*warm_up, Box::new(Placed::new(misses.iter().copied().map(Ok), lines, order)))
+                (*warm_up, Box::new(PlacedMisses::new(misses.iter().copied().map(Ok), lines, order)))
             }
             Source::Real => {
                 let (warm_up, trace) = open_trace(&self.name)?;
-                (warm_up, Box::new(Placed::new(trace, lines, order)))
+                (warm_up, Box::new(PlacedMisses::new(trace, lines, order)))
             }
             Source::Mix => {
                 let opened = MIX.map(open_trace).into_iter().collect::<Result<Vec<_>, _>>()?;

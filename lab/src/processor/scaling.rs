@@ -9,7 +9,7 @@ use crate::bench::Progress;
 use crate::report::{Section, Sheet};
 use ameles_processor::trace::Miss;
 use ameles_processor::trace::synthetic::{Pattern, Shape, Synthetic};
-use ameles_simulator::allocation::{Limits, SearchError, Tried, search};
+use ameles_simulator::allocation::{Limits, SearchError, TriedSizes, search};
 use ameles_simulator::configuration::Configuration;
 use ameles_simulator::configuration_error::ConfigurationError;
 use ameles_simulator::machine::Machine;
@@ -56,7 +56,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         progress.on_step("heights of the tree", nth, baselines.len() as u64);
         let failed = |source| failed(base, source);
         let misses = options.misses.min(MISSES);
-        let mut on_try = |tried: &Tried| {
+        let mut on_try = |tried: &TriedSizes| {
             progress.on_step(&format!("sizes for {levels} levels"), nth, baselines.len() as u64);
             tries.rows.push(try_row(levels, tried));
         };
@@ -102,7 +102,7 @@ fn baselines(options: &Options) -> Result<Vec<Configuration>, ProcessorError> {
 }
 
 /// The sizes as `--set z=` takes them.
-fn sizes_text(tried: &Tried) -> String {
+fn sizes_text(tried: &TriedSizes) -> String {
     let ranges = tried.sizes.ranges();
     let range = |(first, last, size): &(u32, u32, u32)| match first == last {
         true => format!("{first}:{size}"),
@@ -111,7 +111,7 @@ fn sizes_text(tried: &Tried) -> String {
     if ranges.is_empty() { "-".to_owned() } else { ranges.iter().map(range).collect::<Vec<_>>().join(",") }
 }
 
-fn try_row(levels: u32, tried: &Tried) -> Vec<String> {
+fn try_row(levels: u32, tried: &TriedSizes) -> Vec<String> {
     vec![
         levels.to_string(),
         sizes_text(tried),

@@ -239,7 +239,7 @@ impl Setting {
                 Key::Dwb => configuration.early_write_backs = *number > 0,
                 Key::DwbLast => {
                     configuration.early_line =
-                        if *number > 0 { EarlyLine::WrittenLast } else { EarlyLine::GoesNext };
+                        if *number > 0 { EarlyLine::LastWritten } else { EarlyLine::NextVictim };
                 }
                 Key::LlcD => configuration.delayed_remapping = *number > 0,
                 Key::Bucket => oram.blocks_per_bucket = small(*number),

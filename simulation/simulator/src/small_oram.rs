@@ -2,12 +2,12 @@
 
 use crate::configuration_error::ConfigurationError;
 use crate::counts::PathKind;
-use crate::memory_side::TreeParts;
+use crate::main_oram::TreeParts;
 use crate::small_tree::{SmallTreeConfiguration, SmallTreeError};
 use crate::tree::slots::Slots;
-use crate::tree::steady_state::{self, History, Sinking, SteadyState};
+use crate::tree::steady_state::{self, EvictionModel, History, SteadyState};
 use crate::tree::store::TreeStore;
-use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, now};
+use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, expect_ready};
 use ameles_core::schemes::freecursive::AddressSpace;
 use ameles_core::schemes::rho::{Leaving, SmallTree, SmallTreeParameters};
 use ameles_core::types::{BlockId, Bucket, Leaf, Level};
@@ -19,7 +19,7 @@ use std::collections::{BTreeSet, VecDeque};
 const RUN: usize = 64;
 
 /// The small tree, and what leaves it.
-pub(crate) struct SmallSide {
+pub(crate) struct SmallOram {
     small: SmallTree<TreeStore, ChaCha8Rng>,
     store: TreeStore,
     /// Blocks that lost their tags, the first one first.
@@ -47,7 +47,7 @@ impl LeavingBlock {
     }
 }
 
-impl TreeBackend for SmallSide {
+impl TreeBackend for SmallOram {
     fn tree(&self) -> AnyTree<'_> {
         AnyTree::Small(self.small.tree())
     }
@@ -57,7 +57,7 @@ impl TreeBackend for SmallSide {
     }
 }
 
-impl SmallSide {
+impl SmallOram {
     /// A small tree whose tags are all taken by blocks of random pages, which are taken out of the contents of the main tree; or an
     /// empty one, if that is empty.
     pub(crate) fn draw(
@@ -69,34 +69,36 @@ impl SmallSide {
         let parameters = configuration.parameters()?;
         let top = configuration.top_levels;
         let mut slots = Slots::new(Level(top), &parameters.tree.blocks()[top as usize..]);
-        let (mut held, mut trusted) = (Vec::new(), Vec::new());
+        let (mut tagged_blocks, mut trusted) = (Vec::new(), Vec::new());
         if main.positions.iter().any(|position| *position != 0) {
             let space = AddressSpace::new(parameters.tags(), 2, parameters.tags());
             let state =
-                steady_state::fill(&mut slots, &space, (History::Random, Sinking::ByEachPath), random);
+                steady_state::fill(&mut slots, &space, (History::Random, EvictionModel::ByEachPath), random);
             let SteadyState { positions, trusted: waiting } = state;
             let leaves = positions.iter().map(|position| Leaf(u64::from(position - 1)));
-            held = tagged(&parameters, main, blocks, random).into_iter().zip(leaves).collect();
+            tagged_blocks =
+                blocks_for_tags(&parameters, main, blocks, random).into_iter().zip(leaves).collect();
             trusted = waiting;
         }
         let store = TreeStore::of_path(slots);
         let for_tree = ChaCha8Rng::from_rng(random);
-        let small = SmallTree::over_filled_store(&parameters, &held, Bucket(0), store.clone(), for_tree)
-            .map_err(SmallTreeError::from)?;
+        let small =
+            SmallTree::over_filled_store(&parameters, &tagged_blocks, Bucket(0), store.clone(), for_tree)
+                .map_err(SmallTreeError::from)?;
         let max_leaving = configuration.leaving as usize;
-        let side = SmallSide { small, store, leaving: VecDeque::new(), max_leaving, saves_paths };
+        let side = SmallOram { small, store, leaving: VecDeque::new(), max_leaving, saves_paths };
         side.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
         Ok(side)
     }
 
     /// Bytes of the tree, and of what it has on the trusted side.
     pub(crate) fn bytes(&self) -> usize {
-        self.store.look(Slots::bytes) + self.small.trusted_bytes()
+        self.store.with_slots(Slots::bytes) + self.small.trusted_bytes()
     }
 
     /// Tells whether a block is in the small tree, or on its way from there into the main one.
     pub(crate) fn has(&self, block: BlockId) -> bool {
-        self.small.holds(block) || self.leaving.iter().any(|going| going.block() == block)
+        self.small.holds(block) || self.leaving.iter().any(|leaving_block| leaving_block.block() == block)
     }
 
     /// Tells whether a block may come from the main tree.
@@ -111,15 +113,17 @@ impl SmallSide {
 
     /// Serves a block without a path, if it is on the trusted side. One that is in neither tree has no leaf, so that this shows nothing.
     pub(crate) fn answer(&mut self, block: BlockId) -> Result<bool, Failure> {
-        let Some(going) = self.leaving.iter_mut().find(|going| going.block() == block) else {
+        let Some(leaving_block) =
+            self.leaving.iter_mut().find(|leaving_block| leaving_block.block() == block)
+        else {
             return Ok(self.saves_paths && self.small.answer(block, |_| ())?.is_some());
         };
-        match *going {
+        match *leaving_block {
             LeavingBlock::Outside(_) => Ok(true),
             LeavingBlock::Inside(leaving) => {
                 let is_out = self.saves_paths && self.small.take_trusted_out(leaving, |_| ())?;
                 if is_out {
-                    *going = LeavingBlock::Outside(block);
+                    *leaving_block = LeavingBlock::Outside(block);
                 }
                 Ok(is_out)
             }
@@ -131,13 +135,13 @@ impl SmallSide {
         if self.must_evict() {
             return Ok(Step::TooFull);
         }
-        match self.leaving.iter_mut().find(|going| going.block() == block) {
-            None => now(self.small.access(block, |_| ()))?,
+        match self.leaving.iter_mut().find(|leaving_block| leaving_block.block() == block) {
+            None => expect_ready(self.small.access(block, |_| ()))?,
             Some(LeavingBlock::Outside(_)) => return Ok(Step::Answered),
-            Some(going @ LeavingBlock::Inside(_)) => {
-                let LeavingBlock::Inside(leaving) = *going else { return Ok(Step::Answered) };
-                now(self.small.take_out(leaving, |_| ()))?;
-                *going = LeavingBlock::Outside(block);
+            Some(leaving_block @ LeavingBlock::Inside(_)) => {
+                let LeavingBlock::Inside(leaving) = *leaving_block else { return Ok(Step::Answered) };
+                expect_ready(self.small.take_out(leaving, |_| ()))?;
+                *leaving_block = LeavingBlock::Outside(block);
             }
         }
         Ok(self.path(PathKind::Data))
@@ -151,15 +155,15 @@ impl SmallSide {
 
     /// Takes the first block out that lost its tag, by its path; `None` if none did, or it needed no path.
     pub(crate) fn take_out_next(&mut self) -> Result<Option<Step>, Failure> {
-        for going in &mut self.leaving {
-            let LeavingBlock::Inside(leaving) = *going else { continue };
+        for leaving_block in &mut self.leaving {
+            let LeavingBlock::Inside(leaving) = *leaving_block else { continue };
             let block = leaving.block();
             if self.saves_paths && self.small.take_trusted_out(leaving, |_| ())? {
-                *going = LeavingBlock::Outside(block);
+                *leaving_block = LeavingBlock::Outside(block);
                 continue;
             }
-            now(self.small.take_out(leaving, |_| ()))?;
-            *going = LeavingBlock::Outside(block);
+            expect_ready(self.small.take_out(leaving, |_| ()))?;
+            *leaving_block = LeavingBlock::Outside(block);
             return Ok(Some(self.path(PathKind::Leaving)));
         }
         Ok(None)
@@ -167,21 +171,21 @@ impl SmallSide {
 
     /// The first block that waits for its position in the main tree.
     pub(crate) fn first_outside(&self) -> Option<BlockId> {
-        self.leaving.iter().find_map(|going| match going {
+        self.leaving.iter().find_map(|leaving_block| match leaving_block {
             LeavingBlock::Outside(block) => Some(*block),
             LeavingBlock::Inside(_) => None,
         })
     }
 
     /// Lets a block go that is in the main tree again.
-    pub(crate) fn is_back(&mut self, block: BlockId) {
-        self.leaving.retain(|going| going.block() != block);
+    pub(crate) fn remove_leaving(&mut self, block: BlockId) {
+        self.leaving.retain(|leaving_block| leaving_block.block() != block);
     }
 }
 
 /// Blocks for all tags, taken out of the main tree. They come in runs of a random page each, as a program would have left them: sets
 /// one after the other lose blocks one after the other.
-fn tagged(
+fn blocks_for_tags(
     parameters: &SmallTreeParameters,
     main: &mut TreeParts,
     blocks: u64,

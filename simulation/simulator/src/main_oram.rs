@@ -5,7 +5,7 @@ use crate::counts::{Counts, PathKind};
 use crate::oram_configuration::OramConfiguration;
 use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
-use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, now};
+use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, expect_ready};
 use ameles_core::position_map::flat::Positions;
 use ameles_core::schemes::freecursive::{FreecursiveOram, Next};
 use ameles_core::schemes::path::TrustedPlace;
@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 /// The front end, and the store that it runs over.
-pub(crate) struct MemorySide {
+pub(crate) struct MainOram {
     pub(crate) oram: FreecursiveOram<TreeStore, ChaCha8Rng>,
     pub(crate) store: TreeStore,
     pub(crate) counts: Counts,
@@ -35,7 +35,7 @@ pub(crate) struct TreeParts {
 
 /// The way in which a block is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Want {
+pub(crate) enum AccessKind {
     /// It stays in the tree, with a new leaf.
     Access,
     /// It leaves the tree.
@@ -46,14 +46,14 @@ pub(crate) enum Want {
 
 /// A step towards the remapping of a block that is out of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ahead {
+pub(crate) enum RemapStep {
     /// Its position was drawn.
     Drawn(Leaf),
     /// Its position is not at hand yet.
-    NotYet(Step),
+    Pending(Step),
 }
 
-impl TreeBackend for MemorySide {
+impl TreeBackend for MainOram {
     fn tree(&self) -> AnyTree<'_> {
         AnyTree::Main(self.oram.tree())
     }
@@ -63,7 +63,7 @@ impl TreeBackend for MemorySide {
     }
 }
 
-impl MemorySide {
+impl MainOram {
     /// An ORAM over a tree with contents. What has no room on the trusted side sinks by background evictions.
     pub(crate) fn over(
         oram: &OramConfiguration,
@@ -80,7 +80,7 @@ impl MemorySide {
                 FreecursiveOram::over_filled_store(parameters, positions, Bucket(0), store, for_oram)?
             }
         };
-        let memory = MemorySide { oram, store, counts: Counts::default() };
+        let memory = MainOram { oram, store, counts: Counts::default() };
         memory.take_in(trusted).map_err(|_| ConfigurationError::Contents)?;
         Ok(memory)
     }
@@ -93,14 +93,14 @@ impl MemorySide {
     }
 
     /// Serves a block without a path, if it is on the trusted side. A block that comes into the tree is not.
-    pub(crate) fn answer(&mut self, block: BlockId, want: Want) -> Result<bool, Failure> {
-        let place = match want {
-            Want::Access => self.oram.answer(block, |_| ())?,
-            Want::TakeOut => {
+    pub(crate) fn answer(&mut self, block: BlockId, access_kind: AccessKind) -> Result<bool, Failure> {
+        let place = match access_kind {
+            AccessKind::Access => self.oram.answer(block, |_| ())?,
+            AccessKind::TakeOut => {
                 let place = self.oram.trusted_place(block);
                 self.oram.take_trusted_block_out(block, |_| ())?.then_some(place).flatten()
             }
-            Want::PutIn => None,
+            AccessKind::PutIn => None,
         };
         match place {
             Some(TrustedPlace::Stash) => self.counts.stash_hits += 1,
@@ -111,27 +111,27 @@ impl MemorySide {
     }
 
     /// Does the next step towards a block: one path at most.
-    pub(crate) fn step(&mut self, block: BlockId, want: Want) -> Result<Step, Failure> {
+    pub(crate) fn step(&mut self, block: BlockId, access_kind: AccessKind) -> Result<Step, Failure> {
         if let Some(step) = self.bring_position(block)? {
             return Ok(step);
         }
         // The position may have come to hand by that.
-        if self.answer(block, want)? {
+        if self.answer(block, access_kind)? {
             return Ok(Step::Answered);
         }
-        if want == Want::PutIn {
+        if access_kind == AccessKind::PutIn {
             self.oram.put_block_in(block, &[])?;
             self.counts.put_in += 1;
             return Ok(Step::Answered);
         }
         let place = self.oram.trusted_place(block);
-        self.store.look_for(Some(block));
-        match want {
-            Want::TakeOut => now(self.oram.take_block_out(block, |_| ()))?,
-            Want::Access | Want::PutIn => now(self.oram.access_block(block, |_| ()))?,
+        self.store.search_for(Some(block));
+        match access_kind {
+            AccessKind::TakeOut => expect_ready(self.oram.take_block_out(block, |_| ()))?,
+            AccessKind::Access | AccessKind::PutIn => expect_ready(self.oram.access_block(block, |_| ()))?,
         }
-        self.store.look_for(None);
-        match (place, self.store.shown().found) {
+        self.store.search_for(None);
+        match (place, self.store.observed().found) {
             (Some(TrustedPlace::TreeTop(level)), _) | (_, Some(level)) => self.counts.add_found(level),
             (Some(TrustedPlace::Stash), _) => self.counts.found_in_stash += 1,
             (None, None) => self.counts.fresh += 1,
@@ -140,10 +140,10 @@ impl MemorySide {
     }
 
     /// Does a step towards the remapping of a block that is out of the tree: one path at most.
-    pub(crate) fn remap_ahead(&mut self, block: BlockId) -> Result<Ahead, Failure> {
+    pub(crate) fn remap_ahead(&mut self, block: BlockId) -> Result<RemapStep, Failure> {
         Ok(match self.bring_position(block)? {
-            Some(step) => Ahead::NotYet(step),
-            None => Ahead::Drawn(self.oram.remap_ahead(block)?),
+            Some(step) => RemapStep::Pending(step),
+            None => RemapStep::Drawn(self.oram.remap_ahead(block)?),
         })
     }
 
@@ -164,7 +164,7 @@ impl MemorySide {
             return Ok(Some(Step::TooFull));
         }
         let Next::PosMap(lacking) = next else { return Ok(None) };
-        now(self.oram.fetch(lacking))?;
+        expect_ready(self.oram.fetch(lacking))?;
         let level = self.oram.address_space().level(lacking);
         Ok(Some(self.path(PathKind::PosMap(level))))
     }

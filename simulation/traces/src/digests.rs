@@ -21,7 +21,7 @@ pub enum Comparison {
     /// They are equal.
     Same,
     /// They differ: the program or the emulator is another one, or it does not always do the same.
-    Other,
+    Different,
     /// There is none that was kept.
     New,
 }
@@ -39,13 +39,13 @@ impl Digests {
     ///
     /// # Errors
     /// Those of TOML, none of which these maps have.
-    pub fn written(&self) -> Result<String, toml::ser::Error> {
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let note = "# SHA-256 of the records of each trace, as `cargo xtask traces --keep` found them.\n\n";
         Ok(note.to_owned() + &toml::to_string(self)?)
     }
 
     /// Those of one length.
-    pub fn of_length(&mut self, is_full: bool) -> &mut BTreeMap<String, String> {
+    pub fn for_length(&mut self, is_full: bool) -> &mut BTreeMap<String, String> {
         if is_full { &mut self.full } else { &mut self.short }
     }
 }
@@ -56,7 +56,7 @@ impl Comparison {
         match kept {
             None => Comparison::New,
             Some(kept) if kept == digest => Comparison::Same,
-            Some(_) => Comparison::Other,
+            Some(_) => Comparison::Different,
         }
     }
 
@@ -64,7 +64,7 @@ impl Comparison {
     pub fn word(self) -> &'static str {
         match self {
             Comparison::Same => "as kept",
-            Comparison::Other => "another",
+            Comparison::Different => "another",
             Comparison::New => "new",
         }
     }
@@ -77,11 +77,11 @@ mod tests {
     #[test]
     fn digests_are_read_as_they_were_written_and_compared() {
         let mut digests = Digests::default();
-        digests.of_length(false).insert("cc1".into(), "ab".into());
-        digests.of_length(true).insert("cc1".into(), "cd".into());
-        assert_eq!(Digests::read(&digests.written().unwrap()).unwrap(), digests);
+        digests.for_length(false).insert("cc1".into(), "ab".into());
+        digests.for_length(true).insert("cc1".into(), "cd".into());
+        assert_eq!(Digests::read(&digests.to_toml().unwrap()).unwrap(), digests);
         let compared = |digest| Comparison::of(digest, digests.short.get("cc1"));
-        assert_eq!([compared("ab"), compared("cd")], [Comparison::Same, Comparison::Other]);
+        assert_eq!([compared("ab"), compared("cd")], [Comparison::Same, Comparison::Different]);
         assert_eq!(Comparison::of("ab", None), Comparison::New);
     }
 }
