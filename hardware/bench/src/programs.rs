@@ -30,7 +30,11 @@ pub fn programs() -> impl Iterator<Item = &'static str> {
 ///
 /// A miss of the last-level cache is a read, and a dirty line that has to leave for it is written after. The warm-up of the trace fills
 /// the cache and counts as nothing else. `None` if no program has that name.
-pub fn accesses_of(name: &str, lines: u64, max: usize) -> Option<Result<Vec<ProgramAccess>, TraceError>> {
+pub fn program_accesses(
+    name: &str,
+    lines: u64,
+    max: usize,
+) -> Option<Result<Vec<ProgramAccess>, TraceError>> {
     Some(short::open(name)?.and_then(|trace| {
         let warm_up = trace.warm_up() as usize;
         let (bytes, ways) = LAST_LEVEL;
@@ -100,13 +104,13 @@ mod tests {
     #[test]
     fn a_program_reads_what_it_misses_and_writes_what_leaves_dirty() {
         let lines = 1 << 20;
-        let accesses = accesses_of("perl-hash", lines, 3000).unwrap().unwrap();
+        let accesses = program_accesses("perl-hash", lines, 3000).unwrap().unwrap();
         assert_eq!(accesses.len(), 3000);
         assert!(accesses.iter().all(|access| access.block.0 < lines));
         let writes = accesses.iter().filter(|access| access.writes).count();
         assert!((300..1600).contains(&writes), "{writes} of 3000 are written: each with a read before it");
-        assert_eq!(accesses, accesses_of("perl-hash", lines, 3000).unwrap().unwrap());
-        assert!(accesses_of("none", lines, 1).is_none());
+        assert_eq!(accesses, program_accesses("perl-hash", lines, 3000).unwrap().unwrap());
+        assert!(program_accesses("none", lines, 1).is_none());
         assert!(programs().count() >= 8);
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The ports in a cycle.
 #[derive(Clone, Debug)]
-pub struct Moment {
+pub struct PortSample {
     /// Those into the controller.
     pub inputs: Inputs,
     /// Those out of it, before the edge of the clock.
@@ -15,10 +15,10 @@ pub struct Moment {
 
 /// The inside of a backend in a cycle: `watch_t` of `hardware/tests/ameles_bench.sv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Watch {
+pub struct BackendSample {
     /// The level whose header is next.
     pub level: u32,
-    /// The state of the stash, as a place in [`states`].
+    /// The state of the stash, as a place in [`enumeration_names`].
     pub state: usize,
     /// A header is decrypted and taken.
     pub header: bool,
@@ -36,10 +36,10 @@ pub struct Watch {
     pub out: Option<Option<u32>>,
 }
 
-impl Watch {
+impl BackendSample {
     /// The inside in a moment of a library that watches.
-    pub fn of(moment: &Moment) -> Self {
-        let mut word = moment.outputs.watch;
+    pub fn of(sample: &PortSample) -> Self {
+        let mut word = sample.outputs.watch;
         let mut field = |bits: u32| {
             let field = word & ((1 << bits) - 1);
             word >>= bits;
@@ -52,7 +52,7 @@ impl Watch {
         let mut flag = || field(1) == 1;
         let (scanning, push, out, stuck) = (flag(), flag(), flag(), flag());
         let out_level = field(5);
-        Watch {
+        BackendSample {
             level,
             state,
             header,
@@ -70,7 +70,7 @@ impl Watch {
 ///
 /// # Errors
 /// If the file cannot be read, or has no such enumeration.
-pub fn states(file: &str, enumeration: &str) -> io::Result<Vec<String>> {
+pub fn enumeration_names(file: &str, enumeration: &str) -> io::Result<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hardware/rtl").join(file);
     let text = std::fs::read_to_string(path)?;
     let before = text.split(&format!("}} {enumeration};")).next().filter(|before| before.len() < text.len());
@@ -89,7 +89,7 @@ mod tests {
     fn fields_are_taken_from_the_lowest_bit_on() {
         let watch = |word| {
             let outputs = Outputs { watch: word, ..Outputs::default() };
-            Watch::of(&Moment { inputs: Inputs::default(), outputs })
+            BackendSample::of(&PortSample { inputs: Inputs::default(), outputs })
         };
         let word = 3 | 5 << 4 | 0b0001 << 8 | 1 << 11 | 4 << 12 | 0b1100 << 15 | 9 << 19;
         let found = watch(word);
@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn the_names_of_states_are_those_of_the_rtl() {
-        let states_of_stash = states("ameles_stash.sv", "state_e").unwrap();
+        let states_of_stash = enumeration_names("ameles_stash.sv", "state_e").unwrap();
         assert_eq!(states_of_stash[..2], ["First", "Idle"]);
         assert!(states_of_stash.iter().all(|name| name.chars().all(char::is_alphanumeric)));
-        assert_eq!(states("ameles_mask_engine.sv", "stream_e").unwrap()[..2], ["Leaf", "Read"]);
-        states("ameles_stash.sv", "nothing_e").unwrap_err();
+        assert_eq!(enumeration_names("ameles_mask_engine.sv", "stream_e").unwrap()[..2], ["Leaf", "Read"]);
+        enumeration_names("ameles_stash.sv", "nothing_e").unwrap_err();
     }
 }
