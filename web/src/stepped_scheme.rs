@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 /// An access that the owner asks for. A block holds one number of 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedAccess {
     /// The block.
     pub block: BlockId,
     /// The number that is written; `None` for a read.
@@ -20,14 +20,14 @@ pub struct Asked {
 pub const BLOCK_BYTES: u32 = 4;
 
 /// The accesses of a batch. A processor, or a place of the batch, may ask for nothing.
-pub type Batch = Vec<Option<Asked>>;
+pub type Batch = Vec<Option<RequestedAccess>>;
 
 /// The work of a scheme, to be polled to its end: the number that each access of a batch has found, if it is a read, or
 /// why it failed.
 pub type Task = Pin<Box<dyn Future<Output = Result<Vec<Option<u32>>, String>>>>;
 
 /// A scheme, whatever its type.
-pub trait Driven {
+pub trait SteppedScheme {
     /// Begins a batch of accesses.
     fn access(&self, batch: Batch) -> Task;
 
@@ -48,11 +48,11 @@ pub trait Driven {
 }
 
 /// A scheme of one type.
-struct Hosted<O>(Rc<O>);
+struct SharedOram<O>(Rc<O>);
 
 /// Hosts a scheme whose blocks are of [`BLOCK_BYTES`].
-pub fn host<O: Oram + Inspect + 'static>(scheme: O) -> Box<dyn Driven> {
-    Box::new(Hosted(Rc::new(scheme)))
+pub fn stepped<O: Oram + Inspect + 'static>(scheme: O) -> Box<dyn SteppedScheme> {
+    Box::new(SharedOram(Rc::new(scheme)))
 }
 
 /// The number in the bytes of a block; 0 if there are too few of them.
@@ -60,23 +60,30 @@ pub fn number(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-impl<O: Oram + Inspect + 'static> Driven for Hosted<O> {
+impl<O: Oram + Inspect + 'static> SteppedScheme for SharedOram<O> {
     fn access(&self, batch: Batch) -> Task {
         let scheme = Rc::clone(&self.0);
         Box::pin(async move {
-            let written = |asked: &Option<Asked>| asked.and_then(|asked| asked.write).unwrap_or_default();
-            let mut bytes: Vec<_> = batch.iter().map(|asked| written(asked).to_le_bytes()).collect();
+            let written = |request: &Option<RequestedAccess>| {
+                request.and_then(|request| request.write).unwrap_or_default()
+            };
+            let mut bytes: Vec<_> = batch.iter().map(|request| written(request).to_le_bytes()).collect();
             let mut accesses = Vec::new();
-            for (asked, bytes) in batch.iter().zip(&mut bytes) {
-                accesses.push(match *asked {
+            for (request, bytes) in batch.iter().zip(&mut bytes) {
+                accesses.push(match *request {
                     None => Access::Dummy,
-                    Some(Asked { block, write: Some(_) }) => Access::Write(block, bytes),
-                    Some(Asked { block, write: None }) => Access::Read(block, bytes),
+                    Some(RequestedAccess { block, write: Some(_) }) => Access::Write(block, bytes),
+                    Some(RequestedAccess { block, write: None }) => Access::Read(block, bytes),
                 });
             }
             scheme.access(&mut accesses).await.map_err(|error| error.to_string())?;
-            let is_read = |asked: &Option<Asked>| asked.is_some_and(|asked| asked.write.is_none());
-            Ok(batch.iter().zip(&bytes).map(|(asked, bytes)| is_read(asked).then(|| number(bytes))).collect())
+            let is_read =
+                |request: &Option<RequestedAccess>| request.is_some_and(|request| request.write.is_none());
+            Ok(batch
+                .iter()
+                .zip(&bytes)
+                .map(|(request, bytes)| is_read(request).then(|| number(bytes)))
+                .collect())
         })
     }
 

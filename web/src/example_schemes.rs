@@ -2,11 +2,11 @@
 
 use crate::area::{self, Area};
 use crate::code;
-use crate::driven::{BLOCK_BYTES, host};
-use crate::made::{Made, Processors, Setting};
-use crate::maps::{Tree, flat, text};
+use crate::instance::{Instance, Processors, Setting};
+use crate::maps::{Tree, error_text, flat};
 use crate::memory::Memory;
 use crate::own::OwnScheme;
+use crate::stepped_scheme::{BLOCK_BYTES, stepped};
 use crate::wire::Wire;
 use ameles_core::network::Processor;
 use ameles_core::partitions::PartitionsParameters;
@@ -29,28 +29,28 @@ use ameles_core::types::{Bucket, Level};
 use std::rc::Rc;
 
 fn path_parameters(Setting { capacity, batch, .. }: Setting) -> Result<PathParameters, String> {
-    PathParameters::for_capacity(capacity, BLOCK_BYTES, 0, batch).map_err(text)
+    PathParameters::for_capacity(capacity, BLOCK_BYTES, 0, batch).map_err(error_text)
 }
 
-pub(crate) fn path(setting: Setting) -> Result<Made, String> {
+pub(crate) fn path(setting: Setting) -> Result<Instance, String> {
     let parameters = path_parameters(setting)?;
     let tree = Tree { layout: parameters.layout(), blocks: parameters.blocks_per_bucket, code: code::path() };
-    tree.made(setting, parameters)
+    tree.instance(setting, parameters)
 }
 
-pub(crate) fn root(setting: Setting) -> Result<Made, String> {
+pub(crate) fn root(setting: Setting) -> Result<Instance, String> {
     let path = path_parameters(setting)?;
     let (layout, blocks) = (path.layout(), path.blocks_per_bucket);
     let subtrees = Level(path.leaf_level.0.min(2));
     let parameters = RootParameters::for_epsilon(path, subtrees, 3.0);
-    Made::with_headers(&layout, area::with_entries(area::tree(&layout), blocks), code::root(), |memory| {
+    Instance::with_headers(&layout, area::with_entries(area::tree(&layout), blocks), code::root(), |memory| {
         let scheme = root_oram(parameters, Bucket(0), memory, setting.random(0), setting.random(1));
-        scheme.map(host).map_err(text)
+        scheme.map(stepped).map_err(error_text)
     })
 }
 
 /// Two blocks fall to each leaf, so a leaf's bucket has room for seven.
-pub(crate) fn ring(setting: Setting) -> Result<Made, String> {
+pub(crate) fn ring(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let reads = 4 + setting.batch;
     let parameters = RingParameters {
@@ -66,19 +66,19 @@ pub(crate) fn ring(setting: Setting) -> Result<Made, String> {
         stash_bound: capacity as u32 + 16 * setting.batch,
     };
     let tree = Tree { layout: parameters.layout(), blocks: 1, code: code::ring() };
-    tree.made(setting, parameters)
+    tree.instance(setting, parameters)
 }
 
-pub(crate) fn circuit(setting: Setting) -> Result<Made, String> {
+pub(crate) fn circuit(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let parameters =
-        CircuitParameters::for_capacity(capacity, BLOCK_BYTES, 0, setting.batch).map_err(text)?;
+        CircuitParameters::for_capacity(capacity, BLOCK_BYTES, 0, setting.batch).map_err(error_text)?;
     let tree =
         Tree { layout: parameters.layout(), blocks: parameters.blocks_per_bucket, code: code::circuit() };
-    tree.made(setting, parameters)
+    tree.instance(setting, parameters)
 }
 
-pub(crate) fn square_root(setting: Setting) -> Result<Made, String> {
+pub(crate) fn square_root(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let run = capacity.isqrt() as u32;
     let parameters = SquareRootParameters::for_capacity(capacity, BLOCK_BYTES, run, setting.batch);
@@ -86,33 +86,33 @@ pub(crate) fn square_root(setting: Setting) -> Result<Made, String> {
     let fill = layout.buckets() - parameters.permuted() - shelter;
     let parts =
         [("permuted memory", parameters.permuted(), 1), ("shelter", shelter, 1), ("filling", fill, 1)];
-    Made::with_headers(&layout, area::rows(parts), code::square_root(), |memory| {
+    Instance::with_headers(&layout, area::rows(parts), code::square_root(), |memory| {
         let scheme = SquareRootOram::new(parameters, Bucket(0), memory, setting.random(0));
-        scheme.map(host).map_err(text)
+        scheme.map(stepped).map_err(error_text)
     })
 }
 
-pub(crate) fn practical_os(setting: Setting) -> Result<Made, String> {
+pub(crate) fn practical_os(setting: Setting) -> Result<Instance, String> {
     let parameters = PracticalOsParameters::for_capacity(setting.capacity, BLOCK_BYTES, setting.batch);
     let (layout, permuted) = (parameters.layout(), parameters.permuted());
     let parts = [("permuted memory", permuted, 1), ("filling", layout.buckets() - permuted, 1)];
-    Made::with_headers(&layout, area::rows(parts), code::practical_os(), |memory| {
+    Instance::with_headers(&layout, area::rows(parts), code::practical_os(), |memory| {
         let scheme = PracticalOs::new(parameters, Bucket(0), memory, setting.random(0));
-        scheme.map(host).map_err(text)
+        scheme.map(stepped).map_err(error_text)
     })
 }
 
 /// A buffer of four blocks, or of a batch, and two of them expected in a bucket.
-pub(crate) fn hierarchical(setting: Setting) -> Result<Made, String> {
+pub(crate) fn hierarchical(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let paper = HierarchicalParameters::for_capacity(capacity, BLOCK_BYTES, 32, setting.batch);
     let parameters = HierarchicalParameters { buffer: setting.batch.max(4), load: 2, ..paper };
     let max = parameters.levels().iter().map(|level| level.slots).max().unwrap_or(1);
     let parameters = HierarchicalParameters { run_blocks: max.max(32), ..parameters };
     let layout = parameters.layout();
-    Made::with_headers(&layout, area::hierarchy(&layout), code::hierarchical(), |memory| {
+    Instance::with_headers(&layout, area::hierarchy(&layout), code::hierarchical(), |memory| {
         let scheme = HierarchicalOram::new(parameters, Bucket(0), memory, setting.random(0));
-        scheme.map(host).map_err(text)
+        scheme.map(stepped).map_err(error_text)
     })
 }
 
@@ -130,7 +130,7 @@ fn partitions(Setting { capacity, batch, .. }: Setting, sweep_evictions: u32) ->
 }
 
 /// Trees as the authors have them, for the blocks that are expected in one, but of two levels at the least.
-pub(crate) fn curious(setting: Setting) -> Result<Made, String> {
+pub(crate) fn curious(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let partitions = partitions(setting, 0);
     let count = u64::from(partitions.partitions);
@@ -140,20 +140,20 @@ pub(crate) fn curious(setting: Setting) -> Result<Made, String> {
     let (layout, tree) = (parameters.layout(), parameters.tree);
     let levels = (0..tree.levels).map(|level| u64::from(tree.arity).pow(level));
     let areas = area::trees(count, levels);
-    Made::with_headers(
+    Instance::with_headers(
         &layout,
         area::with_entries(areas, tree.blocks_per_bucket),
         code::curious(),
         |memory| {
             let mut streams = 0..;
             let random = || setting.random(streams.next().unwrap_or_default());
-            curious::curious(&parameters, Bucket(0), &memory, random).map(host).map_err(text)
+            curious::curious(&parameters, Bucket(0), &memory, random).map(stepped).map_err(error_text)
         },
     )
 }
 
 /// Levels of 1, 2, 4, … blocks, the last one with room for twice as many as are expected in a partition.
-pub(crate) fn oblivistore(setting: Setting) -> Result<Made, String> {
+pub(crate) fn oblivistore(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let partitions = partitions(setting, 1);
     let count = u64::from(partitions.partitions);
@@ -162,38 +162,39 @@ pub(crate) fn oblivistore(setting: Setting) -> Result<Made, String> {
     let parameters = ObliviStoreParameters { partitions, partition };
     let levels = (0..partition.levels).map(|level| 2 * partition.blocks(level));
     let areas = area::levels(count, levels);
-    Made::with_headers(&parameters.layout(), areas, code::oblivistore(), |memory| {
+    Instance::with_headers(&parameters.layout(), areas, code::oblivistore(), |memory| {
         let mut streams = 0..;
         let random = || setting.random(streams.next().unwrap_or_default());
-        oblivistore::oblivistore(&parameters, Bucket(0), &memory, random).map(host).map_err(text)
+        oblivistore::oblivistore(&parameters, Bucket(0), &memory, random).map(stepped).map_err(error_text)
     })
 }
 
 /// A processor for each access of a batch, and the whole of its subtree in memory.
-pub(crate) fn parallel(setting: Setting) -> Result<Made, String> {
+pub(crate) fn parallel(setting: Setting) -> Result<Instance, String> {
     let (capacity, count) = (setting.capacity, setting.batch);
-    let parameters = ParallelParameters::for_capacity(capacity, BLOCK_BYTES, count, 0).map_err(text)?;
+    let parameters = ParallelParameters::for_capacity(capacity, BLOCK_BYTES, count, 0).map_err(error_text)?;
     let (layout, blocks) = (parameters.layout(), parameters.blocks_per_bucket);
     let subtree = parameters.subtree(Processor(0));
     let extents = subtree.layout();
     let areas = area::subtrees(count, parameters.top, extents.extents().iter().map(|extent| extent.buckets));
-    let made = Made::with_headers(&layout, area::with_entries(areas, blocks), code::parallel(), |memory| {
-        let stores = (0..count).map(|_| Rc::clone(&memory)).collect();
-        let random = setting.random(0);
-        let scheme = ParallelOram::new(parameters, stores, Wire(memory), flat(capacity), random);
-        scheme.map(host).map_err(text)
-    })?;
-    Ok(Made { processors: Some(Processors { count, leaves: subtree.leaves() }), ..made })
+    let instance =
+        Instance::with_headers(&layout, area::with_entries(areas, blocks), code::parallel(), |memory| {
+            let stores = (0..count).map(|_| Rc::clone(&memory)).collect();
+            let random = setting.random(0);
+            let scheme = ParallelOram::new(parameters, stores, Wire(memory), flat(capacity), random);
+            scheme.map(stepped).map_err(error_text)
+        })?;
+    Ok(Instance { processors: Some(Processors { count, leaves: subtree.leaves() }), ..instance })
 }
 
-pub(crate) fn trivial(setting: Setting) -> Result<Made, String> {
+pub(crate) fn trivial(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let chunk_blocks = capacity.div_ceil(4) as u32;
     let parameters =
         TrivialParameters { capacity, block_bytes: BLOCK_BYTES, chunk_blocks, max_batch: setting.batch };
     let layout = parameters.layout();
-    Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::trivial(), |memory| {
-        TrivialOram::new(parameters, Bucket(0), memory).map(host).map_err(text)
+    Instance::without_headers(&layout, area::rows([("memory", capacity, 1)]), code::trivial(), |memory| {
+        TrivialOram::new(parameters, Bucket(0), memory).map(stepped).map_err(error_text)
     })
 }
 
@@ -206,44 +207,44 @@ fn detworam_areas(parameters: &DetWoParameters) -> Vec<Area> {
     area::rows([("main area", parameters.capacity, 1), ("holding area", parameters.holding, 1)])
 }
 
-pub(crate) fn detworam(setting: Setting) -> Result<Made, String> {
+pub(crate) fn detworam(setting: Setting) -> Result<Instance, String> {
     let parameters = detworam_parameters(setting);
     let (layout, areas) = (parameters.layout(), detworam_areas(&parameters));
-    Made::bare(&layout, areas, code::detworam(), |memory| {
-        DetWoOram::new(parameters, memory).map(host).map_err(text)
+    Instance::without_headers(&layout, areas, code::detworam(), |memory| {
+        DetWoOram::new(parameters, memory).map(stepped).map_err(error_text)
     })
 }
 
-pub(crate) fn eager(setting: Setting) -> Result<Made, String> {
+pub(crate) fn eager(setting: Setting) -> Result<Instance, String> {
     let areas = detworam_parameters(setting);
     let (layout, parts) = (areas.layout(), detworam_areas(&areas));
-    Made::bare(&layout, parts, code::eager(), |memory| {
-        EagerOram::new(EagerParameters { areas, step_pages: 2 }, memory).map(host).map_err(text)
+    Instance::without_headers(&layout, parts, code::eager(), |memory| {
+        EagerOram::new(EagerParameters { areas, step_pages: 2 }, memory).map(stepped).map_err(error_text)
     })
 }
 
-pub(crate) fn opam(setting: Setting) -> Result<Made, String> {
-    let parameters = OpamParameters::for_capacity(setting.capacity, BLOCK_BYTES).map_err(text)?;
+pub(crate) fn opam(setting: Setting) -> Result<Instance, String> {
+    let parameters = OpamParameters::for_capacity(setting.capacity, BLOCK_BYTES).map_err(error_text)?;
     let parameters = OpamParameters { max_batch: setting.batch, ..parameters };
     let areas = area::tree_of_slots(parameters.leaf_level.0 + 1, parameters.slots_per_bucket);
-    Made::bare(&parameters.layout(), areas, code::opam(), |memory| {
-        OpamOram::new(parameters, memory, setting.random(0)).map(host).map_err(text)
+    Instance::without_headers(&parameters.layout(), areas, code::opam(), |memory| {
+        OpamOram::new(parameters, memory, setting.random(0)).map(stepped).map_err(error_text)
     })
 }
 
-pub(crate) fn plain(setting: Setting) -> Result<Made, String> {
+pub(crate) fn plain(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let parameters = PlainParameters { capacity, block_bytes: BLOCK_BYTES, max_batch: setting.batch };
     let layout = parameters.layout();
-    Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::plain(), |memory| {
-        Plain::new(parameters, memory).map(host).map_err(text)
+    Instance::without_headers(&layout, area::rows([("memory", capacity, 1)]), code::plain(), |memory| {
+        Plain::new(parameters, memory).map(stepped).map_err(error_text)
     })
 }
 
-pub(crate) fn own(setting: Setting) -> Result<Made, String> {
+pub(crate) fn own(setting: Setting) -> Result<Instance, String> {
     let capacity = setting.capacity;
     let layout = OwnScheme::<Rc<Memory>>::layout(capacity, BLOCK_BYTES);
-    Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::own(), |memory| {
-        Ok(host(OwnScheme::new(capacity, BLOCK_BYTES, memory, setting.random(0))))
+    Instance::without_headers(&layout, area::rows([("memory", capacity, 1)]), code::own(), |memory| {
+        Ok(stepped(OwnScheme::new(capacity, BLOCK_BYTES, memory, setting.random(0))))
     })
 }

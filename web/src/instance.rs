@@ -2,8 +2,8 @@
 
 use crate::area::Area;
 use crate::code::Code;
-use crate::driven::{BLOCK_BYTES, Driven};
 use crate::memory::Memory;
+use crate::stepped_scheme::{BLOCK_BYTES, SteppedScheme};
 use ameles_core::tree::block_header::HEADER_BYTES;
 use ameles_core::tree::layout::Layout;
 use rand_chacha::ChaCha8Rng;
@@ -66,9 +66,9 @@ pub struct MapShape {
 }
 
 /// A scheme over its memory.
-pub struct Made {
+pub struct Instance {
     /// The scheme.
-    pub scheme: Box<dyn Driven>,
+    pub scheme: Box<dyn SteppedScheme>,
     /// Its memory.
     pub memory: Rc<Memory>,
     /// The parts of that memory.
@@ -83,27 +83,27 @@ pub struct Made {
     pub maps: Vec<MapShape>,
 }
 
-impl Made {
+impl Instance {
     /// A scheme whose blocks have headers.
     pub(crate) fn with_headers(
         layout: &Layout,
         areas: Vec<Area>,
         code: Code,
-        build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn Driven>, String>,
+        build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn SteppedScheme>, String>,
     ) -> Result<Self, String> {
         let memory = Rc::new(Memory::new(layout));
         let scheme = build(Rc::clone(&memory))?;
-        Ok(Made { scheme, memory, areas, has_headers: true, code, processors: None, maps: Vec::new() })
+        Ok(Instance { scheme, memory, areas, has_headers: true, code, processors: None, maps: Vec::new() })
     }
 
     /// A scheme whose slots hold a block and nothing else.
-    pub(crate) fn bare(
+    pub(crate) fn without_headers(
         layout: &Layout,
         areas: Vec<Area>,
         code: Code,
-        build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn Driven>, String>,
+        build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn SteppedScheme>, String>,
     ) -> Result<Self, String> {
-        Ok(Made { has_headers: false, ..Made::with_headers(layout, areas, code, build)? })
+        Ok(Instance { has_headers: false, ..Instance::with_headers(layout, areas, code, build)? })
     }
 
     /// The bytes of a block in a part of memory, with its header if it has one.
