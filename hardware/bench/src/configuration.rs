@@ -346,7 +346,7 @@ impl Configuration {
         (1 << self.top_levels) - 1
     }
 
-    /// Beats that an access and its share of an eviction move: the floor of the bus.
+    /// Beats that an access and its share of an eviction move: the lower bound of the bus.
     pub fn beats_of_access(&self) -> f64 {
         let levels = self.top_levels..=self.leaf_level;
         let buckets: usize = levels.clone().map(|level| self.bucket_beats(level)).sum();
