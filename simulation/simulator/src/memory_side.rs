@@ -7,7 +7,7 @@ use crate::tree::slots::Slots;
 use crate::tree::store::TreeStore;
 use crate::tree_backend::{AnyTree, Failure, Step, TreeBackend, now};
 use ameles_core::position_map::flat::Positions;
-use ameles_core::schemes::freecursive::{FreecursiveOram, Next};
+use ameles_core::schemes::freecursive::{FreecursiveOram, NextPath};
 use ameles_core::schemes::path::TrustedPlace;
 use ameles_core::schemes::ring::FilledRing;
 use ameles_core::types::{BlockId, Bucket, Leaf};
@@ -151,7 +151,7 @@ impl MemorySide {
     pub(crate) fn put_in_at(&mut self, block: BlockId, leaf: Leaf) -> Result<bool, Failure> {
         let has_room = !self.must_evict();
         if has_room {
-            self.oram.put_block_in_at(block, leaf, &[])?;
+            self.oram.put_block_in_remapped(block, leaf, &[])?;
             self.counts.put_in += 1;
         }
         Ok(has_room)
@@ -163,9 +163,9 @@ impl MemorySide {
         if self.must_evict() {
             return Ok(Some(Step::TooFull));
         }
-        let Next::PosMap(lacking) = next else { return Ok(None) };
-        now(self.oram.fetch(lacking))?;
-        let level = self.oram.address_space().level(lacking);
+        let NextPath::PosMap(missing) = next else { return Ok(None) };
+        now(self.oram.fetch(missing))?;
+        let level = self.oram.address_space().level(missing);
         Ok(Some(self.path(PathKind::PosMap(level))))
     }
 }

@@ -152,8 +152,8 @@ pub struct DetWoOram<S> {
     parameters: DetWoParameters,
     schedule: WriteSchedule,
     store: S,
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     newest: RefCell<CopyMap>,
     /// p: writes so far, dummies included.
     writes: Cell<u64>,
@@ -189,8 +189,8 @@ impl<S: Store> DetWoOram<S> {
             parameters,
             schedule,
             store,
-            turns: FifoLock::with_room(2),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::with_room(2),
+            poison_flag: PoisonFlag::default(),
             writes: Cell::new(0),
         })
     }
@@ -266,9 +266,9 @@ impl<S: Store> Oram for DetWoOram<S> {
     /// Serves one access after the other. An access that is begun beside another waits for it.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         for access in batch {
             match access {
                 Access::Read(page, into) => {
@@ -279,17 +279,17 @@ impl<S: Store> Oram for DetWoOram<S> {
                 Access::Dummy => self.write(None).await?,
             }
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
     /// Waits for what the store may have left under way.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         self.store.settle().await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 }

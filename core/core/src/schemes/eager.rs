@@ -94,8 +94,8 @@ pub struct EagerOram<S> {
     schedule: WriteSchedule,
     store: S,
     /// The turns to change the buffer: of a write, or of a step of idle.
-    turns: FifoLock,
-    condition: PoisonFlag,
+    lock: FifoLock,
+    poison_flag: PoisonFlag,
     newest: RefCell<CopyMap>,
     buffer: RefCell<Buffer>,
     spare_slots: Cell<Vec<Slot>>,
@@ -156,8 +156,8 @@ impl<S: Store> EagerOram<S> {
             parameters,
             schedule,
             store,
-            turns: FifoLock::with_room(2),
-            condition: PoisonFlag::default(),
+            lock: FifoLock::with_room(2),
+            poison_flag: PoisonFlag::default(),
         })
     }
 
@@ -209,8 +209,8 @@ impl<S: Store> EagerOram<S> {
 
     /// Waits for a step in flight, does what is missing, and puts the page into the buffer.
     async fn write(&self, page: Option<(BlockId, &[u8])>) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
         while self.step(usize::MAX).await? {}
         let buffer = &mut *self.buffer.borrow_mut();
         let (held, preloaded) = alone(&mut buffer.pages).split_at_mut(self.block_bytes());
@@ -309,8 +309,8 @@ impl<S: Store> Oram for EagerOram<S> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         for access in batch {
             match access {
                 Access::Read(page, into) => self.read(*page, into).await?,
@@ -318,7 +318,7 @@ impl<S: Store> Oram for EagerOram<S> {
                 Access::Dummy => self.write(None).await?,
             }
         }
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 
@@ -343,11 +343,11 @@ impl<S: Store> Oram for EagerOram<S> {
 
     /// Unloads or preloads at most `step_pages` pages.
     async fn step(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let unfinished = self.condition.begin();
+        let _guard = self.lock.acquire().await;
+        self.poison_flag.check()?;
+        let operation = self.poison_flag.begin();
         self.step(self.parameters.step_pages as usize).await?;
-        unfinished.finished();
+        operation.complete();
         Ok(())
     }
 }

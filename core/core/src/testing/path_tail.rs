@@ -112,13 +112,13 @@ pub fn simulate(
     let (mut tail, mut at, mut moved, warm) = (PathTail::default(), 0, 0, 8 * capacity);
     while at < warm + accesses {
         for batch in batches.iter().copied() {
-            let asked = (at..at + batch).zip(&mut nothing).map(|(nth, into)| {
+            let requested = (at..at + batch).zip(&mut nothing).map(|(nth, into)| {
                 match reads.block(nth, capacity, &mut choose) {
                     Some(block) => Access::Read(BlockId(block), into),
                     None => Access::Dummy,
                 }
             });
-            finish_now(oram.access(&mut asked.collect::<Vec<_>>())).expect("the access");
+            finish_now(oram.access(&mut requested.collect::<Vec<_>>())).expect("the access");
             at += batch;
         }
         let before = oram.stash_blocks();

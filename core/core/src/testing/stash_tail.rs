@@ -2,7 +2,7 @@
 //! evictions come as late as the schedule allows.
 
 use super::executor::Task;
-use super::oblivious::watch::draw_below;
+use super::oblivious::observer::draw_below;
 use crate::oram::{Access, Oram, OramError};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::position_map::{Lookup, PositionMap};
@@ -279,11 +279,11 @@ fn read(
 ) {
     let mut access = Task::new(async {
         let mut nothing: Vec<[u8; 0]> = vec![[]; blocks.len()];
-        let asked = blocks.iter().zip(&mut nothing).map(|(block, into)| match block {
+        let requested = blocks.iter().zip(&mut nothing).map(|(block, into)| match block {
             Some(block) => Access::Read(*block, into),
             None => Access::Dummy,
         });
-        ring.access(&mut asked.collect::<Vec<_>>()).await.expect("the access");
+        ring.access(&mut requested.collect::<Vec<_>>()).await.expect("the access");
     });
     access.poll();
     if !access.has_ended() {

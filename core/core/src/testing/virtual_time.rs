@@ -82,15 +82,15 @@ pub struct SlowStore<'a, S> {
     /// The store that records what is asked of it.
     recorder: &'a TraceStore,
     clock: &'a Clock,
-    asked: Cell<u64>,
+    requested: Cell<u64>,
     moments: RefCell<Vec<Moment>>,
 }
 
 impl<'a, S: Store> SlowStore<'a, S> {
     /// A store over `inner`, which `recorder` is or lies below.
     pub fn new(inner: S, recorder: &'a TraceStore, clock: &'a Clock) -> Self {
-        let (asked, moments) = <_>::default();
-        SlowStore { inner, recorder, clock, asked, moments }
+        let (requested, moments) = <_>::default();
+        SlowStore { inner, recorder, clock, requested, moments }
     }
 
     /// Takes the events so far, in their order.
@@ -106,7 +106,7 @@ impl<'a, S: Store> SlowStore<'a, S> {
                 TraceEntry::Read(slots) => slots.len(),
                 TraceEntry::Write(buckets) => buckets.len(),
             };
-            let nth = self.asked.replace(self.asked.get() + 1);
+            let nth = self.requested.replace(self.requested.get() + 1);
             let spread = nth.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
             self.note(&operation, false);
             self.clock.sleep(Micros(20_000 + 300 * slots as u64 + spread)).await;

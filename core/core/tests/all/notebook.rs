@@ -67,7 +67,8 @@ impl Notebook {
         let order: Vec<BlockId> = blocks.iter().map(|(block, _)| **block).collect();
         let mut payloads =
             Pages(self.blocks.iter().map(|(block, (_, payload))| (*block, &payload[..])).collect());
-        let parts = Parts { tables, rest: &self.rest, order: &order, payloads: &mut payloads, keeper: None };
+        let parts =
+            Parts { tables, rest: &self.rest, order: &order, payloads: &mut payloads, payload_source: None };
         O::resume(parameters, parts, store, random)
     }
 }

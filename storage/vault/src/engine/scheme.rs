@@ -65,9 +65,9 @@ pub(crate) trait Scheme {
     fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
     fn stash_order(&self) -> Vec<BlockId>;
     fn locate(&self, block: BlockId) -> Option<BlockPlace>;
-    fn is_elsewhere(&self, block: BlockId) -> bool;
-    fn bring(&self, block: BlockId, payload: &[u8]);
-    fn let_go(&self);
+    fn is_payload_external(&self, block: BlockId) -> bool;
+    fn load_payload(&self, block: BlockId, payload: &[u8]);
+    fn release_payloads(&self);
     fn max_blocks_in(&self, buckets: &[Bucket]) -> usize;
 }
 
@@ -151,16 +151,16 @@ where
         IncrementalSnapshot::locate(self, block)
     }
 
-    fn is_elsewhere(&self, block: BlockId) -> bool {
-        IncrementalSnapshot::is_elsewhere(self, block)
+    fn is_payload_external(&self, block: BlockId) -> bool {
+        IncrementalSnapshot::is_payload_external(self, block)
     }
 
-    fn bring(&self, block: BlockId, payload: &[u8]) {
-        IncrementalSnapshot::bring(self, block, payload);
+    fn load_payload(&self, block: BlockId, payload: &[u8]) {
+        IncrementalSnapshot::load_payload(self, block, payload);
     }
 
-    fn let_go(&self) {
-        IncrementalSnapshot::let_go(self);
+    fn release_payloads(&self) {
+        IncrementalSnapshot::release_payloads(self);
     }
 
     fn max_blocks_in(&self, buckets: &[Bucket]) -> usize {

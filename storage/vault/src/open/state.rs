@@ -99,7 +99,7 @@ impl State {
         let mut places = Places { disk, opener, entries, failure: None };
         let (order, payloads) = (directory.order(), &mut places);
         let SchemeAtRest { tables, rest } = scheme;
-        let parts = Parts { tables, rest: &rest, order: &order, payloads, keeper };
+        let parts = Parts { tables, rest: &rest, order: &order, payloads, payload_source: keeper };
         let scheme = header.parameters.scheme.resume(parts, gate, seed);
         if let Some(failure) = places.failure {
             return Err(failure);

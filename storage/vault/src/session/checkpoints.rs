@@ -275,7 +275,7 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.bytes += change.bytes();
         self.outbox.on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
         self.checkpoints.ledger.directory.committed();
-        self.engine.scheme.let_go();
+        self.engine.scheme.release_payloads();
         self.journal.forget();
         let late = self.checkpoints.since_due(self.engine.accesses()).saturating_sub(every);
         self.checkpoints.late = if self.checkpoints.wanted { 0 } else { late };

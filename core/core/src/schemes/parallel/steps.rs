@@ -72,9 +72,9 @@ impl Places {
         network: &N,
         key: impl Fn(&[u8]) -> K,
     ) -> Result<(), N::Error> {
-        for stage in stages(self.len() as u64) {
+        for driver in stages(self.len() as u64) {
             let mut messages = Vec::new();
-            for (one, other) in stage {
+            for (one, other) in driver {
                 let (one, other) = (one as usize, other as usize);
                 messages.push(message(one, other, self.record(one)));
                 messages.push(message(other, one, self.record(other)));

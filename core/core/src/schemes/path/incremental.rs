@@ -65,7 +65,7 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
         store: S,
         random: R,
     ) -> Result<Self, PathSnapshotError> {
-        let Parts { mut tables, rest, order, payloads, keeper } = parts;
+        let Parts { mut tables, rest, order, payloads, payload_source } = parts;
         let (Some(words), true) = (tables.pop(), tables.is_empty()) else {
             return Err(SnapshotError::Mismatch);
         };
@@ -77,8 +77,8 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
         let path = PathOram::new(parameters, Bucket(0), store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *path.state.borrow_mut();
-            if let Some(keeper) = keeper {
-                state.stash.keep_with(keeper);
+            if let Some(payload_source) = payload_source {
+                state.stash.set_payload_source(payload_source);
             }
             let filled = path.positions.look(|positions| state.stash.refill(order, payloads, positions));
             let fits = state.stash.len() <= path.parameters.stash_bound as usize

@@ -113,8 +113,8 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RingOram<S, FlatPositionMa
         let ring = RingOram::new(parameters, store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *ring.state.borrow_mut();
-            if let Some(keeper) = parts.keeper {
-                state.stash.keep_with(keeper);
+            if let Some(payload_source) = parts.payload_source {
+                state.stash.set_payload_source(payload_source);
             }
             let filled =
                 ring.positions.look(|positions| state.stash.refill(parts.order, parts.payloads, positions));

@@ -1,7 +1,7 @@
 //! Position maps whose draws are biased, and only on some occasions.
 
 use super::super::oblivious::mirrored::mirrored;
-use super::super::oblivious::watch::draw_below;
+use super::super::oblivious::observer::draw_below;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
 use crate::types::{BlockId, Leaf};

@@ -1,7 +1,7 @@
 //! Front ends that show which paths they save.
 
 use crate::oram::{Access, Bounds, Oram, OramError};
-use crate::schemes::freecursive::{FreecursiveOram, Next};
+use crate::schemes::freecursive::{FreecursiveOram, NextPath};
 use crate::store::Store;
 use rand_core::{RngCore, SeedableRng};
 
@@ -58,7 +58,7 @@ front_end!(ShowsHits, oram, access => {
     if oram.answer(block, |payload| access.serve(payload))?.is_some() {
         continue;
     }
-    while let Next::PosMap(lacking) = oram.next(block)? {
+    while let NextPath::PosMap(lacking) = oram.next(block)? {
         oram.fetch(lacking).await?;
         settle(oram).await?;
     }
@@ -70,13 +70,13 @@ front_end!(ShowsTurns, oram, access => {
         let mut has_turned = false;
         loop {
             let next = oram.next(block)?;
-            let renewed = if let Next::PosMap(lacking) = next { lacking } else { block };
-            if !has_turned && oram.remap_turn(renewed).await? {
+            let renewed = if let NextPath::PosMap(lacking) = next { lacking } else { block };
+            if !has_turned && oram.remap_straggler(renewed).await? {
                 has_turned = true;
                 settle(oram).await?;
             }
             paths -= 1;
-            if next == Next::Block {
+            if next == NextPath::Block {
                 break;
             }
             oram.fetch(renewed).await?;

@@ -60,10 +60,11 @@ async fn run_without<O: Oram>(
     skipped: &[bool],
 ) -> Result<(), OramError<O::Error>> {
     let kept = batch.iter_mut().zip(skipped).filter(|(_, skipped)| !**skipped);
-    let mut asked: Vec<Access<'_>> = kept.map(|(access, _)| mem::replace(access, Access::Dummy)).collect();
-    let outcome = oram.access(&mut asked).await;
+    let mut requested: Vec<Access<'_>> =
+        kept.map(|(access, _)| mem::replace(access, Access::Dummy)).collect();
+    let outcome = oram.access(&mut requested).await;
     let kept = batch.iter_mut().zip(skipped).filter(|(_, skipped)| !**skipped);
-    kept.zip(asked).for_each(|((access, _), asked)| *access = asked);
+    kept.zip(requested).for_each(|((access, _), requested)| *access = requested);
     outcome
 }
 
@@ -168,9 +169,9 @@ impl<O> DelaysHits<O> {
 }
 
 oram_like!(DelaysHits.oram, mutant, batch => {
-    let asked: BTreeSet<BlockId> = batch.iter().filter_map(Access::block).collect();
-    let last = mutant.last.replace(asked.clone());
-    if !asked.is_disjoint(&last) {
+    let requested: BTreeSet<BlockId> = batch.iter().filter_map(Access::block).collect();
+    let last = mutant.last.replace(requested.clone());
+    if !requested.is_disjoint(&last) {
         let_step_pass().await;
     }
     mutant.oram.access(batch).await

@@ -40,8 +40,8 @@ impl<P: SubOram, R: RngCore> Oram for LooksElsewhere<P, R> {
             None => Access::Dummy,
         };
         let into = scratch.iter_mut().map(Vec::as_mut_slice);
-        let mut asked: Vec<Access<'_>> = taken.iter().copied().zip(into).map(look).collect();
-        self.oram.access(&mut asked).await?;
+        let mut requested: Vec<Access<'_>> = taken.iter().copied().zip(into).map(look).collect();
+        self.oram.access(&mut requested).await?;
 
         let known = &mut *self.known.borrow_mut();
         for (access, block) in batch.iter_mut().zip(blocks) {

@@ -1,7 +1,7 @@
 //! Randomness that is not what it should be.
 
-use super::super::oblivious::watch::draw_below;
-use super::super::stage::Work;
+use super::super::driver::Work;
+use super::super::oblivious::observer::draw_below;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
 use alloc::rc::Rc;
@@ -91,7 +91,7 @@ pub struct OneDraw<R> {
     /// The number, which [`DrawsOnce`] draws.
     pub kept: KeptDraw,
     /// The work that is under way: evictions draw as they should.
-    pub working: Rc<Cell<Work>>,
+    pub current_work: Rc<Cell<Work>>,
 }
 
 impl<R: RngCore> RngCore for OneDraw<R> {
@@ -100,7 +100,7 @@ impl<R: RngCore> RngCore for OneDraw<R> {
     }
     fn next_u64(&mut self) -> u64 {
         let draw = self.random.next_u64();
-        match self.kept.get().filter(|_| self.working.get() == Work::Access) {
+        match self.kept.get().filter(|_| self.current_work.get() == Work::Access) {
             Some(kept) => u64::from(kept) << 32 | draw & u64::from(u32::MAX),
             None => draw,
         }

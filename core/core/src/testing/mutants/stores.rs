@@ -1,6 +1,6 @@
 //! Stores that do wrongly what a scheme asks: each does what a scheme broken in that way would ask for.
 
-use super::super::stage::Work;
+use super::super::driver::Work;
 use super::super::trace_store::{TraceStore, TraceStoreError};
 use crate::store::Store;
 use crate::tree::block_header::{self, HEADER_BYTES};
@@ -60,7 +60,7 @@ pub struct EditingStore<'a> {
     store: &'a TraceStore,
     edit: Edit,
     /// The work that is under way.
-    working: Rc<Cell<Work>>,
+    current_work: Rc<Cell<Work>>,
     /// Bytes of a block and its header.
     entry_bytes: usize,
     /// The real place of each slot of a bucket, for [`Edit::RealFirst`] and [`Edit::FirstUnread`].
@@ -103,10 +103,10 @@ pub enum FirstWhen {
 
 impl<'a> EditingStore<'a> {
     /// A store that makes this mistake, for blocks of so many bytes.
-    pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, working: Rc<Cell<Work>>) -> Self {
+    pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, current_work: Rc<Cell<Work>>) -> Self {
         let entry_bytes = HEADER_BYTES + block_bytes;
         let (places, unread) = Default::default();
-        EditingStore { store, edit, working, entry_bytes, places, unread }
+        EditingStore { store, edit, current_work, entry_bytes, places, unread }
     }
 
     fn holds_block(&self, bytes: &[u8]) -> bool {
@@ -146,7 +146,7 @@ impl<'a> EditingStore<'a> {
         let slot_bytes = into.len() / slots.len().max(1);
         let mut order: Vec<(Slot, usize)> =
             slots.iter().enumerate().map(|(nth, slot)| (self.place(*slot), nth)).collect();
-        if matches!(self.working.get(), Work::Idle(_)) {
+        if matches!(self.current_work.get(), Work::Step(_)) {
             order.sort_unstable();
         }
         let places: Vec<Slot> = order.iter().map(|(place, _)| *place).collect();
@@ -210,7 +210,7 @@ impl<'a> EditingStore<'a> {
         when: FirstWhen,
         into: &mut [u8],
     ) -> Result<(), TraceStoreError> {
-        let on_line = self.working.get() == Work::Access;
+        let on_line = self.current_work.get() == Work::Access;
         for slot in slots {
             let when =
                 if on_line == (when == FirstWhen::Evicts) { FirstWhen::Full(usize::MAX) } else { when };
@@ -258,7 +258,7 @@ impl Store for EditingStore<'_> {
     type Error = TraceStoreError;
 
     async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
-        let on_line = self.working.get() == Work::Access;
+        let on_line = self.current_work.get() == Work::Access;
         match self.edit {
             Edit::EvictsOnlyReal if !on_line => {
                 self.peek(slots, into).await?;

@@ -1,11 +1,11 @@
 //! Circuit ORAM's public schedule, accounted for a second time: on line it is that of Path ORAM, off line two paths for
 //! each access go round the leaves.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::mirrored::mirrored;
-use super::path::{FullWatch, Tree};
-use super::watch::{Adversary, ShownLeaf, Sights, Watch, draw_below, ensure};
+use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure};
+use super::path::{FullObserver, Tree};
 use crate::schemes::circuit::CircuitParameters;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -17,25 +17,25 @@ use rand_core::SeedableRng;
 
 /// The watch over a Circuit ORAM with a flat position map, from its first access on; for a driver with one access and
 /// one step of `step` at a time.
-pub fn watch(parameters: &CircuitParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64) -> Box<dyn Observer> {
     let tree = Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0, first: 0 };
     match adversary {
-        Adversary::Full => Box::new(CircuitWatch {
-            on_line: FullWatch::new(tree, seed),
+        Adversary::Full => Box::new(CircuitObserver {
+            on_line: FullObserver::new(tree, seed),
             max_batch: parameters.max_batch as usize,
             held: Vec::new(),
             due: 0,
             evictions: 0,
             idle: None,
         }),
-        Adversary::Snapshot => Box::new(SnapshotWatch {
+        Adversary::Snapshot => Box::new(SnapshotObserver {
             tree,
             random: ChaCha8Rng::seed_from_u64(seed),
             accesses: 0,
             written: 0,
             included: 0,
             evictions: 0,
-            sights: Sights::default(),
+            observations: Observations::default(),
         }),
     }
 }
@@ -50,9 +50,9 @@ enum Idle {
     MustEnd,
 }
 
-struct CircuitWatch {
+struct CircuitObserver {
     /// Path ORAM's account of an access.
-    on_line: FullWatch,
+    on_line: FullObserver,
     max_batch: usize,
     /// The buckets read since the last writing, in that order.
     held: Vec<u64>,
@@ -62,14 +62,14 @@ struct CircuitWatch {
     idle: Option<Idle>,
 }
 
-impl CircuitWatch {
-    fn has_asked(&self) -> bool {
-        self.on_line.on_line.as_ref().is_some_and(|on_line| on_line.asked)
+impl CircuitObserver {
+    fn has_requested(&self) -> bool {
+        self.on_line.on_line.as_ref().is_some_and(|on_line| on_line.requested)
     }
 
     /// Checks that the buckets read are those of the next paths in order that are not held, and no others.
     fn evict(&mut self, read: &[u64]) -> Result<(), String> {
-        ensure(self.idle == Some(Idle::Waiting) && !self.has_asked(), || {
+        ensure(self.idle == Some(Idle::Waiting) && !self.has_requested(), || {
             String::from("idle read out of turn")
         })?;
         let before = self.held.len();
@@ -95,34 +95,37 @@ impl CircuitWatch {
         self.held.clear();
         self.on_line.held.clear();
         (self.on_line.repeats, self.on_line.accesses_held) = (0, 0);
-        self.on_line.sights.add("buckets written", written.len() as u64);
+        self.on_line.observations.add("buckets written", written.len() as u64);
         self.idle = Some(Idle::Writing);
         Ok(())
     }
 
-    fn rests(&self) -> Result<(), String> {
+    fn on_quiescent(&self) -> Result<(), String> {
         let evicts = matches!(self.idle, Some(Idle::Reading | Idle::Writing));
-        let access_waits = |waits_for_store: bool| waits_for_store || (evicts && !self.has_asked());
+        let access_waits = |waits_for_store: bool| waits_for_store || (evicts && !self.has_requested());
         let access =
             self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.waits_for_store));
         ensure(access, || String::from("an access lingers"))?;
-        let idle = self.idle.is_none() || evicts || (self.idle == Some(Idle::Waiting) && self.has_asked());
+        let idle =
+            self.idle.is_none() || evicts || (self.idle == Some(Idle::Waiting) && self.has_requested());
         ensure(idle, || String::from("idle lingers"))
     }
 }
 
-impl Watch for CircuitWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for CircuitObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Owes { owed, must_step } => {
+            Event::Pending { pending_steps, must_step } => {
                 let due = (u64::from(self.due > 0), self.due >= self.max_batch);
-                ensure((*owed, *must_step) == due, || format!("owes {owed}, {must_step}; due is {due:?}"))
+                ensure((*pending_steps, *must_step) == due, || {
+                    format!("owes {pending_steps}, {must_step}; due is {due:?}")
+                })
             }
             Event::AccessBegins(accesses) => {
                 self.on_line.begin_access(*accesses);
                 Ok(())
             }
-            Event::Asks(Work::Access, TraceEntry::Read(slots)) => {
+            Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => {
                 let may_read = matches!(self.idle, None | Some(Idle::Waiting));
                 ensure(may_read, || String::from("an access read beside an eviction"))?;
                 self.on_line.read(slots)?;
@@ -130,47 +133,47 @@ impl Watch for CircuitWatch {
                 self.due += self.on_line.on_line.as_ref().map_or(0, |on_line| on_line.accesses);
                 Ok(())
             }
-            Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
-            Event::Answered(Work::Access, _) => {
+            Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
+            Event::StoreAnswer(Work::Access, _) => {
                 if let Some(on_line) = &mut self.on_line.on_line {
                     on_line.waits_for_store = false;
                 }
                 Ok(())
             }
             Event::Ends(Work::Access) => self.on_line.end_access(),
-            Event::IdleBegins(_) => {
+            Event::StepBegins(_) => {
                 let works = self.due > 0 || self.on_line.on_line.is_some();
                 self.idle = Some(if works { Idle::Waiting } else { Idle::MustEnd });
                 Ok(())
             }
-            Event::Asks(Work::Idle(_), TraceEntry::Read(slots)) => {
+            Event::StoreRequest(Work::Step(_), TraceEntry::Read(slots)) => {
                 self.evict(&slots.iter().map(|slot| slot.bucket.0).collect::<Vec<_>>())
             }
-            Event::Asks(Work::Idle(_), TraceEntry::Write(buckets)) => {
+            Event::StoreRequest(Work::Step(_), TraceEntry::Write(buckets)) => {
                 self.write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
             }
-            Event::Answered(Work::Idle(_), _) => {
+            Event::StoreAnswer(Work::Step(_), _) => {
                 let reads = self.idle == Some(Idle::Reading);
                 self.idle = Some(if reads { Idle::MustWrite } else { Idle::MustEnd });
                 Ok(())
             }
-            Event::Ends(Work::Idle(_)) => {
+            Event::Ends(Work::Step(_)) => {
                 let idle = self.idle.take();
                 ensure(idle == Some(Idle::MustEnd), || format!("idle ended while {idle:?}"))
             }
-            Event::Rests => self.rests(),
-            Event::Acts(..) => Err(format!("several processors: {event:?}")),
+            Event::Quiescent => self.on_quiescent(),
+            Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.on_line.sights
+    fn observations(&self) -> &Observations {
+        &self.on_line.observations
     }
 }
 
 /// The watch of an adversary that sees writes only: it sees the paths of the accesses among those of the evictions.
-struct SnapshotWatch {
+struct SnapshotObserver {
     tree: Tree,
     random: ChaCha8Rng,
     /// Accesses so far; those that were written back; those that the next writing is for.
@@ -178,21 +181,21 @@ struct SnapshotWatch {
     written: usize,
     included: usize,
     evictions: u64,
-    sights: Sights,
+    observations: Observations,
 }
 
-impl Watch for SnapshotWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for SnapshotObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         let buckets = match event {
             Event::AccessBegins(accesses) => {
                 self.accesses += accesses;
                 return Ok(());
             }
-            Event::IdleBegins(_) => {
+            Event::StepBegins(_) => {
                 self.included = self.accesses;
                 return Ok(());
             }
-            Event::Asks(_, TraceEntry::Write(buckets)) => buckets,
+            Event::StoreRequest(_, TraceEntry::Write(buckets)) => buckets,
             _ => return Ok(()),
         };
         // The order in which they were written does not show.
@@ -212,14 +215,14 @@ impl Watch for SnapshotWatch {
             let hidden: Vec<u64> = evicted.into_iter().collect();
             let among = if accessed.is_empty() { &hidden } else { &accessed };
             let leaf = among[draw_below(&mut self.random, among.len())];
-            self.sights.leaves.push(ShownLeaf { access: Some(self.written), leaf });
+            self.observations.leaves.push(ShownLeaf { access: Some(self.written), leaf });
         }
-        self.sights.add("paths written", leaves.len() as u64);
+        self.observations.add("paths written", leaves.len() as u64);
         (self.written, self.evictions) = (self.included, evictions.end);
         Ok(())
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

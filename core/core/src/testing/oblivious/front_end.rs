@@ -4,24 +4,24 @@
 //! For a driver that is prompt or late, over a store that is ready at once: then each request belongs to the path that comes next,
 //! or to what is owed before it.
 
-use super::super::stage::{Event, Work};
+use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, ensure};
+use super::observer::{Adversary, Observations, Observer, Pick, ShownLeaf, ensure};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 
 /// A step of what is owed between two paths. No other step is in flight beside an access.
-const STEP: Work = Work::Idle(0);
+const STEP: Work = Work::Step(0);
 
 /// The watch over a front end with so many paths an access; `tree` gives that over the tree. All paths are checked; the sights are
 /// those of the `shown`th of each access. Whatever the adversary sees, the reads tell here which path is which.
-pub(super) fn watch(
-    tree: impl Fn(Adversary) -> Box<dyn Watch>,
+pub(super) fn observer(
+    tree: impl Fn(Adversary) -> Box<dyn Observer>,
     (paths, shown): (u32, u32),
     adversary: Adversary,
-) -> Box<dyn Watch> {
-    Box::new(FrontEndWatch {
+) -> Box<dyn Observer> {
+    Box::new(FrontEndObserver {
         tree: tree(Adversary::Full),
         eyes: (adversary != Adversary::Full).then(|| tree(adversary)),
         paths: paths as usize,
@@ -29,16 +29,16 @@ pub(super) fn watch(
         left: 0,
         is_first: false,
         doing: None,
-        sights: Sights::default(),
+        observations: Observations::default(),
         noted: (0, 0),
     })
 }
 
-struct FrontEndWatch {
+struct FrontEndObserver {
     /// The watch that knows what is due.
-    tree: Box<dyn Watch>,
+    tree: Box<dyn Observer>,
     /// The watch of an adversary that sees less.
-    eyes: Option<Box<dyn Watch>>,
+    eyes: Option<Box<dyn Observer>>,
     /// Paths of an access.
     paths: usize,
     shown: usize,
@@ -47,7 +47,7 @@ struct FrontEndWatch {
     is_first: bool,
     /// The work of the tree that the access in flight is at.
     doing: Option<Doing>,
-    sights: Sights,
+    observations: Observations,
     /// Leaves and choices of the tree's sights that were looked at.
     noted: (usize, usize),
 }
@@ -61,15 +61,15 @@ enum Doing {
     },
 }
 
-impl FrontEndWatch {
+impl FrontEndObserver {
     /// Shows an event of the tree to its watches.
     fn show(&mut self, event: &Event) -> Result<(), String> {
-        self.tree.see(event)?;
-        self.eyes.as_mut().map_or(Ok(()), |eyes| eyes.see(event))
+        self.tree.observe(event)?;
+        self.eyes.as_mut().map_or(Ok(()), |eyes| eyes.observe(event))
     }
 
     fn is_settled(&mut self) -> bool {
-        self.tree.see(&Event::Owes { owed: 0, must_step: false }).is_ok()
+        self.tree.observe(&Event::Pending { pending_steps: 0, must_step: false }).is_ok()
     }
 
     fn begin_path(&mut self) -> Result<(), String> {
@@ -84,7 +84,7 @@ impl FrontEndWatch {
         while self.doing.is_none() {
             ensure(self.left > 0, || format!("{entry:?} after the last path of a batch"))?;
             if !self.is_first && !self.is_settled() {
-                self.show(&Event::IdleBegins(0))?;
+                self.show(&Event::StepBegins(0))?;
                 self.doing = Some(Doing::Step { writes });
                 break;
             }
@@ -103,7 +103,7 @@ impl FrontEndWatch {
             }
             _ => Work::Access,
         };
-        self.show(&Event::Asks(work, entry.clone()))
+        self.show(&Event::StoreRequest(work, entry.clone()))
     }
 
     /// Ends the work whose last request was answered.
@@ -113,7 +113,7 @@ impl FrontEndWatch {
             Some(Doing::Step { writes }) => (STEP, writes),
             None => return Err(String::from("an answer to nobody")),
         };
-        self.show(&Event::Answered(work, 0))?;
+        self.show(&Event::StoreAnswer(work, 0))?;
         if ends {
             self.doing = None;
             self.show(&Event::Ends(work))?;
@@ -136,7 +136,7 @@ impl FrontEndWatch {
 
     /// Notes what the tree showed since the last time, of the paths that are looked at and of what is owed.
     fn note(&mut self) {
-        let all = self.eyes.as_ref().unwrap_or(&self.tree).sights();
+        let all = self.eyes.as_ref().unwrap_or(&self.tree).observations();
         let (paths, shown) = (self.paths, self.shown);
         // `None` for another path than those that are looked at.
         let access = |path: Option<usize>| match path {
@@ -145,45 +145,45 @@ impl FrontEndWatch {
             None => Some(None),
         };
         let leaves = all.leaves[self.noted.0..].iter();
-        self.sights
-            .leaves
-            .extend(leaves.filter_map(|seen| Some(ShownLeaf { access: access(seen.access)?, ..*seen })));
+        self.observations.leaves.extend(
+            leaves.filter_map(|observed| Some(ShownLeaf { access: access(observed.access)?, ..*observed })),
+        );
         let picks = all.picks[self.noted.1..].iter();
-        self.sights
-            .picks
-            .extend(picks.filter_map(|seen| Some(Pick { access: access(seen.access)?, ..*seen })));
-        self.sights.totals.clone_from(&all.totals);
+        self.observations.picks.extend(
+            picks.filter_map(|observed| Some(Pick { access: access(observed.access)?, ..*observed })),
+        );
+        self.observations.totals.clone_from(&all.totals);
         self.noted = (all.leaves.len(), all.picks.len());
     }
 }
 
-impl Watch for FrontEndWatch {
-    fn see(&mut self, event: &Event) -> Result<(), String> {
+impl Observer for FrontEndObserver {
+    fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::AccessBegins(accesses) => {
                 (self.left, self.is_first) = (accesses * self.paths, true);
                 Ok(())
             }
-            Event::Asks(Work::Access, entry) => self.request(entry),
-            Event::Answered(Work::Access, _) => self.answer(),
+            Event::StoreRequest(Work::Access, entry) => self.request(entry),
+            Event::StoreAnswer(Work::Access, _) => self.answer(),
             Event::Ends(Work::Access) => self.end_access(),
-            Event::Ends(Work::Idle(_)) => {
+            Event::Ends(Work::Step(_)) => {
                 self.show(event)?;
                 self.note();
                 Ok(())
             }
-            Event::Owes { .. }
-            | Event::IdleBegins(_)
-            | Event::Asks(..)
-            | Event::Answered(..)
-            | Event::Acts(..)
-            | Event::Rests
+            Event::Pending { .. }
+            | Event::StepBegins(_)
+            | Event::StoreRequest(..)
+            | Event::StoreAnswer(..)
+            | Event::ProcessorAction(..)
+            | Event::Quiescent
             | Event::Recovers(_)
             | Event::Yields(_) => self.show(event),
         }
     }
 
-    fn sights(&self) -> &Sights {
-        &self.sights
+    fn observations(&self) -> &Observations {
+        &self.observations
     }
 }

@@ -77,17 +77,17 @@ pub(super) fn of_many(n: u64, mean: f64) -> Option<Limit> {
 }
 
 fn of_many_beyond(n: u64, mean: f64, alarm: f64) -> Option<Limit> {
-    let alarms = |seen: u64| log2_of_many(n, mean, seen) < alarm;
+    let alarms = |observed: u64| log2_of_many(n, mean, observed) < alarm;
     if mean <= 0.0 || !alarms(n) {
         return None;
     }
     let (mut quiet, mut max) = (0, n);
     while max - quiet > 1 {
-        let seen = quiet + (max - quiet) / 2;
-        if alarms(seen) {
-            max = seen;
+        let observed = quiet + (max - quiet) / 2;
+        if alarms(observed) {
+            max = observed;
         } else {
-            quiet = seen;
+            quiet = observed;
         }
     }
     let at_random = mean / n as f64;
@@ -132,17 +132,17 @@ pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
 /// The limit for a sample of n that is held against another one: the share of it that must succeed to be found, given how
 /// many of the other one have. `log2_p` judges so many.
 pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> {
-    let alarms = |seen: u64| log2_p(seen) < ALARM_LOG2;
+    let alarms = |observed: u64| log2_p(observed) < ALARM_LOG2;
     if !alarms(n) {
         return None;
     }
     let (mut quiet, mut max) = (0, n);
     while max - quiet > 1 {
-        let seen = quiet + (max - quiet) / 2;
-        if alarms(seen) {
-            max = seen;
+        let observed = quiet + (max - quiet) / 2;
+        if alarms(observed) {
+            max = observed;
         } else {
-            quiet = seen;
+            quiet = observed;
         }
     }
     let is_found = |share: f64| Binomial::new(share, n).is_ok_and(|law| law.sf(max - 1) >= FOUND);
@@ -151,8 +151,8 @@ pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::observer::draw_below;
     use super::super::statistics::{fair_signs, homogeneous, not_too_many, tally, uniform};
-    use super::super::watch::draw_below;
     use super::*;
     use alloc::string::String;
     use rand_chacha::ChaCha8Rng;

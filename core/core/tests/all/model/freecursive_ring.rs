@@ -5,8 +5,8 @@ use super::setup::*;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::position_map::external::{ExternalPositions, PositionUpdate};
 use ameles_core::schemes::freecursive::{
-    BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, Next,
-    PositionsKept, TrustedHits,
+    BackendParameters, FreecursiveOram, FreecursiveParameters, FreecursiveParametersError, NextPath,
+    PositionStorage, TrustedHits,
 };
 use ameles_core::schemes::ring::{FilledRing, RingFilling, RingOram, RingParameters, RingParametersError};
 use ameles_core::store::Store;
@@ -117,7 +117,7 @@ fn a_state_that_is_not_that_of_the_filled_store_is_refused() {
 
 fn filled_parameters(capacity: u64) -> FreecursiveParameters {
     let base = parameters(capacity, 2, TrustedHits::ReadThePath);
-    over_ring(FreecursiveParameters { positions: PositionsKept::Aside, ..base }, 2)
+    over_ring(FreecursiveParameters { positions: PositionStorage::Separate, ..base }, 2)
 }
 
 proptest! {
@@ -178,13 +178,13 @@ fn what_does_not_fit_ring_oram_is_refused_with_its_reason() {
         |parameters, filled| FreecursiveOram::over_filled_ring(parameters, filled, &store, rng(1)).map(drop);
     assert_eq!(over(parameters.clone(), filled.clone()), Ok(()));
     let path = FreecursiveParameters {
-        positions: PositionsKept::Aside,
+        positions: PositionStorage::Separate,
         ..super::freecursive::parameters(50, 2, TrustedHits::ReadThePath)
     };
     assert_eq!(over(path, filled.clone()), Err(FreecursiveParametersError::Filled));
-    let in_blocks = FreecursiveParameters { positions: PositionsKept::InBlocks, ..parameters.clone() };
-    let aside = over(in_blocks, filled.clone());
-    assert!(matches!(aside, Err(FreecursiveParametersError::Positions { .. })), "{aside:?}");
+    let in_blocks = FreecursiveParameters { positions: PositionStorage::InBlocks, ..parameters.clone() };
+    let separate = over(in_blocks, filled.clone());
+    assert!(matches!(separate, Err(FreecursiveParametersError::Positions { .. })), "{separate:?}");
     let mut fewer = filled.clone();
     fewer.tables[0].pop();
     let fewer = over(parameters, fewer);
@@ -330,7 +330,7 @@ fn a_block_that_the_store_changed_is_found_out_over_ring_oram() {
                         Err(OramError::Poisoned)
                     ));
                     assert!(matches!(finish_now(oram.step()), Err(OramError::Poisoned)));
-                    assert!(matches!(oram.next(BlockId(0)), Ok(Next::PosMap(_) | Next::Block)));
+                    assert!(matches!(oram.next(BlockId(0)), Ok(NextPath::PosMap(_) | NextPath::Block)));
                     break;
                 }
                 Err(other) => panic!("{other}"),

@@ -327,8 +327,8 @@ fn positions_of_another_moment_are_found_out() {
     let before = FlatPositionMap::new(oram.positions().snapshot());
     finish_now(oram.access(&mut [Access::Write(BlockId(1), &[2; 5])])).unwrap();
     let snapshot = oram.snapshot().unwrap();
-    let torn = PathOram::restore(parameters, Bucket(0), &store, before, rng(2), &snapshot).unwrap();
-    let outcome = finish_now(torn.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]));
+    let poisoned = PathOram::restore(parameters, Bucket(0), &store, before, rng(2), &snapshot).unwrap();
+    let outcome = finish_now(poisoned.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]));
     assert!(matches!(outcome, Err(OramError::Contradiction("a block is not where the position map has it"))));
 }
 

@@ -271,7 +271,7 @@ pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
 }
 
 /// Asserts that nothing is answered after a step of `step`, which is owed, that the store failed or that was dropped half-way.
-pub(crate) fn assert_half_an_idle_tears<O: Oram>(oram: &O, store: &TraceStore, fail: bool) {
+pub(crate) fn assert_interrupted_step_poisons<O: Oram>(oram: &O, store: &TraceStore, fail: bool) {
     store.hold_back(true);
     let mut executor = Executor::new();
     executor.spawn(async {

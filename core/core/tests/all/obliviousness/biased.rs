@@ -37,7 +37,7 @@ fn run_at_full_stash(
     let is_full = positions.is_full();
     let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
     let oram = MindsFullStash::new(oram, RingOram::stash_blocks, FULL_STASH, then, is_full);
-    drive(&oram, &store, script, pace, working())
+    drive(&oram, &store, script, pace, current_work())
 }
 
 fn assert_found(what: &str, judgement: &Judgement, family: &str) {
@@ -85,11 +85,11 @@ fn a_bias_in_the_draws_of_one_kind_of_access_is_found() {
 /// The judgement over all pairs of a Ring ORAM over a store that does this.
 fn with_store(parameters: &RingParameters, edit: Edit) -> Judgement {
     let run: Run<'_> = &|seed, script, pace| {
-        let (store, working) = (TraceStore::new(parameters.layout()), working());
-        let edited = EditingStore::new(&store, edit, 1, working.clone());
+        let (store, current_work) = (TraceStore::new(parameters.layout()), current_work());
+        let edited = EditingStore::new(&store, edit, 1, current_work.clone());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = RingOram::new(parameters.clone(), edited, positions, rng(seed)).expect("valid parameters");
-        drive(&oram, &store, script, pace, working)
+        drive(&oram, &store, script, pace, current_work)
     };
     ring_subject(parameters, run).judge_pooled()
 }
@@ -121,14 +121,14 @@ fn a_hit_that_lets_a_step_pass_is_found() {
         let store = TraceStore::new(parameters.layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
         let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
-        drive(&DelaysHits::new(oram), &store, script, pace, working())
+        drive(&DelaysHits::new(oram), &store, script, pace, current_work())
     };
     let pair = (Sequence::OneBlock, Sequence::Sweep);
-    for driven in [Driven::Promptly, Driven::Beside] {
-        let judgement = ring_subject(&parameters, run).judge(Adversary::Full, pair, driven);
+    for pace_kind in [PaceKind::Prompt, PaceKind::Concurrent] {
+        let judgement = ring_subject(&parameters, run).judge(Adversary::Full, pair, pace_kind);
         assert!(
             judgement.alarmed("one: shape") && !judgement.alarmed("other: shape"),
-            "{driven:?}: {judgement}"
+            "{pace_kind:?}: {judgement}"
         );
     }
 }
@@ -144,7 +144,7 @@ fn what_is_done_only_while_the_stash_is_full_is_found() {
     ] {
         let run: Run<'_> =
             &|seed, script, pace| run_at_full_stash(&parameters, then, sound, seed, script, pace);
-        let judgement = ring_subject(&parameters, run).judge(Adversary::Full, pair, Driven::Promptly);
+        let judgement = ring_subject(&parameters, run).judge(Adversary::Full, pair, PaceKind::Prompt);
         assert_found(&format!("{then:?}"), &judgement, "one: shape");
     }
 }

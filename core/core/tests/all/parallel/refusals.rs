@@ -2,7 +2,7 @@
 
 use super::setup::*;
 use crate::lies::{ENTRY, LIES, fill_with_junk, tamper};
-use crate::model::setup::{assert_half_an_idle_tears, assert_refuses_up_front};
+use crate::model::setup::{assert_interrupted_step_poisons, assert_refuses_up_front};
 use crate::snapshots::write_all;
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::testing::{ArrayModel, Executor, TraceStore, finish_now};
@@ -23,7 +23,7 @@ fn a_round_without_requests_shows_nothing() {
     let oram = flat_parallel(&parameters, &store, 1);
     finish_now(oram.access(&mut [])).unwrap();
     finish_now(oram.step()).unwrap();
-    assert_eq!((store.take_acts(), oram.pending_steps()), (vec![], 0));
+    assert_eq!((store.take_actions(), oram.pending_steps()), (vec![], 0));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn nothing_is_answered_after_evictions_failed_or_were_dropped_half_way() {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_parallel(&parameters, &store, 1);
         finish_now(oram.access(&mut [Access::Dummy])).unwrap();
-        assert_half_an_idle_tears(&oram, &store, fails);
+        assert_interrupted_step_poisons(&oram, &store, fails);
     }
 }
 

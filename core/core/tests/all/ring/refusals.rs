@@ -85,7 +85,7 @@ proptest! {
                 store.tamper(Slot { bucket, index }, |bytes| bytes.fill(*byte));
             }
             let mut payload = vec![[1u8; 9]; batch.len()];
-            let mut asked: Vec<Access<'_>> = batch
+            let mut requested: Vec<Access<'_>> = batch
                 .iter()
                 .zip(&mut payload)
                 .map(|(operation, payload)| match operation {
@@ -103,7 +103,7 @@ proptest! {
                     return Ok(());
                 }
             }
-            if lost(finish_now(ring.access(&mut asked))) {
+            if lost(finish_now(ring.access(&mut requested))) {
                 return Ok(());
             }
         }

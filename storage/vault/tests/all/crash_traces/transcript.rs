@@ -65,7 +65,7 @@ pub fn transcribe(
         is_fresh: false,
     };
     for (nth, (_, moment)) in trace.iter().enumerate() {
-        scribe.see(moment).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
+        scribe.observe(moment).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
     }
     Ok(scribe.told)
 }
@@ -127,7 +127,7 @@ enum Phase {
 }
 
 impl Scribe {
-    fn see(&mut self, moment: &Moment) -> Result<(), String> {
+    fn observe(&mut self, moment: &Moment) -> Result<(), String> {
         match moment {
             Moment::Opens { checkpoint } => {
                 self.opening = true;
@@ -252,14 +252,14 @@ impl Scribe {
             self.told.beside += usize::from(!self.steps.is_empty());
             self.access_begins();
             self.access = Some(Access::Reading);
-            self.tell(Event::Asks(Work::Access, entry));
+            self.tell(Event::StoreRequest(Work::Access, entry));
             return Ok(Role::Access);
         }
         // A batch begins before the step that it makes due: it has asked for nothing.
         self.access_begins();
         self.told.overlapping += usize::from(!self.steps.is_empty());
         let number = self.step_begins(Phase::Reading);
-        self.tell(Event::Asks(Work::Idle(number), entry));
+        self.tell(Event::StoreRequest(Work::Step(number), entry));
         Ok(Role::Idle(number))
     }
 
@@ -275,7 +275,7 @@ impl Scribe {
         let number = self.steps_begun;
         self.steps_begun += 1;
         self.steps.push(Step { number, phase, buckets: Vec::new() });
-        self.tell(Event::IdleBegins(number));
+        self.tell(Event::StepBegins(number));
         number
     }
 
@@ -310,14 +310,14 @@ impl Scribe {
         if let Some(step) = self.steps.iter_mut().find(|step| step.number == number) {
             (step.phase, step.buckets) = (Phase::Writing, buckets.clone());
         }
-        self.tell(Event::Asks(Work::Idle(number), TraceEntry::Write(buckets)));
+        self.tell(Event::StoreRequest(Work::Step(number), TraceEntry::Write(buckets)));
         Ok(Role::Idle(number))
     }
 
     fn access_has_read(&mut self) {
         if self.access == Some(Access::Reading) {
             self.access = Some(Access::HasRead);
-            self.tell(Event::Answered(Work::Access, 0));
+            self.tell(Event::StoreAnswer(Work::Access, 0));
         }
     }
 
@@ -332,7 +332,7 @@ impl Scribe {
         match step.phase {
             Phase::Reading => {
                 step.phase = Phase::MustWrite;
-                self.tell(Event::Answered(Work::Idle(number), 0));
+                self.tell(Event::StoreAnswer(Work::Step(number), 0));
             }
             Phase::Writing => step.phase = Phase::Written,
             // It had been answered before the death.
@@ -344,8 +344,8 @@ impl Scribe {
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
         for Step { number, .. } in written {
-            self.tell(Event::Answered(Work::Idle(number), 0));
-            self.tell(Event::Ends(Work::Idle(number)));
+            self.tell(Event::StoreAnswer(Work::Step(number), 0));
+            self.tell(Event::Ends(Work::Step(number)));
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use super::super::leaves::cells_of;
 use super::super::mirrored::mirrored;
-use super::super::sides::Seen;
-use super::super::watch::spread;
+use super::super::observer::spread;
+use super::super::run_sets::ObservedRun;
 use super::classes::OfRun;
 use super::eviction_rate::EvictionRate;
 use super::table::{BITS, Rows, Table};
@@ -71,7 +71,7 @@ struct Leaves<'a> {
     shown: Vec<Option<u64>>,
     /// The leaf that each access draws, as far as it shows later.
     drawn: Vec<Option<u64>>,
-    run: &'a Seen,
+    run: &'a ObservedRun,
 }
 
 impl Tables {
@@ -94,12 +94,12 @@ impl Tables {
         self.steps.iter().flatten().chain([&self.each, &self.bits, &self.loads])
     }
 
-    pub(super) fn add(&mut self, run: &Seen, classes: &OfRun) {
+    pub(super) fn add(&mut self, run: &ObservedRun, classes: &OfRun) {
         if self.leaves == 1 {
             return;
         }
         let leaves = Leaves::of(run);
-        for shown in &run.sights.leaves {
+        for shown in &run.observations.leaves {
             let is_drawn = shown.access.is_some_and(|access| run.before[access].is_some());
             self.count_alone(shown.leaf, is_drawn);
             let Some(access) = shown.access else { continue };
@@ -190,7 +190,7 @@ impl Loads {
 }
 
 impl<'a> Leaves<'a> {
-    fn of(run: &'a Seen) -> Self {
+    fn of(run: &'a ObservedRun) -> Self {
         let shown = run.leaf_of_access();
         let mut drawn = vec![None; shown.len()];
         for (access, before) in run.before.iter().enumerate() {
