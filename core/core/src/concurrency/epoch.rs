@@ -34,8 +34,8 @@ impl<T> Epochs<T> {
     }
 
     /// Lets the caller look at the state, unless an operation has taken it.
-    pub(crate) fn look<L>(&self, look: impl FnOnce(&T) -> L) -> Option<L> {
-        self.state.borrow().as_ref().map(look)
+    pub(crate) fn with_state<L>(&self, with_state: impl FnOnce(&T) -> L) -> Option<L> {
+        self.state.borrow().as_ref().map(with_state)
     }
 
     /// Serves so many accesses in their turn.

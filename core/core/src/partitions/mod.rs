@@ -27,7 +27,7 @@
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Poisoned`] only.
 
 mod addressed;
-mod cache_law;
+mod cache_bound;
 #[cfg(feature = "inspect")]
 mod inspect;
 mod parameters;

@@ -124,7 +124,7 @@ enum Progress {
 impl Buffer {
     /// The number of pages that write p refreshes.
     fn refreshes(&self) -> usize {
-        self.due.count_left() as usize
+        self.due.count_remaining() as usize
     }
 }
 
@@ -246,7 +246,7 @@ impl<S: Store> EagerOram<S> {
             (buffer.write, buffer.due.clone(), buffer.pages.clone())
         };
         let pages = pages.expect("only a preload takes the pages away");
-        let places = 1 + due.count_left() as usize;
+        let places = 1 + due.count_remaining() as usize;
         let after = unloaded + max.min(places - unloaded);
         let mut buckets = self.spare_buckets.take();
         buckets.clear();
@@ -280,7 +280,7 @@ impl<S: Store> EagerOram<S> {
 
     async fn preload(&self, loaded: usize, max: usize) -> Result<(), S::Error> {
         let due = self.buffer.borrow().due.clone();
-        let after = loaded + max.min(due.count_left() as usize - loaded);
+        let after = loaded + max.min(due.count_remaining() as usize - loaded);
         let mut slots = self.spare_slots.take();
         slots.clear();
         {
@@ -329,7 +329,7 @@ impl<S: Store> Oram for EagerOram<S> {
         let steps = match buffer.progress {
             Progress::Preloading { loaded } => (buffer.refreshes() - loaded).div_ceil(step),
             Progress::Unloading { unloaded, .. } => {
-                let preload = self.schedule.refreshes(buffer.write + 1).count_left() as usize;
+                let preload = self.schedule.refreshes(buffer.write + 1).count_remaining() as usize;
                 (1 + buffer.refreshes() - unloaded).div_ceil(step) + preload.div_ceil(step)
             }
         };

@@ -232,7 +232,7 @@ impl<S: Store, R> IncrementalSnapshot<R> for TrivialOram<S> {
         Vec::new()
     }
 
-    fn watch(&self) {}
+    fn track_changes(&self) {}
 
     fn take_changes(&self) -> Result<Changes, SnapshotError<TrivialParametersError>> {
         self.check_at_rest()?;

@@ -66,9 +66,9 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
     fn tables(parameters: &Self::Parameters) -> Vec<u64>;
 
     /// Begins to note what changes.
-    fn watch(&self);
+    fn track_changes(&self);
 
-    /// Takes the changes since the last call, or since [`watch`](Self::watch).
+    /// Takes the changes since the last call, or since [`track_changes`](Self::track_changes).
     ///
     /// # Errors
     /// [`SnapshotError::InFlight`], [`SnapshotError::Poisoned`]; nothing is taken then.
@@ -96,9 +96,9 @@ pub trait IncrementalSnapshot<R>: Oram + Sized {
     ///
     /// # Panics
     /// If the block is not there.
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
+    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8])) {
         if let Some(stash) = self.stash() {
-            stash.look_at(stash.find(block).expect("only blocks of the stash are looked at"), look);
+            stash.with_payload(stash.find(block).expect("only blocks of the stash are looked at"), visit);
         }
     }
 

@@ -151,7 +151,7 @@ impl Stash {
         self.entries[at as usize].block = u32::try_from(block.0).expect("schemes number blocks in 32 bits");
         let entries = &self.entries;
         self.index.insert_unique(hash(block), at, |at| hash(BlockId(entries[*at as usize].block.into())));
-        self.log.written(block);
+        self.log.on_write(block);
         self.link(at, leaf);
         self.peak = self.peak.max(self.index.len());
         Handle(at)
@@ -159,7 +159,7 @@ impl Stash {
 
     /// Takes a block out.
     pub fn remove(&mut self, handle: Handle) {
-        self.log.removed(self.block(handle));
+        self.log.on_remove(self.block(handle));
         self.unlink(handle.0);
         let found = self.index.find_entry(hash(self.block(handle)), |at| *at == handle.0);
         found.expect("a handle is valid until its block is removed").remove();
@@ -189,13 +189,13 @@ impl Stash {
     }
 
     /// Lets the caller look at the payload of the block at a handle, which may be with the source.
-    pub fn look_at(&self, handle: Handle, look: &mut dyn FnMut(&[u8])) {
+    pub fn with_payload(&self, handle: Handle, visit: &mut dyn FnMut(&[u8])) {
         match self.payloads.get(handle.0) {
-            Some(payload) => look(payload),
+            Some(payload) => visit(payload),
             None => {
                 let mut payload = vec![0; self.block_bytes];
                 self.read(handle, &mut payload);
-                look(&payload);
+                visit(&payload);
             }
         }
     }
@@ -203,7 +203,7 @@ impl Stash {
     /// The payload of the block at a handle, to be changed: it is in memory from now on.
     pub fn payload_mut(&mut self, handle: Handle) -> &mut [u8] {
         let block = self.block(handle);
-        self.log.written(block);
+        self.log.on_write(block);
         self.payloads.get_mut(handle.0, block)
     }
 
@@ -264,8 +264,8 @@ impl Stash {
     }
 
     /// Begins to note which blocks come, go, or are written.
-    pub fn watch(&mut self) {
-        self.log.watch();
+    pub fn track_changes(&mut self) {
+        self.log.track_changes();
     }
 
     /// Takes the changes since the last call.
@@ -289,7 +289,7 @@ impl Stash {
         snapshot.payloads.reserve_exact(self.len() * self.block_bytes);
         for handle in self.iter() {
             snapshot.blocks.push((self.block(handle), self.leaf(handle)));
-            self.look_at(handle, &mut |payload| snapshot.payloads.extend_from_slice(payload));
+            self.with_payload(handle, &mut |payload| snapshot.payloads.extend_from_slice(payload));
         }
         snapshot
     }
@@ -364,7 +364,7 @@ impl Stash {
         let entry = &mut self.entries[at as usize];
         (entry.leaf, entry.previous, entry.next) = (leaf.0 as u32, NONE, next);
         self.heads[list] = at;
-        self.log.linked(BlockId(self.entries[at as usize].block.into()));
+        self.log.on_link(BlockId(self.entries[at as usize].block.into()));
     }
 
     fn unlink(&mut self, at: u32) {
@@ -404,7 +404,7 @@ mod tests {
     fn a_payload_that_its_source_has_is_read_from_there_and_one_that_was_changed_stays() {
         let mut stash = Stash::new(2, Level(0), Level(0));
         stash.set_payload_source(Box::new(Numbers));
-        stash.watch();
+        stash.track_changes();
         for block in 1..4 {
             stash.insert_with(BlockId(block), Leaf(0), b"ab");
         }
@@ -428,7 +428,7 @@ mod tests {
     fn memory_follows_what_is_resident() {
         let mut stash = Stash::new(4096, Level(0), Level(0));
         stash.set_payload_source(Box::new(Numbers));
-        stash.watch();
+        stash.track_changes();
         for block in 0..1000 {
             stash.insert(BlockId(block), Leaf(0));
             if block % 10 == 9 {

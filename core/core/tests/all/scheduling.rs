@@ -10,8 +10,8 @@ use ameles_core::oram::{Access, Oram};
 use ameles_core::schemes::curious::{CuriousParameters, curious};
 use ameles_core::schemes::oblivistore::{ObliviStoreParameters, oblivistore};
 use ameles_core::store::Store;
-use ameles_core::testing::mutants::{Edit, EditingStore, LooksElsewhere, SkipsHits};
-use ameles_core::testing::virtual_time::{Clock, Micros, Moment, SlowStore};
+use ameles_core::testing::mutants::{Edit, EditingStore, ReadsRandomPartition, SkipsHits};
+use ameles_core::testing::virtual_time::{Clock, Micros, SlowStore, StoreEvent};
 use ameles_core::testing::{Executor, TraceEntry, TraceStore, Work};
 use ameles_core::types::{BlockId, Bucket};
 use rand_chacha::ChaCha8Rng;
@@ -92,14 +92,14 @@ fn events<S: Store, O: Oram>(
     }));
     clock.run(&mut executor);
     assert_eq!((left.get(), executor.unfinished(), oram.emergencies()), (0, 0, 0));
-    let shape = |Moment { at, operation, answered }| {
+    let shape = |StoreEvent { at, operation, answered }| {
         let (first, slots) = match &operation {
             TraceEntry::Read(slots) => (slots.first().map(|slot| slot.bucket), slots.len()),
             TraceEntry::Write(buckets) => (buckets.first().copied(), buckets.len()),
         };
         (at, answered, first.map(|bucket| bucket.0 / partition_buckets), slots)
     };
-    store.take_moments().into_iter().map(shape).collect()
+    store.take_events().into_iter().map(shape).collect()
 }
 
 /// A future that tells, whenever it is polled, whose work goes on.
@@ -215,11 +215,11 @@ fn the_flaw_of_the_original_oblivistore_is_caught() {
 
 #[test]
 fn three_more_mistakes_in_scheduling_are_caught() {
-    assert!(!oblivistore_is_oblivious!(Edit::Nothing, |oram| LooksElsewhere::new(oram)));
+    assert!(!oblivistore_is_oblivious!(Edit::Nothing, |oram| ReadsRandomPartition::new(oram)));
     assert!(!oblivistore_is_oblivious!(Edit::Nothing, |oram| SkipsHits::new(oram)));
     assert!(!oblivistore_is_oblivious!(Edit::StopsAtReal, |oram| oram));
     assert!(!oblivistore_is_oblivious!(Edit::SkipsEmptyBuckets, |oram| oram));
-    assert!(!curious_is_oblivious!(Edit::Nothing, |oram| LooksElsewhere::new(oram)));
+    assert!(!curious_is_oblivious!(Edit::Nothing, |oram| ReadsRandomPartition::new(oram)));
     assert!(!curious_is_oblivious!(Edit::Nothing, |oram| SkipsHits::new(oram)));
     assert!(!curious_is_oblivious!(Edit::SkipsEmptyBuckets, |oram| oram));
 }

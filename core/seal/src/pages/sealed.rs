@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use ameles_core::store::{Carried, Store};
+use ameles_core::store::{PageMoves, Store};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Slot};
 use ameles_fork::Workers;
@@ -235,7 +235,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     }
 
     /// Notes the pages to be carried, and where they go.
-    fn begin_to_carry(&self, carried: &Carried<'_>, state: &mut State<V>) -> Result<(), PageError> {
+    fn begin_to_carry(&self, carried: &PageMoves<'_>, state: &mut State<V>) -> Result<(), PageError> {
         let shape = &self.carrier.shape;
         check_length(carried.pages.len(), carried.to.len() * shape.page_bytes);
         // Before the versions go on: a slot may be carried to itself.
@@ -246,7 +246,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
 
     /// Carries as [`Store::carry`] says, by the caller. Each page is opened, sealed and copied out before the next is
     /// looked at.
-    fn carry_alone(&self, carried: &Carried<'_>) -> Result<(), PageError> {
+    fn carry_alone(&self, carried: &PageMoves<'_>) -> Result<(), PageError> {
         let (carrier, shape) = (&self.carrier, &self.carrier.shape);
         let state = &mut *self.state.borrow_mut();
         self.begin_to_carry(carried, state)?;
@@ -267,7 +267,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     }
 
     /// Carries as [`Store::carry`] says, by the helper beside the caller.
-    fn carry_beside(&self, asked: &mut WorkQueue<M>, carried: &Carried<'_>) -> Result<(), PageError> {
+    fn carry_beside(&self, asked: &mut WorkQueue<M>, carried: &PageMoves<'_>) -> Result<(), PageError> {
         let (carrier, shape) = (&self.carrier, &self.carrier.shape);
         let state = &mut *self.state.borrow_mut();
         self.begin_to_carry(carried, state)?;
@@ -300,21 +300,21 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
         self.store(buckets, from)
     }
 
-    async fn carry(&self, carried: Carried<'_>) -> Result<(), PageError> {
+    async fn move_pages(&self, carried: PageMoves<'_>) -> Result<(), PageError> {
         let one_slot = self.carrier.shape.bucket_slots == 1;
         match &self.asked {
             Some(asked) if one_slot && asked.borrow().takes(&carried) => {
                 self.carry_beside(&mut asked.borrow_mut(), &carried)
             }
             _ if one_slot && matches!(self.spread, Spread::Alone) => {
-                self.settle().await?;
+                self.finish_moves().await?;
                 self.carry_alone(&carried)
             }
-            _ => carried.by_hand(self).await,
+            _ => carried.read_then_write(self).await,
         }
     }
 
-    async fn settle(&self) -> Result<(), PageError> {
+    async fn finish_moves(&self) -> Result<(), PageError> {
         match &self.asked {
             Some(asked) => {
                 asked.borrow_mut().settle_all(&self.carrier).map_err(|id| self.carrier.shape.forged(id))
@@ -323,7 +323,7 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
         }
     }
 
-    fn expect(&self, from: &[Slot]) {
+    fn prefetch(&self, from: &[Slot]) {
         let Some(asked) = &self.asked else { return };
         let state = self.state.borrow();
         let from = from.iter().map(|slot| id_of(&self.carrier.shape, &state.versions, *slot));

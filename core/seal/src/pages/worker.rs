@@ -11,7 +11,7 @@ use super::cipher::PageId;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use ameles_core::store::Carried;
+use ameles_core::store::PageMoves;
 
 /// The number of a turn that is asked for, from 1.
 pub type Turn = u64;
@@ -153,7 +153,7 @@ impl<M> WorkQueue<M> {
     }
 
     /// Tells whether there is room for all of it, and somebody to do it.
-    pub(crate) fn takes(&self, carried: &Carried<'_>) -> bool {
+    pub(crate) fn takes(&self, carried: &PageMoves<'_>) -> bool {
         carried.to.len() <= self.max_under_way() && !self.beside.rests()
     }
 

@@ -55,14 +55,14 @@ pub(crate) trait Scheme {
     fn stash_blocks(&self) -> usize;
     fn trusted_bytes(&self) -> usize;
     fn reseed(&self, seed: Seed);
-    fn watch(&self);
+    fn track_changes(&self);
     /// `None` while something is in flight.
     fn take_changes(&self) -> Option<Changes>;
     fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
     fn hold_words(&self);
     fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
     fn rest(&self) -> Vec<u8>;
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
+    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8]));
     fn stash_order(&self) -> Vec<BlockId>;
     fn locate(&self, block: BlockId) -> Option<BlockPlace>;
     fn is_payload_external(&self, block: BlockId) -> bool;
@@ -115,8 +115,8 @@ where
         FullSnapshot::reseed(self, ChaCha20Rng::from_seed(seed));
     }
 
-    fn watch(&self) {
-        IncrementalSnapshot::watch(self);
+    fn track_changes(&self) {
+        IncrementalSnapshot::track_changes(self);
     }
 
     fn take_changes(&self) -> Option<Changes> {
@@ -139,8 +139,8 @@ where
         IncrementalSnapshot::rest(self)
     }
 
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
-        IncrementalSnapshot::look_at(self, block, look);
+    fn with_payload(&self, block: BlockId, visit: &mut dyn FnMut(&[u8])) {
+        IncrementalSnapshot::with_payload(self, block, visit);
     }
 
     fn stash_order(&self) -> Vec<BlockId> {

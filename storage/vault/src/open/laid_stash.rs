@@ -114,7 +114,7 @@ impl LaidStash {
     /// Those of the disk.
     pub(super) fn follow(&mut self, scheme: &dyn Scheme, seal_as: SealAs<'_>) -> Result<(), VaultError> {
         let Some(changes) = scheme.take_changes() else { return Ok(()) };
-        self.take_over((changes.stash, 0), seal_as, &mut |block, look| scheme.look_at(block, look))?;
+        self.take_over((changes.stash, 0), seal_as, &mut |block, look| scheme.with_payload(block, look))?;
         scheme.release_payloads();
         Ok(())
     }

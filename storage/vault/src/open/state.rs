@@ -104,7 +104,7 @@ impl State {
         if let Some(failure) = places.failure {
             return Err(failure);
         }
-        Ok(scheme.inspect(|scheme| scheme.watch()))
+        Ok(scheme.inspect(|scheme| scheme.track_changes()))
     }
 }
 

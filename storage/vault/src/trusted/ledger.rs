@@ -167,7 +167,7 @@ impl Ledger {
             };
             words.clear();
         }
-        let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| moment.scheme.look_at(block, look);
+        let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| moment.scheme.with_payload(block, look);
         let seal_as = (seal.header, seal.master, &mut *seal.entropy);
         let PlaceChanges { writes, entries } = self.directory.take_over(stash, seal_as, look_at)?;
         let delta = match is_whole {

@@ -74,7 +74,7 @@ use core::cell::{Cell, RefCell};
 use futures_util::future::try_join_all;
 use rand_core::RngCore;
 use routing::Butterfly;
-use steps::{InRun, Places, carry, message, place, spread};
+use steps::{InRun, Places, exchange, message, place, spread};
 use sub_oram::SubOram;
 
 /// An oblivious parallel RAM over a store for each processor, a network between them, and a position map and randomness
@@ -240,7 +240,7 @@ where
             record::set_word(&mut request, 8, leaf.0);
             requested.push(message(from, owner, &request));
         }
-        let requested = carry(&self.network, requested).await?;
+        let requested = exchange(&self.network, requested).await?;
 
         let paths: Vec<Vec<Leaf>> = (0..parts.len())
             .map(|owner| {
@@ -261,7 +261,7 @@ where
             }
             answers.push(Message { from: to, to: from, contents: payload });
         }
-        for Message { to, contents, .. } in carry(&self.network, answers).await? {
+        for Message { to, contents, .. } in exchange(&self.network, answers).await? {
             let (record, lookup) = (places.record_mut(place(to)), &lookups[place(to)]);
             if lookup.block.is_some() {
                 record::set_leaf(record, lookup.new);

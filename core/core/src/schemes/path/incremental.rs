@@ -24,9 +24,9 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
         vec![parameters.capacity]
     }
 
-    fn watch(&self) {
-        self.positions.table().watch();
-        self.state.borrow_mut().stash.watch();
+    fn track_changes(&self) {
+        self.positions.table().track_changes();
+        self.state.borrow_mut().stash.track_changes();
     }
 
     fn take_changes(&self) -> Result<Changes, PathSnapshotError> {
@@ -80,7 +80,8 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for PathOram<S, FlatPositionMa
             if let Some(payload_source) = payload_source {
                 state.stash.set_payload_source(payload_source);
             }
-            let filled = path.positions.look(|positions| state.stash.refill(order, payloads, positions));
+            let filled =
+                path.positions.with_positions(|positions| state.stash.refill(order, payloads, positions));
             let fits = state.stash.len() <= path.parameters.stash_bound as usize
                 && held.iter().all(|path_held| path_held.0 < path.tree.leaves());
             if !filled || !fits {

@@ -25,9 +25,9 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap
         vec![parameters.capacity]
     }
 
-    fn watch(&self) {
-        self.positions.table().watch();
-        self.state.borrow_mut().stash.watch();
+    fn track_changes(&self) {
+        self.positions.table().track_changes();
+        self.state.borrow_mut().stash.track_changes();
     }
 
     fn take_changes(&self) -> Result<Changes, RawSnapshotError> {
@@ -84,7 +84,7 @@ impl<S: Store, R: RngCore> IncrementalSnapshot<R> for RawOram<S, FlatPositionMap
             if let Some(payload_source) = payload_source {
                 state.stash.set_payload_source(payload_source);
             }
-            let fits = oram.positions.look(|positions| {
+            let fits = oram.positions.with_positions(|positions| {
                 state.stash.refill(order, payloads, positions) && oram.go_on(progress, state, positions)
             });
             if !fits {

@@ -13,7 +13,7 @@ pub struct ShowsAnswers<S: Store, R>(pub FreecursiveOram<S, R>);
 
 /// A Freecursive ORAM with counters in which no dummy stands in for the remap turn that no group needs. Dummies stand in for the
 /// other paths that are saved.
-pub struct ShowsTurns<S: Store, R>(pub FreecursiveOram<S, R>);
+pub struct ShowsRemapTurns<S: Store, R>(pub FreecursiveOram<S, R>);
 
 async fn settle<O: Oram>(oram: &O) -> Result<(), OramError<O::Error>> {
     while oram.pending_steps() > 0 {
@@ -64,7 +64,7 @@ front_end!(ShowsHits, oram, access => {
     }
     oram.access_block(block, |payload| access.serve(payload)).await?;
 });
-front_end!(ShowsTurns, oram, access => {
+front_end!(ShowsRemapTurns, oram, access => {
     let mut paths = oram.parameters().paths_per_access() - 1;
     if let Some(block) = access.block() {
         let mut has_turned = false;

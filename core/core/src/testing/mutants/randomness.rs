@@ -80,7 +80,7 @@ impl<R: RngCore> RngCore for Repeats<R> {
 }
 
 /// The number that [`OneDraw`] uses again and again, as the high half of a draw; `None` while it does not.
-pub type KeptDraw = Rc<Cell<Option<u32>>>;
+pub type SharedDraw = Rc<Cell<Option<u32>>>;
 
 /// Randomness that draws one number for all dummies of an access: Ring ORAM then reads the same place of every bucket
 /// of the path, but of that which holds the block. Leaves, which are low bits, stay uniform and independent; so do the
@@ -89,7 +89,7 @@ pub struct OneDraw<R> {
     /// Sound randomness.
     pub random: R,
     /// The number, which [`DrawsOnce`] draws.
-    pub kept: KeptDraw,
+    pub kept: SharedDraw,
     /// The work that is under way: evictions draw as they should.
     pub current_work: Rc<Cell<Work>>,
 }
@@ -113,7 +113,7 @@ impl<R: RngCore> RngCore for OneDraw<R> {
 /// A position map that tells [`OneDraw`] when the choices of slots of the next batch begin.
 pub struct DrawsOnce<P> {
     map: P,
-    kept: KeptDraw,
+    kept: SharedDraw,
     source: Source,
     per_mille: usize,
     random: RefCell<ChaCha8Rng>,
@@ -130,7 +130,7 @@ pub enum Source {
 
 impl<P> DrawsOnce<P> {
     /// A map that lets so many of a thousand batches use one number, drawn from a seed.
-    pub fn new(map: P, kept: KeptDraw, source: Source, per_mille: usize, seed: u64) -> Self {
+    pub fn new(map: P, kept: SharedDraw, source: Source, per_mille: usize, seed: u64) -> Self {
         let random = RefCell::new(ChaCha8Rng::seed_from_u64(!seed));
         DrawsOnce { map, kept, source, per_mille, random }
     }

@@ -83,7 +83,7 @@ pub enum Edit {
     /// A bucket is rewritten as soon as a block was read from it.
     RewritesWhereReal,
     /// The first unread slot of a bucket is read, on some occasion.
-    FirstUnread(FirstWhen),
+    FirstUnread(FirstUnreadWhen),
     /// The paths of a batch are read in the order of their leaves.
     SortsPaths,
     /// An access reads slot after slot up to the first that holds a block.
@@ -92,7 +92,7 @@ pub enum Edit {
 
 /// The occasion on which [`Edit::FirstUnread`] reads the first unread slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FirstWhen {
+pub enum FirstUnreadWhen {
     /// An access reads a bucket that has no unread dummy left.
     NoDummyIsLeft,
     /// An access reads a bucket of which so many unread slots hold blocks.
@@ -173,7 +173,7 @@ impl<'a> EditingStore<'a> {
     }
 
     /// Moves what a slot holds to the first unread place of its bucket if the occasion is there; no trace shows it.
-    async fn move_first(&self, slot: Slot, when: FirstWhen) -> Result<(), TraceStoreError> {
+    async fn move_first(&self, slot: Slot, when: FirstUnreadWhen) -> Result<(), TraceStoreError> {
         let place = self.place(slot).index;
         let Some(unread) = self.unread.borrow().get(&slot.bucket).cloned() else { return Ok(()) };
         let mut bytes = self.peek_bucket(slot.bucket).await?;
@@ -181,9 +181,9 @@ impl<'a> EditingStore<'a> {
         let of = |place: u32| place as usize * slot_bytes..(place as usize + 1) * slot_bytes;
         let real = unread.iter().filter(|place| self.holds_block(&bytes[of(**place)])).count();
         let is_now = match when {
-            FirstWhen::NoDummyIsLeft => real == unread.len(),
-            FirstWhen::Full(blocks) => real >= blocks,
-            FirstWhen::Evicts => true,
+            FirstUnreadWhen::NoDummyIsLeft => real == unread.len(),
+            FirstUnreadWhen::Full(blocks) => real >= blocks,
+            FirstUnreadWhen::Evicts => true,
         };
         let shown = if is_now { unread[0] } else { place };
         if shown != place {
@@ -207,13 +207,16 @@ impl<'a> EditingStore<'a> {
     async fn read_first(
         &self,
         slots: &[Slot],
-        when: FirstWhen,
+        when: FirstUnreadWhen,
         into: &mut [u8],
     ) -> Result<(), TraceStoreError> {
         let on_line = self.current_work.get() == Work::Access;
         for slot in slots {
-            let when =
-                if on_line == (when == FirstWhen::Evicts) { FirstWhen::Full(usize::MAX) } else { when };
+            let when = if on_line == (when == FirstUnreadWhen::Evicts) {
+                FirstUnreadWhen::Full(usize::MAX)
+            } else {
+                when
+            };
             self.move_first(*slot, when).await?;
         }
         self.read_in_place(slots, into).await

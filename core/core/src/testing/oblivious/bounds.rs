@@ -34,9 +34,10 @@ pub(super) fn log2_of_likelier(
 ) -> f64 {
     let so_many = |p: f64| match observed {
         0 => 1.0,
-        observed => Binomial::new(p.min(1.0), n).map_or(1.0, |law| law.sf(observed - 1)),
+        observed => Binomial::new(p.min(1.0), n).map_or(1.0, |distribution| distribution.sf(observed - 1)),
     };
-    let so_few = |p: f64| Binomial::new(p.min(1.0), m).map_or(1.0, |law| law.cdf(other_observed));
+    let so_few =
+        |p: f64| Binomial::new(p.min(1.0), m).map_or(1.0, |distribution| distribution.cdf(other_observed));
     // The first grows with p and the second falls.
     let (mut below, mut above) = (0.0f64, 1.0f64);
     for _ in 0..60 {

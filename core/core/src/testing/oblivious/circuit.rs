@@ -3,9 +3,9 @@
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::mirrored::mirrored;
 use super::observer::{Adversary, Observations, Observer, ShownLeaf, draw_below, ensure};
 use super::path::{FullObserver, Tree};
+use super::reverse_bits::reverse_bits;
 use crate::schemes::circuit::CircuitParameters;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -26,7 +26,7 @@ pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64)
             held: Vec::new(),
             due: 0,
             evictions: 0,
-            idle: None,
+            off_line: None,
         }),
         Adversary::Snapshot => Box::new(SnapshotObserver {
             tree,
@@ -41,7 +41,7 @@ pub fn observer(parameters: &CircuitParameters, adversary: Adversary, seed: u64)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Idle {
+enum StepState {
     /// Waits until no access is in flight.
     Waiting,
     Reading,
@@ -59,7 +59,7 @@ struct CircuitObserver {
     /// Accesses since the last evictions.
     due: usize,
     evictions: u64,
-    idle: Option<Idle>,
+    off_line: Option<StepState>,
 }
 
 impl CircuitObserver {
@@ -69,12 +69,12 @@ impl CircuitObserver {
 
     /// Checks that the buckets read are those of the next paths in order that are not held, and no others.
     fn evict(&mut self, read: &[u64]) -> Result<(), String> {
-        ensure(self.idle == Some(Idle::Waiting) && !self.has_requested(), || {
+        ensure(self.off_line == Some(StepState::Waiting) && !self.has_requested(), || {
             String::from("idle read out of turn")
         })?;
         let before = self.held.len();
         for eviction in self.evictions..self.evictions + 2 * self.due as u64 {
-            let leaf = mirrored(self.on_line.tree.leaf_level, eviction);
+            let leaf = reverse_bits(self.on_line.tree.leaf_level, eviction);
             for bucket in self.on_line.tree.apart(leaf, &[]) {
                 if !self.held.contains(&bucket) {
                     self.held.push(bucket);
@@ -85,30 +85,32 @@ impl CircuitObserver {
             format!("read {read:?}, due are {:?}", &self.held[before..])
         })?;
         self.evictions += 2 * self.due as u64;
-        (self.due, self.idle) = (0, Some(Idle::Reading));
+        (self.due, self.off_line) = (0, Some(StepState::Reading));
         Ok(())
     }
 
     fn write(&mut self, written: &[u64]) -> Result<(), String> {
-        ensure(self.idle == Some(Idle::MustWrite), || String::from("idle wrote out of turn"))?;
+        ensure(self.off_line == Some(StepState::MustWrite), || String::from("idle wrote out of turn"))?;
         ensure(written == self.held, || format!("wrote {written:?}, held are {:?}", self.held))?;
         self.held.clear();
         self.on_line.held.clear();
         (self.on_line.repeats, self.on_line.accesses_held) = (0, 0);
         self.on_line.observations.add("buckets written", written.len() as u64);
-        self.idle = Some(Idle::Writing);
+        self.off_line = Some(StepState::Writing);
         Ok(())
     }
 
     fn on_quiescent(&self) -> Result<(), String> {
-        let evicts = matches!(self.idle, Some(Idle::Reading | Idle::Writing));
-        let access_waits = |waits_for_store: bool| waits_for_store || (evicts && !self.has_requested());
+        let evicts = matches!(self.off_line, Some(StepState::Reading | StepState::Writing));
+        let access_waits =
+            |is_waiting_for_store: bool| is_waiting_for_store || (evicts && !self.has_requested());
         let access =
-            self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.waits_for_store));
+            self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.is_waiting_for_store));
         ensure(access, || String::from("an access lingers"))?;
-        let idle =
-            self.idle.is_none() || evicts || (self.idle == Some(Idle::Waiting) && self.has_requested());
-        ensure(idle, || String::from("idle lingers"))
+        let off_line = self.off_line.is_none()
+            || evicts
+            || (self.off_line == Some(StepState::Waiting) && self.has_requested());
+        ensure(off_line, || String::from("idle lingers"))
     }
 }
 
@@ -126,7 +128,7 @@ impl Observer for CircuitObserver {
                 Ok(())
             }
             Event::StoreRequest(Work::Access, TraceEntry::Read(slots)) => {
-                let may_read = matches!(self.idle, None | Some(Idle::Waiting));
+                let may_read = matches!(self.off_line, None | Some(StepState::Waiting));
                 ensure(may_read, || String::from("an access read beside an eviction"))?;
                 self.on_line.read(slots)?;
                 self.held.extend(slots.iter().map(|slot| slot.bucket.0));
@@ -136,14 +138,14 @@ impl Observer for CircuitObserver {
             Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
             Event::StoreAnswer(Work::Access, _) => {
                 if let Some(on_line) = &mut self.on_line.on_line {
-                    on_line.waits_for_store = false;
+                    on_line.is_waiting_for_store = false;
                 }
                 Ok(())
             }
             Event::Ends(Work::Access) => self.on_line.end_access(),
             Event::StepBegins(_) => {
                 let works = self.due > 0 || self.on_line.on_line.is_some();
-                self.idle = Some(if works { Idle::Waiting } else { Idle::MustEnd });
+                self.off_line = Some(if works { StepState::Waiting } else { StepState::MustEnd });
                 Ok(())
             }
             Event::StoreRequest(Work::Step(_), TraceEntry::Read(slots)) => {
@@ -153,13 +155,13 @@ impl Observer for CircuitObserver {
                 self.write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
             }
             Event::StoreAnswer(Work::Step(_), _) => {
-                let reads = self.idle == Some(Idle::Reading);
-                self.idle = Some(if reads { Idle::MustWrite } else { Idle::MustEnd });
+                let reads = self.off_line == Some(StepState::Reading);
+                self.off_line = Some(if reads { StepState::MustWrite } else { StepState::MustEnd });
                 Ok(())
             }
             Event::Ends(Work::Step(_)) => {
-                let idle = self.idle.take();
-                ensure(idle == Some(Idle::MustEnd), || format!("idle ended while {idle:?}"))
+                let off_line = self.off_line.take();
+                ensure(off_line == Some(StepState::MustEnd), || format!("idle ended while {off_line:?}"))
             }
             Event::Quiescent => self.on_quiescent(),
             Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
@@ -206,7 +208,7 @@ impl Observer for SnapshotObserver {
         let accesses = self.included - self.written;
         let evictions = self.evictions..self.evictions + 2 * accesses as u64;
         let evicted: BTreeSet<u64> =
-            evictions.clone().map(|turn| mirrored(self.tree.leaf_level, turn)).collect();
+            evictions.clone().map(|turn| reverse_bits(self.tree.leaf_level, turn)).collect();
         ensure(evicted.is_subset(&leaves), || format!("{leaves:?} changed, due were {evicted:?}"))?;
         let accessed: Vec<u64> = leaves.difference(&evicted).copied().collect();
         ensure(accessed.len() <= accesses, || format!("{accessed:?} changed for {accesses} accesses"))?;

@@ -45,7 +45,7 @@ fn path_observer(
         shown: shown as usize,
         sees_reads: adversary == Adversary::Full,
         accesses: 0,
-        left: 0,
+        remaining: 0,
         begun: 0,
         held: None,
         observations: Observations::default(),
@@ -63,7 +63,7 @@ struct FreecursiveObserver {
     /// Accesses that began before this batch.
     accesses: usize,
     /// Paths of the batch in flight that are still to be read, and those that it has in all.
-    left: usize,
+    remaining: usize,
     begun: usize,
     /// The path that was read and is not written back.
     held: Option<u64>,
@@ -83,10 +83,10 @@ impl FreecursiveObserver {
     }
 
     fn read(&mut self, leaf: u64) -> Result<(), String> {
-        ensure(self.left > 0, || String::from("a path too many was read"))?;
+        ensure(self.remaining > 0, || String::from("a path too many was read"))?;
         ensure(self.held.is_none(), || String::from("a path was read before the last was written back"))?;
-        let nth = self.begun - self.left;
-        self.left -= 1;
+        let nth = self.begun - self.remaining;
+        self.remaining -= 1;
         self.held = Some(leaf);
         if self.sees_reads && nth % self.paths == self.shown {
             let access = Some(self.accesses + nth / self.paths);
@@ -116,7 +116,7 @@ impl Observer for FreecursiveObserver {
             }
             Event::AccessBegins(accesses) => {
                 self.begun = accesses * self.paths;
-                self.left = self.begun;
+                self.remaining = self.begun;
                 Ok(())
             }
             Event::StoreRequest(work, TraceEntry::Read(slots)) => {
@@ -129,7 +129,7 @@ impl Observer for FreecursiveObserver {
                 self.write(self.path(&buckets)?)
             }
             Event::Ends(Work::Access) => {
-                ensure(self.left == 0, || format!("an access ended {} paths early", self.left))?;
+                ensure(self.remaining == 0, || format!("an access ended {} paths early", self.remaining))?;
                 self.accesses += self.begun / self.paths;
                 Ok(())
             }

@@ -23,14 +23,14 @@ pub(super) fn observer(
 ) -> Box<dyn Observer> {
     Box::new(FrontEndObserver {
         tree: tree(Adversary::Full),
-        eyes: (adversary != Adversary::Full).then(|| tree(adversary)),
+        weaker: (adversary != Adversary::Full).then(|| tree(adversary)),
         paths: paths as usize,
         shown: shown as usize,
-        left: 0,
+        remaining: 0,
         is_first: false,
-        doing: None,
+        current: None,
         observations: Observations::default(),
-        noted: (0, 0),
+        copied: (0, 0),
     })
 }
 
@@ -38,22 +38,22 @@ struct FrontEndObserver {
     /// The watch that knows what is due.
     tree: Box<dyn Observer>,
     /// The watch of an adversary that sees less.
-    eyes: Option<Box<dyn Observer>>,
+    weaker: Option<Box<dyn Observer>>,
     /// Paths of an access.
     paths: usize,
     shown: usize,
     /// Paths of the batch in flight that are still to come; true if none has come.
-    left: usize,
+    remaining: usize,
     is_first: bool,
     /// The work of the tree that the access in flight is at.
-    doing: Option<Doing>,
+    current: Option<CurrentWork>,
     observations: Observations,
     /// Leaves and choices of the tree's sights that were looked at.
-    noted: (usize, usize),
+    copied: (usize, usize),
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Doing {
+enum CurrentWork {
     Path,
     /// A step, which ends when it has written.
     Step {
@@ -65,27 +65,27 @@ impl FrontEndObserver {
     /// Shows an event of the tree to its watches.
     fn show(&mut self, event: &Event) -> Result<(), String> {
         self.tree.observe(event)?;
-        self.eyes.as_mut().map_or(Ok(()), |eyes| eyes.observe(event))
+        self.weaker.as_mut().map_or(Ok(()), |weaker| weaker.observe(event))
     }
 
-    fn is_settled(&mut self) -> bool {
+    fn has_no_pending_steps(&mut self) -> bool {
         self.tree.observe(&Event::Pending { pending_steps: 0, must_step: false }).is_ok()
     }
 
     fn begin_path(&mut self) -> Result<(), String> {
-        ensure(self.left > 0, || String::from("a path too many"))?;
-        (self.left, self.is_first) = (self.left - 1, false);
+        ensure(self.remaining > 0, || String::from("a path too many"))?;
+        (self.remaining, self.is_first) = (self.remaining - 1, false);
         self.show(&Event::AccessBegins(1))
     }
 
     /// Finds the work that a request of the access belongs to.
     fn request(&mut self, entry: &TraceEntry) -> Result<(), String> {
         let writes = matches!(entry, TraceEntry::Write(_));
-        while self.doing.is_none() {
-            ensure(self.left > 0, || format!("{entry:?} after the last path of a batch"))?;
-            if !self.is_first && !self.is_settled() {
+        while self.current.is_none() {
+            ensure(self.remaining > 0, || format!("{entry:?} after the last path of a batch"))?;
+            if !self.is_first && !self.has_no_pending_steps() {
                 self.show(&Event::StepBegins(0))?;
-                self.doing = Some(Doing::Step { writes });
+                self.current = Some(CurrentWork::Step { writes });
                 break;
             }
             self.begin_path()?;
@@ -93,11 +93,11 @@ impl FrontEndObserver {
                 // The path shows nothing: no bucket of it was written before.
                 self.show(&Event::Ends(Work::Access))?;
             } else {
-                self.doing = Some(Doing::Path);
+                self.current = Some(CurrentWork::Path);
             }
         }
-        let work = match &mut self.doing {
-            Some(Doing::Step { writes: step_writes }) => {
+        let work = match &mut self.current {
+            Some(CurrentWork::Step { writes: step_writes }) => {
                 *step_writes = writes;
                 STEP
             }
@@ -108,14 +108,14 @@ impl FrontEndObserver {
 
     /// Ends the work whose last request was answered.
     fn answer(&mut self) -> Result<(), String> {
-        let (work, ends) = match self.doing {
-            Some(Doing::Path) => (Work::Access, true),
-            Some(Doing::Step { writes }) => (STEP, writes),
+        let (work, ends) = match self.current {
+            Some(CurrentWork::Path) => (Work::Access, true),
+            Some(CurrentWork::Step { writes }) => (STEP, writes),
             None => return Err(String::from("an answer to nobody")),
         };
         self.show(&Event::StoreAnswer(work, 0))?;
         if ends {
-            self.doing = None;
+            self.current = None;
             self.show(&Event::Ends(work))?;
         }
         Ok(())
@@ -123,20 +123,20 @@ impl FrontEndObserver {
 
     /// Ends an access: the paths that are left show nothing, and nothing is owed before them.
     fn end_access(&mut self) -> Result<(), String> {
-        ensure(self.doing.is_none(), || String::from("an access ended amid what was owed"))?;
-        while self.left > 0 {
-            let is_due = self.is_first || self.is_settled();
-            ensure(is_due, || format!("an access ended {} paths early", self.left))?;
+        ensure(self.current.is_none(), || String::from("an access ended amid what was owed"))?;
+        while self.remaining > 0 {
+            let is_due = self.is_first || self.has_no_pending_steps();
+            ensure(is_due, || format!("an access ended {} paths early", self.remaining))?;
             self.begin_path()?;
             self.show(&Event::Ends(Work::Access))?;
         }
-        self.note();
+        self.copy_observations();
         Ok(())
     }
 
     /// Notes what the tree showed since the last time, of the paths that are looked at and of what is owed.
-    fn note(&mut self) {
-        let all = self.eyes.as_ref().unwrap_or(&self.tree).observations();
+    fn copy_observations(&mut self) {
+        let all = self.weaker.as_ref().unwrap_or(&self.tree).observations();
         let (paths, shown) = (self.paths, self.shown);
         // `None` for another path than those that are looked at.
         let access = |path: Option<usize>| match path {
@@ -144,16 +144,16 @@ impl FrontEndObserver {
             Some(_) => None,
             None => Some(None),
         };
-        let leaves = all.leaves[self.noted.0..].iter();
+        let leaves = all.leaves[self.copied.0..].iter();
         self.observations.leaves.extend(
             leaves.filter_map(|observed| Some(ShownLeaf { access: access(observed.access)?, ..*observed })),
         );
-        let picks = all.picks[self.noted.1..].iter();
+        let picks = all.picks[self.copied.1..].iter();
         self.observations.picks.extend(
             picks.filter_map(|observed| Some(Pick { access: access(observed.access)?, ..*observed })),
         );
         self.observations.totals.clone_from(&all.totals);
-        self.noted = (all.leaves.len(), all.picks.len());
+        self.copied = (all.leaves.len(), all.picks.len());
     }
 }
 
@@ -161,7 +161,7 @@ impl Observer for FrontEndObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::AccessBegins(accesses) => {
-                (self.left, self.is_first) = (accesses * self.paths, true);
+                (self.remaining, self.is_first) = (accesses * self.paths, true);
                 Ok(())
             }
             Event::StoreRequest(Work::Access, entry) => self.request(entry),
@@ -169,7 +169,7 @@ impl Observer for FrontEndObserver {
             Event::Ends(Work::Access) => self.end_access(),
             Event::Ends(Work::Step(_)) => {
                 self.show(event)?;
-                self.note();
+                self.copy_observations();
                 Ok(())
             }
             Event::Pending { .. }

@@ -58,7 +58,11 @@ fn judge_run_sets(leaves: u64, [one, other]: &[RunSet; 2]) -> Judgement {
     if leaves > 1 {
         let cells =
             |run_set: &RunSet| tally(cells_of(leaves), run_set.leaves().map(|leaf| cell(leaf, leaves)));
-        findings.push(homogeneous("both: leaves of one law".to_string(), &cells(one), &cells(other)));
+        findings.push(homogeneous(
+            "both: leaves of one distribution".to_string(),
+            &cells(one),
+            &cells(other),
+        ));
     }
     let totals: BTreeSet<&'static str> =
         one.runs.iter().chain(&other.runs).flat_map(|run| run.observations.totals.keys().copied()).collect();

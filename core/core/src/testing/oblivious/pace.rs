@@ -59,14 +59,14 @@ pub fn run_script<O: Oram>(
                 }
             }
         }
-        Pace::Concurrent(seed) => beside(&mut driver, rest, 1, seed),
-        Pace::Overlapping(seed) => beside(&mut driver, rest, 2, seed),
+        Pace::Concurrent(seed) => run_concurrently(&mut driver, rest, 1, seed),
+        Pace::Overlapping(seed) => run_concurrently(&mut driver, rest, 2, seed),
     }
     assert_eq!(oram.emergencies(), 0, "an eviction outside of the public schedule");
     driver.take_events()
 }
 
-fn beside<O: Oram>(
+fn run_concurrently<O: Oram>(
     driver: &mut Driver<'_, O>,
     script: &[Vec<Operation>],
     max_concurrent_steps: usize,

@@ -4,9 +4,9 @@
 use super::super::array_model::Operation;
 use super::super::driver::{Event, Work};
 use super::super::trace_store::{ProcessorAction, SentMessage, TraceEntry};
-use super::mirrored::mirrored;
 use super::observer::{Observations, Observer, ShownLeaf, ensure};
 use super::path::{FullObserver, Tree};
+use super::reverse_bits::reverse_bits;
 use super::sorting;
 use crate::network::Processor;
 use crate::schemes::parallel::ParallelParameters;
@@ -39,8 +39,8 @@ pub fn observer(parameters: &ParallelParameters, seed: u64) -> Box<dyn Observer>
         has_begun: false,
         empty_batch: false,
         waiting: 0,
-        owes: false,
-        will_owe: false,
+        is_eviction_due: false,
+        will_be_due: false,
         rounds: 0,
         evictions: 0,
         observations: Observations::default(),
@@ -104,8 +104,8 @@ struct ParallelObserver {
     /// Operations that the stores and the network have not ended.
     waiting: usize,
     /// True if evictions are due; true if they will be when all works have ended.
-    owes: bool,
-    will_owe: bool,
+    is_eviction_due: bool,
+    will_be_due: bool,
     rounds: usize,
     evictions: u64,
     observations: Observations,
@@ -209,7 +209,7 @@ impl ParallelObserver {
         let Part { paths, held } = &mut self.parts[processor];
         let before = held.len();
         for eviction in [2 * self.evictions, 2 * self.evictions + 1] {
-            for bucket in paths.tree.apart(mirrored(self.leaf_level, eviction), &[]) {
+            for bucket in paths.tree.apart(reverse_bits(self.leaf_level, eviction), &[]) {
                 if !held.contains(&bucket) {
                     held.push(bucket);
                 }
@@ -235,8 +235,8 @@ impl ParallelObserver {
         if mem::replace(&mut self.has_begun, true) {
             return;
         }
-        self.owes = *work == Work::Access;
-        self.rounds += usize::from(self.owes);
+        self.is_eviction_due = *work == Work::Access;
+        self.rounds += usize::from(self.is_eviction_due);
     }
 
     fn acted(&mut self, work: Work, act: &ProcessorAction) -> Result<(), String> {
@@ -293,7 +293,7 @@ impl Observer for ParallelObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::Pending { pending_steps, must_step } => {
-                let due = (u64::from(self.owes), self.owes);
+                let due = (u64::from(self.is_eviction_due), self.is_eviction_due);
                 ensure((*pending_steps, *must_step) == due, || format!("owes {pending_steps}, {must_step}"))
             }
             Event::AccessBegins(0) => {
@@ -301,14 +301,16 @@ impl Observer for ParallelObserver {
                 Ok(())
             }
             Event::AccessBegins(_) => {
-                ensure(!self.will_owe, || String::from("a round begins before the evictions of the last"))?;
-                self.will_owe = true;
+                ensure(!self.will_be_due, || {
+                    String::from("a round begins before the evictions of the last")
+                })?;
+                self.will_be_due = true;
                 let round = self.round();
                 self.works.push_back((Work::Access, round));
                 Ok(())
             }
             Event::StepBegins(nth) => {
-                let due = if mem::take(&mut self.will_owe) { self.evictions() } else { VecDeque::new() };
+                let due = if mem::take(&mut self.will_be_due) { self.evictions() } else { VecDeque::new() };
                 self.works.push_back((Work::Step(*nth), due));
                 Ok(())
             }

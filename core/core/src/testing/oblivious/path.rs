@@ -46,7 +46,7 @@ pub fn recursive_observer(
                 .zip(0..)
                 .map(|(tree, nth)| FullObserver::new(tree, seed.wrapping_mul(64) + nth))
                 .collect();
-            Box::new(RecursiveObserver { levels, shown, max_batch, at: 0, accesses: 0, idle: 0 })
+            Box::new(RecursiveObserver { levels, shown, max_batch, at: 0, accesses: 0, off_line_level: 0 })
         }
         Adversary::Snapshot => Box::new(SnapshotObserver {
             trees,
@@ -110,7 +110,7 @@ impl Tree {
 pub(super) struct OnLine {
     pub(super) accesses: usize,
     pub(super) requested: bool,
-    pub(super) waits_for_store: bool,
+    pub(super) is_waiting_for_store: bool,
     /// The paths that were being written when it should have read: it waited for them.
     pub(super) waited_for: Vec<u64>,
 }
@@ -156,7 +156,7 @@ impl FullObserver {
         self.on_line = Some(OnLine {
             accesses,
             requested: accesses == 0,
-            waits_for_store: false,
+            is_waiting_for_store: false,
             waited_for: Vec::new(),
         });
     }
@@ -165,7 +165,7 @@ impl FullObserver {
         let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.requested) else {
             return Err(String::from("a second read for one batch"));
         };
-        (on_line.requested, on_line.waits_for_store) = (true, true);
+        (on_line.requested, on_line.is_waiting_for_store) = (true, true);
         let (accesses, waited_for) = (on_line.accesses, core::mem::take(&mut on_line.waited_for));
         let buckets: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
         let paths = self.tree.paths(&buckets)?;
@@ -297,7 +297,7 @@ impl FullObserver {
             on_line.waited_for.clone_from(&self.writing);
         }
         let access_may_wait = self.on_line.as_ref().is_none_or(|on_line| {
-            on_line.waits_for_store || (!on_line.requested && !self.writing.is_empty())
+            on_line.is_waiting_for_store || (!on_line.requested && !self.writing.is_empty())
         });
         ensure(access_may_wait, || String::from("an access lingers"))?;
         let step_may_wait = match self.off_line {
@@ -309,7 +309,8 @@ impl FullObserver {
     }
 
     pub(super) fn end_access(&mut self) -> Result<(), String> {
-        let done = self.on_line.take().is_some_and(|on_line| on_line.requested && !on_line.waits_for_store);
+        let done =
+            self.on_line.take().is_some_and(|on_line| on_line.requested && !on_line.is_waiting_for_store);
         ensure(done, || String::from("an access ended before its reads"))
     }
 
@@ -338,7 +339,7 @@ struct RecursiveObserver {
     at: usize,
     accesses: usize,
     /// The level that the step of idle in flight is for.
-    idle: usize,
+    off_line_level: usize,
 }
 
 impl Observer for RecursiveObserver {
@@ -361,7 +362,7 @@ impl Observer for RecursiveObserver {
             Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
             Event::StoreAnswer(Work::Access, _) => {
                 if let Some(on_line) = &mut self.levels[self.at].on_line {
-                    on_line.waits_for_store = false;
+                    on_line.is_waiting_for_store = false;
                 }
                 if self.at > 0 {
                     self.levels[self.at].end_access()?;
@@ -376,20 +377,20 @@ impl Observer for RecursiveObserver {
             }
             Event::StepBegins(_) => {
                 let holds = |level: &FullObserver| level.accesses_held > 0 || level.on_line.is_some();
-                self.idle = self.levels.iter().position(holds).unwrap_or(0);
-                self.levels[self.idle].begin_step();
+                self.off_line_level = self.levels.iter().position(holds).unwrap_or(0);
+                self.levels[self.off_line_level].begin_step();
                 Ok(())
             }
             Event::StoreRequest(Work::Step(_), TraceEntry::Read(_)) => Err(String::from("idle read")),
-            Event::StoreRequest(Work::Step(_), TraceEntry::Write(buckets)) => {
-                self.levels[self.idle].write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
-            }
+            Event::StoreRequest(Work::Step(_), TraceEntry::Write(buckets)) => self.levels
+                [self.off_line_level]
+                .write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>()),
             Event::StoreAnswer(Work::Step(_), _) => {
-                self.levels[self.idle].off_line = Some(OffLine::MustEnd);
-                self.levels[self.idle].writing.clear();
+                self.levels[self.off_line_level].off_line = Some(OffLine::MustEnd);
+                self.levels[self.off_line_level].writing.clear();
                 Ok(())
             }
-            Event::Ends(Work::Step(_)) => self.levels[self.idle].end_step(),
+            Event::Ends(Work::Step(_)) => self.levels[self.off_line_level].end_step(),
             Event::Quiescent => self.levels.iter_mut().try_for_each(FullObserver::on_quiescent),
             Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) | Event::Yields(_) => Ok(()),

@@ -103,7 +103,7 @@ struct PermutedObserver {
 }
 
 impl PermutedObserver {
-    fn owes(&self) -> bool {
+    fn is_rebuild_due(&self) -> bool {
         self.sheltered + u64::from(self.memory.max_batch) > self.memory.epoch.into()
     }
 
@@ -122,7 +122,7 @@ impl PermutedObserver {
     }
 
     fn begin_step(&mut self, nth: usize) {
-        if !self.owes() || self.rebuilds.is_some() {
+        if !self.is_rebuild_due() || self.rebuilds.is_some() {
             return;
         }
         self.rebuilds = Some(nth);
@@ -184,13 +184,12 @@ impl PermutedObserver {
 impl Observer for PermutedObserver {
     fn observe(&mut self, event: &Event) -> Result<(), String> {
         match event {
-            Event::Pending { pending_steps, must_step } => {
-                ensure((*pending_steps, *must_step) == (u64::from(self.owes()), self.owes()), || {
-                    format!("owes {pending_steps}, {must_step}")
-                })
-            }
+            Event::Pending { pending_steps, must_step } => ensure(
+                (*pending_steps, *must_step) == (u64::from(self.is_rebuild_due()), self.is_rebuild_due()),
+                || format!("owes {pending_steps}, {must_step}"),
+            ),
             Event::AccessBegins(accesses) => {
-                ensure(!self.owes(), || String::from("an access begins that has no room"))?;
+                ensure(!self.is_rebuild_due(), || String::from("an access begins that has no room"))?;
                 self.begin_access(*accesses);
                 Ok(())
             }

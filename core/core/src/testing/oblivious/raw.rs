@@ -3,9 +3,9 @@
 
 use super::super::driver::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::mirrored::mirrored;
 use super::observer::{Adversary, Observations, Observer, ShownLeaf, ensure};
 use super::path::{FullObserver, Tree};
+use super::reverse_bits::reverse_bits;
 use crate::schemes::raw::RawParameters;
 use crate::types::{Bucket, Slot};
 use alloc::boxed::Box;
@@ -30,7 +30,7 @@ pub fn observer(parameters: &RawParameters, adversary: Adversary, seed: u64) -> 
             held: Vec::new(),
             unwritten: 0,
             schedule,
-            idle: None,
+            off_line: None,
         }),
         Adversary::Snapshot => Box::new(SnapshotObserver {
             bodies,
@@ -58,14 +58,14 @@ impl Schedule {
     /// The buckets of the path that is due next, each header before its body.
     fn evict(&mut self, bodies: &Tree, headers: u64) -> Result<Vec<u64>, String> {
         ensure(self.due() > 0, || String::from("an eviction that is not due"))?;
-        let leaf = mirrored(bodies.leaf_level, self.evictions);
+        let leaf = reverse_bits(bodies.leaf_level, self.evictions);
         self.evictions += 1;
         Ok(bodies.apart(leaf, &[]).flat_map(|body| [body - headers, body]).collect())
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Idle {
+enum StepState {
     /// Waits until no access is in flight.
     Waiting,
     Headers,
@@ -88,7 +88,7 @@ struct RawObserver {
     /// Accesses since then.
     unwritten: usize,
     schedule: Schedule,
-    idle: Option<Idle>,
+    off_line: Option<StepState>,
 }
 
 impl RawObserver {
@@ -104,7 +104,7 @@ impl RawObserver {
 
     /// Checks that each bucket is read as a whole, but for headers that are held, and the paths as Path ORAM's.
     fn access(&mut self, slots: &[Slot]) -> Result<(), String> {
-        let may_read = matches!(self.idle, None | Some(Idle::Waiting));
+        let may_read = matches!(self.off_line, None | Some(StepState::Waiting));
         ensure(may_read, || String::from("an access read beside an idle"))?;
         let mut bodies: Vec<u64> = slots.iter().map(|slot| slot.bucket.0).collect();
         bodies.retain(|bucket| *bucket >= self.headers);
@@ -127,49 +127,54 @@ impl RawObserver {
     }
 
     fn evict(&mut self, read: &[Slot]) -> Result<(), String> {
-        ensure(self.idle == Some(Idle::Waiting) && !self.has_requested() && self.unwritten == 0, || {
-            String::from("idle read out of turn")
-        })?;
+        ensure(
+            self.off_line == Some(StepState::Waiting) && !self.has_requested() && self.unwritten == 0,
+            || String::from("idle read out of turn"),
+        )?;
         let path = self.schedule.evict(&self.on_line.tree, self.headers)?;
         let due: Vec<Slot> =
             path.iter().skip(1).step_by(2).flat_map(|body| self.slots(*body, true)).collect();
         ensure(read == due, || format!("read {read:?}, due are {due:?}"))?;
-        self.idle = Some(Idle::Reading(path));
+        self.off_line = Some(StepState::Reading(path));
         Ok(())
     }
 
     fn write(&mut self, written: &[u64]) -> Result<(), String> {
-        let (due, next) = match self.idle.take() {
-            Some(Idle::MustWrite(path)) => (path, Idle::Writing),
-            Some(Idle::Waiting) if !self.has_requested() && self.unwritten > 0 => {
+        let (due, next) = match self.off_line.take() {
+            Some(StepState::MustWrite(path)) => (path, StepState::Writing),
+            Some(StepState::Waiting) if !self.has_requested() && self.unwritten > 0 => {
                 self.on_line.observations.add("headers written", written.len() as u64);
-                (core::mem::take(&mut self.held), Idle::Headers)
+                (core::mem::take(&mut self.held), StepState::Headers)
             }
             other => return Err(format!("idle wrote out of turn: {other:?}")),
         };
         ensure(written == due, || format!("wrote {written:?}, due are {due:?}"))?;
-        self.idle = Some(next);
+        self.off_line = Some(next);
         Ok(())
     }
 
     fn on_quiescent(&self) -> Result<(), String> {
-        let works = matches!(self.idle, Some(Idle::Headers | Idle::Reading(_) | Idle::Writing));
-        let access_waits = |waits_for_store: bool| waits_for_store || (works && !self.has_requested());
+        let works =
+            matches!(self.off_line, Some(StepState::Headers | StepState::Reading(_) | StepState::Writing));
+        let access_waits =
+            |is_waiting_for_store: bool| is_waiting_for_store || (works && !self.has_requested());
         let access =
-            self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.waits_for_store));
+            self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.is_waiting_for_store));
         ensure(access, || String::from("an access lingers"))?;
-        let idle = self.idle.is_none() || works || (self.idle == Some(Idle::Waiting) && self.has_requested());
-        ensure(idle, || String::from("idle lingers"))
+        let off_line = self.off_line.is_none()
+            || works
+            || (self.off_line == Some(StepState::Waiting) && self.has_requested());
+        ensure(off_line, || String::from("idle lingers"))
     }
 
     fn answer_step(&mut self) {
-        self.idle = match self.idle.take() {
-            Some(Idle::Reading(path)) => Some(Idle::MustWrite(path)),
-            Some(Idle::Headers) => {
+        self.off_line = match self.off_line.take() {
+            Some(StepState::Reading(path)) => Some(StepState::MustWrite(path)),
+            Some(StepState::Headers) => {
                 self.unwritten = 0;
-                Some(Idle::MustEnd)
+                Some(StepState::MustEnd)
             }
-            _ => Some(Idle::MustEnd),
+            _ => Some(StepState::MustEnd),
         };
     }
 }
@@ -193,14 +198,14 @@ impl Observer for RawObserver {
             Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
             Event::StoreAnswer(Work::Access, _) => {
                 if let Some(on_line) = &mut self.on_line.on_line {
-                    on_line.waits_for_store = false;
+                    on_line.is_waiting_for_store = false;
                 }
                 Ok(())
             }
             Event::Ends(Work::Access) => self.on_line.end_access(),
             Event::StepBegins(_) => {
                 let works = self.unwritten > 0 || self.schedule.due() > 0 || self.on_line.on_line.is_some();
-                self.idle = Some(if works { Idle::Waiting } else { Idle::MustEnd });
+                self.off_line = Some(if works { StepState::Waiting } else { StepState::MustEnd });
                 Ok(())
             }
             Event::StoreRequest(Work::Step(_), TraceEntry::Read(slots)) => self.evict(slots),
@@ -212,8 +217,8 @@ impl Observer for RawObserver {
                 Ok(())
             }
             Event::Ends(Work::Step(_)) => {
-                let idle = self.idle.take();
-                ensure(idle == Some(Idle::MustEnd), || format!("idle ended while {idle:?}"))
+                let off_line = self.off_line.take();
+                ensure(off_line == Some(StepState::MustEnd), || format!("idle ended while {off_line:?}"))
             }
             Event::Quiescent => self.on_quiescent(),
             Event::ProcessorAction(..) => Err(format!("several processors: {event:?}")),

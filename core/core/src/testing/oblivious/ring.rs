@@ -39,7 +39,7 @@ struct BucketState {
 struct OnLine {
     accesses: usize,
     requested: bool,
-    waits_for_store: bool,
+    is_waiting_for_store: bool,
     /// True if some, or all, of the leaves that it may be about lie on buckets that are being read.
     may_meet: bool,
     must_meet: bool,
@@ -101,7 +101,7 @@ impl Observer for FullObserver {
                 self.on_line = Some(OnLine {
                     accesses: *accesses,
                     requested: false,
-                    waits_for_store: false,
+                    is_waiting_for_store: false,
                     may_meet: false,
                     must_meet: false,
                     round: 0,
@@ -112,7 +112,7 @@ impl Observer for FullObserver {
             Event::StoreRequest(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
             Event::StoreAnswer(Work::Access, _) => {
                 if let Some(on_line) = &mut self.on_line {
-                    on_line.waits_for_store = false;
+                    on_line.is_waiting_for_store = false;
                 }
                 Ok(())
             }
@@ -223,7 +223,7 @@ impl FullObserver {
             return Err(String::from("a second read for one batch"));
         };
         on_line.requested = true;
-        on_line.waits_for_store = !slots.is_empty();
+        on_line.is_waiting_for_store = !slots.is_empty();
         let accesses = on_line.accesses;
         let mut groups = self.groups(slots);
         ensure(groups.len() <= accesses, || format!("{} paths for {accesses} accesses", groups.len()))?;
@@ -297,7 +297,7 @@ impl FullObserver {
         let Some(on_line) = self.on_line.take() else {
             return Err(String::from("an access ended that had not begun"));
         };
-        ensure(!on_line.waits_for_store, || String::from("an access ended before its reads"))?;
+        ensure(!on_line.is_waiting_for_store, || String::from("an access ended before its reads"))?;
         ensure(!(on_line.must_meet && self.is_open(on_line.round)), || {
             String::from("an access did not wait for an eviction's reads")
         })
@@ -435,7 +435,7 @@ impl FullObserver {
         };
         ensure(self.off_line.iter().all(may_wait), || String::from("idle lingers"))?;
         let access_may_wait = self.on_line.as_ref().is_none_or(|on_line| {
-            on_line.waits_for_store || (on_line.may_meet && self.is_open(on_line.round))
+            on_line.is_waiting_for_store || (on_line.may_meet && self.is_open(on_line.round))
         });
         ensure(access_may_wait, || String::from("an access lingers"))
     }

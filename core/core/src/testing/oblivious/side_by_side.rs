@@ -45,10 +45,10 @@ pub fn judge_side_by_side(
     for (one, other) in pairs {
         for (at, shown) in one.leaves.iter().enumerate() {
             let end = (at + 1).min(other.leaves.len());
-            let beside = &other.leaves[end.saturating_sub(WINDOW)..end];
+            let recent = &other.leaves[end.saturating_sub(WINDOW)..end];
             n += 1;
-            mean += beside.len() as f64 / leaves as f64;
-            observed += u64::from(beside.iter().any(|other| other.leaf == shown.leaf));
+            mean += recent.len() as f64 / leaves as f64;
+            observed += u64::from(recent.iter().any(|other| other.leaf == shown.leaf));
         }
     }
     let name = format!("both: repeats of the other's last {WINDOW} leaves");

@@ -74,9 +74,14 @@ pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
     let (n, m): (u64, u64) = (one.iter().sum(), other.iter().sum());
     let mut min = 1.0f64;
     for (a, b) in one.iter().zip(other) {
-        if let Ok(law) = Hypergeometric::new(n + m, n, a + b) {
+        if let Ok(distribution) = Hypergeometric::new(n + m, n, a + b) {
             min = min.min(
-                2.0 * tail(&law, *a, n as f64 * (a + b) as f64 / (n + m) as f64, law_range(n, m, a + b)),
+                2.0 * tail(
+                    &distribution,
+                    *a,
+                    n as f64 * (a + b) as f64 / (n + m) as f64,
+                    support(n, m, a + b),
+                ),
             );
         }
     }
@@ -85,17 +90,17 @@ pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
     Finding { name, figure, log2_p, limit: limits::of_homogeneous(n, m, one.len()) }
 }
 
-fn law_range(n: u64, m: u64, drawn: u64) -> (u64, u64) {
+fn support(n: u64, m: u64, drawn: u64) -> (u64, u64) {
     (drawn.saturating_sub(m), drawn.min(n))
 }
 
 /// The probability of this count and of all that lie further out on its side.
-fn tail(law: &Hypergeometric, at: u64, mean: f64, (min, max): (u64, u64)) -> f64 {
+fn tail(distribution: &Hypergeometric, at: u64, mean: f64, (min, max): (u64, u64)) -> f64 {
     let outwards: &mut dyn Iterator<Item = u64> =
         if at as f64 >= mean { &mut (at..=max) } else { &mut (min..=at).rev() };
     let mut sum = 0.0;
     for value in outwards {
-        let mass = libm::exp(law.ln_pmf(value));
+        let mass = libm::exp(distribution.ln_pmf(value));
         sum += mass;
         if mass < sum * 1e-9 {
             break;
@@ -202,9 +207,9 @@ mod tests {
     #[test]
     fn the_bound_on_many_successes_is_never_below_their_exact_tail() {
         let (n, p) = (40, 0.05);
-        let law = Binomial::new(p, n).expect("a law");
+        let distribution = Binomial::new(p, n).expect("a law");
         for observed in 0..=n {
-            let exact: f64 = (observed..=n).map(|observed| law.pmf(observed)).sum();
+            let exact: f64 = (observed..=n).map(|observed| distribution.pmf(observed)).sum();
             let bound = log2_of_many(n, p * n as f64, observed);
             assert!(exact <= libm::exp2(bound) + 1e-12, "{exact} > 2^{bound} at {observed}");
         }

@@ -60,7 +60,7 @@ fn fault() -> impl Strategy<Value = Fault> {
 }
 
 impl Fault {
-    fn befall(&self, store: &TraceStore, earlier: &[Vec<u8>]) {
+    fn apply_fault(&self, store: &TraceStore, earlier: &[Vec<u8>]) {
         let buckets = store.layout().buckets();
         let bucket = |index: &Index| index.index(buckets as usize) as u64;
         let swap = |at: &[Index; 2], entries: &[usize; 2], from: usize| {
@@ -116,7 +116,7 @@ proptest! {
         let rest = (0..50).map(|block| Ok(Operation::Read(BlockId(block))));
         for step in steps.into_iter().chain(rest) {
             match step {
-                Err(fault) => fault.befall(&store, &earlier),
+                Err(fault) => fault.apply_fault(&store, &earlier),
                 Ok(operation) => {
                     match finish_now(model.prepare(&[operation]).try_run(&oram)) {
                         Ok(()) => finish_now(settle(&oram)),

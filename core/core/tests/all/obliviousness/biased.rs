@@ -5,7 +5,8 @@ use super::setup::*;
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
 use ameles_core::schemes::ring::{RingOram, RingParameters};
 use ameles_core::testing::mutants::{
-    AtFullStash, Bias, BiasedLeaves, DelaysHits, Edit, EditingStore, FirstWhen, MindsFullStash, Occasion,
+    Bias, BiasedLeaves, DelaysHits, Edit, EditingStore, FirstUnreadWhen, FullStashReaction, Occasion,
+    ReactsToFullStash,
 };
 use ameles_core::testing::oblivious::{Adversary, Judgement, Pace, Sequence};
 use ameles_core::testing::{Event, Operation, TraceStore, small_ring};
@@ -14,8 +15,9 @@ use ameles_core::testing::{Event, Operation, TraceStore, small_ring};
 fn with_leaves(bias: Bias, occasion: Occasion, per_mille: usize) -> Judgement {
     let parameters = whole_buckets();
     let flaw = (bias, occasion, per_mille);
-    let run: Run<'_> =
-        &|seed, script, pace| run_at_full_stash(&parameters, AtFullStash::Tells, flaw, seed, script, pace);
+    let run: Run<'_> = &|seed, script, pace| {
+        run_at_full_stash(&parameters, FullStashReaction::Reports, flaw, seed, script, pace)
+    };
     ring_subject(&parameters, run).judge_pooled()
 }
 
@@ -25,7 +27,7 @@ const FULL_STASH: usize = 4;
 /// Runs a Ring ORAM that does so while its stash is full, and whose leaves are drawn so.
 fn run_at_full_stash(
     parameters: &RingParameters,
-    then: AtFullStash,
+    then: FullStashReaction,
     flaw: (Bias, Occasion, usize),
     seed: u64,
     script: &[Vec<Operation>],
@@ -36,7 +38,7 @@ fn run_at_full_stash(
     let positions = BiasedLeaves::new(positions, 1 << parameters.leaf_level.0, flaw, seed);
     let is_full = positions.is_full();
     let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
-    let oram = MindsFullStash::new(oram, RingOram::stash_blocks, FULL_STASH, then, is_full);
+    let oram = ReactsToFullStash::new(oram, RingOram::stash_blocks, FULL_STASH, then, is_full);
     drive(&oram, &store, script, pace, current_work())
 }
 
@@ -97,9 +99,9 @@ fn with_store(parameters: &RingParameters, edit: Edit) -> Judgement {
 #[test]
 fn slots_that_are_chosen_by_their_place_are_found_even_if_only_in_full_buckets() {
     for (when, family) in [
-        (FirstWhen::NoDummyIsLeft, "slots one by one"),
-        (FirstWhen::Full(4), "slots of accesses"),
-        (FirstWhen::Evicts, "slots of evictions"),
+        (FirstUnreadWhen::NoDummyIsLeft, "slots one by one"),
+        (FirstUnreadWhen::Full(4), "slots of accesses"),
+        (FirstUnreadWhen::Evicts, "slots of evictions"),
     ] {
         let judgement = with_store(&crowded_buckets(), Edit::FirstUnread(when));
         assert_found(&format!("{when:?}"), &judgement, family);
@@ -139,8 +141,8 @@ fn what_is_done_only_while_the_stash_is_full_is_found() {
     let parameters = whole_buckets();
     let sound = (Bias::LowerOfTwo, Occasion::Always, 0);
     for (then, pair) in [
-        (AtFullStash::LetsStepPass, (Sequence::Sweep, Sequence::OneBlock)),
-        (AtFullStash::LeavesOutDummy, (Sequence::Mixed, Sequence::Random)),
+        (FullStashReaction::Yields, (Sequence::Sweep, Sequence::OneBlock)),
+        (FullStashReaction::DropsDummy, (Sequence::Mixed, Sequence::Random)),
     ] {
         let run: Run<'_> =
             &|seed, script, pace| run_at_full_stash(&parameters, then, sound, seed, script, pace);

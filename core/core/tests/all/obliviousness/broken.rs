@@ -20,9 +20,9 @@ use ameles_core::schemes::raw::RawOram;
 use ameles_core::schemes::ring::RingOram;
 use ameles_core::schemes::square_root::SquareRootOram;
 use ameles_core::testing::mutants::{
-    Deduplicates, Edit, EditingStore, LooksElsewhere, LowBits, NeverRemaps, Repeats, ShowsAnswers, ShowsHits,
-    SkipsHits, SkipsUnchanged, StopsAtHit, StopsAtWanted, SwapsHalves, TellsWanted, Uneven, WaitsUntilFull,
-    Wanted,
+    AnnouncesTarget, Deduplicates, Edit, EditingStore, LowBits, NeverRemaps, ReadsRandomPartition, Repeats,
+    ShowsAnswers, ShowsHits, SkipsHits, SkipsUnchanged, StopsAtHit, StopsAtTarget, SwapsHalves, TargetBlock,
+    Uneven, WaitsUntilFull,
 };
 use ameles_core::testing::oblivious::{Adversary, Pace, Sequence};
 use ameles_core::testing::{Operation, TraceStore};
@@ -260,9 +260,9 @@ fn what_breaks_the_other_schemes_is_caught_in_raw_oram() {
 #[test]
 fn an_access_that_stops_at_its_block_is_caught() {
     let run = run_raw!(|store, _current_work, seed| {
-        let wanted = Wanted::default();
-        let stops = StopsAtWanted::new(store, raw_headers(), wanted.clone());
-        TellsWanted::new(raw!(stops, rng(seed)), wanted)
+        let target = TargetBlock::default();
+        let stops = StopsAtTarget::new(store, raw_headers(), target.clone());
+        AnnouncesTarget::new(raw!(stops, rng(seed)), target)
     });
     assert_raw_caught(run, Adversary::Full, (Sweep, Dummies), "one: shape");
 }
@@ -434,7 +434,8 @@ macro_rules! run_curious {
 
 #[test]
 fn a_cached_block_that_is_looked_for_in_a_fresh_partition_is_caught() {
-    let run = run_curious!(|store, _current_work, seed| LooksElsewhere::new(judged_curious(&store, seed)));
+    let run =
+        run_curious!(|store, _current_work, seed| ReadsRandomPartition::new(judged_curious(&store, seed)));
     let subject = curious_subject(run);
     let finding = "one: repeats of the block's last leaf";
     assert_caught(&subject, Adversary::Full, (OneBlock, Sweep), finding);
@@ -495,8 +496,9 @@ fn what_breaks_the_other_schemes_is_caught_in_oblivistore() {
     };
     let run = edited_oblivistore!(Edit::SkipsEmptyBuckets);
     caught(run, Adversary::Snapshot, (Sweep, Dummies), "shape");
-    let run =
-        run_oblivistore!(|store, _current_work, seed| LooksElsewhere::new(judged_oblivistore(&store, seed)));
+    let run = run_oblivistore!(|store, _current_work, seed| ReadsRandomPartition::new(judged_oblivistore(
+        &store, seed
+    )));
     caught(run, Adversary::Full, (OneBlock, Sweep), "one: repeats of the block's last leaf");
     let run = run_oblivistore!(|store, _current_work, seed| SkipsHits::new(judged_oblivistore(&store, seed)));
     caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");

@@ -9,7 +9,7 @@ use ameles_core::schemes::freecursive::{
 };
 use ameles_core::schemes::path::{BucketsByLevel, PathParameters};
 use ameles_core::testing::TraceStore;
-use ameles_core::testing::mutants::ShowsTurns;
+use ameles_core::testing::mutants::ShowsRemapTurns;
 use ameles_core::testing::oblivious::{Adversary, Sequence};
 use ameles_core::types::Bucket;
 use rand_chacha::ChaCha8Rng;
@@ -52,7 +52,7 @@ fn freecursive_oram_with_counters_shows_nothing_of_group_remaps() {
 fn a_front_end_that_shows_whether_a_group_is_being_remapped_is_caught() {
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters().tree.layout());
-        drive(&ShowsTurns(oram(&store, seed)), &store, script, pace, current_work())
+        drive(&ShowsRemapTurns(oram(&store, seed)), &store, script, pace, current_work())
     };
     for pair in [(OneBlock, Sweep), (Dummies, Random)] {
         let judgement =

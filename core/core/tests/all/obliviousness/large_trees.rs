@@ -8,7 +8,7 @@ use ameles_core::schemes::path::{PathOram, PathParameters};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
 use ameles_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use ameles_core::testing::mutants::{
-    Bias, BiasedLeaves, DrawsOnce, KeptDraw, Occasion, OneDraw, ReusesLeafSometimes, Source,
+    Bias, BiasedLeaves, DrawsOnce, Occasion, OneDraw, ReusesLeafSometimes, SharedDraw, Source,
 };
 use ameles_core::testing::oblivious::{
     EvictionRate, Judgement, Pace, Pool, Sequence, circuit, path, raw, ring, run_script,
@@ -129,7 +129,7 @@ impl Scheme {
         match self {
             Scheme::Ring => {
                 let store = TraceStore::new(ring_parameters().layout());
-                let (kept, current_work) = (KeptDraw::default(), current_work());
+                let (kept, current_work) = (SharedDraw::default(), current_work());
                 let (source, per_mille) = flaws.draws_once;
                 let positions = DrawsOnce::new(positions, Rc::clone(&kept), source, per_mille, !seed);
                 let random = OneDraw { random, kept, current_work: Rc::clone(&current_work) };

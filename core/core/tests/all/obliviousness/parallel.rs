@@ -131,7 +131,7 @@ fn a_block_that_stays_with_the_processor_that_asked_for_it_is_caught() {
     // Two bits of a leaf say whose it is, three where.
     let run: Run<'_> = run!(|store, seed| oram(4, store, store, KeepsToOwnPart::new(flat(), 3), rng(seed)));
     assert_caught(run, (OneBlock, Sweep), "one: leaves of");
-    assert_caught(run, (OneBlock, Sweep), "both: leaves of one law");
+    assert_caught(run, (OneBlock, Sweep), "both: leaves of one distribution");
 }
 
 #[test]

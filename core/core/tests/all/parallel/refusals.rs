@@ -1,9 +1,9 @@
 //! The refusals of a parallel ORAM, the lies that it finds out, and its silence after a failure.
 
 use super::setup::*;
-use crate::lies::{ENTRY, LIES, fill_with_junk, tamper};
 use crate::model::setup::{assert_interrupted_step_poisons, assert_refuses_up_front};
 use crate::snapshots::write_all;
+use crate::tampering::{ENTRY, TAMPERINGS, fill_with_junk, tamper};
 use ameles_core::oram::{Access, Oram, OramError};
 use ameles_core::testing::{ArrayModel, Executor, TraceStore, finish_now};
 use ameles_core::types::BlockId;
@@ -77,12 +77,12 @@ fn nothing_is_answered_after_evictions_failed_or_were_dropped_half_way() {
 
 #[test]
 fn a_store_that_lies_is_found_out() {
-    for (expected, lie) in LIES {
+    for (expected, tampering) in TAMPERINGS {
         let parameters = parameters(2, 6, 2);
         let store = TraceStore::new(parameters.layout());
         let oram = flat_parallel(&parameters, &store, 1);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes, ENTRY));
+        tamper(&store, &parameters.layout(), |_, bytes| tampering(bytes, ENTRY));
         let read = |block| {
             finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
             finish_now(oram.step())

@@ -108,11 +108,11 @@ pub(crate) struct Order {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Held {
     Access,
-    Idle,
+    Step,
 }
 
 pub(crate) fn order() -> impl Strategy<Value = Order> {
-    let held = prop::sample::select(vec![None, None, Some(Held::Access), Some(Held::Idle)]);
+    let held = prop::sample::select(vec![None, None, Some(Held::Access), Some(Held::Step)]);
     (prop::collection::vec(any::<u8>(), 1..300), held, 1usize..=3)
         .prop_map(|(choices, held, max_concurrent_steps)| Order { choices, held, max_concurrent_steps })
 }
@@ -136,7 +136,7 @@ pub(crate) fn interleave<O: Oram>(
         let can_step = driver.steps() < order.max_concurrent_steps && pending_steps > 0;
         let held = |work: &Work| match work {
             Work::Access => order.held == Some(Held::Access),
-            Work::Step(_) => order.held == Some(Held::Idle),
+            Work::Step(_) => order.held == Some(Held::Step),
         };
         let mut answers: Vec<usize> = (0..driver.waiting_for_store().len())
             .filter(|nth| !held(&driver.waiting_for_store()[*nth]))

@@ -4,8 +4,8 @@
 //! was shown before it was drawn, whatever other leaves were drawn, and wherever other blocks lie.
 
 use super::super::leaves::cells_of;
-use super::super::mirrored::mirrored;
 use super::super::observer::spread;
+use super::super::reverse_bits::reverse_bits;
 use super::super::run_sets::ObservedRun;
 use super::classes::OfRun;
 use super::eviction_rate::EvictionRate;
@@ -120,7 +120,7 @@ impl Tables {
     /// The leaf of the eviction that is due next after so many accesses.
     fn evicted_next(&self, accesses: usize) -> u64 {
         let number = accesses as u64 * self.rate.evictions / self.rate.accesses;
-        mirrored(self.leaves.ilog2(), number)
+        reverse_bits(self.leaves.ilog2(), number)
     }
 
     fn count_step(&mut self, nth: usize, step: u64, classes: impl Iterator<Item = usize>) {
