@@ -40,6 +40,19 @@ const MAX_SLOTS: f64 = 1_048_576.0;
 /// The most that a probability of a sum of coins is, times its deviation.
 const MAX_BY_DEVIATION: f64 = 0.46883;
 
+impl RingParameters {
+    /// Returns the log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at the
+    /// worst time of the schedule of a full vault, for every access sequence. It is computed from the parameters (see the
+    /// bound and its assumptions in `stash_bound.rs`). Negative infinity if no more blocks exist than the stash can hold.
+    pub fn emergency_log2(&self) -> f64 {
+        let room = self.stash_bound.saturating_sub(self.max_batch);
+        if u64::from(room) >= self.capacity {
+            return f64::NEG_INFINITY;
+        }
+        StashBound::of(self).log2_tail(f64::from(room) + 1.0)
+    }
+}
+
 /// A bound on the law of the stash of a full vault, at the worst time of the schedule.
 pub(crate) struct StashBound {
     /// A.
