@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use ameles_core::store::{Carried, Store};
+use ameles_core::store::{PageMoves, Store};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Slot};
 use ameles_fork::Workers;
@@ -251,7 +251,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     }
 
     /// Puts the pages to be moved into the sources, and their destinations into the batch.
-    fn prepare_move(&self, carried: &Carried<'_>, state: &mut State<V>) -> Result<(), PageError> {
+    fn prepare_move(&self, carried: &PageMoves<'_>, state: &mut State<V>) -> Result<(), PageError> {
         let geometry = &self.sealed_slots.geometry;
         check_length(carried.pages.len(), carried.to.len() * geometry.page_bytes);
         // Before the versions advance: a page may move to its own slot.
@@ -262,7 +262,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
 
     /// Carries pages as [`Store::carry`] says, on the calling thread. Each page is opened, sealed and copied out before the
     /// next one is read.
-    fn carry_by_caller(&self, carried: &Carried<'_>) -> Result<(), PageError> {
+    fn carry_by_caller(&self, carried: &PageMoves<'_>) -> Result<(), PageError> {
         let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
         let state = &mut *self.state.borrow_mut();
         self.prepare_move(carried, state)?;
@@ -284,7 +284,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     }
 
     /// Carries pages as [`Store::carry`] says, by jobs for the worker.
-    fn carry_by_worker(&self, work_queue: &mut WorkQueue<M>, carried: &Carried<'_>) -> Result<(), PageError> {
+    fn carry_by_worker(&self, work_queue: &mut WorkQueue<M>, carried: &PageMoves<'_>) -> Result<(), PageError> {
         let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
         let state = &mut *self.state.borrow_mut();
         self.prepare_move(carried, state)?;
@@ -317,7 +317,7 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
         self.store(buckets, from)
     }
 
-    async fn carry(&self, carried: Carried<'_>) -> Result<(), PageError> {
+    async fn carry(&self, carried: PageMoves<'_>) -> Result<(), PageError> {
         let one_slot = self.sealed_slots.geometry.bucket_slots == 1;
         match &self.work_queue {
             Some(work_queue) if one_slot && work_queue.borrow().accepts(&carried) => {
@@ -327,7 +327,7 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
                 self.settle().await?;
                 self.carry_by_caller(&carried)
             }
-            _ => carried.by_hand(self).await,
+            _ => carried.read_then_write(self).await,
         }
     }
 

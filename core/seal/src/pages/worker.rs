@@ -11,7 +11,7 @@ use super::sealed_slots::SealedSlots;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use ameles_core::store::Carried;
+use ameles_core::store::PageMoves;
 
 /// The number of a submitted job, from 1.
 pub type Ticket = u64;
@@ -152,7 +152,7 @@ impl<M> WorkQueue<M> {
     }
 
     /// Tells whether there is room for all jobs of a write, and a worker to do them.
-    pub(crate) fn accepts(&self, carried: &Carried<'_>) -> bool {
+    pub(crate) fn accepts(&self, carried: &PageMoves<'_>) -> bool {
         carried.to.len() <= self.max_in_flight() && !self.worker.has_backed_off()
     }
 

@@ -108,7 +108,7 @@ impl State {
         if let Some(failure) = slots.failure {
             return Err(failure);
         }
-        Ok(scheme.inspect(|scheme| scheme.watch()))
+        Ok(scheme.inspect(|scheme| scheme.track_changes()))
     }
 }
 

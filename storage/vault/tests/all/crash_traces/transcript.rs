@@ -99,7 +99,7 @@ struct Scribe {
 /// The origin of a request.
 enum Role {
     Access,
-    Idle(usize),
+    Step(usize),
     Repeated,
 }
 
@@ -149,17 +149,17 @@ impl Scribe {
                 self.access_begins();
                 self.access_ends();
             }
-            TraceEvent::Asks { nth, step, request: Request::Read(places), checkpoint } => {
+            TraceEvent::StoreRequest { nth, step, request: Request::Read(places), checkpoint } => {
                 let role = self.reads(places, *checkpoint)?;
                 self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
-            TraceEvent::Asks { nth, step, request: Request::Write(buckets), .. } => {
+            TraceEvent::StoreRequest { nth, step, request: Request::Write(buckets), .. } => {
                 let role = self.writes(buckets)?;
                 self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
-            TraceEvent::Asks { .. } | TraceEvent::Dies => {}
+            TraceEvent::StoreRequest { .. } | TraceEvent::Dies => {}
             TraceEvent::Answered(nth) => {
                 let role = self.asked.remove(nth);
                 // The first reads of a recovery come in the order announced, an access's too.
@@ -168,7 +168,7 @@ impl Scribe {
                 }
                 match role {
                     Some(Role::Access) => self.access_has_read(),
-                    Some(Role::Idle(number)) => self.step_is_answered(number),
+                    Some(Role::Step(number)) => self.step_is_answered(number),
                     Some(Role::Repeated) | None => {}
                 }
             }
@@ -252,15 +252,15 @@ impl Scribe {
             self.told.beside += usize::from(!self.steps.is_empty());
             self.access_begins();
             self.access = Some(Access::Reading);
-            self.emit(Event::Asks(Work::Access, entry));
+            self.emit(Event::StoreRequest(Work::Access, entry));
             return Ok(Role::Access);
         }
         // A batch begins before the step that it makes due: it has asked for nothing.
         self.access_begins();
         self.told.overlapping += usize::from(!self.steps.is_empty());
         let number = self.step_begins(Phase::Reading);
-        self.emit(Event::Asks(Work::Idle(number), entry));
-        Ok(Role::Idle(number))
+        self.emit(Event::StoreRequest(Work::Step(number), entry));
+        Ok(Role::Step(number))
     }
 
     /// Returns whether so many slots of the first bucket are read as only off-line work does.
@@ -275,7 +275,7 @@ impl Scribe {
         let number = self.steps_begun;
         self.steps_begun += 1;
         self.steps.push(Step { number, phase, buckets: Vec::new() });
-        self.emit(Event::IdleBegins(number));
+        self.emit(Event::StepBegins(number));
         number
     }
 
@@ -295,7 +295,7 @@ impl Scribe {
         {
             self.told.redone += 1;
             step.phase = Phase::Writing;
-            return Ok(Role::Idle(step.number));
+            return Ok(Role::Step(step.number));
         }
         self.is_fresh = false;
         self.steps_end();
@@ -310,8 +310,8 @@ impl Scribe {
         if let Some(step) = self.steps.iter_mut().find(|step| step.number == number) {
             (step.phase, step.buckets) = (Phase::Writing, buckets.clone());
         }
-        self.emit(Event::Asks(Work::Idle(number), TraceEntry::Write(buckets)));
-        Ok(Role::Idle(number))
+        self.emit(Event::StoreRequest(Work::Step(number), TraceEntry::Write(buckets)));
+        Ok(Role::Step(number))
     }
 
     fn access_has_read(&mut self) {
@@ -332,7 +332,7 @@ impl Scribe {
         match step.phase {
             Phase::Reading => {
                 step.phase = Phase::MustWrite;
-                self.emit(Event::Answered(Work::Idle(number), 0));
+                self.emit(Event::Answered(Work::Step(number), 0));
             }
             Phase::Writing => step.phase = Phase::Written,
             // It had been answered before the death.
@@ -344,8 +344,8 @@ impl Scribe {
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
         for Step { number, .. } in written {
-            self.emit(Event::Answered(Work::Idle(number), 0));
-            self.emit(Event::Ends(Work::Idle(number)));
+            self.emit(Event::Answered(Work::Step(number), 0));
+            self.emit(Event::Ends(Work::Step(number)));
         }
     }
 }

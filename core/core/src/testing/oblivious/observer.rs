@@ -1,6 +1,6 @@
 //! The adversary's reading of the events: whether each of them is what the public schedule says, and what they show.
 
-use super::super::stage::Event;
+use super::super::driver::Event;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -18,21 +18,21 @@ pub enum Adversary {
 /// Follows the events of one run with an independent account of the public schedule.
 ///
 /// The watch checks all that follows from what was shown before (counts, batches, paths shown, the order in which the
-/// store was done). The random choices are left; they are collected as [`Sights`].
-pub trait Watch {
+/// store was done). The random choices are left; they are collected as [`Observations`].
+pub trait Observer {
     /// Looks at the next event.
     ///
     /// # Errors
     /// The event as it is, and as it should have been.
-    fn see(&mut self, event: &Event) -> Result<(), String>;
+    fn observe(&mut self, event: &Event) -> Result<(), String>;
 
     /// Returns the random choices that were shown so far.
-    fn sights(&self) -> &Sights;
+    fn observations(&self) -> &Observations;
 }
 
 /// The random choices that a run showed, each of which must be uniform and independent of all others.
 #[derive(Clone, Debug, Default)]
-pub struct Sights {
+pub struct Observations {
     /// The leaves shown, in order.
     pub leaves: Vec<ShownLeaf>,
     /// Choices of a slot among the unread ones of a bucket.
@@ -82,7 +82,7 @@ impl Pick {
     }
 }
 
-impl Sights {
+impl Observations {
     /// Adds to a total.
     pub fn add(&mut self, total: &'static str, amount: u64) {
         *self.totals.entry(total).or_default() += amount;

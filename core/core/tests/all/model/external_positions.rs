@@ -17,7 +17,7 @@ type RawBackend<'a> = RawOram<&'a TraceStore, ExternalPositions<TraceStoreError>
 
 /// A backend of either kind.
 trait Backend: Oram<Error = TraceStoreError> {
-    fn access_at(&self, block: u64, handed: PositionUpdate, serve: impl FnOnce(&mut [u8]));
+    fn access_at(&self, block: u64, external_positions: PositionUpdate, serve: impl FnOnce(&mut [u8]));
     fn take_out(&self, block: u64, old: Option<Leaf>, take: impl FnOnce(&mut [u8]));
     fn put_in(&self, block: u64, leaf: Leaf, payload: &[u8]);
     fn dummy(&self);
@@ -26,8 +26,13 @@ trait Backend: Oram<Error = TraceStoreError> {
 macro_rules! backend {
     ($type:ident) => {
         impl Backend for $type<'_> {
-            fn access_at(&self, block: u64, handed: PositionUpdate, serve: impl FnOnce(&mut [u8])) {
-                finish_now($type::access_at(self, BlockId(block), handed, serve)).unwrap();
+            fn access_at(
+                &self,
+                block: u64,
+                external_positions: PositionUpdate,
+                serve: impl FnOnce(&mut [u8]),
+            ) {
+                finish_now($type::access_at(self, BlockId(block), external_positions, serve)).unwrap();
             }
             fn take_out(&self, block: u64, old: Option<Leaf>, take: impl FnOnce(&mut [u8])) {
                 finish_now($type::take_out(self, BlockId(block), old, take)).unwrap();
@@ -158,14 +163,14 @@ fn shown(store: &TraceStore, operation: impl FnOnce()) -> Vec<usize> {
 }
 
 fn sizes(backend: &impl Backend, store: &TraceStore) -> [Vec<usize>; 4] {
-    let idle = || finish_now(settle(backend));
-    let handed = PositionUpdate { old: None, new: Leaf(5) };
-    let access = shown(store, || backend.access_at(3, handed, |_| ()));
-    idle();
+    let settle_backend = || finish_now(settle(backend));
+    let external_positions = PositionUpdate { old: None, new: Leaf(5) };
+    let access = shown(store, || backend.access_at(3, external_positions, |_| ()));
+    settle_backend();
     let taken = shown(store, || backend.take_out(3, Some(Leaf(5)), |_| ()));
-    idle();
+    settle_backend();
     let dummy = shown(store, || backend.dummy());
-    idle();
+    settle_backend();
     let put = shown(store, || backend.put_in(3, Leaf(2), &[1, 2]));
     [access, taken, dummy, put]
 }
@@ -202,8 +207,9 @@ fn a_block_that_waits_is_not_put_in_twice_and_is_found_where_it_was_put() {
     backend.put_in(BlockId(3), Leaf(7), &[1, 2]).unwrap();
     let again = backend.put_in(BlockId(3), Leaf(7), &[1, 2]);
     assert!(matches!(again, Err(OramError::Contradiction(_))));
-    let handed = PositionUpdate { old: Some(Leaf(7)), new: Leaf(0) };
+    let external_positions = PositionUpdate { old: Some(Leaf(7)), new: Leaf(0) };
     let mut found = Vec::new();
-    finish_now(backend.access_at(BlockId(3), handed, |payload| found.extend_from_slice(payload))).unwrap();
+    finish_now(backend.access_at(BlockId(3), external_positions, |payload| found.extend_from_slice(payload)))
+        .unwrap();
     assert_eq!(found, [1, 2]);
 }

@@ -3,7 +3,7 @@
 
 use super::array_model::{ArrayModel, Operation};
 use super::executor::Task;
-use super::trace_store::{Act, Shown, TraceEntry, TraceStore};
+use super::trace_store::{ProcessorAction, Recorded, TraceEntry, TraceStore};
 use crate::oram::Oram;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -15,77 +15,77 @@ pub enum Work {
     /// On-line work: an access.
     Access,
     /// Off-line work: the step of `step` that was begun after so many others.
-    Idle(usize),
+    Step(usize),
 }
 
 /// The events that show, in order: the trace, and what the driver does. All of it is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The driver asked the scheme what it owes.
-    Owes {
+    Pending {
         /// Steps of `step`.
-        owed: u64,
+        pending_steps: u64,
         /// True if a step must come before the next access.
         must_step: bool,
     },
     /// A batch of so many accesses begins.
     AccessBegins(usize),
     /// The step of `step` of this number begins.
-    IdleBegins(usize),
+    StepBegins(usize),
     /// The store is asked for something.
-    Asks(Work, TraceEntry),
+    StoreRequest(Work, TraceEntry),
     /// A processor of several asks its store for something, or they send each other messages.
-    Acts(Work, Act),
+    ProcessorAction(Work, ProcessorAction),
     /// The store has done what this work asked for: that which this work asked for after so many others, of those in flight.
-    Answered(Work, usize),
+    StoreAnswer(Work, usize),
     /// An access let a step pass although it waited for nothing. Steps of `step` may wake themselves: some drive several
     /// works of their own.
     Yields(Work),
     /// The work is done.
     Ends(Work),
     /// All that could go on has gone on.
-    Rests,
+    Quiescent,
     /// The process died after that, and another one goes on from a snapshot. It says that it will do again what showed
     /// in so many events before this one.
     Recovers(usize),
 }
 
 /// A scheme, its store, and the work in flight. Every answer is compared with a plain array.
-pub struct Stage<'a, O> {
+pub struct Driver<'a, O> {
     oram: &'a O,
     store: &'a TraceStore,
     model: ArrayModel,
-    working: Rc<Cell<Work>>,
+    current_work: Rc<Cell<Work>>,
     access: Option<Task<'a>>,
     /// Steps of `step` in flight, the oldest first, and how many were ever begun.
-    idles: Vec<(usize, Task<'a>)>,
-    idles_begun: usize,
+    steps: Vec<(usize, Task<'a>)>,
+    steps_begun: usize,
     /// The works that wait for the store, in the order asked.
-    asking: Vec<Work>,
+    waiting_for_store: Vec<Work>,
     holding_back: bool,
     events: Vec<Event>,
 }
 
-impl<'a, O: Oram> Stage<'a, O> {
+impl<'a, O: Oram> Driver<'a, O> {
     /// A stage for an ORAM whose blocks hold what `model` says.
     pub fn new(oram: &'a O, store: &'a TraceStore, model: ArrayModel) -> Self {
-        Stage {
+        Driver {
             oram,
             store,
             model,
-            working: Rc::new(Cell::new(Work::Access)),
+            current_work: Rc::new(Cell::new(Work::Access)),
             access: None,
-            idles: Vec::new(),
-            idles_begun: 0,
-            asking: Vec::new(),
+            steps: Vec::new(),
+            steps_begun: 0,
+            waiting_for_store: Vec::new(),
             holding_back: false,
             events: Vec::new(),
         }
     }
 
     /// Tells whose work is being polled, for stores that must know.
-    pub fn report_work_to(&mut self, working: Rc<Cell<Work>>) {
-        self.working = working;
+    pub fn report_current_work(&mut self, current_work: Rc<Cell<Work>>) {
+        self.current_work = current_work;
     }
 
     /// Sets whether store operations from now on wait for [`complete`](Self::complete).
@@ -95,10 +95,10 @@ impl<'a, O: Oram> Stage<'a, O> {
     }
 
     /// Asks what is owed. Returns it with whether `step` must come before the next access.
-    pub fn owes(&mut self) -> (u64, bool) {
-        let (owed, must_step) = (self.oram.pending_steps(), self.oram.must_step());
-        self.events.push(Event::Owes { owed, must_step });
-        (owed, must_step)
+    pub fn query_pending(&mut self) -> (u64, bool) {
+        let (pending_steps, must_step) = (self.oram.pending_steps(), self.oram.must_step());
+        self.events.push(Event::Pending { pending_steps, must_step });
+        (pending_steps, must_step)
     }
 
     /// Begins a batch.
@@ -113,16 +113,16 @@ impl<'a, O: Oram> Stage<'a, O> {
     }
 
     /// Begins a step of `step`.
-    pub fn begin_idle(&mut self) {
-        let (oram, nth) = (self.oram, self.idles_begun);
-        self.idles_begun += 1;
-        self.events.push(Event::IdleBegins(nth));
+    pub fn begin_step(&mut self) {
+        let (oram, nth) = (self.oram, self.steps_begun);
+        self.steps_begun += 1;
+        self.events.push(Event::StepBegins(nth));
         let step = Task::new(async move {
             if let Err(error) = oram.step().await {
                 panic!("idle failed: {error}");
             }
         });
-        self.idles.push((nth, step));
+        self.steps.push((nth, step));
         self.run();
     }
 
@@ -132,13 +132,13 @@ impl<'a, O: Oram> Stage<'a, O> {
     }
 
     /// Steps of `step` in flight.
-    pub fn idles(&self) -> usize {
-        self.idles.len()
+    pub fn steps(&self) -> usize {
+        self.steps.len()
     }
 
     /// The works that wait for the store, in the order asked.
-    pub fn asking(&self) -> &[Work] {
-        &self.asking
+    pub fn waiting_for_store(&self) -> &[Work] {
+        &self.waiting_for_store
     }
 
     /// Lets the `nth` of the waiting store operations end, and all go on that can.
@@ -146,9 +146,9 @@ impl<'a, O: Oram> Stage<'a, O> {
     /// # Panics
     /// If fewer wait.
     pub fn complete(&mut self, nth: usize) {
-        let work = self.asking.remove(nth);
-        let earlier = self.asking[..nth].iter().filter(|other| **other == work).count();
-        self.events.push(Event::Answered(work, earlier));
+        let work = self.waiting_for_store.remove(nth);
+        let earlier = self.waiting_for_store[..nth].iter().filter(|other| **other == work).count();
+        self.events.push(Event::StoreAnswer(work, earlier));
         self.store.complete(nth);
         self.run();
     }
@@ -158,8 +158,8 @@ impl<'a, O: Oram> Stage<'a, O> {
     /// # Panics
     /// If work waits although the store has done all that was asked: it would wait forever.
     pub fn finish(&mut self) {
-        while self.access.is_some() || !self.idles.is_empty() {
-            assert!(!self.asking.is_empty(), "work waits for something that nobody will do");
+        while self.access.is_some() || !self.steps.is_empty() {
+            assert!(!self.waiting_for_store.is_empty(), "work waits for something that nobody will do");
             self.complete(0);
         }
     }
@@ -183,29 +183,29 @@ impl<'a, O: Oram> Stage<'a, O> {
                 progress |= progressed;
                 self.access = access;
             }
-            for (nth, step) in core::mem::take(&mut self.idles) {
-                let (progressed, step) = self.poll(Work::Idle(nth), step);
+            for (nth, step) in core::mem::take(&mut self.steps) {
+                let (progressed, step) = self.poll(Work::Step(nth), step);
                 progress |= progressed;
-                self.idles.extend(step.map(|step| (nth, step)));
+                self.steps.extend(step.map(|step| (nth, step)));
             }
         }
-        self.events.push(Event::Rests);
+        self.events.push(Event::Quiescent);
     }
 
     /// Returns whether it went on, and what is left of it.
     fn poll(&mut self, work: Work, mut running: Task<'a>) -> (bool, Option<Task<'a>>) {
-        self.working.set(work);
+        self.current_work.set(work);
         let progress = running.poll();
         let ended = running.has_ended();
-        for shown in self.store.take_shown() {
-            self.events.push(match shown {
-                Shown::Alone(entry) => Event::Asks(work, entry),
-                Shown::Act(act) => Event::Acts(work, act),
+        for recorded in self.store.take_recorded() {
+            self.events.push(match recorded {
+                Recorded::Single(entry) => Event::StoreRequest(work, entry),
+                Recorded::Processor(act) => Event::ProcessorAction(work, act),
             });
             if self.holding_back {
-                self.asking.push(work);
+                self.waiting_for_store.push(work);
             } else {
-                self.events.push(Event::Answered(work, 0));
+                self.events.push(Event::StoreAnswer(work, 0));
             }
         }
         if ended {

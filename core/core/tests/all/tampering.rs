@@ -8,14 +8,14 @@ use ameles_core::types::{Bucket, Slot};
 pub const ENTRY: usize = 16 + 5;
 
 /// A change of a bucket's bytes, with entries of so many bytes.
-pub type Lie = fn(&mut [u8], usize);
+pub type Tampering = fn(&mut [u8], usize);
 
 fn real(entry: &&mut [u8]) -> bool {
     entry[..8] != [0; 8]
 }
 
 /// Lies that every such tree finds out, with its answer to each.
-pub const LIES: [(&str, Lie); 4] = [
+pub const TAMPERINGS: [(&str, Tampering); 4] = [
     ("a block lies beyond the capacity or the tree", |bucket, entry| {
         bucket.chunks_exact_mut(entry).filter(real).for_each(|entry| entry[7] = 1);
     }),
@@ -29,15 +29,15 @@ pub const LIES: [(&str, Lie); 4] = [
 ];
 
 /// A lie that a tree finds out which takes in a path's blocks at once.
-pub const TWICE: (&str, Lie) = ("a block exists twice", |bucket, entry| {
+pub const DUPLICATE: (&str, Tampering) = ("a block exists twice", |bucket, entry| {
     let first = bucket[..entry].to_vec();
     bucket.chunks_exact_mut(entry).filter(real).for_each(|entry| entry.copy_from_slice(&first));
 });
 
 /// Changes every bucket of a store.
-pub fn tamper(store: &TraceStore, layout: &Layout, mut lie: impl FnMut(u64, &mut [u8])) {
+pub fn tamper(store: &TraceStore, layout: &Layout, mut tampering: impl FnMut(u64, &mut [u8])) {
     for bucket in 0..layout.buckets() {
-        store.tamper(Slot { bucket: Bucket(bucket), index: 0 }, |bytes| lie(bucket, bytes));
+        store.tamper(Slot { bucket: Bucket(bucket), index: 0 }, |bytes| tampering(bucket, bytes));
     }
 }
 

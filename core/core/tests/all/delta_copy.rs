@@ -6,22 +6,22 @@ use ameles_core::types::BlockId;
 use std::collections::BTreeMap;
 
 /// The words, blocks and rest that were written down; what did not change was not looked at again.
-pub struct Notebook {
+pub struct DeltaCopy {
     tables: Vec<u64>,
     words: Vec<u32>,
     rest: Vec<u8>,
     /// The payload of each block, and when it came into its list.
     blocks: BTreeMap<BlockId, (u64, Vec<u8>)>,
-    turns: u64,
+    insertions: u64,
 }
 
-impl Notebook {
+impl DeltaCopy {
     /// Begins to write down a scheme that is new.
     pub fn begin<R, O: IncrementalSnapshot<R>>(scheme: &O, parameters: &O::Parameters) -> Self {
-        scheme.watch();
+        scheme.track_changes();
         let tables = O::tables(parameters);
         let words = vec![0; tables.iter().sum::<u64>() as usize];
-        Notebook { tables, words, rest: scheme.rest(), blocks: BTreeMap::new(), turns: 0 }
+        DeltaCopy { tables, words, rest: scheme.rest(), blocks: BTreeMap::new(), insertions: 0 }
     }
 
     /// Writes down what changed since the last call.
@@ -33,16 +33,16 @@ impl Notebook {
             scheme.copy_words(place..place + 1, &mut word);
             self.words[place as usize] = word[0];
         }
-        for gone in changes.stash.removed {
-            self.blocks.remove(&gone);
+        for removed in changes.stash.removed {
+            self.blocks.remove(&removed);
         }
         for block in changes.stash.linked {
-            self.turns += 1;
-            self.blocks.entry(block).or_default().0 = self.turns;
+            self.insertions += 1;
+            self.blocks.entry(block).or_default().0 = self.insertions;
         }
         for block in changes.stash.written {
-            let noted = self.blocks.get_mut(&block).expect("a block that is written came into a list");
-            scheme.look_at(block, &mut |payload| noted.1 = payload.to_vec());
+            let entry = self.blocks.get_mut(&block).expect("a block that is written came into a list");
+            scheme.with_payload(block, &mut |payload| entry.1 = payload.to_vec());
         }
         self.rest = scheme.rest();
         let mut whole = Vec::new();
@@ -56,18 +56,19 @@ impl Notebook {
         &self,
         parameters: O::Parameters,
         (store, random): (O::Store, R),
-        spoil: impl FnOnce(&mut Vec<u32>),
+        corrupt: impl FnOnce(&mut Vec<u32>),
     ) -> Result<O, SnapshotError<O::ParametersError>> {
         let mut words = self.words.clone();
-        spoil(&mut words);
+        corrupt(&mut words);
         let mut words = words.into_iter();
         let tables = self.tables.iter().map(|size| words.by_ref().take(*size as usize).collect()).collect();
         let mut blocks: Vec<_> = self.blocks.iter().collect();
-        blocks.sort_by_key(|(_, (turn, _))| *turn);
+        blocks.sort_by_key(|(_, (insertion, _))| *insertion);
         let order: Vec<BlockId> = blocks.iter().map(|(block, _)| **block).collect();
         let mut payloads =
             Pages(self.blocks.iter().map(|(block, (_, payload))| (*block, &payload[..])).collect());
-        let parts = Parts { tables, rest: &self.rest, order: &order, payloads: &mut payloads, keeper: None };
+        let parts =
+            Parts { tables, rest: &self.rest, order: &order, payloads: &mut payloads, payload_source: None };
         O::resume(parameters, parts, store, random)
     }
 }

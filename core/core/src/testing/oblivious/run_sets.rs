@@ -1,8 +1,8 @@
 //! The two sides of a judgement: sets of runs, and the choices that they showed.
 
 use super::super::array_model::Operation;
-use super::super::stage::Event;
-use super::watch::{Sights, Watch};
+use super::super::driver::Event;
+use super::observer::{Observations, Observer};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -19,17 +19,17 @@ pub struct Trial {
 }
 
 /// The choices that one set of runs showed, and its requests.
-pub(super) struct Side {
+pub(super) struct RunSet {
     pub(super) name: &'static str,
     pub(super) deviation: Option<String>,
-    pub(super) runs: Vec<Seen>,
+    pub(super) runs: Vec<ObservedRun>,
 }
 
 /// A run as the judge sees it: the choices that showed, and the requests behind them.
-pub(super) struct Seen {
-    pub(super) sights: Sights,
+pub(super) struct ObservedRun {
+    pub(super) observations: Observations,
     /// The block that each access asked for, in order, and the kind of access that makes it.
-    pub(super) asked: Vec<Option<u64>>,
+    pub(super) requested: Vec<Option<u64>>,
     pub(super) kinds: Vec<&'static str>,
     /// The first access of the batch of each.
     pub(super) begins: Vec<usize>,
@@ -40,7 +40,7 @@ pub(super) struct Seen {
 }
 
 /// Shows a run to a watch. A recovery must repeat to the letter what was done before; it tells nothing new.
-fn follow(watch: &mut dyn Watch, events: &[Event]) -> Result<(), String> {
+fn follow(observer: &mut dyn Observer, events: &[Event]) -> Result<(), String> {
     let mut again = 0;
     let mut before = 0;
     for (at, event) in events.iter().enumerate() {
@@ -60,38 +60,38 @@ fn follow(watch: &mut dyn Watch, events: &[Event]) -> Result<(), String> {
             before = again + 1;
             continue;
         }
-        watch.see(event).map_err(|deviation| format!("event {at}: {deviation}"))?;
+        observer.observe(event).map_err(|deviation| format!("event {at}: {deviation}"))?;
     }
     Ok(())
 }
 
-impl Side {
+impl RunSet {
     pub(super) fn look(
         name: &'static str,
-        watch: &impl Fn(u64) -> Box<dyn Watch>,
+        observer: &impl Fn(u64) -> Box<dyn Observer>,
         trials: &[Trial],
         seed: u64,
     ) -> Self {
-        let mut side = Side { name, deviation: None, runs: Vec::new() };
+        let mut run_set = RunSet { name, deviation: None, runs: Vec::new() };
         for (nth, trial) in trials.iter().enumerate() {
-            let mut watch = watch(seed + nth as u64);
-            if let Err(deviation) = follow(&mut *watch, &trial.events) {
-                side.deviation = Some(format!("run {nth}, {deviation}"));
-                return side;
+            let mut observer = observer(seed + nth as u64);
+            if let Err(deviation) = follow(&mut *observer, &trial.events) {
+                run_set.deviation = Some(format!("run {nth}, {deviation}"));
+                return run_set;
             }
-            side.runs.push(Seen::of(watch.sights().clone(), &trial.operations));
+            run_set.runs.push(ObservedRun::of(observer.observations().clone(), &trial.operations));
         }
-        side
+        run_set
     }
 
     /// The leaves of all runs, in order.
     pub(super) fn leaves(&self) -> impl Iterator<Item = u64> + '_ {
-        self.runs.iter().flat_map(|run| run.sights.leaves.iter().map(|shown| shown.leaf))
+        self.runs.iter().flat_map(|run| run.observations.leaves.iter().map(|shown| shown.leaf))
     }
 }
 
-impl Seen {
-    fn of(sights: Sights, batches: &[Vec<Operation>]) -> Self {
+impl ObservedRun {
+    fn of(observations: Observations, batches: &[Vec<Operation>]) -> Self {
         let mut blocks = Vec::new();
         let mut kinds = Vec::new();
         let (mut begins, mut befores, mut written) = (Vec::new(), Vec::new(), Vec::new());
@@ -121,13 +121,13 @@ impl Seen {
                 blocks.push(block);
             }
         }
-        Seen { sights, asked: blocks, kinds, begins, before: befores, writes: written }
+        ObservedRun { observations, requested: blocks, kinds, begins, before: befores, writes: written }
     }
 
     /// The leaf that each access showed; `None` where it may be one of several.
     pub(super) fn leaf_of_access(&self) -> Vec<Option<u64>> {
-        let mut leaves = alloc::vec![None; self.asked.len()];
-        for shown in &self.sights.leaves {
+        let mut leaves = alloc::vec![None; self.requested.len()];
+        for shown in &self.observations.leaves {
             if let Some(access) = shown.access {
                 leaves[access] = Some(shown.leaf);
             }
