@@ -3,7 +3,7 @@
 use ameles_core::types::BlockId;
 use ameles_gateway::device::RowChange;
 use ameles_gateway::{Device, DeviceError, Flow};
-use ameles_vault::{Call, Receipt, MirroredVaults, Vault, VaultError};
+use ameles_vault::{Call, MirroredVaults, Receipt, Vault, VaultError};
 use anyhow::Context;
 use bytes::Bytes;
 

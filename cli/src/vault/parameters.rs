@@ -19,7 +19,9 @@ use ameles_core::schemes::ring::RingParameters;
 use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_seal::cipher;
 use ameles_store::{Prices, Usage};
-use ameles_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_lease_checks};
+use ameles_vault::{
+    JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_lease_checks,
+};
 use clap::ValueEnum;
 use std::time::Duration;
 

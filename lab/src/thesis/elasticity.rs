@@ -11,7 +11,9 @@ use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
 use ameles_store::{Link, LinkSpeed, Meter, MeterReader, Usage, VersionedMemory};
-use ameles_vault::{Call, Flow, SchemeParameters, MirroredVaults, Vault, VaultError, VaultParameters, cut_over};
+use ameles_vault::{
+    Call, Flow, MirroredVaults, SchemeParameters, Vault, VaultError, VaultParameters, cut_over,
+};
 use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};

@@ -11,7 +11,7 @@ use crate::runtime::progress;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
 use ameles_enclave_boundary::launch::{Instrumentation, Window};
 use ameles_lab::bench::Progress;
-use ameles_lab::enclave::{self, Clock, FaultCost, Machine, Options, RunOutcome, Refusal, Task};
+use ameles_lab::enclave::{self, Clock, FaultCost, Machine, Options, Refusal, RunOutcome, Task};
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, bail};
@@ -196,8 +196,10 @@ impl EmulatedMachines {
             window: Some(Window { warm: window.warm, faults: window.faults }),
             ..Instrumentation::default()
         };
-        let launchable = LaunchableProgram::of(self.runtime.clone(), started.image.clone(), started.arguments);
-        let machine = launchable.start(&launching, instrumentation, &MachineSettings { counts, host: None })?;
+        let launchable =
+            LaunchableProgram::of(self.runtime.clone(), started.image.clone(), started.arguments);
+        let machine =
+            launchable.start(&launching, instrumentation, &MachineSettings { counts, host: None })?;
         let ended = machine.serve(&mut Streams::of(started.input), |_, _| Ok(Next::GoOn))?;
         let record = ended.record.context("the machine was switched off")?;
         match &record.ending {

@@ -10,7 +10,7 @@ use crate::runtime::output::say;
 use crate::runtime::progress;
 use ameles_lab::bench::Progress;
 use ameles_lab::paging::{
-    self, RunEnd, FaultTimes, Options, Pager, Paging, PagingError, Programs, Refusal, Report, Window,
+    self, FaultTimes, Options, Pager, Paging, PagingError, Programs, Refusal, Report, RunEnd, Window,
 };
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, anyhow, bail};

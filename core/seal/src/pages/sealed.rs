@@ -123,7 +123,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self
     }
 
-    /// Has pages [carried](Store::carry) by a worker that has the same key over the same memory.
+    /// Has pages [carried](Store::move_pages) by a worker that has the same key over the same memory.
     #[must_use]
     pub fn with_worker(mut self, worker: Box<dyn PageWorker<M>>, mode: WorkMode) -> Self {
         self.work_queue = Some(RefCell::new(WorkQueue::new(worker, mode)));
@@ -260,7 +260,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.advance(carried.to, state)
     }
 
-    /// Carries pages as [`Store::carry`] says, on the calling thread. Each page is opened, sealed and copied out before the
+    /// Carries pages as [`Store::move_pages`] says, on the calling thread. Each page is opened, sealed and copied out before the
     /// next one is read.
     fn carry_by_caller(&self, carried: &PageMoves<'_>) -> Result<(), PageError> {
         let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
@@ -283,8 +283,12 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         Ok(())
     }
 
-    /// Carries pages as [`Store::carry`] says, by jobs for the worker.
-    fn carry_by_worker(&self, work_queue: &mut WorkQueue<M>, carried: &PageMoves<'_>) -> Result<(), PageError> {
+    /// Carries pages as [`Store::move_pages`] says, by jobs for the worker.
+    fn carry_by_worker(
+        &self,
+        work_queue: &mut WorkQueue<M>,
+        carried: &PageMoves<'_>,
+    ) -> Result<(), PageError> {
         let (sealed_slots, geometry) = (&self.sealed_slots, &self.sealed_slots.geometry);
         let state = &mut *self.state.borrow_mut();
         self.prepare_move(carried, state)?;
@@ -317,21 +321,21 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
         self.store(buckets, from)
     }
 
-    async fn carry(&self, carried: PageMoves<'_>) -> Result<(), PageError> {
+    async fn move_pages(&self, carried: PageMoves<'_>) -> Result<(), PageError> {
         let one_slot = self.sealed_slots.geometry.bucket_slots == 1;
         match &self.work_queue {
             Some(work_queue) if one_slot && work_queue.borrow().accepts(&carried) => {
                 self.carry_by_worker(&mut work_queue.borrow_mut(), &carried)
             }
             _ if one_slot && matches!(self.executor, Executor::Caller) => {
-                self.settle().await?;
+                self.finish_moves().await?;
                 self.carry_by_caller(&carried)
             }
             _ => carried.read_then_write(self).await,
         }
     }
 
-    async fn settle(&self) -> Result<(), PageError> {
+    async fn finish_moves(&self) -> Result<(), PageError> {
         match &self.work_queue {
             Some(work_queue) => work_queue
                 .borrow_mut()
@@ -341,7 +345,7 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
         }
     }
 
-    fn expect(&self, from: &[Slot]) {
+    fn prefetch(&self, from: &[Slot]) {
         let Some(work_queue) = &self.work_queue else { return };
         let state = self.state.borrow();
         let from = from.iter().map(|slot| id_of(&self.sealed_slots.geometry, &state.versions, *slot));
