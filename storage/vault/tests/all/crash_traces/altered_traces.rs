@@ -23,7 +23,7 @@ pub fn redraw_slots(trace: &mut [TimedEvent], ring: &RingParameters, flaw: Flaw,
     let mut rng = TestRng::of(seed);
     let mut shown: BTreeMap<(Bucket, Version), Shown> = BTreeMap::new();
     for (_, event) in trace {
-        let TraceEvent::StoreRequest { request: Request::Read(places), .. } = event else { continue };
+        let TraceEvent::Asks { request: Request::Read(places), .. } = event else { continue };
         let kept = fraction(&mut rng);
         for here in places.chunk_by_mut(|one, other| one.slot.bucket == other.slot.bucket) {
             // Off-line work takes several slots of a bucket, and draws as it should.
@@ -62,7 +62,7 @@ pub fn paths_of_first_leaf(trace: &[TimedEvent], ring: &RingParameters) -> usize
     let first = Bucket((1 << ring.leaf_level.0) - (1 << ring.top.0));
     let mut read = BTreeSet::new();
     for (_, event) in trace {
-        let TraceEvent::StoreRequest { request: Request::Read(places), .. } = event else { continue };
+        let TraceEvent::Asks { request: Request::Read(places), .. } = event else { continue };
         let of_first: Vec<_> = places.iter().filter(|place| place.slot.bucket == first).collect();
         // Off-line work takes as many as there are blocks.
         if of_first.len() < ring.leaf.blocks as usize {

@@ -187,7 +187,7 @@ fn a_journal_in_the_store_shows_nothing_of_what_is_asked_across_crashes() {
         let (other, ..) = shape_with(JournalPlace::Store, nth, scan, 2 * nth + 1, None);
         assert_eq!(first_difference(&one, &other), None, "life {nth}");
         let is_object = |shape: &Shape| {
-            matches!(shape, Shape::Other(TraceEvent::StoreRequest { request: Request::PutIfAbsent { name, .. }, .. })
+            matches!(shape, Shape::Other(TraceEvent::Asks { request: Request::PutIfAbsent { name, .. }, .. })
                 if name.starts_with("log/"))
         };
         objects += one.iter().filter(|(_, shape)| is_object(shape)).count();
@@ -202,7 +202,7 @@ fn a_hit_that_takes_a_step_more_is_caught_by_the_steps_of_requests_and_by_nothin
     assert!(first_difference(&one, &other).is_some());
     for (_, shape) in one.iter_mut().chain(&mut other) {
         match shape {
-            Shape::Reads(_, step, _) | Shape::Other(TraceEvent::StoreRequest { step, .. }) => *step = 0,
+            Shape::Reads(_, step, _) | Shape::Other(TraceEvent::Asks { step, .. }) => *step = 0,
             Shape::Other(_) => {}
         }
     }

@@ -149,18 +149,18 @@ impl Scribe {
                 self.access_begins();
                 self.access_ends();
             }
-            TraceEvent::StoreRequest { nth, step, request: Request::Read(places), checkpoint } => {
+            TraceEvent::Asks { nth, step, request: Request::Read(places), checkpoint } => {
                 let role = self.reads(places, *checkpoint)?;
                 self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
-            TraceEvent::StoreRequest { nth, step, request: Request::Write(buckets), .. } => {
+            TraceEvent::Asks { nth, step, request: Request::Write(buckets), .. } => {
                 let role = self.writes(buckets)?;
                 self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
-            TraceEvent::StoreRequest { .. } | TraceEvent::Dies => {}
-            TraceEvent::Answered(nth) => {
+            TraceEvent::Asks { .. } | TraceEvent::Dies => {}
+            TraceEvent::StoreAnswer(nth) => {
                 let role = self.asked.remove(nth);
                 // The first reads of a recovery come in the order announced, an access's too.
                 if role.is_some() && !self.opening {
@@ -317,7 +317,7 @@ impl Scribe {
     fn access_has_read(&mut self) {
         if self.access == Some(Access::Reading) {
             self.access = Some(Access::HasRead);
-            self.emit(Event::Answered(Work::Access, 0));
+            self.emit(Event::StoreAnswer(Work::Access, 0));
         }
     }
 
@@ -332,7 +332,7 @@ impl Scribe {
         match step.phase {
             Phase::Reading => {
                 step.phase = Phase::MustWrite;
-                self.emit(Event::Answered(Work::Step(number), 0));
+                self.emit(Event::StoreAnswer(Work::Step(number), 0));
             }
             Phase::Writing => step.phase = Phase::Written,
             // It had been answered before the death.
@@ -344,7 +344,7 @@ impl Scribe {
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
         for Step { number, .. } in written {
-            self.emit(Event::Answered(Work::Step(number), 0));
+            self.emit(Event::StoreAnswer(Work::Step(number), 0));
             self.emit(Event::Ends(Work::Step(number)));
         }
     }
