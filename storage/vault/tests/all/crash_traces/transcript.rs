@@ -160,7 +160,7 @@ impl Scribe {
                 self.asked.insert(*nth, role);
             }
             TraceEvent::Asks { .. } | TraceEvent::Dies => {}
-            TraceEvent::StoreAnswer(nth) => {
+            TraceEvent::Answered(nth) => {
                 let role = self.asked.remove(nth);
                 // The first reads of a recovery come in the order announced, an access's too.
                 if role.is_some() && !self.opening {
