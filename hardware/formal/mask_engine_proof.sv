@@ -180,8 +180,8 @@ module mask_engine_proof
     end
   end
 
-  // Of each purpose as many masks are owed as wait or are on their way. So none comes that is not owed, and each finds room.
-  logic [4:0][7:0] owed, kept, coming;
+  // Of each purpose as many masks are pending as wait or are on their way. So none comes that is not pending, and each finds room.
+  logic [4:0][7:0] pending, kept, coming;
   logic [4:0] room;
   logic begun_last;
   assign begun_last = u_engine.gen_single.gen_lane[0].u_aes.valid_q && u_engine.tags_q[0].last;
@@ -190,36 +190,36 @@ module mask_engine_proof
       coming[nth] = 8'(begun_last && is_of(u_engine.tags_q[0].stream, nth))
           + 8'(u_engine.out_valid[0] && is_of(u_engine.tags_q[1].stream, nth) && u_engine.tags_q[1].last)
           + 8'(u_engine.busy_q && is_of(u_engine.stream_q, nth));
-      if (rst_n) assert (owed[nth] == 8'(coming[nth] + kept[nth]) && (!u_engine.returns[nth] || room[nth]));
+      if (rst_n) assert (pending[nth] == 8'(coming[nth] + kept[nth]) && (!u_engine.returns[nth] || room[nth]));
     end
   end
   function automatic logic is_of(logic [2:0] stream, int unsigned nth);
     return 32'(stream) == nth;
   endfunction
-  assign {owed[0], kept[0], room[0]} = {
-    8'(u_engine.u_leaf.owed_q), 8'(u_engine.u_leaf.gen_shallow.u_masks.count_q), u_engine.u_leaf.unused_ready
+  assign {pending[0], kept[0], room[0]} = {
+    8'(u_engine.u_leaf.pending_q), 8'(u_engine.u_leaf.gen_shallow.u_masks.count_q), u_engine.u_leaf.unused_ready
   };
-  assign {owed[1], kept[1], room[1]} = {
-    8'(u_engine.u_read.owed_q), 8'(u_engine.u_read.gen_shallow.u_masks.count_q), u_engine.u_read.unused_ready
+  assign {pending[1], kept[1], room[1]} = {
+    8'(u_engine.u_read.pending_q), 8'(u_engine.u_read.gen_shallow.u_masks.count_q), u_engine.u_read.unused_ready
   };
-  assign {owed[3], kept[3], room[3]} = {
-    8'(u_engine.u_write.owed_q), 8'(u_engine.u_write.gen_shallow.u_masks.count_q), u_engine.u_write.unused_ready
+  assign {pending[3], kept[3], room[3]} = {
+    8'(u_engine.u_write.pending_q), 8'(u_engine.u_write.gen_shallow.u_masks.count_q), u_engine.u_write.unused_ready
   };
   if (Raw) begin : gen_owed
-    assign {owed[2], kept[2], room[2]} = {
-      8'(u_engine.gen_raw.u_interest.owed_q), 8'(u_engine.gen_raw.u_interest.gen_shallow.u_masks.count_q),
+    assign {pending[2], kept[2], room[2]} = {
+      8'(u_engine.gen_raw.u_interest.pending_q), 8'(u_engine.gen_raw.u_interest.gen_shallow.u_masks.count_q),
       u_engine.gen_raw.u_interest.unused_ready
     };
-    assign {owed[4], kept[4], room[4]} = {
-      8'(u_engine.gen_raw.u_ahead.owed_q),
+    assign {pending[4], kept[4], room[4]} = {
+      8'(u_engine.gen_raw.u_ahead.pending_q),
       8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.count_q) + 8'(u_engine.gen_raw.u_ahead.gen_deep.u_masks.valid_q),
       u_engine.gen_raw.u_ahead.unused_ready
     };
   end else begin : gen_not_owed
-    assign {owed[2], kept[2], room[2], owed[4], kept[4], room[4]} = '0;
+    assign {pending[2], kept[2], room[2], pending[4], kept[4], room[4]} = '0;
   end
   always_comb begin
-    if (rst_n) assert (owed[0] <= 8'd4 && owed[1] <= 8'd32 && owed[2] <= 8'd4 && owed[3] <= 8'd32 && owed[4] <= 8'd4);
+    if (rst_n) assert (pending[0] <= 8'd4 && pending[1] <= 8'd32 && pending[2] <= 8'd4 && pending[3] <= 8'd32 && pending[4] <= 8'd4);
   end
 
 endmodule

@@ -37,7 +37,7 @@ module mask_stream_proof #(
     if (rst_n) begin
       assert (!put_i || u_stream.unused_ready);
       // By induction.
-      assert (Bits'(u_stream.owed_q) == coming_q + kept && 32'(u_stream.owed_q) <= Depth);
+      assert (Bits'(u_stream.pending_q) == coming_q + kept && 32'(u_stream.pending_q) <= Depth);
       assert (32'(coming_q) <= Depth && 32'(kept) <= Depth);
       assert (Deep || valid == (kept != '0));
     end

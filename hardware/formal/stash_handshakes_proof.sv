@@ -30,15 +30,15 @@ module stash_handshakes_proof #(
   );
 
   // There is a mask of the block of interest for each request that was taken.
-  logic [2:0] owed_q;
+  logic [2:0] pending_q;
   always_ff @(posedge clk_i or negedge rst_n) begin
-    if (!rst_n) owed_q <= '0;
+    if (!rst_n) pending_q <= '0;
     else begin
-      owed_q <= owed_q + 3'(u_pair.interest_valid && u_pair.interest_ready)
+      pending_q <= pending_q + 3'(u_pair.interest_valid && u_pair.interest_ready)
           - 3'(u_pair.interest_mask_valid && u_pair.interest_mask_ready);
     end
   end
-  always_comb assume (!u_pair.interest_mask_valid || owed_q != '0);
+  always_comb assume (!u_pair.interest_mask_valid || pending_q != '0);
 
   // An answer is a word of the RAM: nothing else is read while it waits.
   logic waits_q;

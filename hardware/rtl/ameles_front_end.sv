@@ -206,16 +206,16 @@ module ameles_front_end
   end
   if (Cfg.slot_cycles != 0) begin : gen_kept
     localparam int unsigned Waiting = waiting_blocks(Cfg);
-    logic [$clog2(Waiting+1)-1:0] owed_q;
+    logic [$clog2(Waiting+1)-1:0] pending_q;
     ameles_beat_queue #(.Width(Data), .Beats(Waiting * Beats)) u_kept (
       .clk_i, .rst_ni,
       .valid_i(user_valid), .ready_o(user_room), .data_i(user_data),
       .valid_o(answer_valid_o), .ready_i(answer_ready_i), .data_o(answer_o)
     );
-    assign user_free = owed_q != $bits(owed_q)'(Waiting);
+    assign user_free = pending_q != $bits(pending_q)'(Waiting);
     always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) owed_q <= '0;
-      else owed_q <= owed_q + $bits(owed_q)'(request_valid_i && request_ready_o) - $bits(owed_q)'(answer_ends);
+      if (!rst_ni) pending_q <= '0;
+      else pending_q <= pending_q + $bits(pending_q)'(request_valid_i && request_ready_o) - $bits(pending_q)'(answer_ends);
     end
   end else begin : gen_passed
     assign user_free = 1'b1;

@@ -79,7 +79,7 @@ package ameles_pkg;
 
   // The work on one path, as it goes from cell to cell. Fields are as wide as any configuration needs.
   typedef struct packed {
-    logic        evict;      // no access: the path is read and filled anew
+    logic        evict;      // no access: the path is read and filled again
     op_e         op;
     logic        more;       // a put follows that belongs to it
     logic [31:0] block;

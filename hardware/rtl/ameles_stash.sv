@@ -113,7 +113,7 @@ module ameles_stash
     Push,       // the block of interest goes on with its new leaf
     Join,       // the put that belongs to it, before the path goes back
     Settle,     // the last blocks find their places
-    GoBack      // a path that is filled anew may go back
+    GoBack      // a path that is filled again may go back
   } state_e;
 
   state_e state_q, state_d;
@@ -302,7 +302,7 @@ module ameles_stash
     .write_i(plan_write), .write_bank_i(bank_q), .write_level_i(plan_levels),
     .write_entries_i(plan_entries), .write_slot_i(plan_slots),
     .write_below_i(below), .below_bank_i(bank_q), .below_level_i(unload_level), .below_i(below_written),
-    // The tree top keeps what is planned for it while no row of the path before is asked for: that one was filled anew.
+    // The tree top keeps what is planned for it while no row of the path before is asked for: that one was filled again.
     .header_bank_i(top_keeping ? top_bank : !bank_q), .header_level_i(top_keeping ? top_level : unload_level),
     .header_entries_o(on_chip_entries), .header_slots_o(planned_slots),
     .back_bank_i(plan_bank_i), .back_level_i(plan_level_i),
