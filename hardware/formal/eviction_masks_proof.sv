@@ -1,7 +1,7 @@
-// No mask of RAW ORAM's bodies is asked for twice, for what goes back: from bucket and IV of such a pad follow G and the level,
-// and G only rises. Within a path buckets and chunks rise. Until G goes round, after 2^64.
+// No mask of RAW ORAM's bodies is requested twice for bodies that go back, until G wraps around after 2^64: bucket and IV
+// of such a pad determine G and the level, and G only rises. Within a path buckets and chunks rise.
 //
-// For what comes in, the pads are those that go back under one less: of the eviction that wrote the bucket last.
+// For bodies that come in, the pads are those of bodies that go back under one less: of the last eviction to the bucket.
 module eviction_masks_proof
   import ameles_pkg::*;
 #(
@@ -10,7 +10,7 @@ module eviction_masks_proof
   parameter int unsigned BlockBytes = 64,
   parameter int unsigned BusBits = 512,
   parameter int unsigned TopLevels = 0,
-  parameter bit Wrong = 1'b0,  // for a proof that must fail: evictions are told to go back twice
+  parameter bit Wrong = 1'b0,  // for a proof that must fail: evictions go back twice
   localparam config_t Cfg = '{
     scheme: RawOram, leaf_level: LeafLevel, blocks_per_bucket: BlocksPerBucket, eviction_rate: 1,
     stash_blocks: 8, blocks: 1 << LeafLevel, block_bytes: BlockBytes, bus_bits: BusBits, aes_lanes: 1, mask_beats: 4,
@@ -29,7 +29,7 @@ module eviction_masks_proof
     .clk_i, .rst_ni(rst_n), .valid_o(valid), .ready_i, .pad_o(pad)
   );
 
-  // The count of evictions, and whether the masks are those of what goes back, by counting requests alone.
+  // The count of evictions, and whether the masks are those of bodies that go back, from the count of requests.
   localparam int unsigned Turn = (LeafLevel + 1 - TopLevels) * body_beats(Cfg, 0);
   logic [63:0] evictions_q;
   logic [$clog2(Turn)-1:0] request_q;
@@ -74,7 +74,7 @@ module eviction_masks_proof
       assert (!any_q || (u_eviction_masks.beat_q == '0 ? pad.bucket > pad_q.bucket
           : pad.bucket == pad_q.bucket && 32'(pad.chunk) == 32'(pad_q.chunk) + beat_chunks(Cfg)));
     end
-    // By induction: where the walk is.
+    // For the induction: the place of the walk.
     if (rst_n) begin
       assert (u_eviction_masks.evictions_q == evictions_q && u_eviction_masks.writing_q == back_q);
       assert (any_q == (request_q != '0));
