@@ -28,9 +28,9 @@ const CALIBRATIONS: usize = 5;
 const SHOWN: usize = 20;
 
 const HEADER: &str =
-    "# Processor time in seconds: medians of three whole runs. `cargo xtask budget` writes them.
-# The step `budget` fails where a run takes half as much again, and ten seconds more at least, scaled by calibrations: the one
-# below, and those that are made while the run goes on.\n\n";
+    "# Processor time in seconds: medians of three whole runs, written by `cargo xtask budget`.
+# The step `budget` fails if a run takes half as much time again and at least ten seconds more. Calibrations scale the times:
+# the one below, and those during the run.\n\n";
 
 /// The lines of the file.
 #[derive(Serialize, Deserialize)]
