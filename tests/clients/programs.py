@@ -329,6 +329,11 @@ class Gateway:
             timeout=240,
         )
 
+    def check(self, *flags: str) -> None:
+        """Checks the vault of the stopped gateway, which must be intact."""
+        checked = self.run("check", *flags)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
     def url(self, port: int) -> str:
         """Returns the address of the gateway's server on this port."""
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{port}"
