@@ -49,20 +49,20 @@ module eviction_masks_proof
   always_ff @(posedge clk_i) if (passes) pad_q <= pad;
 
   // G and level from bucket and IV: the bucket is the 2^level - 1 + reversed (G mod 2^level)th, and the IV 1 + G >> level.
-  logic [63:0] iv, told;
+  logic [63:0] iv, decoded;
   logic [LeafLevel:0] level, reversed;
   logic [LeafLevel+1:0] number;
   always_comb begin
     iv = pad.iv - 64'(back_q) - 64'(Wrong && back_q);
     number = (LeafLevel + 2)'(pad.bucket) + 1'b1;
     level = '0;
-    told = iv;
+    decoded = iv;
     reversed = '0;
     for (int unsigned nth = 0; nth <= LeafLevel; nth++) begin
       if (number >> nth == (LeafLevel + 2)'(1)) begin
         level = (LeafLevel + 1)'(nth);
         for (int unsigned bit_number = 0; bit_number < nth; bit_number++) reversed[bit_number] = number[nth-1-bit_number];
-        told = (iv << nth) | 64'(reversed);
+        decoded = (iv << nth) | 64'(reversed);
       end
     end
   end
@@ -70,7 +70,7 @@ module eviction_masks_proof
   always_comb begin
     if (rst_n && valid) begin
       assert (pad.mask && pad.body);
-      assert (told == evictions_q);
+      assert (decoded == evictions_q);
       assert (!any_q || (u_eviction_masks.beat_q == '0 ? pad.bucket > pad_q.bucket
           : pad.bucket == pad_q.bucket && 32'(pad.chunk) == 32'(pad_q.chunk) + beat_chunks(Cfg)));
     end

@@ -57,15 +57,15 @@ module free_list_proof #(
     end
   end
   for (genvar nth = 0; nth < Slots; nth++) begin : gen_slot
-    logic [Slots:0] stands;
-    assign stands[Slots] = Wide'(nth) >= Wide'(u_free_list.fresh_q);
+    logic [Slots:0] queued_at;
+    assign queued_at[Slots] = Wide'(nth) >= Wide'(u_free_list.fresh_q);
     for (genvar place = 0; place < Slots; place++) begin : gen_place
-      assign stands[place] = u_free_list.gen_shallow.u_back.words[place] == SlotBits'(nth) && queued[place];
+      assign queued_at[place] = u_free_list.gen_shallow.u_back.words[place] == SlotBits'(nth) && queued[place];
     end
     always_comb begin
       if (rst_n) begin
-        assert ((stands & (stands - 1'b1)) == '0);
-        assert (taken_q[nth] == (stands == '0));
+        assert ((queued_at & (queued_at - 1'b1)) == '0);
+        assert (taken_q[nth] == (queued_at == '0));
       end
     end
   end

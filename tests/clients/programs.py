@@ -149,9 +149,9 @@ class SwiftLogin:
         return environment(ST_AUTH=f"{self.url}/auth/v1.0", ST_USER=name, ST_KEY=self.password)
 
 
-def password_in(said: str) -> str:
+def password_in(output: str) -> str:
     """Returns the password in the output of `ameles user`."""
-    return next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
+    return next(line.split()[1] for line in output.splitlines() if line.strip().startswith("password"))
 
 
 class Program:
@@ -347,16 +347,16 @@ class Gateway:
     def swift(self) -> SwiftLogin:
         """The Swift server, with a new password: the gateway shows the first one at terminals only."""
         command = [str(self.binary), "user", "password", "ameles:owner", "--data", str(self.data)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        login = SwiftLogin(self.url(self.swift_port), "ameles", "owner", password_in(said))
+        output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
+        login = SwiftLogin(self.url(self.swift_port), "ameles", "owner", password_in(output))
         login.wait_until_good()
         return login
 
     def add_user(self, account: str, user: str, role: str) -> SwiftLogin:
         """Adds a user of Swift, also while the gateway runs."""
         command = [str(self.binary), "user", "add", f"{account}:{user}", "--role", role, "--data", str(self.data)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        return SwiftLogin(self.url(self.swift_port), account, user, password_in(said))
+        output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
+        return SwiftLogin(self.url(self.swift_port), account, user, password_in(output))
 
 
 class Demonstration:

@@ -108,8 +108,8 @@ def test_completing_again_is_answered_as_the_first_time(s3, bucket, upload):
     parts = [put_part(s3, bucket, upload, number, content(size, number)) for number, size in ((1, PART), (2, 99))]
     first = complete(s3, bucket, upload, parts)
     again = complete(s3, bucket, upload, parts)
-    said = ("ETag", "Key", "ChecksumCRC64NVME", "ChecksumType")
-    assert [first[name] for name in said] == [again[name] for name in said]
+    fields = ("ETag", "Key", "ChecksumCRC64NVME", "ChecksumType")
+    assert [first[name] for name in fields] == [again[name] for name in fields]
     s3.put_object(Bucket=bucket, Key="k", Body=b"another")
     with pytest.raises(ClientError, match="NoSuchUpload"):
         complete(s3, bucket, upload, parts)
