@@ -78,13 +78,13 @@ module ameles_aes_tb
 
   always @(posedge clk) begin
     cycle <= cycle + 1;
-    if (cycle > MaxCycles) $fatal(1, "the test bench did not end");
+    if (cycle > MaxCycles) $fatal(1, "the test bench did not finish");
   end
 
-  task automatic check(input logic good, input string promise);
+  task automatic check(input logic good, input string name);
     if (!good) begin
       failures++;
-      $display("cycle %0d: broken: %s", cycle, promise);
+      $display("cycle %0d: failed: %s", cycle, name);
     end
   endtask
 
@@ -376,8 +376,8 @@ module ameles_aes_tb
     check_chain();
     check_reset_in_expansion();
     check(ciphertexts == Ciphers * (2 + 25 + 1 + ChainLength), "every block came out once");
-    if (failures != 0) $fatal(1, "%0d promises broken", failures);
-    $display("all promises of the AES cells kept: %0d ciphertexts in %0d cycles", ciphertexts, cycle);
+    if (failures != 0) $fatal(1, "%0d checks failed", failures);
+    $display("all checks of the AES cells passed: %0d ciphertexts in %0d cycles", ciphertexts, cycle);
     $finish;
   end
 

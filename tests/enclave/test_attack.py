@@ -131,7 +131,7 @@ def rehearse(watch, small, tmp_path_factory):
     def record_rehearsal(leak: str, path: Path) -> None:
         trace, other = plain(leak, "1" * MAX_ROUNDS), plain(leak, "2")
         # The slots of both pages are the ones in which the runs first differ.
-        pages = next((min(one_slots), min(other_slots)) for one_slots, other_slots in zip(trace, other, strict=False) if one_slots != other_slots)
+        pages = next((min(first), min(second)) for first, second in zip(trace, other, strict=False) if first != second)
         faults = [[fault for fault, slots in enumerate(trace) if page in slots] for page in pages]
         assert list(map(len, faults)) == [1 + MAX_ROUNDS * evictions_of_page_1(leak), 1 + MAX_ROUNDS]
         path.write_text(json.dumps(faults))
