@@ -225,8 +225,8 @@ def test_the_switch_shows_the_pattern_of_requests_at_the_provider_and_hides_it_a
         for number in objects:
             s3.get_object(Bucket="demonstration", Key=f"object-{number:02}")["Body"].read()
         after = page.evaluate(PAGE_STATE)
-        requested = _growth(before["asked"]["blocks"], after["asked"]["blocks"])
-        return requested, _growth(before["seen"]["whole"], after["seen"]["whole"])
+        requested = _growth(before["requests"]["blocks"], after["requests"]["blocks"])
+        return requested, _growth(before["store"]["whole"], after["store"]["whole"])
 
     switch = page.get_by_role("switch", name="Oblivious")
     expect(switch).to_be_checked()

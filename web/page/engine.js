@@ -24,8 +24,8 @@ class Engine {
     const at = ameles_room(text.length);
     new Uint8Array(memory.buffer, at, text.length).set(text);
     const bytes = ameles_answer();
-    const said = JSON.parse(new TextDecoder().decode(new Uint8Array(memory.buffer, ameles_text(), bytes)));
-    if (said.error !== undefined) throw new Error(said.error);
-    return said.ok;
+    const reply = JSON.parse(new TextDecoder().decode(new Uint8Array(memory.buffer, ameles_text(), bytes)));
+    if (reply.error !== undefined) throw new Error(reply.error);
+    return reply.ok;
   }
 }

@@ -21,7 +21,7 @@ use crate::runtime::progress;
 use crate::runtime::resume_events::Resumptions;
 use crate::vault::device::VaultDevice;
 use administration::shows_page;
-use ameles_gateway::page::{RequestCounters, Watched};
+use ameles_gateway::page::{CountingDevice, RequestCounters};
 use ameles_gateway::{Gateway, Options};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -67,7 +67,7 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     // From before the claim on: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
     let ready = open(&settings, asked).await?;
-    let device = Watched::new(ServedDevice::new(ready.device.clone()));
+    let device = CountingDevice::new(ServedDevice::new(ready.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.settings, device).await?;
     serve(ready, gateway, counters, None, resumptions).await
@@ -83,7 +83,7 @@ pub(super) async fn demonstrate(settings: Settings, stage: &DemonstrationFolder)
     let making = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
     let bare = ready.interrupts.cut_off(making).await?;
     let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
-    let device = Watched::new(ServedDevice::beside(ready.device.clone(), bare, oblivious.clone()));
+    let device = CountingDevice::new(ServedDevice::beside(ready.device.clone(), bare, oblivious.clone()));
     let counters = device.counters();
     let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, counters.clone());
     let gateway = gateway(&settings, device).await?;
@@ -98,7 +98,7 @@ pub(super) async fn demonstrate(settings: Settings, stage: &DemonstrationFolder)
     serve(ready, gateway, counters, Some(demonstrated), None).await
 }
 
-async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<Gateway> {
+async fn gateway(settings: &Settings, device: CountingDevice<ServedDevice>) -> Result<Gateway> {
     let options = Options {
         padding: padding(&settings.serve.padding),
         memory: settings.serve.transfer_memory.0,

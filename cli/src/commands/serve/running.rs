@@ -20,7 +20,7 @@ use crate::vault::open_vault::TellSuccessor;
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::RequestCounters;
-use ameles_gateway::{Gateway, Right};
+use ameles_gateway::{AnswerGuard, Gateway};
 use anyhow::{Context, Result};
 use axum::Router;
 use std::sync::atomic::AtomicBool;
@@ -87,8 +87,8 @@ impl Running {
             looking.push(tokio::spawn(tls_watch::watch(files, tls)));
         }
         let asked = device.clone();
-        let right = Right::of(move || asked.may_answer());
-        let doors = Servers::open(&settings, (clients, swift), &gateway, right, &users, tls, &stop)?;
+        let answer_guard = AnswerGuard::new(move || asked.may_answer());
+        let doors = Servers::open(&settings, (clients, swift), &gateway, answer_guard, &users, tls, &stop)?;
         let sweeping = tokio::spawn(sweep(gateway.clone()));
         let copying = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
         Ok(Running {

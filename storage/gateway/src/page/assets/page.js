@@ -1,4 +1,4 @@
-// Draws the counters that the server sends twice a second. The page shows their increases.
+// Draws the updates that the server sends twice a second: counters that only grow. The page shows how much they grew.
 
 import { besideExpected } from "/page/expected.js";
 import { Heat } from "/page/heat.js";
@@ -16,35 +16,35 @@ function growth(now, before) {
   return { reads: grown("reads"), writes: grown("writes") };
 }
 
-function take(told) {
-  showWarnings(told.warnings);
+function onUpdate(update) {
+  showWarnings(update.warnings);
   if (view.paused) return;
-  note(told);
+  apply(update);
   draw();
 }
 
-/** Takes the last minute before the page was opened. */
-function takeHistory(moments) {
+/** The last minute, as it was before the page was opened. */
+function onHistory(updates) {
   if (view.paused) return;
   Object.values(heat).forEach((map) => map.clear());
   last = null;
-  moments.forEach(note);
+  updates.forEach(apply);
   draw();
 }
 
-function note(told) {
-  heat.blocks.push(growth(told.asked.blocks, last?.asked.blocks));
-  heat.names.push(growth(told.asked.names, last?.asked.names));
-  // A turn of the switch selects another store, whose figures start from zero.
-  const before = last?.demonstration?.turned === told.demonstration?.turned ? last : null;
-  levels = told.seen.levels.map((level, at) => ({
+function apply(update) {
+  heat.blocks.push(growth(update.requests.blocks, last?.requests.blocks));
+  heat.names.push(growth(update.requests.names, last?.requests.names));
+  // After a switch, the counters are of another store and the figures start from zero.
+  const before = last?.demonstration?.turned === update.demonstration?.turned ? last : null;
+  levels = update.store.levels.map((level, at) => ({
     buckets: level.buckets,
-    ...growth(level, before?.seen.levels[at]),
+    ...growth(level, before?.store.levels[at]),
   }));
-  heat.seen.push(besideExpected(growth(told.seen.whole, before?.seen.whole), levels));
-  showFigures(told, before);
-  showDemonstration(told.demonstration);
-  last = told;
+  heat.seen.push(besideExpected(growth(update.store.whole, before?.store.whole), levels));
+  showFigures(update, before);
+  showDemonstration(update.demonstration);
+  last = update;
 }
 
 function draw() {
@@ -53,19 +53,19 @@ function draw() {
   else drawTree(element("seen"), levels);
 }
 
-function showFigures(told, before) {
-  const { figures, without, prices, stated_per_byte } = told;
-  const seconds = before ? (told.moment - before.moment) / 1000 : 0;
+function showFigures(update, before) {
+  const { figures, baseline, prices, stated_per_byte } = update;
+  const seconds = before ? (update.time - before.time) / 1000 : 0;
   const rate = (name) => (seconds > 0 ? bytes((figures[name] - before.figures[name]) / seconds) + "/s" : "–");
-  const off = told.demonstration?.oblivious === false;
+  const off = update.demonstration?.oblivious === false;
   const ofTheOram = (text) => (off ? "–" : text);
   // With the ORAM off both columns would be equal, so there is one.
   const line = (name, how, one, other) =>
     off ? [name, how(one)] : [name, how(one), how(other), ratio(one, other)];
   rows(element("costs"), [
-    line("Requests", count, figures.requests, without.requests),
-    line("Bytes moved", bytes, figures.bytes_up + figures.bytes_down, without.bytes),
-    line("Dollars", dollars, figures.dollars, without.dollars),
+    line("Requests", count, figures.requests, baseline.requests),
+    line("Bytes moved", bytes, figures.bytes_up + figures.bytes_down, baseline.bytes),
+    line("Dollars", dollars, figures.dollars, baseline.dollars),
   ]);
   element("without").hidden = element("ratio").hidden = off;
   element("moved").textContent = off
@@ -244,6 +244,6 @@ showTheme();
 showSeen(view.seen);
 const stream = new EventSource("/page/stream");
 stream.addEventListener("open", () => state("live"));
-stream.addEventListener("history", (event) => takeHistory(JSON.parse(event.data)));
-stream.addEventListener("message", (event) => take(JSON.parse(event.data)));
+stream.addEventListener("history", (event) => onHistory(JSON.parse(event.data)));
+stream.addEventListener("message", (event) => onUpdate(JSON.parse(event.data)));
 stream.addEventListener("error", () => state("the gateway does not answer", true));
