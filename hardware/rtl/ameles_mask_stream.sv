@@ -24,7 +24,7 @@ module ameles_mask_stream #(
 
   localparam int unsigned CountBits = $clog2(Depth + 1);
 
-  // Masks that were asked for and are not taken yet.
+  // Requested masks that were not taken yet.
   logic [CountBits-1:0] pending_q;
   logic taken, unused_ready;
 

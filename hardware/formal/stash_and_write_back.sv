@@ -1,6 +1,6 @@
-// The stash and the way back, joined as in ameles_backend, among surroundings that may do anything: which jobs come and when,
-// what headers say, when masks and memory are ready. Contents of blocks are zeros: nothing depends on them.
-module stash_and_way_back
+// The stash and the write-back, joined as in ameles_backend, in an arbitrary environment: any jobs at any times, any headers,
+// and masks and memory ready at any time. Contents of blocks are zeros, because nothing depends on them.
+module stash_and_write_back
   import ameles_pkg::*;
 #(
   parameter config_t Cfg = '0,
@@ -10,7 +10,7 @@ module stash_and_way_back
   localparam int unsigned SlotBits = slot_bits(Cfg)
 ) (
   input  logic         clk_i,
-  input  logic [511:0] any_i,  // whatever the surroundings do in this cycle
+  input  logic [511:0] any_i,  // any behaviour of the environment in this cycle
   output logic         rst_no
 );
 
@@ -26,12 +26,12 @@ module stash_and_way_back
     answer_ready, write_mask_valid, aw_ready, w_ready, b_valid, tag_valid, on_chip, job, header
   } = any_i[13+Levels+$bits(job_t)+CipherBits:0];
 
-  // A job is one of those that there are, and what follows a take in its path is a put.
+  // A job has a valid operation, and a put follows a take in its path.
   logic ready, overflow, joins;
   assign joins = u_stash.state_q == 4'd10;
   always_comb assume (!valid || (job.op <= OpSkip && (!joins || ((job.op == OpPut || job.op == OpSkip) && !job.evict))));
 
-  // The tree top tells by the counts of paths and evictions which rows were never written: they are as ameles_schedule has them.
+  // The tree top detects unwritten rows by the counts of paths and evictions, which are those of ameles_schedule.
   if (Cfg.top_levels > 0) begin : gen_counted
     logic [63:0] paths_q, evictions_q;
     logic takes;
