@@ -3,12 +3,12 @@
 
 use super::{Flag, Machine};
 use crate::promises::fixture::{VaultFixture, block, write_all};
+use crate::support::intercepted::{Intercepted, Interceptor, Request};
 use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::setup;
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::tree::layout::Layout;
+use ameles_core::store::{Untrusted, UntrustedError};
 use ameles_core::types::BlockId;
-use ameles_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
+use ameles_store::Blobs;
 use ameles_vault::{RowChange, Vault, VaultError};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,73 +16,28 @@ use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// A store behind a line that can be cut, or that keeps answers back for so long.
-struct UnreachableStore {
-    inner: VersionedMemory,
+/// A connection to a store that can be cut, and that can delay answers.
+struct Connection {
     is_cut: Flag,
-    keeps_back: Rc<Cell<Duration>>,
+    delay: Rc<Cell<Duration>>,
 }
 
-impl UnreachableStore {
-    fn holds(&self) -> Result<(), UntrustedError> {
+impl Interceptor for Connection {
+    async fn intercept<T, E: From<UntrustedError>>(
+        &self,
+        request: Request,
+        inner: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         if self.is_cut.is_on() {
-            return Err(UntrustedError::Unavailable("the line is cut".into()));
+            return Err(UntrustedError::Unavailable("the line is cut".into()).into());
         }
-        Ok(())
+        let answer = inner.await;
+        if matches!(request, Request::Get(_)) {
+            sleep(self.delay.get()).await;
+        }
+        answer
     }
 }
-
-impl Untrusted for UnreachableStore {
-    fn layout(&self) -> &Layout {
-        self.inner.layout()
-    }
-
-    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        self.holds()?;
-        self.inner.read(places, into).await
-    }
-
-    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        self.holds()?;
-        Untrusted::write(&self.inner, buckets, from).await
-    }
-
-    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        self.holds()?;
-        self.inner.delete(buckets).await
-    }
-}
-
-impl Blobs for UnreachableStore {
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        self.holds()?;
-        self.inner.put(name, bytes).await
-    }
-
-    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        self.holds()?;
-        self.inner.put_if_absent(name, bytes).await
-    }
-
-    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.holds()?;
-        let found = self.inner.get(name, max).await;
-        sleep(self.keeps_back.get()).await;
-        found
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.holds()?;
-        self.inner.list(prefix).await
-    }
-
-    async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        self.holds()?;
-        Blobs::remove(&self.inner, name).await
-    }
-}
-
-forward_inventory!([] UnreachableStore, inner);
 
 /// A vault of which every bucket was written, so that every access reads.
 async fn filled() -> VaultFixture {
@@ -97,10 +52,9 @@ fn with_unreachable_store(test: impl AsyncFnOnce(&Vault, Flag, Recorder, VaultFi
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
         let fixture = filled().await;
         let (is_cut, recorder) = (Flag::default(), Recorder::new());
-        let unreachable = UnreachableStore {
+        let unreachable = Intercepted {
             inner: fixture.store.clone(),
-            is_cut: is_cut.clone(),
-            keeps_back: Rc::default(),
+            interceptor: Connection { is_cut: is_cut.clone(), delay: Rc::default() },
         };
         recorder.opens(None);
         let setup = Machine::new("it").setup(&fixture, recorder.over(unreachable));
@@ -186,17 +140,16 @@ fn a_vault_that_is_closed_while_the_store_is_away_ends_and_loses_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_look_whose_answer_was_kept_back_renews_the_lease_from_its_begin() {
     let fixture = filled().await;
-    let keeps_back = Rc::new(Cell::new(Duration::ZERO));
-    let unreachable = UnreachableStore {
+    let delay = Rc::new(Cell::new(Duration::ZERO));
+    let unreachable = Intercepted {
         inner: fixture.store.clone(),
-        is_cut: Flag::default(),
-        keeps_back: keeps_back.clone(),
+        interceptor: Connection { is_cut: Flag::default(), delay: delay.clone() },
     };
     let machine = Machine::new("it");
     let (vault, running) = Vault::start(machine.setup(&fixture, unreachable)).await.unwrap();
     let working = async {
         sleep(Duration::from_secs(15)).await;
-        keeps_back.set(Duration::from_secs(50));
+        delay.set(Duration::from_secs(50));
         // The look of second 20 is answered in second 70, and lasts until second 77.
         for (from, until, may_answer) in [(0, 57, true), (57, 70, false), (71, 77, true), (77, 119, false)] {
             for second in from..until {
@@ -204,7 +157,7 @@ async fn a_look_whose_answer_was_kept_back_renews_the_lease_from_its_begin() {
                 assert_eq!(vault.may_answer(), may_answer, "second {second}");
             }
         }
-        keeps_back.set(Duration::ZERO);
+        delay.set(Duration::ZERO);
         vault.close().await.unwrap();
     };
     futures::join!(working, running);
