@@ -6,14 +6,13 @@ use crate::promises::fixture::{VaultFixture, block, write_all};
 use crate::support::intercepted::{Intercepted, Interceptor, Request};
 use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::setup;
-use ameles_core::store::{Untrusted, UntrustedError};
+use ameles_core::store::UntrustedError;
 use ameles_core::types::BlockId;
-use ameles_store::Blobs;
 use ameles_vault::{RowChange, Vault, VaultError};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// A connection to a store that can be cut, and that can delay answers.
@@ -23,20 +22,25 @@ struct Connection {
 }
 
 impl Interceptor for Connection {
-    async fn intercept<T, E: From<UntrustedError>>(
-        &self,
-        request: Request,
-        inner: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
-        if self.is_cut.is_on() {
-            return Err(UntrustedError::Unavailable("the line is cut".into()).into());
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        let is_of_inventory = matches!(request, Request::ListVersions | Request::Sweep);
+        if self.is_cut.is_on() && !is_of_inventory {
+            return Err(UntrustedError::Unavailable("the line is cut".into()));
         }
-        let answer = inner.await;
+        Ok(0)
+    }
+
+    async fn after(&self, request: &Request, _: usize) {
         if matches!(request, Request::Get(_)) {
             sleep(self.delay.get()).await;
         }
-        answer
     }
+}
+
+/// Starts to write block 1.
+fn start_write(vault: &Vault) -> JoinHandle<Result<(), VaultError>> {
+    let writer = vault.clone();
+    spawn_local(async move { writer.write(BlockId(1), block(2)).await })
 }
 
 /// A vault of which every bucket was written, so that every access reads.
@@ -74,8 +78,7 @@ fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is
     with_unreachable_store(async |vault, is_cut, recorder, _| {
         let refused = vault.commit_rows(vec![RowChange::put("key", "value")]).await;
         assert!(matches!(refused, Err(VaultError::LeaseExpired)), "{refused:?}");
-        let writer = vault.clone();
-        let writing = spawn_local(async move { writer.write(BlockId(1), block(2)).await });
+        let writing = start_write(vault);
         let reader = vault.clone();
         let reading = spawn_local(async move { reader.read(BlockId(0)).await });
         sleep(Duration::from_secs(600)).await;
@@ -99,8 +102,7 @@ fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is
 #[test]
 fn a_gateway_that_was_displaced_while_the_store_was_away_answers_nothing_when_it_is_back() {
     with_unreachable_store(async |vault, is_cut, _, fixture| {
-        let writer = vault.clone();
-        let writing = spawn_local(async move { writer.write(BlockId(1), block(2)).await });
+        let writing = start_write(vault);
         let (copy, other) = (fixture.with_copied_disk(), Machine::new("another start"));
         let (successor, running) = Vault::start(other.setup(&copy, fixture.store.clone())).await.unwrap();
         spawn_local(running);
@@ -118,8 +120,7 @@ fn a_gateway_that_was_displaced_while_the_store_was_away_answers_nothing_when_it
 #[test]
 fn a_vault_that_is_closed_while_the_store_is_away_ends_and_loses_nothing() {
     with_unreachable_store(async |vault, is_cut, _, fixture| {
-        let writer = vault.clone();
-        let writing = spawn_local(async move { writer.write(BlockId(1), block(2)).await });
+        let writing = start_write(vault);
         sleep(Duration::from_secs(1)).await;
         let closed = timeout(Duration::from_secs(60), vault.close()).await.expect("it does not hang");
         assert!(matches!(closed, Err(VaultError::Unavailable(_))), "{closed:?}");

@@ -11,9 +11,8 @@ use super::checked_store::CheckedStore;
 use super::run_log;
 use super::violation::Violation;
 use crate::support::intercepted::{Intercepted, Interceptor, Request};
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use ameles_core::store::{BucketVersion, Place, UntrustedError};
 use ameles_core::types::Version;
-use ameles_store::Blobs;
 use ameles_vault::Vault;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -187,12 +186,8 @@ fn in_short_too(buckets: &[BucketVersion]) -> String {
 }
 
 impl Interceptor for Watcher {
-    async fn intercept<T, E: From<UntrustedError>>(
-        &self,
-        request: Request,
-        inner: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
-        match &request {
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        match request {
             Request::Read(places) => {
                 self.read(places);
                 let after = self.seen.borrow().checkpoint;
@@ -205,6 +200,6 @@ impl Interceptor for Watcher {
             Request::Delete(buckets) => run_log::note(|| format!("    delete {}", in_short_too(buckets))),
             other => run_log::note(|| format!("    {other:?}")),
         }
-        inner.await
+        Ok(0)
     }
 }

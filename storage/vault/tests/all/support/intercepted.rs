@@ -27,14 +27,13 @@ impl Request {
     }
 }
 
-/// A function around every request.
+/// The hooks around every request.
 pub trait Interceptor {
-    /// Carries a request out by `inner`, or refuses it.
-    fn intercept<T, E: From<UntrustedError>>(
-        &self,
-        request: Request,
-        inner: impl Future<Output = Result<T, E>>,
-    ) -> impl Future<Output = Result<T, E>>;
+    /// Called before a request, which may be refused. Returns a number for [`after`](Self::after).
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError>;
+
+    /// Called after a request.
+    async fn after(&self, _request: &Request, _nth: usize) {}
 }
 
 /// A store with an interceptor.
@@ -43,45 +42,58 @@ pub struct Intercepted<S, I> {
     pub interceptor: I,
 }
 
+impl<S, I: Interceptor> Intercepted<S, I> {
+    async fn carry_out<T, E: From<UntrustedError>>(
+        &self,
+        request: Request,
+        inner: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let nth = self.interceptor.before(&request).await?;
+        let answer = inner.await;
+        self.interceptor.after(&request, nth).await;
+        answer
+    }
+}
+
 impl<S: Untrusted, I: Interceptor> Untrusted for Intercepted<S, I> {
     fn layout(&self) -> &Layout {
         self.inner.layout()
     }
 
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        self.interceptor.intercept(Request::Read(places.to_vec()), self.inner.read(places, into)).await
+        self.carry_out(Request::Read(places.to_vec()), self.inner.read(places, into)).await
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        self.interceptor.intercept(Request::Write(buckets.to_vec()), self.inner.write(buckets, from)).await
+        self.carry_out(Request::Write(buckets.to_vec()), self.inner.write(buckets, from)).await
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        self.interceptor.intercept(Request::Delete(buckets.to_vec()), self.inner.delete(buckets)).await
+        self.carry_out(Request::Delete(buckets.to_vec()), self.inner.delete(buckets)).await
     }
 }
 
 impl<S: Blobs, I: Interceptor> Blobs for Intercepted<S, I> {
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
         let request = Request::Put { name: name.to_owned(), bytes: bytes.len() };
-        self.interceptor.intercept(request, self.inner.put(name, bytes)).await
+        self.carry_out(request, self.inner.put(name, bytes)).await
     }
 
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
         let request = Request::PutIfAbsent { name: name.to_owned(), bytes: bytes.len() };
-        self.interceptor.intercept(request, self.inner.put_if_absent(name, bytes)).await
+        self.carry_out(request, self.inner.put_if_absent(name, bytes)).await
     }
 
     async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.interceptor.intercept(Request::Get(name.to_owned()), self.inner.get(name, max)).await
+        self.carry_out(Request::Get(name.to_owned()), self.inner.get(name, max)).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.interceptor.intercept(Request::List(prefix.to_owned()), self.inner.list(prefix)).await
+        self.carry_out(Request::List(prefix.to_owned()), self.inner.list(prefix)).await
     }
 
     async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        self.interceptor.intercept(Request::Remove(name.to_owned()), self.inner.remove(name)).await
+        self.carry_out(Request::Remove(name.to_owned()), self.inner.remove(name)).await
     }
 }
 
@@ -90,10 +102,10 @@ impl<S: Inventory, I: Interceptor> Inventory for Intercepted<S, I> {
         &self,
         found: &mut dyn FnMut(BucketVersion, Bytes),
     ) -> Result<u64, UntrustedError> {
-        self.interceptor.intercept(Request::ListVersions, self.inner.list_bucket_versions(found)).await
+        self.carry_out(Request::ListVersions, self.inner.list_bucket_versions(found)).await
     }
 
     async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        self.interceptor.intercept(Request::Sweep, self.inner.sweep_unfinished()).await
+        self.carry_out(Request::Sweep, self.inner.sweep_unfinished()).await
     }
 }

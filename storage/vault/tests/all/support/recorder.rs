@@ -228,14 +228,11 @@ impl RecorderState {
 }
 
 impl Interceptor for Recorder {
-    async fn intercept<T, E: From<UntrustedError>>(
-        &self,
-        request: Request,
-        inner: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
-        let nth = self.asks(request).await;
-        let answer = inner.await;
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        Ok(self.asks(request.clone()).await)
+    }
+
+    async fn after(&self, _: &Request, nth: usize) {
         self.answered(nth).await;
-        answer
     }
 }

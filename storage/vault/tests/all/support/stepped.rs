@@ -20,15 +20,13 @@ pub fn step<F: Future>(future: &mut Pin<Box<F>>) -> Option<F::Output> {
 pub struct Steps;
 
 impl Interceptor for Steps {
-    async fn intercept<T, E: From<UntrustedError>>(
-        &self,
-        _: Request,
-        inner: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, E> {
+    async fn before(&self, _: &Request) -> Result<usize, UntrustedError> {
         pause().await;
-        let answer = inner.await;
+        Ok(0)
+    }
+
+    async fn after(&self, _: &Request, _: usize) {
         pause().await;
-        answer
     }
 }
 
