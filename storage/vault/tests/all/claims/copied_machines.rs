@@ -3,7 +3,7 @@
 
 use super::FILL;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block, check, read_all, write_all};
-use crate::support::stepped::Stepped;
+use crate::support::stepped::stepped;
 use ameles_core::types::BlockId;
 use ameles_vault::{RowChange, Vault, VaultError};
 use std::pin::pin;
@@ -26,7 +26,7 @@ async fn both_open(
     more: impl AsyncFnOnce(&Vault),
 ) -> VaultError {
     let open = |fixture: &VaultFixture| {
-        Vault::start(fixture.setup_over(&fixture.disk.mount().unwrap(), Stepped::over(fixture.store.clone())))
+        Vault::start(fixture.setup_over(&fixture.disk.mount().unwrap(), stepped(fixture.store.clone())))
     };
     let (one, other) = futures::join!(open(&fixtures[0]), open(&fixtures[1]));
     let ((vault, running), (copy, copy_running)) = (one.unwrap(), other.unwrap());

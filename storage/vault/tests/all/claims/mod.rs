@@ -7,7 +7,7 @@ mod cut_off_openings;
 mod lost_answers;
 
 use crate::promises::fixture::{VaultFixture, block, write_all};
-use crate::support::stepped::{Stepped, step};
+use crate::support::stepped::{step, stepped};
 use ameles_core::types::BlockId;
 use ameles_store::Blobs;
 use ameles_vault::{Vault, VaultError};
@@ -52,7 +52,7 @@ fn again(fixture: &VaultFixture) -> VaultFixture {
 /// An opening that is taken step by step. It dies as soon as the vault is open.
 fn opening(fixture: &VaultFixture) -> Pin<Box<impl Future<Output = Result<(), VaultError>>>> {
     let disk = fixture.disk.mount().unwrap();
-    let setup = fixture.setup_over(&disk, Stepped::over(fixture.store.clone()));
+    let setup = fixture.setup_over(&disk, stepped(fixture.store.clone()));
     // The runtime counts what a task does without a pause, and would have this one wait for a turn that never comes.
     Box::pin(tokio::task::unconstrained(async move { Vault::start(setup).await.map(drop) }))
 }

@@ -2,7 +2,8 @@
 //! that a test cannot spoil it there.
 
 use super::flaws::Flaw;
-use crate::support::recorder::{Request, TimedEvent, TraceEvent};
+use crate::support::intercepted::Request;
+use crate::support::recorder::{TimedEvent, TraceEvent};
 use crate::support::rng::TestRng;
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::store::Place;

@@ -1,7 +1,9 @@
 //! Deliberately broken vaults, which the tests must catch.
 
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::recorder::{RecordedStore, Recorder, Request};
+use crate::support::intercepted::Intercepted;
+use crate::support::intercepted::Request;
+use crate::support::recorder::Recorder;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_store::{Blobs, Inventory, VersionedMemory, forward_blobs, forward_inventory};
@@ -106,7 +108,7 @@ impl CryptoRng for StaleRng {}
 
 /// A store that makes a vault look as if it had the flaw.
 pub struct FlawedStore<S> {
-    shown: RecordedStore<S>,
+    shown: Intercepted<S, Recorder>,
     flaw: Option<Flaw>,
     recorder: Recorder,
     unseen: VersionedMemory,
@@ -116,7 +118,7 @@ pub struct FlawedStore<S> {
 
 impl<S> FlawedStore<S> {
     pub fn new(
-        shown: RecordedStore<S>,
+        shown: Intercepted<S, Recorder>,
         flaw: Option<Flaw>,
         recorder: &Recorder,
         unseen: &VersionedMemory,

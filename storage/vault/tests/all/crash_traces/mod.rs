@@ -30,7 +30,8 @@ mod lifecycle;
 mod transcript;
 
 use crate::every_step::{is_thorough, more_if_thorough};
-use crate::support::recorder::{Request, TraceEvent};
+use crate::support::intercepted::Request;
+use crate::support::recorder::TraceEvent;
 use crate::support::rng::TestRng;
 use crate::support::shape::{Shape, shape};
 use ameles_core::schemes::ring::{RingBucket, RingParameters};

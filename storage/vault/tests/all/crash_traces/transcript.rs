@@ -6,7 +6,8 @@
 //! so many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was written, that
 //! need not be so: there the client waits until all is quiet, and the access's read comes first.)
 
-use crate::support::recorder::{Request, TimedEvent, TraceEvent};
+use crate::support::intercepted::Request;
+use crate::support::recorder::{TimedEvent, TraceEvent};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::store::{BucketVersion, Place};
 use ameles_core::testing::{Event, TraceEntry, Work};

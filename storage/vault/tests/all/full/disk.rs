@@ -20,10 +20,7 @@ async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes
     let (disk, sizes) = (fixture.disk.clone(), fixture.header.parameters.reserve());
     fixture
         .open(3, async |known| {
-            for at in 0..BLOCKS {
-                known.write(at, at as u8).await.unwrap();
-            }
-            known.put_row("early", 100).await.unwrap();
+            known.fill().await;
             disk.leave_room(Some(0));
             let refused = known.write_until_refused().await;
             assert!(matches!(refused, VaultError::NoRoom), "{refused}");
@@ -62,10 +59,7 @@ async fn a_reserve_that_is_needed_for_what_is_owed_refuses_reads_and_the_vault_l
     let (disk, sizes) = (fixture.disk.clone(), fixture.header.parameters.reserve());
     fixture
         .open(3, async |known| {
-            for at in 0..BLOCKS {
-                known.write(at, at as u8).await.unwrap();
-            }
-            known.put_row("early", 100).await.unwrap();
+            known.fill().await;
         })
         .await;
     disk.leave_room(Some(0));

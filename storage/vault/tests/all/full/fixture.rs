@@ -71,6 +71,14 @@ impl OpenVault<'_> {
         Ok(())
     }
 
+    /// Writes every block, and a row.
+    pub(super) async fn fill(&mut self) {
+        for at in 0..BLOCKS {
+            self.write(at, at as u8).await.unwrap();
+        }
+        self.put_row("early", 100).await.unwrap();
+    }
+
     /// Writes until the disk is found full; whatever was acknowledged is known.
     pub(super) async fn write_until_refused(&mut self) -> VaultError {
         for nth in 0..10_000 {

@@ -4,7 +4,8 @@ use super::flawed::Pacing;
 use super::lifecycle::{LifecycleResult, run_lifecycle};
 use super::mixes::Mix;
 use super::{LASTS, QUICK, TURN, public};
-use crate::support::recorder::{Request, TraceEvent};
+use crate::support::intercepted::Request;
+use crate::support::recorder::TraceEvent;
 use std::time::Duration;
 
 /// The times of the looks since the vault began to be opened. What an opening reads before its claim is none.

@@ -2,7 +2,8 @@
 
 use super::owner::{Owner, contents, new_key, old_key, wait};
 use crate::support::every_scheme;
-use crate::support::recorder::{Recorder, Request, TraceEvent};
+use crate::support::intercepted::Request;
+use crate::support::recorder::{Recorder, TraceEvent};
 use ameles_core::store::BucketVersion;
 use ameles_core::types::{BlockId, Bucket};
 use ameles_vault::{Pace, Setup, VaultParameters};

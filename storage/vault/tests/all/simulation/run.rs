@@ -9,8 +9,9 @@ use super::run_log;
 use super::scenario::Scenario;
 use super::summary::Summary;
 use super::violation::Violation;
-use super::watcher::{WatchedStore, Watcher};
+use super::watcher::Watcher;
 use crate::support::fragile_disk::{Crash, FragileDisk};
+use crate::support::intercepted::Intercepted;
 use crate::support::network::{Network, NetworkLink};
 use crate::support::rng::TestRng;
 use crate::support::{header, restore_options, setup};
@@ -46,7 +47,7 @@ pub fn run(seed: u64, kind: Environment) -> Summary {
     local.block_on(&runtime, Run::new(seed, kind).run())
 }
 
-type Store = WatchedStore<Retry<Provider<Faults<Network<CheckedStore>>>>>;
+type Store = Intercepted<Retry<Provider<Faults<Network<CheckedStore>>>>, Watcher>;
 
 pub(super) struct Run {
     pub(super) rng: TestRng,

@@ -10,10 +10,9 @@
 use super::checked_store::CheckedStore;
 use super::run_log;
 use super::violation::Violation;
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::tree::layout::Layout;
+use crate::support::intercepted::{Intercepted, Interceptor, Request};
+use ameles_core::store::{BucketVersion, Place, UntrustedError};
 use ameles_core::types::Version;
-use ameles_store::{Blob, BlobError, Blobs, Inventory, forward_inventory};
 use ameles_vault::Vault;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -61,8 +60,8 @@ impl Watcher {
     }
 
     /// The store as the next opening sees it.
-    pub fn over<S>(&self, inner: S) -> WatchedStore<S> {
-        WatchedStore { inner, watcher: self.clone() }
+    pub fn over<S>(&self, inner: S) -> Intercepted<S, Watcher> {
+        Intercepted { inner, interceptor: self.clone() }
     }
 
     /// Records that a vault is being opened; an earlier vault is not in service any more.
@@ -186,61 +185,21 @@ fn in_short_too(buckets: &[BucketVersion]) -> String {
     buckets.iter().map(short).collect::<Vec<_>>().join(" ")
 }
 
-/// A store that is watched.
-pub struct WatchedStore<S> {
-    inner: S,
-    watcher: Watcher,
-}
-
-impl<S: Untrusted> Untrusted for WatchedStore<S> {
-    fn layout(&self) -> &Layout {
-        self.inner.layout()
-    }
-
-    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        self.watcher.read(places);
-        let after = self.watcher.seen.borrow().checkpoint;
-        run_log::note(|| format!("    read after {after}: {}", in_short(places)));
-        self.inner.read(places, into).await
-    }
-
-    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        self.watcher.write(buckets);
-        run_log::note(|| format!("    write {}", in_short_too(buckets)));
-        self.inner.write(buckets, from).await
-    }
-
-    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        run_log::note(|| format!("    delete {}", in_short_too(buckets)));
-        self.inner.delete(buckets).await
+impl Interceptor for Watcher {
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        match request {
+            Request::Read(places) => {
+                self.read(places);
+                let after = self.seen.borrow().checkpoint;
+                run_log::note(|| format!("    read after {after}: {}", in_short(places)));
+            }
+            Request::Write(buckets) => {
+                self.write(buckets);
+                run_log::note(|| format!("    write {}", in_short_too(buckets)));
+            }
+            Request::Delete(buckets) => run_log::note(|| format!("    delete {}", in_short_too(buckets))),
+            other => run_log::note(|| format!("    {other:?}")),
+        }
+        Ok(0)
     }
 }
-
-impl<S: Blobs> Blobs for WatchedStore<S> {
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        run_log::note(|| format!("    put {name}"));
-        self.inner.put(name, bytes).await
-    }
-
-    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        run_log::note(|| format!("    put if absent {name}"));
-        self.inner.put_if_absent(name, bytes).await
-    }
-
-    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        run_log::note(|| format!("    get {name}"));
-        self.inner.get(name, max).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        run_log::note(|| format!("    list {prefix}"));
-        self.inner.list(prefix).await
-    }
-
-    async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        run_log::note(|| format!("    remove {name}"));
-        self.inner.remove(name).await
-    }
-}
-
-forward_inventory!([S: Inventory] WatchedStore<S>, inner);

@@ -2,7 +2,8 @@
 
 use super::{fixture, in_successor, objects};
 use crate::promises::fixture::{VaultFixture, block};
-use crate::support::recorder::{Recorder, Request, TraceEvent};
+use crate::support::intercepted::Request;
+use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::{faults_of, work_and_close};
 use ameles_core::types::BlockId;
 use ameles_store::{Blobs, VersionedMemory};

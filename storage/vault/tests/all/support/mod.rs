@@ -4,6 +4,7 @@
 pub mod effect_log;
 pub mod fragile_disk;
 pub mod gated_disk;
+pub mod intercepted;
 pub mod network;
 pub mod recorder;
 pub mod rng;

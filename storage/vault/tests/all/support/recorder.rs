@@ -1,11 +1,9 @@
 //! A watcher of the store that remembers each request, and kills its sender at a moment counted in requests.
 
 use super::fragile_disk::{Crash, FragileDisk};
+use super::intercepted::{Intercepted, Interceptor, Request};
 use super::rng::TestRng;
-use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use ameles_core::tree::layout::Layout;
-use ameles_core::types::Bytes;
-use ameles_store::{Blob, BlobError, Blobs, Inventory};
+use ameles_core::store::UntrustedError;
 use ameles_vault::Vault;
 use std::cell::RefCell;
 use std::future::{pending, poll_fn};
@@ -13,28 +11,6 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
-
-/// A request to a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
-    Read(Vec<Place>),
-    Write(Vec<BucketVersion>),
-    Delete(Vec<BucketVersion>),
-    Put { name: String, bytes: usize },
-    PutIfAbsent { name: String, bytes: usize },
-    Get(String),
-    List(String),
-    Remove(String),
-    ListVersions,
-    Sweep,
-}
-
-impl Request {
-    /// Returns whether it is a look for a newer claim, which comes with time and not with what is asked.
-    pub fn is_look(&self) -> bool {
-        matches!(self, Request::Get(name) if name.starts_with("epoch/"))
-    }
-}
 
 /// An event, in order. All of it is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,8 +83,8 @@ impl Recorder {
     }
 
     /// The store as the next opening sees it.
-    pub fn over<S>(&self, inner: S) -> RecordedStore<S> {
-        RecordedStore { inner, recorder: self.clone() }
+    pub fn over<S>(&self, inner: S) -> Intercepted<S, Recorder> {
+        Intercepted { inner, interceptor: self.clone() }
     }
 
     /// Forgets all.
@@ -251,72 +227,12 @@ impl RecorderState {
     }
 }
 
-/// A store that is watched.
-pub struct RecordedStore<S> {
-    inner: S,
-    recorder: Recorder,
-}
-
-impl<S> RecordedStore<S> {
-    async fn pass<T>(&self, request: Request, inner: impl Future<Output = T>) -> T {
-        let nth = self.recorder.asks(request).await;
-        let answer = inner.await;
-        self.recorder.answered(nth).await;
-        answer
-    }
-}
-
-impl<S: Untrusted> Untrusted for RecordedStore<S> {
-    fn layout(&self) -> &Layout {
-        self.inner.layout()
+impl Interceptor for Recorder {
+    async fn before(&self, request: &Request) -> Result<usize, UntrustedError> {
+        Ok(self.asks(request.clone()).await)
     }
 
-    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
-        self.pass(Request::Read(places.to_vec()), self.inner.read(places, into)).await
-    }
-
-    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
-        self.pass(Request::Write(buckets.to_vec()), self.inner.write(buckets, from)).await
-    }
-
-    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        self.pass(Request::Delete(buckets.to_vec()), self.inner.delete(buckets)).await
-    }
-}
-
-impl<S: Blobs> Blobs for RecordedStore<S> {
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        let request = Request::Put { name: name.to_owned(), bytes: bytes.len() };
-        self.pass(request, self.inner.put(name, bytes)).await
-    }
-
-    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        let request = Request::PutIfAbsent { name: name.to_owned(), bytes: bytes.len() };
-        self.pass(request, self.inner.put_if_absent(name, bytes)).await
-    }
-
-    async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.pass(Request::Get(name.to_owned()), self.inner.get(name, max)).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.pass(Request::List(prefix.to_owned()), self.inner.list(prefix)).await
-    }
-
-    async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        self.pass(Request::Remove(name.to_owned()), self.inner.remove(name)).await
-    }
-}
-
-impl<S: Inventory> Inventory for RecordedStore<S> {
-    async fn list_bucket_versions(
-        &self,
-        found: &mut dyn FnMut(BucketVersion, Bytes),
-    ) -> Result<u64, UntrustedError> {
-        self.pass(Request::ListVersions, self.inner.list_bucket_versions(found)).await
-    }
-
-    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        self.pass(Request::Sweep, self.inner.sweep_unfinished()).await
+    async fn after(&self, _: &Request, nth: usize) {
+        self.answered(nth).await;
     }
 }

@@ -1,6 +1,7 @@
 //! The public shape of a trace: all of it but which leaf and which slot.
 
-use super::recorder::{Request, TimedEvent, TraceEvent};
+use super::intercepted::Request;
+use super::recorder::{TimedEvent, TraceEvent};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::{Bucket, Level};
 use std::time::Duration;

@@ -4,7 +4,8 @@
 use super::vaults;
 use crate::promises::fixture::{BLOCK_BYTES, CAPACITY, block};
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::recorder::{Recorder, Request, TraceEvent};
+use crate::support::intercepted::Request;
+use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::rng::TestRng;
 use crate::support::{header, parameters, setup, with_top_on_disk};
 use ameles_core::types::{BlockId, Bucket};
