@@ -1,4 +1,4 @@
-//! Deleting objects and versions of them, one or many.
+//! Deletes of objects and versions, one or many.
 
 use super::principal::principal;
 use super::values::tag_match;
@@ -11,7 +11,7 @@ use http::Extensions;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
-/// Refuses deletes of versions by others than the owner: they put a delete marker at most.
+/// Refuses deletes of versions by others than the owner: they may only put a delete marker.
 fn check_right(extensions: &Extensions, owner: &str, version: Option<VersionId>) -> S3Result<()> {
     if version.is_some() && !principal(extensions)?.owns(owner) {
         return Err(s3_error!(AccessDenied, "Only the bucket's owner deletes versions."));
@@ -19,7 +19,7 @@ fn check_right(extensions: &Extensions, owner: &str, version: Option<VersionId>)
     Ok(())
 }
 
-/// Tells whether a delete marker was put or removed, if one was.
+/// Returns true if a delete marker was put or removed.
 fn delete_marker(deleted: &Deleted, by_version: bool) -> Option<bool> {
     let removed = || deleted.target.as_ref().is_some_and(|target| by_version && target.version.is_marker());
     (deleted.marker.is_some() || removed()).then_some(true)

@@ -46,7 +46,7 @@ impl Swift {
                 check()?;
                 change(head, context).await
             }
-            // Accounts come with their users.
+            // Accounts are created with their users.
             Method::PUT | Method::DELETE => {
                 check()?;
                 Err(Refusal::forbidden("Accounts come and go with their users, not by this verb."))
@@ -101,7 +101,7 @@ fn entry(name: String, view: &ContainerView) -> Entry {
     ])
 }
 
-/// An answer with a listing; a plain one without entries has no body at all.
+/// Returns an answer with a listing; a plain one without entries has no body.
 ///
 /// # Errors
 /// 503 if too little memory is free for it.

@@ -85,7 +85,7 @@ impl Swift {
         let items = items.filter(|(name, _)| listing_query.path.as_ref() != Some(name));
         let items = items.map(|(name, object)| entry(name, &object)).collect();
         let groups = match &listing_query.path {
-            // A name that ends with the slash stands for the folder itself; deeper names are left out.
+            // A name that ends with the slash is the folder itself; deeper names are omitted.
             Some(_) => return self.list_path(context, form, &listing_query, &view, items, page.prefixes),
             None => page.prefixes,
         };
@@ -148,7 +148,7 @@ async fn make(head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response
     }
 }
 
-/// The changes of a container in the headers of a request.
+/// The changes of a container's settings in the headers of a request.
 #[derive(Clone)]
 struct SettingsChanges {
     metadata: metadata::MetadataChanges,

@@ -1,4 +1,4 @@
-//! Copying an object, by `COPY` with a destination or by `PUT` with a source.
+//! Copies of an object, by `COPY` with a destination or by `PUT` with a source.
 
 use super::conditions;
 use super::content::{self, Content, MemoryWait};
@@ -19,7 +19,7 @@ use futures::StreamExt;
 use http::{Response, StatusCode};
 
 impl Swift {
-    /// `COPY`: the object named by the URL goes to `Destination`.
+    /// Serves `COPY`: copies the object of the URL to `Destination`.
     pub(super) async fn copy(
         &self,
         head: &RequestHead,
@@ -30,7 +30,7 @@ impl Swift {
         self.copy_between(head, context, context.target, &to).await
     }
 
-    /// `PUT` with `X-Copy-From`: the object named there comes to the URL.
+    /// Serves `PUT` with `X-Copy-From`: copies that object to the URL.
     pub(super) async fn copy_from(
         &self,
         head: &RequestHead,
@@ -86,7 +86,7 @@ impl Swift {
         Ok(answer)
     }
 
-    /// Reads everything and writes it again, as a get and a put do.
+    /// Reads everything and writes it again, like a get and a put.
     async fn copy_content(&self, content: Content) -> Outcome<Written> {
         let mut writer = self.gateway.writer(Some(content.bytes()), None)?;
         let mut pieces = content::read(&self.gateway, content.pieces, MemoryWait::Never);
@@ -97,7 +97,7 @@ impl Swift {
     }
 }
 
-/// The details of the copy: those of the source, overridden by those of the request.
+/// Returns the details of the copy: those of the source, overridden by those of the request.
 fn copied_details(head: &RequestHead, source: &Object) -> Outcome<Details> {
     let given = details(head)?;
     let keeps_manifest = head.query.get("multipart-manifest") == Some("get") && manifest::is_large(source);
@@ -108,7 +108,7 @@ fn copied_details(head: &RequestHead, source: &Object) -> Outcome<Details> {
     }
     let mut copied = Details {
         manifest: given.manifest.or_else(|| kept_manifest(source, keeps_manifest)),
-        // The grants of the source were made for the source alone.
+        // The grants of the source are for the source only.
         grants: Vec::new(),
         ..source.details.clone()
     };
@@ -133,7 +133,7 @@ fn kept_manifest(source: &Object, keeps: bool) -> Option<Manifest> {
     if keeps { source.details.manifest.clone() } else { None }
 }
 
-/// The account that a header names, or else the URL's.
+/// Returns the account in a header, or the URL's.
 fn other_account(head: &RequestHead, header: &str, context: &VerbContext<'_>) -> Outcome<String> {
     match head.header(header) {
         None => Ok(context.target.account.clone()),

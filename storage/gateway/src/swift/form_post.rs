@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The most bytes of a field that is no file.
+/// The largest number of bytes of a field that is not a file.
 const MAX_FIELD_BYTES: u64 = 8 << 10;
-/// The longest that the fields before the first file may take: their sender is not known yet.
+/// The longest time for the fields before the first file: their sender is not known yet.
 const FIELDS_TIMEOUT: Duration = Duration::from_secs(60);
-/// The most fields beside files.
+/// The largest number of fields that are not files.
 const MAX_FIELDS: usize = 50;
 
 fn too_slow() -> Refusal {
@@ -37,7 +37,7 @@ pub(super) fn is_form(headers: &HeaderMap) -> bool {
     kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
 }
 
-/// The form that the fields before the first file make.
+/// The parameters of a form, from the fields before the first file.
 struct Form {
     redirect: String,
     max_bytes: u64,
@@ -96,7 +96,7 @@ impl Swift {
             budget.remove_limit();
             self.keep_file(head, context, form, &name, part).await?;
         }
-        // A form without files is checked all the same: it must not tell a stranger anything else.
+        // A form without files is checked all the same, so that a foreign client learns nothing else.
         let form = match form {
             Some(form) => form,
             None => self.check_form(head, context, &fields)?,
@@ -126,7 +126,7 @@ impl Swift {
         let invalid = || Refusal::unauthorized("FormPost: Invalid Signature");
         let path = path_of(context.account.name(), context.container(), context.object());
         let path = if context.target.object.is_none() { path.trim_end_matches('/').to_owned() } else { path };
-        // The path was signed as the form's address has it.
+        // The signed path is that of the form's address.
         let asked_path = head.path.as_str();
         let signed = |path: &str| {
             let [redirect, size, count, until] =
@@ -214,13 +214,13 @@ async fn text(part: &mut Field<'_>) -> Outcome<String> {
 
 fn unreadable(error: multer::Error) -> Refusal {
     match error {
-        // The connection, or a client that has gone silent.
+        // The connection failed, or the client stopped sending.
         multer::Error::StreamReadFailed(error) => Error::Body(error).into(),
         _ => Refusal::bad_request("FormPost: the form cannot be read"),
     }
 }
 
-/// The redirect of the browser, or the message that it shows.
+/// Returns the redirect of the browser, or a message.
 fn answer(redirect: &str, status: StatusCode, message: &str) -> Response<Body> {
     if redirect.is_empty() {
         let mut answer = empty(status);

@@ -1,4 +1,4 @@
-//! The verbs of objects: which there are, and those that touch no block.
+//! The verbs of objects, and those of them that touch no block.
 
 use super::answer::empty;
 use super::describe::details;
@@ -61,7 +61,7 @@ impl Swift {
         self.check(context.claim, &context.target.account, Some(context.container()), Action::Write)
     }
 
-    /// `POST`: replaces the details of an object, but for its type if none is given.
+    /// Serves `POST`: replaces the details of an object, except for its type if none is given.
     async fn change(&self, head: &RequestHead, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
         self.check_write(context)?;
         conditions::refuse_all(&head.headers)?;
@@ -101,8 +101,8 @@ impl Swift {
     }
 }
 
-/// A temporary URL is for the object that it names: it must not become a way to other objects of the account, which
-/// a manifest, a copy or the delete of a large object would reach.
+/// Refuses requests by temporary URL that reach other objects. A manifest, a copy or the delete of a large object would
+/// reach other objects of the account.
 fn refuse_other_objects(head: &RequestHead) -> Outcome<()> {
     let names_others =
         ["x-object-manifest", "x-copy-from"].iter().any(|name| head.headers.contains_key(*name));

@@ -1,4 +1,4 @@
-//! Putting an object.
+//! The verb that puts an object.
 
 use super::answer::empty;
 use super::conditions;
@@ -42,7 +42,7 @@ impl Swift {
                 "The length of the body must be announced.",
             ));
         }
-        // A put that is refused for its head moves no block.
+        // A put that is refused because of its head moves no block.
         let conditions = conditions::of_put(&head.headers)?;
         let mut details = details(head)?;
         details.content_type.get_or_insert_with(|| guess_type(context.object()));
@@ -71,7 +71,7 @@ pub(super) async fn receive(account: &Account, body: Body, length: Option<u64>) 
     Ok(writer.finish().await?)
 }
 
-/// The answer to a put of an object.
+/// Returns the answer to a put of an object.
 pub(super) fn created(object: &Object) -> Response<Body> {
     let mut answer = empty(StatusCode::CREATED);
     let etag = match manifest::known_size(object) {

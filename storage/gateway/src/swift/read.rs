@@ -1,4 +1,4 @@
-//! Getting an object, or the facts about it.
+//! The verbs that return an object, or the facts about it.
 
 use super::answer::empty;
 use super::byteranges::Frame;
@@ -21,7 +21,7 @@ use http::{HeaderValue, Response, StatusCode};
 use std::ops::Range;
 
 impl Swift {
-    /// `GET` and `HEAD` of an object.
+    /// Serves `GET` and `HEAD` of an object.
     pub(super) async fn read(
         &self,
         head: &RequestHead,
@@ -36,7 +36,7 @@ impl Swift {
             let content = Content::plain(&object);
             return self.answer(head, context, &object, content).await;
         }
-        // The facts about a static large object stand in the catalogue: looking at it reads nothing.
+        // The catalogue has the facts about a static large object: a head reads nothing.
         if head.is_head()
             && let Some((bytes, etag)) = manifest::known_size(&object)
         {
@@ -89,7 +89,7 @@ impl Swift {
         Ok(answer)
     }
 
-    /// Several ranges, each between its frame's lines.
+    /// Returns several ranges, each between its frame's lines.
     fn framed(
         &self,
         frame: &Frame,
@@ -108,7 +108,7 @@ impl Swift {
     }
 }
 
-/// The head of an answer, with the whole length, or with 304 or 412 if a condition says so.
+/// Returns the head of an answer, with the whole length, or with 304 or 412 if a condition requires it.
 fn answer_head(
     head: &RequestHead,
     context: &VerbContext<'_>,
@@ -130,7 +130,8 @@ fn answer_head(
     answer
 }
 
-/// A body whose first bytes are there. A failure before them is a status, a later failure ends the connection.
+/// Returns a body whose first bytes have arrived. A failure before them becomes a status, a later one ends the
+/// connection.
 pub(super) async fn with_first_bytes(
     mut body: impl Stream<Item = Result<Bytes, Error>> + Send + Unpin + 'static,
 ) -> Outcome<Body> {
@@ -141,7 +142,7 @@ pub(super) async fn with_first_bytes(
     Ok(Body::from_stream(stream::once(async move { Ok(first) }).chain(body)))
 }
 
-/// A line that occurs in no object but by chance: 128 random bits.
+/// Returns a line that occurs in an object only by chance: 128 random bits.
 fn boundary() -> Outcome<String> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|_| {

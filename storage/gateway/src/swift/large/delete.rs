@@ -1,4 +1,4 @@
-//! `multipart-manifest=delete`: a list goes with all that it lists.
+//! `multipart-manifest=delete`: deletes a list with its segments.
 
 use super::budget::{MAX_DEPTH, MAX_PIECES, PieceBudget};
 use super::conflict;
@@ -15,7 +15,7 @@ use http::Response;
 use std::sync::Arc;
 
 impl Swift {
-    /// `multipart-manifest=delete`: the list goes, and all that it lists.
+    /// Serves `multipart-manifest=delete`: deletes the list and its segments.
     pub(in crate::swift) async fn delete_large(
         &self,
         head: &RequestHead,

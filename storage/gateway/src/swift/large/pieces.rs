@@ -1,4 +1,4 @@
-//! Static large objects: the objects that their lists name, if they are still as they were.
+//! Static large objects: the segments in their lists, if they are unchanged.
 
 use super::budget::PieceBudget;
 use super::conflict;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 impl Swift {
-    /// The pieces of a static large object.
+    /// Returns the pieces of a static large object.
     pub(super) fn pieces<'a>(
         &'a self,
         context: &'a VerbContext<'a>,
@@ -52,7 +52,7 @@ impl Swift {
         .boxed()
     }
 
-    /// A segment, if it is still as it was.
+    /// Returns a segment, if it is unchanged.
     fn segment(&self, context: &VerbContext<'_>, stored: &StoredSegment) -> Outcome<Arc<Object>> {
         let changed = || conflict("A segment of the large object is gone, or is not what it was.");
         let (container, key) = stored.name.trim_start_matches('/').split_once('/').ok_or_else(changed)?;
@@ -81,13 +81,13 @@ impl Swift {
         while let Some(piece) = reader.next().await {
             text.extend_from_slice(&piece?);
         }
-        // Its share is free again before the list needs one.
+        // The reader's share is free again before the list needs one.
         drop(reader);
         let share = self.gateway.inner.memory.take_bytes(text.len() as u64)?;
         Ok(share.holding(text))
     }
 
-    /// `multipart-manifest=get` of a static large object: its list.
+    /// Serves `multipart-manifest=get` of a static large object: returns its list.
     pub(in crate::swift) async fn show_manifest(
         &self,
         head: &RequestHead,

@@ -1,4 +1,4 @@
-//! `multipart-manifest=put`: a list becomes a static large object.
+//! `multipart-manifest=put`: stores a list as a static large object.
 
 use super::list::{FirstSegments, ListedSegment, MAX_LIST_BYTES, MAX_SEGMENTS, StoredSegment, range_of, sum};
 use crate::auth::rights::Action;
@@ -18,7 +18,7 @@ use axum::body::Body;
 use http::Response;
 
 impl Swift {
-    /// `multipart-manifest=put`: the body is a list of segments.
+    /// Serves `multipart-manifest=put`: the body is a list of segments.
     pub(in crate::swift) async fn put_large(
         &self,
         head: &RequestHead,
@@ -36,7 +36,7 @@ impl Swift {
                 error.line()
             ))
         })?;
-        // Its share is free again before the writer needs one.
+        // The body's share is free again before the writer needs one.
         drop(text);
         if listed.is_empty() {
             return Err(Refusal::bad_request("The manifest lists no segment."));
