@@ -76,7 +76,10 @@ fn parse_canned(name: &str) -> S3Result<Vec<Grant>> {
         }
         "authenticated-read" => vec![grant(Grantee::Authenticated, Permission::Read)],
         "aws-exec-read" | "log-delivery-write" => {
-            return Err(s3_error!(NotImplemented, "This canned ACL lets in services that are not here."));
+            return Err(s3_error!(
+                NotImplemented,
+                "This canned ACL grants rights to services of AWS, which do not exist here."
+            ));
         }
         _ => {
             return Err(s3_error!(
@@ -236,7 +239,7 @@ pub(super) fn for_new_object(
     };
     check_ownership(&account.container(bucket)?.settings, &grants)?;
     if !grants.is_empty() && !principal(extensions)?.owns(account.name()) {
-        return Err(s3_error!(AccessDenied, "Only the bucket's owner may let others in."));
+        return Err(s3_error!(AccessDenied, "Only the bucket's owner may grant rights to others."));
     }
     Ok(grants)
 }

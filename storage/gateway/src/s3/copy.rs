@@ -53,7 +53,10 @@ fn bucket_and_key(source: &CopySource) -> S3Result<(&str, &str, Option<VersionId
         CopySource::Bucket { bucket, key, version_id } => {
             Ok((bucket, key, versions::parse_id(version_id.as_deref())?))
         }
-        _ => Err(s3_error!(NotImplemented, "Copy from a bucket and a key; there are no access points.")),
+        _ => Err(s3_error!(
+            NotImplemented,
+            "The source must be a bucket and a key: this gateway has no access points."
+        )),
     }
 }
 
@@ -94,7 +97,7 @@ pub(super) async fn copy_object(
         // Under the new name it would stand for objects of the account, which the principal may not read.
         return Err(s3_error!(
             AccessDenied,
-            "Only who owns the bucket copies one of Swift's large objects into it."
+            "Only the bucket's owner may copy one of Swift's large objects into it."
         ));
     }
     let none = WriteConditions::default();

@@ -28,7 +28,7 @@ fn parse(name: &ServerSideEncryption) -> S3Result<Encryption> {
         ServerSideEncryption::AES256 => Ok(Encryption::OfServer),
         ServerSideEncryption::AWS_KMS | ServerSideEncryption::AWS_KMS_DSSE => Err(s3_error!(
             NotImplemented,
-            "There is no key service here: everything is sealed with the vault's key. Ask for AES256, or for nothing."
+            "This gateway has no key service: everything is encrypted with the vault's key. Request AES256, or leave it out."
         )),
         _ => Err(s3_error!(InvalidArgument, "The encryption algorithm is AES256.")),
     }

@@ -51,7 +51,7 @@ impl From<Error> for S3Error {
                 let code = S3ErrorCode::Custom("InsufficientStorage".into());
                 return refusal(code, StatusCode::INSUFFICIENT_STORAGE, text);
             }
-            Error::Busy => return slow_down("Too many transfers are under way. Ask again in a moment."),
+            Error::Busy => return slow_down("Too many transfers are running. Try again in a moment."),
             Error::Device(
                 DeviceError::Unavailable(_)
                 | DeviceError::DiskFull

@@ -245,7 +245,7 @@ pub(super) async fn put_bucket_lifecycle_configuration(
     {
         return Err(s3_error!(
             NotImplemented,
-            "There are no transitions. Leave x-amz-transition-default-minimum-object-size out."
+            "This gateway has no transitions. Leave x-amz-transition-default-minimum-object-size out."
         ));
     }
     let rules = input.lifecycle_configuration.ok_or_else(|| s3_error!(MalformedXML))?.rules;

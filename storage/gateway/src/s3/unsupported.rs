@@ -119,7 +119,7 @@ fn has_condition(verb: &str, name: &str) -> bool {
 fn not_supported(header: &str, verb: &str) -> S3Error {
     s3_error!(
         NotImplemented,
-        "This gateway does not do {verb} with the header {header}. Leave the header out."
+        "This gateway does not support {verb} with the header {header}. Leave the header out."
     )
 }
 
@@ -143,7 +143,7 @@ pub(super) fn check_headers(verb: &str, headers: &HeaderMap, account: &str) -> S
             }
             "x-amz-server-side-encryption" if value != b"AES256" => {
                 return Err(unsupported_feature(
-                    "keys of a key service: everything is sealed with the vault's key",
+                    "keys of a key service: everything is encrypted with the vault's key",
                 ));
             }
             "x-amz-bucket-object-lock-enabled" if value == b"true" => {
@@ -165,11 +165,13 @@ pub(super) fn check_headers(verb: &str, headers: &HeaderMap, account: &str) -> S
                 && !name.starts_with("x-amz-server-side-encryption-customer-") =>
             {
                 return Err(unsupported_feature(
-                    "keys of a key service: everything is sealed with the vault's key",
+                    "keys of a key service: everything is encrypted with the vault's key",
                 ));
             }
             name if name.contains("server-side-encryption-customer-") => {
-                return Err(unsupported_feature("customer keys: everything is sealed with the vault's key"));
+                return Err(unsupported_feature(
+                    "customer keys: everything is encrypted with the vault's key",
+                ));
             }
             _ => {}
         }

@@ -193,7 +193,7 @@ fn query(uri: &Uri) -> S3Result<Parameters<'_>> {
             ));
         }
         if query.insert(name, value).is_some() {
-            return Err(s3_error!(InvalidArgument, "A parameter of the query is there twice."));
+            return Err(s3_error!(InvalidArgument, "A parameter of the query is given twice."));
         }
     }
     Ok(query)

@@ -81,7 +81,7 @@ pub(super) async fn put_bucket_versioning(
     let settings = account.container(&input.bucket)?.settings;
     let configuration = input.versioning_configuration;
     if configuration.mfa_delete.is_some_and(|delete| delete.as_str() != MFADelete::DISABLED) {
-        return Err(s3_error!(NotImplemented, "There are no devices of a second factor here (MfaDelete)."));
+        return Err(s3_error!(NotImplemented, "This gateway does not support MFA delete."));
     }
     let versioning = match configuration.status.as_ref().map(BucketVersioningStatus::as_str) {
         Some(BucketVersioningStatus::ENABLED) => Versioning::Enabled,

@@ -49,7 +49,9 @@ impl Swift {
             // Accounts are created with their users.
             Method::PUT | Method::DELETE => {
                 check()?;
-                Err(Refusal::forbidden("Accounts come and go with their users, not by this verb."))
+                Err(Refusal::forbidden(
+                    "An account exists as long as it has users: this verb cannot create or delete one.",
+                ))
             }
             _ => Err(Refusal::no_such_method()),
         }

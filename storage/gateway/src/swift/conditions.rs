@@ -75,7 +75,7 @@ pub(super) fn refuse_all(headers: &HeaderMap) -> Outcome<()> {
 fn refuse(headers: &HeaderMap, names: &[&str]) -> Outcome<()> {
     match names.iter().find(|name| headers.contains_key(**name)) {
         Some(name) => Err(Refusal::bad_request(format!(
-            "This gateway does not do this with the header {name}: leave it out."
+            "This gateway does not support this request with the header {name}: leave it out."
         ))),
         None => Ok(()),
     }

@@ -60,7 +60,7 @@ impl Swift {
         let mut answer = empty(StatusCode::OK);
         put(answer.headers_mut(), ALLOW.as_str(), METHODS);
         let Some(origin) = Origin::of(&head.headers) else { return Ok(answer) };
-        let denied = || Refusal::unauthorized("The container lets no pages of this site in.");
+        let denied = || Refusal::unauthorized("The container does not allow pages of this site.");
         let metadata = self.container_metadata(target).ok_or_else(denied)?;
         let any = origin.is_allowed(&metadata).ok_or_else(denied)?;
         let method = head.header("access-control-request-method").ok_or_else(denied)?;

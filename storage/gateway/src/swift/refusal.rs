@@ -103,7 +103,7 @@ impl From<Error> for Refusal {
                     StatusCode::CONFLICT,
                     format!(
                         "There was a conflict when trying to complete your request. The container still holds {objects} \
-                         objects, or versions that the S3 door keeps."
+                         objects, or old versions that only S3 lists."
                     ),
                 );
             }

@@ -66,7 +66,7 @@ impl Swift {
         }
         let Some(token) = head.token() else { return Ok(claim(None, None)) };
         let known = self.tokens.look_up(&self.users, token, head.now);
-        let known = known.ok_or_else(|| Refusal::unauthorized("The token is not good, or not any more."))?;
+        let known = known.ok_or_else(|| Refusal::unauthorized("The token is invalid or has expired."))?;
         Ok(claim(Some(known.identity), None))
     }
 

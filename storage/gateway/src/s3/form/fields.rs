@@ -109,7 +109,7 @@ where
         }
         let value = String::from_utf8(value).map_err(|_| malformed())?;
         if fields.iter().any(|(known, _)| *known == name) {
-            return Err(s3_error!(InvalidArgument, "A field of the form is there twice."));
+            return Err(s3_error!(InvalidArgument, "A field of the form is given twice."));
         }
         fields.push((name, value));
     }

@@ -39,7 +39,7 @@ impl Swift {
     ) -> BoxFuture<'a, Outcome<()>> {
         async move {
             if depth == 0 {
-                return Err(conflict("The large object stands too deep within others."));
+                return Err(conflict("The large object is nested too deeply."));
             }
             let stored = self.stored_segments(object).await?;
             budget.spend(stored.len())?;

@@ -30,7 +30,7 @@ impl Swift {
     ) -> BoxFuture<'a, Outcome<Vec<Piece>>> {
         async move {
             if depth == 0 {
-                return Err(conflict("The large object stands too deep within others."));
+                return Err(conflict("The large object is nested too deeply."));
             }
             let mut pieces = Vec::new();
             let list = self.stored_segments(object).await?;

@@ -61,8 +61,8 @@ impl Swift {
             return Err(Error::BadDigest("ETag").into());
         }
         details.manifest = Some(Manifest::Static { bytes, etag });
-        let text =
-            serde_json::to_vec(&stored).map_err(|_| Refusal::bad_request("The manifest cannot be kept."))?;
+        let text = serde_json::to_vec(&stored)
+            .map_err(|_| Refusal::bad_request("The manifest cannot be stored."))?;
         let length = text.len() as u64;
         context.account.check_room(context.container(), context.object(), Some(length))?;
         let written = receive(context.account, Body::from(text), Some(length)).await?;

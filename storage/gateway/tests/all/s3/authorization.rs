@@ -1,4 +1,4 @@
-//! Every verb, asked for by callers that may not use it.
+//! Every verb, requested by callers without the right to it.
 
 use super::signer::{REGION, Signer};
 use super::test_server::{Answer, TestServer, at, keys, now};
@@ -21,7 +21,7 @@ const OWNERSHIP: &str = "<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEn
 const LIST: &str =
     "<AccessControlPolicy><Owner><ID>ameles</ID></Owner><AccessControlList/></AccessControlPolicy>";
 
-/// A request of each verb that the gateway serves, in an order in which the owner can ask for all of them.
+/// A request for each verb that the gateway serves, in an order in which the owner can send all of them.
 #[expect(clippy::too_many_lines, reason = "a table: a row for each verb")]
 pub(crate) fn verbs(upload: &str) -> Vec<Verb> {
     let verb = |name, method, target: &str, headers, body, right| {
@@ -199,7 +199,7 @@ async fn put(server: &TestServer, bucket: &str, key: &str) {
     account.link(bucket, key, written, details, conditions).await.expect("linked");
 }
 
-/// A server with two buckets of the first account, an object in each, and an upload in parts under way.
+/// A server with two buckets of the first account, an object in each, and an unfinished multipart upload.
 pub(crate) async fn prepared() -> (TestServer, String) {
     let server = TestServer::start().await;
     let account = server.account("ameles");
@@ -217,7 +217,7 @@ pub(crate) async fn prepared() -> (TestServer, String) {
     (server, upload)
 }
 
-/// The answer to one wrong way of asking; `None` if a verb cannot be asked for in it.
+/// The answer to one kind of wrong request; `None` if the verb has no such request.
 async fn ask(server: &TestServer, verb: &Verb, way: &str) -> Option<Answer> {
     let Verb { method, target, headers, body, .. } = verb;
     let (body, host) = (body.as_bytes(), server.host());
