@@ -59,7 +59,7 @@ for round in range(2):
 
 
 @pytest.mark.parametrize(
-    "flags", [["--scheme", scheme] for scheme in SCHEMES] + [["--scheme", s, "--beside", b] for s, b in BESIDE]
+    "flags", [["--scheme", scheme] for scheme in SCHEMES] + [["--scheme", s, "--worker", b] for s, b in BESIDE]
 )
 def test_python_forks_under_every_scheme(page_run, flags):
     paged = page_run(["--resident", "250", "--untrusted", "48MiB", *flags], *python(), "-c", LISTS)
@@ -233,7 +233,7 @@ if os.fork() == 0:
 os.close(writer)
 print(os.read(reader, 100).decode())
 """
-    for more in [["--scheme", "detworam"], ["--scheme", "eager-parallel", "--beside", "process"]]:
+    for more in [["--scheme", "detworam"], ["--scheme", "eager-parallel", "--worker", "process"]]:
         paged = page_run(["--resident", "400", *more], *python(), "-c", script)
         assert paged.stdout == "held 40\n", paged.stderr
 
@@ -266,7 +266,7 @@ for round in range(3):
         pass
 print("gone")
 """
-    paged = page_run(["--resident", "400", "--scheme", "eager-parallel", "--beside", "process"], *python(), "-c", script)
+    paged = page_run(["--resident", "400", "--scheme", "eager-parallel", "--worker", "process"], *python(), "-c", script)
     assert paged.stdout == "1\n1\n1\ngone\n", paged.stderr
 
 

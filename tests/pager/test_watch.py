@@ -18,12 +18,12 @@ FAULTS = 750
 FLAGS = ["--resident", str(RESIDENT), "--faults", str(FAULTS)]
 KIN = [
     ("detworam", []),
-    ("parallel", ["--beside", "process"]),
-    ("parallel", ["--beside", "threads"]),
-    ("eager", ["--beside", "process"]),
-    ("eager", ["--beside", "threads"]),
-    ("eager-parallel", ["--beside", "process"]),
-    ("eager-parallel", ["--beside", "threads"]),
+    ("parallel", ["--worker", "process"]),
+    ("parallel", ["--worker", "threads"]),
+    ("eager", ["--worker", "process"]),
+    ("eager", ["--worker", "threads"]),
+    ("eager-parallel", ["--worker", "process"]),
+    ("eager-parallel", ["--worker", "threads"]),
 ]
 
 

@@ -6,6 +6,8 @@ mod bench;
 mod check;
 #[cfg(all(feature = "full", target_os = "linux"))]
 mod enclave;
+#[cfg(all(feature = "full", target_os = "linux"))]
+mod figure_files;
 mod gc;
 mod init;
 #[cfg(feature = "full")]

@@ -1,6 +1,7 @@
 //! `ameles enclave bench`
 
 use super::launch::{LaunchFlags, LaunchableProgram, PageTable, Pages, resident, runtime};
+use crate::commands::figure_files::FigureFlags;
 use crate::commands::page;
 use crate::config::size::Size;
 use crate::enclave::{MachineSettings, MeasuredPrograms, Next, Runtime, Streams};
@@ -17,8 +18,6 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 use std::cell::RefCell;
-use std::fs::{self, File};
-use std::io::BufWriter;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
@@ -69,12 +68,8 @@ pub(super) struct Arguments {
     /// Machines that count at the same time [default: one for each processor]
     #[arg(long, value_name = "MACHINES")]
     machines: Option<usize>,
-    /// Write the figures as comma-separated values
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Draw the paper's Figures 2, 5 and 6 anew, into this folder
-    #[arg(long, value_name = "FOLDER")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    figures: FigureFlags,
     /// Leave out the slowdowns of `ameles page bench`
     #[arg(long)]
     no_page_bench: bool,
@@ -95,36 +90,25 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         complain!("ameles enclave: warning: without {}: {why}", programs.left_out().join(", "));
     }
     let emulated = EmulatedMachines { programs, runtime: runtime(arguments.runtime.as_deref())? };
-    if let Some(folder) = &arguments.svg {
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    }
-    let csv = arguments
-        .csv
-        .as_ref()
-        .map(|path| File::create(path).with_context(|| format!("{} cannot be written", path.display())));
-    let csv = csv.transpose()?;
+    let options = arguments.options(&emulated.programs)?;
+    let files = arguments.figures.create()?;
 
     let bar = progress::steps("", 0);
-    let page_bench = match &arguments {
-        Arguments { no_page_bench: true, .. } => None,
-        Arguments { cipher, resident, .. } => page::bench::quickly(*cipher, (*resident).into(), &bar)
-            .inspect_err(|error| complain!("ameles enclave: the page bench does not stand beside: {error:#}"))
-            .ok(),
+    let page_bench = if arguments.no_page_bench {
+        None
+    } else {
+        page::bench::quickly(arguments.cipher, arguments.resident.into(), &bar)
+            .inspect_err(|error| {
+                complain!("ameles enclave: without the slowdowns of the page bench: {error:#}")
+            })
+            .ok()
     };
-    let shown = ProgressDisplay { bar: bar.clone(), told: RefCell::default() };
-    let report =
-        enclave::run(&arguments.options(&emulated.programs)?, &emulated, page_bench.as_ref(), &shown);
+    let shown = ProgressDisplay { bar: bar.clone(), reported: RefCell::default() };
+    let report = enclave::run(&options, &emulated, page_bench.as_ref(), &shown);
     bar.finish_and_clear();
     let report = report?;
-    if let Some(folder) = &arguments.svg {
-        for picture in report.pictures() {
-            let path = folder.join(picture.file);
-            fs::write(&path, picture.svg).with_context(|| format!("{} cannot be written", path.display()))?;
-        }
-    }
-    if let Some(csv) = csv {
-        report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
-    }
+    files.draw(report.pictures())?;
+    files.write_csv(|csv| report.write_csv(csv))?;
     report.swept()?;
     Ok(Exit::Success)
 }
@@ -156,15 +140,15 @@ impl Arguments {
 /// A progress bar, and tables on standard output. Without a terminal a line tells of each scheme when its first run is done.
 struct ProgressDisplay {
     bar: ProgressBar,
-    told: RefCell<String>,
+    reported: RefCell<String>,
 }
 
 impl Progress for ProgressDisplay {
     fn at(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.bar, what, done, all);
         let scheme = what.split_once(": ").map_or(what, |(_, scheme)| scheme);
-        if self.bar.is_hidden() && *self.told.borrow() != scheme {
-            scheme.clone_into(&mut self.told.borrow_mut());
+        if self.bar.is_hidden() && *self.reported.borrow() != scheme {
+            scheme.clone_into(&mut self.reported.borrow_mut());
             complain!("ameles enclave: {done} of {all} runs, at {scheme}");
         }
     }

@@ -3,20 +3,19 @@
 use super::counters::{Counters, Ending, Times};
 use super::launch;
 use super::library;
+use crate::commands::figure_files::FigureFlags;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::runtime::progress;
 use ameles_lab::bench::Progress;
 use ameles_lab::paging::{
-    self, Ended, Measured, Options, Pager, Paging, PagingError, Picture, Programs, Refusal, Report, Window,
+    self, Ended, Measured, Options, Pager, Paging, PagingError, Programs, Refusal, Report, Window,
 };
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use indicatif::ProgressBar;
-use std::fs::{self, File};
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
@@ -59,12 +58,8 @@ pub(super) struct Arguments {
     /// Faults before them [default: 5000, or 1000 with --quick]
     #[arg(long, value_name = "FAULTS")]
     warm: Option<u64>,
-    /// Write the figures as comma-separated values
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Draw the paper's Figures 2, 5 and 6 anew, into this folder
-    #[arg(long, value_name = "FOLDER")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    figures: FigureFlags,
     /// The library that is preloaded [default: libameles_preload.so beside this program]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -76,27 +71,17 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     library::check(arguments.library.as_deref())?;
     let programs = Programs::new(find(arguments.programs.as_deref())?)?;
-    if let Some(folder) = &arguments.svg {
-        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-    }
-    let csv = arguments
-        .csv
-        .as_ref()
-        .map(|path| File::create(path).with_context(|| format!("{} cannot be written", path.display())));
-    let csv = csv.transpose()?;
+    let options = arguments.options();
+    let files = arguments.figures.create()?;
 
     let bar = progress::steps("", 0);
     let preloaded = Preloaded { library: arguments.library.clone() };
-    let report = paging::run(&arguments.options(), &programs, &preloaded, &ProgressDisplay(bar.clone()));
+    let report = paging::run(&options, &programs, &preloaded, &ProgressDisplay(bar.clone()));
     bar.finish_and_clear();
     let report = report.map_err(advised)?;
 
-    if let Some(folder) = &arguments.svg {
-        report.pictures().try_for_each(|picture| draw(folder, picture))?;
-    }
-    if let Some(csv) = csv {
-        report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
-    }
+    files.draw(report.pictures())?;
+    files.write_csv(|csv| report.write_csv(csv))?;
     Ok(Exit::Success)
 }
 
@@ -168,7 +153,7 @@ impl Pager for Preloaded {
             k,
             cipher,
             second_chance: None,
-            beside: None,
+            worker: None,
             threads: None,
             library: self.library.clone(),
         };
@@ -218,9 +203,4 @@ fn find(named: Option<&Path>) -> Result<PathBuf> {
         )
     };
     Ok(beside)
-}
-
-fn draw(folder: &Path, picture: Picture) -> Result<()> {
-    let path = folder.join(picture.file);
-    fs::write(&path, picture.svg).with_context(|| format!("{} cannot be written", path.display()))
 }

@@ -47,10 +47,10 @@ pub(super) struct Paging {
     /// Keep so many of the resident pages out of sight: one that is touched again stays (costs a trap each)
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) second_chance: Option<u64>,
-    /// The carrier of pages beside the program (eager, parallel schemes) [default: a process, if there are two processors]
+    /// Who seals and moves pages for an eager or parallel scheme [default: a process, if there are two processors]
     #[arg(long, value_enum, value_name = "WHO")]
-    pub(super) beside: Option<Helper>,
-    /// Threads that seal side by side (parallel schemes, with --beside threads) [default: the machine's processors]
+    pub(super) worker: Option<Worker>,
+    /// Threads that seal side by side (parallel schemes, with --worker threads) [default: the machine's processors]
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub(super) threads: Option<u64>,
     /// The library that is preloaded [default: libameles_preload.so beside this program]
@@ -80,7 +80,7 @@ impl Program {
 
 /// The helper that shares the work of a scheme that can share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Helper {
+pub(super) enum Worker {
     /// A process of its own: no page that is moved interrupts it
     Process,
     /// Threads of the program's process
@@ -98,8 +98,8 @@ impl Paging {
         }
         let keeps_some = self.second_chance.is_none_or(|unmapped| unmapped < self.first_resident());
         ensure!(keeps_some, usage_error("--second-chance must be less than --resident"));
-        let has_threads = self.threads.is_none() || self.beside != Some(Helper::Process);
-        ensure!(has_threads, usage_error("--threads needs --beside threads"));
+        let has_threads = self.threads.is_none() || self.worker != Some(Worker::Process);
+        ensure!(has_threads, usage_error("--threads needs --worker threads"));
         executable::check(program, &library::check(self.library.as_deref())?)
     }
 
@@ -164,8 +164,8 @@ impl Paging {
 
     fn has_second_process(&self) -> bool {
         let processors = available_parallelism().map_or(1, NonZero::get);
-        match self.beside {
-            Some(beside) => beside == Helper::Process,
+        match self.worker {
+            Some(worker) => worker == Worker::Process,
             None => self.threads.is_none() && processors > 1,
         }
     }
