@@ -117,12 +117,7 @@ impl BulkReport {
 }
 
 /// Deletes the objects and containers in the body: one encoded name a line.
-pub(super) async fn delete(
-    swift: &Swift,
-    head: &RequestHead,
-    context: &VerbContext<'_>,
-    body: Body,
-) -> Outcome<Response<Body>> {
+pub(super) async fn delete(swift: &Swift, context: &VerbContext<'_>, body: Body) -> Outcome<Response<Body>> {
     swift.check(context.claim, context.account.name(), None, Action::Own)?;
     let text = read_in_memory_share(&swift.gateway, body, MAX_LIST_BYTES).await?;
     let text = std::str::from_utf8(&text)
@@ -133,13 +128,12 @@ pub(super) async fn delete(
     if names.len() > MAX_DELETES {
         return Err(Refusal::too_large(format!("Maximum Bulk Deletes: {MAX_DELETES} per request")));
     }
-    delete_all(swift, head, context, names).await
+    delete_all(swift, context, names).await
 }
 
 /// Deletes the objects and containers of these encoded names.
 pub(super) async fn delete_all(
     swift: &Swift,
-    head: &RequestHead,
     context: &VerbContext<'_>,
     names: Vec<String>,
 ) -> Outcome<Response<Body>> {
@@ -165,7 +159,7 @@ pub(super) async fn delete_all(
         }
     }
     delete_objects(swift, context, &batch_container, batch, &mut report).await?;
-    Ok(report.answer(head, BulkVerb::Delete))
+    Ok(report.answer(context.head, BulkVerb::Delete))
 }
 
 async fn delete_objects(
@@ -223,21 +217,16 @@ async fn delete_container(
 }
 
 /// Extracts an archive: each file becomes an object. For an account, the first folder is the container.
-pub(super) async fn extract(
-    swift: &Swift,
-    head: &RequestHead,
-    context: &VerbContext<'_>,
-    body: Body,
-) -> Outcome<Response<Body>> {
+pub(super) async fn extract(swift: &Swift, context: &VerbContext<'_>, body: Body) -> Outcome<Response<Body>> {
     swift.check(context.claim, context.account.name(), None, Action::Own)?;
     let bytes = body.into_data_stream().map_err(|error| io::Error::other(Box::new(error)));
     let reader = StreamReader::new(bytes);
-    let report = match head.query.get("extract-archive") {
+    let report = match context.head.query.get("extract-archive") {
         Some("tar") => unpack(swift, context, reader).await?,
         Some("tar.gz") => unpack(swift, context, gunzip(reader)).await?,
         _ => return Err(Refusal::bad_request("Unsupported archive format: tar and tar.gz are known")),
     };
-    Ok(report.answer(head, BulkVerb::Extract))
+    Ok(report.answer(context.head, BulkVerb::Extract))
 }
 
 fn gunzip(reader: impl AsyncBufRead + Unpin + Send + 'static) -> impl AsyncRead + Unpin + Send {

@@ -1,11 +1,13 @@
-//! The context of a verb: its account, its target and its principal.
+//! The context of a verb: its request, its account, its target and its principal.
 
+use super::request_head::RequestHead;
 use super::rights::Claim;
 use super::target::Target;
 use crate::objects::account::Account;
 
 /// See the module.
 pub(super) struct VerbContext<'a> {
+    pub(super) head: &'a RequestHead,
     pub(super) account: &'a Account,
     pub(super) target: &'a Target,
     pub(super) claim: &'a Claim,

@@ -20,35 +20,26 @@ use http::{Response, StatusCode};
 
 impl Swift {
     /// Serves `COPY`: copies the object of the URL to `Destination`.
-    pub(super) async fn copy(
-        &self,
-        head: &RequestHead,
-        context: &VerbContext<'_>,
-    ) -> Outcome<Response<Body>> {
-        let account = other_account(head, "destination-account", context)?;
-        let to = destination(head, &account)?;
-        self.copy_between(head, context, context.target, &to).await
+    pub(super) async fn copy(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        let account = other_account(context.head, "destination-account", context)?;
+        let to = destination(context.head, &account)?;
+        self.copy_between(context, context.target, &to).await
     }
 
     /// Serves `PUT` with `X-Copy-From`: copies that object to the URL.
-    pub(super) async fn copy_from(
-        &self,
-        head: &RequestHead,
-        context: &VerbContext<'_>,
-    ) -> Outcome<Response<Body>> {
-        if head.length().is_some_and(|length| length > 0) {
+    pub(super) async fn copy_from(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
+        if context.head.length().is_some_and(|length| length > 0) {
             return Err(Refusal::bad_request("Copy requests require a zero byte body"));
         }
-        let account = other_account(head, "x-copy-from-account", context)?;
-        let path = metadata::header(&head.headers, "x-copy-from")?.unwrap_or_default();
+        let account = other_account(context.head, "x-copy-from-account", context)?;
+        let path = metadata::header(&context.head.headers, "x-copy-from")?.unwrap_or_default();
         let path = path.split('?').next().unwrap_or_default();
         let from = complete(Target::read_within(&account, path)?, "X-Copy-From")?;
-        self.copy_between(head, context, &from, context.target).await
+        self.copy_between(context, &from, context.target).await
     }
 
     async fn copy_between(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         from: &Target,
         to: &Target,
@@ -58,11 +49,12 @@ impl Swift {
         to.check_lengths()?;
         let source_account = self.account_of(from).ok_or_else(Refusal::not_found)?;
         let account = self.account_of(to).ok_or_else(Refusal::not_found)?;
-        let source = VerbContext { account: &source_account, target: from, claim: context.claim };
-        let target = VerbContext { account: &account, target: to, claim: context.claim };
+        let head = context.head;
+        let source = VerbContext { head, account: &source_account, target: from, claim: context.claim };
+        let target = VerbContext { head, account: &account, target: to, claim: context.claim };
         let object = source_account.object(source.container(), source.object())?;
-        let conditions = conditions::of_put(&head.headers)?;
-        let details = copied_details(head, &object)?;
+        let conditions = conditions::of_put(&context.head.headers)?;
+        let details = copied_details(context.head, &object)?;
         self.check_manifest(context.claim, account.name(), &details)?;
         account.check_put(target.container(), target.object(), &conditions)?;
         let as_manifest = details.manifest.is_some();

@@ -9,7 +9,6 @@ use super::manifest;
 use super::metadata::put;
 use super::range::{self, RequestedRanges};
 use super::refusal::{Outcome, unsatisfiable};
-use super::request_head::RequestHead;
 use super::{Swift, VerbContext};
 use crate::error::Error;
 use axum::body::Body;
@@ -22,43 +21,38 @@ use std::ops::Range;
 
 impl Swift {
     /// Serves `GET` and `HEAD` of an object.
-    pub(super) async fn read(
-        &self,
-        head: &RequestHead,
-        context: &VerbContext<'_>,
-    ) -> Outcome<Response<Body>> {
+    pub(super) async fn read(&self, context: &VerbContext<'_>) -> Outcome<Response<Body>> {
         self.check_read(context.claim, &context.target.account, context.container(), context.object())?;
         let object = context.account.object(context.container(), context.object())?;
-        if head.query.get("multipart-manifest") == Some("get") {
+        if context.head.query.get("multipart-manifest") == Some("get") {
             if manifest::is_static(&object) {
-                return self.show_manifest(head, context, &object).await;
+                return self.show_manifest(context, &object).await;
             }
             let content = Content::plain(&object);
-            return self.answer(head, context, &object, content).await;
+            return self.answer(context, &object, content).await;
         }
         // The catalogue has the facts about a static large object: a head reads nothing.
-        if head.is_head()
+        if context.head.is_head()
             && let Some((bytes, etag)) = manifest::known_size(&object)
         {
-            return Ok(answer_head(head, context, &object, bytes, &etag));
+            return Ok(answer_head(context, &object, bytes, &etag));
         }
         let content = self.content(context, &object).await?;
-        self.answer(head, context, &object, content).await
+        self.answer(context, &object, content).await
     }
 
     async fn answer(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         object: &crate::catalogue::Object,
         content: Content,
     ) -> Outcome<Response<Body>> {
         let bytes = content.bytes();
-        let mut answer = answer_head(head, context, object, bytes, &content.etag);
-        if head.is_head() || answer.status() != StatusCode::OK {
+        let mut answer = answer_head(context, object, bytes, &content.etag);
+        if context.head.is_head() || answer.status() != StatusCode::OK {
             return Ok(answer);
         }
-        let body = match range::requested(&head.headers, bytes) {
+        let body = match range::requested(&context.head.headers, bytes) {
             RequestedRanges::Nothing => return Err(unsatisfiable(bytes)),
             RequestedRanges::All => content::read(&self.gateway, content.pieces, MemoryWait::AfterTheFirst),
             RequestedRanges::Ranges(ranges) => {
@@ -110,18 +104,17 @@ impl Swift {
 
 /// Returns the head of an answer, with the whole length, or with 304 or 412 if a condition requires it.
 fn answer_head(
-    head: &RequestHead,
     context: &VerbContext<'_>,
     object: &crate::catalogue::Object,
     bytes: u64,
     etag: &str,
 ) -> Response<Body> {
-    let verdict = conditions::check(&head.headers, conditions::bare(etag), object.modified);
+    let verdict = conditions::check(&context.head.headers, conditions::bare(etag), object.modified);
     if let Verdict::Failed(condition) = verdict {
-        return conditions::failed(condition).into_response(&head.method);
+        return conditions::failed(condition).into_response(&context.head.method);
     }
     let mut answer = empty(StatusCode::OK);
-    describe(answer.headers_mut(), object, etag, head, context.claim);
+    describe(answer.headers_mut(), object, etag, context.head, context.claim);
     if let Verdict::NotModified = verdict {
         *answer.status_mut() = StatusCode::NOT_MODIFIED;
         return answer;

@@ -108,22 +108,22 @@ impl Swift {
         let claim = self.claim(head, &target)?;
         // A malformed name belongs to no account.
         let account = self.account_of(&target).ok_or_else(|| claim.refusal())?;
-        let context = super::VerbContext { account: &account, target: &target, claim: &claim };
+        let context = super::VerbContext { head, account: &account, target: &target, claim: &claim };
         if target.container.is_none()
             && head.query.has("bulk-delete")
             && matches!(head.method, Method::DELETE | Method::POST)
         {
             verb.name("BulkDelete");
-            return bulk::delete(self, head, &context, body).await;
+            return bulk::delete(self, &context, body).await;
         }
         if head.query.has("extract-archive") && head.method == Method::PUT {
             verb.name("ExtractArchive");
-            return bulk::extract(self, head, &context, body).await;
+            return bulk::extract(self, &context, body).await;
         }
         match (&target.container, &target.object) {
-            (None, _) => self.on_account(head, &context, verb).await,
-            (Some(_), None) => self.on_container(head, &context, body, verb).await,
-            (Some(_), Some(_)) => self.on_object(head, &context, body, verb).await,
+            (None, _) => self.on_account(&context, verb).await,
+            (Some(_), None) => self.on_container(&context, body, verb).await,
+            (Some(_), Some(_)) => self.on_object(&context, body, verb).await,
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::catalogue::Object;
 use crate::swift::describe::encoded;
 use crate::swift::manifest::is_static;
 use crate::swift::refusal::Outcome;
-use crate::swift::request_head::RequestHead;
 use crate::swift::{Swift, VerbContext, bulk};
 use axum::body::Body;
 use futures::FutureExt;
@@ -18,7 +17,6 @@ impl Swift {
     /// Serves `multipart-manifest=delete`: deletes the list and its segments.
     pub(in crate::swift) async fn delete_large(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
@@ -26,7 +24,7 @@ impl Swift {
         self.segments(object, context, MAX_DEPTH, &mut PieceBudget::of(MAX_PIECES), &mut paths).await?;
         paths.push(format!("/{}/{}", context.container(), context.object()));
         let targets = paths.iter().map(|path| encoded(path)).collect();
-        bulk::delete_all(self, head, context, targets).await
+        bulk::delete_all(self, context, targets).await
     }
 
     fn segments<'a>(

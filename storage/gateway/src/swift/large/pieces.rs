@@ -8,7 +8,6 @@ use crate::catalogue::Object;
 use crate::swift::content::{Piece, cut};
 use crate::swift::manifest::{is_static, size_and_etag};
 use crate::swift::refusal::Outcome;
-use crate::swift::request_head::RequestHead;
 use crate::swift::{Swift, VerbContext, answer, describe};
 use axum::body::Body;
 use bytes::Bytes;
@@ -90,12 +89,11 @@ impl Swift {
     /// Serves `multipart-manifest=get` of a static large object: returns its list.
     pub(in crate::swift) async fn show_manifest(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
         let text = self.list_bytes(object).await?;
-        let text = match head.query.get("format") {
+        let text = match context.head.query.get("format") {
             Some("raw") => {
                 let list: Vec<StoredSegment> = serde_json::from_slice(&text)
                     .map_err(|_| conflict("The list of segments cannot be read."))?;
@@ -104,7 +102,7 @@ impl Swift {
             _ => text,
         };
         let mut answer = answer::empty(StatusCode::OK);
-        describe::describe(answer.headers_mut(), object, &object.etag, head, context.claim);
+        describe::describe(answer.headers_mut(), object, &object.etag, context.head, context.claim);
         let kind = HeaderValue::from_static("application/json; charset=utf-8");
         answer.headers_mut().insert(CONTENT_TYPE, kind);
         *answer.body_mut() = Body::from(text);

@@ -11,7 +11,6 @@ use crate::swift::full_body::read_in_memory_share;
 use crate::swift::manifest::{is_static, size_and_etag};
 use crate::swift::put::{created, receive};
 use crate::swift::refusal::{Outcome, Refusal};
-use crate::swift::request_head::RequestHead;
 use crate::swift::target::Target;
 use crate::swift::{Swift, VerbContext};
 use axum::body::Body;
@@ -21,12 +20,11 @@ impl Swift {
     /// Serves `multipart-manifest=put`: the body is a list of segments.
     pub(in crate::swift) async fn put_large(
         &self,
-        head: &RequestHead,
         context: &VerbContext<'_>,
         body: Body,
     ) -> Outcome<Response<Body>> {
-        let conditions = conditions::of_put(&head.headers)?;
-        let mut details = details(head)?;
+        let conditions = conditions::of_put(&context.head.headers)?;
+        let mut details = details(context.head)?;
         details.content_type.get_or_insert_with(|| guess_type(context.object()));
         context.account.check_put(context.container(), context.object(), &conditions)?;
         let text = read_in_memory_share(&self.gateway, body, MAX_LIST_BYTES).await?;
@@ -55,7 +53,7 @@ impl Swift {
             return Err(Refusal::bad_request(format!("Errors:\n{}\n", errors.join("\n"))));
         }
         let (bytes, etag) = sum(&stored);
-        if let Some(given) = head.header("etag")
+        if let Some(given) = context.head.header("etag")
             && !conditions::bare(given).eq_ignore_ascii_case(&etag)
         {
             return Err(Error::BadDigest("ETag").into());

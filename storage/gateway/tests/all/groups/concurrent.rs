@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// How the device behaves for a while: how long it holds the next commits, whether they fail, and whether the test
+/// The behaviour of the device for a while: how long it holds the next commits, whether they fail, and whether the test
 /// looks at what a kill would leave.
 type CommitBehavior = (u8, Option<bool>, bool);
 

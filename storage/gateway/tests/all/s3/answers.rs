@@ -1,4 +1,4 @@
-//! What every answer has: a number, XML that parses, and nothing about the machine.
+//! The properties of every answer: a number, XML that parses, and nothing about the machine.
 
 use super::test_server::TestServer;
 use ameles_gateway::testing::Faults;
