@@ -16,7 +16,7 @@ pub struct LifecycleRule {
     #[n(0)]
     #[cbor(default)]
     pub id: String,
-    /// Whether the rule is enabled: a disabled rule removes nothing.
+    /// False for a disabled rule: it removes nothing.
     #[n(1)]
     #[cbor(default)]
     pub is_enabled: bool,

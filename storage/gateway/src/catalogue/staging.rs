@@ -301,7 +301,7 @@ mod tests {
             for planned in all {
                 catalogue.apply(planned);
             }
-            prop_assert_eq!(format!("{catalogue:?}"), then, "for good they come to what they came to for a moment");
+            prop_assert_eq!(format!("{catalogue:?}"), then, "committed changes equal the staged ones");
             prop_assert_eq!(&catalogue.row_shares, &catalogue.counted(&rows), "what is counted is there");
         }
     }

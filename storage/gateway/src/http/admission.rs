@@ -32,7 +32,7 @@ impl Default for Admission {
 
 /// All permits are in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too many requests are at work")]
+#[error("too many requests are running")]
 pub struct Overloaded;
 
 /// Headers of puts that copy, and so read no body.

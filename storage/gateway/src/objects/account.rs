@@ -1,4 +1,4 @@
-//! One account of a gateway: its settings and its containers.
+//! An account of a gateway: its settings and its containers.
 
 use crate::catalogue::{
     AccountEntry, AccountSettings, AccountView, Catalogue, Change, ContainerSettings, ContainerView,

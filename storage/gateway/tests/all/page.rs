@@ -1,4 +1,4 @@
-//! The live page over loopback: the callers that get in, and the messages to the page.
+//! The live page over loopback: who may open it, and the updates that it gets.
 
 use ameles_gateway::page::{
     Costs, Demonstration, Figures, Guard, Page, PageUpdate, PriceSource, RequestCounters, StoreView, router,
@@ -47,7 +47,7 @@ async fn serve(demonstration: bool) -> TestPage {
 }
 
 impl TestPage {
-    /// Sends a request; returns its answer, head and body.
+    /// Sends a request; returns the whole answer, head and body.
     async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         let own = self.address.to_string();
@@ -69,7 +69,7 @@ impl TestPage {
         self.ask("GET", path, headers, "").await
     }
 
-    /// Opens the link, as the owner does, and keeps the cookie.
+    /// Opens the link as the owner does, and keeps the cookie.
     async fn enter(&self) -> String {
         let answer = self.get(&self.link, &[]).await;
         assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
@@ -139,7 +139,7 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
     let request = format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", page.address);
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut returned = String::new();
-    // The history, and two moments: the first of them is whole.
+    // The history and two updates: the first of them is complete.
     while returned.matches("data: ").count() < 3 {
         let mut piece = [0; 4096];
         let count = stream.read(&mut piece).await.expect("more");
@@ -154,7 +154,7 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
     );
     page.ended.cancel();
     let mut rest = Vec::new();
-    // Returns only when the answer is at its end.
+    // Returns only once the answer has ended.
     while !rest.ends_with(b"0\r\n\r\n") {
         let mut piece = [0; 4096];
         let count = stream.read(&mut piece).await.expect("the end");
@@ -173,7 +173,7 @@ async fn whoever_opens_the_page_is_told_first_what_was_before() {
             format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", page.address);
         stream.write_all(request.as_bytes()).await.expect("sent");
         let mut returned = String::new();
-        // The history, and then the moment.
+        // The history, and then an update.
         while returned.matches("data: ").count() < 2 {
             let mut piece = [0; 4096];
             let count = stream.read(&mut piece).await.expect("more");

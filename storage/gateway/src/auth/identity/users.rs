@@ -24,7 +24,7 @@ pub enum UsersError {
         second: usize,
     },
     /// Two users have the same access key.
-    #[error("user number {0} has an access key that another key has already: each needs its own")]
+    #[error("user number {0} has an access key that is already in use: each must be different")]
     SharedKey(usize),
     /// The dummy hash for unknown users could not be computed.
     #[error(transparent)]

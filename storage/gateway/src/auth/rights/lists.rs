@@ -26,7 +26,7 @@ pub(crate) enum AclError {
     Unknown(usize),
     #[error("item {0} of the access list names no host: write .r:HOST, .r:-HOST or .r:*")]
     NoHost(usize),
-    #[error("item {0} of the access list lets referrers in, which may only read")]
+    #[error("item {0} of the access list lets referrers write, but they may only read")]
     WriteByReferrer(usize),
 }
 

@@ -1,4 +1,4 @@
-//! A gateway that may have been displaced keeps every answer to itself, also those that it has in memory.
+//! A gateway that may have been replaced by another withholds every answer, also the ones that it has in memory.
 
 use crate::test_server::{answer_head, body, start, within};
 use ameles_gateway::AnswerGuard;

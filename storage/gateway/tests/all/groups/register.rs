@@ -1,5 +1,5 @@
-//! Histories of one key, and whether they are those of a register: each operation takes effect at a moment between its
-//! call and its answer.
+//! Checks whether the history of a key is that of a register: each operation takes effect at some time between its call
+//! and its answer.
 
 use std::collections::HashSet;
 
@@ -12,16 +12,16 @@ pub enum Operation {
     Put(u32),
     /// A put on the condition that the key holds these contents.
     PutIf(Contents, u32),
-    /// A put that was refused, for the key held something.
+    /// A put that was refused because the key held something.
     RefusedIfAbsent,
-    /// A put that was refused, for the key did not hold this.
+    /// A put that was refused because the key did not hold this.
     RefusedIf(u32),
-    /// A delete that says whether there was anything.
+    /// A delete, and whether the key held anything.
     Delete(bool),
     Get(Contents),
 }
 
-/// An operation with the moments of its call and its answer.
+/// An operation with the times of its call and its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub called: u64,
@@ -45,8 +45,8 @@ impl Operation {
     }
 }
 
-/// Tells whether an order of the operations explains all outcomes, and no operation comes before one that was answered
-/// when it was called.
+/// Returns true if an order of the operations explains all outcomes, such that an operation that was answered before
+/// the call of another comes before it.
 pub fn is_linearizable(records: &[Record]) -> bool {
     assert!(records.len() <= 64, "the operations are counted in a word");
     search(records, 0, None, &mut HashSet::new())
@@ -60,7 +60,7 @@ fn search(records: &[Record], done: u64, contents: Contents, seen: &mut HashSet<
     if !seen.insert((done, contents)) {
         return false;
     }
-    // An operation that may never take effect keeps no other one waiting.
+    // An optional operation does not constrain the others.
     let first_answer =
         left().filter(|(_, record)| !record.is_optional).map(|(_, record)| record.answered).min();
     left().any(|(nth, record)| {

@@ -1,4 +1,4 @@
-//! Connections that stall, are dropped or wait, and the end of the server.
+//! Connections that stall, are dropped or wait, and the shutdown of the server.
 
 use super::{read, start};
 use crate::test_server::{BLOCKS, TIMEOUT, body};

@@ -1,4 +1,4 @@
-//! Objects through a real client: what is put comes back.
+//! Objects through a real client: the bytes that were put come back.
 
 use super::{read, start};
 use crate::test_server::{BLOCK, body};

@@ -1,4 +1,4 @@
-//! Pages of other sites: the headers that a browser gets before and with an answer.
+//! CORS: the headers that a browser gets before and with an answer.
 
 use super::test_server::{Answer, TestServer, keys};
 
@@ -103,7 +103,7 @@ async fn an_answer_says_whether_a_page_may_see_it_a_refusal_too() {
     assert_eq!(refused.header("access-control-allow-origin"), Some(SITE));
     let elsewhere = server.ask("GET", "/bucket/key", &[("origin", "http://other")], b"").await;
     assert_eq!((elsewhere.status, elsewhere.header("access-control-allow-origin")), (200, None));
-    // A cache must not give the answer of one site to another.
+    // A cache must not give the answer for one site to another.
     assert!(elsewhere.header("vary").expect("it varies").contains("Origin"));
     let alone = server.ask("GET", "/bucket/key", &[], b"").await;
     assert!(alone.header("vary").expect("it varies").contains("Origin"));
@@ -115,7 +115,7 @@ async fn a_stranger_does_not_learn_which_buckets_there_are() {
     let server = with_rules(keys::OTHER_OWNER).await;
     server.ask("PUT", "/plain", &[], b"").await.expect("200");
     let mut answers = Vec::new();
-    // Without rules, not there, and of another account.
+    // A bucket without rules, one that does not exist, and one of another account.
     for target in ["/plain/key", "/missing/key", "/bucket/key"] {
         let refused = preflight(&server, target, SITE, "GET", "").await;
         assert_eq!(refused.verdict(), "403 AccessForbidden", "{target}");
@@ -125,7 +125,7 @@ async fn a_stranger_does_not_learn_which_buckets_there_are() {
     }
     answers.dedup();
     assert_eq!(answers.len(), 1, "{answers:?}");
-    // A holder of a signed URL of that account is let in by its rules.
+    // A URL that the other account signed reaches its own bucket, whose rules count.
     let signed = format!(
         "/bucket/key?X-Amz-Credential={}%2F20260101%2Fus-east-1%2Fs3%2Faws4_request",
         keys::OTHER_OWNER

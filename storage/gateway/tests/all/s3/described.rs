@@ -1,4 +1,4 @@
-//! The facts of a bucket, an object or an upload that are kept because S3 keeps them, and change nothing here.
+//! Facts of a bucket, an object or an upload that the gateway stores and returns, and that change nothing else.
 
 use super::regions::configuration;
 use super::test_server::{PREFERRED, TestServer, keys};
@@ -21,7 +21,7 @@ async fn a_storage_class_is_kept_and_told_wherever_s3_tells_it() {
     let returned = server.ask("GET", "/bucket/key?attributes=", &wanted, b"").await;
     assert_eq!(returned.element("StorageClass"), Some("STANDARD_IA"));
 
-    // A copy has the class of its request, and may change that of the object itself.
+    // A copy has the storage class of its request, and may change that of the object itself.
     let copy = async |target: &str, headers: &[(&str, &str)]| {
         let headers: Vec<_> = headers.iter().copied().chain([("x-amz-copy-source", "/bucket/key")]).collect();
         assert_eq!(server.ask("PUT", target, &headers, b"").await.verdict(), "200", "{target}");

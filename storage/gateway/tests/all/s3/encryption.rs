@@ -1,4 +1,5 @@
-//! Server-side encryption: what is asked for is told back everywhere, and other keys than the server's are refused.
+//! Server-side encryption: every answer returns the encryption that was requested, and keys other than the server's are
+//! refused.
 
 use super::test_server::TestServer;
 
@@ -7,7 +8,7 @@ const SSE_S3: (&str, &str) = (HEADER, "AES256");
 const BY_DEFAULT: &str = "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault>\
     <SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>";
 
-/// The encryption that each answer about an object tells: of its put, of a head and of a get.
+/// The encryption in each answer about an object: to its put, to a head and to a get.
 async fn returned(
     server: &TestServer,
     key: &str,

@@ -1,4 +1,4 @@
-//! Uploads by form.
+//! Uploads by HTML form.
 
 use super::signer::{REGION, Signer};
 use super::test_server::{Answer, PREFERRED, TestServer, at, keys, now};
@@ -38,7 +38,7 @@ async fn post(server: &TestServer, target: &str, body: &[u8]) -> Answer {
     server.unsigned("POST", target, &[("content-type", &kind)], body).await
 }
 
-/// The fields of a form that this key signs now: those given, each under a condition, and these conditions.
+/// The fields of a form that this key signs now: the given fields, each with a condition, and these further conditions.
 struct Signed {
     fields: Vec<(String, String)>,
 }

@@ -1,4 +1,4 @@
-//! Lifecycle rules of a bucket on the wire. Their removals are in `expiry`, by a clock that its tests set.
+//! Lifecycle rules of a bucket over HTTP. `expiry` tests what they remove, by a clock of its own.
 
 use super::test_server::{TestServer, keys};
 use ameles_gateway::Lifecycle;
@@ -39,7 +39,7 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     has(2, &["<NewerNoncurrentVersions>2</NewerNoncurrentVersions>", "<ID>"]);
     has(3, &["<Filter></Filter>", "<ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>"]);
     assert_eq!(rules.len(), 4);
-    // The document that came back can be set.
+    // The returned document can be set.
     let body = returned.body.split_once("?>").map_or(&*returned.body, |(_, body)| body);
     server.ask("PUT", "/bucket?lifecycle=", &[], body).await.expect("200");
     assert_eq!(server.ask("GET", "/bucket?lifecycle=", &[], "").await.body, returned.body);

@@ -1,4 +1,4 @@
-//! Objects: their bytes come back, and so do their details.
+//! Objects: their bytes and their metadata come back.
 
 use super::test_server::{Client, bytes, start};
 
@@ -28,7 +28,7 @@ async fn what_is_put_comes_back_with_what_was_said_of_it() {
             assert!(answer.header("x-trans-id").is_some_and(|id| id.len() == 34 && id.starts_with("tx")));
         }
     }
-    // A post says everything anew, but for the type.
+    // A POST replaces all metadata but the type.
     let path = "/v1/AUTH_one/c/dir%20x/%C3%A9-33.txt";
     owner.ask("POST", path, &[("x-object-meta-new", "1")], b"").await.expect(202);
     let got = owner.get(path).await.expect(200);
@@ -107,7 +107,7 @@ async fn conditions_hold_and_a_wrong_etag_changes_nothing() {
     get("if-modified-since", "Tue, 14 Nov 2023 22:13:20 GMT").await.expect(304);
     let old = ("if-unmodified-since", "Tue, 14 Nov 2023 22:13:19 GMT");
     get(old.0, old.1).await.expect(412);
-    // A change passes over no condition that it does not keep to, and over no range.
+    // A change refuses conditions that it does not support, and ranges.
     put(&[old], b"second").await.expect(400);
     put(&[("content-range", "bytes 0-3/8")], b"second").await.expect(400);
     owner.ask("POST", path, &[old], b"").await.expect(400);

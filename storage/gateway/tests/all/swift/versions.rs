@@ -1,4 +1,4 @@
-//! Old versions, in both modes.
+//! Old versions, in both modes of Swift.
 
 use super::test_server::{Client, start};
 use ameles_gateway::catalogue::Versioning;
@@ -13,7 +13,7 @@ async fn versions_come_back_one_after_the_other() {
     owner.put(path, b"0").await;
     owner.ask("PUT", path, &[], b"1").await.expect(412);
     owner.put("/v1/AUTH_one/old", b"").await;
-    // Many within one millisecond: no version is lost.
+    // Many within a millisecond: no version is lost.
     for version in 1..=5 {
         owner.put(path, version.to_string().as_bytes()).await;
     }
@@ -32,7 +32,7 @@ async fn versions_come_back_one_after_the_other() {
         let head = owner.head(&format!("/v1/AUTH_one/{container}")).await.expect(204);
         assert_eq!(head.header("x-container-object-count"), Some("0"));
     }
-    // An object whose name another's begins with has versions of its own.
+    // An object whose name starts with another's has versions of its own.
     owner.put("/v1/AUTH_one/c/o/x", b"a").await;
     owner.put("/v1/AUTH_one/c/o/x", b"b").await;
     owner.put(path, b"c").await;

@@ -1,4 +1,4 @@
-//! The refusals of requests that found no place, or whose body did not come: they are over soon.
+//! Errors of requests that got no permit, or whose body did not arrive. A client may retry them soon.
 
 use super::refusal::xml_headers;
 use crate::http::body_timeout::{BodyError, find_cause};
@@ -8,7 +8,7 @@ use http::header::RETRY_AFTER;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 use std::borrow::Cow;
 
-/// A refusal for want of room, which is over soon.
+/// Returns the error for an overloaded server.
 pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
     let mut answer = S3Error::with_message(S3ErrorCode::SlowDown, text);
     let mut headers = xml_headers();
@@ -17,8 +17,8 @@ pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
     answer
 }
 
-/// The refusal of a body that was not read, if the reason is among the causes of an error.
-pub(super) fn unread(error: &(dyn std::error::Error + 'static)) -> Option<S3Error> {
+/// Returns the error for a body that was not read, if the reason is among the causes of an error.
+pub(super) fn body_not_read(error: &(dyn std::error::Error + 'static)) -> Option<S3Error> {
     match find_cause(error)? {
         BodyError::Overloaded(_) => Some(slow_down(BUSY)),
         BodyError::TooLate => {
