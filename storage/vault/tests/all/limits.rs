@@ -28,7 +28,7 @@ async fn a_vault_whose_objects_the_provider_does_not_take_says_so_and_loses_noth
     for max_put in [Bytes(256), Bytes(16 << 10)] {
         let desk = Desk::new().await;
         let provider = Provider::new(desk.store.clone(), ProviderLimits::S3, 1);
-        let limits = provider.desk();
+        let limits = provider.control();
         let disk = desk.disk.mount().unwrap();
         let (vault, running) = Vault::start(desk.setup_over(&disk, provider)).await.unwrap();
         drop(disk);
