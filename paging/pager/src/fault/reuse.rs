@@ -4,6 +4,7 @@
 //! fewer faults, fewer go. So the estimate is rather too large than too small.
 
 use alloc::boxed::Box;
+#[cfg(any(feature = "linux", test))]
 use alloc::vec;
 
 /// Classes of numbers in each power of two.
@@ -23,6 +24,7 @@ pub(super) struct ReuseEstimator {
 }
 
 impl ReuseEstimator {
+    #[cfg(any(feature = "linux", test))]
     pub(super) fn new(pages: u64) -> Self {
         let gone = vec![0; pages as usize].into();
         ReuseEstimator { gone, evictions: 0, faults_saved_by: Box::new([0; CLASSES]), faults: 0 }
@@ -46,6 +48,7 @@ impl ReuseEstimator {
 
     /// The least number of resident pages that would have left at most half of the faults. `None` if none would: too
     /// many were of pages that had never been there.
+    #[cfg(any(feature = "linux", test))]
     pub(super) fn resident_for_half_the_faults(&self) -> Option<u64> {
         let mut saved = 0;
         let at = self.faults_saved_by.iter().position(|faults| {
@@ -69,6 +72,7 @@ fn class(number: usize) -> usize {
 }
 
 /// The largest number of a class.
+#[cfg(any(feature = "linux", test))]
 fn max_in(class: usize) -> u64 {
     let (power, part) = (class / CLASSES_PER_OCTAVE, class % CLASSES_PER_OCTAVE);
     if power < 3 {

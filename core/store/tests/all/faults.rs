@@ -1,4 +1,4 @@
-//! Faults really happen, as often as asked for, and are what they say.
+//! Faults happen at the configured rates, with the stated effects.
 
 use crate::common::{bytes, layout, place, version};
 use ameles_core::store::{BucketVersion, Untrusted, UntrustedError};
@@ -47,9 +47,9 @@ async fn a_torn_write_leaves_whole_buckets_and_never_all_of_them() {
     let mut partly = 0;
     for counter in 1..=50 {
         let (versions, all) = many(counter);
-        let told = fault(store.write(&versions, &all).await);
+        let injected = fault(store.write(&versions, &all).await);
         let there: Vec<_> = versions.iter().filter_map(|of| Some((of, memory.bucket(*of)?))).collect();
-        assert_eq!(told, InjectedFault::Torn { written: there.len(), of: 12 });
+        assert_eq!(injected, InjectedFault::Torn { written: there.len(), of: 12 });
         assert!(there.len() < 12);
         assert!(there.iter().all(|(of, held)| *held == bytes(**of)));
         partly += usize::from(!there.is_empty());

@@ -1,4 +1,4 @@
-//! The promises of the stores and of the wrappers, each by name.
+//! Tests of the stores and wrappers.
 
 mod common;
 mod faults;

@@ -1,4 +1,4 @@
-//! A small shape, and places in it.
+//! A small layout, and places in it.
 
 use ameles_core::store::{BucketVersion, Place};
 use ameles_core::tree::layout::{Extent, Layout};
@@ -23,7 +23,7 @@ pub(crate) fn place(bucket: u64, counter: u64, index: u32) -> Place {
     Place { slot: Slot { bucket: Bucket(bucket), index }, version: version(bucket, counter).version }
 }
 
-/// A bucket's bytes, each different, that tell its version.
+/// A bucket's bytes, each different, that depend on its version.
 pub(crate) fn bytes(of: BucketVersion) -> Vec<u8> {
     let seed = (of.bucket.0 * 31 + of.version.counter * 7) as u8;
     (0..BUCKET as u8).map(|at| seed.wrapping_add(at.wrapping_mul(13))).collect()

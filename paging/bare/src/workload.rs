@@ -1,4 +1,4 @@
-//! A program under heavy paging that checks what it reads, and a digest of what its untrusted memory holds in the end.
+//! A workload under heavy paging that checks each page that it reads, and a digest of untrusted memory at its end.
 
 use crate::page_table::{PAGE_BYTES, Page, PageTable};
 use alloc::sync::Arc;
@@ -21,14 +21,14 @@ use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
 
-/// Pages of the program.
+/// Pages of the workload.
 const PAGES: u64 = 23;
 /// Pages that are resident.
 const RESIDENT: usize = 5;
-/// Pages that the program touches, one after the other.
-const TOUCHES: u64 = 200;
+/// Accesses to pages, one after the other.
+const ACCESSES: u64 = 200;
 
-/// The schemes that are rehearsed.
+/// The schemes that the workload runs over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// No ORAM.
@@ -42,15 +42,15 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The schemes, all of them.
+    /// All schemes.
     pub const ALL: [Scheme; 4] = [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::Path];
 }
 
-/// SHA-256 of untrusted memory after the program has run. Keys are drawn from a fixed seed, so that it is the same on
+/// SHA-256 of untrusted memory after the workload has run. Keys are drawn from a fixed seed, so that it is the same on
 /// every machine.
 ///
 /// # Panics
-/// If a page reads as anything but what was last stored there, or a fault is not served.
+/// If a page does not hold what was last stored there, or a fault cannot be handled.
 pub fn digest(scheme: Scheme, cipher: PageCipher) -> [u8; 32] {
     let block_bytes = PAGE_BYTES as u32;
     let areas = DetWoParameters { capacity: PAGES, holding: 7, block_bytes, max_batch: 1 };
@@ -96,33 +96,33 @@ fn sealed<V: Versions>(layout: &Layout, cipher: PageCipher, versions: V) -> Seal
     (memory, pages)
 }
 
-/// A load and a store for each touch, off-line work after some, and in the end a load of every page.
+/// Does a load and a store for each access, offline work after some, and at the end a load of every page.
 fn run<O: Oram>(oram: O, memory: &AtomicMemory) -> [u8; 32] {
     let policy = Policy::SecondChance { unmapped: 2 };
     let mut path = FaultPath::new(oram, RESIDENT, policy).expect("enough resident pages");
     let mut table = PageTable::new(PAGES, frames(policy));
     let mut expected = vec![[0u8; PAGE_BYTES]; PAGES as usize];
-    for touch in 0..TOUCHES + PAGES {
-        let page = if touch < TOUCHES { touch * touch % PAGES } else { touch - TOUCHES };
-        let found = touched(&mut path, &mut table, page);
-        assert!(*found == expected[page as usize], "page {page} is not what was stored there");
-        if touch < TOUCHES {
-            found[touch as usize % PAGE_BYTES] ^= touch as u8 + 1;
+    for access in 0..ACCESSES + PAGES {
+        let page = if access < ACCESSES { access * access % PAGES } else { access - ACCESSES };
+        let found = access_page(&mut path, &mut table, page);
+        assert!(*found == expected[page as usize], "page {page} does not hold what was stored there");
+        if access < ACCESSES {
+            found[access as usize % PAGE_BYTES] ^= access as u8 + 1;
             expected[page as usize] = *found;
         }
-        if touch % 3 == 0 && path.pending_steps() > 0 {
-            path.step(&table).expect("off-line work is done");
+        if access % 3 == 0 && path.pending_steps() > 0 {
+            path.step(&table).expect("offline work succeeds");
         }
     }
-    let mut held = vec![0; memory.bytes()];
-    memory.load(0, &mut held);
-    Sha256::digest(&held).into()
+    let mut sealed_bytes = vec![0; memory.bytes()];
+    memory.load(0, &mut sealed_bytes);
+    Sha256::digest(&sealed_bytes).into()
 }
 
-/// The page, brought in if it is not there.
-fn touched<'a, O: Oram>(path: &mut FaultPath<O>, table: &'a mut PageTable, page: u64) -> &'a mut Page {
+/// The page, after a fault if it is not resident.
+fn access_page<'a, O: Oram>(path: &mut FaultPath<O>, table: &'a mut PageTable, page: u64) -> &'a mut Page {
     if table.page(page).is_none() {
-        path.fault(page, table).expect("the fault is served");
+        path.fault(page, table).expect("the fault is handled");
     }
-    table.page(page).expect("a page that was brought in is there")
+    table.page(page).expect("a page is resident after its fault")
 }

@@ -35,13 +35,13 @@ async fn an_object_above_the_largest_put_is_refused_for_good_and_one_of_that_siz
         };
         assert_eq!(refusal(&*why), ProviderRefusal::TooLarge { bytes: max + 1, max });
     }
-    store.desk().set_limits(ProviderLimits { max_put: Bytes(max - 1), ..ProviderLimits::S3 });
+    store.control().set_limits(ProviderLimits { max_put: Bytes(max - 1), ..ProviderLimits::S3 });
     let of = version(1, 1);
     assert!(matches!(store.write(&[of], &bytes(of)).await, Err(UntrustedError::Refused(_))));
     assert_eq!(memory.bucket_versions(), [version(0, 1)]);
     let names: Vec<_> = memory.list("").await.unwrap().into_iter().map(|blob| blob.name).collect();
     assert_eq!(names, ["fits"]);
-    assert_eq!((store.desk().counts().too_large, store.desk().counts().largest), (3, max));
+    assert_eq!((store.control().counts().too_large, store.control().counts().largest), (3, max));
 }
 
 #[tokio::test]
@@ -52,18 +52,18 @@ async fn a_list_takes_a_request_for_each_page_and_is_whole() {
         memory.write(&[version(nth, 1)], &bytes(version(nth, 1))).await.unwrap();
     }
     assert_eq!(store.list("name/").await.unwrap(), memory.list("name/").await.unwrap());
-    assert_eq!(store.desk().counts().requests, 4);
+    assert_eq!(store.control().counts().requests, 4);
     let mut found: Vec<BucketVersion> = Vec::new();
     store.list_bucket_versions(&mut |of, _| found.push(of)).await.unwrap();
     assert_eq!(found, memory.bucket_versions());
-    assert_eq!((store.desk().counts().requests, store.desk().counts().further_pages), (8, 6));
+    assert_eq!((store.control().counts().requests, store.control().counts().further_pages), (8, 6));
 }
 
 #[tokio::test]
 async fn a_list_that_is_refused_at_a_later_page_has_told_the_earlier_ones_and_is_no_whole_list() {
     let limits = ProviderLimits { page: 2, bursts: 0.3, longest_burst: 1, ..ProviderLimits::S3 };
     let (memory, store) = provider(ProviderLimits::S3);
-    store.desk().set_limits(limits);
+    store.control().set_limits(limits);
     for bucket in 0..12 {
         memory.write(&[version(bucket, 1)], &bytes(version(bucket, 1))).await.unwrap();
     }
@@ -96,7 +96,7 @@ async fn a_burst_refuses_requests_in_a_row_and_each_has_no_effect() {
         longest = longest.max(in_a_row);
         refused += u64::from(is_refused);
     }
-    assert_eq!(store.desk().counts().slowed_down, refused);
+    assert_eq!(store.control().counts().slowed_down, refused);
     // A burst of 3.5 requests on average begins at a tenth of those that none refuses: about 260 of 1000.
     assert!((150..400).contains(&refused) && longest >= 6, "{refused}, {longest} in a row");
 }
@@ -138,5 +138,5 @@ async fn a_retry_outlasts_bursts_that_are_shorter_than_its_patience() {
     assert_eq!(store.list("").await.unwrap().len(), 12);
     store.delete(&memory.bucket_versions()).await.unwrap();
     assert_eq!(memory.bucket_versions(), []);
-    assert!(store.inner().desk().counts().slowed_down > 10);
+    assert!(store.inner().control().counts().slowed_down > 10);
 }

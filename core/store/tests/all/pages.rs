@@ -1,5 +1,5 @@
-//! An object store's lists are followed to their last page, and a page that is refused for now is asked for again. Against a
-//! provider of the test's own, which speaks just so much of S3's protocol.
+//! Lists of an object store are read to their last page, and a page that is refused for now is requested again. The
+//! provider is a small server in the test that implements just enough of S3's protocol.
 
 use crate::common::{layout, version};
 use ameles_core::store::BucketVersion;
@@ -18,7 +18,7 @@ const NAMES: u64 = 2500;
 
 /// The requests that a provider got.
 #[derive(Default)]
-struct Asked {
+struct RequestCounts {
     further_pages: AtomicUsize,
     refused: AtomicUsize,
 }
@@ -34,24 +34,24 @@ fn names() -> Vec<String> {
 }
 
 /// Starts a provider; returns its port. Every further page is refused once.
-fn provider(asked: Arc<Asked>) -> u16 {
+fn provider(counts: Arc<RequestCounts>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     // It ends with the process.
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let asked = asked.clone();
-            std::thread::spawn(move || serve(stream.unwrap(), &asked));
+            let counts = counts.clone();
+            std::thread::spawn(move || serve(stream.unwrap(), &counts));
         }
     });
     port
 }
 
-fn serve(mut stream: TcpStream, asked: &Asked) {
+fn serve(mut stream: TcpStream, counts: &RequestCounts) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
     while let Some(request) = lines.next() {
         lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
-        let (status, body) = answer(&request, asked);
+        let (status, body) = answer(&request, counts);
         let head =
             format!("HTTP/1.1 {status}\r\ncontent-type: application/xml\r\ncontent-length: {}", body.len());
         if stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).is_err() {
@@ -60,7 +60,7 @@ fn serve(mut stream: TcpStream, asked: &Asked) {
     }
 }
 
-fn answer(request: &str, asked: &Asked) -> (&'static str, String) {
+fn answer(request: &str, counts: &RequestCounts) -> (&'static str, String) {
     let target = request.split(' ').nth(1).expect("a request names a target");
     let value = |key: &str| {
         let (_, query) = target.split_once('?')?;
@@ -69,8 +69,8 @@ fn answer(request: &str, asked: &Asked) -> (&'static str, String) {
     };
     let max = value("max-keys").map_or(PAGE, |max| max.parse().unwrap()).min(PAGE);
     let token = value("continuation-token");
-    if token.is_some() && asked.further_pages.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
-        asked.refused.fetch_add(1, Ordering::Relaxed);
+    if token.is_some() && counts.further_pages.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+        counts.refused.fetch_add(1, Ordering::Relaxed);
         return ("503 Slow Down", "<Error><Code>SlowDown</Code></Error>".into());
     }
     let from: usize = token.map_or(0, |token| token.parse().unwrap());
@@ -91,9 +91,9 @@ fn answer(request: &str, asked: &Asked) -> (&'static str, String) {
 
 #[tokio::test]
 async fn a_list_of_thousands_of_names_is_followed_to_its_last_page_though_pages_are_refused() {
-    let asked = Arc::new(Asked::default());
+    let counts = Arc::new(RequestCounts::default());
     let keys = [
-        ("endpoint", format!("http://127.0.0.1:{}", provider(asked.clone()))),
+        ("endpoint", format!("http://127.0.0.1:{}", provider(counts.clone()))),
         ("allow_http", "true".to_owned()),
         ("access_key_id", "a".to_owned()),
         ("secret_access_key", "s".to_owned()),
@@ -102,11 +102,11 @@ async fn a_list_of_thousands_of_names_is_followed_to_its_last_page_though_pages_
     let store = Objects::open("s3://b/p", &OpenOptions { keys, ..OpenOptions::default() }).await.unwrap();
     let store = store.with_layout(layout());
     let mut found: Vec<(BucketVersion, Bytes)> = Vec::new();
-    let strangers = store.list_bucket_versions(&mut |of, bytes| found.push((of, bytes))).await.unwrap();
+    let unknown = store.list_bucket_versions(&mut |of, bytes| found.push((of, bytes))).await.unwrap();
     found.sort_unstable();
     let expected: Vec<_> = (0..NAMES).map(|bucket| (version(bucket, 1), Bytes(32))).collect();
-    assert!(strangers == 0 && found == expected, "{} of {NAMES} were found", found.len());
+    assert!(unknown == 0 && found == expected, "{} of {NAMES} were found", found.len());
     assert_eq!(store.list("checkpoint/").await.unwrap().len() as u64, NAMES);
-    let refused = asked.refused.load(Ordering::Relaxed);
+    let refused = counts.refused.load(Ordering::Relaxed);
     assert!(refused >= 4, "{refused} pages were refused");
 }

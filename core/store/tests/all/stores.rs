@@ -1,4 +1,4 @@
-//! The promises that every store keeps, held against memory, an object store in memory, and files.
+//! Guarantees of every store, tested with memory, an object store in memory, and files.
 
 use crate::common::{BUCKET, bytes, layout, place, version};
 use ameles_core::store::{Place, Untrusted, UntrustedError};
@@ -56,8 +56,8 @@ async fn the_same_write_again_changes_nothing(store: impl Untrusted + Inventory)
     store.read(&[place(5, 4, 1)], &mut into).await.unwrap();
     assert_eq!(into, bytes(of)[16..]);
     let mut found = Vec::new();
-    let strangers = store.list_bucket_versions(&mut |of, size| found.push((of, size.0))).await;
-    assert_eq!(strangers.unwrap(), 0);
+    let unknown = store.list_bucket_versions(&mut |of, size| found.push((of, size.0))).await;
+    assert_eq!(unknown.unwrap(), 0);
     assert_eq!(found, [(of, BUCKET as u64)]);
 }
 
@@ -144,10 +144,10 @@ async fn read_newest(store: impl Untrusted, counters: &[u64], places: &[Place], 
 proptest! {
     #[test]
     fn every_store_reads_the_same_places_alike(
-        asked in prop::collection::vec((0u64..12, 0u32..4), 0..40),
+        counts in prop::collection::vec((0u64..12, 0u32..4), 0..40),
         counters in prop::collection::vec(1u64..4, 12),
     ) {
-        let places: Vec<_> = asked
+        let places: Vec<_> = counts
             .iter()
             .map(|(bucket, slot)| place(*bucket, counters[*bucket as usize], if *bucket < 4 { *slot } else { slot % 2 }))
             .collect();
@@ -307,11 +307,11 @@ async fn the_inventory_tells_versions_and_counts_strangers_and_the_sweep_takes_o
     std::fs::write(home.path().join("store/blobs/header#12"), "half").unwrap();
 
     let mut found = Vec::new();
-    let strangers = objects.list_bucket_versions(&mut |of, size| found.push((of, size.0))).await.unwrap();
+    let unknown = objects.list_bucket_versions(&mut |of, size| found.push((of, size.0))).await.unwrap();
     found.sort();
     written.sort();
     assert_eq!(found, written.iter().map(|of| (*of, BUCKET as u64)).collect::<Vec<_>>());
-    assert_eq!(strangers, 1);
+    assert_eq!(unknown, 1);
 
     assert_eq!(objects.sweep_unfinished().await.unwrap(), 2);
     assert_eq!(objects.sweep_unfinished().await.unwrap(), 0);
@@ -364,12 +364,12 @@ async fn each_kind_of_tampering_changes_what_is_read() {
     let gone = store.read(&[place(1, 2, 3)], &mut into).await;
     assert!(matches!(gone, Err(UntrustedError::Missing(_))));
 
-    let other_hand = store.clone();
-    other_hand.restore(&before);
+    let other_handle = store.clone();
+    other_handle.restore(&before);
     assert_eq!(store.bucket(new).unwrap(), bytes(new));
     store.put("header", b"abc").await.unwrap();
     store.tamper_blob("header", |blob| blob[0] = b'x');
-    assert_eq!(other_hand.get("header", 3).await.unwrap().unwrap(), b"xbc");
+    assert_eq!(other_handle.get("header", 3).await.unwrap().unwrap(), b"xbc");
 }
 
 #[tokio::test]

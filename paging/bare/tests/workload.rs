@@ -1,6 +1,6 @@
-//! The facts that a rehearsal's digest tells.
+//! Tests of the workload's digest.
 
-use ameles_bare::rehearsal::{Scheme, digest};
+use ameles_bare::workload::{Scheme, digest};
 use ameles_seal::pages::PageCipher;
 use std::collections::BTreeSet;
 
