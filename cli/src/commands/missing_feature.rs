@@ -1,6 +1,6 @@
 //! The commands that only the feature `full` builds, refused by name where it is off.
 
-use super::{given, usage_error::usage_error};
+use super::{selected_command, usage_error::usage_error};
 use crate::config::Config;
 use crate::runtime::exit::Exit;
 use anyhow::Result;
@@ -12,7 +12,7 @@ use std::ffi::OsString;
 #[command(disable_help_flag = true)]
 pub(super) struct Arguments {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    words: Vec<OsString>,
+    arguments: Vec<OsString>,
 }
 
 /// Leaves the configuration as it is.
@@ -22,7 +22,7 @@ pub(super) fn quiet(config: Config) -> Config {
 
 /// Refuses the command.
 pub(super) fn run(_: Arguments) -> Result<Exit> {
-    let name = given().get_name().to_owned();
+    let name = selected_command().get_name().to_owned();
     Err(usage_error(format!(
         "`ameles {name}` is not in this build, which has what `ameles serve` needs: packages have it, and so has \
          `cargo run --release --features full -- {name}`"

@@ -4,7 +4,7 @@ use super::usage_error::usage_error;
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::vault::prices;
 use crate::vault::process_memory::process_memory;
 use ameles_lab::plan::{BLOCK_BYTES, ObjectSizes, Order, Plan, Work};
@@ -23,10 +23,10 @@ const UNITS: [(&str, f64); 5] =
 const MONTH: f64 = 365.0 * 86_400.0 / 12.0;
 
 /// The name of all providers of the table that comes with Ameles.
-const ALL: &str = "all";
+const ALL_PROVIDERS: &str = "all";
 
 /// The most reads or writes of a month.
-const MAX_A_MONTH: f64 = 1e12;
+const MAX_PER_MONTH: f64 = 1e12;
 
 #[derive(Args)]
 #[command(
@@ -101,7 +101,7 @@ impl FromStr for Rate {
             number.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
         let seconds = UNITS.iter().find(|(name, _)| *name == unit.trim());
         match (number, seconds) {
-            (Some(number), Some((_, seconds))) if number * MONTH / seconds <= MAX_A_MONTH => {
+            (Some(number), Some((_, seconds))) if number * MONTH / seconds <= MAX_PER_MONTH => {
                 Ok(Rate(number * MONTH / seconds))
             }
             (Some(_), Some(_)) => Err("a month has at most 1e12 of them".into()),
@@ -121,18 +121,18 @@ impl FromStr for LinkFlag {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "write a bandwidth and a round trip, such as 100Mbit/s,30ms".to_owned();
-        let (bandwidth, round_trip) = text.split_once(',').ok_or_else(wrong)?;
+        let error = || "write a bandwidth and a round trip, such as 100Mbit/s,30ms".to_owned();
+        let (bandwidth, round_trip) = text.split_once(',').ok_or_else(error)?;
         let bandwidth = bandwidth.trim();
         let units = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
         let in_unit = |(unit, bits): &(&str, f64)| bandwidth.strip_suffix(unit).map(|number| (number, *bits));
-        let (number, bits) = units.iter().find_map(in_unit).ok_or_else(wrong)?;
-        let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+        let (number, bits) = units.iter().find_map(in_unit).ok_or_else(error)?;
+        let number: f64 = number.trim().parse().map_err(|_| error())?;
         // Not more than the clock of a nanosecond can tell.
         if !(number * bits >= 1.0 && number * bits < 1e15) {
-            return Err(wrong());
+            return Err(error());
         }
-        let round_trip: Interval = round_trip.trim().parse().map_err(|_| wrong())?;
+        let round_trip: Interval = round_trip.trim().parse().map_err(|_| error())?;
         let line = BitsPerSecond((number * bits) as u64);
         Ok(LinkFlag(LinkSpeed { round_trip: round_trip.0, up: line, down: line }))
     }
@@ -142,17 +142,16 @@ impl Arguments {
     /// The prices, each by the name that `ameles serve` takes.
     fn prices(&self) -> Result<Vec<(String, Prices)>> {
         let mut all = Vec::new();
-        for asked in &self.prices {
-            if asked == ALL {
-                all.extend(prices::of_all_providers());
+        for name in &self.prices {
+            if name == ALL_PROVIDERS {
+                all.extend(prices::all_providers());
                 continue;
             }
-            let named =
-                prices::named(asked).map_err(|why| usage_error(format!("--prices {asked}: {why}")))?;
-            all.push((asked.clone(), named.1));
+            let named = prices::find(name).map_err(|why| usage_error(format!("--prices {name}: {why}")))?;
+            all.push((name.clone(), named.1));
         }
-        let mut seen = BTreeSet::new();
-        all.retain(|(name, _)| seen.insert(name.clone()));
+        let mut names = BTreeSet::new();
+        all.retain(|(name, _)| names.insert(name.clone()));
         Ok(all)
     }
 
@@ -164,8 +163,8 @@ impl Arguments {
     }
 
     fn blocks(&self) -> Result<Vec<u64>> {
-        let is_none = |size: &&Size| !(4 << 10..=16 << 20).contains(&size.0);
-        match self.block.iter().find(is_none) {
+        let is_out_of_range = |size: &&Size| !(4 << 10..=16 << 20).contains(&size.0);
+        match self.block.iter().find(is_out_of_range) {
             Some(size) => Err(usage_error(format!("--block {size}: give 4KiB to 16MiB")).into()),
             None if self.block.is_empty() => Ok(BLOCK_BYTES.into()),
             None => Ok(self.block.iter().map(|size| size.0).collect()),
@@ -206,7 +205,7 @@ impl Arguments {
 }
 
 /// A word as a shell takes it.
-fn in_a_shell(word: &str) -> String {
+fn shell_quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./#:".contains(letter);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
@@ -220,12 +219,12 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let prices = arguments.prices()?;
     let Some((_, first)) = prices.first() else { return Err(usage_error("--prices: give a name").into()) };
     let plan = Plan::of(&arguments.work(first)?, &prices, order, &process_memory);
-    say!("{}\n", plan.tables(arguments.rows));
+    print_line!("{}\n", plan.tables(arguments.rows));
     let best = plan.best_vault().and_then(|(offer, choice)| Some((offer, choice.flags.as_ref()?)));
     match (best, plan.nearest()) {
         (Some((offer, flags)), _) => {
-            let (store, prices) = (in_a_shell(&arguments.store), in_a_shell(&offer.prices));
-            say!(
+            let (store, prices) = (shell_quoted(&arguments.store), shell_quoted(&offer.prices));
+            print_line!(
                 "The first of these that a vault runs is made and served by\n\n  ameles serve --store {store} {flags} --prices \
                  {prices}\n\n`ameles init` with the same flags makes it, and says what it costs."
             );
@@ -263,9 +262,9 @@ mod tests {
 
     #[test]
     fn a_word_for_the_shell_is_quoted_where_it_must_be() {
-        assert_eq!(in_a_shell("prices/mine.toml#a-b"), "prices/mine.toml#a-b");
-        assert_eq!(in_a_shell("sp ace/pr.toml#mine"), "'sp ace/pr.toml#mine'");
-        assert_eq!(in_a_shell("it's"), r"'it'\''s'");
+        assert_eq!(shell_quoted("prices/mine.toml#a-b"), "prices/mine.toml#a-b");
+        assert_eq!(shell_quoted("sp ace/pr.toml#mine"), "'sp ace/pr.toml#mine'");
+        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::config::{Config, KeySettings, Settings, SettingsError, VaultConfig};
 use crate::migration::record::MigrationRecord;
 use crate::report::status_file::Report;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::vault::created_files::CreatedFiles;
 use crate::vault::home::{Home, Renewal};
 use ameles_seal::master_key::MasterKey;
@@ -64,46 +64,46 @@ impl NewKeyFlags {
 }
 
 impl Arguments {
-    pub(super) fn over(self, config: Config) -> (Config, NewKeyFlags) {
-        (self.found.over(config), self.new)
+    pub(super) fn apply_to(self, config: Config) -> (Config, NewKeyFlags) {
+        (self.found.apply_to(config), self.new)
     }
 }
 
 pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     let home = Home::new(&settings);
     let disk = home.disk()?;
-    if MigrationRecord::of_successor(&settings)?.is_some() {
+    if MigrationRecord::load_successor(&settings)?.is_some() {
         let why = "the vault has a successor, which has a key of its own: have that take over, or give it up with \
                    `ameles migrate --cancel`, and then change the key";
         return Err(SettingsError::Successor(why.into()).into());
     }
-    let renewed = Settings { key: new.settings(), ..settings.clone() };
-    let new_home = Home::new(&renewed);
+    let new_settings = Settings { key: new.settings(), ..settings.clone() };
+    let new_home = Home::new(&new_settings);
     let header = home.header_on(&disk)?;
-    let given = match new_home.renewal(&header)? {
+    let new_key = match new_home.renewal(&header)? {
         Renewal::Same(master) => {
             // The last run may have been cut off before the store had the new header.
             let opening = new_home.find_with(disk.clone(), master.clone(), &VaultConfig::default()).await?;
             complete_change(opening.setup()).await?;
-            Report::note_key_change(&settings.data, change_under_way(&disk, &master)?, false);
-            say!("The vault has this key already. Serve it with\n\n  {}\n", new_home.serve_line());
+            Report::update_key_change(&settings.data, change_under_way(&disk, &master)?, false);
+            print_line!("The vault has this key already. Serve it with\n\n  {}\n", new_home.serve_line());
             return Ok(Exit::Success);
         }
-        Renewal::Another(given) => given,
+        Renewal::Another(new_key) => new_key,
     };
-    let before = home.key(&header)?;
-    let opening = home.find_with(disk.clone(), before.clone(), &VaultConfig::default()).await?;
-    let mut made = CreatedFiles::new();
-    let (master, passphrase) = new_home.given_or_made_key(given, &mut made)?;
+    let old_key = home.key(&header)?;
+    let opening = home.find_with(disk.clone(), old_key.clone(), &VaultConfig::default()).await?;
+    let mut created = CreatedFiles::new();
+    let (master, passphrase) = new_home.given_or_new_key(new_key, &mut created)?;
     let new = NewKey { master: master.clone(), passphrase };
     if let Err(error) = change_key(opening.into_setup(), new).await {
-        if ensure_previous_key(&disk, &before, &error) {
-            made.take_back();
+        if has_old_key(&disk, &old_key, &error) {
+            created.remove_all();
         }
         return Err(error.into());
     }
-    Report::note_key_change(&settings.data, change_under_way(&disk, &master)?, true);
-    say!(
+    Report::update_key_change(&settings.data, change_under_way(&disk, &master)?, true);
+    print_line!(
         "The vault has the new key. Keep it safe, and serve the vault with\n\n  {}\n\n\
          Objects in the store are left that the old key opens. They go while the vault is served: `ameles status` has a line \
          `key` until none is left.",
@@ -114,9 +114,9 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
 
 /// Tells whether a vault whose change of key has failed so surely has its earlier key: a file with the new one, which it
 /// may have, is never removed. A disk that has failed may have done what it was asked for.
-fn ensure_previous_key(disk: &TrustedDisk, before: &MasterKey, failed: &VaultError) -> bool {
-    let is_of_disk = matches!(failed, VaultError::Disk(_) | VaultError::DiskFull);
-    !is_of_disk && read_header(disk, before).is_ok()
+fn has_old_key(disk: &TrustedDisk, old_key: &MasterKey, error: &VaultError) -> bool {
+    let is_of_disk = matches!(error, VaultError::Disk(_) | VaultError::DiskFull);
+    !is_of_disk && read_header(disk, old_key).is_ok()
 }
 
 #[cfg(test)]
@@ -132,10 +132,10 @@ mod tests {
         let settings = Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap();
         let home = Home::new(&settings);
         drop(home.make().await.unwrap());
-        let before = key_file::load(&settings.data.master_key()).unwrap();
+        let old_key = key_file::load(&settings.data.master_key()).unwrap();
         let refused = VaultError::Refused("no".into());
         let is_taken_back =
-            |failed: &VaultError| ensure_previous_key(&Home::new(&settings).disk().unwrap(), &before, failed);
+            |error: &VaultError| has_old_key(&Home::new(&settings).disk().unwrap(), &old_key, error);
         assert!(is_taken_back(&refused));
         assert!(!is_taken_back(&VaultError::DiskFull) && !is_taken_back(&VaultError::Disk("no".into())));
         let file = Some(folder.path().join("new.key"));

@@ -26,14 +26,14 @@ impl Signals {
     /// The system does not tell of signals.
     pub(super) fn listen() -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build().context("listening for signals")?;
-        let _entered = runtime.enter();
+        let guard = runtime.enter();
         // An ignored signal stays ignored, for the program too: `nohup` asks for that, and shells do for background
         // jobs.
         let listen =
             |kind| (!is_ignored(kind)).then(|| signal(kind)).transpose().context("listening for signals");
         let (terminate, hang_up) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
         let _from_terminal = [listen(SignalKind::interrupt())?, listen(SignalKind::quit())?];
-        drop(_entered);
+        drop(guard);
         Ok(Signals { runtime, terminate, hang_up, _from_terminal })
     }
 
@@ -41,21 +41,24 @@ impl Signals {
     ///
     /// # Errors
     /// The system gives no handle of the program, or no thread.
-    pub(super) fn hand_on(self, process: &Child) -> Result<()> {
+    pub(super) fn forward(self, process: &Child) -> Result<()> {
         let program = pidfd_open(rustix::process::Pid::from_child(process), PidfdFlags::empty())
             .context("a handle of the program")?;
-        let hand_on = move || {
+        let forward = move || {
             let Signals { runtime, terminate, hang_up, _from_terminal } = self;
             runtime.block_on(async {
-                tokio::join!(each(terminate, &program, Signal::TERM), each(hang_up, &program, Signal::HUP));
+                tokio::join!(
+                    forward_each(terminate, &program, Signal::TERM),
+                    forward_each(hang_up, &program, Signal::HUP)
+                );
             });
         };
-        thread::Builder::new().name("signals".to_owned()).spawn(hand_on)?;
+        thread::Builder::new().name("signals".to_owned()).spawn(forward)?;
         Ok(())
     }
 }
 
-async fn each(stream: Option<Stream>, program: &OwnedFd, signal: Signal) {
+async fn forward_each(stream: Option<Stream>, program: &OwnedFd, signal: Signal) {
     let Some(mut stream) = stream else { return };
     while stream.recv().await.is_some() {
         // A program that has ended needs it no more.

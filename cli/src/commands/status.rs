@@ -23,8 +23,8 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn over(self, config: Config) -> Config {
-        config.overlaid(Config { prices: self.prices, ..Config::default() })
+    pub(super) fn apply_to(self, config: Config) -> Config {
+        config.overlay(Config { prices: self.prices, ..Config::default() })
     }
 }
 

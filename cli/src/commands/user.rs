@@ -2,7 +2,7 @@
 
 use crate::config::Settings;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::users::file::{UsersFile, hash, new_key, new_password};
 use crate::users::{MAX_PASSWORD_BYTES, UserError};
 use crate::vault::home::Home;
@@ -108,7 +108,7 @@ struct FullName {
 }
 
 impl FullName {
-    fn is(&self, user: &User) -> bool {
+    fn matches(&self, user: &User) -> bool {
         user.identity.account == self.account && user.identity.user == self.user
     }
 }
@@ -143,17 +143,17 @@ pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
         Action::List => list(&file)?,
         Action::Remove { user } => {
             remove(&file, &user)?;
-            say!("Removed {user}.");
+            print_line!("Removed {user}.");
         }
         Action::Password { user, password_stdin } => {
-            let (password, made) = password(password_stdin)?;
+            let (password, is_generated) = password(password_stdin)?;
             let hash = hash(&password)?;
             change_one(&file, &user, |user| {
                 user.password = Some(hash);
                 Ok(())
             })?;
-            say!("{user} has another password.");
-            show_password(&password, made);
+            print_line!("{user} has another password.");
+            show_password(&password, is_generated);
         }
         Action::Keys { user, remove: None } => {
             let key = new_key()?;
@@ -165,11 +165,11 @@ pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
         }
         Action::Keys { user, remove: Some(id) } => {
             change_one(&file, &user, |user| {
-                let before = user.keys.len();
+                let count = user.keys.len();
                 user.keys.retain(|key| key.id != id);
-                if user.keys.len() == before { Err(UserError::NoSuchKey) } else { Ok(()) }
+                if user.keys.len() == count { Err(UserError::MissingKey) } else { Ok(()) }
             })?;
-            say!("The access key is worth nothing now.");
+            print_line!("The access key is worth nothing now.");
         }
     }
     Ok(Exit::Success)
@@ -183,15 +183,15 @@ fn add(file: &UsersFile, add: Add) -> Result<(), UserError> {
     let identity = Identity { account: name.account.clone(), user: name.user.clone(), role: add.role.role() };
     let user = User { identity, password: hash, keys: key.iter().cloned().collect() };
     file.change(|users| {
-        if users.iter().any(|user| name.is(user)) {
-            return Err(UserError::There(name.to_string()));
+        if users.iter().any(|user| name.matches(user)) {
+            return Err(UserError::Exists(name.to_string()));
         }
         users.push(user);
         Ok(())
     })?;
-    say!("Added {name} ({}).", add.role.role().name());
-    if let Some((password, made)) = &password {
-        show_password(password, *made);
+    print_line!("Added {name} ({}).", add.role.role().name());
+    if let Some((password, is_generated)) = &password {
+        show_password(password, *is_generated);
     }
     if let Some(key) = &key {
         show_key(key);
@@ -206,19 +206,19 @@ fn list(file: &UsersFile) -> Result<(), UserError> {
         let keys: Vec<&str> = user.keys.iter().map(|key| &*key.id).collect();
         let keys =
             if keys.is_empty() { "no S3 keys".to_owned() } else { format!("S3 keys {}", keys.join(", ")) };
-        say!("{}:{}  {}  {password}  {keys}", account.as_str(), name.as_str(), role.name());
+        print_line!("{}:{}  {}  {password}  {keys}", account.as_str(), name.as_str(), role.name());
     }
     Ok(())
 }
 
 fn remove(file: &UsersFile, name: &FullName) -> Result<(), UserError> {
     file.change(|users| {
-        let before = users.len();
-        if before == 1 && name.is(&users[0]) {
+        let count = users.len();
+        if count == 1 && name.matches(&users[0]) {
             return Err(UserError::Last(name.to_string()));
         }
-        users.retain(|user| !name.is(user));
-        if users.len() == before { Err(UserError::Missing(name.to_string())) } else { Ok(()) }
+        users.retain(|user| !name.matches(user));
+        if users.len() == count { Err(UserError::Missing(name.to_string())) } else { Ok(()) }
     })
 }
 
@@ -228,7 +228,7 @@ fn change_one(
     edit: impl FnOnce(&mut User) -> Result<(), UserError>,
 ) -> Result<(), UserError> {
     file.change(|users| {
-        let user = users.iter_mut().find(|user| name.is(user));
+        let user = users.iter_mut().find(|user| name.matches(user));
         edit(user.ok_or_else(|| UserError::Missing(name.to_string()))?)
     })
 }
@@ -247,12 +247,12 @@ fn password(from_stdin: bool) -> Result<(Zeroizing<String>, bool), UserError> {
     Ok((Zeroizing::new(line.to_owned()), false))
 }
 
-fn show_password(password: &str, made: bool) {
-    if made {
-        say!("  password            {password}   (shown this once)");
+fn show_password(password: &str, is_generated: bool) {
+    if is_generated {
+        print_line!("  password            {password}   (shown this once)");
     }
 }
 
 fn show_key(key: &AccessKey) {
-    say!("  access_key_id       {}\n  secret_access_key   {}", key.id, *key.secret);
+    print_line!("  access_key_id       {}\n  secret_access_key   {}", key.id, *key.secret);
 }

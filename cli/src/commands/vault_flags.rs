@@ -14,8 +14,8 @@ pub(super) struct VaultFlags {
 
 impl VaultFlags {
     /// Lays what was given over the configuration.
-    pub(super) fn over(self, config: Config) -> Config {
-        config.overlaid(Config { store: self.store, key: self.key, ..Config::default() })
+    pub(super) fn apply_to(self, config: Config) -> Config {
+        config.overlay(Config { store: self.store, key: self.key, ..Config::default() })
     }
 }
 
@@ -30,7 +30,7 @@ pub(super) struct ShapeFlags {
 
 impl ShapeFlags {
     /// Lays what was given over the configuration.
-    pub(super) fn over(self, config: Config) -> Config {
-        self.found.over(config.overlaid(Config { vault: self.vault, ..Config::default() }))
+    pub(super) fn apply_to(self, config: Config) -> Config {
+        self.found.apply_to(config.overlay(Config { vault: self.vault, ..Config::default() }))
     }
 }

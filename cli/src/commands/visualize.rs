@@ -4,7 +4,7 @@ use crate::runtime::checkout::{Checkout, Kind, Part};
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
 use crate::runtime::listen::listen;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use ameles_gateway::http::admin;
 use anyhow::{Context, Result, bail};
 use axum::Router;
@@ -90,7 +90,7 @@ pub(super) async fn run(Arguments { port, module }: Arguments) -> Result<Exit> {
     let address = listener.local_addr()?;
     let mut interrupts = Interrupts::listen()?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    say!("The page is at http://{address}/ on this machine. Ctrl-C ends it.");
+    print_line!("The page is at http://{address}/ on this machine. Ctrl-C ends it.");
     admin::serve(listener, router(module.into()), async move { interrupts.next().await }).await?;
     Ok(Exit::Success)
 }
@@ -98,9 +98,9 @@ pub(super) async fn run(Arguments { port, module }: Arguments) -> Result<Exit> {
 /// The module beside this program, or the one of the checkout.
 fn find() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
-    let beside = program.with_file_name(MODULE.file());
-    if beside.is_file() {
-        return Ok(beside);
+    let sibling = program.with_file_name(MODULE.file());
+    if sibling.is_file() {
+        return Ok(sibling);
     }
     let Some(checkout) = Checkout::find()? else {
         bail!(
@@ -118,11 +118,11 @@ fn router(module: Bytes) -> Router {
         routes = routes.route(path, get(move || async move { ([(header::CONTENT_TYPE, kind)], text) }));
     }
     let module = get(move || async move { ([(header::CONTENT_TYPE, "application/wasm")], module) });
-    routes.route("/ameles_web.wasm", module).layer(map_response(hardened))
+    routes.route("/ameles_web.wasm", module).layer(map_response(with_security_headers))
 }
 
 /// The rights of the page in a browser: it loads its own files, compiles its module, and nothing else.
-const HARDENED: [(HeaderName, &str); 4] = [
+const SECURITY_HEADERS: [(HeaderName, &str); 4] = [
     (
         header::CONTENT_SECURITY_POLICY,
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; \
@@ -133,8 +133,8 @@ const HARDENED: [(HeaderName, &str); 4] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
-async fn hardened(mut response: Response) -> Response {
-    for (name, value) in HARDENED {
+async fn with_security_headers(mut response: Response) -> Response {
+    for (name, value) in SECURITY_HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response

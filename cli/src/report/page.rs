@@ -22,7 +22,7 @@ impl PagePrices {
     /// The prices that were asked for, or the default.
     pub fn or_default(asked: Option<Prices>) -> Self {
         let by_default = asked.is_none();
-        PagePrices { prices: asked.unwrap_or_else(prices::by_default), by_default }
+        PagePrices { prices: asked.unwrap_or_else(prices::default_prices), by_default }
     }
 
     fn of(&self) -> PricesOf {
@@ -50,9 +50,9 @@ pub struct Sources {
 impl Sources {
     /// The counters and figures of this moment.
     pub fn tell(&self) -> Told {
-        let shown = self.switch.as_ref().map(Switch::shown);
-        let since = shown.as_ref().map_or_else(Baseline::default, |shown| shown.since);
-        let provider = shown.as_ref().map_or(&self.provider, |shown| &shown.provider);
+        let state = self.switch.as_ref().map(Switch::state);
+        let since = state.as_ref().map_or_else(Baseline::default, |state| state.baseline);
+        let provider = state.as_ref().map_or(&self.provider, |state| &state.provider);
         let (status, usage) = (self.vault.status(), provider.meter.usage().since(&since.usage));
         let block_bytes = self.vault.block_bytes() as u64;
         let (read, written) = self.counters.blocks();
@@ -93,7 +93,7 @@ impl Sources {
             },
             stated_per_byte: self.vault.header().parameters.scheme.bytes_per_byte(),
             prices: self.prices.of(),
-            demonstration: shown.as_ref().map(|shown| shown.stands),
+            demonstration: state.as_ref().map(|state| state.position),
             warnings: (self.warnings)(),
         }
     }
@@ -107,7 +107,7 @@ fn row(touched: TouchedRow) -> Row {
 ///
 /// # Errors
 /// The trusted folder cannot be written.
-pub fn leave_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
+pub fn write_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
     let path = data.trusted().join("page-link");
     replace(&path, format!("{link}\n").as_bytes())
         .with_context(|| {

@@ -12,7 +12,7 @@ use tokio::signal::unix::SignalKind;
 /// Signals to end the process, which wait.
 pub(super) struct DeferredSignals {
     /// The last one that came; 0 for none.
-    came: Arc<AtomicUsize>,
+    received: Arc<AtomicUsize>,
     registered: Vec<SigId>,
 }
 
@@ -21,23 +21,23 @@ impl DeferredSignals {
     ///
     /// # Errors
     /// The system does not tell of signals.
-    pub(super) fn begin() -> Result<Self> {
+    pub(super) fn start() -> Result<Self> {
         let hang_up = (!is_ignored(SignalKind::hangup())).then_some(SIGHUP);
-        Self::of([SIGINT, SIGTERM].into_iter().chain(hang_up))
+        Self::new([SIGINT, SIGTERM].into_iter().chain(hang_up))
     }
 
-    fn of(signals: impl IntoIterator<Item = i32>) -> Result<Self> {
-        let mut held = DeferredSignals { came: Arc::default(), registered: Vec::new() };
+    fn new(signals: impl IntoIterator<Item = i32>) -> Result<Self> {
+        let mut deferred = DeferredSignals { received: Arc::default(), registered: Vec::new() };
         for signal in signals {
-            let came = Arc::clone(&held.came);
-            held.registered.push(signal_hook::flag::register_usize(signal, came, signal as usize)?);
+            let received = Arc::clone(&deferred.received);
+            deferred.registered.push(signal_hook::flag::register_usize(signal, received, signal as usize)?);
         }
-        Ok(held)
+        Ok(deferred)
     }
 
     /// Ends the process by the signal that came, if one did.
-    pub(super) fn end(self) {
-        if let Some(signal) = self.came() {
+    pub(super) fn deliver(self) {
+        if let Some(signal) = self.received() {
             // It fails for signals that end no process.
             let _ = emulate_default_handler(signal);
         }
@@ -47,8 +47,8 @@ impl DeferredSignals {
     }
 
     /// The signal that came.
-    fn came(&self) -> Option<i32> {
-        i32::try_from(self.came.load(Ordering::Acquire)).ok().filter(|signal| *signal != 0)
+    fn received(&self) -> Option<i32> {
+        i32::try_from(self.received.load(Ordering::Acquire)).ok().filter(|signal| *signal != 0)
     }
 }
 
@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn a_signal_waits_and_ends_nothing_by_itself() {
-        let held = DeferredSignals::of([SIGUSR2]).unwrap();
-        assert_eq!(held.came(), None);
+        let deferred = DeferredSignals::new([SIGUSR2]).unwrap();
+        assert_eq!(deferred.received(), None);
         signal_hook::low_level::raise(SIGUSR2).unwrap();
-        assert_eq!(held.came(), Some(SIGUSR2));
+        assert_eq!(deferred.received(), Some(SIGUSR2));
     }
 }

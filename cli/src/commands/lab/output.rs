@@ -37,11 +37,11 @@ impl Output {
     /// # Errors
     /// Those of the file system.
     fn open(path: &Path) -> io::Result<Self> {
-        if fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return File::options().write(true).open(path).map(Output::Stream);
         }
         // It has no name, so that it goes with the process.
-        tempfile::tempfile_in(folder_of(path))?;
+        tempfile::tempfile_in(parent_folder(path))?;
         Ok(Output::File(path.to_owned()))
     }
 
@@ -50,18 +50,19 @@ impl Output {
     /// # Errors
     /// Those of the file system.
     pub(super) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-        let whole = |file: &mut dyn Write| {
+        let write_buffered = |file: &mut dyn Write| {
             let mut file = BufWriter::new(file);
             write(&mut file)?;
             file.flush()
         };
         match self {
-            Output::Stream(mut file) => whole(&mut file),
+            Output::Stream(mut file) => write_buffered(&mut file),
             Output::File(path) => {
                 // As any new file: what the process's mask leaves.
-                let mask = Permissions::from_mode(0o666);
-                let mut new = tempfile::Builder::new().permissions(mask).tempfile_in(folder_of(&path))?;
-                whole(&mut new)?;
+                let permissions = Permissions::from_mode(0o666);
+                let mut new =
+                    tempfile::Builder::new().permissions(permissions).tempfile_in(parent_folder(&path))?;
+                write_buffered(&mut new)?;
                 new.persist(path)?;
                 Ok(())
             }
@@ -69,7 +70,7 @@ impl Output {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
+fn parent_folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum};
 use conditions::about;
 use std::path::PathBuf;
 use std::str::FromStr;
-use unused_flags::Given;
+use unused_flags::GivenFlag;
 
 #[derive(Args)]
 #[command(
@@ -163,25 +163,26 @@ impl Arguments {
     }
 
     /// The flags of this command line that not every part uses.
-    fn given(&self, options: &Options) -> Vec<Given> {
+    fn given(&self, options: &Options) -> Vec<GivenFlag> {
         const FIGURES: &[Part] = &[Part::Figures];
-        const BUT_FILLING: &[Part] = &[Part::Figures, Part::Scaling];
-        let flag =
-            |flag: &str, is_given: bool, used_by| is_given.then(|| Given { flag: flag.to_owned(), used_by });
+        const FIGURES_AND_SCALING: &[Part] = &[Part::Figures, Part::Scaling];
+        let flag = |flag: &str, is_given: bool, used_by| {
+            is_given.then(|| GivenFlag { flag: flag.to_owned(), used_by })
+        };
         let flags = [
             flag("--trace", self.trace.is_some(), FIGURES),
             flag("--program", !self.program.is_empty(), FIGURES),
             flag("--scheme", !self.scheme.is_empty(), FIGURES),
             flag("--csv", self.csv.is_some(), FIGURES),
-            flag("--pace", !self.pace.is_empty(), BUT_FILLING),
+            flag("--pace", !self.pace.is_empty(), FIGURES_AND_SCALING),
             flag("more than one rate of --pace", !self.pace.is_empty() && options.paces.len() > 1, FIGURES),
         ];
         // The search finds the sizes, for a machine without a small tree.
         let is_of_figures =
             |set: &&String| set.starts_with("z=") || set.starts_with("rho-") || set.starts_with("block=");
-        let settings = self.set.iter().map(|set| Given {
+        let settings = self.set.iter().map(|set| GivenFlag {
             flag: format!("--set {set}"),
-            used_by: if is_of_figures(&set) { FIGURES } else { BUT_FILLING },
+            used_by: if is_of_figures(&set) { FIGURES } else { FIGURES_AND_SCALING },
         });
         flags.into_iter().flatten().chain(settings).collect()
     }
@@ -198,10 +199,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.out.as_ref().map(|path| folder::open("--out", path)).transpose()?;
     let report =
-        processor::run(&options, &ProgressDisplay::begin(&PartialReport::default())).map_err(named)?;
+        processor::run(&options, &ProgressDisplay::start(&PartialReport::default())).map_err(with_flag)?;
     // Files are there as a whole, or not at all.
-    let held = DeferredSignals::begin()?;
-    let written = || -> Result<()> {
+    let signals = DeferredSignals::start()?;
+    let result = || -> Result<()> {
         if let Some(folder) = folder {
             report.write_into(&folder, &about(&options, &arguments.set)).context("--out")?;
         }
@@ -210,13 +211,13 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         }
         Ok(())
     };
-    let written = written();
-    held.end();
-    written.map(|()| Exit::Success)
+    let result = result();
+    signals.deliver();
+    result.map(|()| Exit::Success)
 }
 
 /// An error, which names the flag if one is to blame: that is no failure of a run.
-fn named(error: ProcessorError) -> anyhow::Error {
+fn with_flag(error: ProcessorError) -> anyhow::Error {
     if !error.is_of_options() {
         return error.into();
     }

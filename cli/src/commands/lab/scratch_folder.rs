@@ -2,7 +2,7 @@
 
 use super::progress::PartialReport;
 use crate::runtime::interrupt::is_ignored;
-use crate::runtime::output::complain;
+use crate::runtime::output::print_error;
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -14,13 +14,13 @@ use tempfile::TempDir;
 use tokio::signal::unix::SignalKind;
 
 /// The folder, which goes when this is dropped.
-pub(super) struct Scratch {
+pub(super) struct ScratchFolder {
     _folder: TempDir,
     /// Tells whether a signal ends the process.
     is_ending: Arc<AtomicBool>,
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // What runs fails without its files; the end by the signal counts.
         while self.is_ending.load(Ordering::Acquire) {
@@ -34,7 +34,7 @@ impl Drop for Scratch {
 ///
 /// # Errors
 /// There is no folder for temporary files, or the system does not tell of signals.
-pub(super) fn lay_down(unfinished: &PartialReport) -> Result<Scratch> {
+pub(super) fn create(partial: &PartialReport) -> Result<ScratchFolder> {
     let folder = tempfile::Builder::new().prefix("ameles-lab-").tempdir().context("a temporary folder")?;
     let path = folder.path().to_owned();
     // It fails only if it was said before: then that folder is cleaned up.
@@ -43,14 +43,14 @@ pub(super) fn lay_down(unfinished: &PartialReport) -> Result<Scratch> {
     if !is_ignored(SignalKind::hangup()) {
         signals.add_signal(SIGHUP)?;
     }
-    let unfinished = unfinished.clone();
+    let partial = partial.clone();
     let is_ending = Arc::new(AtomicBool::new(false));
     let ending = Arc::clone(&is_ending);
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             ending.store(true, Ordering::Release);
-            unfinished.print();
-            complain!("ameles lab: interrupted");
+            partial.print();
+            print_error!("ameles lab: interrupted");
             // Files that are still written may come in between.
             for _ in 0..3 {
                 if std::fs::remove_dir_all(&path).is_ok() {
@@ -60,5 +60,5 @@ pub(super) fn lay_down(unfinished: &PartialReport) -> Result<Scratch> {
             process::exit(128 + signal);
         }
     });
-    Ok(Scratch { _folder: folder, is_ending })
+    Ok(ScratchFolder { _folder: folder, is_ending })
 }

@@ -184,7 +184,7 @@ impl Arguments {
             },
             prices: self.prices()?,
             oram_bytes: self.oram.map(|size| size.0),
-            device: Some(|vault| AnyDevice::new(VaultDevice::Alone(vault))),
+            device: Some(|vault| AnyDevice::new(VaultDevice::Single(vault))),
             ..standard
         })
     }
@@ -195,19 +195,19 @@ impl Arguments {
         if self.prices.is_empty() {
             return Ok(prices::of_today());
         }
-        self.prices.iter().map(|given| provider(given)).collect()
+        self.prices.iter().map(|text| provider(text)).collect()
     }
 
     /// The choices as a page tells them.
     fn about(&self, options: &Options) -> About {
-        let named = |names: &[String]| if names.is_empty() { "all".to_owned() } else { names.join(", ") };
+        let list = |names: &[String]| if names.is_empty() { "all".to_owned() } else { names.join(", ") };
         let parts: Vec<String> =
             options.parts().iter().map(|part| format!("{part:?}").to_lowercase()).collect();
         let prices = options.prices.iter().map(|provider| provider.prices.to_string());
         let facts = [
             ("Parts", parts.join(", ")),
-            ("Workloads", named(&options.workloads)),
-            ("Schemes", named(&options.schemes)),
+            ("Workloads", list(&options.workloads)),
+            ("Schemes", list(&options.schemes)),
             ("Seeds", format!("{} from {} on", options.seeds, options.seed)),
             ("Server time", format!("GET {:?}, PUT {:?}", options.server.get, options.server.put)),
             ("Link", format!("{:?}, {} Mbit/s", options.link.round_trip, options.link.up.0 as f64 / 1e6)),
@@ -227,19 +227,19 @@ impl Arguments {
 }
 
 /// The provider of a name, or of a file.
-fn provider(given: &str) -> Result<Provider> {
+fn provider(text: &str) -> Result<Provider> {
     let (name, prices) =
-        prices_of::named(given).map_err(|why| usage_error(format!("--prices {given}: {why}")))?;
+        prices_of::find(text).map_err(|why| usage_error(format!("--prices {text}: {why}")))?;
     Ok(Provider { name, prices })
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let options = arguments.options()?;
-    let unfinished = PartialReport::default();
-    let _scratch = scratch_folder::lay_down(&unfinished)?;
+    let partial = PartialReport::default();
+    let _scratch = scratch_folder::create(&partial)?;
     let csv = arguments.csv.as_ref().map(|path| output::open("--csv", path)).transpose()?;
     let folder = arguments.report.as_ref().map(|path| folder::open("--report", path)).transpose()?;
-    let report = thesis::run(&options, &ProgressDisplay::begin(&unfinished));
+    let report = thesis::run(&options, &ProgressDisplay::start(&partial));
     let report = match report {
         // A name that is mistyped is no failure of a run.
         Err(ThesisError::Unknown { what, name, known }) => {

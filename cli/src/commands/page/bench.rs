@@ -6,7 +6,7 @@ use super::library;
 use crate::commands::figure_files::FigureFlags;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use ameles_lab::bench::Progress;
 use ameles_lab::paging::{
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let preloaded = Preloaded { library: arguments.library.clone() };
     let report = paging::run(&options, &programs, &preloaded, &ProgressDisplay(bar.clone()));
     bar.finish_and_clear();
-    let report = report.map_err(advised)?;
+    let report = report.map_err(with_advice)?;
 
     files.draw(report.pictures())?;
     files.write_csv(|csv| report.write_csv(csv))?;
@@ -89,7 +89,11 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 ///
 /// # Errors
 /// What it needs is not there; a program that cannot be run.
-pub(in crate::commands) fn quickly(cipher: PageCipher, resident: u64, bar: &ProgressBar) -> Result<Report> {
+pub(in crate::commands) fn quick_report(
+    cipher: PageCipher,
+    resident: u64,
+    bar: &ProgressBar,
+) -> Result<Report> {
     library::check(None)?;
     let programs = Programs::new(find(None)?)?;
     let options =
@@ -102,7 +106,7 @@ struct SilentProgress<'a>(&'a ProgressBar);
 
 impl Progress for SilentProgress<'_> {
     fn at(&self, what: &str, done: u64, all: u64) {
-        progress::at(self.0, what, done, all);
+        progress::update(self.0, what, done, all);
     }
 
     fn found(&self, _: &str) {}
@@ -116,7 +120,7 @@ impl Arguments {
 }
 
 /// An error, and the flags that help against it.
-fn advised(error: PagingError) -> anyhow::Error {
+fn with_advice(error: PagingError) -> anyhow::Error {
     match error {
         PagingError::FewFaults { .. } => {
             anyhow!("{error}: if it did what it should, ask for fewer with --warm and --faults")
@@ -130,11 +134,11 @@ struct ProgressDisplay(ProgressBar);
 
 impl Progress for ProgressDisplay {
     fn at(&self, what: &str, done: u64, all: u64) {
-        progress::at(&self.0, what, done, all);
+        progress::update(&self.0, what, done, all);
     }
 
     fn found(&self, table: &str) {
-        self.0.suspend(|| say!("{table}\n"));
+        self.0.suspend(|| print_line!("{table}\n"));
     }
 }
 
@@ -157,17 +161,17 @@ impl Pager for Preloaded {
             threads: None,
             library: self.library.clone(),
         };
-        let mut more = Vec::new();
+        let mut extra_options = Vec::new();
         if let Some(Window { warm, faults, metered }) = window {
-            more.extend([format!("warm={warm}"), format!("faults={faults}")]);
-            more.extend(metered.then(|| "meter=1".to_owned()));
+            extra_options.extend([format!("warm={warm}"), format!("faults={faults}")]);
+            extra_options.extend(metered.then(|| "meter=1".to_owned()));
         }
-        let ended = paging.start(command, &more)?.wait()?;
-        let measured = match &ended.counted {
-            Some((counted, Ending::Whole)) => Some(measured(counted)),
+        let report = paging.start(command, &extra_options)?.wait()?;
+        let measurement = match &report.counters {
+            Some((counters, Ending::Complete)) => Some(measurement(counters)),
             _ => None,
         };
-        Ok(Ended { status: ended.status, measured })
+        Ok(Ended { status: report.status, measured: measurement })
     }
 
     fn run_unpaged(&self, command: Command) -> Result<(ExitStatus, Duration), Refusal> {
@@ -175,32 +179,32 @@ impl Pager for Preloaded {
     }
 }
 
-fn measured(counted: &Counters) -> Measured {
-    let Times { elapsed, total, frames, idle, crypto, copying, beside, .. } = counted.times;
+fn measurement(counters: &Counters) -> Measured {
+    let Times { elapsed, total, frames, idle, crypto, copying, second_process, .. } = counters.times;
     Measured {
-        faults: counted.faults,
+        faults: counters.faults,
         elapsed,
         in_faults: total,
         moving: frames,
         off_line: idle,
         crypto,
         copying,
-        beside,
-        threads: counted.threads,
+        beside: second_process,
+        threads: counters.threads,
     }
 }
 
 /// Finds the binary that was named, or the one beside this program.
-fn find(named: Option<&Path>) -> Result<PathBuf> {
-    if let Some(named) = named {
-        return named.canonicalize().with_context(|| format!("--programs: {}", named.display()));
+fn find(path: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = path {
+        return path.canonicalize().with_context(|| format!("--programs: {}", path.display()));
     }
     let program = std::env::current_exe()?;
-    let Some(beside) = program.parent().map(|at| at.join(PROGRAMS)).filter(|at| at.is_file()) else {
+    let Some(binary) = program.parent().map(|at| at.join(PROGRAMS)).filter(|at| at.is_file()) else {
         bail!(
             "{PROGRAMS} is not beside {}: build it with `cargo build --release -p ameles-programs`, or name it with --programs",
             program.display()
         )
     };
-    Ok(beside)
+    Ok(binary)
 }

@@ -50,7 +50,7 @@ pub(super) struct Times {
     /// Time in copies of sealed pages, on all threads of the program, if that was metered.
     pub(super) copying: Duration,
     /// Time in both in the second process, if that was metered.
-    pub(super) beside: Duration,
+    pub(super) second_process: Duration,
 }
 
 /// The counts of children by `fork`, and of theirs.
@@ -68,16 +68,16 @@ pub(super) struct Forks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// Properly, or after as many faults as were asked for.
-    Whole,
+    Complete,
     /// Without a word to the library: by a signal, say. The figures are a little older than its end.
-    Cut,
+    Abrupt,
     /// It ran another program in its place, which is not paged.
-    MadeWay,
+    Replaced,
 }
 
 /// The counts that the preloaded library has left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LeftCounters {
+pub(super) enum FinalCounters {
     /// Nothing: the program ran without the library.
     Nothing,
     /// It could not make the region, and has said why. The program was not begun.
@@ -86,25 +86,25 @@ pub(super) enum LeftCounters {
     Figures(Box<Counters>, Ending),
 }
 
-impl LeftCounters {
+impl FinalCounters {
     /// Reads the file.
     pub(super) fn read(mut file: impl Read + Seek) -> std::io::Result<Self> {
         file.rewind()?;
         let mut board = [0; BOARD_BYTES];
         file.read_exact(&mut board)?;
         let mut words = board.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
-        let how = match words.next().and_then(|state| u8::try_from(state).ok()) {
-            Some(b'r') => return Ok(LeftCounters::Refused),
-            Some(b's') => Ending::Cut,
-            Some(b'e') => Ending::Whole,
-            Some(b'x') => Ending::MadeWay,
-            _ => return Ok(LeftCounters::Nothing),
+        let ending = match words.next().and_then(|state| u8::try_from(state).ok()) {
+            Some(b'r') => return Ok(FinalCounters::Refused),
+            Some(b's') => Ending::Abrupt,
+            Some(b'e') => Ending::Complete,
+            Some(b'x') => Ending::Replaced,
+            _ => return Ok(FinalCounters::Nothing),
         };
-        let mut counted = Counters::of(words);
+        let mut counters = Counters::of(words);
         let name = &board[BOARD_BYTES - NAME_BYTES..];
-        counted.name =
+        counters.name =
             String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
-        Ok(LeftCounters::Figures(Box::new(counted), how))
+        Ok(FinalCounters::Figures(Box::new(counters), ending))
     }
 }
 
@@ -143,8 +143,8 @@ impl Counters {
 
 impl Times {
     fn of(times: [Duration; 9]) -> Self {
-        let [elapsed, total, frames, write, read, idle, crypto, copying, beside] = times;
-        Times { elapsed, total, frames, write, read, idle, crypto, copying, beside }
+        let [elapsed, total, frames, write, read, idle, crypto, copying, second_process] = times;
+        Times { elapsed, total, frames, write, read, idle, crypto, copying, second_process }
     }
 }
 
@@ -153,28 +153,30 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
-    fn left(state: u8, name: &str) -> LeftCounters {
+    fn read_board(state: u8, name: &str) -> FinalCounters {
         let figures = (1..=FIGURES as u64).flat_map(|figure| (figure * 1000).to_ne_bytes());
         let mut board: Vec<u8> = u64::from(state).to_ne_bytes().into_iter().chain(figures).collect();
         board.extend(name.bytes());
         board.resize(BOARD_BYTES, 0);
-        LeftCounters::read(Cursor::new(board)).unwrap()
+        FinalCounters::read(Cursor::new(board)).unwrap()
     }
 
     #[test]
     fn counters_are_read_in_the_order_in_which_they_are_written() {
-        let LeftCounters::Figures(counted, Ending::MadeWay) = left(b'x', "cc1") else { panic!("figures") };
-        assert_eq!((counted.faults, counted.evictions, counted.threads), (1000, 2000, 15_000));
-        assert_eq!((counted.times.total, counted.children), (Duration::from_micros(5), 18_000));
-        assert_eq!((counted.resident, counted.halving), (22_000, 23_000));
-        assert_eq!(counted.name, "cc1");
+        let FinalCounters::Figures(counters, Ending::Replaced) = read_board(b'x', "cc1") else {
+            panic!("figures")
+        };
+        assert_eq!((counters.faults, counters.evictions, counters.threads), (1000, 2000, 15_000));
+        assert_eq!((counters.times.total, counters.children), (Duration::from_micros(5), 18_000));
+        assert_eq!((counters.resident, counters.halving), (22_000, 23_000));
+        assert_eq!(counters.name, "cc1");
     }
 
     #[test]
     fn what_was_left_says_whether_the_program_ran_paged() {
-        assert_eq!(left(0, ""), LeftCounters::Nothing);
-        assert_eq!(left(b'r', ""), LeftCounters::Refused);
-        assert!(matches!(left(b's', ""), LeftCounters::Figures(_, Ending::Cut)));
-        assert!(matches!(left(b'e', ""), LeftCounters::Figures(_, Ending::Whole)));
+        assert_eq!(read_board(0, ""), FinalCounters::Nothing);
+        assert_eq!(read_board(b'r', ""), FinalCounters::Refused);
+        assert!(matches!(read_board(b's', ""), FinalCounters::Figures(_, Ending::Abrupt)));
+        assert!(matches!(read_board(b'e', ""), FinalCounters::Figures(_, Ending::Complete)));
     }
 }

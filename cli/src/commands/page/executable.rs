@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a file that tell what it is: its headers are at its beginning.
-const BEGINNING: u64 = 1 << 16;
+const HEAD_BYTES: u64 = 1 << 16;
 
 /// Interpreters of interpreters that the system follows.
 const MAX_INTERPRETERS: usize = 4;
@@ -25,10 +25,10 @@ const MAX_INTERPRETERS: usize = 4;
 pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
     let Some(mut file) = find(program) else { return Ok(()) };
     for _ in 0..MAX_INTERPRETERS {
-        let Some(beginning) = beginning(&file) else { return Ok(()) };
+        let Some(head) = head(&file) else { return Ok(()) };
         let name = file.display();
-        let Some(interpreter) = interpreter(&beginning) else {
-            return check_binary(&file, &beginning, library);
+        let Some(interpreter) = interpreter(&head) else {
+            return check_binary(&file, &head, library);
         };
         if interpreter.file_name() == Some(OsStr::new("env")) {
             bail!(
@@ -46,16 +46,16 @@ fn find(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(program.into());
     }
-    let runs = |file: &PathBuf| {
+    let is_executable = |file: &PathBuf| {
         file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
     };
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(runs)
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(is_executable)
 }
 
-fn beginning(file: &Path) -> Option<Vec<u8>> {
-    let mut beginning = Vec::new();
-    File::open(file).ok()?.take(BEGINNING).read_to_end(&mut beginning).ok()?;
-    Some(beginning)
+fn head(file: &Path) -> Option<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(file).ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    Some(head)
 }
 
 /// The interpreter that a script names.
@@ -78,10 +78,10 @@ struct Binary {
     is_dynamic: bool,
 }
 
-fn check_binary(file: &Path, beginning: &[u8], library: &Path) -> Result<()> {
-    let Some(program) = binary(beginning) else { return Ok(()) };
+fn check_binary(file: &Path, head: &[u8], library: &Path) -> Result<()> {
+    let Some(program) = binary(head) else { return Ok(()) };
     let name = file.display();
-    if self::beginning(library)
+    if self::head(library)
         .and_then(|library| binary(&library))
         .is_some_and(|of| of.processor != program.processor)
     {
@@ -101,19 +101,19 @@ fn check_binary(file: &Path, beginning: &[u8], library: &Path) -> Result<()> {
     Ok(())
 }
 
-fn binary(beginning: &[u8]) -> Option<Binary> {
-    let kind = FileKind::parse(beginning).ok()?;
+fn binary(head: &[u8]) -> Option<Binary> {
+    let kind = FileKind::parse(head).ok()?;
     match kind {
-        FileKind::Elf64 => elf::<FileHeader64<Endianness>>(kind, beginning),
-        FileKind::Elf32 => elf::<FileHeader32<Endianness>>(kind, beginning),
+        FileKind::Elf64 => elf::<FileHeader64<Endianness>>(kind, head),
+        FileKind::Elf32 => elf::<FileHeader32<Endianness>>(kind, head),
         _ => None,
     }
 }
 
-fn elf<H: FileHeader<Endian = Endianness>>(kind: FileKind, beginning: &[u8]) -> Option<Binary> {
-    let header = H::parse(beginning).ok()?;
+fn elf<H: FileHeader<Endian = Endianness>>(kind: FileKind, head: &[u8]) -> Option<Binary> {
+    let header = H::parse(head).ok()?;
     let endian = header.endian().ok()?;
-    let segments = header.program_headers(endian, beginning).ok()?;
+    let segments = header.program_headers(endian, head).ok()?;
     let is_dynamic = segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP);
     Some(Binary { processor: Processor { kind, machine: header.e_machine(endian) }, is_dynamic })
 }

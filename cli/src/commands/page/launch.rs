@@ -1,6 +1,6 @@
 //! A program whose heap is paged: its flags, its start, and the counts that it leaves when it has ended.
 
-use super::counters::{BOARD_BYTES, Counters, Ending, LeftCounters};
+use super::counters::{BOARD_BYTES, Counters, Ending, FinalCounters};
 use super::default_scheme::default_scheme;
 use super::{executable, library, wait};
 use crate::commands::usage_error::usage_error;
@@ -96,26 +96,26 @@ impl Paging {
         if let Some(library) = self.library.as_deref().filter(|library| !library.is_file()) {
             bail!(usage_error(format!("--library: {} is no file", library.display())));
         }
-        let keeps_some = self.second_chance.is_none_or(|unmapped| unmapped < self.first_resident());
-        ensure!(keeps_some, usage_error("--second-chance must be less than --resident"));
+        let keeps_mapped = self.second_chance.is_none_or(|unmapped| unmapped < self.first_resident());
+        ensure!(keeps_mapped, usage_error("--second-chance must be less than --resident"));
         let has_threads = self.threads.is_none() || self.worker != Some(Worker::Process);
         ensure!(has_threads, usage_error("--threads needs --worker threads"));
         executable::check(program, &library::check(self.library.as_deref())?)
     }
 
-    /// Starts the program paged. To the preloaded library go, beside these, `more` options, such as `name=value`.
+    /// Starts the program paged. To the preloaded library go, beside these, `extra_options` options, such as `name=value`.
     ///
     /// # Errors
     /// The library is not found; the program cannot be started.
-    pub(super) fn start(&self, mut command: Command, more: &[String]) -> Result<RunningProgram> {
+    pub(super) fn start(&self, mut command: Command, extra_options: &[String]) -> Result<RunningProgram> {
         let library = library::find(self.library.as_deref())?;
-        let counted = File::from(rustix::fs::memfd_create("ameles-counted", MemfdFlags::empty())?);
-        counted.set_len(BOARD_BYTES as u64)?;
-        let report = format!("report={}", counted.as_raw_fd());
-        let options = [&[self.options(), report], more].concat().join(",");
-        command.env("LD_PRELOAD", library::before_others(&library)).env("AMELES_PAGE", options);
-        let begin = Instant::now();
-        Ok(RunningProgram { process: spawn(&mut command)?, begin, counted, library })
+        let board = File::from(rustix::fs::memfd_create("ameles-counted", MemfdFlags::empty())?);
+        board.set_len(BOARD_BYTES as u64)?;
+        let report = format!("report={}", board.as_raw_fd());
+        let options = [&[self.options(), report], extra_options].concat().join(",");
+        command.env("LD_PRELOAD", library::ld_preload(&library)).env("AMELES_PAGE", options);
+        let start_time = Instant::now();
+        Ok(RunningProgram { process: spawn(&mut command)?, start_time, board, library })
     }
 
     /// The pages that may be resident at first.
@@ -175,17 +175,17 @@ impl Paging {
 pub(super) struct RunningProgram {
     process: Child,
     library: PathBuf,
-    begin: Instant,
-    counted: File,
+    start_time: Instant,
+    board: File,
 }
 
 /// The way it ended.
 pub(super) struct ExitReport {
     pub(super) status: ExitStatus,
     /// The time from its start to its end.
-    pub(super) took: Duration,
+    pub(super) elapsed: Duration,
     /// The counts; nothing of a program that was not begun, for which the reason was said.
-    pub(super) counted: Option<(Counters, Ending)>,
+    pub(super) counters: Option<(Counters, Ending)>,
 }
 
 impl RunningProgram {
@@ -196,24 +196,24 @@ impl RunningProgram {
     /// Waits for its end.
     pub(super) fn wait(mut self) -> Result<ExitReport> {
         let status = wait::wait(&mut self.process)?;
-        let took = self.begin.elapsed();
-        let counted = match LeftCounters::read(&self.counted)? {
-            LeftCounters::Figures(counted, how) => Some((*counted, how)),
-            LeftCounters::Refused => None,
-            LeftCounters::Nothing => bail!(
+        let elapsed = self.start_time.elapsed();
+        let counters = match FinalCounters::read(&self.board)? {
+            FinalCounters::Figures(counters, ending) => Some((*counters, ending)),
+            FinalCounters::Refused => None,
+            FinalCounters::Nothing => bail!(
                 "the program ran unpaged: it never loaded {}; give it no privileges of its own and no other loader",
                 self.library.display()
             ),
         };
-        Ok(ExitReport { status, took, counted })
+        Ok(ExitReport { status, elapsed, counters })
     }
 }
 
 /// Runs a program as it is, not paged: how it ended, and how long it took.
 pub(super) fn run_unpaged(mut command: Command) -> Result<(ExitStatus, Duration)> {
-    let begin = Instant::now();
+    let start_time = Instant::now();
     let status = spawn(&mut command)?.wait()?;
-    Ok((status, begin.elapsed()))
+    Ok((status, start_time.elapsed()))
 }
 
 fn spawn(command: &mut Command) -> Result<Child> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const NAME: &str = "libameles_preload.so";
 
 /// The value of `LD_PRELOAD`: the library before those that are preloaded already.
-pub(super) fn before_others(library: &Path) -> OsString {
+pub(super) fn ld_preload(library: &Path) -> OsString {
     let mut preloaded = library.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preloaded.push(":");
@@ -19,19 +19,16 @@ pub(super) fn before_others(library: &Path) -> OsString {
 
 /// Finds the library as [`find`] does, but first makes sure that the named file is the library: before any program is
 /// started.
-pub(super) fn check(named: Option<&Path>) -> Result<PathBuf> {
-    if let Some(named) = named.filter(|named| !is_ours(named)) {
-        bail!(
-            "{} is not Ameles's library: a program would run unpaged. It is called {NAME}",
-            named.display()
-        );
+pub(super) fn check(path: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = path.filter(|path| !is_preload_library(path)) {
+        bail!("{} is not Ameles's library: a program would run unpaged. It is called {NAME}", path.display());
     }
-    find(named)
+    find(path)
 }
 
 /// The library that was named, or the one beside this program.
-pub(super) fn find(named: Option<&Path>) -> Result<PathBuf> {
-    let found = look(named)?;
+pub(super) fn find(path: Option<&Path>) -> Result<PathBuf> {
+    let found = locate(path)?;
     // LD_PRELOAD separates its libraries with these.
     if found.as_os_str().as_encoded_bytes().iter().any(|byte| b": ".contains(byte)) {
         bail!(
@@ -42,13 +39,14 @@ pub(super) fn find(named: Option<&Path>) -> Result<PathBuf> {
     Ok(found)
 }
 
-fn look(named: Option<&Path>) -> Result<PathBuf> {
-    if let Some(named) = named {
-        return Ok(named.canonicalize()?);
+fn locate(path: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = path {
+        return Ok(path.canonicalize()?);
     }
     let program = std::env::current_exe()?;
-    let beside = program.parent().into_iter().flat_map(|at| [at.join(NAME), at.join("../lib").join(NAME)]);
-    for library in beside {
+    let candidates =
+        program.parent().into_iter().flat_map(|at| [at.join(NAME), at.join("../lib").join(NAME)]);
+    for library in candidates {
         if library.is_file() {
             return Ok(library.canonicalize()?);
         }
@@ -60,7 +58,7 @@ fn look(named: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// Tells whether it exports the symbol by which it is known.
-fn is_ours(library: &Path) -> bool {
+fn is_preload_library(library: &Path) -> bool {
     let Ok(bytes) = std::fs::read(library) else { return false };
     object::File::parse(&*bytes)
         .is_ok_and(|file| file.dynamic_symbols().any(|symbol| symbol.name() == Ok("AMELES_PRELOAD")))

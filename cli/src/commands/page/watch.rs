@@ -2,9 +2,9 @@
 
 use super::launch::{ExitReport, Paging, Program, exit_code};
 use crate::commands::signals::Signals;
-use crate::commands::watched::{Observation, Observations, Outputs, verdict};
+use crate::commands::watch_report::{Observation, Observations, Outputs, verdict};
 use crate::runtime::exit::Exit;
-use crate::runtime::output::complain;
+use crate::runtime::output::print_error;
 use ameles_pager::watch::{Changes, WatchError, Watcher};
 use anyhow::Result;
 use clap::Args;
@@ -40,24 +40,24 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     arguments.paging.check(arguments.program.name())?;
     let files = arguments.outputs.create()?;
-    let (watcher, theirs) = Watcher::new()?;
+    let (watcher, program_end) = Watcher::new()?;
     let signals = Signals::listen()?;
     let paged =
-        arguments.paging.start(arguments.program.command(), &arguments.options(theirs.as_raw_fd()))?;
-    signals.hand_on(paged.process())?;
+        arguments.paging.start(arguments.program.command(), &arguments.options(program_end.as_raw_fd()))?;
+    signals.forward(paged.process())?;
     // Only the program has its end now, so that it shows when the program has ended.
-    drop(theirs);
-    let watched = arguments.watch(&watcher);
+    drop(program_end);
+    let observations = arguments.watch(&watcher);
     // The program does not wait for us any longer.
     drop(watcher);
-    let ended = paged.wait()?;
-    if let Some(watched) = watched? {
-        arguments.tell(&watched, &ended);
-        files.write(&arguments.title(), &watched)?;
+    let report = paged.wait()?;
+    if let Some(observations) = observations? {
+        arguments.print_summary(&observations, &report);
+        files.write(&arguments.title(), &observations)?;
     } else {
-        complain!("ameles page: there was nothing to watch: the program ended before it began");
+        print_error!("ameles page: there was nothing to watch: the program ended before it began");
     }
-    std::process::exit(exit_code(ended.status))
+    std::process::exit(exit_code(report.status))
 }
 
 impl Arguments {
@@ -71,16 +71,16 @@ impl Arguments {
     fn watch(&self, watcher: &Watcher) -> Result<Option<Observations>, WatchError> {
         let Some((memory, geometry)) = watcher.memory()? else { return Ok(None) };
         let mut changes = Changes::new(memory, &geometry);
-        let mut watched = Observations { geometry, sights: Vec::new() };
+        let mut observations = Observations { geometry, list: Vec::new() };
         while let Some(moment) = watcher.fault()? {
-            watched.sights.push(Observation { moment, changed: changes.look() });
-            if watched.sights.len() as u64 == self.faults {
+            observations.list.push(Observation { moment, changed: changes.look() });
+            if observations.list.len() as u64 == self.faults {
                 watcher.enough();
                 break;
             }
             watcher.go_on();
         }
-        Ok(Some(watched))
+        Ok(Some(observations))
     }
 
     /// The program and how it is paged.
@@ -89,17 +89,20 @@ impl Arguments {
         format!("{}, {}", program.to_string_lossy(), self.paging.scheme_with_ratio())
     }
 
-    fn tell(&self, watched: &Observations, ended: &ExitReport) {
+    fn print_summary(&self, observations: &Observations, report: &ExitReport) {
         let Paging { scheme, cipher, .. } = &self.paging;
-        let resident = ended.counted.as_ref().map(|(counted, _)| counted.resident);
-        complain!();
-        complain!(
+        let resident = report.counters.as_ref().map(|(counters, _)| counters.resident);
+        print_error!();
+        print_error!(
             "ameles page: {}, {cipher}, {}, {} of untrusted memory",
             self.paging.scheme_with_ratio(),
             self.paging.resident_in_words(resident),
-            watched.slots()
+            observations.slots()
         );
-        complain!("  {}", watched.figures(ended.counted.as_ref().map(|(counted, _)| counted.faults)));
-        complain!("  {}", verdict::of(*scheme, watched));
+        print_error!(
+            "  {}",
+            observations.figures(report.counters.as_ref().map(|(counters, _)| counters.faults))
+        );
+        print_error!("  {}", verdict::verdict(*scheme, observations));
     }
 }

@@ -3,8 +3,8 @@
 use crate::config::Settings;
 use crate::demonstration::Switch;
 use crate::report::banner::{self, Reader};
-use crate::report::page::{Sources, leave_link};
-use crate::runtime::output::say;
+use crate::report::page::{Sources, write_link};
+use crate::runtime::output::print_line;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::{self, Guard, Page};
 use anyhow::{Context, Result};
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// The time it may take to end. Its answers are there at once: a client that still holds a connection only holds it.
-const GRACE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The administrative server.
 pub(super) struct Administration {
@@ -39,8 +39,8 @@ impl Administration {
     ///
     /// # Errors
     /// The server panicked, or its listener failed.
-    pub(super) async fn closed(mut self) -> Result<()> {
-        match tokio::time::timeout(GRACE, &mut self.serving).await {
+    pub(super) async fn wait_closed(mut self) -> Result<()> {
+        match tokio::time::timeout(CLOSE_TIMEOUT, &mut self.serving).await {
             Ok(ended) => Ok(ended.context("the administrative listener")??),
             Err(_) => {
                 self.serving.abort();
@@ -70,13 +70,13 @@ pub(super) fn owners_page(
     });
     let guard = Guard::draw(address)?;
     let link = guard.link(address);
-    match leave_link(&settings.data, &link) {
-        Ok(file) => say!("{}", banner::page(&link, Reader::of_output(&file))),
+    match write_link(&settings.data, &link) {
+        Ok(file) => print_line!("{}", banner::page(&link, Reader::of_output(&file))),
         Err(error) => {
             // Clients are served all the same.
             tracing::warn!("{error:#}");
             if let Reader::Terminal = Reader::of_output(Path::new("")) {
-                say!("{}", banner::page(&link, Reader::Terminal));
+                print_line!("{}", banner::page(&link, Reader::Terminal));
             }
         }
     }

@@ -4,18 +4,18 @@ use ameles_gateway::{Gateway, Lifecycle};
 use std::time::Duration;
 
 /// The time between two sweeps. Those with a date of their own are gone for readers before that.
-const EVERY: Duration = Duration::from_secs(10);
+const INTERVAL: Duration = Duration::from_secs(10);
 /// The most of them that go in one commit.
-const AT_A_TIME: usize = 500;
+const MAX_PER_COMMIT: usize = 500;
 
 /// Sweeps again and again. Makes no access.
 pub(super) async fn sweep(gateway: Gateway) {
     let mut lifecycle = Lifecycle::default();
     loop {
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(INTERVAL).await;
         loop {
-            match gateway.sweep_expired(AT_A_TIME).await {
-                Ok(AT_A_TIME) => {}
+            match gateway.sweep_expired(MAX_PER_COMMIT).await {
+                Ok(MAX_PER_COMMIT) => {}
                 Ok(_) => break,
                 Err(error) => {
                     tracing::warn!(%error, "objects whose time is over could not be swept away");
@@ -23,7 +23,7 @@ pub(super) async fn sweep(gateway: Gateway) {
                 }
             }
         }
-        if let Err(error) = lifecycle.carry_out(&gateway, AT_A_TIME).await {
+        if let Err(error) = lifecycle.carry_out(&gateway, MAX_PER_COMMIT).await {
             tracing::warn!(%error, "lifecycle rules could not be carried out");
         }
     }

@@ -11,12 +11,12 @@ mod status;
 use super::vault_flags::ShapeFlags;
 use crate::config::{Config, Padding, PricesConfig, ServeConfig, Settings, VaultConfig};
 use crate::demonstration::{
-    BareStore, DemonstrationFolder, OBJECTS, ObliviousFlag, Pattern, Switch, put_objects, read_on,
+    BareStore, DemonstrationFolder, OBJECTS, ObliviousFlag, Pattern, Switch, put_objects, read_repeatedly,
 };
 use crate::report::banner::{self, Reader};
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::runtime::progress;
 use crate::runtime::resume_events::Resumptions;
 use crate::vault::device::VaultDevice;
@@ -57,16 +57,16 @@ impl Arguments {
         self.demonstration
     }
 
-    pub(super) fn over(self, config: Config) -> Config {
+    pub(super) fn apply_to(self, config: Config) -> Config {
         let Arguments { serve, shaped, prices, demonstration: _ } = self;
-        shaped.over(config).overlaid(Config { serve, prices, ..Config::default() })
+        shaped.apply_to(config).overlay(Config { serve, prices, ..Config::default() })
     }
 }
 
-pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit> {
+pub(super) async fn run(settings: Settings, requested: &VaultConfig) -> Result<Exit> {
     // From before the claim on: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
-    let ready = open(&settings, asked).await?;
+    let ready = open(&settings, requested).await?;
     let device = Watched::new(ServedDevice::new(ready.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.settings, device).await?;
@@ -74,28 +74,31 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
 }
 
 /// Serves a vault that goes when it ends, and whose ORAM can be switched off.
-pub(super) async fn demonstrate(settings: Settings, stage: &DemonstrationFolder) -> Result<Exit> {
-    say!("Making a small vault and {OBJECTS} objects to look at; the link to the page follows.");
+pub(super) async fn demonstrate(
+    settings: Settings,
+    demonstration_folder: &DemonstrationFolder,
+) -> Result<Exit> {
+    print_line!("Making a small vault and {OBJECTS} objects to look at; the link to the page follows.");
     let mut ready = open(&settings, &VaultConfig::default()).await?;
     let vault = ready.device.vault().clone();
     let cipher = vault.header().parameters.cipher()?;
-    let folder = stage.bare_folder();
-    let making = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
-    let bare = ready.interrupts.cut_off(making).await?;
+    let folder = demonstration_folder.bare_folder();
+    let create_bare = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
+    let bare = ready.interrupts.interruptible(create_bare).await?;
     let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
     let device = Watched::new(ServedDevice::beside(ready.device.clone(), bare, oblivious.clone()));
     let counters = device.counters();
     let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, counters.clone());
     let gateway = gateway(&settings, device).await?;
     let bar = progress::steps("putting objects", OBJECTS);
-    let putting =
+    let put_all =
         async { put_objects(&gateway, || bar.inc(1)).await.context("putting the demonstration's objects") };
-    ready.interrupts.cut_off(putting).await?;
+    ready.interrupts.interruptible(put_all).await?;
     bar.finish_and_clear();
     switch.reset();
-    let reading = tokio::spawn(read_on(gateway.clone(), stage.pattern));
-    let demonstrated = DemonstrationParts { pattern: stage.pattern, switch, reading };
-    serve(ready, gateway, counters, Some(demonstrated), None).await
+    let reading = tokio::spawn(read_repeatedly(gateway.clone(), demonstration_folder.pattern));
+    let demonstration = DemonstrationParts { pattern: demonstration_folder.pattern, switch, reading };
+    serve(ready, gateway, counters, Some(demonstration), None).await
 }
 
 async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<Gateway> {
@@ -114,35 +117,37 @@ async fn serve(
     ready: Ready,
     gateway: Gateway,
     counters: RequestCounters,
-    demonstrated: Option<DemonstrationParts>,
+    demonstration: Option<DemonstrationParts>,
     mut resumptions: Option<Resumptions>,
 ) -> Result<Exit> {
-    announce(&ready, demonstrated.as_ref())?;
-    let mut running = Running::start(ready, gateway, counters, demonstrated)?;
+    announce(&ready, demonstration.as_ref())?;
+    let mut running = Running::start(ready, gateway, counters, demonstration)?;
     if wait(&running.device, &mut running.interrupts, resumptions.as_mut()).await {
         tracing::error!("the vault has stopped; the server ends");
     } else {
-        say!("Stopping: requests under way are finished, the vault is flushed. Ctrl-C again stops at once.");
+        print_line!(
+            "Stopping: requests under way are finished, the vault is flushed. Ctrl-C again stops at once."
+        );
     }
     // Cut off, it is as after a crash: acknowledged changes are there at the next opening.
-    Interrupts::unless_repeated(running.stop()).await
+    Interrupts::finish_unless_repeated(running.stop()).await
 }
 
 /// Prints the vault that is served, its addresses, and whatever else there is to know.
-fn announce(ready: &Ready, demonstrated: Option<&DemonstrationParts>) -> Result<()> {
+fn announce(ready: &Ready, demonstration: Option<&DemonstrationParts>) -> Result<()> {
     let addresses = ready.listeners.addresses(&ready.settings)?;
     let credentials = ready.settings.data.credentials();
     let reader = Reader::of_output(&credentials);
     let password = ready.password.as_deref().map(String::as_str);
-    say!("{}", banner::serving(&ready.summary, &addresses, &ready.users, password, reader));
-    if let Some(demonstrated) = demonstrated {
-        say!("{}", banner::demonstration(ready.settings.data.root(), demonstrated.pattern));
+    print_line!("{}", banner::serving(&ready.summary, &addresses, &ready.users, password, reader));
+    if let Some(demonstration) = demonstration {
+        print_line!("{}", banner::demonstration(ready.settings.data.root(), demonstration.pattern));
     }
     if let Some(left) = &ready.left {
-        say!("{}", left.render());
+        print_line!("{}", left.render());
     }
     if let Some(following) = &ready.following {
-        say!("{}", following.render());
+        print_line!("{}", following.render());
     }
     Ok(())
 }
@@ -174,8 +179,8 @@ async fn wait(
     }
 }
 
-fn padding(asked: &Padding) -> ameles_gateway::Padding {
-    match asked {
+fn padding(requested: &Padding) -> ameles_gateway::Padding {
+    match requested {
         Padding::None => ameles_gateway::Padding::None,
         Padding::Power2 => ameles_gateway::Padding::PowersOfTwo,
     }

@@ -12,11 +12,11 @@ use crate::report::status_file::Report;
 use crate::report::warnings::Watch;
 use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::runtime::tls_watch;
 use crate::users::watch;
 use crate::vault::device::VaultDevice;
-use crate::vault::open_vault::TellSuccessor;
+use crate::vault::open_vault::SuccessorReader;
 use ameles_gateway::auth::identity::Users;
 use ameles_gateway::http::admin;
 use ameles_gateway::page::RequestCounters;
@@ -42,15 +42,15 @@ pub(super) struct Running {
     pub(super) interrupts: Interrupts,
     gateway: Gateway,
     status: Arc<Status>,
-    doors: Servers,
+    servers: Servers,
     administration: Administration,
-    demonstrated: Option<DemonstrationParts>,
+    demonstration: Option<DemonstrationParts>,
     /// Sweeps objects away whose time has come.
-    sweeping: JoinHandle<()>,
+    sweeper: JoinHandle<()>,
     /// Tasks that only look, and may be cut off at any moment.
-    looking: Vec<JoinHandle<()>>,
+    watchers: Vec<JoinHandle<()>>,
     /// Fills a successor, if there is one.
-    copying: Option<JoinHandle<()>>,
+    copier: Option<JoinHandle<()>>,
     stop: CancellationToken,
     stop_copying: CancellationToken,
 }
@@ -64,44 +64,44 @@ impl Running {
         ready: Ready,
         gateway: Gateway,
         counters: RequestCounters,
-        demonstrated: Option<DemonstrationParts>,
+        demonstration: Option<DemonstrationParts>,
     ) -> Result<Self> {
         let (stop, stop_copying) = (CancellationToken::new(), CancellationToken::new());
         let successor = ready.following.as_ref().map(|following| following.figures());
         let status = status(&ready, &gateway, successor.clone());
         for warning in status.warnings() {
-            say!("WARNING: {warning}\n");
+            print_line!("WARNING: {warning}\n");
         }
-        status.leave();
-        let mut looking = vec![tokio::spawn({
+        status.write();
+        let mut watchers = vec![tokio::spawn({
             let status = Arc::clone(&status);
-            async move { status.leave_on().await }
+            async move { status.write_repeatedly().await }
         })];
-        let router = administrative(&ready, (counters, &status), demonstrated.as_ref(), successor, &stop)?;
+        let router = administrative(&ready, (counters, &status), demonstration.as_ref(), successor, &stop)?;
         let Ready { settings, device, users, file, listeners, tls, interrupts, following, .. } = ready;
         let Listeners { clients, swift, administration } = listeners;
         let administration = Administration::open(administration, router, &stop)?;
         let users = Arc::new(Users::new(users)?);
-        looking.push(tokio::spawn(watch::watch(file, Arc::clone(&users))));
+        watchers.push(tokio::spawn(watch::watch(file, Arc::clone(&users))));
         if let (Some(files), Some(tls)) = (settings.serve.tls.clone(), tls.clone()) {
-            looking.push(tokio::spawn(tls_watch::watch(files, tls)));
+            watchers.push(tokio::spawn(tls_watch::watch(files, tls)));
         }
-        let asked = device.clone();
-        let right = Right::of(move || asked.may_answer());
-        let doors = Servers::open(&settings, (clients, swift), &gateway, right, &users, tls, &stop)?;
-        let sweeping = tokio::spawn(sweep(gateway.clone()));
-        let copying = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
+        let requested = device.clone();
+        let right = Right::of(move || requested.may_answer());
+        let servers = Servers::open(&settings, (clients, swift), &gateway, right, &users, tls, &stop)?;
+        let sweeper = tokio::spawn(sweep(gateway.clone()));
+        let copier = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
         Ok(Running {
             device,
             interrupts,
             gateway,
             status,
-            doors,
+            servers,
             administration,
-            demonstrated,
-            sweeping,
-            looking,
-            copying,
+            demonstration,
+            sweeper,
+            watchers,
+            copier,
             stop,
             stop_copying,
         })
@@ -113,41 +113,41 @@ impl Running {
     /// The vault has failed or fails now; a server panicked.
     pub(super) async fn stop(self) -> Result<Exit> {
         self.stop.cancel();
-        self.doors.closed().await?;
-        self.sweeping.abort();
-        if let Some(demonstrated) = &self.demonstrated {
-            demonstrated.reading.abort();
+        self.servers.wait_closed().await?;
+        self.sweeper.abort();
+        if let Some(demonstration) = &self.demonstration {
+            demonstration.reading.abort();
         }
         // Cut-off requests may have begun a write.
         self.gateway.settle().await;
-        self.administration.closed().await?;
+        self.administration.wait_closed().await?;
         self.stop_copying.cancel();
-        if let Some(copying) = self.copying {
-            copying.await.context("the copier")?;
+        if let Some(copier) = self.copier {
+            copier.await.context("the copier")?;
         }
-        self.looking.iter().for_each(JoinHandle::abort);
+        self.watchers.iter().for_each(JoinHandle::abort);
         if let Some(failure) = self.device.failure() {
             return Err(failure);
         }
         let receipt = self.device.close().await?;
-        self.status.leave();
-        if self.demonstrated.is_some() {
-            say!("Stopped. The demonstration's vault goes with its folder.");
+        self.status.write();
+        if self.demonstration.is_some() {
+            print_line!("Stopped. The demonstration's vault goes with its folder.");
         } else if receipt.checkpoint == 0 {
-            say!("Stopped. No checkpoint is in the store yet: `ameles backup` ships one.");
+            print_line!("Stopped. No checkpoint is in the store yet: `ameles backup` ships one.");
         } else {
-            say!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
+            print_line!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
             if !self.device.vault().header().parameters.ships_at_stop() {
-                say!("It is of before the stop: `ameles backup` ships what came after it.");
+                print_line!("It is of before the stop: `ameles backup` ships what came after it.");
             }
         }
         Ok(Exit::Success)
     }
 }
 
-fn status(ready: &Ready, gateway: &Gateway, successor: Option<TellSuccessor>) -> Arc<Status> {
+fn status(ready: &Ready, gateway: &Gateway, successor: Option<SuccessorReader>) -> Arc<Status> {
     let settings = ready.settings.clone();
-    let earlier = Report::earlier(&settings.data).map(|report| report.usage()).unwrap_or_default();
+    let earlier = Report::load_or_warn(&settings.data).map(|report| report.usage()).unwrap_or_default();
     let watch = Watch::new(&ready.parameters, ready.versioning, &settings.data.trusted());
     Arc::new(Status {
         settings,
@@ -158,7 +158,7 @@ fn status(ready: &Ready, gateway: &Gateway, successor: Option<TellSuccessor>) ->
         earlier,
         watch: Mutex::new(watch),
         successor,
-        is_left: AtomicBool::new(true),
+        is_writable: AtomicBool::new(true),
     })
 }
 
@@ -166,8 +166,8 @@ fn status(ready: &Ready, gateway: &Gateway, successor: Option<TellSuccessor>) ->
 fn administrative(
     ready: &Ready,
     (counters, status): (RequestCounters, &Arc<Status>),
-    demonstrated: Option<&DemonstrationParts>,
-    successor: Option<TellSuccessor>,
+    demonstration: Option<&DemonstrationParts>,
+    successor: Option<SuccessorReader>,
     stop: &CancellationToken,
 ) -> Result<Router> {
     let vault = ready.device.vault().clone();
@@ -178,7 +178,7 @@ fn administrative(
             provider: ready.provider.clone(),
             counters,
             prices: PagePrices::or_default(ready.prices.clone()),
-            switch: demonstrated.map(|demonstrated| demonstrated.switch.clone()),
+            switch: demonstration.map(|demonstration| demonstration.switch.clone()),
             warnings: Box::new(move || status.warnings()),
         };
         owners_page(&ready.settings, ready.listeners.addresses(&ready.settings)?.admin, sources, stop)?

@@ -54,7 +54,7 @@ impl Servers {
     ///
     /// # Errors
     /// A server panicked.
-    pub(super) async fn closed(self) -> Result<()> {
+    pub(super) async fn wait_closed(self) -> Result<()> {
         self.s3.await.context("the S3 server")?;
         match self.swift {
             Some(swift) => swift.await.context("the Swift server"),

@@ -4,7 +4,7 @@ use crate::config::Settings;
 use crate::report::banner::VaultSummary;
 use crate::report::status_file::{Objects, Report};
 use crate::report::warnings::{Figures, Watch, free_bytes};
-use crate::vault::open_vault::TellSuccessor;
+use crate::vault::open_vault::SuccessorReader;
 use ameles_gateway::Gateway;
 use ameles_store::{MeterReader, Usage};
 use ameles_vault::Vault;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The time from one to the next.
-const EVERY: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The sources of the figures.
 pub(super) struct Status {
@@ -26,9 +26,9 @@ pub(super) struct Status {
     pub(super) earlier: Usage,
     pub(super) watch: Mutex<Watch>,
     /// Tells the figures of a successor, if there is one.
-    pub(super) successor: Option<TellSuccessor>,
+    pub(super) successor: Option<SuccessorReader>,
     /// False while the figures cannot be written.
-    pub(super) is_left: AtomicBool,
+    pub(super) is_writable: AtomicBool,
 }
 
 impl Status {
@@ -42,30 +42,30 @@ impl Status {
             room: status.room,
             store: status.store,
         };
-        self.watch.lock().expect("nobody panics with it").look(&figures)
+        self.watch.lock().expect("nobody panics with it").check(&figures)
     }
 
     /// Leaves the figures of this moment. Clients are served all the same when they cannot be written: it is said once when
     /// that begins, and once when it is over.
-    pub(super) fn leave(&self) {
+    pub(super) fn write(&self) {
         let (status, usage) = (self.vault.status(), self.meter.usage());
         let report = Report::now(&self.summary, &status, &usage, &self.earlier, Some(objects(&self.gateway)))
             .with_warnings(self.warnings())
             .with_successor(self.successor.as_ref().map(|figures| figures()));
-        let left = report.leave(&self.settings.data);
-        let was_left = self.is_left.swap(left.is_ok(), Ordering::Relaxed);
-        match left {
-            Err(error) if was_left => tracing::warn!("{error:#}"),
-            Ok(()) if !was_left => tracing::info!("the status can be written again"),
+        let written = report.write(&self.settings.data);
+        let was_writable = self.is_writable.swap(written.is_ok(), Ordering::Relaxed);
+        match written {
+            Err(error) if was_writable => tracing::warn!("{error:#}"),
+            Ok(()) if !was_writable => tracing::info!("the status can be written again"),
             _ => {}
         }
     }
 
     /// Leaves them again and again.
-    pub(super) async fn leave_on(&self) {
+    pub(super) async fn write_repeatedly(&self) {
         loop {
-            tokio::time::sleep(EVERY).await;
-            self.leave();
+            tokio::time::sleep(INTERVAL).await;
+            self.write();
         }
     }
 }

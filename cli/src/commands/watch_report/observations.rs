@@ -16,31 +16,31 @@ pub(in crate::commands) struct Observation {
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct Observations {
     pub(in crate::commands) geometry: Geometry,
-    pub(in crate::commands) sights: Vec<Observation>,
+    pub(in crate::commands) list: Vec<Observation>,
 }
 
 impl Observations {
     pub(in crate::commands) fn faults(&self) -> u64 {
-        self.sights.len() as u64
+        self.list.len() as u64
     }
 
     pub(in crate::commands) fn evictions(&self) -> u64 {
-        self.sights.last().map_or(0, |sight| sight.moment.evictions)
+        self.list.last().map_or(0, |sight| sight.moment.evictions)
     }
 
     /// Slots that were seen to change, each as often as it did.
     pub(in crate::commands) fn changed(&self) -> usize {
-        self.sights.iter().map(|sight| sight.changed.len()).sum()
+        self.list.iter().map(|sight| sight.changed.len()).sum()
     }
 
     /// The most that changed at one fault.
     pub(in crate::commands) fn max_changed(&self) -> usize {
-        self.sights.iter().map(|sight| sight.changed.len()).max().unwrap_or(0)
+        self.list.iter().map(|sight| sight.changed.len()).max().unwrap_or(0)
     }
 
     /// The highest slot that changed.
     pub(in crate::commands) fn highest(&self) -> u64 {
-        self.sights.iter().filter_map(|sight| sight.changed.last()).copied().max().unwrap_or(0)
+        self.list.iter().filter_map(|sight| sight.changed.last()).copied().max().unwrap_or(0)
     }
 
     /// The slots there are, in words.
@@ -67,7 +67,7 @@ impl Observations {
     /// A line for each slot that changed, after a line of headings.
     pub(in crate::commands) fn csv(&self) -> String {
         let mut lines = String::from("fault,slot\n");
-        for Observation { moment, changed } in &self.sights {
+        for Observation { moment, changed } in &self.list {
             for slot in changed {
                 // Writing to a string cannot fail.
                 let _ = writeln!(lines, "{},{slot}", moment.faults);

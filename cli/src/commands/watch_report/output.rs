@@ -42,12 +42,12 @@ impl Outputs {
 }
 
 impl Files<'_> {
-    pub(in crate::commands) fn write(self, title: &str, watched: &Observations) -> Result<()> {
+    pub(in crate::commands) fn write(self, title: &str, observations: &Observations) -> Result<()> {
         if let Some(svg) = self.svg {
-            svg.write(&picture::draw(title, watched))?;
+            svg.write(&picture::draw(title, observations))?;
         }
         if let Some(csv) = self.csv {
-            csv.write(&watched.csv())?;
+            csv.write(&observations.csv())?;
         }
         Ok(())
     }

@@ -6,12 +6,12 @@ use ameles_pager::scheme::Scheme;
 use std::collections::BTreeSet;
 
 /// The verdict in a sentence or two.
-pub(in crate::commands) fn of(scheme: Scheme, watched: &Observations) -> String {
-    match (scheme, watched.geometry.areas) {
-        _ if watched.evictions() == 0 => String::from(
+pub(in crate::commands) fn verdict(scheme: Scheme, observations: &Observations) -> String {
+    match (scheme, observations.geometry.areas) {
+        _ if observations.evictions() == 0 => String::from(
             "no page was evicted: all that were touched stayed resident. A smaller --resident evicts",
         ),
-        (Scheme::Plain, _) => plain(watched),
+        (Scheme::Plain, _) => plain(observations),
         (Scheme::Path, _) => String::from(
             "whole buckets, along paths that are drawn at random: there is no fixed order to compare with",
         ),
@@ -24,7 +24,8 @@ pub(in crate::commands) fn of(scheme: Scheme, watched: &Observations) -> String 
         }
         (_, Some((main, holding))) => {
             let schedule = WriteSchedule::new(main, holding).map_err(|error| error.to_string());
-            match schedule.and_then(|schedule| follow(schedule, is_eager(scheme), &watched.sights)) {
+            match schedule.and_then(|schedule| check_schedule(schedule, is_eager(scheme), &observations.list))
+            {
                 Ok(()) => String::from(
                     "exactly the slots of the deterministic schedule, in its order: they tell how many faults there were, \
                      and when, and nothing else",
@@ -35,8 +36,8 @@ pub(in crate::commands) fn of(scheme: Scheme, watched: &Observations) -> String 
     }
 }
 
-fn plain(watched: &Observations) -> String {
-    let pages: BTreeSet<u64> = watched.sights.iter().flat_map(|sight| &sight.changed).copied().collect();
+fn plain(observations: &Observations) -> String {
+    let pages: BTreeSet<u64> = observations.list.iter().flat_map(|sight| &sight.changed).copied().collect();
     format!(
         "each slot is a page, and changes when that page is evicted: whoever watches knows when each of these {} pages \
          was",
@@ -51,34 +52,34 @@ fn is_eager(scheme: Scheme) -> bool {
 
 /// Tells whether the changed slots are those of the schedule, fault by fault. An eager scheme may be behind by as much
 /// as its last write; its order is the same.
-fn follow(schedule: WriteSchedule, eager: bool, sights: &[Observation]) -> Result<(), String> {
+fn check_schedule(schedule: WriteSchedule, eager: bool, list: &[Observation]) -> Result<(), String> {
     // Slots that were not seen to change yet, in their order.
-    let mut due: Vec<u64> = Vec::new();
+    let mut pending: Vec<u64> = Vec::new();
     let mut writes = 0;
-    for Observation { moment, changed } in sights {
-        let mut behind = 0;
+    for Observation { moment, changed } in list {
+        let mut allowed_lag = 0;
         for write in writes..moment.evictions {
-            let before = due.len();
-            due.push(schedule.main() + schedule.holding_slot(write));
-            due.extend(schedule.refreshes(write));
-            behind = due.len() - before;
+            let before = pending.len();
+            pending.push(schedule.main() + schedule.holding_slot(write));
+            pending.extend(schedule.refreshes(write));
+            allowed_lag = pending.len() - before;
         }
         if moment.evictions == writes {
-            behind = due.len();
+            allowed_lag = pending.len();
         }
         writes = moment.evictions;
-        let seen: BTreeSet<u64> = changed.iter().copied().collect();
-        let min = if eager { due.len() - behind } else { due.len() }.max(seen.len());
+        let changed_slots: BTreeSet<u64> = changed.iter().copied().collect();
+        let min = if eager { pending.len() - allowed_lag } else { pending.len() }.max(changed_slots.len());
         // A slot that is due twice is seen once.
-        let done =
-            (min..=due.len()).find(|done| due[..*done].iter().copied().collect::<BTreeSet<_>>() == seen);
+        let done = (min..=pending.len())
+            .find(|done| pending[..*done].iter().copied().collect::<BTreeSet<_>>() == changed_slots);
         let Some(done) = done else {
             return Err(format!(
-                "at fault {} the slots {changed:?} changed, due were {due:?}",
+                "at fault {} the slots {changed:?} changed, due were {pending:?}",
                 moment.faults
             ));
         };
-        due.drain(..done);
+        pending.drain(..done);
     }
     Ok(())
 }
@@ -89,15 +90,15 @@ mod tests {
     use ameles_pager::watch::Moment;
 
     /// N = 10, M = 3, as in the documentation: the writes are 10 0 1 2, 11 3 4 5, 12 6 7 8 9, 10 0 1 2 …
-    fn judge(eager: bool, seen: &[(u64, &[u64])]) -> Result<(), String> {
-        let sights: Vec<Observation> = (1..)
-            .zip(seen)
+    fn check(eager: bool, changed_slots: &[(u64, &[u64])]) -> Result<(), String> {
+        let list: Vec<Observation> = (1..)
+            .zip(changed_slots)
             .map(|(faults, (evictions, changed))| Observation {
                 moment: Moment { faults, evictions: *evictions },
                 changed: changed.to_vec(),
             })
             .collect();
-        follow(WriteSchedule::new(10, 3).unwrap(), eager, &sights)
+        check_schedule(WriteSchedule::new(10, 3).unwrap(), eager, &list)
     }
 
     const SCHEDULED: [(u64, &[u64]); 4] =
@@ -105,26 +106,26 @@ mod tests {
 
     #[test]
     fn the_schedule_is_recognised_and_every_deviation_is_told_with_its_fault() {
-        assert_eq!(judge(false, &SCHEDULED), Ok(()));
-        assert_eq!(judge(true, &SCHEDULED), Ok(()));
+        assert_eq!(check(false, &SCHEDULED), Ok(()));
+        assert_eq!(check(true, &SCHEDULED), Ok(()));
         for fault in 0..4 {
             for changed in [&[][..], &[0, 1, 2], &[0, 1, 2, 11], &[0, 1, 2, 3, 10], &[3, 4, 11]] {
-                let mut seen = SCHEDULED;
-                if seen[fault].1 == changed {
+                let mut changed_slots = SCHEDULED;
+                if changed_slots[fault].1 == changed {
                     continue;
                 }
-                seen[fault].1 = changed;
-                let told = judge(false, &seen).unwrap_err();
-                assert!(told.starts_with(&format!("at fault {} ", fault + 1)), "{told}");
+                changed_slots[fault].1 = changed;
+                let message = check(false, &changed_slots).unwrap_err();
+                assert!(message.starts_with(&format!("at fault {} ", fault + 1)), "{message}");
             }
         }
     }
 
     #[test]
     fn an_eager_scheme_may_be_behind_by_one_write_and_no_more() {
-        assert_eq!(judge(true, &[(1, &[]), (2, &[0, 1, 2, 10]), (2, &[3, 4, 11]), (3, &[5, 12])]), Ok(()));
-        assert!(judge(true, &[(1, &[]), (2, &[0, 1, 10])]).is_err());
-        assert!(judge(true, &[(1, &[0, 10]), (1, &[2])]).is_err());
-        assert!(judge(false, &[(1, &[]), (2, &[0, 1, 2, 10])]).is_err());
+        assert_eq!(check(true, &[(1, &[]), (2, &[0, 1, 2, 10]), (2, &[3, 4, 11]), (3, &[5, 12])]), Ok(()));
+        assert!(check(true, &[(1, &[]), (2, &[0, 1, 10])]).is_err());
+        assert!(check(true, &[(1, &[0, 10]), (1, &[2])]).is_err());
+        assert!(check(false, &[(1, &[]), (2, &[0, 1, 2, 10])]).is_err());
     }
 }
