@@ -11,26 +11,26 @@ use ameles_vault::{Orphans, Removed, Tally, find_orphans};
 use anyhow::Result;
 use clap::Args;
 
-/// Names of a kind that are shown.
+/// The maximum number of names to print for each kind.
 const MAX_NAMES: usize = 10;
 
 #[derive(Args)]
 #[command(
-    after_help = "Looks for what no live state of the vault names: left by crashes, by an older vault, by somebody \
-else. Nothing is removed unless --remove is given; and then only what bears a name of this vault's own and is older than \
-its newest state, or was written by no gateway of this vault. With an older copy of the trusted folder it refuses: what \
-the store holds is the other gateway's. Delete nothing by hand.
+    after_help = "Finds objects that no state of the vault needs: leftovers of crashes, of an older vault, or of other programs. \
+Without --remove, nothing is removed. --remove removes only objects that have a name of this vault and that are older than \
+its newest state, or that no gateway of this vault wrote. With an older copy of the trusted folder, the command refuses: the \
+store belongs to the other gateway. Do not delete objects by hand.
 
 Examples:
   ameles gc
   ameles gc --remove"
 )]
 pub(super) struct Arguments {
-    /// Remove what is this vault's own and dead
+    /// Remove this vault's unneeded objects
     #[arg(long)]
     remove: bool,
     #[command(flatten)]
-    found: VaultFlags,
+    vault: VaultFlags,
     #[command(flatten)]
     prices: PricesConfig,
 }
@@ -41,8 +41,8 @@ impl Arguments {
     }
 
     pub(super) fn apply_to(self, config: Config) -> Config {
-        let Arguments { found, prices, .. } = self;
-        found.apply_to(config).overlay(Config { prices, ..Config::default() })
+        let Arguments { vault, prices, .. } = self;
+        vault.apply_to(config).overlay(Config { prices, ..Config::default() })
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
     if !removes {
         let reads = found.dead_checkpoints.objects;
         print_line!(
-            "`ameles gc --remove` takes {} deletions, {reads} reads and a list or two.",
+            "`ameles gc --remove` would take {} deletions, {reads} reads and one or two lists.",
             dead.objects
         );
         return Ok(Exit::Success);
@@ -78,7 +78,9 @@ pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
         found.remove(&setup.store, &setup.master).await?;
     print_line!("Removed {buckets} buckets, {checkpoints} checkpoints and {unfinished} unfinished files.");
     if not_ours > 0 {
-        print_line!("{not_ours} under a checkpoint's name were not sealed with this vault's key, and stay.");
+        print_line!(
+            "{not_ours} objects named like a checkpoint were kept: they are not sealed with this vault's key."
+        );
     }
     print_line!("  {:<15} {}", "requests", requests(&meter.usage(), prices.as_ref()));
     Ok(Exit::Success)
@@ -98,19 +100,19 @@ async fn foreign(opening: &Opening) -> Result<ForeignObjects> {
     Ok(foreign)
 }
 
-/// The findings, a line a kind.
+/// Renders the result, one line for each kind of object.
 fn render(found: &Orphans, foreign: &ForeignObjects) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<15} {value}\n"));
     let size = |of: &Tally| format!("{} objects, {}", of.objects, Size(of.bytes));
     line("in use", size(&found.in_use));
-    line("kept", format!("{}: replaced buckets that a recovery or a restore may read", size(&found.kept)));
+    line("kept", format!("{}: replaced buckets that a recovery or a restore may need", size(&found.kept)));
     line("dead buckets", size(&found.dead_buckets));
     line("old checkpoints", size(&found.dead_checkpoints));
     line(
         "planted",
         format!(
-            "{}: newer than the newest state, and no gateway of this vault wrote them",
+            "{}: newer than the newest state, and not written by a gateway of this vault",
             size(&found.planted)
         ),
     );
@@ -121,7 +123,7 @@ fn render(found: &Orphans, foreign: &ForeignObjects) -> String {
     };
     let (spoilt, newer) = (&found.spoilt, &found.newer);
     let spoilt_text = format!(
-        "{} objects in use or kept, of the wrong size{}",
+        "{} objects in use or kept have the wrong size{}",
         spoilt.len(),
         name_list(spoilt, spoilt.len())
     );
@@ -133,7 +135,7 @@ fn render(found: &Orphans, foreign: &ForeignObjects) -> String {
     text
 }
 
-/// The requests so far.
+/// Renders the requests so far.
 fn requests(usage: &Usage, prices: Option<&Prices>) -> String {
     let dollars = prices.map(|prices| format!(", ${:.4}", prices.bill(usage).spent())).unwrap_or_default();
     format!("{} lists, {} reads, {} deletions{dollars}", usage.lists, usage.gets(), usage.deletes())

@@ -19,7 +19,7 @@ use clap::Args;
   ameles init --capacity 1GiB --block-size 16KiB --scheme path --passphrase")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    shaped: ShapeFlags,
+    shape: ShapeFlags,
     #[command(flatten)]
     pace: PaceOnly,
     #[command(flatten)]
@@ -28,8 +28,8 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn apply_to(self, config: Config) -> Config {
-        let Arguments { shaped, pace, prices } = self;
-        shaped.apply_to(config).overlay(Config { serve: pace.serve(), prices, ..Config::default() })
+        let Arguments { shape, pace, prices } = self;
+        shape.apply_to(config).overlay(Config { serve: pace.serve(), prices, ..Config::default() })
     }
 }
 
@@ -51,9 +51,9 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     print_line!("A new vault\n{}", summary.render());
     let key = match &settings.key {
         KeySettings::File(file) => format!("its key, {}", file.display()),
-        KeySettings::Env(variable) => format!("its key, which {variable} holds"),
+        KeySettings::Env(variable) => format!("its key, from {variable}"),
         KeySettings::Passphrase(_) => "its passphrase".into(),
     };
-    print_line!("`ameles serve` serves it. Keep {key}: without it, nothing can be read again.");
+    print_line!("Serve it with `ameles serve`. Keep {key}: without it, the data cannot be read.");
     Ok(Exit::Success)
 }

@@ -27,20 +27,20 @@ use anyhow::{Context, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// The ways to fill a successor that is made.
-const HOW_TO_FILL: &str =
-    "`ameles serve`, as before, fills it while it serves; `ameles migrate` fills it at once.";
+/// The next step after a successor is created.
+const HOW_TO_FILL: &str = "`ameles serve` fills it while it serves, `ameles migrate` fills it now.";
 
 /// The environment variable of the successor's passphrase.
 const NEW_PASSPHRASE: &str = "AMELES_NEW_PASSPHRASE";
 
 #[derive(Args)]
 #[command(
-    after_help = "A successor is a second vault that takes the place of the first: larger, under another key, at another \
-provider, or all of it. It is made, filled with every block, and takes over the names at the end. With --prepare it is \
-made only, and `ameles serve` fills it while it serves; a restart then has it take over. Interrupted, `ameles migrate` \
-goes on, with the same flags or without any. Capacity, scheme, batch, cipher, journal and the place of the tree top are the vault's unless they \
-are said; with any of them said, --z, --s, --a, the tree top's share and the objective are planned anew unless said too.
+    after_help = "A successor is a second vault that replaces the first. It may be larger, have another key, or be at another \
+provider. The command creates the successor, copies every block, and then the successor takes over. With --prepare the command \
+only creates it; `ameles serve` fills it while it serves, and after the next restart it takes over. If `ameles migrate` is \
+interrupted, run it again with the same flags or without any. Capacity, scheme, batch, cipher, journal and the place of the \
+tree top are those of the vault unless given. If one of them is given, --z, --s, --a, the size of the tree top and the \
+objective are planned again unless given too.
 
 Examples:
   ameles migrate --capacity 10GiB
@@ -49,10 +49,10 @@ Examples:
   ameles migrate --cancel"
 )]
 pub(super) struct Arguments {
-    /// Only make the successor: `ameles serve` fills it while it serves
+    /// Only create the successor: `ameles serve` fills it while it serves
     #[arg(long)]
     prepare: bool,
-    /// Give the successor up. The vault stays as it is
+    /// Cancel the migration; the vault stays as it is
     #[arg(long, conflicts_with_all = ["prepare", "to", "new_key"])]
     cancel: bool,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(super) struct Arguments {
     shape_flags: ShapeFlags,
 }
 
-/// The task of the command, beside the settings of the vault as it is.
+/// The task of the command. The settings describe the existing vault.
 pub(super) struct MigrateTask {
     prepare: bool,
     cancel: bool,
@@ -70,16 +70,16 @@ pub(super) struct MigrateTask {
 }
 
 impl Arguments {
-    /// The configuration of the vault as it is, and what is wanted of its successor.
+    /// Returns the configuration of the existing vault, and the task.
     pub(super) fn apply_to(self, config: Config) -> (Config, MigrateTask) {
         let Arguments { prepare, cancel, successor, shape_flags } = self;
-        let ShapeFlags { vault, found } = shape_flags;
-        (found.apply_to(config), MigrateTask { prepare, cancel, successor, shape: vault })
+        let ShapeFlags { shape, vault } = shape_flags;
+        (vault.apply_to(config), MigrateTask { prepare, cancel, successor, shape })
     }
 }
 
 impl MigrateTask {
-    /// Tells whether nothing is said of what the successor is to be.
+    /// Returns true if no flag describes the successor.
     fn is_empty(&self) -> bool {
         self.successor.is_empty() && self.shape == VaultConfig::default()
     }
@@ -87,7 +87,10 @@ impl MigrateTask {
 
 pub(super) async fn run(settings: Settings, task: MigrateTask) -> Result<Exit> {
     if let Some(predecessor) = switch::finish(&settings.data)? {
-        print_line!("The successor had everything, and has taken over: {} is left.", predecessor.display());
+        print_line!(
+            "The successor was complete and has taken over. The old trusted disk is in {}.",
+            predecessor.display()
+        );
         return Ok(Exit::Success);
     }
     let record = MigrationRecord::load_successor(&settings)?;
@@ -99,7 +102,7 @@ pub(super) async fn run(settings: Settings, task: MigrateTask) -> Result<Exit> {
             refuse_other_place(&settings, (&task.successor, &key), &record)?;
             if task.prepare {
                 find_both(&settings, &record, &task.shape).await?;
-                print_line!("The successor is made already. {HOW_TO_FILL}");
+                print_line!("The successor already exists. {HOW_TO_FILL}");
                 return Ok(Exit::Success);
             }
             fill(&settings, &record, &task.shape, Interrupts::listen).await
@@ -115,7 +118,7 @@ pub(super) async fn run(settings: Settings, task: MigrateTask) -> Result<Exit> {
     }
 }
 
-/// Finds the vault and its successor, which must have the shape that is asked for.
+/// Finds the vault and its successor, which must have the requested shape.
 async fn find_both(
     settings: &Settings,
     record: &MigrationRecord,
@@ -128,7 +131,7 @@ async fn find_both(
     Ok((old, new))
 }
 
-/// Makes the successor, empty.
+/// Creates an empty successor.
 async fn prepare(settings: &Settings, task: &MigrateTask) -> Result<(MigrationRecord, Interrupts)> {
     let old = Home::new(settings);
     let (disk, master) = old.disk_and_key()?;
@@ -145,19 +148,18 @@ async fn prepare(settings: &Settings, task: &MigrateTask) -> Result<(MigrationRe
     refuse_same_store(settings, &new, "--to")?;
     let home = Home::new(&new);
     if task.successor.has_key() && home.would_share_key_with(&raw_header(&disk)?)? {
-        let why =
-            "the new key is the vault's own: name another file or variable, or leave it out to keep the key";
+        let why = "the new key is the key of the vault: name another file or variable, or leave the flag out to keep the key";
         return Err(SettingsError::Successor(why.into()).into());
     }
     let cancelled = MigrationRecord::load_cancelled(&settings.data)?.filter(|_| unfinished.is_none());
     if cancelled.is_some() {
-        // Giving it up may have been cut off.
+        // The cancellation may have been interrupted.
         remove_folder(&new.data.trusted())?;
     }
     if home.has_vault()? {
         return Err(SettingsError::Successor(format!(
-            "{} holds a successor without a note of its store: \
-             `ameles migrate --cancel` gives it up",
+            "{} holds a successor without a record of its store: \
+             remove it with `ameles migrate --cancel`",
             new.data.trusted().display()
         ))
         .into());
@@ -168,7 +170,7 @@ async fn prepare(settings: &Settings, task: &MigrateTask) -> Result<(MigrationRe
     record.save_unfinished(&settings.data, &mut created)?;
     if let Some(folder) = &folder {
         created.add_filled_folder(folder);
-        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     }
     let (opening, interrupts) = match home.create_with(parameters).await {
         Ok(created) => created,
@@ -182,7 +184,7 @@ async fn prepare(settings: &Settings, task: &MigrateTask) -> Result<(MigrationRe
         summary(parameters, home.store_name(), true, None, None, &settings.serve).render()
     );
     print_line!(
-        "To fill it: {} of the store of now, and {} of its own.",
+        "Filling it takes {} of the old store, and {} of the new one.",
         copy_cost(&header.parameters, &header.parameters),
         copy_cost(parameters, &header.parameters)
     );
@@ -190,7 +192,7 @@ async fn prepare(settings: &Settings, task: &MigrateTask) -> Result<(MigrationRe
         && task.successor.has_key()
     {
         print_line!(
-            "Keep its key, {}: without it, nothing can be read once it has taken over.",
+            "Keep its key, {}: without it, the data cannot be read once the successor has taken over.",
             file.display()
         );
     }
@@ -198,8 +200,8 @@ async fn prepare(settings: &Settings, task: &MigrateTask) -> Result<(MigrationRe
     Ok((record, interrupts))
 }
 
-/// Takes back what was begun of a successor that could not be made, and what is known of one that was `cancelled` before stays
-/// known. Returns the error, and what follows from it.
+/// Removes what was created of a successor after an error, and restores the record of an earlier, `cancelled` successor.
+/// Returns the error with advice.
 fn undo_prepare(
     error: anyhow::Error,
     settings: &Settings,
@@ -209,9 +211,11 @@ fn undo_prepare(
 ) -> Result<anyhow::Error> {
     let home = Home::new(new);
     if home.has_vault().unwrap_or(false) {
-        // The store may have its header: the next one goes on from here.
+        // The store may have its header: the next `ameles migrate` continues from here.
         record.save(&settings.data)?;
-        return Ok(error.context("the successor is made on this machine, and `ameles migrate` goes on"));
+        return Ok(
+            error.context("the successor is created on this machine: run `ameles migrate` again to continue")
+        );
     }
     match cancelled {
         Some(cancelled_before) => cancelled_before.save_cancelled(&settings.data)?,
@@ -221,7 +225,7 @@ fn undo_prepare(
     let exists_in_store = matches!(error.downcast_ref(), Some(VaultError::AlreadyExists(ExistsIn::Store)));
     if cancelled.is_some_and(|cancelled_before| exists_in_store && cancelled_before.is_for_successor(new)) {
         let why = format!(
-            "{} holds what the successor that was given up has left there: empty it, or name another place with --to",
+            "{} still holds the data of the cancelled successor: empty it, or name another place with --to",
             home.store_name()
         );
         return Ok(SettingsError::Successor(why).into());
@@ -229,29 +233,29 @@ fn undo_prepare(
     Ok(error.context(SUCCESSOR))
 }
 
-/// The refusal to make a successor of which nothing is said.
+/// Returns the error if no flag describes the successor.
 fn nothing_requested(unfinished: Option<&MigrationRecord>) -> SettingsError {
     let why = match unfinished {
         Some(_) => {
-            "the making of a successor was cut off before there was anything of it: say again what it is to have of its own, \
-             with the same flags or others, or give it up with `ameles migrate --cancel`"
+            "the creation of a successor was interrupted: repeat its flags, give others, or cancel it with \
+             `ameles migrate --cancel`"
         }
         None => {
-            "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
-             --new-passphrase (`ameles migrate --help`)"
+            "say how the successor differs from the vault: --capacity, --to, --new-key-file, --new-key-env or \
+             --new-passphrase (see `ameles migrate --help`)"
         }
     };
     SettingsError::Successor(why.into())
 }
 
-/// The approximate requests to a vault's store while the blocks of a vault like `old` are copied.
+/// Returns the approximate requests to a vault's store while the blocks of a vault like `old` are copied.
 fn copy_cost(parameters: &VaultParameters, old: &VaultParameters) -> String {
     let accesses = old.scheme.capacity() as f64;
     let usage = parameters.usage_of(accesses / f64::from(parameters.scheme.max_batch()));
     format!("about {} requests and {}", usage.requests(), Size(usage.bytes_up + usage.bytes_down))
 }
 
-/// The place of the successor's store, and the folder that must be made for it first.
+/// Returns the location of the successor's store, and the folder that must be created for it.
 fn successor_store(
     settings: &Settings,
     flags: &SuccessorFlags,
@@ -269,8 +273,8 @@ fn successor_store(
     }
     if settings.store.url.is_some() {
         return Err(SettingsError::Successor(
-            "--to is missing: say where the successor's store is to be, such as another bucket or a prefix beside \
-             that of the vault"
+            "--to is missing: name the successor's store, such as another bucket, or another prefix in the bucket of \
+             the vault"
                 .into(),
         ));
     }
@@ -278,7 +282,7 @@ fn successor_store(
         let url = Some(url_of(folder));
         StoreSettings { url, endpoint: None, options: StoreOptions::default() }
     };
-    // The folder of a making that was cut off is taken again: nothing of a vault is in it yet.
+    // The folder of an interrupted creation is used again: it holds nothing of a vault yet.
     let is_free = |folder: &Path| {
         let is_noted = |record: &MigrationRecord| {
             record.to.is_named_by(&Settings { store: store_at(folder), ..settings.clone() })
@@ -294,14 +298,14 @@ fn successor_store(
     Ok((store_at(&folder), Some(folder)))
 }
 
-/// The URL of a folder. Only what would end a path or begin an escape needs an escape.
+/// Returns the URL of a folder. Only characters that end a path or begin an escape are escaped.
 fn url_of(folder: &Path) -> String {
     let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
     let path = path.display().to_string().replace('%', "%25").replace('?', "%3F").replace('#', "%23");
     format!("file://{path}")
 }
 
-/// The source of the successor's key.
+/// Returns the source of the successor's key.
 fn successor_key(settings: &Settings, flags: &SuccessorFlags) -> KeySettings {
     match (&flags.new_key_file, &flags.new_key_env, flags.new_passphrase) {
         (Some(file), _, _) => KeySettings::File(file.clone()),
@@ -311,7 +315,7 @@ fn successor_key(settings: &Settings, flags: &SuccessorFlags) -> KeySettings {
     }
 }
 
-/// Copies what is left to copy, and has the successor take over.
+/// Copies the remaining blocks, then lets the successor take over.
 async fn fill(
     settings: &Settings,
     record: &MigrationRecord,
@@ -322,7 +326,7 @@ async fn fill(
     let (old_home, new_home) = (Home::new(&old_settings), Home::new(&new_settings));
     let (old, new) = find_both(settings, record, shape).await?;
     let parameters = new.header.parameters.clone();
-    // A passphrase is asked for before Ctrl-C is taken over.
+    // A passphrase is read before Ctrl-C is handled here.
     let mut interrupts = interrupts()?;
     let (old, old_meter) = interrupts.interruptible(old.open()).await?;
     let (new, new_meter) = interrupts.interruptible(new.open()).await.context(SUCCESSOR)?;
@@ -335,7 +339,7 @@ async fn fill(
         Some(Ok(copied)) if !copied.is_all() => {
             tokio::join!(old.close(), new.close()).1.context(SUCCESSOR)?;
             let Copied { blocks, of } = copied;
-            print_line!("Stopped with {blocks} of {of} blocks copied: `ameles migrate` goes on from there.");
+            print_line!("Stopped after {blocks} of {of} blocks: run `ameles migrate` again to continue.");
             return Err(Interrupted.into());
         }
         _ => {}
@@ -345,8 +349,8 @@ async fn fill(
     let header = old.header().clone();
     take_over(settings, &header, rows, &new).await?;
     let receipt = new.close().await.context(SUCCESSOR)?;
-    print_line!("Asked of the old store: {}.", requests_line(&old_meter.usage()));
-    print_line!("Asked of the new one:   {}.\n", requests_line(&new_meter.usage()));
+    print_line!("Requests to the old store: {}.", requests_line(&old_meter.usage()));
+    print_line!("Requests to the new store: {}.\n", requests_line(&new_meter.usage()));
     let replaced = switch::finish(&settings.data)?.map(|predecessor| ReplacedVault {
         predecessor,
         store: old_home.store_name(),
@@ -358,16 +362,16 @@ async fn fill(
     if let Some(replaced) = replaced {
         print_line!("{}", replaced.render());
     }
-    print_line!("Receipt of its last checkpoint:\n{receipt}");
+    print_line!("Receipt of the last checkpoint:\n{receipt}");
     Ok(Exit::Success)
 }
 
-/// Copies until the successor has all blocks, or Ctrl-C comes.
+/// Copies until the successor has all blocks, or until Ctrl-C.
 async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<Copied> {
     let (_, mut copier) = Succession::over(old.clone(), new.clone()).await?;
     let Copied { blocks, of } = copier.copied();
     if blocks > 0 {
-        print_line!("Going on after {blocks} of {of} blocks.");
+        print_line!("Continuing after {blocks} of {of} blocks.");
     }
     let bar = progress::steps("copying blocks", of);
     while !copier.copied().is_all() {
@@ -386,26 +390,28 @@ async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<C
 }
 
 impl MigrateTask {
-    /// Refuses what says nothing to `--cancel`.
+    /// Refuses flags of a shape, which `--cancel` does not use.
     fn refuse_shape(&self) -> Result<(), SettingsError> {
         if self.shape == VaultConfig::default() {
             return Ok(());
         }
-        Err(SettingsError::Successor("--cancel takes no flags of a vault".into()))
+        Err(SettingsError::Successor(
+            "--cancel cannot be combined with flags of a vault's shape: leave them out".into(),
+        ))
     }
 }
 
-/// Gives a successor up whose making was cut off before there was a vault, or a note of it.
+/// Cancels a successor whose creation was interrupted before it had a vault or a record.
 fn cancel_preparation(settings: &Settings, task: &MigrateTask) -> Result<Exit> {
     let successor = settings.data.successor().trusted();
     let (unfinished, cancelled_before) =
         (MigrationRecord::load_unfinished(&settings.data)?, MigrationRecord::load_cancelled(&settings.data)?);
     if unfinished.is_none() && cancelled_before.is_none() && !successor.join(DATABASE).exists() {
-        let why = "there is no successor to give up: none was made, or it has taken over";
+        let why = "there is no successor to cancel: none was created, or it has already taken over";
         return Err(SettingsError::Successor(why.into()).into());
     }
     task.refuse_shape()?;
-    // No other process may be at it.
+    // No other process may use the vault meanwhile.
     let lock = Home::new(settings).disk()?;
     if let Some(record) = &unfinished {
         record.save_cancelled(&settings.data)?;
@@ -414,24 +420,24 @@ fn cancel_preparation(settings: &Settings, task: &MigrateTask) -> Result<Exit> {
     drop(lock);
     match (unfinished, cancelled_before) {
         (Some(record), _) => print_line!(
-            "The successor was not made yet, and is given up. The vault is as it was, and nothing was put into {}.",
+            "The successor is cancelled before it was created. The vault is unchanged, and nothing was written to {}.",
             Home::new(&record.to.apply_to(settings)).store_name()
         ),
-        // The last run may have been cut off before it had said so.
+        // The last run may have been interrupted before it printed this.
         (None, Some(record)) => print_cancelled(settings, &record),
         (None, None) => print_line!(
-            "What was begun of a successor is given up, and the vault is as it was. Where its store was to be, \
-             nothing needs the object `vault` any more."
+            "The successor is cancelled, and the vault is unchanged. At the place of its store, the object `vault` is \
+             no longer needed."
         ),
     }
     Ok(Exit::Success)
 }
 
-/// Gives the successor up.
+/// Cancels the successor.
 fn cancel(settings: &Settings, task: &MigrateTask, record: &MigrationRecord) -> Result<Exit> {
     task.refuse_shape()?;
     let (old, new) = record.settings_of_both(settings);
-    // Neither may be in service meanwhile.
+    // Neither vault may be served meanwhile.
     let (lock, successor_lock) = (Home::new(&old).disk()?, Home::new(&new).disk());
     record.save_cancelled(&settings.data)?;
     drop((lock, successor_lock));
@@ -442,8 +448,8 @@ fn cancel(settings: &Settings, task: &MigrateTask, record: &MigrationRecord) -> 
 
 fn print_cancelled(settings: &Settings, record: &MigrationRecord) {
     print_line!(
-        "The successor is given up, and the vault is as it was. Nothing of it needs what is below {} any more, and it may be \
-         emptied.",
+        "The successor is cancelled, and the vault is unchanged. The data below {} is no longer needed and may be \
+         removed.",
         Home::new(&record.to.apply_to(settings)).store_name()
     );
 }

@@ -1,4 +1,4 @@
-//! The command line: one file a command.
+//! The command line, with one file per command.
 
 mod backup;
 #[cfg(feature = "full")]
@@ -57,7 +57,7 @@ use vault_flags::VaultFlags;
 #[derive(Parser)]
 #[command(name = "ameles", version, after_help = exit::HELP)]
 pub struct Cli {
-    /// The configuration; ameles.toml of this folder if there is one
+    /// The configuration file [default: ameles.toml in the current folder, if it exists]
     #[arg(long, global = true, help_heading = "Every command", value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -68,9 +68,9 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a vault and print what it will cost
+    /// Create a vault and print what it will cost
     Init(init::Arguments),
-    /// Serve a vault over S3 and Swift; makes it if there is none
+    /// Serve a vault over S3 and Swift; creates it if there is none
     Serve(Box<serve::Arguments>),
     /// Show what a vault holds, moves and costs
     Status(status::Arguments),
@@ -94,14 +94,14 @@ enum Command {
     Bench(bench::Arguments),
     /// Repeat experiments of the literature
     Lab(lab::Arguments),
-    /// Compare schemes and block sizes for your objects, and print the `ameles init` to type
+    /// Compare schemes and block sizes for your objects, and print the command that creates the best vault
     Plan(plan::Arguments),
-    /// Show schemes at work, step by step, in a browser
+    /// Show schemes step by step in a browser
     Visualize(visualize::Arguments),
     /// Run programs whose heap is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
     Page(page::Arguments),
-    /// Run programs of RISC-V in an enclave whose pages go out through an oblivious RAM
+    /// Run RISC-V programs in an enclave whose memory is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
     Enclave(enclave::Arguments),
 }
@@ -109,7 +109,7 @@ enum Command {
 /// Runs a command to its end.
 ///
 /// # Errors
-/// The error that ended it; [`Exit::of`] gives the code.
+/// The error of the command; [`Exit::of`] gives its exit code.
 pub fn run(cli: Cli) -> Result<Exit> {
     let config_path = cli.config.as_deref();
     let config = Config::load(config_path);
@@ -131,7 +131,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
             if let Some(pattern) = demonstration {
                 let (demonstration_folder, config) = DemonstrationFolder::set_up(pattern, config)?;
                 let result = runtime.block_on(serve::demonstrate(resolve(config)?, &demonstration_folder));
-                // Work that still goes on in the stage's folder ends first.
+                // Work that still uses the demonstration's folder ends first.
                 drop(runtime);
                 let removed = demonstration_folder.remove();
                 result.and_then(|exit| removed.map(|()| exit))
@@ -141,12 +141,12 @@ pub fn run(cli: Cli) -> Result<Exit> {
             }
         }
         Command::Status(arguments) => runtime.block_on(status::run(resolve(arguments.apply_to(config))?)),
-        Command::Check(found) => runtime.block_on(check::run(resolve(found.apply_to(config))?)),
+        Command::Check(vault) => runtime.block_on(check::run(resolve(vault.apply_to(config))?)),
         Command::Gc(arguments) => {
             let removes = arguments.removes();
             runtime.block_on(gc::run(resolve(arguments.apply_to(config))?, removes))
         }
-        Command::Backup(found) => runtime.block_on(backup::run(resolve(found.apply_to(config))?)),
+        Command::Backup(vault) => runtime.block_on(backup::run(resolve(vault.apply_to(config))?)),
         Command::Migrate(arguments) => {
             let (config, task) = arguments.apply_to(config);
             runtime.block_on(migrate::run(resolve(config)?, task))
@@ -172,14 +172,14 @@ pub fn run(cli: Cli) -> Result<Exit> {
             runtime.block_on(restore::run(resolve(arguments.apply_to(config))?, options))
         }
     };
-    // A vault does not know where its disk is.
+    // A vault does not know the path of its disk.
     result.map_err(|error| match (error.downcast_ref(), trusted.get()) {
         (Some(VaultError::DiskFull), Some(folder)) => error.context(folder.display().to_string()),
         _ => error,
     })
 }
 
-/// The command that the command line gives, with its own usage.
+/// Returns the selected command, with its usage.
 fn selected_command() -> clap::Command {
     let mut command = Cli::command();
     let matches = command.clone().get_matches();
@@ -192,7 +192,7 @@ fn selected_command() -> clap::Command {
     command
 }
 
-/// Ends as for a mistyped flag, if that is what the error is.
+/// Exits like clap on a usage error. Returns any other error.
 fn exit_on_usage_error(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<clap::Error>() {
         Ok(usage_error) => usage_error.format(&mut selected_command()).exit(),

@@ -22,18 +22,18 @@ use std::path::Path;
 
 #[derive(Args)]
 #[command(
-    after_help = "Writes since the last shipped checkpoint are gone, unless the vault has its journal in the store. The whole vault is fetched once into a \
-folder beside the trusted one, and written anew, every position drawn again.
+    after_help = "Writes since the last shipped checkpoint are lost, unless the vault has its journal in the store. The whole \
+vault is fetched once into a folder next to the trusted one, and rewritten with new random positions.
 
 Examples:
   ameles restore --store s3://my-bucket/ameles --key-file master.key --takeover
   ameles restore --store s3://my-bucket/ameles --takeover --expect \"$(cat receipt.txt)\""
 )]
 pub(super) struct Arguments {
-    /// The receipt of a state: what is restored must be that state or one after it
+    /// The receipt of a state: the restored state must be this one or a later one
     #[arg(long, value_name = "RECEIPT")]
     expect: Option<String>,
-    /// Displace the gateway that had the vault open: it can never write again
+    /// Displace the gateway that has the vault open: it can never write again
     #[arg(long)]
     takeover: bool,
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
     let home = Home::new(&settings);
     if request.expect.is_none() {
         print_error!(
-            "warning: without --expect RECEIPT, an older consistent state of the store cannot be told from the newest"
+            "warning: without --expect RECEIPT, a restore cannot detect that the store was rolled back to an older state"
         );
     }
     let objects = home.existing_objects().await?;
@@ -83,7 +83,8 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
         remove_folder(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let buckets = folder.join("buckets").display().to_string();
-        let copy = Objects::open(&buckets, &options).await.map_err(not_a_store)?.with_layout(layout.clone());
+        let copy =
+            Objects::open(&buckets, &options).await.map_err(local_copy_error)?.with_layout(layout.clone());
         let scratch = TrustedDisk::open(&folder.join("stash.redb"))?;
         let (store, meter, _) = home.instrumented(&objects, layout);
         let bar = progress::steps("", 0);
@@ -103,7 +104,7 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
         Ok(restored) => restored,
         Err(error) => {
             remove_folder(&folder)?;
-            // A restore that was refused, or failed before there was anything to keep, leaves nothing behind.
+            // A restore that failed before it created a vault leaves no files behind.
             if !home.has_vault().unwrap_or(true) {
                 created.remove_all();
             }
@@ -114,17 +115,17 @@ pub(super) async fn run(settings: Settings, request: RestoreOptions) -> Result<E
         }
     };
     print_restored(&settings, &parameters, &receipt, Some(&usage));
-    // As long as it is there, a restore that is repeated tells the same.
+    // While the folder exists, a repeated restore prints the same result.
     remove_folder(&folder)?;
     Ok(Exit::Success)
 }
 
-/// The copy on this machine could not be made: nothing that the store did.
-fn not_a_store(error: OpenError) -> VaultError {
+/// Returns the error of the local copy, which is no error of the store.
+fn local_copy_error(error: OpenError) -> VaultError {
     VaultError::LocalCopy(error.to_string().into())
 }
 
-/// The receipt of a vault that was restored here completely by a command that was cut off before it had said so.
+/// Returns the receipt of a vault whose restore was complete before the last command was interrupted.
 fn already_restored(
     home: &Home<'_>,
     folder: &Path,
@@ -135,13 +136,13 @@ fn already_restored(
     }
     match restored(&home.disk()?, master) {
         Ok(receipt) => Ok(receipt.filter(|receipt| receipt.vault == vault)),
-        // There is another vault, and the restore says so.
+        // The folder holds another vault: the restore reports that.
         Err(VaultError::WrongKey) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Says that the vault is restored, and leaves its figures; those that it has left in service stay.
+/// Prints that the vault is restored, and writes its figures, unless it has figures from its time in service.
 fn print_restored(
     settings: &Settings,
     parameters: &VaultParameters,
@@ -162,7 +163,7 @@ fn print_restored(
     let blocks = parameters.scheme.capacity();
     let status = Status {
         epoch: receipt.epoch,
-        // Every block was written once.
+        // The restore wrote every block once.
         accesses: if parameters.pad_batches { blocks.next_multiple_of(batch) } else { blocks },
         checkpoints: CheckpointFigures { receipt: Some(receipt.to_string()), ..CheckpointFigures::default() },
         ..Status::default()

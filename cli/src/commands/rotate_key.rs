@@ -21,10 +21,10 @@ const NEW_PASSPHRASE: &str = "AMELES_NEW_PASSPHRASE";
 
 #[derive(Args)]
 #[command(
-    after_help = "Stop `ameles serve` first. Afterwards the new key alone opens the vault, here and in a restore. The next `ameles \
-serve`, with the new key, seals anew what is in the store, beside its clients, and `ameles status` tells how far it is: \
-serve the vault until that line is gone. Cut off, run it again with the same flags: it ends what is left, and \
-says if the vault has the new key already. What the provider has kept of before stays readable with the old key.
+    after_help = "Stop `ameles serve` first. Afterwards only the new key opens the vault, here and in a restore. The next `ameles \
+serve` with the new key reseals the objects in the store while it serves clients; `ameles status` shows the progress. Serve the \
+vault until that line is gone. If the command is interrupted, run it again with the same flags: it finishes the change, and \
+says if the vault already has the new key. Old objects that the provider has kept stay readable with the old key.
 
 Examples:
   ameles rotate-key --new-key-file new.key
@@ -34,21 +34,21 @@ pub(super) struct Arguments {
     #[command(flatten)]
     new: NewKeyFlags,
     #[command(flatten)]
-    found: VaultFlags,
+    vault: VaultFlags,
 }
 
-/// The key that the vault is to have.
+/// The new key of the vault.
 #[derive(Args)]
 #[command(next_help_heading = "New key")]
 #[group(required = true, multiple = false)]
 pub(super) struct NewKeyFlags {
-    /// Its file, made if it is not there
+    /// The file of the new key, created if it does not exist
     #[arg(long, value_name = "FILE")]
     new_key_file: Option<PathBuf>,
-    /// The environment variable that holds it
+    /// The environment variable that holds the new key
     #[arg(long, value_name = "NAME")]
     new_key_env: Option<String>,
-    /// Take a passphrase, from AMELES_NEW_PASSPHRASE or from the terminal
+    /// Use a passphrase, from AMELES_NEW_PASSPHRASE or from the terminal
     #[arg(long)]
     new_passphrase: bool,
 }
@@ -65,7 +65,7 @@ impl NewKeyFlags {
 
 impl Arguments {
     pub(super) fn apply_to(self, config: Config) -> (Config, NewKeyFlags) {
-        (self.found.apply_to(config), self.new)
+        (self.vault.apply_to(config), self.new)
     }
 }
 
@@ -73,8 +73,8 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     let home = Home::new(&settings);
     let disk = home.disk()?;
     if MigrationRecord::load_successor(&settings)?.is_some() {
-        let why = "the vault has a successor, which has a key of its own: have that take over, or give it up with \
-                   `ameles migrate --cancel`, and then change the key";
+        let why = "the vault has a successor: let it take over, or cancel it with `ameles migrate --cancel`, and then change \
+                   the key";
         return Err(SettingsError::Successor(why.into()).into());
     }
     let new_settings = Settings { key: new.settings(), ..settings.clone() };
@@ -82,11 +82,11 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     let header = home.header_on(&disk)?;
     let new_key = match new_home.renewal(&header)? {
         Renewal::Same(master) => {
-            // The last run may have been cut off before the store had the new header.
+            // The last run may have been interrupted before the store had the new header.
             let opening = new_home.find_with(disk.clone(), master.clone(), &VaultConfig::default()).await?;
             complete_change(opening.setup()).await?;
             Report::update_key_change(&settings.data, change_under_way(&disk, &master)?, false);
-            print_line!("The vault has this key already. Serve it with\n\n  {}\n", new_home.serve_line());
+            print_line!("The vault already has this key. Serve it with\n\n  {}\n", new_home.serve_line());
             return Ok(Exit::Success);
         }
         Renewal::Another(new_key) => new_key,
@@ -105,15 +105,16 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     Report::update_key_change(&settings.data, change_under_way(&disk, &master)?, true);
     print_line!(
         "The vault has the new key. Keep it safe, and serve the vault with\n\n  {}\n\n\
-         Objects in the store are left that the old key opens. They go while the vault is served: `ameles status` has a line \
-         `key` until none is left.",
+         The old key still opens objects in the store. They are replaced while the vault is served: `ameles status` has a \
+         line `key` until the change is complete.",
         new_home.serve_line()
     );
     Ok(Exit::Success)
 }
 
-/// Tells whether a vault whose change of key has failed so surely has its earlier key: a file with the new one, which it
-/// may have, is never removed. A disk that has failed may have done what it was asked for.
+/// Returns true if a vault certainly has its old key after a change of key failed with this error.
+///
+/// Otherwise the vault may have the new key, whose file must not be removed. A failed disk may have done the write.
 fn has_old_key(disk: &TrustedDisk, old_key: &MasterKey, error: &VaultError) -> bool {
     let is_of_disk = matches!(error, VaultError::Disk(_) | VaultError::DiskFull);
     !is_of_disk && read_header(disk, old_key).is_ok()
@@ -126,7 +127,7 @@ mod tests {
     use std::path::Path;
 
     #[tokio::test]
-    async fn a_new_key_that_the_vault_may_have_is_not_taken_back() {
+    async fn a_new_key_that_the_vault_may_have_is_not_removed() {
         let folder = tempfile::tempdir().unwrap();
         let text = format!("data = {:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"", folder.path());
         let settings = Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap();
@@ -134,14 +135,14 @@ mod tests {
         drop(home.make().await.unwrap());
         let old_key = key_file::load(&settings.data.master_key()).unwrap();
         let refused = VaultError::Refused("no".into());
-        let is_taken_back =
+        let is_removed =
             |error: &VaultError| has_old_key(&Home::new(&settings).disk().unwrap(), &old_key, error);
-        assert!(is_taken_back(&refused));
-        assert!(!is_taken_back(&VaultError::DiskFull) && !is_taken_back(&VaultError::Disk("no".into())));
+        assert!(is_removed(&refused));
+        assert!(!is_removed(&VaultError::DiskFull) && !is_removed(&VaultError::Disk("no".into())));
         let file = Some(folder.path().join("new.key"));
         let new = NewKeyFlags { new_key_file: file, new_key_env: None, new_passphrase: false };
         run(settings.clone(), new).await.unwrap();
         // As if the store had refused the new header.
-        assert!(!is_taken_back(&refused));
+        assert!(!is_removed(&refused));
     }
 }

@@ -15,7 +15,7 @@ use std::str::FromStr;
 use zeroize::Zeroizing;
 
 #[derive(Args)]
-#[command(after_help = "A gateway that runs takes changes over within a second.
+#[command(after_help = "A running gateway applies changes within a second.
 
 Examples:
   ameles user add ameles:backup --role owner --s3-keys
@@ -31,31 +31,31 @@ pub(super) struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Add a user; the account comes to be with its first user
+    /// Add a user; an account is created with its first user
     Add(Add),
-    /// Name all users, without their secrets
+    /// List all users, without their secrets
     List,
-    /// Remove a user; what the account holds stays
+    /// Remove a user; the data of the account stays
     Remove {
         /// Account and name
         #[arg(value_name = "ACCOUNT:USER")]
         user: FullName,
     },
-    /// Give a user another password and end all logins with the old one
+    /// Change the password of a user and end all logins with the old one
     Password {
         /// Account and name
         #[arg(value_name = "ACCOUNT:USER")]
         user: FullName,
-        /// Read the password from standard input instead of making one
+        /// Read the password from standard input instead of generating one
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Give a user another pair of S3 keys, or take one away
+    /// Add a pair of S3 keys to a user, or remove one
     Keys {
         /// Account and name
         #[arg(value_name = "ACCOUNT:USER")]
         user: FullName,
-        /// The access key to take away; without it, a new pair is made
+        /// The access key to remove; without it, a new pair is generated
         #[arg(long, value_name = "ACCESS_KEY_ID")]
         remove: Option<String>,
     },
@@ -69,24 +69,24 @@ struct Add {
     /// The rights of the user
     #[arg(long, value_enum, default_value_t = RoleChoice::Owner)]
     role: RoleChoice,
-    /// Make a pair of S3 keys
+    /// Generate a pair of S3 keys
     #[arg(long)]
     s3_keys: bool,
-    /// Read the password from standard input instead of making one
+    /// Read the password from standard input instead of generating one
     #[arg(long, conflicts_with = "no_password")]
     password_stdin: bool,
-    /// Let the user in with S3 keys only
+    /// Give the user no password, only S3 keys
     #[arg(long, requires = "s3_keys")]
     no_password: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum RoleChoice {
-    /// The rights that the access lists of containers grant, and nothing else
+    /// Only the rights that the access lists of containers grant
     Member,
-    /// Everything in the account but its quota
+    /// All rights in the account except its quota
     Owner,
-    /// Everything in all accounts
+    /// All rights in all accounts
     Admin,
 }
 
@@ -117,8 +117,7 @@ impl FromStr for FullName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (account, user) =
-            text.split_once(':').ok_or("write the account and the name, such as ameles:backup")?;
+        let (account, user) = text.split_once(':').ok_or("write ACCOUNT:USER, such as ameles:backup")?;
         Ok(FullName {
             account: account.parse().map_err(|error| format!("the account: {error}"))?,
             user: user.parse().map_err(|error| format!("the user: {error}"))?,
@@ -152,7 +151,7 @@ pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
                 user.password = Some(hash);
                 Ok(())
             })?;
-            print_line!("{user} has another password.");
+            print_line!("{user} has a new password.");
             show_password(&password, is_generated);
         }
         Action::Keys { user, remove: None } => {
@@ -169,7 +168,7 @@ pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
                 user.keys.retain(|key| key.id != id);
                 if user.keys.len() == count { Err(UserError::MissingKey) } else { Ok(()) }
             })?;
-            print_line!("The access key is worth nothing now.");
+            print_line!("Removed the access key: it no longer works.");
         }
     }
     Ok(Exit::Success)
@@ -233,7 +232,7 @@ fn change_one(
     })
 }
 
-/// The password, and whether it was made here.
+/// Returns the password, and true if it was generated here.
 fn password(from_stdin: bool) -> Result<(Zeroizing<String>, bool), UserError> {
     if !from_stdin {
         return Ok((new_password()?, true));
@@ -249,7 +248,7 @@ fn password(from_stdin: bool) -> Result<(Zeroizing<String>, bool), UserError> {
 
 fn show_password(password: &str, is_generated: bool) {
     if is_generated {
-        print_line!("  password            {password}   (shown this once)");
+        print_line!("  password            {password}   (shown only once)");
     }
 }
 

@@ -210,7 +210,9 @@ impl EmulatedMachines {
             // A C library that gets no memory ends the program with a signal.
             Ending::Signalled { reason, .. } if setting.small => Ok(Ran::TooLarge(reason.clone())),
             Ending::Failed { text, .. } => bail!("{text}"),
-            Ending::Signalled { signal, reason } => bail!("the program was ended by signal {signal}: {reason}"),
+            Ending::Signalled { signal, reason } => {
+                bail!("the program was ended by signal {signal}: {reason}")
+            }
         }
     }
 }

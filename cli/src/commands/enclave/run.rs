@@ -67,8 +67,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 
     let signals = RunSignals::listen()?;
     let machine = launchable.start(flags, listening, &setting)?;
-    let result =
-        signals.serve(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::Continue)))?;
+    let result = signals.serve(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::Continue)))?;
     report::print_figures(flags, &result, setting.counts);
     let exit = report::exit_code(&result, program);
     if *compare && exit.is_ok() {

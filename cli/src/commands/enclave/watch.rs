@@ -17,9 +17,9 @@ use std::path::Path;
 
 #[derive(Args)]
 #[command(
-    after_help = "The machine stands still after each fault until the untrusted memory has been looked at. The first \
-faults are those that load the program. After --faults it runs on unwatched, unless --end is given. What was seen goes to \
-standard error when the program has ended; the exit code is the program's own.
+    after_help = "The machine stops after each fault while the untrusted memory is compared with its last state. The first faults \
+load the program. After --faults the program continues without a watcher, or ends with --end. A summary goes to standard \
+error when the program has ended; the exit code is that of the program.
 
 Examples:
   ameles enclave watch --scheme plain --svg plain.svg -- ./program
@@ -28,10 +28,10 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     flags: LaunchFlags,
-    /// Faults that are watched
+    /// The number of faults to watch
     #[arg(long, value_name = "FAULTS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     faults: u64,
-    /// Switch the machine off, with exit code 0, after the last fault that is watched
+    /// Switch the machine off after the last watched fault, with exit code 0
     #[arg(long)]
     end: bool,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let signals = RunSignals::listen()?;
     let listening = Listening { after_fault: true, ..Listening::default() };
     let machine = launchable.start(flags, listening, &MachineSettings::default())?;
-    let mut watcher = Watcher::of(machine.untrusted(), geometry)?;
+    let mut watcher = Watcher::new(machine.untrusted(), geometry)?;
     let observe = |_: &Untrusted, request: Request| {
         if watcher.observations.faults() < *faults {
             watcher.observe(request);
@@ -67,7 +67,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     std::process::exit(report::exit_code(&result, program)?)
 }
 
-/// The slots of untrusted memory, which the runtime lays out by the same public rule.
+/// Returns the layout of the slots in untrusted memory, by the same public rule as the runtime.
 fn geometry(flags: &LaunchFlags) -> Result<Geometry> {
     let &LaunchFlags { scheme, cipher, untrusted, .. } = flags;
     let k = flags.ratio();
@@ -77,14 +77,14 @@ fn geometry(flags: &LaunchFlags) -> Result<Geometry> {
     Ok(Geometry { slots, stride, areas: scheme.has_ratio().then(|| (pages, slots - pages)) })
 }
 
-/// A watcher of untrusted memory.
+/// Records the changes of untrusted memory.
 struct Watcher {
     changes: Changes,
     observations: Observations,
 }
 
 impl Watcher {
-    fn of(untrusted: &Untrusted, geometry: Geometry) -> Result<Self> {
+    fn new(untrusted: &Untrusted, geometry: Geometry) -> Result<Self> {
         let memory = WatchedMemory::map(untrusted.file().try_clone()?.into())?;
         let changes = Changes::from(memory, PAGES_AT as usize, &geometry);
         Ok(Watcher { changes, observations: Observations { geometry, list: Vec::new() } })
@@ -98,7 +98,7 @@ impl Watcher {
     }
 }
 
-/// The program and how it is paged.
+/// Returns the title: the program and how it is paged.
 fn title(flags: &LaunchFlags, program: &Program) -> String {
     let name = Path::new(program.name()).file_name().unwrap_or(program.name());
     format!("{}, {}", name.to_string_lossy(), flags.scheme_with_ratio())

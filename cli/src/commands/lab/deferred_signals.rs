@@ -1,4 +1,4 @@
-//! Signals that wait until the files of a run are whole.
+//! Signals that are deferred until the files of a run are complete.
 
 use crate::runtime::interrupt::is_ignored;
 use anyhow::Result;
@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::signal::unix::SignalKind;
 
-/// Signals to end the process, which wait.
+/// Deferred signals that end the process.
 pub(super) struct DeferredSignals {
-    /// The last one that came; 0 for none.
+    /// The last received signal; 0 for none.
     received: Arc<AtomicUsize>,
     registered: Vec<SigId>,
 }
 
 impl DeferredSignals {
-    /// Has them wait from now on.
+    /// Defers signals from now on.
     ///
     /// # Errors
-    /// The system does not tell of signals.
+    /// The system refuses signal handlers.
     pub(super) fn start() -> Result<Self> {
         let hang_up = (!is_ignored(SignalKind::hangup())).then_some(SIGHUP);
         Self::new([SIGINT, SIGTERM].into_iter().chain(hang_up))
@@ -35,10 +35,10 @@ impl DeferredSignals {
         Ok(deferred)
     }
 
-    /// Ends the process by the signal that came, if one did.
+    /// Ends the process by the received signal, if there is one.
     pub(super) fn deliver(self) {
         if let Some(signal) = self.received() {
-            // It fails for signals that end no process.
+            // It fails for signals that do not end a process.
             let _ = emulate_default_handler(signal);
         }
         for registered in self.registered {
@@ -46,7 +46,7 @@ impl DeferredSignals {
         }
     }
 
-    /// The signal that came.
+    /// Returns the received signal.
     fn received(&self) -> Option<i32> {
         i32::try_from(self.received.load(Ordering::Acquire)).ok().filter(|signal| *signal != 0)
     }
@@ -58,7 +58,7 @@ mod tests {
     use signal_hook::consts::SIGUSR2;
 
     #[test]
-    fn a_signal_waits_and_ends_nothing_by_itself() {
+    fn a_deferred_signal_does_not_end_the_process() {
         let deferred = DeferredSignals::new([SIGUSR2]).unwrap();
         assert_eq!(deferred.received(), None);
         signal_hook::low_level::raise(SIGUSR2).unwrap();

@@ -1,4 +1,4 @@
-//! The progress of a lab, and its tables.
+//! The progress display of a lab, and its tables.
 
 use crate::runtime::output::{print_error, print_line};
 use crate::runtime::progress::{self, LogLines};
@@ -6,7 +6,7 @@ use ameles_lab::bench::Progress;
 use indicatif::ProgressBar;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The part that there is of a report that is not whole, for whoever interrupts it.
+/// The finished part of a report, printed if the run is interrupted.
 #[derive(Clone, Default)]
 pub(super) struct PartialReport(Arc<Mutex<String>>);
 
@@ -15,7 +15,7 @@ impl PartialReport {
         text.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Prints it, if there is any.
+    /// Prints the finished part, if there is one.
     pub(super) fn print(&self) {
         let text = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if !text.is_empty() {

@@ -25,11 +25,10 @@ const PROGRAMS: &str = "ameles-programs";
 
 #[derive(Args)]
 #[command(
-    after_help = "Six programs (random_writes, sha_256, avl_tree, picosat, lbm, recommender) are paged by every scheme, \
-each for the same number of faults, in interleaved rounds; a slowdown is that against plain paging in the same round. \
-It takes some tens of minutes, longer with --sweep, and 64 MiB for untrusted memory. Machines are noisy: look \
-at the quartiles, and leave the machine alone. The programs' binary ameles-programs lies beside this one, and picosat is \
-on PATH.
+    after_help = "Pages six programs (random_writes, sha_256, avl_tree, picosat, lbm, recommender) with every scheme, for the \
+same number of faults, in interleaved rounds. A slowdown is relative to plain paging in the same round. The bench takes tens \
+of minutes, longer with --sweep, and 64 MiB of untrusted memory. Machines are noisy: look at the quartiles, and run nothing \
+else. The binary ameles-programs must be next to this program, and picosat on PATH.
 
 Examples:
   ameles page bench
@@ -37,33 +36,33 @@ Examples:
   ameles page bench --quick"
 )]
 pub(super) struct Arguments {
-    /// A single short round: it shows that everything runs, and its figures are rough
+    /// A single short round: it shows that everything works, with rough figures
     #[arg(long)]
     quick: bool,
-    /// Measure with 8 to 128 resident pages too
+    /// Also measure with 8 to 128 resident pages
     #[arg(long)]
     sweep: bool,
     /// aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4
     #[arg(long, value_name = "CIPHER", default_value = "aes-256-gcm")]
     cipher: PageCipher,
-    /// The most pages of 4 KiB that are resident
+    /// The maximum number of resident 4 KiB pages
     #[arg(long, value_name = "PAGES", default_value_t = 15, value_parser = clap::value_parser!(u64).range(2..))]
     resident: u64,
-    /// Rounds: each figure is the median over them [default: 7, or 1 with --quick]
+    /// Rounds; each figure is their median [default: 7, or 1 with --quick]
     #[arg(long, value_name = "ROUNDS", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
-    /// Faults that are measured in each run [default: 5000, or 1000 with --quick]
+    /// Faults to measure in each run [default: 5000, or 1000 with --quick]
     #[arg(long, value_name = "FAULTS", value_parser = clap::value_parser!(u64).range(1..))]
     faults: Option<u64>,
-    /// Faults before them [default: 5000, or 1000 with --quick]
+    /// Faults before the measured ones [default: 5000, or 1000 with --quick]
     #[arg(long, value_name = "FAULTS")]
     warm: Option<u64>,
     #[command(flatten)]
     figures: FigureFlags,
-    /// The library that is preloaded [default: libameles_preload.so beside this program]
+    /// The library to preload [default: libameles_preload.so next to this program]
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
-    /// The programs [default: ameles-programs beside this program]
+    /// The programs [default: ameles-programs next to this program]
     #[arg(long, value_name = "FILE")]
     programs: Option<PathBuf>,
 }
@@ -85,10 +84,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// A single short round with another cipher, for a command that shows its slowdowns beside its own.
+/// Runs a single short round with another cipher, for a command that prints its slowdowns next to its own.
 ///
 /// # Errors
-/// What it needs is not there; a program that cannot be run.
+/// The library or the programs are missing; a program cannot run.
 pub(in crate::commands) fn quick_report(
     cipher: PageCipher,
     resident: u64,
@@ -101,7 +100,7 @@ pub(in crate::commands) fn quick_report(
     Ok(paging::run(&options, &programs, &Preloaded { library: None }, &SilentProgress(bar))?)
 }
 
-/// A progress bar, and no tables.
+/// A progress bar without tables.
 struct SilentProgress<'a>(&'a ProgressBar);
 
 impl Progress for SilentProgress<'_> {
@@ -119,11 +118,11 @@ impl Arguments {
     }
 }
 
-/// An error, and the flags that help against it.
+/// Adds the flags that help against an error.
 fn with_advice(error: PagingError) -> anyhow::Error {
     match error {
         PagingError::FewFaults { .. } => {
-            anyhow!("{error}: if it did what it should, ask for fewer with --warm and --faults")
+            anyhow!("{error}: if the program ran correctly, lower --warm and --faults")
         }
         error => error.into(),
     }
@@ -142,7 +141,7 @@ impl Progress for ProgressDisplay {
     }
 }
 
-/// Pages programs by the preloaded library.
+/// Pages programs with the preloaded library.
 struct Preloaded {
     library: Option<PathBuf>,
 }
@@ -194,7 +193,7 @@ fn measurement(counters: &Counters) -> Measured {
     }
 }
 
-/// Finds the binary that was named, or the one beside this program.
+/// Returns the named binary, or the one next to this program.
 fn find(path: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = path {
         return path.canonicalize().with_context(|| format!("--programs: {}", path.display()));
@@ -202,7 +201,7 @@ fn find(path: Option<&Path>) -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let Some(binary) = program.parent().map(|at| at.join(PROGRAMS)).filter(|at| at.is_file()) else {
         bail!(
-            "{PROGRAMS} is not beside {}: build it with `cargo build --release -p ameles-programs`, or name it with --programs",
+            "{PROGRAMS} is not next to {}: build it with `cargo build --release -p ameles-programs`, or name it with --programs",
             program.display()
         )
     };

@@ -1,4 +1,4 @@
-//! Tells whether a library can be preloaded into a program: found out before the program runs, which would run unpaged.
+//! Checks before a program starts that a library can be preloaded into it: otherwise it would run unpaged.
 
 use anyhow::{Result, bail};
 use object::elf::{FileHeader32, FileHeader64, PT_INTERP};
@@ -11,17 +11,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file that tell what it is: its headers are at its beginning.
+/// The bytes at the beginning of a file that hold its headers.
 const HEAD_BYTES: u64 = 1 << 16;
 
-/// Interpreters of interpreters that the system follows.
+/// The number of nested interpreters that the system follows.
 const MAX_INTERPRETERS: usize = 4;
 
-/// Refuses a program that would run unpaged. A case that cannot be told is left to the program itself.
+/// Refuses a program that would run unpaged. If that cannot be determined, the program is started.
 ///
 /// # Errors
-/// The program is linked statically, made for another processor, has privileges of its own, or is a script whose
-/// interpreter is one of these or `env`.
+/// The program is linked statically, built for another processor, gets privileges, or is a script whose interpreter is
+/// one of these or `env`.
 pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
     let Some(mut file) = find(program) else { return Ok(()) };
     for _ in 0..MAX_INTERPRETERS {
@@ -32,8 +32,8 @@ pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
         };
         if interpreter.file_name() == Some(OsStr::new("env")) {
             bail!(
-                "{name} is a script, and env, which looks for its interpreter, would be paged in its place: put the \
-                 interpreter before it, or name the program that it starts"
+                "{name} is a script that is started by env, which would be paged instead: put the interpreter before it, \
+                 or name the program that it starts"
             );
         }
         file = interpreter;
@@ -41,7 +41,7 @@ pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The file that the system would run.
+/// Returns the file that the system would run.
 fn find(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(program.into());
@@ -58,7 +58,7 @@ fn head(file: &Path) -> Option<Vec<u8>> {
     Some(head)
 }
 
-/// The interpreter that a script names.
+/// Returns the interpreter that a script names.
 fn interpreter(script: &[u8]) -> Option<PathBuf> {
     let line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii();
     let path = line.split(|byte| byte.is_ascii_whitespace()).next()?;
@@ -74,7 +74,7 @@ struct Processor {
 
 struct Binary {
     processor: Processor,
-    /// Tells whether it has a loader, which would preload the library.
+    /// True if the program has a loader, which preloads the library.
     is_dynamic: bool,
 }
 
@@ -85,17 +85,15 @@ fn check_binary(file: &Path, head: &[u8], library: &Path) -> Result<()> {
         .and_then(|library| binary(&library))
         .is_some_and(|of| of.processor != program.processor)
     {
-        bail!(
-            "{name} cannot be paged: it is made for another processor, or for 32 bits, and the library is not"
-        );
+        bail!("{name} cannot be paged: it is built for another processor or word size than the library");
     }
     if !program.is_dynamic {
-        bail!("{name} cannot be paged: it is linked statically, so that nothing can be preloaded into it");
+        bail!("{name} cannot be paged: it is linked statically, so no library can be preloaded into it");
     }
     if has_privileges(file) {
         bail!(
-            "{name} cannot be paged: it gets privileges when it starts (setuid, setgid or capabilities), so that the \
-             system preloads nothing into it; run a copy of it, or run this as its owner"
+            "{name} cannot be paged: it gets privileges when it starts (setuid, setgid or capabilities), so the system \
+             preloads nothing into it; run a copy of it, or run this command as its owner"
         );
     }
     Ok(())

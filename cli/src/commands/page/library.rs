@@ -1,4 +1,4 @@
-//! The place of the library that is preloaded into the program.
+//! The location of the library that is preloaded into the program.
 
 use anyhow::{Result, bail};
 use object::{Object, ObjectSymbol};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "libameles_preload.so";
 
-/// The value of `LD_PRELOAD`: the library before those that are preloaded already.
+/// Returns the value of `LD_PRELOAD`: the library, before other libraries in the variable.
 pub(super) fn ld_preload(library: &Path) -> OsString {
     let mut preloaded = library.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
@@ -17,22 +17,21 @@ pub(super) fn ld_preload(library: &Path) -> OsString {
     preloaded
 }
 
-/// Finds the library as [`find`] does, but first makes sure that the named file is the library: before any program is
-/// started.
+/// Finds the library like [`find`], and first checks that a named file is this library.
 pub(super) fn check(path: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = path.filter(|path| !is_preload_library(path)) {
-        bail!("{} is not Ameles's library: a program would run unpaged. It is called {NAME}", path.display());
+        bail!("{} is not the library {NAME} of Ameles: a program would run unpaged with it", path.display());
     }
     find(path)
 }
 
-/// The library that was named, or the one beside this program.
+/// Returns the named library, or the one next to this program.
 pub(super) fn find(path: Option<&Path>) -> Result<PathBuf> {
     let found = locate(path)?;
-    // LD_PRELOAD separates its libraries with these.
+    // Spaces and colons separate libraries in LD_PRELOAD.
     if found.as_os_str().as_encoded_bytes().iter().any(|byte| b": ".contains(byte)) {
         bail!(
-            "{} cannot be preloaded from a path with a space or a colon: copy it elsewhere, and name it with --library",
+            "{} cannot be preloaded: its path has a space or a colon; copy it elsewhere and name it with --library",
             found.display()
         );
     }
@@ -52,12 +51,12 @@ fn locate(path: Option<&Path>) -> Result<PathBuf> {
         }
     }
     bail!(
-        "{NAME} is not beside {}: build it with `cargo build --release -p ameles-preload`, or name it with --library",
+        "{NAME} is not next to {}: build it with `cargo build --release -p ameles-preload`, or name it with --library",
         program.display()
     )
 }
 
-/// Tells whether it exports the symbol by which it is known.
+/// Returns true if the file exports the symbol that marks the library.
 fn is_preload_library(library: &Path) -> bool {
     let Ok(bytes) = std::fs::read(library) else { return false };
     object::File::parse(&*bytes)

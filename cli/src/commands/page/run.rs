@@ -13,10 +13,10 @@ use std::time::Duration;
 
 #[derive(Args)]
 #[command(
-    after_help = "The program's malloc, its anonymous private mappings, its static variables and the stacks of its \
-threads come from the region; the stack of main, its code and what it maps from files do not. A child by fork is paged \
-too, unless the program has threads: fork is refused then. Programs that it starts are not paged. The figures go to \
-standard error when the program has ended; the exit code is the program's own.
+    after_help = "The paged region holds the memory of malloc, anonymous private mappings, static variables and the stacks of \
+threads. It does not hold the stack of main, code, and mapped files. A child by fork is paged too; in a program with threads, \
+fork fails. Programs that the program starts are not paged. When the program has ended, figures go to standard error; the \
+exit code is that of the program.
 
 Examples:
   ameles page run -- sqlite3 my.db 'select count(*) from t'
@@ -26,7 +26,7 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     paging: Paging,
-    /// Run the program unpaged first, and say how much slower it is paged. It runs twice, with all that it does
+    /// Run the program unpaged first, and print the slowdown: the program runs twice, with all its effects
     #[arg(long)]
     compare: bool,
     #[command(flatten)]
@@ -49,28 +49,28 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     std::process::exit(exit_code(report.status))
 }
 
-/// The share of the program's memory that was paged.
+/// Prints the share of the program's memory that was paged.
 fn print_share(counters: &Counters) {
     let Counters { paged_bytes: paged, unpaged_bytes: unpaged, children, forks, name, .. } = counters;
     if *unpaged > 0 {
         print_error!(
-            "  paged {:.1} of {:.1} MiB: {:.1} MiB of what the program wrote to lay in the clear",
+            "  paged {:.1} of {:.1} MiB: {:.1} MiB of written memory was not protected",
             mebibytes(*paged),
             mebibytes(paged + unpaged),
             mebibytes(*unpaged)
         );
     } else {
-        print_error!("  paged {:.1} MiB; what lay in the clear is not known", mebibytes(*paged));
+        print_error!("  paged {:.1} MiB; the amount of unprotected memory is unknown", mebibytes(*paged));
     }
     if paged < unpaged {
         print_error!(
-            "ameles page: warning: less than half of the program's memory was paged: it gets it from elsewhere than \
-             malloc and plain anonymous mappings"
+            "ameles page: warning: less than half of the program's memory was paged: the rest does not come from malloc \
+             or anonymous mappings"
         );
     }
     if forks.count > 0 {
         print_error!(
-            "  {} {} by fork, paged too: {} faults, {} evictions in those that have ended",
+            "  {} {} by fork, paged too: {} faults and {} evictions of those that have ended",
             forks.count,
             if forks.count == 1 { "child" } else { "children" },
             forks.faults,
@@ -79,19 +79,19 @@ fn print_share(counters: &Counters) {
     }
     if *children > 0 {
         print_error!(
-            "ameles page: warning: {children} {} that it started ran unpaged{}",
+            "ameles page: warning: {children} started {} ran unpaged{}",
             if *children == 1 { "program" } else { "programs" },
             if name.is_empty() { String::new() } else { format!(" (first: {name})") }
         );
     }
 }
 
-/// Tells of a program that did not end properly.
+/// Prints a message if a program did not end normally.
 fn print_ending(ending: Ending, status: ExitStatus, counters: &Counters) {
     match (ending, status.signal()) {
         (Ending::Replaced, _) => print_error!(
-            "ameles page: warning: the program made way for {}, which ran unpaged; put that after -- itself",
-            if counters.name.is_empty() { "another" } else { &counters.name }
+            "ameles page: warning: the program replaced itself with {}, which ran unpaged; put that program after --",
+            if counters.name.is_empty() { "another program" } else { &counters.name }
         ),
         (_, Some(signal)) => {
             print_error!(
@@ -99,8 +99,7 @@ fn print_ending(ending: Ending, status: ExitStatus, counters: &Counters) {
             )
         }
         (Ending::Abrupt, None) => print_error!(
-            "ameles page: the program ended, or made way for another, by a system call of its own: its last faults are \
-             not counted"
+            "ameles page: the program ended or replaced itself by a direct system call: its last faults are not counted"
         ),
         (Ending::Complete, None) => {}
     }
@@ -121,7 +120,7 @@ fn print_report(paging: &Paging, counters: &Counters, paged: Duration, unpaged: 
         counters.trusted_bytes as f64 / (1 << 20) as f64
     );
     print_error!(
-        "  {} faults, {} evictions, {:.1} µs a fault (moving {:.1}, writing {:.1}, reading {:.1})",
+        "  {} faults, {} evictions, {:.1} µs per fault (mapping {:.1}, writing {:.1}, reading {:.1})",
         counters.faults,
         counters.evictions,
         counters.fault_micros(),
@@ -130,13 +129,13 @@ fn print_report(paging: &Paging, counters: &Counters, paged: Duration, unpaged: 
         micros(counters.times.read, counters.faults)
     );
     if counters.halving > counters.resident {
-        print_error!("  --resident {} would have halved the faults, or better", counters.halving);
+        print_error!("  --resident {} would have at least halved the faults", counters.halving);
     }
     if counters.soft_faults > 0 {
-        print_error!("  {} touches found their page in its second chance", counters.soft_faults);
+        print_error!("  {} accesses found their page in its second chance", counters.soft_faults);
     }
     if !counters.times.idle.is_zero() {
-        print_error!("  {:.3} s of work between the faults", counters.times.idle.as_secs_f64());
+        print_error!("  {:.3} s of work between faults", counters.times.idle.as_secs_f64());
     }
     let seconds = paged.as_secs_f64();
     match unpaged {
@@ -146,7 +145,7 @@ fn print_report(paging: &Paging, counters: &Counters, paged: Duration, unpaged: 
             seconds / unpaged.as_secs_f64()
         ),
         None => print_error!(
-            "  {seconds:.3} s, {:.0} % of it in faults; --compare measures the program unpaged too",
+            "  {seconds:.3} s, {:.0} % of it in faults; --compare also measures the program unpaged",
             100.0 * counters.times.total.as_secs_f64() / seconds
         ),
     }

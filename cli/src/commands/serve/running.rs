@@ -1,4 +1,4 @@
-//! A gateway that serves: everything that runs while it does, begun in order and ended in order.
+//! The running gateway: its servers and background tasks, started and stopped in order.
 
 use super::administration::{Administration, owners_page, shows_page};
 use super::expiry::sweep;
@@ -28,15 +28,15 @@ use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The parts of a demonstration beside its vault.
+/// The parts of a demonstration, in addition to its vault.
 pub(super) struct DemonstrationParts {
     pub(super) pattern: Pattern,
     pub(super) switch: Switch,
-    /// Reads objects of its own accord.
+    /// The task that reads objects by itself.
     pub(super) reading: JoinHandle<()>,
 }
 
-/// See the module.
+/// The running gateway, see the module.
 pub(super) struct Running {
     pub(super) device: VaultDevice,
     pub(super) interrupts: Interrupts,
@@ -45,21 +45,21 @@ pub(super) struct Running {
     servers: Servers,
     administration: Administration,
     demonstration: Option<DemonstrationParts>,
-    /// Sweeps objects away whose time has come.
+    /// The task that removes expired objects.
     sweeper: JoinHandle<()>,
-    /// Tasks that only look, and may be cut off at any moment.
+    /// Tasks that only read, and may be aborted at any time.
     watchers: Vec<JoinHandle<()>>,
-    /// Fills a successor, if there is one.
+    /// The task that fills a successor, if there is one.
     copier: Option<JoinHandle<()>>,
     stop: CancellationToken,
     stop_copying: CancellationToken,
 }
 
 impl Running {
-    /// Leaves the first figures, and opens the owner's page and the doors, in this order.
+    /// Writes the first figures, then opens the owner's page and the servers.
     ///
     /// # Errors
-    /// A listener or a source of randomness that the system refuses; users that contradict each other.
+    /// The system refuses a listener or random numbers; two users contradict each other.
     pub(super) fn start(
         ready: Ready,
         gateway: Gateway,
@@ -107,10 +107,10 @@ impl Running {
         })
     }
 
-    /// Finishes the requests under way, flushes the vault and leaves the last figures.
+    /// Finishes running requests, flushes the vault and writes the last figures.
     ///
     /// # Errors
-    /// The vault has failed or fails now; a server panicked.
+    /// The vault has failed, or fails now; a server panicked.
     pub(super) async fn stop(self) -> Result<Exit> {
         self.stop.cancel();
         self.servers.wait_closed().await?;
@@ -118,12 +118,12 @@ impl Running {
         if let Some(demonstration) = &self.demonstration {
             demonstration.reading.abort();
         }
-        // Cut-off requests may have begun a write.
+        // Aborted requests may have started a write.
         self.gateway.settle().await;
         self.administration.wait_closed().await?;
         self.stop_copying.cancel();
         if let Some(copier) = self.copier {
-            copier.await.context("the copier")?;
+            copier.await.context("the task that fills the successor")?;
         }
         self.watchers.iter().for_each(JoinHandle::abort);
         if let Some(failure) = self.device.failure() {
@@ -132,13 +132,15 @@ impl Running {
         let receipt = self.device.close().await?;
         self.status.write();
         if self.demonstration.is_some() {
-            print_line!("Stopped. The demonstration's vault goes with its folder.");
+            print_line!("Stopped. The demonstration's folder is removed.");
         } else if receipt.checkpoint == 0 {
-            print_line!("Stopped. No checkpoint is in the store yet: `ameles backup` ships one.");
+            print_line!("Stopped. The store has no checkpoint yet: run `ameles backup` to ship one.");
         } else {
             print_line!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
             if !self.device.vault().header().parameters.ships_at_stop() {
-                print_line!("It is of before the stop: `ameles backup` ships what came after it.");
+                print_line!(
+                    "That checkpoint is older than the last writes: run `ameles backup` to ship them."
+                );
             }
         }
         Ok(Exit::Success)
@@ -162,7 +164,7 @@ fn status(ready: &Ready, gateway: &Gateway, successor: Option<SuccessorReader>) 
     })
 }
 
-/// Health, metrics and, where it is shown, the owner's page.
+/// Returns the routes for health, metrics and, if it is served, the owner's page.
 fn administrative(
     ready: &Ready,
     (counters, status): (RequestCounters, &Arc<Status>),

@@ -1,5 +1,5 @@
-//! The picture of the changes that were seen: faults from left to right, slots from bottom to top. Slots above the
-//! highest that changed are left out.
+//! The picture of the observed changes: faults from left to right, slots from bottom to top. Slots above the highest changed
+//! one are left out.
 
 use super::observations::Observations;
 use ameles_lab::svg::{Drawing, escaped};
@@ -11,10 +11,10 @@ const HEIGHT: u64 = 300;
 const LEFT: u64 = 40;
 const TOP: u64 = 34;
 
-/// A cell of the picture is at least so many units wide and high: close changes are drawn together.
+/// The minimal width and height of a cell: close changes are drawn together.
 const MIN: f64 = 1.0;
 
-/// The picture. Its colours stand out on light and on dark ground.
+/// Draws the picture. Its colours are visible on light and dark backgrounds.
 pub(in crate::commands) fn draw(title: &str, observations: &Observations) -> String {
     let (faults, slots) = (observations.faults().max(1), observations.highest() + 1);
     let grid = Grid {
@@ -67,18 +67,18 @@ struct Grid {
 }
 
 impl Grid {
-    /// Column and row of what changed among the slots from `first` up to `end`.
+    /// Returns column and row of the changes among the slots from `first` up to `end`.
     fn cells(&self, observations: &Observations, first: u64, end: u64) -> BTreeSet<(u64, u64)> {
         let mut cells = BTreeSet::new();
-        for (fault, sight) in (0..).zip(&observations.list) {
+        for (fault, observation) in (0..).zip(&observations.list) {
             let column = fault * self.columns / self.faults;
-            let slots = sight.changed.iter().filter(|slot| (first..end).contains(*slot));
+            let slots = observation.changed.iter().filter(|slot| (first..end).contains(*slot));
             cells.extend(slots.map(|slot| (column, slot * self.rows / self.slots)));
         }
         cells
     }
 
-    /// The cells as one path; those that stand on one another as one box.
+    /// Returns the cells as one path, with adjacent cells of a column as one box.
     fn path(&self, cells: &BTreeSet<(u64, u64)>) -> String {
         let (width, height) = (WIDTH as f64 / self.columns as f64, HEIGHT as f64 / self.rows as f64);
         let mut path = String::new();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_does_not_grow_with_the_faults_beyond_what_can_be_told_apart() {
+    fn a_picture_does_not_grow_beyond_its_resolution() {
         let (some, more) = (draw("", &observations(10_000)).len(), draw("", &observations(40_000)).len());
         assert!(more < some + some / 10, "{some} {more}");
     }

@@ -1,34 +1,34 @@
-//! The conclusions of a watcher of snapshots from the changes that it has seen.
+//! The conclusions that a watcher of snapshots can draw from the changes.
 
 use super::observations::{Observation, Observations};
 use ameles_core::schemes::write_schedule::WriteSchedule;
 use ameles_pager::scheme::Scheme;
 use std::collections::BTreeSet;
 
-/// The verdict in a sentence or two.
+/// Returns the verdict in one or two sentences.
 pub(in crate::commands) fn verdict(scheme: Scheme, observations: &Observations) -> String {
     match (scheme, observations.geometry.areas) {
         _ if observations.evictions() == 0 => String::from(
-            "no page was evicted: all that were touched stayed resident. A smaller --resident evicts",
+            "no page was evicted: all accessed pages stayed resident. Choose a smaller --resident",
         ),
         (Scheme::Plain, _) => plain(observations),
-        (Scheme::Path, _) => String::from(
-            "whole buckets, along paths that are drawn at random: there is no fixed order to compare with",
-        ),
+        (Scheme::Path, _) => {
+            String::from("whole buckets along random paths: there is no fixed order to compare with")
+        }
         (Scheme::Opam, _) => String::from(
-            "one slot in each bucket of a path that is drawn at random; which slots they are gives away which pages come \
-             back: OPAM is broken",
+            "one slot in each bucket of a random path; the chosen slots reveal which pages are accessed again: OPAM is \
+             broken",
         ),
         (_, None) => {
-            String::from("the program gave no areas of its memory: there is no schedule to compare with")
+            String::from("the program reported no areas of its memory: there is no schedule to compare with")
         }
         (_, Some((main, holding))) => {
             let schedule = WriteSchedule::new(main, holding).map_err(|error| error.to_string());
             match schedule.and_then(|schedule| check_schedule(schedule, is_eager(scheme), &observations.list))
             {
                 Ok(()) => String::from(
-                    "exactly the slots of the deterministic schedule, in its order: they tell how many faults there were, \
-                     and when, and nothing else",
+                    "exactly the slots of the deterministic schedule, in its order: they reveal only the number and the \
+                     times of faults",
                 ),
                 Err(deviation) => format!("NOT the deterministic schedule: {deviation}"),
             }
@@ -39,21 +39,21 @@ pub(in crate::commands) fn verdict(scheme: Scheme, observations: &Observations) 
 fn plain(observations: &Observations) -> String {
     let pages: BTreeSet<u64> = observations.list.iter().flat_map(|sight| &sight.changed).copied().collect();
     format!(
-        "each slot is a page, and changes when that page is evicted: whoever watches knows when each of these {} pages \
-         was",
+        "each slot is a page, and changes when that page is evicted: a watcher learns when each of these {} pages was \
+         evicted",
         pages.len()
     )
 }
 
-/// Tells whether slots of a write may still change after the fault of that write.
+/// Returns true if slots of a write may still change after the fault of that write.
 fn is_eager(scheme: Scheme) -> bool {
     matches!(scheme, Scheme::Eager | Scheme::EagerParallel)
 }
 
-/// Tells whether the changed slots are those of the schedule, fault by fault. An eager scheme may be behind by as much
-/// as its last write; its order is the same.
+/// Checks that the changed slots are those of the schedule, fault by fault. An eager scheme may lag by its last write; its
+/// order is the same.
 fn check_schedule(schedule: WriteSchedule, eager: bool, list: &[Observation]) -> Result<(), String> {
-    // Slots that were not seen to change yet, in their order.
+    // Slots that have not changed yet, in the order of the schedule.
     let mut pending: Vec<u64> = Vec::new();
     let mut writes = 0;
     for Observation { moment, changed } in list {
@@ -70,12 +70,12 @@ fn check_schedule(schedule: WriteSchedule, eager: bool, list: &[Observation]) ->
         writes = moment.evictions;
         let changed_slots: BTreeSet<u64> = changed.iter().copied().collect();
         let min = if eager { pending.len() - allowed_lag } else { pending.len() }.max(changed_slots.len());
-        // A slot that is due twice is seen once.
+        // A slot that is pending twice changes once.
         let done = (min..=pending.len())
             .find(|done| pending[..*done].iter().copied().collect::<BTreeSet<_>>() == changed_slots);
         let Some(done) = done else {
             return Err(format!(
-                "at fault {} the slots {changed:?} changed, due were {pending:?}",
+                "at fault {} the slots {changed:?} changed, and {pending:?} were expected",
                 moment.faults
             ));
         };
@@ -105,7 +105,7 @@ mod tests {
         [(0, &[]), (1, &[0, 1, 2, 10]), (2, &[3, 4, 5, 11]), (3, &[6, 7, 8, 9, 12])];
 
     #[test]
-    fn the_schedule_is_recognised_and_every_deviation_is_told_with_its_fault() {
+    fn the_schedule_is_recognised_and_every_deviation_is_reported_with_its_fault() {
         assert_eq!(check(false, &SCHEDULED), Ok(()));
         assert_eq!(check(true, &SCHEDULED), Ok(()));
         for fault in 0..4 {

@@ -1,15 +1,15 @@
-//! The circumstances of a run, as its page tells them.
+//! The conditions of a run, for its report.
 
 use crate::commands::lab::command_line::command_line;
 use ameles_lab::processor::{Options, Part, pace_name};
 use ameles_lab::report::About;
 
-/// The choices as a page tells them. The settings are those of `--set`, as they were given.
+/// Returns the conditions for the report. `settings` are the values of `--set`.
 pub(super) fn about(options: &Options, settings: &[String]) -> About {
     About {
         title: "ORAM controllers of processors".to_owned(),
-        introduction: "The figures of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\", done again by \
-                       Ameles on other programs. Outlines are the paper's means. The same command gives the same digits on every \
+        introduction: "The figures of \"IR-ORAM: Path Access Type Based Memory Intensity Reduction for Path-ORAM\", repeated by \
+                       Ameles with other programs. Outlines are the paper's means. The same command gives the same figures on every \
                        machine."
             .to_owned(),
         command: command_line(),
@@ -18,7 +18,7 @@ pub(super) fn about(options: &Options, settings: &[String]) -> About {
     }
 }
 
-/// The choices that the parts use, each with its name.
+/// Returns the choices that the parts use, each with its name.
 fn facts(options: &Options, settings: &[String]) -> Vec<(String, String)> {
     let parts = options.parts();
     let (has_figures, has_scaling) = (parts.contains(&Part::Figures), parts.contains(&Part::Scaling));
@@ -35,7 +35,7 @@ fn facts(options: &Options, settings: &[String]) -> Vec<(String, String)> {
         facts.push(("Schemes", list(&options.schemes, "all")));
     }
     if has_figures || has_scaling {
-        // The search has one.
+        // The search uses one rate.
         let rates = if has_figures { options.paces.len() } else { 1 };
         let rates: Vec<String> = options.paces.iter().take(rates).map(|pace| pace_name(*pace)).collect();
         facts.push(("Rates", rates.join(", ")));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_tells_every_choice_by_which_its_figures_can_be_had_again() {
+    fn a_report_lists_every_choice_that_reproduces_its_figures() {
         let standard = Options::standard();
         let trace = Options { trace: Some("a/mine.trace".into()), ..standard.clone() };
         assert_eq!(
