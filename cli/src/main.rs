@@ -8,17 +8,17 @@ use std::process::ExitCode;
 
 /// An error and its causes on one line. Some texts hold those of their causes already: nothing is said twice.
 fn sentence(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match &*said {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match &*text {
         "" => cause,
-        said if said.contains(&cause) => said.to_owned(),
-        said => format!("{said}: {cause}"),
+        text if text.contains(&cause) => text.to_owned(),
+        text => format!("{text}: {cause}"),
     })
 }
 
 fn main() -> ExitCode {
-    ameles::runtime::allocator::bound();
+    ameles::runtime::allocator::set_limits();
     match run(Cli::parse()) {
-        Ok(Exit::Success) => match output::lost() {
+        Ok(Exit::Success) => match output::failure() {
             None => Exit::Success.into(),
             Some(error) => {
                 let why = "what was to be printed is lost, and all else was done: standard output cannot be written";

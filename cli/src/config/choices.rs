@@ -114,7 +114,9 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Reads an address of the file.
-pub(super) fn some_address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+pub(super) fn deserialize_address<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<SocketAddr>, D::Error> {
     address(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
 }
 

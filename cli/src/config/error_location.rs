@@ -16,7 +16,7 @@ pub enum ConfigError {
     },
     /// The file holds a wrong key or value.
     #[error("{}, line {line}: {what}", file.display())]
-    Wrong {
+    Invalid {
         /// The file.
         file: PathBuf,
         /// The line, counted from 1.
@@ -28,15 +28,15 @@ pub enum ConfigError {
 
 /// Reads `text` as TOML.
 pub(super) fn deserialize<T: DeserializeOwned>(text: &str, file: &Path) -> Result<T, ConfigError> {
-    let wrong = |key: Option<String>, error: &toml::de::Error| ConfigError::Wrong {
+    let error_at = |key: Option<String>, error: &toml::de::Error| ConfigError::Invalid {
         file: file.to_path_buf(),
         line: line_of(text, error.span().map_or(0, |span| span.start)),
         what: explain(key.as_deref(), error.message()),
     };
-    let document = toml::Deserializer::parse(text).map_err(|error| wrong(None, &error))?;
+    let document = toml::Deserializer::parse(text).map_err(|error| error_at(None, &error))?;
     serde_path_to_error::deserialize(document).map_err(|error| {
         let key = error.path().to_string();
-        wrong(Some(key), error.inner())
+        error_at(Some(key), error.inner())
     })
 }
 
@@ -50,12 +50,12 @@ fn line_of(text: &str, byte: usize) -> usize {
 fn explain(key: Option<&str>, message: &str) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let key = key.filter(|key| !key.is_empty() && *key != ".");
-    if let Some((written, expected)) = unknown(&message, "unknown field ") {
-        return format!("unknown key `{}`; {}", key.unwrap_or(written), meant(written, &expected, "keys"));
+    if let Some((name, expected)) = unknown(&message, "unknown field ") {
+        return format!("unknown key `{}`; {}", key.unwrap_or(name), suggestion(name, &expected, "keys"));
     }
     let what = match unknown(&message, "unknown variant ") {
-        Some((written, expected)) => {
-            format!("unknown value `{written}`; {}", meant(written, &expected, "values"))
+        Some((name, expected)) => {
+            format!("unknown value `{name}`; {}", suggestion(name, &expected, "values"))
         }
         None => message.clone(),
     };
@@ -72,10 +72,10 @@ fn unknown<'a>(message: &'a str, start: &str) -> Option<(&'a str, Vec<&'a str>)>
 }
 
 /// The name that was probably meant, or all that could have been.
-fn meant(written: &str, expected: &[&str], what: &str) -> String {
+fn suggestion(name: &str, expected: &[&str], what: &str) -> String {
     let nearest = expected
         .iter()
-        .map(|candidate| (strsim::jaro_winkler(written, candidate), candidate))
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate))
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     match nearest {
         Some((likeness, candidate)) if likeness > 0.75 => format!("did you mean `{candidate}`?"),

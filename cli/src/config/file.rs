@@ -52,11 +52,11 @@ impl Config {
     /// # Errors
     /// The named file is missing, cannot be read, or holds what it should not.
     pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
-        let named = path.is_some();
+        let is_named = path.is_some();
         let path = path.unwrap_or(Path::new(CONFIG_FILE));
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(&text, path),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => Ok(Config::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => Ok(Config::default()),
             Err(error) => Err(ConfigError::Unreadable { file: path.to_path_buf(), error }),
         }
     }
@@ -74,36 +74,36 @@ impl Config {
         for written in paths.into_iter().flatten() {
             *written = folder.join(&*written);
         }
-        config.origins = Origins::of(&config.given(), path);
+        config.origins = Origins::of(&config.names(), path);
         Ok(config)
     }
 
     /// Names all values that are given here.
-    pub(super) fn given(&self) -> Vec<Name> {
+    pub(super) fn names(&self) -> Vec<Name> {
         let Config { data, vault, store, key, serve, prices, log, origins: _ } = self;
-        let tables = [vault.given(), store.given(), key.given(), serve.given(), prices.given(), log.given()];
+        let tables = [vault.names(), store.names(), key.names(), serve.names(), prices.names(), log.names()];
         data.iter().map(|_| DATA).chain(tables.into_iter().flatten()).collect()
     }
 
     /// The first of `names` that has a value, as its writer knows it.
-    pub fn first_given(&self, names: &[Name]) -> Option<String> {
-        let given = self.given();
-        names.iter().find(|name| given.contains(name)).map(|name| self.origins.name(*name))
+    pub fn first_set(&self, candidates: &[Name]) -> Option<String> {
+        let names = self.names();
+        candidates.iter().find(|name| names.contains(name)).map(|name| self.origins.name(*name))
     }
 
     /// Lays the flags of a command over this configuration: the values that they give win.
     #[must_use]
-    pub fn overlaid(self, flags: Config) -> Config {
-        let flags = Config { key: flags.key.of_flags(), ..flags };
+    pub fn overlay(self, flags: Config) -> Config {
+        let flags = Config { key: flags.key.with_source(), ..flags };
         Config {
-            origins: self.origins.overlaid(&flags.given()),
+            origins: self.origins.overlay(&flags.names()),
             data: flags.data.or(self.data),
-            vault: self.vault.overlaid(flags.vault),
-            store: self.store.overlaid(flags.store),
-            key: self.key.overlaid(flags.key),
-            serve: self.serve.overlaid(flags.serve),
-            prices: self.prices.overlaid(flags.prices),
-            log: self.log.overlaid(flags.log),
+            vault: self.vault.overlay(flags.vault),
+            store: self.store.overlay(flags.store),
+            key: self.key.overlay(flags.key),
+            serve: self.serve.overlay(flags.serve),
+            prices: self.prices.overlay(flags.prices),
+            log: self.log.overlay(flags.log),
         }
     }
 }
@@ -246,11 +246,11 @@ mod tests {
         let mut flags = Config::default();
         flags.vault.z = Some(5);
         flags.store.options.0.insert("region".into(), "b".into());
-        let both = file.overlaid(flags);
-        assert_eq!(both.data, Some("/d".into()));
-        assert_eq!((both.vault.z, both.vault.s), (Some(5), Some(6)));
-        assert_eq!(both.store.options.0["region"], "b");
-        assert_eq!(both.store.options.0["user"], "u");
+        let merged = file.overlay(flags);
+        assert_eq!(merged.data, Some("/d".into()));
+        assert_eq!((merged.vault.z, merged.vault.s), (Some(5), Some(6)));
+        assert_eq!(merged.store.options.0["region"], "b");
+        assert_eq!(merged.store.options.0["user"], "u");
     }
 
     #[test]

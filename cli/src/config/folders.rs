@@ -31,7 +31,7 @@ impl DataFolder {
     }
 
     /// The same folder as the successor of its vault sees it.
-    pub fn of_successor(&self) -> Self {
+    pub fn successor(&self) -> Self {
         DataFolder { root: self.root.clone(), trusted: self.trusted.join("successor") }
     }
 

@@ -36,7 +36,7 @@ pub struct KeyConfig {
 
 impl KeyConfig {
     /// The same as a file would say it.
-    pub fn of_flags(self) -> Self {
+    pub fn with_source(self) -> Self {
         let source = match (&self.file, &self.variable, self.passphrase) {
             (Some(_), _, _) => Some(KeySource::File),
             (_, Some(_), _) => Some(KeySource::Env),
@@ -49,18 +49,18 @@ impl KeyConfig {
 
 impl Options for KeyConfig {
     /// Naming a kind of source says that what the file says about another kind is not meant.
-    fn overlaid(self, over: Self) -> Self {
-        if over.source.is_some() { over } else { self }
+    fn overlay(self, other: Self) -> Self {
+        if other.source.is_some() { other } else { self }
     }
 
     /// A flag that names a kind of key replaces all that the file says of keys.
-    fn given(&self) -> Vec<Name> {
+    fn names(&self) -> Vec<Name> {
         let has_source = self.source.is_some();
         let all = [
             (KEY_SOURCE, has_source),
             (KEY_FILE, has_source || self.file.is_some()),
             (KEY_ENV, has_source || self.variable.is_some()),
         ];
-        all.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
+        all.into_iter().filter_map(|(name, is_set)| is_set.then_some(name)).collect()
     }
 }

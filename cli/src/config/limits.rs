@@ -6,11 +6,11 @@ use crate::config::size::Size;
 pub(super) const MAX_REQUESTS: u32 = 65536;
 
 /// Below, a slot is mostly overhead; above, one access takes seconds on an ordinary link.
-pub(super) const MIN_BLOCK: Size = Size(64);
-pub(super) const MAX_BLOCK: Size = Size(16 << 20);
+pub(super) const MIN_BLOCK_SIZE: Size = Size(64);
+pub(super) const MAX_BLOCK_SIZE: Size = Size(16 << 20);
 
 /// 2^31 blocks do not fit the position map's entries any more.
-pub(super) const TOO_MANY_BLOCKS: u64 = 1 << 31;
+pub(super) const BLOCK_COUNT_LIMIT: u64 = 1 << 31;
 /// The schemes serve no larger batch.
 pub(super) const MAX_BATCH: u32 = 1024;
 /// Path ORAM's largest bucket.

@@ -14,12 +14,12 @@ pub struct Name {
 
 /// The options of a table of the file.
 pub(super) trait Options {
-    /// Lays `over` over these: the values that it gives win.
+    /// Lays `other` over these: the values that it gives win.
     #[must_use]
-    fn overlaid(self, over: Self) -> Self;
+    fn overlay(self, other: Self) -> Self;
 
     /// Names all values that are given here.
-    fn given(&self) -> Vec<Name>;
+    fn names(&self) -> Vec<Name>;
 }
 
 /// Reads the default of an option as its flag would be read.
@@ -72,25 +72,25 @@ macro_rules! options {
             $($(
                 #[doc = concat!($help, ". `", $default, "` if nothing was said.")]
                 pub fn $field(&self) -> $kind {
-                    let given = self.$field.clone();
-                    given.unwrap_or_else(|| $crate::config::option_table::default(clap::value_parser!($kind), $default))
+                    let value = self.$field.clone();
+                    value.unwrap_or_else(|| $crate::config::option_table::default(clap::value_parser!($kind), $default))
                 }
             )?)*
         }
 
         impl $crate::config::option_table::Options for $group {
-            fn overlaid(self, over: Self) -> Self {
+            fn overlay(self, other: Self) -> Self {
                 $group {
-                    $($field: over.$field.or(self.$field),)*
-                    $($inner: self.$inner.overlaid(over.$inner),)?
+                    $($field: other.$field.or(self.$field),)*
+                    $($inner: self.$inner.overlay(other.$inner),)?
                 }
             }
 
-            fn given(&self) -> Vec<Name> {
-                let mut given = Vec::new();
-                $(given.extend(self.$field.is_some().then_some($name));)*
-                $(given.extend(self.$inner.given());)?
-                given
+            fn names(&self) -> Vec<Name> {
+                let mut names = Vec::new();
+                $(names.extend(self.$field.is_some().then_some($name));)*
+                $(names.extend(self.$inner.names());)?
+                names
             }
         }
 

@@ -1,7 +1,8 @@
 //! All options that a file or a flag may give, a table of the file after the other.
 
 use super::choices::{
-    Cipher, Journal, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn, address, some_address,
+    Cipher, Journal, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn, address,
+    deserialize_address,
 };
 use super::option_table::{Name, options};
 use super::store_options::StoreOptions;
@@ -63,11 +64,11 @@ options! {
     /// `[serve]`: the gateway.
     ServeConfig("serve", "Gateway") {
         #[arg(value_name = "ADDRESS", value_parser = address)]
-        #[serde(deserialize_with = "some_address")]
+        #[serde(deserialize_with = "deserialize_address")]
         LISTEN: listen: SocketAddr = "listen" or "127.0.0.1:9317",
             "Where clients connect, an IP address and a port";
         #[arg(value_name = "ADDRESS", value_parser = address)]
-        #[serde(deserialize_with = "some_address")]
+        #[serde(deserialize_with = "deserialize_address")]
         ADMIN: admin: SocketAddr = "admin" or "127.0.0.1:9318", "Where health and metrics are asked for";
         #[arg(value_name = "ADDRESS|off")]
         SWIFT: swift: SwiftListen = "swift" or "127.0.0.1:9319", "Where clients of Swift connect, or off";
@@ -130,7 +131,7 @@ mod tests {
     #[derive(Parser)]
     struct All {
         #[command(flatten)]
-        everywhere: Config,
+        global: Config,
         #[command(flatten)]
         vault: VaultConfig,
         #[command(flatten)]
@@ -147,8 +148,8 @@ mod tests {
         let all = All::try_parse_from(std::iter::once("ameles").chain(line.split_whitespace()))
             .map_err(|error| error.to_string())?;
         let config = Config::parse(file, "ameles.toml".as_ref()).map_err(|error| error.to_string())?;
-        let All { everywhere, vault, store, key, serve, prices } = all;
-        Ok(config.overlaid(Config { vault, store, key, serve, prices, ..everywhere }))
+        let All { global, vault, store, key, serve, prices } = all;
+        Ok(config.overlay(Config { vault, store, key, serve, prices, ..global }))
     }
 
     fn settings(line: &str, file: &str) -> Result<Settings, String> {
@@ -166,7 +167,7 @@ mod tests {
             --a 1 --max-batch 1 --tree-top 1KiB --tree-top-on disk --allow-network-disk --objective dollars --pad-batches --journal store \
             --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --region r --padding none \
             --pace 1s --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
-        let names = config(everything, "").unwrap().given();
+        let names = config(everything, "").unwrap().names();
         // Of the three flags of a key, one at a time is taken; `--help` and those that this is no test of are none.
         assert_eq!(names.len(), All::command().get_arguments().count());
         for name in names {

@@ -22,20 +22,20 @@ impl PartialEq for Origins {
 
 impl Origins {
     /// These values come from `file`.
-    pub(super) fn of(given: &[Name], file: &Path) -> Self {
-        let keys = given.iter().map(|name| name.key).collect();
+    pub(super) fn of(names: &[Name], file: &Path) -> Self {
+        let keys = names.iter().map(|name| name.key).collect();
         Origins { file: file.to_path_buf(), keys, flags: BTreeMap::new() }
     }
 
     /// The same after these flags.
-    pub(super) fn overlaid(mut self, flags: &[Name]) -> Self {
+    pub(super) fn overlay(mut self, flags: &[Name]) -> Self {
         self.keys.retain(|key| !flags.iter().any(|name| name.key == *key));
         self
     }
 
     /// The same where these values came from other flags than their own.
     #[must_use]
-    pub fn from_flags(mut self, flags: impl IntoIterator<Item = (Name, &'static str)>) -> Self {
+    pub fn with_flags(mut self, flags: impl IntoIterator<Item = (Name, &'static str)>) -> Self {
         for (name, flag) in flags {
             self.keys.remove(name.key);
             self.flags.insert(name.key, flag);

@@ -19,8 +19,8 @@ impl PaceOnly {
 
 impl Args for PaceOnly {
     fn augment_args(command: Command) -> Command {
-        let whole = ServeConfig::augment_args(Command::new("whole"));
-        let pace = whole.get_arguments().find(|option| option.get_id() == FLAG);
+        let all = ServeConfig::augment_args(Command::new("whole"));
+        let pace = all.get_arguments().find(|option| option.get_id() == FLAG);
         command.arg(pace.expect("the gateway has a pace"))
     }
 

@@ -186,11 +186,11 @@ fn refuse_same_addresses(all: &[(Name, Option<SocketAddr>)], origins: &Origins) 
 /// Capacity and block size; a capacity that is not whole blocks is rounded down to them.
 fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), SettingsError> {
     let (block_size, capacity) = (vault.block_size(), vault.capacity());
-    let (min, max) = (limits::MIN_BLOCK, limits::MAX_BLOCK);
+    let (min, max) = (limits::MIN_BLOCK_SIZE, limits::MAX_BLOCK_SIZE);
     if !(min..=max).contains(&block_size) {
         return Err(SettingsError::Size { name: origins.name(BLOCK_SIZE), value: block_size, min, max });
     }
-    let limit = Size(limits::TOO_MANY_BLOCKS * block_size.0);
+    let limit = Size(limits::BLOCK_COUNT_LIMIT * block_size.0);
     if !(block_size..limit).contains(&capacity) {
         let (name, block_name) = (origins.name(CAPACITY), origins.name(BLOCK_SIZE));
         return Err(SettingsError::Capacity { name, capacity, block_name, block_size, limit });
@@ -200,7 +200,7 @@ fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), Setting
 
 fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<SchemeSettings, SettingsError> {
     let scheme = vault.scheme();
-    let (scheme_name, has): (_, &[Name]) = match scheme {
+    let (scheme_name, accepted): (_, &[Name]) = match scheme {
         Scheme::Ring => ("ring", &[Z, S, A, TREE_TOP]),
         Scheme::Path => ("path", &[Z, TREE_TOP]),
         Scheme::Trivial => ("trivial", &[]),
@@ -213,7 +213,7 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         (MAX_BATCH, vault.max_batch, limits::MAX_BATCH),
     ] {
         let Some(value) = value else { continue };
-        if name != MAX_BATCH && !has.contains(&name) {
+        if name != MAX_BATCH && !accepted.contains(&name) {
             return Err(SettingsError::Parameter { name: origins.name(name), scheme: scheme_name });
         }
         if !(1..=max).contains(&value) {
@@ -221,12 +221,12 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
             return Err(SettingsError::Number { name, value, min: 1, max });
         }
     }
-    if vault.tree_top_on() == TreeTopOn::Disk && !has.contains(&TREE_TOP) {
+    if vault.tree_top_on() == TreeTopOn::Disk && !accepted.contains(&TREE_TOP) {
         return Err(SettingsError::Parameter { name: origins.name(TREE_TOP_ON), scheme: scheme_name });
     }
     if let Some(top) = vault.tree_top {
-        let value = top.of(capacity);
-        if !has.contains(&TREE_TOP) {
+        let value = top.resolve(capacity);
+        if !accepted.contains(&TREE_TOP) {
             return Err(SettingsError::Parameter { name: origins.name(TREE_TOP), scheme: scheme_name });
         }
         if value > capacity {
@@ -280,7 +280,7 @@ fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, Settin
         admin,
         swift,
         padding: config.padding(),
-        pace: config.pace.map(|turn| pace(turn, origins)).transpose()?,
+        pace: config.pace.map(|interval| pace(interval, origins)).transpose()?,
         requests,
         transfer_memory: config.transfer_memory(),
         swift_url: config.swift_url,
@@ -305,17 +305,19 @@ fn store(store: StoreConfig, origins: &Origins) -> Result<StoreSettings, Setting
         Some(url) if !url.contains("://") => {
             return Err(SettingsError::Store { name: origins.name(STORE), url: url.clone() });
         }
-        None if endpoint.is_some() => return Err(SettingsError::EndpointAlone(origins.name(ENDPOINT))),
+        None if endpoint.is_some() => {
+            return Err(SettingsError::EndpointWithoutStore(origins.name(ENDPOINT)));
+        }
         _ => {}
     }
     Ok(StoreSettings { url, endpoint, options })
 }
 
-fn pace(turn: Interval, origins: &Origins) -> Result<Pace, SettingsError> {
+fn pace(interval: Interval, origins: &Origins) -> Result<Pace, SettingsError> {
     let (min, max) = (Interval(Pace::MIN), Interval(Pace::MAX));
-    Pace::every(turn.0).map_err(|_| SettingsError::Interval {
+    Pace::every(interval.0).map_err(|_| SettingsError::Interval {
         name: origins.name(PACE),
-        value: turn,
+        value: interval,
         min,
         max,
     })
@@ -348,12 +350,12 @@ mod tests {
 
     #[test]
     fn a_certificate_needs_its_key() {
-        let error = refused("[serve]\ntls.cert = \"c.pem\"");
+        let error = error_of("[serve]\ntls.cert = \"c.pem\"");
         assert_eq!(
             error,
             "`serve.tls.cert` in ameles.toml is given without --tls-key: give both, or neither"
         );
-        let error = refused("[serve.tls]\nkey = \"k.pem\"");
+        let error = error_of("[serve.tls]\nkey = \"k.pem\"");
         assert_eq!(
             error,
             "`serve.tls.key` in ameles.toml is given without --tls-cert: give both, or neither"
@@ -363,12 +365,12 @@ mod tests {
     #[test]
     fn requests_at_work_are_counted_from_one() {
         assert_eq!(
-            refused("[serve]\nrequests = 0"),
+            error_of("[serve]\nrequests = 0"),
             "`serve.requests` in ameles.toml is 0: choose from 1 to 65536"
         );
     }
 
-    fn refused(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         settings(text).unwrap_err().to_string()
     }
 
@@ -431,12 +433,12 @@ mod tests {
                  and metrics need an address each",
             ),
         ] {
-            assert_eq!(refused(text), expected);
+            assert_eq!(error_of(text), expected);
         }
-        assert!(refused("[key]\nsource = \"env\"\nfile = \"k\"").starts_with("`key.file` in ameles.toml"));
-        assert!(refused("[store]\nurl = \"bucket\"").starts_with("`store.url` in ameles.toml is `bucket`"));
-        let alone = refused("[store]\nendpoint = \"http://127.0.0.1\"");
-        assert!(alone.starts_with("`store.endpoint` in ameles.toml") && alone.contains("--store"), "{alone}");
+        assert!(error_of("[key]\nsource = \"env\"\nfile = \"k\"").starts_with("`key.file` in ameles.toml"));
+        assert!(error_of("[store]\nurl = \"bucket\"").starts_with("`store.url` in ameles.toml is `bucket`"));
+        let error = error_of("[store]\nendpoint = \"http://127.0.0.1\"");
+        assert!(error.starts_with("`store.endpoint` in ameles.toml") && error.contains("--store"), "{error}");
     }
 
     #[test]
@@ -445,7 +447,7 @@ mod tests {
         let file = Config::parse(file, Path::new("ameles.toml")).unwrap();
         let mut flags = Config::default();
         flags.vault.capacity = Some(Size(1 << 50));
-        let error = Settings::resolve(file.overlaid(flags)).unwrap_err().to_string();
+        let error = Settings::resolve(file.overlay(flags)).unwrap_err().to_string();
         assert!(
             error.starts_with("--capacity is 1 PiB: in blocks of 64 KiB (--block-size) choose"),
             "{error}"

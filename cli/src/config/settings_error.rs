@@ -80,7 +80,7 @@ pub enum SettingsError {
     },
     /// Parameters that each are in range and do not work together.
     #[error("{names} do not fit together: {why}")]
-    Together {
+    Incompatible {
         /// The settings.
         names: String,
         /// The scheme's reason.
@@ -111,7 +111,7 @@ pub enum SettingsError {
          which blocks of the tree top are asked for: name a --data folder on a disk of this machine, or say \
          --allow-network-disk"
     )]
-    WatchedDisk {
+    NetworkDisk {
         /// The trusted folder.
         folder: String,
     },
@@ -120,7 +120,7 @@ pub enum SettingsError {
         "this vault was made with other parameters: {0}; leave them out, have `ameles migrate` make a successor that has \
          them, or name another --data folder and store for a new vault"
     )]
-    OtherShape(String),
+    ShapeMismatch(String),
     /// A key of `[key]` that the chosen source does not use.
     #[error("{name} is not used by the key source `{source_name}`: leave it out or choose another source")]
     KeySource {
@@ -155,7 +155,7 @@ pub enum SettingsError {
     Demonstration(String),
     /// A page that no browser would reach.
     #[error("{name} is {address}: a demonstration is its page, which is served on loopback only")]
-    PageBeyondLoopback {
+    PageNotOnLoopback {
         /// The setting.
         name: String,
         /// The address that was given.
@@ -192,14 +192,14 @@ pub enum SettingsError {
     },
     /// An endpoint without a store to reach there.
     #[error("{0} needs a store to reach there: add --store s3://BUCKET (`store.url`)")]
-    EndpointAlone(String),
+    EndpointWithoutStore(String),
     /// A table of prices that is not there or is none.
-    #[error("{name} is {asked}: {why}")]
+    #[error("{name} is {requested}: {why}")]
     Prices {
         /// The setting.
         name: String,
         /// The value that was given.
-        asked: String,
+        requested: String,
         /// The mistake in it.
         why: String,
     },

@@ -24,7 +24,7 @@ impl Serialize for Size {
 pub enum SizeError {
     /// Not a number with a known unit.
     #[error("`{0}` is no size: write a number of bytes, or a number and a unit, such as 64KiB or 10GiB")]
-    Nonsense(String),
+    Invalid(String),
     /// A unit that is read in two ways.
     #[error(
         "`{text}` can mean two sizes: write {number}{unit}iB for powers of 1024, or {number}{unit}B for powers of 1000"
@@ -66,7 +66,7 @@ impl FromStr for Size {
         match parse_size::parse_size(trimmed) {
             Ok(bytes) => Ok(Size(bytes)),
             Err(parse_size::Error::PosOverflow) => Err(SizeError::TooLarge(text.to_owned())),
-            Err(_) => Err(SizeError::Nonsense(text.to_owned())),
+            Err(_) => Err(SizeError::Invalid(text.to_owned())),
         }
     }
 }
@@ -109,8 +109,8 @@ pub(super) enum SizeForm {
 impl TryFrom<SizeForm> for Size {
     type Error = SizeError;
 
-    fn try_from(written: SizeForm) -> Result<Self, SizeError> {
-        match written {
+    fn try_from(form: SizeForm) -> Result<Self, SizeError> {
+        match form {
             SizeForm::Number(number) => {
                 u64::try_from(number).map(Size).map_err(|_| SizeError::Negative(number.to_string()))
             }
@@ -146,7 +146,7 @@ mod tests {
         for text in
             ["", "KiB", "sixty-four", "64 potatoes", "0x40", "1..5KiB", "64KiBKiB", "nan", "inf", "--5"]
         {
-            assert_eq!(text.parse::<Size>(), Err(SizeError::Nonsense(text.to_owned())), "{text}");
+            assert_eq!(text.parse::<Size>(), Err(SizeError::Invalid(text.to_owned())), "{text}");
         }
         assert_eq!("-1".parse::<Size>(), Err(SizeError::Negative("-1".into())));
         assert_eq!("16EiB".parse::<Size>(), Err(SizeError::TooLarge("16EiB".into())));
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn shows_whole_units_exactly() {
-        for (bytes, shown) in [
+        for (bytes, expected) in [
             (0, "0 B"),
             (1000, "1000 B"),
             (65536, "64 KiB"),
@@ -174,7 +174,7 @@ mod tests {
             ((1 << 30) - (1 << 20), "1023 MiB"),
             (u64::MAX, "16.00 EiB"),
         ] {
-            assert_eq!(Size(bytes).to_string(), shown);
+            assert_eq!(Size(bytes).to_string(), expected);
         }
     }
 

@@ -22,12 +22,12 @@ impl fmt::Debug for StoreOptions {
 
 impl Options for StoreOptions {
     /// Key by key.
-    fn overlaid(mut self, over: Self) -> Self {
-        self.0.extend(over.0);
+    fn overlay(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
         self
     }
 
-    fn given(&self) -> Vec<Name> {
+    fn names(&self) -> Vec<Name> {
         if self.0.is_empty() { Vec::new() } else { vec![STORE_OPTION] }
     }
 }
@@ -53,8 +53,8 @@ impl Args for StoreOptions {
 
 impl FromArgMatches for StoreOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = matches.get_many::<(String, String)>(FLAG);
-        Ok(StoreOptions(given.into_iter().flatten().cloned().collect()))
+        let values = matches.get_many::<(String, String)>(FLAG);
+        Ok(StoreOptions(values.into_iter().flatten().cloned().collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

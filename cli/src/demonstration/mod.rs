@@ -10,7 +10,7 @@ mod plain_store;
 mod setup;
 mod switch;
 
-pub use pattern::{CONTAINER, OBJECTS, Pattern, object_name, put_objects, read_on};
+pub use pattern::{CONTAINER, OBJECTS, Pattern, object_name, put_objects, read_repeatedly};
 pub use plain_store::BareStore;
 pub use setup::DemonstrationFolder;
 pub use switch::{Baseline, ObliviousFlag, Switch, SwitchState};

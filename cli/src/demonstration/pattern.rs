@@ -18,9 +18,9 @@ pub const OBJECTS: u64 = 48;
 /// Blocks of an object.
 const OBJECT_BLOCKS: u64 = 16;
 /// The number of reads of each: two for each column of the page's heat map.
-const EVERY: Duration = Duration::from_millis(250);
+const READ_INTERVAL: Duration = Duration::from_millis(250);
 /// Reads of one object after each sweep over all.
-const HOT: u64 = 32;
+const HOT_READS: u64 = 32;
 
 /// The pattern that a demonstration reads of its own accord.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,7 +40,7 @@ pub fn object_name(number: u64) -> String {
 ///
 /// # Errors
 /// Those of puts.
-pub async fn put_objects(gateway: &Gateway, put: impl Fn()) -> Result<(), Error> {
+pub async fn put_objects(gateway: &Gateway, on_put: impl Fn()) -> Result<(), Error> {
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container(CONTAINER, ContainerSettings::default()).await?;
     // One after the other, so that their blocks are in the order of their names.
@@ -52,19 +52,19 @@ pub async fn put_objects(gateway: &Gateway, put: impl Fn()) -> Result<(), Error>
         let written = writer.finish().await?;
         let (details, conditions) = (Details::default(), WriteConditions::default());
         account.link(CONTAINER, &object_name(number), written, details, conditions).await?;
-        put();
+        on_put();
     }
     Ok(())
 }
 
 /// Reads in the pattern for as long as it is let. Ends at once if there is none.
-pub async fn read_on(gateway: Gateway, pattern: Pattern) {
+pub async fn read_repeatedly(gateway: Gateway, pattern: Pattern) {
     if pattern == Pattern::Quiet {
         return;
     }
-    let mut ticks = interval(EVERY);
+    let mut ticks = interval(READ_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for number in (0..).map(nth) {
+    for number in (0..).map(object_at) {
         ticks.tick().await;
         if let Err(error) = read(&gateway, number).await {
             tracing::warn!(%error, "an object of the demonstration could not be read");
@@ -73,8 +73,8 @@ pub async fn read_on(gateway: Gateway, pattern: Pattern) {
 }
 
 /// The object that is read at this step.
-fn nth(step: u64) -> u64 {
-    let step = step % (OBJECTS + HOT);
+fn object_at(step: u64) -> u64 {
+    let step = step % (OBJECTS + HOT_READS);
     if step < OBJECTS { step } else { OBJECTS / 4 }
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_sweep_over_all_objects_is_followed_by_one_that_is_hot() {
-        let steps: Vec<u64> = (0..OBJECTS + HOT + 2).map(nth).collect();
+        let steps: Vec<u64> = (0..OBJECTS + HOT_READS + 2).map(object_at).collect();
         assert!(steps[..48].iter().copied().eq(0..48));
         assert_eq!(steps[48..80], [12; 32]);
         assert_eq!(steps[80..], [0, 1]);

@@ -41,12 +41,12 @@ impl BareStore {
     pub async fn make(folder: &Path, cipher: Cipher, blocks: u64, block_bytes: usize) -> Result<Self> {
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let objects = Objects::open(&folder.display().to_string(), &options).await?;
-        Ok(Self::over(objects, cipher, blocks, block_bytes))
+        Ok(Self::new(objects, cipher, blocks, block_bytes))
     }
 }
 
 impl<S: Blobs> BareStore<S> {
-    fn over(store: S, cipher: Cipher, blocks: u64, block_bytes: usize) -> Self {
+    fn new(store: S, cipher: Cipher, blocks: u64, block_bytes: usize) -> Self {
         let slot_bytes = sealed_bytes(block_bytes) as u32;
         BareStore {
             store: Meter::new(store),
@@ -135,7 +135,7 @@ mod tests {
     const BLOCK: usize = 64;
 
     fn store() -> BareStore<VersionedMemory> {
-        BareStore::over(VersionedMemory::new(Layout::default()), Cipher::Aes256Gcm, 128, BLOCK)
+        BareStore::new(VersionedMemory::new(Layout::default()), Cipher::Aes256Gcm, 128, BLOCK)
     }
 
     fn block(filled: u8) -> Bytes {
@@ -147,9 +147,9 @@ mod tests {
         let bare = store();
         bare.write(vec![(2, block(1)), (127, block(2))]).await.unwrap();
         assert_eq!(bare.read(vec![127, 5, 2]).await.unwrap(), [block(2), block(0), block(1)]);
-        let seen = bare.provider().touches.whole();
-        assert_eq!((seen.writes[1], seen.writes[63], seen.writes.iter().sum::<u64>()), (1, 1, 2));
-        assert_eq!((seen.reads[1], seen.reads[2], seen.reads[63]), (1, 1, 1));
+        let counts = bare.provider().touches.whole();
+        assert_eq!((counts.writes[1], counts.writes[63], counts.writes.iter().sum::<u64>()), (1, 1, 2));
+        assert_eq!((counts.reads[1], counts.reads[2], counts.reads[63]), (1, 1, 1));
         assert_eq!(bare.provider().meter.usage().requests(), 5);
     }
 

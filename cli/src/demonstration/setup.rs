@@ -15,7 +15,7 @@ const BLOCK: Size = Size(4 << 10);
 const CAPACITY_BYTES: Size = Size(4 << 20);
 
 /// The settings that would lead to a vault of the user's, or to a vault of another size. Keys do too.
-const NOT_TAKEN: [Name; 6] = [DATA, CAPACITY, BLOCK_SIZE, STORE, ENDPOINT, STORE_OPTION];
+const FORBIDDEN: [Name; 6] = [DATA, CAPACITY, BLOCK_SIZE, STORE, ENDPOINT, STORE_OPTION];
 
 /// The temporary folder of a demonstration, removed with all that is in it when this is dropped.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ impl DemonstrationFolder {
     ///
     /// # Errors
     /// [`SettingsError::Demonstration`] if `config` names a vault, a store or a key,
-    /// [`SettingsError::PageBeyondLoopback`]: nothing is made then. The folder cannot be made.
+    /// [`SettingsError::PageNotOnLoopback`]: nothing is made then. The folder cannot be made.
     pub fn set_up(pattern: Pattern, mut config: Config) -> Result<(DemonstrationFolder, Config)> {
-        if let Some(name) = config.first_given(&NOT_TAKEN).or_else(|| key_of(&config)) {
+        if let Some(name) = config.first_set(&FORBIDDEN).or_else(|| key_source(&config)) {
             return Err(SettingsError::Demonstration(name).into());
         }
         if let Some(address) = config.serve.admin.filter(|address| !address.ip().is_loopback()) {
             let name = config.origins.name(ADMIN);
-            return Err(SettingsError::PageBeyondLoopback { name, address }.into());
+            return Err(SettingsError::PageNotOnLoopback { name, address }.into());
         }
         let folder = tempfile::Builder::new().prefix("ameles-demonstration-").tempdir();
         let folder = folder.context("making a temporary folder for the demonstration")?;
@@ -63,14 +63,14 @@ impl DemonstrationFolder {
 }
 
 /// The source of a key, if something names one.
-fn key_of(config: &Config) -> Option<String> {
+fn key_source(config: &Config) -> Option<String> {
     let key = &config.key;
     let all = [
         (KEY_FILE, key.file.is_some()),
         (KEY_ENV, key.variable.is_some()),
         (KEY_SOURCE, key.source.is_some()),
     ];
-    all.into_iter().find_map(|(name, is_given)| is_given.then(|| config.origins.name(name)))
+    all.into_iter().find_map(|(name, is_set)| is_set.then(|| config.origins.name(name)))
 }
 
 #[cfg(test)]
@@ -96,13 +96,13 @@ mod tests {
 
     #[test]
     fn a_vault_is_small_and_lies_in_a_folder_that_goes_again() {
-        let (stage, config) = DemonstrationFolder::set_up(Pattern::Quiet, Config::default()).unwrap();
+        let (demonstration, config) = DemonstrationFolder::set_up(Pattern::Quiet, Config::default()).unwrap();
         let settings = Settings::resolve(config).unwrap();
         let root = settings.data.root().to_owned();
-        assert!(root.is_dir() && stage.bare_folder().starts_with(&root));
+        assert!(root.is_dir() && demonstration.bare_folder().starts_with(&root));
         assert_eq!(settings.blocks(), 1024);
         std::fs::write(root.join("something"), "").unwrap();
-        stage.remove().unwrap();
+        demonstration.remove().unwrap();
         assert!(!root.exists());
     }
 }

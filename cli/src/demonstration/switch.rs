@@ -31,13 +31,13 @@ pub struct Switch {
     vault_provider: Provider,
     bare_provider: Provider,
     counters: RequestCounters,
-    turned: Arc<Mutex<SwitchInner>>,
+    inner: Arc<Mutex<SwitchInner>>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct SwitchInner {
-    times: u64,
-    since: Baseline,
+    turns: u64,
+    baseline: Baseline,
 }
 
 /// Sums at the moment from which figures count.
@@ -58,9 +58,9 @@ pub struct SwitchState {
     /// The store that is read.
     pub provider: Provider,
     /// The moment that its figures count from.
-    pub since: Baseline,
+    pub baseline: Baseline,
     /// The position of the switch.
-    pub stands: Demonstration,
+    pub position: Demonstration,
 }
 
 impl Switch {
@@ -73,32 +73,32 @@ impl Switch {
         counters: RequestCounters,
     ) -> Self {
         let switch =
-            Switch { oblivious, vault, vault_provider, bare_provider, counters, turned: Arc::default() };
+            Switch { oblivious, vault, vault_provider, bare_provider, counters, inner: Arc::default() };
         switch.reset();
         switch
     }
 
     /// Lets the figures begin now.
     pub fn reset(&self) {
-        self.begin(&mut self.turned.lock().expect("nobody panics with it"));
+        self.start_figures(&mut self.inner.lock().expect("nobody panics with it"));
     }
 
     /// Turns it, and lets the figures begin anew unless it stands so already.
     pub fn set(&self, oblivious: bool) {
-        let mut turned = self.turned.lock().expect("nobody panics with it");
+        let mut inner = self.inner.lock().expect("nobody panics with it");
         if self.oblivious.0.swap(oblivious, Ordering::AcqRel) != oblivious {
-            self.begin(&mut turned);
+            self.start_figures(&mut inner);
         }
     }
 
     /// The view to show now.
-    pub fn shown(&self) -> SwitchState {
+    pub fn state(&self) -> SwitchState {
         // Held, so that store, figures and stand are of one moment.
-        let turned = self.turned.lock().expect("nobody panics with it");
+        let inner = self.inner.lock().expect("nobody panics with it");
         SwitchState {
             provider: self.provider().clone(),
-            since: turned.since,
-            stands: Demonstration { oblivious: self.oblivious.is_on(), turned: turned.times },
+            baseline: inner.baseline,
+            position: Demonstration { oblivious: self.oblivious.is_on(), turned: inner.turns },
         }
     }
 
@@ -106,11 +106,11 @@ impl Switch {
         if self.oblivious.is_on() { &self.vault_provider } else { &self.bare_provider }
     }
 
-    fn begin(&self, turned: &mut SwitchInner) {
+    fn start_figures(&self, inner: &mut SwitchInner) {
         let (read, written) = self.counters.blocks();
         self.counters.forget_times();
         let (usage, accesses) = (self.provider().meter.usage(), self.vault.status().accesses);
-        let since = Baseline { usage, accesses, read, written };
-        *turned = SwitchInner { times: turned.times + 1, since };
+        let baseline = Baseline { usage, accesses, read, written };
+        *inner = SwitchInner { turns: inner.turns + 1, baseline };
     }
 }

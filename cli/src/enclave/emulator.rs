@@ -23,7 +23,7 @@ pub(super) fn find() -> Result<PathBuf> {
     })
 }
 
-/// A command that starts the emulator. It goes by way of this program, which then [becomes](become_it) the emulator.
+/// A command that starts the emulator. It goes by way of this program, which then [becomes](exec_emulator) the emulator.
 pub(super) fn command() -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     // Ctrl-C is for this process, which ends the emulator.
@@ -36,7 +36,7 @@ pub(super) fn command() -> Result<Command> {
 ///
 /// # Errors
 /// The parent is not the one that was named, or the emulator cannot be started.
-pub fn become_it(parent: i32, words: &[OsString]) -> Result<Infallible> {
+pub fn exec_emulator(parent: i32, words: &[OsString]) -> Result<Infallible> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // It may have ended before that was said.
     if getppid().map(Pid::as_raw_pid) != Some(parent) {

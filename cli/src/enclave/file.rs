@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The system's; it is no regular file, which may have no end; it is larger.
-pub fn read_whole(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+pub fn read_file(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     // Before it is opened: that alone waits for a writer if it is a pipe.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
@@ -30,11 +30,11 @@ mod tests {
     fn a_file_is_read_up_to_its_bound_and_a_device_not_at_all() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), b"seven b").unwrap();
-        assert_eq!(read_whole(file.path(), 7).unwrap(), b"seven b");
-        assert!(read_whole(file.path(), 6).unwrap_err().to_string().contains("larger than 6"));
+        assert_eq!(read_file(file.path(), 7).unwrap(), b"seven b");
+        assert!(read_file(file.path(), 6).unwrap_err().to_string().contains("larger than 6"));
         for path in ["/dev/zero", "/"] {
             assert!(
-                read_whole(Path::new(path), 7).unwrap_err().to_string().contains("no regular file"),
+                read_file(Path::new(path), 7).unwrap_err().to_string().contains("no regular file"),
                 "{path}"
             );
         }

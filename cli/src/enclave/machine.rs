@@ -1,6 +1,6 @@
 //! The machine: its memory, what lies in it at the start, and its end.
 
-use super::device_tree::{self, MAX_PACKAGE_BYTES, PACKAGE_START, Places, TREE_START};
+use super::device_tree::{self, MAX_PACKAGE_BYTES, MachineLayout, PACKAGE_START, TREE_START};
 use super::emulator;
 use super::program::Image;
 use super::runtime::Runtime;
@@ -26,11 +26,11 @@ const MAX_UNTRUSTED_BYTES: u64 = 1 << 30;
 /// The most sealed pages that there is room for, in bytes.
 pub const MAX_PAGES_BYTES: u64 = MAX_UNTRUSTED_BYTES - (2 << 20);
 /// The program of the host's hart if there is no other: it waits (`wfi`, and a jump back to it).
-const WAITS: [u32; 2] = [0x1050_0073, 0xffdf_f06f];
+const WAIT_LOOP: [u32; 2] = [0x1050_0073, 0xffdf_f06f];
 /// The beginning of the last line of the firmware's banner.
-const LAST_OF_BANNER: &str = "Boot HART MEDELEG";
+const BANNER_END: &str = "Boot HART MEDELEG";
 /// The most bytes of the emulator's words that an error repeats.
-const MAX_WORDS: u64 = 2000;
+const MAX_CONSOLE_BYTES: u64 = 2000;
 
 /// The settings of the machine itself, beside those of the package.
 #[derive(Clone, Debug, Default)]
@@ -48,9 +48,9 @@ pub struct Machine {
     process: Child,
     untrusted: Untrusted,
     /// The firmware's words, and the emulator's.
-    said: File,
-    kept_bytes: usize,
-    begin: Instant,
+    console: File,
+    host_page_bytes: usize,
+    start_time: Instant,
 }
 
 /// The end of a run.
@@ -59,7 +59,7 @@ pub struct RunResult {
     /// The runtime's record; nothing if the machine was switched off.
     pub record: Option<ExitRecord>,
     /// The time from start to end on a clock on the wall.
-    pub took: Duration,
+    pub elapsed: Duration,
 }
 
 impl Machine {
@@ -78,26 +78,26 @@ impl Machine {
             bytes.filter(|bytes| *bytes <= MAX_UNTRUSTED_BYTES).context("too much untrusted memory")?;
         let untrusted = Untrusted::new(bytes)?;
         let host = bytes - HOST_BYTES;
-        let waits: Vec<u8> = WAITS.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let program = setting.host.as_deref().unwrap_or(&waits);
+        let wait_loop: Vec<u8> = WAIT_LOOP.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let program = setting.host.as_deref().unwrap_or(&wait_loop);
         ensure!(program.len() as u64 <= HOST_BYTES, "the program of the host's hart is longer than 64 KiB");
         untrusted.write(host, program)?;
 
         let package = Zeroizing::new(launch::encode(launch, image.bytes())?);
-        let places = Places {
+        let layout = MachineLayout {
             harts: launch.paging.harts,
             untrusted_bytes: bytes,
             host: UNTRUSTED_START + host,
             package_bytes: package.len() as u64,
         };
         ensure!(
-            places.package_bytes <= MAX_PACKAGE_BYTES,
+            layout.package_bytes <= MAX_PACKAGE_BYTES,
             "the program is larger than the machine's private memory"
         );
-        let tree = device_tree::blob(&places).map_err(|error| anyhow!("{error}"))?;
-        let package = in_memory("ameles-package", &package)?;
-        let tree = in_memory("ameles-device-tree", &tree)?;
-        let said = in_memory("ameles-console", &[])?;
+        let tree = device_tree::blob(&layout).map_err(|error| anyhow!("{error}"))?;
+        let package = memory_file("ameles-package", &package)?;
+        let tree = memory_file("ameles-device-tree", &tree)?;
+        let console = memory_file("ameles-console", &[])?;
 
         let mut command = emulator::command()?;
         let memory = format!(
@@ -135,15 +135,15 @@ impl Machine {
         } else if harts > 1 {
             command.args(["-accel", "tcg,thread=multi"]);
         }
-        command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
-        let begin = Instant::now();
+        command.stdin(Stdio::null()).stdout(console.try_clone()?).stderr(console.try_clone()?);
+        let start_time = Instant::now();
         let process = command.spawn().context("the emulator cannot be started")?;
-        let kept_bytes = match launch.paging.storage {
+        let host_page_bytes = match launch.paging.way {
             SealedStorage::Backing => 0,
             SealedStorage::Intermediary => usize::try_from(launch.paging.untrusted_bytes)?,
         };
         // The package's file, with the seed in it, is closed here: from now on only the emulator has it.
-        Ok(Machine { process, untrusted, said, kept_bytes, begin })
+        Ok(Machine { process, untrusted, console, host_page_bytes, start_time })
     }
 
     /// The emulator's process.
@@ -171,41 +171,41 @@ impl Machine {
             switched_off |= next == Next::SwitchOff;
             Ok(next)
         };
-        let service = Service::new(&self.untrusted, self.kept_bytes, streams, &mut listen);
-        let served = service.serve(&mut self.process);
-        if served.is_err() {
+        let service = Service::new(&self.untrusted, self.host_page_bytes, streams, &mut listen);
+        let result = service.serve(&mut self.process);
+        if result.is_err() {
             // Nobody would answer it any longer.
             let _ = self.process.kill();
             let _ = self.process.wait();
         }
-        let status = served?;
-        let took = self.begin.elapsed();
+        let status = result?;
+        let elapsed = self.start_time.elapsed();
         let record = match self.untrusted.exit_record()? {
             _ if switched_off => None,
             Some(record) => Some(record.context("the enclave's runtime left no record that can be read")?),
-            None => bail!("{}", self.silence(status)),
+            None => bail!("{}", self.missing_record(status)),
         };
-        Ok(RunResult { record, took })
+        Ok(RunResult { record, elapsed })
     }
 
     /// An end without a record, in words.
-    fn silence(&self, status: ExitStatus) -> String {
-        let bytes = self.said.metadata().map_or(0, |said| said.len());
-        let mut last = vec![0; bytes.min(MAX_WORDS) as usize];
-        let _ = self.said.read_exact_at(&mut last, bytes - bytes.min(MAX_WORDS));
-        let said = String::from_utf8_lossy(&last);
+    fn missing_record(&self, status: ExitStatus) -> String {
+        let bytes = self.console.metadata().map_or(0, |console| console.len());
+        let mut last = vec![0; bytes.min(MAX_CONSOLE_BYTES) as usize];
+        let _ = self.console.read_exact_at(&mut last, bytes - bytes.min(MAX_CONSOLE_BYTES));
+        let console = String::from_utf8_lossy(&last);
         // The firmware's banner tells nothing.
-        let said = said
-            .rsplit_once(LAST_OF_BANNER)
-            .map_or(&*said, |(_, after)| after.split_once('\n').unwrap_or_default().1);
-        let said = said.trim();
-        let said = if said.is_empty() { String::new() } else { format!("; it said: {said}") };
-        format!("the machine ended ({status}) before the program did{said}")
+        let console = console
+            .rsplit_once(BANNER_END)
+            .map_or(&*console, |(_, after)| after.split_once('\n').unwrap_or_default().1);
+        let console = console.trim();
+        let console = if console.is_empty() { String::new() } else { format!("; it said: {console}") };
+        format!("the machine ended ({status}) before the program did{console}")
     }
 }
 
 /// A file in memory that the emulator inherits.
-fn in_memory(name: &str, bytes: &[u8]) -> Result<File> {
+fn memory_file(name: &str, bytes: &[u8]) -> Result<File> {
     let mut file = File::from(memfd_create(name, MemfdFlags::empty())?);
     file.write_all(bytes)?;
     Ok(file)

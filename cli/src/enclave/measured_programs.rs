@@ -27,7 +27,7 @@ const PART: Part = Part {
 pub struct MeasuredPrograms {
     own: Option<Image>,
     picosat: Option<Image>,
-    why_not: Vec<String>,
+    missing_reasons: Vec<String>,
 }
 
 /// A program with its arguments and its input.
@@ -49,31 +49,35 @@ impl MeasuredPrograms {
     /// A program that was named is not there, or is for another processor; or none at all can be had.
     pub fn find(own: Option<&Path>, picosat: Option<&Path>) -> Result<Self> {
         let checkout = Checkout::find()?;
-        let mut why_not = Vec::new();
+        let mut missing_reasons = Vec::new();
         let picosat = match picosat {
             Some(named) => Some(Image::read(named)?),
-            None => unless_left_out(solver_of(checkout.as_ref()), &mut why_not),
+            None => or_reason(find_solver(checkout.as_ref()), &mut missing_reasons),
         };
         let own = match own {
             Some(named) => Some(Image::read(named)?),
-            None => unless_left_out(built_from(checkout.as_ref()), &mut why_not),
+            None => or_reason(find_programs(checkout.as_ref()), &mut missing_reasons),
         };
-        ensure!(own.is_some() || picosat.is_some(), "no program can be measured: {}", why_not.join("; "));
-        Ok(MeasuredPrograms { own, picosat, why_not })
+        ensure!(
+            own.is_some() || picosat.is_some(),
+            "no program can be measured: {}",
+            missing_reasons.join("; ")
+        );
+        Ok(MeasuredPrograms { own, picosat, missing_reasons })
     }
 
     /// The reasons for what is left out.
-    pub fn why_not(&self) -> &[String] {
-        &self.why_not
+    pub fn missing_reasons(&self) -> &[String] {
+        &self.missing_reasons
     }
 
     /// The names of the programs that are left out.
     pub fn left_out(&self) -> Vec<&'static str> {
-        let is_there = |run: &Run| match run.start {
+        let is_available = |run: &Run| match run.start {
             Start::Own(_) => self.own.is_some(),
             Start::Picosat(_) => self.picosat.is_some(),
         };
-        let left_out = |program: &&Program| !program.runs.iter().all(is_there);
+        let left_out = |program: &&Program| !program.runs.iter().all(is_available);
         PROGRAMS.iter().filter(left_out).map(|program| program.name).collect()
     }
 
@@ -99,11 +103,11 @@ impl MeasuredPrograms {
 }
 
 /// Keeps what was found, or the reason why it was not.
-fn unless_left_out<T>(found: Result<T>, why_not: &mut Vec<String>) -> Option<T> {
-    found.inspect_err(|error| why_not.push(format!("{error:#}"))).ok()
+fn or_reason<T>(found: Result<T>, missing_reasons: &mut Vec<String>) -> Option<T> {
+    found.inspect_err(|error| missing_reasons.push(format!("{error:#}"))).ok()
 }
 
-fn solver_of(checkout: Option<&Checkout>) -> Result<Image> {
+fn find_solver(checkout: Option<&Checkout>) -> Result<Image> {
     let Some(checkout) = checkout else {
         bail!("this is no checkout with picosat for RISC-V: name it with --picosat")
     };
@@ -115,7 +119,7 @@ fn solver_of(checkout: Option<&Checkout>) -> Result<Image> {
     Image::read(&built)
 }
 
-fn built_from(checkout: Option<&Checkout>) -> Result<Image> {
+fn find_programs(checkout: Option<&Checkout>) -> Result<Image> {
     let Some(checkout) = checkout else {
         bail!("this is no checkout to build ameles-programs for RISC-V from: name it with --programs")
     };
@@ -123,9 +127,10 @@ fn built_from(checkout: Option<&Checkout>) -> Result<Image> {
 }
 
 fn build(checkout: &Checkout) -> Result<PathBuf> {
-    let asked = Command::new(COMPILER).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let compiler_status =
+        Command::new(COMPILER).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     ensure!(
-        asked.is_ok_and(|status| status.success()),
+        compiler_status.is_ok_and(|status| status.success()),
         "ameles-programs for RISC-V cannot be built: {COMPILER} is missing (Debian: gcc-riscv64-linux-gnu and libc6-dev-riscv64-cross)"
     );
     checkout.build(&PART)
@@ -143,12 +148,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_left_out_by_name_and_why() {
-        let mut why_not = Vec::new();
-        assert_eq!(unless_left_out(Ok(1), &mut why_not), Some(1));
+        let mut missing_reasons = Vec::new();
+        assert_eq!(or_reason(Ok(1), &mut missing_reasons), Some(1));
         let refused: Result<i32> = Err(anyhow!("no compiler")).context("picosat for RISC-V");
-        assert_eq!(unless_left_out(refused, &mut why_not), None);
-        assert_eq!(why_not, ["picosat for RISC-V: no compiler"]);
-        let nothing = MeasuredPrograms { own: None, picosat: None, why_not };
+        assert_eq!(or_reason(refused, &mut missing_reasons), None);
+        assert_eq!(missing_reasons, ["picosat for RISC-V: no compiler"]);
+        let nothing = MeasuredPrograms { own: None, picosat: None, missing_reasons };
         assert_eq!(nothing.left_out().len(), PROGRAMS.len());
         let solver = PROGRAMS.iter().flat_map(|program| program.runs);
         for run in solver {

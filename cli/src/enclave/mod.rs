@@ -15,7 +15,7 @@ mod service;
 mod streams;
 mod untrusted;
 
-pub use file::read_whole;
+pub use file::read_file;
 pub use machine::{MAX_PAGES_BYTES, Machine, MachineSettings, RunResult};
 pub use measured_programs::MeasuredPrograms;
 pub use program::Image;

@@ -1,7 +1,7 @@
 //! The program for the enclave: found unfit before a machine is started for it.
 
 use super::device_tree::MAX_PACKAGE_BYTES;
-use super::file::read_whole;
+use super::file::read_file;
 use anyhow::{Context, Result, bail, ensure};
 use object::elf::{ELFCLASS64, EM_RISCV, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -20,7 +20,7 @@ impl Image {
     pub fn read(file: &Path) -> Result<Self> {
         ensure!(!file.as_os_str().is_empty(), "the program's name is empty: name a file");
         let name = file.display();
-        let bytes = read_whole(file, MAX_PACKAGE_BYTES).with_context(|| format!("{name} cannot be read"))?;
+        let bytes = read_file(file, MAX_PACKAGE_BYTES).with_context(|| format!("{name} cannot be read"))?;
         check(&bytes).with_context(|| format!("{name} cannot run in the enclave"))?;
         Ok(Image(bytes))
     }

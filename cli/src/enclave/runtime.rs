@@ -1,6 +1,6 @@
 //! The enclave's runtime, which is a program for a machine without an operating system.
 
-use super::file::read_whole;
+use super::file::read_file;
 use crate::runtime::checkout::{Checkout, Kind, Part};
 use ameles_enclave_boundary::map::RUNTIME_START;
 use ameles_enclave_boundary::mark::{MARK, MARK_SECTION};
@@ -32,9 +32,9 @@ impl Runtime {
     ///
     /// # Errors
     /// It cannot be read, or is no runtime for this program.
-    pub fn named(path: &Path) -> Result<Self> {
+    pub fn from_path(path: &Path) -> Result<Self> {
         let found = path.canonicalize()?;
-        Runtime::checked(found)
+        Runtime::validated(found)
     }
 
     /// The runtime beside this program. In a checkout it is built where that is needed.
@@ -43,9 +43,9 @@ impl Runtime {
     /// There is none, and none can be built; it is for another version of this program.
     pub fn find() -> Result<Self> {
         let program = std::env::current_exe()?;
-        let beside = program.with_file_name(PART.package);
-        if beside.is_file() {
-            return Runtime::checked(beside.clone()).with_context(|| format!("{}", beside.display()));
+        let sibling = program.with_file_name(PART.package);
+        if sibling.is_file() {
+            return Runtime::validated(sibling.clone()).with_context(|| format!("{}", sibling.display()));
         }
         let Some(checkout) = Checkout::find()? else {
             bail!(
@@ -57,8 +57,8 @@ impl Runtime {
     }
 
     /// A machine that began with anything else would say nothing, and never end.
-    fn checked(path: PathBuf) -> Result<Self> {
-        check(&read_whole(&path, MAX_BYTES)?)?;
+    fn validated(path: PathBuf) -> Result<Self> {
+        check(&read_file(&path, MAX_BYTES)?)?;
         Ok(Runtime(path))
     }
 

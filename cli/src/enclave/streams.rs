@@ -6,7 +6,7 @@ use std::io::{self, Cursor, Read};
 use std::os::fd::AsFd;
 
 /// The time for which a read of standard input waits before it is looked whether the machine is still there.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+const READ_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 /// The streams of a run.
 #[derive(Debug)]
@@ -23,10 +23,10 @@ pub enum Input {
     /// Standard input of this process; what was read is kept, if it will be read again.
     Standard {
         /// The bytes that were read.
-        kept: Option<Vec<u8>>,
+        recorded: Option<Vec<u8>>,
     },
     /// Bytes that are there: those that another run has read, for example.
-    Again(Cursor<Vec<u8>>),
+    Buffer(Cursor<Vec<u8>>),
 }
 
 /// The place that output goes to.
@@ -35,32 +35,32 @@ pub enum Output {
     /// The streams of this process.
     Standard,
     /// Nowhere.
-    Nowhere,
+    Discard,
 }
 
 impl Streams {
     /// Those of this process.
     pub fn standard() -> Self {
-        Streams { input: Input::Standard { kept: None }, output: Output::Standard }
+        Streams { input: Input::Standard { recorded: None }, output: Output::Standard }
     }
 
-    /// Those of this process, to be [run again](Streams::again) with.
-    pub fn kept() -> Self {
-        Streams { input: Input::Standard { kept: Some(Vec::new()) }, output: Output::Standard }
+    /// Those of this process, to be [run again](Streams::replay) with.
+    pub fn recorded() -> Self {
+        Streams { input: Input::Standard { recorded: Some(Vec::new()) }, output: Output::Standard }
     }
 
     /// This input, and no output.
-    pub fn of(input: Vec<u8>) -> Self {
-        Streams { input: Input::Again(Cursor::new(input)), output: Output::Nowhere }
+    pub fn from_input(input: Vec<u8>) -> Self {
+        Streams { input: Input::Buffer(Cursor::new(input)), output: Output::Discard }
     }
 
     /// The same input once more, and no output.
-    pub fn again(self) -> Self {
+    pub fn replay(self) -> Self {
         let bytes = match self.input {
-            Input::Standard { kept } => kept.unwrap_or_default(),
-            Input::Again(bytes) => bytes.into_inner(),
+            Input::Standard { recorded } => recorded.unwrap_or_default(),
+            Input::Buffer(bytes) => bytes.into_inner(),
         };
-        Streams::of(bytes)
+        Streams::from_input(bytes)
     }
 }
 
@@ -69,10 +69,10 @@ impl Input {
     pub(super) fn read(&mut self, max: u32) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = vec![0; max as usize];
         let read = match self {
-            Input::Again(of) => of.read(&mut bytes)?,
-            Input::Standard { kept } => {
+            Input::Buffer(of) => of.read(&mut bytes)?,
+            Input::Standard { recorded } => {
                 let stdin = io::stdin();
-                match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&PATIENCE)) {
+                match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&READ_TIMEOUT)) {
                     Ok(0) | Err(Errno::INTR) => return Ok(None),
                     Ok(_) => {}
                     Err(error) => return Err(error.into()),
@@ -81,8 +81,8 @@ impl Input {
                     Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
                     read => read?,
                 };
-                if let Some(kept) = kept {
-                    kept.extend(&bytes[..read]);
+                if let Some(recorded) = recorded {
+                    recorded.extend(&bytes[..read]);
                 }
                 read
             }
@@ -96,7 +96,7 @@ impl Output {
     /// Writes bytes, perhaps not all of them, and says how many.
     pub(super) fn write(self, to: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::Nowhere => Ok(bytes.len()),
+            Output::Discard => Ok(bytes.len()),
             Output::Standard => Ok(rustix::io::retry_on_intr(|| rustix::io::write(&to, bytes))?),
         }
     }

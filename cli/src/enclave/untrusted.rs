@@ -41,8 +41,8 @@ impl Untrusted {
     ///
     /// # Errors
     /// The system's; bytes beyond the end.
-    pub fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(into, at)
+    pub fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, at)
     }
 
     /// Writes bytes.

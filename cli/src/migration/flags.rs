@@ -43,11 +43,11 @@ impl SuccessorFlags {
 
 /// The same settings, whose errors name the flags that a successor's store and key came from.
 #[must_use]
-pub fn named_as_successor(settings: Settings, has_own_key: bool) -> Settings {
+pub fn with_successor_origins(settings: Settings, has_own_key: bool) -> Settings {
     let place = [(STORE, "--to"), (ENDPOINT, "--to-endpoint"), (STORE_OPTION, "--to-option")];
     let key: [(Name, &str); 3] =
         [(KEY_FILE, "--new-key-file"), (KEY_ENV, "--new-key-env"), (KEY_SOURCE, "--new-passphrase")];
     let key = key.into_iter().filter(|_| has_own_key);
-    let origins = settings.origins.clone().from_flags(place.into_iter().chain(key));
+    let origins = settings.origins.clone().with_flags(place.into_iter().chain(key));
     Settings { origins, ..settings }
 }

@@ -16,30 +16,30 @@ use std::path::absolute;
 /// [`SettingsError::Successor`], with each flag that differs; there is no current folder.
 pub fn refuse_other_place(
     settings: &Settings,
-    asked: (&SuccessorFlags, &KeySettings),
-    note: &MigrationRecord,
+    requested: (&SuccessorFlags, &KeySettings),
+    record: &MigrationRecord,
 ) -> Result<()> {
-    let (flags, key) = asked;
-    let made = note.to.over(settings);
+    let (flags, key) = requested;
+    let existing = record.to.apply_to(settings);
     let mut differing = Vec::new();
     if let Some(url) = &flags.to {
         let store = StoreSettings {
             url: Some(url.clone()),
-            endpoint: flags.to_endpoint.clone().or_else(|| made.store.endpoint.clone()),
+            endpoint: flags.to_endpoint.clone().or_else(|| existing.store.endpoint.clone()),
             options: StoreOptions(flags.to_option.iter().cloned().collect()),
         };
-        let asked = Settings { store, ..settings.clone() };
-        if !note.to.is_named_by(&asked) {
-            differing.push(format!("--to is {url} and its store is {}", Home::new(&made).store_name()));
+        let requested = Settings { store, ..settings.clone() };
+        if !record.to.is_named_by(&requested) {
+            differing.push(format!("--to is {url} and its store is {}", Home::new(&existing).store_name()));
         }
     }
     for (name, value) in &flags.to_option {
         // It may be a secret.
-        if made.store.options.0.get(name) != Some(value) {
+        if existing.store.options.0.get(name) != Some(value) {
             differing.push(format!("--to-option {name} is another than its own"));
         }
     }
-    if flags.has_key() && !is_same_key(key, &made.key)? {
+    if flags.has_key() && !is_same_key(key, &existing.key)? {
         differing.push("its key comes from another place".into());
     }
     Ok(refuse(&differing)?)
@@ -51,11 +51,11 @@ pub fn refuse_other_place(
 /// [`SettingsError::Successor`], with each flag that differs, and those of a shape that no successor can have.
 pub fn refuse_other_shape(
     settings: &Settings,
-    asked: &VaultConfig,
-    (old, made): (&VaultParameters, &VaultParameters),
+    requested: &VaultConfig,
+    (old, existing): (&VaultParameters, &VaultParameters),
 ) -> Result<(), SettingsError> {
-    let (_, shaped) = successor_parameters(asked, settings, old)?;
-    refuse(&contradictions(&shaped, asked, (made, "the successor"))?)
+    let (_, shaped) = successor_parameters(requested, settings, old)?;
+    refuse(&contradictions(&shaped, requested, (existing, "the successor"))?)
 }
 
 fn refuse(differing: &[String]) -> Result<(), SettingsError> {
@@ -69,9 +69,11 @@ fn refuse(differing: &[String]) -> Result<(), SettingsError> {
     )))
 }
 
-fn is_same_key(asked: &KeySettings, made: &KeySettings) -> Result<bool> {
-    Ok(match (asked, made) {
-        (KeySettings::File(asked), KeySettings::File(made)) => absolute(asked)? == absolute(made)?,
-        (asked, made) => asked == made,
+fn is_same_key(requested: &KeySettings, existing: &KeySettings) -> Result<bool> {
+    Ok(match (requested, existing) {
+        (KeySettings::File(requested), KeySettings::File(existing)) => {
+            absolute(requested)? == absolute(existing)?
+        }
+        (requested, existing) => requested == existing,
     })
 }

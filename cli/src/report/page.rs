@@ -20,9 +20,9 @@ pub struct PagePrices {
 
 impl PagePrices {
     /// The prices that were asked for, or the default.
-    pub fn or_default(given: Option<Prices>) -> Self {
-        let by_default = given.is_none();
-        PagePrices { prices: given.unwrap_or_else(prices::by_default), by_default }
+    pub fn or_default(asked: Option<Prices>) -> Self {
+        let by_default = asked.is_none();
+        PagePrices { prices: asked.unwrap_or_else(prices::default_prices), by_default }
     }
 
     fn of(&self) -> PriceSource {
@@ -49,10 +49,10 @@ pub struct Sources {
 
 impl Sources {
     /// The counters and figures of this moment.
-    pub fn read(&self) -> PageUpdate {
-        let shown = self.switch.as_ref().map(Switch::shown);
-        let since = shown.as_ref().map_or_else(Baseline::default, |shown| shown.since);
-        let provider = shown.as_ref().map_or(&self.provider, |shown| &shown.provider);
+    pub fn tell(&self) -> Told {
+        let state = self.switch.as_ref().map(Switch::state);
+        let since = state.as_ref().map_or_else(Baseline::default, |state| state.baseline);
+        let provider = state.as_ref().map_or(&self.provider, |state| &state.provider);
         let (status, usage) = (self.vault.status(), provider.meter.usage().since(&since.usage));
         let block_bytes = self.vault.block_bytes() as u64;
         let (read, written) = self.counters.blocks();
@@ -93,7 +93,7 @@ impl Sources {
             },
             stated_per_byte: self.vault.header().parameters.scheme.bytes_per_byte(),
             prices: self.prices.of(),
-            demonstration: shown.as_ref().map(|shown| shown.stands),
+            demonstration: state.as_ref().map(|state| state.position),
             warnings: (self.warnings)(),
         }
     }
@@ -107,7 +107,7 @@ fn row(touched: TouchedRow) -> Row {
 ///
 /// # Errors
 /// The trusted folder cannot be written.
-pub fn leave_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
+pub fn write_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
     let path = data.trusted().join("page-link");
     replace(&path, format!("{link}\n").as_bytes())
         .with_context(|| {

@@ -18,17 +18,17 @@ pub fn figures(
         kind,
         value,
     };
-    let counted = |name, help, value: u64| figure(name, help, FigureKind::Counter, value as f64);
+    let counter = |name, help, value: u64| figure(name, help, FigureKind::Counter, value as f64);
     let mut figures = vec![
-        counted("accesses", "Accesses since the vault was made, dummies included", status.accesses),
-        counted("emergency_evictions", "Evictions outside of the public schedule", status.emergencies),
-        counted("store_requests", "Requests asked of the store, of all kinds", usage.requests()),
-        counted("store_get_requests", "Reads asked of the store", usage.gets()),
-        counted("store_put_requests", "Writes asked of the store", usage.puts()),
-        counted("store_delete_requests", "Deletions asked of the store", usage.deletes()),
-        counted("store_list_requests", "Listings asked of the store", usage.lists),
-        counted("store_sent_bytes", "Bytes sent to the store", usage.bytes_up),
-        counted("store_received_bytes", "Bytes received from the store", usage.bytes_down),
+        counter("accesses", "Accesses since the vault was made, dummies included", status.accesses),
+        counter("emergency_evictions", "Evictions outside of the public schedule", status.emergencies),
+        counter("store_requests", "Requests asked of the store, of all kinds", usage.requests()),
+        counter("store_get_requests", "Reads asked of the store", usage.gets()),
+        counter("store_put_requests", "Writes asked of the store", usage.puts()),
+        counter("store_delete_requests", "Deletions asked of the store", usage.deletes()),
+        counter("store_list_requests", "Listings asked of the store", usage.lists),
+        counter("store_sent_bytes", "Bytes sent to the store", usage.bytes_up),
+        counter("store_received_bytes", "Bytes received from the store", usage.bytes_down),
         figure(
             "evictions_pending",
             "Evictions that the schedule owes",
@@ -49,9 +49,9 @@ pub fn figures(
         figures.extend([
             gauge("successor_blocks", "Blocks that the successor has", *blocks),
             gauge("successor_blocks_in_all", "Blocks that the successor is to have", *of),
-            counted("successor_store_requests", "Requests asked of the successor's store", usage.requests()),
-            counted("successor_store_sent_bytes", "Bytes sent to the successor's store", usage.bytes_up),
-            counted(
+            counter("successor_store_requests", "Requests asked of the successor's store", usage.requests()),
+            counter("successor_store_sent_bytes", "Bytes sent to the successor's store", usage.bytes_up),
+            counter(
                 "successor_store_received_bytes",
                 "Bytes received from the successor's store",
                 usage.bytes_down,

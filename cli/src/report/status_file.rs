@@ -44,7 +44,7 @@ pub struct Report {
 }
 
 /// The requests to a store, as a command says them.
-pub fn asked(usage: &Usage) -> String {
+pub fn requests_line(usage: &Usage) -> String {
     let kinds = [usage.gets(), usage.puts(), usage.deletes(), usage.lists];
     let [gets, puts, deletes, lists] = kinds;
     let (requests, up, down) = (usage.requests(), Size(usage.bytes_up), Size(usage.bytes_down));
@@ -73,7 +73,7 @@ impl SuccessorFigures {
         let next = if blocks == of { ": a restart has it take over" } else { "" };
         [
             ("successor", format!("{blocks} of {of} blocks are at {store}{next}")),
-            ("its store", format!("{} since the vault was opened", asked(usage))),
+            ("its store", format!("{} since the vault was opened", requests_line(usage))),
         ]
     }
 }
@@ -217,7 +217,7 @@ impl Report {
 
     /// Reads the last figures that were left, if there are any. Those that cannot be read are warned of and count as none:
     /// nothing but the counts since the vault was made depends on them.
-    pub fn earlier(data: &DataFolder) -> Option<Self> {
+    pub fn load_or_warn(data: &DataFolder) -> Option<Self> {
         Self::load(data).unwrap_or_else(|error| {
             tracing::warn!("{error:#}: the counts of requests and bytes begin anew");
             None
@@ -226,7 +226,7 @@ impl Report {
 
     /// Brings figures that were left up to date, where there are any: another command has opened the vault. Figures that
     /// cannot be read or written are warned of.
-    pub fn catch_up(data: &DataFolder, status: &Status) {
+    pub fn update_opening(data: &DataFolder, status: &Status) {
         let mut report = match Self::load(data) {
             Ok(Some(report)) => report,
             Ok(None) => return,
@@ -242,26 +242,26 @@ impl Report {
         report.old_versions = status.old_versions;
         report.receipt = status.checkpoints.receipt.clone();
         report.key_change = key_change(status);
-        report.leave_or_warn(data);
+        report.write_or_warn(data);
     }
 
     /// Has figures that were left, where there are any, tell of the change of the key that the vault is in, or that it is in
     /// none. Unless the change has only begun, what a vault in service has told of it stays.
-    pub fn note_key_change(data: &DataFolder, change: Option<KeyChangeFigures>, has_only_begun: bool) {
-        let Some(mut report) = Self::earlier(data) else { return };
-        let told = report.key_change.filter(|_| !has_only_begun);
-        report.key_change = change.map(|change| told.unwrap_or((change.passed, change.of)));
-        report.leave_or_warn(data);
+    pub fn update_key_change(data: &DataFolder, change: Option<KeyChangeFigures>, has_only_begun: bool) {
+        let Some(mut report) = Self::load_or_warn(data) else { return };
+        let earlier_change = report.key_change.filter(|_| !has_only_begun);
+        report.key_change = change.map(|change| earlier_change.unwrap_or((change.passed, change.of)));
+        report.write_or_warn(data);
     }
 
     /// Leaves these figures, in one step.
     ///
     /// # Errors
     /// The trusted folder cannot be written.
-    pub fn leave(&self, data: &DataFolder) -> Result<()> {
+    pub fn write(&self, data: &DataFolder) -> Result<()> {
         let (file, text) = (Self::file(data), serde_json::to_vec_pretty(self));
-        let left = text.map_err(Into::into).and_then(|text| replace(&file, &text));
-        left.with_context(|| {
+        let written = text.map_err(Into::into).and_then(|text| replace(&file, &text));
+        written.with_context(|| {
             format!(
                 "{} cannot be written, and `ameles status` does not show the present figures; free some space on its disk, or \
                  make the folder writable",
@@ -271,8 +271,8 @@ impl Report {
     }
 
     /// Leaves these figures. The work that they tell of is done: when they cannot be written, that is warned of.
-    pub fn leave_or_warn(&self, data: &DataFolder) {
-        if let Err(error) = self.leave(data) {
+    pub fn write_or_warn(&self, data: &DataFolder) {
+        if let Err(error) = self.write(data) {
             tracing::warn!("{error:#}");
         }
     }

@@ -60,7 +60,7 @@ pub struct Watch {
     stash_bound: u64,
     /// The reads that go on when the store is full.
     reads: ReadsOnFullStore,
-    lasting: BTreeSet<Warning>,
+    active: BTreeSet<Warning>,
 }
 
 impl Watch {
@@ -76,12 +76,12 @@ impl Watch {
             max_usual: if usual < stash_bound { usual.midpoint(stash_bound) } else { stash_bound },
             stash_bound,
             reads: ReadsOnFullStore::of(parameters),
-            lasting: BTreeSet::new(),
+            active: BTreeSet::new(),
         }
     }
 
     /// Looks, logs what has begun or ended since the last look, and tells what lasts, a sentence each.
-    pub fn look(&mut self, figures: &Figures) -> Vec<String> {
+    pub fn check(&mut self, figures: &Figures) -> Vec<String> {
         let all = [
             Warning::Versioning,
             Warning::Disk,
@@ -92,21 +92,21 @@ impl Watch {
             Warning::Stash,
             Warning::InMemory,
         ];
-        let lasting: BTreeSet<Warning> =
+        let active: BTreeSet<Warning> =
             all.into_iter().filter(|warning| self.is_on(*warning, figures)).collect();
-        for begun in lasting.difference(&self.lasting) {
-            tracing::warn!("{}", self.sentence(*begun, figures));
+        for new_warning in active.difference(&self.active) {
+            tracing::warn!("{}", self.sentence(*new_warning, figures));
         }
-        for ended in self.lasting.difference(&lasting) {
-            tracing::info!(warning = ?ended, "the warning is over");
+        for old_warning in self.active.difference(&active) {
+            tracing::info!(warning = ?old_warning, "the warning is over");
         }
-        self.lasting = lasting;
-        self.lasting.iter().map(|warning| self.sentence(*warning, figures)).collect()
+        self.active = active;
+        self.active.iter().map(|warning| self.sentence(*warning, figures)).collect()
     }
 
     /// An episode that has begun ends when things are a quarter better than where it began.
     fn is_on(&self, warning: Warning, figures: &Figures) -> bool {
-        let lasts = self.lasting.contains(&warning);
+        let is_active = self.active.contains(&warning);
         match warning {
             Warning::Versioning => self.versioning == Versioning::On,
             Warning::InMemory => self.in_memory,
@@ -115,11 +115,11 @@ impl Watch {
             Warning::StoreFull => figures.store.is_full,
             Warning::StoreReads => figures.store.refuses_reads,
             Warning::Disk => {
-                let enough = if lasts { self.min_free / 4 * 5 } else { self.min_free };
+                let enough = if is_active { self.min_free / 4 * 5 } else { self.min_free };
                 figures.free_bytes.is_some_and(|free| free < enough)
             }
             Warning::Stash => {
-                let many = if lasts { self.max_usual / 4 * 3 } else { self.max_usual };
+                let many = if is_active { self.max_usual / 4 * 3 } else { self.max_usual };
                 self.stash_bound > 0 && figures.stash_blocks > many
             }
         }
@@ -216,15 +216,15 @@ mod tests {
     fn a_disk_that_fills_up_is_one_episode_until_there_is_space_again() {
         let mut watch = watch("ring", Versioning::Off);
         let min = watch.min_free;
-        assert!(watch.look(&figures(min, 0)).is_empty());
-        let warned = watch.look(&figures(min - 1, 0));
-        assert!(warned.len() == 1 && warned[0].contains("nearly full"), "{warned:?}");
+        assert!(watch.check(&figures(min, 0)).is_empty());
+        let messages = watch.check(&figures(min - 1, 0));
+        assert!(messages.len() == 1 && messages[0].contains("nearly full"), "{messages:?}");
         // On the edge, it neither ends nor begins anew.
-        assert_eq!(watch.look(&figures(min + 1, 0)).len(), 1);
-        assert!(watch.look(&figures(min / 4 * 5, 0)).is_empty());
-        assert!(watch.look(&figures(min, 0)).is_empty());
+        assert_eq!(watch.check(&figures(min + 1, 0)).len(), 1);
+        assert!(watch.check(&figures(min / 4 * 5, 0)).is_empty());
+        assert!(watch.check(&figures(min, 0)).is_empty());
         // Where the system does not say, nothing is said.
-        assert!(watch.look(&Figures::default()).is_empty());
+        assert!(watch.check(&Figures::default()).is_empty());
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
         let mut watch = watch("ring", Versioning::Off);
         // 64 MiB in blocks of 64 KiB: the journal up to a checkpoint holds 256 writes.
         assert!(watch.min_free > 2 * 256 * (64 << 10), "{}", watch.min_free);
-        assert_eq!(watch.look(&figures(256 * (64 << 10), 0)).len(), 1);
+        assert_eq!(watch.check(&figures(256 * (64 << 10), 0)).len(), 1);
     }
 
     #[test]
@@ -241,22 +241,22 @@ mod tests {
         let sizes = ameles_vault::ReserveSizes { whole: 3 << 20, owed: 1 << 20, access: 1 << 16 };
         let mut disk = |held| {
             let room = RoomFigures { sizes, held, is_full: true };
-            watch.look(&Figures { room, ..figures(PLENTY, 0) })
+            watch.check(&Figures { room, ..figures(PLENTY, 0) })
         };
-        let warned = disk((1 << 20) + (20 << 16) + (1 << 15));
-        assert!(warned.len() == 1 && warned[0].contains("507, 20 reads more"), "{warned:?}");
-        let warned = disk((1 << 20) + (5 << 15));
-        assert!(warned.len() == 2 && warned[1].contains("about to get 503"), "{warned:?}");
-        let warned = disk(1 << 20);
-        assert!(warned.len() == 2 && warned[1].contains("reads get 503 too"), "{warned:?}");
+        let messages = disk((1 << 20) + (20 << 16) + (1 << 15));
+        assert!(messages.len() == 1 && messages[0].contains("507, 20 reads more"), "{messages:?}");
+        let messages = disk((1 << 20) + (5 << 15));
+        assert!(messages.len() == 2 && messages[1].contains("about to get 503"), "{messages:?}");
+        let messages = disk(1 << 20);
+        assert!(messages.len() == 2 && messages[1].contains("reads get 503 too"), "{messages:?}");
         let mut store = |refuses_reads| {
             let store = StoreFigures { is_full: true, refuses_reads };
-            watch.look(&Figures { store, ..figures(PLENTY, 0) })
+            watch.check(&Figures { store, ..figures(PLENTY, 0) })
         };
-        let warned = store(false);
-        assert!(warned.len() == 1 && warned[0].contains("507, and reads go on for "), "{warned:?}");
-        let warned = store(true);
-        assert!(warned.len() == 2 && warned[1].contains("reads get 503 too"), "{warned:?}");
+        let messages = store(false);
+        assert!(messages.len() == 1 && messages[0].contains("507, and reads go on for "), "{messages:?}");
+        let messages = store(true);
+        assert!(messages.len() == 2 && messages[1].contains("reads get 503 too"), "{messages:?}");
     }
 
     #[test]
@@ -265,13 +265,13 @@ mod tests {
             let mut watch = watch(scheme, Versioning::Off);
             let (max, bound) = (watch.max_usual, watch.stash_bound);
             assert!(max < bound, "{scheme}");
-            assert!(watch.look(&figures(PLENTY, max)).is_empty());
-            let warned = watch.look(&figures(PLENTY, max + 1));
-            assert!(warned.len() == 1 && warned[0].contains("stash is rising"), "{warned:?}");
-            assert_eq!(watch.look(&figures(PLENTY, max)).len(), 1);
-            assert!(watch.look(&figures(PLENTY, max / 4 * 3)).is_empty());
+            assert!(watch.check(&figures(PLENTY, max)).is_empty());
+            let messages = watch.check(&figures(PLENTY, max + 1));
+            assert!(messages.len() == 1 && messages[0].contains("stash is rising"), "{messages:?}");
+            assert_eq!(watch.check(&figures(PLENTY, max)).len(), 1);
+            assert!(watch.check(&figures(PLENTY, max / 4 * 3)).is_empty());
         }
-        assert!(watch("trivial", Versioning::Off).look(&figures(PLENTY, 0)).is_empty());
+        assert!(watch("trivial", Versioning::Off).check(&figures(PLENTY, 0)).is_empty());
     }
 
     #[test]
@@ -279,19 +279,23 @@ mod tests {
         for (versioning, warnings) in
             [(Versioning::On, 1), (Versioning::Off, 0), (Versioning::Suspended, 0), (Versioning::Unknown, 0)]
         {
-            assert_eq!(watch("ring", versioning).look(&figures(PLENTY, 0)).len(), warnings, "{versioning:?}");
+            assert_eq!(
+                watch("ring", versioning).check(&figures(PLENTY, 0)).len(),
+                warnings,
+                "{versioning:?}"
+            );
         }
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn a_trusted_folder_in_memory_is_warned_of_and_no_other() {
-        let warned =
-            |folder: &str| watch_in(Path::new(folder), "ring", Versioning::Off).look(&figures(PLENTY, 0));
+        let messages =
+            |folder: &str| watch_in(Path::new(folder), "ring", Versioning::Off).check(&figures(PLENTY, 0));
         // Its memory is a tmpfs by definition.
-        let in_memory = warned("/dev/shm");
+        let in_memory = messages("/dev/shm");
         assert!(in_memory.len() == 1 && in_memory[0].contains("(tmpfs or ramfs)"), "{in_memory:?}");
-        assert!(warned("/proc").is_empty());
+        assert!(messages("/proc").is_empty());
     }
 
     #[test]

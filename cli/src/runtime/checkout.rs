@@ -1,6 +1,6 @@
 //! The checkout that this program was built from, and what is built from it for other machines on first use.
 
-use crate::runtime::output::complain;
+use crate::runtime::output::print_error;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -58,10 +58,12 @@ impl Checkout {
     pub fn find() -> Result<Option<Self>> {
         let program = std::env::current_exe()?;
         let folder = program.parent().context("this program lies in no folder")?;
-        let named = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        let above =
+        let manifest_folder = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        let checkout_above =
             |path: &Path| path.ancestors().find(|at| at.join(SOURCE).is_file()).map(Path::to_path_buf);
-        let Some(root) = named.as_deref().and_then(above).or_else(|| above(folder)) else {
+        let Some(root) =
+            manifest_folder.as_deref().and_then(checkout_above).or_else(|| checkout_above(folder))
+        else {
             return Ok(None);
         };
         let target = folder.parent().context("this program lies in no target folder")?.to_path_buf();
@@ -79,13 +81,13 @@ impl Checkout {
     /// The toolchain lacks the target; the build fails.
     pub fn build(&self, part: &Part) -> Result<PathBuf> {
         let Part { name, command, kind, package, target, profile } = *part;
-        let built = self.target.join(target).join(profile).join(part.file());
+        let file_path = self.target.join(target).join(profile).join(part.file());
         ensure!(
             has_target(target),
             "{name} cannot be built: the Rust toolchain lacks a target, which `rustup target add {target}` adds"
         );
-        if !built.is_file() {
-            complain!("{command}: building {name}, once");
+        if !file_path.is_file() {
+            print_error!("{command}: building {name}, once");
         }
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         for (variable, _) in std::env::vars_os() {
@@ -107,7 +109,7 @@ impl Checkout {
         if !status.success() {
             bail!("{name} cannot be built: cargo ended with {status}");
         }
-        Ok(built)
+        Ok(file_path)
     }
 }
 

@@ -44,22 +44,19 @@ pub const HELP: &str = "Exit codes:
 impl Exit {
     /// The code of an error: that of the first known cause, from the outermost on.
     pub fn of(error: &anyhow::Error) -> Exit {
-        error.chain().find_map(known).unwrap_or(Exit::Failure)
+        error.chain().find_map(code_of).unwrap_or(Exit::Failure)
     }
 }
 
 type Cause = dyn std::error::Error + 'static;
 
 /// The code of a cause, if it is an error that has one.
-fn known(cause: &Cause) -> Option<Exit> {
-    of_what_was_given(cause)
-        .or_else(|| of_the_vault(cause))
-        .or_else(|| of_files(cause))
-        .or_else(|| of_the_store(cause))
+fn code_of(cause: &Cause) -> Option<Exit> {
+    usage_code(cause).or_else(|| vault_code(cause)).or_else(|| file_code(cause)).or_else(|| store_code(cause))
 }
 
 /// Flags, keys of the configuration, and signals.
-fn of_what_was_given(cause: &Cause) -> Option<Exit> {
+fn usage_code(cause: &Cause) -> Option<Exit> {
     if cause.is::<ConfigError>()
         || cause.is::<SettingsError>()
         || cause.is::<PriceError>()
@@ -73,7 +70,7 @@ fn of_what_was_given(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<LoggingError>() {
         return Some(match error {
             LoggingError::Level { .. } => Exit::Usage,
-            LoggingError::Twice => Exit::Failure,
+            LoggingError::AlreadySet => Exit::Failure,
         });
     }
     let error = cause.downcast_ref::<ListenError>()?;
@@ -84,7 +81,7 @@ fn of_what_was_given(cause: &Cause) -> Option<Exit> {
 }
 
 /// The vault, and the device that the gateway has of it.
-fn of_the_vault(cause: &Cause) -> Option<Exit> {
+fn vault_code(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<VaultError>() {
         return Some(match error {
             tampering if tampering.is_tampering() => Exit::Tampering,
@@ -117,7 +114,7 @@ fn of_the_vault(cause: &Cause) -> Option<Exit> {
 }
 
 /// Files of keys and of users.
-fn of_files(cause: &Cause) -> Option<Exit> {
+fn file_code(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<KeyFileError>() {
         return Some(match error {
             KeyFileError::Io { doing: "create", .. } => Exit::Failure,
@@ -133,7 +130,7 @@ fn of_files(cause: &Cause) -> Option<Exit> {
 }
 
 /// The untrusted store.
-fn of_the_store(cause: &Cause) -> Option<Exit> {
+fn store_code(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<OpenError>() {
         return Some(match error {
             OpenError::BadLocation { .. }
@@ -178,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_wrong_setting_is_a_usage_error() {
-        assert_eq!(Exit::of(&SettingsError::EndpointAlone("--endpoint".into()).into()), Exit::Usage);
+        assert_eq!(Exit::of(&SettingsError::EndpointWithoutStore("--endpoint".into()).into()), Exit::Usage);
         let level = LoggingError::Level { name: "--log".into(), level: "loud".into() };
         assert_eq!(Exit::of(&level.into()), Exit::Usage);
         let prices = "[".parse::<ameles_store::PriceTable>().unwrap_err();

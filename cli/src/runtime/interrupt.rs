@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// A signal within this time after the first is the same Ctrl-C: a wrapper hands it on that the terminal sent too.
-const SAME: Duration = Duration::from_secs(1);
+const REPEAT_WINDOW: Duration = Duration::from_secs(1);
 
 /// The user, or the system, wants the command to end.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +23,7 @@ pub struct Interrupts {
     hang_up: Option<Signal>,
     /// Tells whether one came that has not been answered yet. The streams above would lose one that comes while they are
     /// made.
-    came: Arc<AtomicBool>,
+    is_pending: Arc<AtomicBool>,
     flags: Vec<signal_hook::SigId>,
 }
 
@@ -52,10 +52,10 @@ impl Interrupts {
     /// # Errors
     /// The system does not tell of signals.
     pub fn listen() -> Result<Self> {
-        let came = Arc::new(AtomicBool::new(false));
+        let is_pending = Arc::new(AtomicBool::new(false));
         let mut flags = Vec::new();
         let mut listen = |kind: SignalKind| {
-            flags.push(signal_hook::flag::register(kind.as_raw_value(), Arc::clone(&came))?);
+            flags.push(signal_hook::flag::register(kind.as_raw_value(), Arc::clone(&is_pending))?);
             signal(kind)
         };
         let mut listen = |kind| listen(kind).context("listening for Ctrl-C");
@@ -63,12 +63,12 @@ impl Interrupts {
         let terminate = listen(SignalKind::terminate())?;
         let hang_up =
             if is_ignored(SignalKind::hangup()) { None } else { Some(listen(SignalKind::hangup())?) };
-        Ok(Interrupts { interrupt, terminate, hang_up, came, flags })
+        Ok(Interrupts { interrupt, terminate, hang_up, is_pending, flags })
     }
 
     /// Returns at the next one, or at once if it came before.
     pub async fn next(&mut self) {
-        if self.came.swap(false, Ordering::AcqRel) {
+        if self.is_pending.swap(false, Ordering::AcqRel) {
             return;
         }
         let hang_up = async {
@@ -82,14 +82,14 @@ impl Interrupts {
             _ = self.terminate.recv() => {}
             _ = hang_up => {}
         }
-        self.came.store(false, Ordering::Release);
+        self.is_pending.store(false, Ordering::Release);
     }
 
     /// The outcome of `work`, unless one comes first.
     ///
     /// # Errors
     /// Those of `work`; [`Interrupted`].
-    pub async fn cut_off<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub async fn interruptible<T>(&mut self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             done = work => done,
             () = self.next() => Err(Interrupted.into()),
@@ -100,9 +100,9 @@ impl Interrupts {
     ///
     /// # Errors
     /// Those of `work`; [`Interrupted`].
-    pub async fn unless_repeated<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub async fn finish_unless_repeated<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
         let repeated = async {
-            tokio::time::sleep(SAME).await;
+            tokio::time::sleep(REPEAT_WINDOW).await;
             // Listening anew forgets what came before.
             Interrupts::listen()?.next().await;
             Err(Interrupted.into())

@@ -23,7 +23,7 @@ pub enum LoggingError {
     },
     /// A log is set up already.
     #[error("the log is set up already")]
-    Twice,
+    AlreadySet,
 }
 
 /// Sets up the log of this process.
@@ -42,22 +42,25 @@ pub fn start(settings: &Settings) -> Result<(), LoggingError> {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
-    tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().map_err(|_| LoggingError::Twice)
+    tracing_subscriber::registry()
+        .with(lines.with_filter(filter))
+        .try_init()
+        .map_err(|_| LoggingError::AlreadySet)
 }
 
 fn filter(level: &str, origins: &Origins) -> Result<Targets, LoggingError> {
-    let wrong = || LoggingError::Level { name: origins.name(LOG), level: level.to_owned() };
+    let invalid = || LoggingError::Level { name: origins.name(LOG), level: level.to_owned() };
     if level.contains(['=', ',']) {
-        return level.parse().map_err(|_| wrong());
+        return level.parse().map_err(|_| invalid());
     }
     // A lone word that is no level would be taken as the name of a module, and silence everything else.
-    let ours: LevelFilter = level.parse().map_err(|_| wrong())?;
+    let own_level: LevelFilter = level.parse().map_err(|_| invalid())?;
     if level.is_empty() {
-        return Err(wrong());
+        return Err(invalid());
     }
     // Below a warning, what libraries say is about their connections and not about the vault.
-    let theirs = ours.min(LevelFilter::WARN);
-    Ok(Targets::new().with_default(theirs).with_target("ameles", ours))
+    let library_level = own_level.min(LevelFilter::WARN);
+    Ok(Targets::new().with_default(library_level).with_target("ameles", own_level))
 }
 
 #[cfg(test)]

@@ -8,23 +8,23 @@ use std::io::{ErrorKind, Write};
 use std::sync::OnceLock;
 
 /// The first failure to write.
-static LOST: OnceLock<std::io::Error> = OnceLock::new();
+static FAILURE: OnceLock<std::io::Error> = OnceLock::new();
 
 /// Writes a text.
 pub fn write(text: Arguments<'_>) {
-    if LOST.get().is_some() {
+    if FAILURE.get().is_some() {
         return;
     }
     let mut output = std::io::stdout().lock();
     if let Err(error) = output.write_fmt(text).and_then(|()| output.flush()) {
         // Only the first one counts.
-        let _ = LOST.set(error);
+        let _ = FAILURE.set(error);
     }
 }
 
 /// The reason why the answer was not written. A reader that has read enough and gone is no reason.
-pub fn lost() -> Option<&'static std::io::Error> {
-    LOST.get().filter(|error| error.kind() != ErrorKind::BrokenPipe)
+pub fn failure() -> Option<&'static std::io::Error> {
+    FAILURE.get().filter(|error| error.kind() != ErrorKind::BrokenPipe)
 }
 
 /// Writes a line to standard error, if it can be written.
@@ -33,15 +33,15 @@ pub fn write_error(text: Arguments<'_>) {
 }
 
 /// Prints a line that a command answers.
-macro_rules! say {
+macro_rules! print_line {
     () => { $crate::runtime::output::write(format_args!("\n")) };
     ($($text:tt)*) => { $crate::runtime::output::write(format_args!("{}\n", format_args!($($text)*))) };
 }
-pub(crate) use say;
+pub(crate) use print_line;
 
 /// Prints a line on standard error.
-macro_rules! complain {
+macro_rules! print_error {
     () => { $crate::runtime::output::write_error(format_args!("")) };
     ($($text:tt)*) => { $crate::runtime::output::write_error(format_args!($($text)*)) };
 }
-pub(crate) use complain;
+pub(crate) use print_error;

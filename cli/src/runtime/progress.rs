@@ -19,7 +19,7 @@ pub fn steps(what: &'static str, total: u64) -> ProgressBar {
 }
 
 /// Moves a bar to `done` of `all` steps of `what`.
-pub fn at(bar: &ProgressBar, what: &str, done: u64, all: u64) {
+pub fn update(bar: &ProgressBar, what: &str, done: u64, all: u64) {
     bar.set_message(what.to_owned());
     bar.set_length(all);
     bar.set_position(done);
@@ -29,29 +29,29 @@ pub fn at(bar: &ProgressBar, what: &str, done: u64, all: u64) {
 const TENTHS: u64 = 10;
 
 /// Lines about long work, for a log: one at the beginning, and one for each tenth that is done.
-pub struct Lines {
-    begun: Instant,
+pub struct LogLines {
+    start: Instant,
     /// The tenths that were told, and of how many steps.
-    told: Cell<Option<(u64, u64)>>,
+    last: Cell<Option<(u64, u64)>>,
 }
 
-impl Lines {
+impl LogLines {
     /// Lines of a work that begins now.
-    pub fn begin() -> Self {
-        Lines { begun: Instant::now(), told: Cell::new(None) }
+    pub fn start_now() -> Self {
+        LogLines { start: Instant::now(), last: Cell::new(None) }
     }
 
     /// The line that is due when `done` of `all` steps are done.
-    pub fn due(&self, what: &str, done: u64, all: u64) -> Option<String> {
-        self.due_after(self.begun.elapsed(), what, done, all)
+    pub fn next_line(&self, what: &str, done: u64, all: u64) -> Option<String> {
+        self.next_line_after(self.start.elapsed(), what, done, all)
     }
 
-    fn due_after(&self, elapsed: Duration, what: &str, done: u64, all: u64) -> Option<String> {
+    fn next_line_after(&self, elapsed: Duration, what: &str, done: u64, all: u64) -> Option<String> {
         let tenths = done * TENTHS / all.max(1);
-        if self.told.get() == Some((tenths, all)) {
+        if self.last.get() == Some((tenths, all)) {
             return None;
         }
-        self.told.set(Some((tenths, all)));
+        self.last.set(Some((tenths, all)));
         let left = if done == 0 {
             String::new()
         } else {
@@ -92,22 +92,22 @@ mod tests {
 
     #[test]
     fn a_bar_says_what_is_done_and_how_far() {
-        let shown = drawn(bytes("checking", 64 << 20), 16 << 20);
-        assert!(shown.starts_with("checking [========>"), "{shown}");
-        assert!(shown.contains("16.00 MiB of 64.00 MiB"), "{shown}");
-        let shown = drawn(steps("restoring", 4000), 1000);
-        assert!(shown.contains("1,000 of 4,000"), "{shown}");
+        let drawn_text = drawn(bytes("checking", 64 << 20), 16 << 20);
+        assert!(drawn_text.starts_with("checking [========>"), "{drawn_text}");
+        assert!(drawn_text.contains("16.00 MiB of 64.00 MiB"), "{drawn_text}");
+        let drawn_text = drawn(steps("restoring", 4000), 1000);
+        assert!(drawn_text.contains("1,000 of 4,000"), "{drawn_text}");
     }
 
     #[test]
     fn a_log_is_told_of_each_tenth_and_of_the_time_left() {
-        let lines = Lines::begin();
-        let told: Vec<String> = (0..200)
-            .filter_map(|done| lines.due_after(Duration::from_secs(done), "ring", done, 200))
+        let lines = LogLines::start_now();
+        let last: Vec<String> = (0..200)
+            .filter_map(|done| lines.next_line_after(Duration::from_secs(done), "ring", done, 200))
             .collect();
-        assert_eq!(told.len(), 10);
-        assert_eq!(told[0], "0 of 200 done, at ring");
-        assert_eq!(told[5], "100 of 200 done, about 100 s left, at ring");
+        assert_eq!(last.len(), 10);
+        assert_eq!(last[0], "0 of 200 done, at ring");
+        assert_eq!(last[5], "100 of 200 done, about 100 s left, at ring");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 /// # Errors
 /// The folder cannot be written.
 pub fn replace(file: &Path, contents: &[u8]) -> io::Result<()> {
-    let mut new = NamedTempFile::new_in(folder_of(file))?;
+    let mut new = NamedTempFile::new_in(parent_folder(file))?;
     new.write_all(contents)?;
     new.persist(file)?;
     Ok(())
@@ -21,26 +21,26 @@ pub fn replace(file: &Path, contents: &[u8]) -> io::Result<()> {
 /// # Errors
 /// The folder cannot be written.
 pub fn replace_durably(file: &Path, contents: &[u8]) -> io::Result<()> {
-    written_durably(file, contents)?.persist(file)?;
-    File::open(folder_of(file))?.sync_all()
+    temporary_file(file, contents)?.persist(file)?;
+    File::open(parent_folder(file))?.sync_all()
 }
 
 /// Makes a file with these contents for good, where none is yet.
 ///
 /// # Errors
 /// The folder cannot be written, or the file is there already.
-pub fn make_durably(file: &Path, contents: &[u8]) -> io::Result<()> {
-    written_durably(file, contents)?.persist_noclobber(file)?;
-    File::open(folder_of(file))?.sync_all()
+pub fn create_durably(file: &Path, contents: &[u8]) -> io::Result<()> {
+    temporary_file(file, contents)?.persist_noclobber(file)?;
+    File::open(parent_folder(file))?.sync_all()
 }
 
-fn written_durably(file: &Path, contents: &[u8]) -> io::Result<NamedTempFile> {
-    let mut new = NamedTempFile::new_in(folder_of(file))?;
+fn temporary_file(file: &Path, contents: &[u8]) -> io::Result<NamedTempFile> {
+    let mut new = NamedTempFile::new_in(parent_folder(file))?;
     new.write_all(contents)?;
     new.as_file().sync_all()?;
     Ok(new)
 }
 
-fn folder_of(file: &Path) -> &Path {
+fn parent_folder(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

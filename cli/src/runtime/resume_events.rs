@@ -41,12 +41,12 @@ mod system {
                 tracing::debug!("this machine does not tell when it is resumed from a snapshot");
                 return None;
             }
-            let listening = Events::of_kernel().and_then(|events| {
-                let (tell, told) = mpsc::channel(1);
+            let listening = Events::listen_to_kernel().and_then(|events| {
+                let (sender, receiver) = mpsc::channel(1);
                 std::thread::Builder::new()
                     .name("ameles-resumed".into())
-                    .spawn(move || hear(&events, &tell))?;
-                Ok(Resumptions(told))
+                    .spawn(move || forward_resumptions(&events, &sender))?;
+                Ok(Resumptions(receiver))
             });
             listening.inspect_err(|error| tracing::debug!(%error, "the kernel's events cannot be had")).ok()
         }
@@ -60,11 +60,11 @@ mod system {
     }
 
     /// Waits for events as long as there is anybody to tell.
-    fn hear(events: &Events, tell: &mpsc::Sender<()>) {
+    fn forward_resumptions(events: &Events, sender: &mpsc::Sender<()>) {
         loop {
             match events.next() {
                 Ok(event) if is_new_generation(&event) => {
-                    if tell.blocking_send(()).is_err() {
+                    if sender.blocking_send(()).is_err() {
                         return;
                     }
                 }
@@ -79,7 +79,7 @@ mod system {
     pub(super) struct Events(OwnedFd);
 
     impl Events {
-        pub(super) fn of_kernel() -> std::io::Result<Self> {
+        pub(super) fn listen_to_kernel() -> std::io::Result<Self> {
             let socket = socket_with(
                 AddressFamily::NETLINK,
                 SocketType::DGRAM,
@@ -138,7 +138,7 @@ mod tests {
     ];
 
     /// The same event as the driver sends it: its field stands where the kernel puts a driver's own.
-    fn of_driver(recorded: &[u8]) -> Vec<u8> {
+    fn driver_event(recorded: &[u8]) -> Vec<u8> {
         let text = std::str::from_utf8(recorded).expect("text");
         let synthetic = "SYNTH_UUID=01234567-89ab-cdef-0123-456789abcdef\0SYNTH_ARG_NEWVMGENID=1";
         assert!(text.contains(synthetic));
@@ -149,7 +149,7 @@ mod tests {
     fn an_event_of_the_driver_is_told_from_every_other() {
         for recorded in RECORDED {
             assert!(!is_new_generation(recorded), "whoever may write to a device's file is no hypervisor");
-            assert!(is_new_generation(&of_driver(recorded)));
+            assert!(is_new_generation(&driver_event(recorded)));
         }
         for other in
             [&b""[..], b"NEW_VMGENID=1", b"change@/x\0NEW_VMGENID=10\0", b"change@/x\0OLD_NEW_VMGENID=1\0"]
@@ -170,19 +170,19 @@ mod tests {
     #[test]
     fn events_of_the_kernel_arrive() {
         const MARK: &str = "01234567-89ab-cdef-0123-456789abcdef";
-        let Ok(events) = system::Events::of_kernel() else { return };
-        let (heard, hearing) = std::sync::mpsc::channel();
+        let Ok(events) = system::Events::listen_to_kernel() else { return };
+        let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             while let Ok(event) = events.next() {
                 if event.windows(MARK.len()).any(|part| part == MARK.as_bytes()) {
-                    return drop(heard.send(event));
+                    return drop(sender.send(event));
                 }
             }
         });
         if std::fs::write("/sys/devices/virtual/mem/null/uevent", format!("change {MARK}")).is_err() {
             return;
         }
-        if let Ok(event) = hearing.recv_timeout(std::time::Duration::from_secs(5)) {
+        if let Ok(event) = receiver.recv_timeout(std::time::Duration::from_secs(5)) {
             assert!(event.starts_with(b"change@/devices/virtual/mem/null\0ACTION=change\0"));
             assert!(!is_new_generation(&event));
         }

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// The time between two looks at the files. They are asked for their times and sizes only.
-const EVERY: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Looks at both files again and again, and serves with what they hold when one has changed. Never ends.
 pub async fn watch(files: TlsSettings, tls: Tls) {
-    let mut watched = FileWatch::new(files, tls);
+    let mut watch_state = FileWatch::new(files, tls);
     loop {
-        tokio::time::sleep(EVERY).await;
-        watched.look();
+        tokio::time::sleep(POLL_INTERVAL).await;
+        watch_state.poll();
     }
 }
 
@@ -22,24 +22,24 @@ type Stamp = Option<(SystemTime, u64)>;
 struct FileWatch {
     files: TlsSettings,
     tls: Tls,
-    seen: Option<(Stamp, Stamp)>,
+    last: Option<(Stamp, Stamp)>,
 }
 
 impl FileWatch {
     /// Takes the TLS files that were read a moment ago: the files are read once more at the first look.
     fn new(files: TlsSettings, tls: Tls) -> Self {
-        FileWatch { files, tls, seen: None }
+        FileWatch { files, tls, last: None }
     }
 
-    fn look(&mut self) {
+    fn poll(&mut self) {
         let now = Some((stamp(&self.files.cert), stamp(&self.files.key)));
-        if now == self.seen {
+        if now == self.last {
             return;
         }
-        let known_before = self.seen.is_some();
-        self.seen = now;
+        let was_read = self.last.is_some();
+        self.last = now;
         match self.tls.reload() {
-            Ok(()) if known_before => tracing::info!("the certificate was read again"),
+            Ok(()) if was_read => tracing::info!("the certificate was read again"),
             Ok(()) => {}
             // Between the two files of a renewal that is only for a moment.
             Err(error) => tracing::warn!(%error, "the certificate of before stays"),
@@ -84,18 +84,18 @@ mod tests {
         let (first, second) = (pair(), pair());
         put(&first, 1);
         let tls = Tls::load(&files.cert, &files.key).unwrap();
-        let mut watched = FileWatch::new(files.clone(), tls.clone());
-        watched.look();
+        let mut watch_state = FileWatch::new(files.clone(), tls.clone());
+        watch_state.poll();
         let before = tls.certificate();
         write(&files.cert, &second.0, SystemTime::UNIX_EPOCH + Duration::from_secs(2 * 86400));
-        watched.look();
+        watch_state.poll();
         assert_eq!(tls.certificate(), before, "its key is not there yet");
         put(&second, 2);
-        watched.look();
+        watch_state.poll();
         assert_ne!(tls.certificate(), before);
         fs::remove_file(&files.cert).unwrap();
         let served = tls.certificate();
-        watched.look();
+        watch_state.poll();
         assert_eq!(tls.certificate(), served);
     }
 }

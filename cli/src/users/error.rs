@@ -10,7 +10,7 @@ pub(crate) const MAX_PASSWORD_BYTES: u64 = 4096;
 pub enum UserError {
     /// There is a user of this name.
     #[error("{0} is there already: `ameles user password` and `ameles user keys` change a user")]
-    There(String),
+    Exists(String),
     /// There is no user of this name.
     #[error("there is no user {0}: `ameles user list` names all")]
     Missing(String),
@@ -19,7 +19,7 @@ pub enum UserError {
     Last(String),
     /// The user has no such key.
     #[error("the user has no access key of this name: `ameles user list` names all")]
-    NoSuchKey,
+    MissingKey,
     /// Standard input holds no password.
     #[error(
         "standard input holds no password: its first line must be one, of at most {MAX_PASSWORD_BYTES} bytes"

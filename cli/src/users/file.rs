@@ -12,7 +12,7 @@
 //! secret_access_key = "..."
 //! ```
 
-use crate::runtime::replace::{make_durably, replace_durably};
+use crate::runtime::replace::{create_durably, replace_durably};
 use ameles_gateway::auth::identity::{
     AccessKey, AccountName, Identity, NameError, PasswordError, PasswordHash, Role, User, UserName, Users,
     UsersError,
@@ -47,7 +47,7 @@ pub enum UsersFileError {
         file.display(),
         line.map_or(String::new(), |line| format!(" (line {line})"))
     )]
-    Garbled {
+    Invalid {
         /// The file.
         file: PathBuf,
         /// The line where it stops making sense, if that is known.
@@ -61,7 +61,7 @@ pub enum UsersFileError {
         /// The number of the user, from 1.
         number: usize,
         /// The mistake in it.
-        why: BadUser,
+        why: InvalidUser,
     },
     /// Two of its users contradict one another.
     #[error("{}: {error}", file.display())]
@@ -84,7 +84,7 @@ pub enum UsersFileError {
 
 /// The mistake in a user.
 #[derive(Debug, thiserror::Error)]
-pub enum BadUser {
+pub enum InvalidUser {
     /// The account's or the user's name.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -166,7 +166,7 @@ impl UserForm {
         }
     }
 
-    fn user(&self) -> Result<User, BadUser> {
+    fn user(&self) -> Result<User, InvalidUser> {
         let account: AccountName = self.account.parse()?;
         let user: UserName = self.user.parse()?;
         let password = self.password.as_deref().map(str::parse).transpose()?;
@@ -214,11 +214,11 @@ impl UsersFile {
         let form: FileForm = toml::from_str(&text).map_err(|error| {
             // Nothing of the text goes into the error: it may be a secret.
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            self.garbled(line)
+            self.invalid(line)
         })?;
         let users = self.users(&form)?;
         if users.is_empty() {
-            return Err(self.garbled(None));
+            return Err(self.invalid(None));
         }
         Users::new(users.clone())
             .map_err(|error| UsersFileError::Together { file: self.path.clone(), error })?;
@@ -228,8 +228,8 @@ impl UsersFile {
     fn users(&self, form: &FileForm) -> Result<Vec<User>, UsersFileError> {
         let mut users = Vec::new();
         for (index, user) in form.users.iter().enumerate() {
-            let bad = |why| UsersFileError::User { file: self.path.clone(), number: index + 1, why };
-            users.push(user.user().map_err(bad)?);
+            let invalid_user = |why| UsersFileError::User { file: self.path.clone(), number: index + 1, why };
+            users.push(user.user().map_err(invalid_user)?);
         }
         Ok(users)
     }
@@ -239,10 +239,10 @@ impl UsersFile {
     ///
     /// # Errors
     /// See [`UsersFileError`].
-    pub fn make_first(&self) -> Result<(Vec<User>, Zeroizing<String>), UsersFileError> {
+    pub fn create_first(&self) -> Result<(Vec<User>, Zeroizing<String>), UsersFileError> {
         let password = new_password()?;
         let users = vec![User { password: Some(hash(&password)?), ..User::first(new_key()?) }];
-        self.write(&users, make_durably)?;
+        self.write(&users, create_durably)?;
         Ok((users, password))
     }
 
@@ -256,8 +256,10 @@ impl UsersFile {
         edit: impl FnOnce(&mut Vec<User>) -> Result<T, E>,
     ) -> Result<T, E> {
         let lock = self.path.with_extension("lock");
-        let held = OpenOptions::new().create(true).append(true).open(&lock);
-        let held = held.and_then(|held| held.lock().map(|()| held)).map_err(self.failed("changed"))?;
+        let lock_file = OpenOptions::new().create(true).append(true).open(&lock);
+        let lock_file = lock_file
+            .and_then(|lock_file| lock_file.lock().map(|()| lock_file))
+            .map_err(self.failed("changed"))?;
         let mut users = match self.load()? {
             Some(users) => users,
             None => vec![User::first(new_key()?)],
@@ -266,7 +268,7 @@ impl UsersFile {
         Users::new(users.clone())
             .map_err(|error| UsersFileError::Together { file: self.path.clone(), error })?;
         self.write(&users, replace_durably)?;
-        drop(held);
+        drop(lock_file);
         Ok(outcome)
     }
 
@@ -274,21 +276,21 @@ impl UsersFile {
     fn write(
         &self,
         users: &[User],
-        put: impl FnOnce(&Path, &[u8]) -> io::Result<()>,
+        replace_file: impl FnOnce(&Path, &[u8]) -> io::Result<()>,
     ) -> Result<(), UsersFileError> {
         let users = users.iter().map(UserForm::of).collect();
         let form = FileForm { users };
         let write = || {
             let text = Zeroizing::new(toml::to_string(&form).map_err(io::Error::other)?);
-            put(&self.path, text.as_bytes())
+            replace_file(&self.path, text.as_bytes())
         };
         write().map_err(self.failed("written"))
     }
 
     /// The file's state now, to be compared with that of a moment ago. `None` if there is none.
     pub fn stamp(&self) -> Option<Stamp> {
-        let found = std::fs::metadata(&self.path).ok()?;
-        Some(Stamp { modified: found.modified().ok(), bytes: found.len(), inode: inode(&found) })
+        let metadata = std::fs::metadata(&self.path).ok()?;
+        Some(Stamp { modified: metadata.modified().ok(), bytes: metadata.len(), inode: inode(&metadata) })
     }
 
     fn failed(&self, verb: &'static str) -> impl Fn(io::Error) -> UsersFileError {
@@ -296,8 +298,8 @@ impl UsersFile {
         move |error| UsersFileError::File { file: file.clone(), verb, error }
     }
 
-    fn garbled(&self, line: Option<usize>) -> UsersFileError {
-        UsersFileError::Garbled { file: self.path.clone(), line }
+    fn invalid(&self, line: Option<usize>) -> UsersFileError {
+        UsersFileError::Invalid { file: self.path.clone(), line }
     }
 }
 
@@ -349,8 +351,8 @@ fn readable_by_others(_: &File) -> io::Result<bool> {
 }
 
 #[cfg(unix)]
-fn inode(found: &std::fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(found)
+fn inode(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
 }
 
 #[cfg(not(unix))]
@@ -375,7 +377,7 @@ mod tests {
     }
 
     impl Folder {
-        fn hold(&self, text: &str) {
+        fn write_text(&self, text: &str) {
             std::fs::write(&self.file.path, text).unwrap();
             self.set_mode(0o600);
         }
@@ -391,7 +393,7 @@ mod tests {
             std::fs::set_permissions(&self.file.path, std::fs::Permissions::from_mode(mode)).unwrap();
         }
 
-        fn refused(&self) -> String {
+        fn load_error(&self) -> String {
             let before = std::fs::read(&self.file.path).unwrap();
             let error = self.file.load().unwrap_err().to_string();
             assert_eq!(std::fs::read(&self.file.path).unwrap(), before, "a bad file is left alone");
@@ -403,18 +405,18 @@ mod tests {
     fn a_second_opening_has_the_same_owner() {
         let folder = folder();
         assert!(folder.file.load().unwrap().is_none());
-        let (first, password) = folder.file.make_first().unwrap();
+        let (first, password) = folder.file.create_first().unwrap();
         assert_eq!(password.len(), 24);
         assert_eq!(first[0].keys[0].id.len(), 20);
         assert_eq!(first[0].keys[0].secret.len(), 40);
         assert_eq!(folder.file.load().unwrap(), Some(first));
-        folder.file.make_first().unwrap_err();
+        folder.file.create_first().unwrap_err();
     }
 
     #[test]
     fn what_is_changed_is_what_is_read_and_a_refusal_changes_nothing() {
         let folder = folder();
-        folder.file.make_first().unwrap();
+        folder.file.create_first().unwrap();
         let identity =
             Identity { account: "b".parse().unwrap(), user: "u".parse().unwrap(), role: Role::Member };
         let user = User { identity, password: Some(hash("x").unwrap()), keys: vec![] };
@@ -430,13 +432,13 @@ mod tests {
     #[test]
     fn only_the_owner_of_the_machines_account_can_read_it() {
         let folder = folder();
-        folder.file.make_first().unwrap();
+        folder.file.create_first().unwrap();
         let mode = || std::fs::metadata(&folder.file.path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(), 0o600);
         folder.file.change(|_| Ok::<_, UsersFileError>(())).unwrap();
         assert_eq!(mode(), 0o600);
         folder.set_mode(0o644);
-        assert!(folder.refused().contains("chmod 600"));
+        assert!(folder.load_error().contains("chmod 600"));
     }
 
     #[test]
@@ -453,8 +455,8 @@ mod tests {
             (&format!("{good}{good}"), "user number 2"),
             (&format!("{good}colour = \"hush\"\n"), "line 5"),
         ] {
-            folder.hold(text);
-            let error = folder.refused();
+            folder.write_text(text);
+            let error = folder.load_error();
             assert!(error.contains(expected) && !error.contains("hush"), "{error}");
         }
         drop(folder.folder);

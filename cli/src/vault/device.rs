@@ -8,7 +8,8 @@ use anyhow::Context;
 use bytes::Bytes;
 
 /// The words with which a failure of the successor is told.
-const GIVE_UP: &str = "the successor has stopped (`ameles migrate --cancel` gives it up, and loses nothing)";
+const SUCCESSOR_STOPPED: &str =
+    "the successor has stopped (`ameles migrate --cancel` gives it up, and loses nothing)";
 
 /// See the module. With a successor, capacity and rows are those of the vault that answers.
 ///
@@ -17,36 +18,42 @@ const GIVE_UP: &str = "the successor has stopped (`ameles migrate --cancel` give
 #[derive(Clone)]
 pub enum VaultDevice {
     /// A vault without a successor.
-    Alone(Vault),
+    Single(Vault),
     /// A vault whose successor is being filled.
-    Followed(MirroredVaults),
+    WithSuccessor(Succession),
 }
 
 impl VaultDevice {
     /// The vault that answers.
     pub fn vault(&self) -> &Vault {
         match self {
-            VaultDevice::Alone(vault) => vault,
-            VaultDevice::Followed(both) => both.old(),
+            VaultDevice::Single(vault) => vault,
+            VaultDevice::WithSuccessor(succession) => succession.old(),
         }
     }
 
     /// Tells whether anything may be answered now: no vault has stopped, and none may have been displaced.
     pub fn may_answer(&self) -> bool {
         match self {
-            VaultDevice::Alone(vault) => vault.may_answer(),
-            VaultDevice::Followed(both) => both.old().may_answer() && both.successor().may_answer(),
+            VaultDevice::Single(vault) => vault.may_answer(),
+            VaultDevice::WithSuccessor(succession) => {
+                succession.old().may_answer() && succession.successor().may_answer()
+            }
         }
     }
 
     /// The reason why it has stopped, if it has.
     pub fn failure(&self) -> Option<anyhow::Error> {
         match self {
-            VaultDevice::Alone(vault) => vault.failure().map(Into::into),
-            VaultDevice::Followed(both) => {
-                let of_new =
-                    || both.successor().failure().map(|error| anyhow::Error::new(error).context(GIVE_UP));
-                both.old().failure().map(Into::into).or_else(of_new)
+            VaultDevice::Single(vault) => vault.failure().map(Into::into),
+            VaultDevice::WithSuccessor(succession) => {
+                let successor_failure = || {
+                    succession
+                        .successor()
+                        .failure()
+                        .map(|error| anyhow::Error::new(error).context(SUCCESSOR_STOPPED))
+                };
+                succession.old().failure().map(Into::into).or_else(successor_failure)
             }
         }
     }
@@ -54,8 +61,8 @@ impl VaultDevice {
     /// Stops, because the machine was resumed from a snapshot.
     pub async fn stop_after_resume(&self) {
         self.vault().stop_resumed().await;
-        if let VaultDevice::Followed(both) = self {
-            both.successor().stop_resumed().await;
+        if let VaultDevice::WithSuccessor(succession) = self {
+            succession.successor().stop_resumed().await;
         }
     }
 
@@ -64,17 +71,17 @@ impl VaultDevice {
     /// # Errors
     /// Why it has stopped.
     pub async fn close(&self) -> anyhow::Result<Receipt> {
-        let VaultDevice::Followed(both) = self else { return Ok(self.vault().close().await?) };
-        let (old, new) = tokio::join!(both.old().close(), both.successor().close());
-        new.context(GIVE_UP)?;
+        let VaultDevice::WithSuccessor(succession) = self else { return Ok(self.vault().close().await?) };
+        let (old, new) = tokio::join!(succession.old().close(), succession.successor().close());
+        new.context(SUCCESSOR_STOPPED)?;
         Ok(old?)
     }
 
     async fn access(&self, flow: Flow, calls: Vec<Call>) -> Result<Vec<Option<Bytes>>, DeviceError> {
         let flow = ameles_vault::Flow(flow.0);
         let answers = match self {
-            VaultDevice::Alone(vault) => vault.access_in(flow, calls).await,
-            VaultDevice::Followed(both) => both.access_in(flow, calls).await,
+            VaultDevice::Single(vault) => vault.access_in(flow, calls).await,
+            VaultDevice::WithSuccessor(succession) => succession.access_in(flow, calls).await,
         };
         answers.map_err(failure)
     }
@@ -91,8 +98,8 @@ impl Device for VaultDevice {
 
     fn max_batch(&self) -> usize {
         match self {
-            VaultDevice::Alone(vault) => vault.max_batch(),
-            VaultDevice::Followed(both) => both.max_batch(),
+            VaultDevice::Single(vault) => vault.max_batch(),
+            VaultDevice::WithSuccessor(succession) => succession.max_batch(),
         }
     }
 

@@ -17,14 +17,14 @@ pub(super) fn objective(settings: &Settings) -> Result<RingObjective, SettingsEr
         Objective::Bytes => RingObjective::BYTES,
         Objective::Requests => RingObjective::REQUESTS,
         Objective::Dollars => {
-            let prices = prices::asked(settings)?.unwrap_or_else(prices::by_default);
-            of_prices(&prices, settings.block_size.0)
+            let prices = prices::requested(settings)?.unwrap_or_else(prices::default_prices);
+            dollars_objective(&prices, settings.block_size.0)
         }
     })
 }
 
 /// The dollars of requests and bytes. Where all are free, the bytes.
-fn of_prices(prices: &Prices, block_bytes: u64) -> RingObjective {
+fn dollars_objective(prices: &Prices, block_bytes: u64) -> RingObjective {
     let per_slot = |per_gb: f64| per_gb * block_bytes as f64 / prices.bytes_per_gb as f64;
     let (get, put) = (prices.get_per_1000 / 1000.0, (prices.put_per_1000 + prices.delete_per_1000) / 1000.0);
     let slot_read = per_slot(prices.egress_per_gb);
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn dollars_are_those_of_the_prices() {
-        let objective = of_prices(&shipped("s3-standard"), 65_536);
+        let objective = dollars_objective(&shipped("s3-standard"), 65_536);
         assert!((objective.get - 0.000_000_4).abs() < 1e-12, "{objective:?}");
         assert!((objective.put - 0.000_005).abs() < 1e-12, "{objective:?}");
         // Egress is nine cents a GB, ingress is free.
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_store_that_costs_nothing_is_planned_for_bytes() {
-        assert_eq!(of_prices(&shipped("free"), 4096), RingObjective::BYTES);
+        assert_eq!(dollars_objective(&shipped("free"), 4096), RingObjective::BYTES);
     }
 
     #[test]

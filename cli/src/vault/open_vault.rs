@@ -5,7 +5,7 @@ use crate::config::{Settings, VaultConfig};
 use crate::migration::{record::MigrationRecord, switch};
 use crate::report::status_file::SuccessorFigures;
 use crate::runtime::interrupt::Interrupts;
-use crate::runtime::output::say;
+use crate::runtime::output::print_line;
 use crate::vault::device::VaultDevice;
 use crate::vault::home::{Home, Opening};
 use crate::vault::parameters::refuse_contradictions;
@@ -21,10 +21,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The time after which a batch is copied again that found no room.
-const FOR_ROOM: Duration = Duration::from_secs(10);
+const ROOM_RETRY: Duration = Duration::from_secs(10);
 
 /// The name under which errors of a successor are told.
-pub const OF_SUCCESSOR: &str = "the successor";
+pub const SUCCESSOR: &str = "the successor";
 
 /// A vault in service, and its successor if there is one.
 pub struct OpenVaults {
@@ -73,7 +73,7 @@ pub struct ReplacedVault {
 }
 
 /// Tells the figures of a successor, at any moment.
-pub type TellSuccessor = Arc<dyn Fn() -> SuccessorFigures + Send + Sync>;
+pub type SuccessorReader = Arc<dyn Fn() -> SuccessorFigures + Send + Sync>;
 
 impl Successor {
     /// The message of the start.
@@ -87,8 +87,9 @@ impl Successor {
     }
 
     /// Tells the figures of any later moment.
-    pub fn figures(&self) -> TellSuccessor {
-        let (progress, meter, store) = (self.copier.vaults().clone(), self.meter.clone(), self.store.clone());
+    pub fn figures(&self) -> SuccessorReader {
+        let (progress, meter, store) =
+            (self.copier.succession().clone(), self.meter.clone(), self.store.clone());
         Arc::new(move || {
             let (CopyProgress { blocks, of }, usage) = (progress.copied(), meter.usage());
             SuccessorFigures { store: store.clone(), blocks, of, usage }
@@ -106,7 +107,7 @@ impl Successor {
                     // The batch is copied again when there is room.
                     tokio::select! {
                         () = stop.cancelled() => {}
-                        () = tokio::time::sleep(FOR_ROOM) => {}
+                        () = tokio::time::sleep(ROOM_RETRY) => {}
                     }
                     continue;
                 }
@@ -122,7 +123,7 @@ impl Successor {
             return;
         }
         tracing::info!("the successor has all blocks: a restart has it take over");
-        say!(
+        print_line!(
             "The successor has all blocks: a restart has it take over. From then on serve it with\n\n  {line}\n"
         );
     }
@@ -145,29 +146,29 @@ impl ReplacedVault {
 ///
 /// # Errors
 /// Everything that can be wrong with folder, key, store or vault; Ctrl-C.
-pub async fn open(settings: &Settings, asked: &VaultConfig) -> Result<OpenVaults> {
+pub async fn open(settings: &Settings, requested: &VaultConfig) -> Result<OpenVaults> {
     // An interrupted switch is finished before anything is looked for.
     switch::finish(&settings.data)?;
-    match MigrationRecord::of_successor(settings)? {
-        None => open_one(settings, asked).await,
-        Some(note) => open_both(settings, asked, &note).await,
+    match MigrationRecord::load_successor(settings)? {
+        None => open_one(settings, requested).await,
+        Some(record) => open_both(settings, requested, &record).await,
     }
 }
 
-async fn open_one(settings: &Settings, asked: &VaultConfig) -> Result<OpenVaults> {
+async fn open_one(settings: &Settings, requested: &VaultConfig) -> Result<OpenVaults> {
     let home = Home::new(settings);
     let fresh = !home.has_vault()?;
     let (opening, interrupts) = if fresh {
         home.make().await?
     } else {
         // A passphrase is asked for before Ctrl-C is taken over.
-        (home.find(asked).await?, Interrupts::listen()?)
+        (home.find(requested).await?, Interrupts::listen()?)
     };
-    let opened = in_service(settings, opening, interrupts, fresh).await?;
-    Ok(opened)
+    let vaults = open_in_service(settings, opening, interrupts, fresh).await?;
+    Ok(vaults)
 }
 
-async fn in_service(
+async fn open_in_service(
     settings: &Settings,
     opening: Opening,
     mut interrupts: Interrupts,
@@ -175,12 +176,12 @@ async fn in_service(
 ) -> Result<OpenVaults> {
     let parameters = opening.header.parameters.clone();
     Home::new(settings).refuse_network_disk(&parameters)?;
-    let opening = opening.paced(settings.serve.pace);
-    let versioning = interrupts.cut_off(async { Ok(opening.objects().versioning().await) }).await?;
+    let opening = opening.with_pace(settings.serve.pace);
+    let versioning = interrupts.interruptible(async { Ok(opening.objects().versioning().await) }).await?;
     let touches = opening.touches();
     // An opening that is cut off is repeated by the next one.
-    let (vault, meter) = interrupts.cut_off(opening.open()).await?;
-    let device = VaultDevice::Alone(vault);
+    let (vault, meter) = interrupts.interruptible(opening.open()).await?;
+    let device = VaultDevice::Single(vault);
     let settings = settings.clone();
     Ok(OpenVaults {
         settings,
@@ -196,44 +197,48 @@ async fn in_service(
     })
 }
 
-async fn open_both(settings: &Settings, asked: &VaultConfig, note: &MigrationRecord) -> Result<OpenVaults> {
-    let (old_settings, new_settings) = note.both(settings);
+async fn open_both(
+    settings: &Settings,
+    requested: &VaultConfig,
+    record: &MigrationRecord,
+) -> Result<OpenVaults> {
+    let (old_settings, new_settings) = record.settings_of_both(settings);
     let (old, new) = (Home::new(&old_settings), Home::new(&new_settings));
     let (disk, master) = old.disk_and_key()?;
     let header = read_header(&disk, &master)?;
-    let opening = new.find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
-    new.refuse_network_disk(&opening.header.parameters).context(OF_SUCCESSOR)?;
-    if let MigrationStage::Copying(next) = migration_stage(&header, &opening.rows()?)? {
+    let opening = new.find(&VaultConfig::default()).await.context(SUCCESSOR)?;
+    new.refuse_network_disk(&opening.header.parameters).context(SUCCESSOR)?;
+    if let Stage::Copying(next) = stage(&header, &opening.rows()?)? {
         let of = header.parameters.scheme.capacity();
-        note.refuse_early(settings, next.0, of)?;
-        let first = old.find_with(disk, master, asked).await?;
-        let mut opened = in_service(&old_settings, first, Interrupts::listen()?, false).await?;
-        let opening = opening.paced(settings.serve.pace);
-        let opened_new = opened.interrupts.cut_off(opening.open()).await;
-        let (new_vault, meter) = opened_new.context(OF_SUCCESSOR)?;
-        let (both, copier) = MirroredVaults::new(opened.device.vault().clone(), new_vault).await?;
-        opened.device = VaultDevice::Followed(both);
-        let (store, line) = (new.store_name(), note.serve_line(settings));
-        opened.following = Some(Successor { copier, meter, store, line });
-        return Ok(opened);
+        record.refuse_early(settings, next.0, of)?;
+        let first = old.find_with(disk, master, requested).await?;
+        let mut vaults = open_in_service(&old_settings, first, Interrupts::listen()?, false).await?;
+        let opening = opening.with_pace(settings.serve.pace);
+        let opened_new = vaults.interrupts.interruptible(opening.open()).await;
+        let (new_vault, meter) = opened_new.context(SUCCESSOR)?;
+        let (both, copier) = Succession::over(vaults.device.vault().clone(), new_vault).await?;
+        vaults.device = VaultDevice::WithSuccessor(both);
+        let (store, line) = (new.store_name(), record.serve_line(settings));
+        vaults.following = Some(Successor { copier, meter, store, line });
+        return Ok(vaults);
     }
     // The flags may still be those for the old vault.
-    let made = &opening.header.parameters;
-    refuse_contradictions(settings, asked, made)
-        .or_else(|error| refuse_contradictions(settings, asked, &header.parameters).map_err(|_| error))?;
-    let settings = note.to.over(settings);
-    let mut opened =
-        in_service(&settings, opening, Interrupts::listen()?, false).await.context(OF_SUCCESSOR)?;
+    let existing = &opening.header.parameters;
+    refuse_contradictions(settings, requested, existing)
+        .or_else(|error| refuse_contradictions(settings, requested, &header.parameters).map_err(|_| error))?;
+    let settings = record.to.apply_to(settings);
+    let mut vaults =
+        open_in_service(&settings, opening, Interrupts::listen()?, false).await.context(SUCCESSOR)?;
     // The old store is not needed: everything that was acknowledged is in the successor, or on this disk.
     let rows = rows_at_rest(&disk, &master)?;
     drop(disk);
-    take_over(&settings, &header, rows, opened.device.vault()).await?;
-    opened.left = switch::finish(&settings.data)?.map(|predecessor| ReplacedVault {
+    take_over(&settings, &header, rows, vaults.device.vault()).await?;
+    vaults.left = switch::finish(&settings.data)?.map(|predecessor| ReplacedVault {
         predecessor,
         store: old.store_name(),
-        line: note.serve_line(&settings),
+        line: record.serve_line(&settings),
     });
-    Ok(opened)
+    Ok(vaults)
 }
 
 /// Gives the successor the rows, and marks that it holds everything: [`switch::finish`] is next.
@@ -246,6 +251,6 @@ pub async fn take_over(
     rows: Vec<Row>,
     new: &Vault,
 ) -> Result<()> {
-    cut_over(old, rows, new).await.context(OF_SUCCESSOR)?;
-    switch::begin(&settings.data, old.vault)
+    cut_over(old, rows, new).await.context(SUCCESSOR)?;
+    switch::mark_complete(&settings.data, old.vault)
 }

@@ -13,17 +13,17 @@ const FREE: &str = "free";
 ///
 /// # Errors
 /// There are no such prices.
-pub fn asked(settings: &Settings) -> Result<Option<Prices>, SettingsError> {
-    let Some(asked) = &settings.prices else { return Ok(None) };
+pub fn requested(settings: &Settings) -> Result<Option<Prices>, SettingsError> {
+    let Some(requested) = &settings.prices else { return Ok(None) };
     // A name in the configuration arrives joined to the configuration's folder.
-    let name = asked.file_name().filter(|_| !asked.exists()).map(|name| name.to_string_lossy());
+    let name = requested.file_name().filter(|_| !requested.exists()).map(|name| name.to_string_lossy());
     if let Some(Ok(prices)) = name.map(|name| PriceTable::shipped().get(&name).cloned()) {
         return Ok(Some(prices));
     }
-    let asked = asked.to_string_lossy();
-    named(&asked).map(|(_, prices)| Some(prices)).map_err(|why| SettingsError::Prices {
+    let requested = requested.to_string_lossy();
+    find(&requested).map(|(_, prices)| Some(prices)).map_err(|why| SettingsError::Prices {
         name: settings.origins.name(PRICES),
-        asked: asked.to_string(),
+        requested: requested.to_string(),
         why,
     })
 }
@@ -32,12 +32,13 @@ pub fn asked(settings: &Settings) -> Result<Option<Prices>, SettingsError> {
 ///
 /// # Errors
 /// The reason why there are no such prices.
-pub fn named(asked: &str) -> Result<(String, Prices), String> {
+pub fn find(requested: &str) -> Result<(String, Prices), String> {
     let shipped = PriceTable::shipped();
-    if let Ok(prices) = shipped.get(asked) {
-        return Ok((asked.to_owned(), prices.clone()));
+    if let Ok(prices) = shipped.get(requested) {
+        return Ok((requested.to_owned(), prices.clone()));
     }
-    let (file, name) = asked.rsplit_once('#').map_or((asked, None), |(file, name)| (file, Some(name)));
+    let (file, name) =
+        requested.rsplit_once('#').map_or((requested, None), |(file, name)| (file, Some(name)));
     let text = std::fs::read_to_string(file).map_err(|error| {
         let names = shipped.names().collect::<Vec<_>>().join(", ");
         format!("this is neither one of {names} nor a file that can be read ({error})")
@@ -53,13 +54,13 @@ pub fn named(asked: &str) -> Result<(String, Prices), String> {
 }
 
 /// All prices of the table that comes with Ameles, but for those of a store that costs nothing.
-pub fn of_all_providers() -> Vec<(String, Prices)> {
+pub fn all_providers() -> Vec<(String, Prices)> {
     let table = PriceTable::shipped();
     let names: Vec<String> = table.names().map(str::to_owned).filter(|name| name != FREE).collect();
     names.into_iter().filter_map(|name| Some((name.clone(), table.get(&name).ok()?.clone()))).collect()
 }
 
 /// The prices that hold where none are asked for.
-pub fn by_default() -> Prices {
+pub fn default_prices() -> Prices {
     PriceTable::shipped().get(DEFAULT).cloned().expect("the shipped table has them")
 }

@@ -24,8 +24,8 @@ pub fn process_memory(parameters: &VaultParameters) -> u64 {
     // A checkpoint seals the payloads that have come into the stash and stayed.
     let checkpoint = parameters.checkpoint_every.min(resting_blocks) * u64::from(scheme.block_bytes());
     let in_flight = match scheme {
-        SchemeParameters::Ring(ring) => of_ring(ring),
-        SchemeParameters::Path(path) => of_path(path),
+        SchemeParameters::Ring(ring) => ring_in_flight(ring),
+        SchemeParameters::Path(path) => path_in_flight(path),
         // The chunk as it is sealed and as it is handed over.
         SchemeParameters::Trivial(trivial) => {
             2 * u64::from(trivial.chunk_blocks) * u64::from(trivial.block_bytes)
@@ -43,7 +43,7 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
     let in_flight = match scheme {
         // Of each of two evictions a path in the clear and sealed.
         SchemeParameters::Ring(ring) => 4 * ring.slots_on_path() * (block + SEAL),
-        SchemeParameters::Path(path) => of_path(path),
+        SchemeParameters::Path(path) => path_in_flight(path),
         SchemeParameters::Trivial(trivial) => 2 * u64::from(trivial.chunk_blocks) * (block + SEAL),
     };
     let listeners = 1 + u64::from(serve.swift.is_some());
@@ -57,13 +57,13 @@ pub fn max_process_memory(parameters: &VaultParameters, serve: &ServeSettings) -
 
 /// The bytes of the evictions in flight: two paths in the clear and sealed, a copy of one that is handed over, and the sealed
 /// slots of one that is read.
-fn of_ring(ring: &RingParameters) -> u64 {
+fn ring_in_flight(ring: &RingParameters) -> u64 {
     (5 * ring.slots_on_path() + ring.blocks_on_path()) * u64::from(ring.block_bytes)
 }
 
 /// The bytes of batches in flight beside the buffers that are trusted memory: paths of one that are read, and of one that are
 /// written, sealed and as they are handed over.
-fn of_path(path: &PathParameters) -> u64 {
+fn path_in_flight(path: &PathParameters) -> u64 {
     let bucket = u64::from(path.blocks_per_bucket) * u64::from(path.block_bytes);
     4 * buckets_on_paths(path, path.max_batch.into()) * bucket
 }

@@ -30,9 +30,9 @@ impl TrustedMemory {
         let maps = parameters.trusted_bytes()
             - scheme.stash_bound() * STASH_ENTRY
             - parameters.resident_blocks() * block;
-        let held = match scheme {
-            SchemeParameters::Ring(ring) => of_ring(ring),
-            SchemeParameters::Path(path) => of_path(path),
+        let memory = match scheme {
+            SchemeParameters::Ring(ring) => ring_memory(ring),
+            SchemeParameters::Path(path) => path_memory(path),
             SchemeParameters::Trivial(trivial) => {
                 let chunk = u64::from(trivial.chunk_blocks) * entry;
                 SchemeMemory {
@@ -44,19 +44,20 @@ impl TrustedMemory {
                 }
             }
         };
-        let grown = |blocks: u64| blocks + (blocks / 8).max(MIN_GROWTH);
-        let (resident, usually) = match parameters.tree_top {
-            TreeTopPlace::Memory => (held.max_blocks, held.usual_blocks),
+        let with_growth = |blocks: u64| blocks + (blocks / 8).max(MIN_GROWTH);
+        let (resident, usual_resident) = match parameters.tree_top {
+            TreeTopPlace::Memory => (memory.max_blocks, memory.usual_blocks),
             // An access brings a block into memory, and checkpoints take them out.
             TreeTopPlace::Disk => {
-                let usually = held.usual_blocks - held.resting_blocks + parameters.checkpoint_every;
-                (held.max_blocks.min(parameters.resident_blocks()), held.usual_blocks.min(usually))
+                let usual_resident =
+                    memory.usual_blocks - memory.resting_blocks + parameters.checkpoint_every;
+                (memory.max_blocks.min(parameters.resident_blocks()), memory.usual_blocks.min(usual_resident))
             }
         };
         let bytes = |entries: u64, payloads: u64| entries * STASH_ENTRY + payloads * block;
-        let max = maps + bytes(grown(held.max_blocks), grown(resident)) + held.max_buffers;
-        let usual = maps + bytes(held.usual_blocks, usually) + held.usual_buffers;
-        TrustedMemory { usual: usual.min(max), resting_blocks: held.resting_blocks, max }
+        let max = maps + bytes(with_growth(memory.max_blocks), with_growth(resident)) + memory.max_buffers;
+        let usual = maps + bytes(memory.usual_blocks, usual_resident) + memory.usual_buffers;
+        TrustedMemory { usual: usual.min(max), resting_blocks: memory.resting_blocks, max }
     }
 }
 
@@ -69,7 +70,7 @@ struct SchemeMemory {
     max_buffers: u64,
 }
 
-fn of_ring(ring: &RingParameters) -> SchemeMemory {
+fn ring_memory(ring: &RingParameters) -> SchemeMemory {
     let subtrees = 1 << ring.top.0;
     let path = ring.blocks_on_path();
     // A/2 wait for each subtree; a batch comes, and so does what an eviction has read.
@@ -84,19 +85,19 @@ fn of_ring(ring: &RingParameters) -> SchemeMemory {
     }
 }
 
-fn of_path(path: &PathParameters) -> SchemeMemory {
+fn path_memory(path: &PathParameters) -> SchemeMemory {
     let subtrees = 1u64 << path.top.0;
     let (batch, waiting) = (u64::from(path.max_batch), path.waiting() as u64);
     let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + STASH_ENTRY);
-    let buckets_of = |paths| buckets_on_paths(path, paths) * bucket;
+    let path_buffers = |paths| buckets_on_paths(path, paths) * bucket;
     SchemeMemory {
         // Measured (see `PathParameters::for_buckets_of`), and so are the blocks on a path.
         resting_blocks: waiting,
         usual_blocks: waiting + batch * path.blocks_on_path() as u64,
         max_blocks: path.stash_bound.into(),
-        usual_buffers: 2 * buckets_of(batch) + 4 * subtrees,
+        usual_buffers: 2 * path_buffers(batch) + 4 * subtrees,
         // A batch's paths as they are read, and two batches' as they are written; a buffer at most doubles as it grows.
-        max_buffers: 2 * (buckets_of(batch) + buckets_of(2 * batch)) + 4 * subtrees,
+        max_buffers: 2 * (path_buffers(batch) + path_buffers(2 * batch)) + 4 * subtrees,
     }
 }
 

@@ -46,10 +46,10 @@ impl Home<'_> {
         self.refuse_moved_vault()?;
         // A folder that this user may not look into is not the same as one without a vault.
         let database = self.database();
-        let is_there = database.try_exists().with_context(|| {
+        let has_database = database.try_exists().with_context(|| {
             format!("{}: {} cannot be looked at", self.settings.origins.name(DATA), database.display())
         })?;
-        if is_there { self.open_database() } else { Err(self.no_vault()) }
+        if has_database { self.open_database() } else { Err(self.no_vault()) }
     }
 
     /// Refuses to make a vault in a folder into which another is being restored.
@@ -69,7 +69,7 @@ impl Home<'_> {
     }
 
     fn refuse_moved_vault(&self) -> Result<()> {
-        let Some(moved) = MigrationRecord::moved(&self.settings.data)? else { return Ok(()) };
+        let Some(moved) = MigrationRecord::load_moved(&self.settings.data)? else { return Ok(()) };
         if !moved.from.is_named_by(self.settings) {
             return Ok(());
         }
@@ -100,15 +100,15 @@ impl Home<'_> {
     ///
     /// # Errors
     /// [`VaultError::Locked`], [`VaultError::Disk`].
-    pub fn new_disk(&self, made: &mut CreatedFiles) -> Result<TrustedDisk> {
-        self.make_trusted(made)?;
-        made.will_make_file(&self.database());
+    pub fn new_disk(&self, created: &mut CreatedFiles) -> Result<TrustedDisk> {
+        self.make_trusted(created)?;
+        created.add_file(&self.database());
         self.open_database()
     }
 
-    pub(super) fn make_trusted(&self, made: &mut CreatedFiles) -> Result<()> {
+    pub(super) fn make_trusted(&self, created: &mut CreatedFiles) -> Result<()> {
         let folder = self.settings.data.trusted();
-        made.will_make_folder(&folder);
+        created.add_folder(&folder);
         self.settings.data.make_trusted().with_context(|| {
             format!("{}: {} cannot be made", self.settings.origins.name(DATA), folder.display())
         })

@@ -24,10 +24,10 @@ impl Home<'_> {
     /// Finds the vault and its key. Nothing is touched.
     ///
     /// # Errors
-    /// There is none; the options in `asked` contradict it; disk, key or store fail.
-    pub async fn find(&self, asked: &VaultConfig) -> Result<Opening> {
+    /// There is none; the options in `requested` contradict it; disk, key or store fail.
+    pub async fn find(&self, requested: &VaultConfig) -> Result<Opening> {
         let (disk, master) = self.disk_and_key()?;
-        self.find_with(disk, master, asked).await
+        self.find_with(disk, master, requested).await
     }
 
     /// The trusted disk of an existing vault, and its key. The store is not asked.
@@ -59,10 +59,10 @@ impl Home<'_> {
         &self,
         disk: TrustedDisk,
         master: MasterKey,
-        asked: &VaultConfig,
+        requested: &VaultConfig,
     ) -> Result<Opening> {
         let header = read_header(&disk, &master)?;
-        refuse_contradictions(self.settings, asked, &header.parameters)?;
+        refuse_contradictions(self.settings, requested, &header.parameters)?;
         let objects = self.objects(false).await.map_err(|error| match error.downcast_ref() {
             // It was there when the vault was made: as good as emptied, and not to be made again.
             Some(OpenError::NoFolder { path }) => {
@@ -71,7 +71,7 @@ impl Home<'_> {
             }
             _ => error,
         })?;
-        let (store, meter, touches) = self.wrapped(&objects, header.parameters.layout());
+        let (store, meter, touches) = self.instrumented(&objects, header.parameters.layout());
         Ok(Opening { header, setup: self.setup(disk, store, master)?, meter, touches, objects })
     }
 

@@ -42,12 +42,12 @@ impl Home<'_> {
                 Err(SettingsError::Key("this vault has a passphrase: add --passphrase (`key.source`)".into())
                     .into())
             }
-            (_, None) => self.given_key(),
+            (_, None) => self.read_key(),
         }
     }
 
     /// The key that is in a file or in the environment.
-    fn given_key(&self) -> Result<MasterKey> {
+    fn read_key(&self) -> Result<MasterKey> {
         let origins = &self.settings.origins;
         let (key, name) = match &self.settings.key {
             KeySettings::Env(variable) => (key_file::from_environment(variable), origins.name(KEY_ENV)),
@@ -71,17 +71,19 @@ impl Home<'_> {
         match &self.settings.key {
             KeySettings::Passphrase(_) => Ok(false),
             KeySettings::File(file) if !file.exists() => Ok(false),
-            _ => Ok(VaultHeader::decode(header, &self.given_key()?).is_ok()),
+            _ => Ok(VaultHeader::decode(header, &self.read_key()?).is_ok()),
         }
     }
 
     /// The key of a new vault as far as it can be had without making one.
-    pub(super) fn key_for_new(&self) -> Result<Option<NewKey>> {
+    pub(super) fn key_for_new_vault(&self) -> Result<Option<NewKey>> {
         match &self.settings.key {
-            KeySettings::Passphrase(variable) => Ok(Some(derive_again(&passphrase(variable, true)?)?)),
+            KeySettings::Passphrase(variable) => {
+                Ok(Some(derive_with_new_salt(&passphrase(variable, true)?)?))
+            }
             // A key that is there already may be the key of other vaults too.
             KeySettings::File(file) if !file.exists() => Ok(None),
-            _ => Ok(Some((self.given_key()?, None))),
+            _ => Ok(Some((self.read_key()?, None))),
         }
     }
 
@@ -91,19 +93,19 @@ impl Home<'_> {
     /// # Errors
     /// The key is not where it should be, or is none.
     pub fn renewal(&self, header: &[u8]) -> Result<Renewal> {
-        let is_its_own = |master: &MasterKey| VaultHeader::decode(header, master).is_ok();
+        let opens_header = |master: &MasterKey| VaultHeader::decode(header, master).is_ok();
         if let KeySettings::Passphrase(variable) = &self.settings.key {
             let passphrase = passphrase(variable, true)?;
             if let Some(derivation) = VaultHeader::passphrase(header)? {
                 let master = derivation.master_key(&passphrase)?;
-                if is_its_own(&master) {
+                if opens_header(&master) {
                     return Ok(Renewal::Same(master));
                 }
             }
-            return Ok(Renewal::Another(Some(derive_again(&passphrase)?)));
+            return Ok(Renewal::Another(Some(derive_with_new_salt(&passphrase)?)));
         }
-        Ok(match self.key_for_new()? {
-            Some((master, _)) if is_its_own(&master) => Renewal::Same(master),
+        Ok(match self.key_for_new_vault()? {
+            Some((master, _)) if opens_header(&master) => Renewal::Same(master),
             other => Renewal::Another(other),
         })
     }
@@ -112,27 +114,27 @@ impl Home<'_> {
     ///
     /// # Errors
     /// The key cannot be made.
-    pub fn given_or_made_key(&self, given: Option<NewKey>, made: &mut CreatedFiles) -> Result<NewKey> {
-        given.map_or_else(|| self.make_key(made), Ok)
+    pub fn given_or_new_key(&self, given: Option<NewKey>, created: &mut CreatedFiles) -> Result<NewKey> {
+        given.map_or_else(|| self.create_key(created), Ok)
     }
 
-    pub(super) fn make_key(&self, made: &mut CreatedFiles) -> Result<NewKey> {
+    pub(super) fn create_key(&self, created: &mut CreatedFiles) -> Result<NewKey> {
         let KeySettings::File(file) = &self.settings.key else {
-            return Ok((self.given_key()?, None));
+            return Ok((self.read_key()?, None));
         };
-        made.will_make_file(file);
+        created.add_file(file);
         Ok((key_file::create(file).with_context(|| self.settings.origins.name(KEY_FILE))?, None))
     }
 }
 
 /// The key of a passphrase with a salt that is drawn for it.
-fn derive_again(passphrase: &str) -> Result<NewKey> {
+fn derive_with_new_salt(passphrase: &str) -> Result<NewKey> {
     let derivation = PassphraseHeader::draw(&mut OsRng.unwrap_err());
     Ok((derivation.master_key(passphrase)?, Some(derivation)))
 }
 
 /// The passphrase, from the environment or from the terminal.
-fn passphrase(variable: &str, twice: bool) -> Result<Zeroizing<String>> {
+fn passphrase(variable: &str, is_new: bool) -> Result<Zeroizing<String>> {
     if let Ok(passphrase) = std::env::var(variable) {
         if passphrase.is_empty() {
             let why = format!("{variable} is empty: set it to the passphrase, or unset it to be asked");
@@ -145,11 +147,11 @@ fn passphrase(variable: &str, twice: bool) -> Result<Zeroizing<String>> {
             SettingsError::Key(format!("no passphrase ({error}): set {variable}, or run this on a terminal"))
         })
     };
-    let first = ask(if twice { "New passphrase: " } else { "Passphrase: " })?;
+    let first = ask(if is_new { "New passphrase: " } else { "Passphrase: " })?;
     if first.is_empty() {
         return Err(SettingsError::Key("an empty passphrase protects nothing: type one".into()).into());
     }
-    if twice && *ask("The same again: ")? != *first {
+    if is_new && *ask("The same again: ")? != *first {
         bail!("the two passphrases differ: nothing was made");
     }
     Ok(first)

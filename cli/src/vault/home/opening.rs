@@ -40,7 +40,7 @@ impl Opening {
     }
 
     /// Has a batch sent at this pace while it is open.
-    pub fn paced(mut self, pace: Option<Pace>) -> Self {
+    pub fn with_pace(mut self, pace: Option<Pace>) -> Self {
         self.setup.pace = pace;
         self
     }

@@ -11,6 +11,6 @@ impl Home<'_> {
     /// # Errors
     /// There are no such prices.
     pub fn prices(&self) -> Result<Option<Prices>, SettingsError> {
-        prices::asked(self.settings)
+        prices::requested(self.settings)
     }
 }

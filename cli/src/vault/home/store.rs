@@ -44,7 +44,7 @@ impl Home<'_> {
                     format!("{name}: there is no folder {path}; `mkdir -p {}` makes it", quoted(&path));
                 return anyhow::Error::new(error).context(advice);
             }
-            if let Some(advice) = self.endpoint_of_the_environment(&error) {
+            if let Some(advice) = self.environment_endpoint(&error) {
                 return anyhow::Error::new(error).context(origins.name(STORE)).context(advice);
             }
             let name = match &error {
@@ -59,7 +59,7 @@ impl Home<'_> {
 
     /// Tells whether the address that did not answer as it should came from the environment, and what to do then: the
     /// lines that `serve` prints for its clients set one.
-    fn endpoint_of_the_environment(&self, error: &OpenError) -> Option<String> {
+    fn environment_endpoint(&self, error: &OpenError) -> Option<String> {
         let store = &self.settings.store;
         let may_be_why = matches!(
             error,
@@ -87,7 +87,7 @@ impl Home<'_> {
     ///
     /// # Errors
     /// [`SettingsError::NoStore`] if none was named and the usual one is not there; those of [`objects`](Self::objects).
-    pub async fn objects_of_a_vault(&self) -> Result<Objects> {
+    pub async fn existing_objects(&self) -> Result<Objects> {
         let no_folder =
             |error: &anyhow::Error| matches!(error.downcast_ref(), Some(OpenError::NoFolder { .. }));
         match self.objects(false).await {
@@ -102,7 +102,7 @@ impl Home<'_> {
     }
 
     /// The store in service, its meter, and where it is touched.
-    pub fn wrapped(&self, objects: &Objects, layout: Layout) -> (Store, MeterReader, Touches) {
+    pub fn instrumented(&self, objects: &Objects, layout: Layout) -> (Store, MeterReader, Touches) {
         let touched = Touched::new(objects.with_layout(layout));
         let touches = touched.touches();
         let meter = Meter::new(touched);

@@ -125,7 +125,7 @@ impl World {
         };
         self.recorder.is_open(&vault);
         let driver = spawn_local(running);
-        let device = FlawedStore::new(VaultDevice::Alone(vault.clone()), self.manner.flawed);
+        let device = FlawedStore::new(VaultDevice::Single(vault.clone()), self.manner.flawed);
         // Rows are no business of the store's: it cannot die of them.
         let gateway = Gateway::open(device, Options::default()).await.expect("it loads");
         let (s3_listener, s3) = listener().await;

@@ -1,5 +1,5 @@
-//! The picture of the changes that were seen: faults from left to right, slots from bottom to top. Slots above the
-//! highest that changed are left out.
+//! The picture of the observed changes: faults from left to right, slots from bottom to top. Slots above the highest changed
+//! one are left out.
 
 use super::observations::Observations;
 use ameles_lab::svg::{Drawing, escape};
@@ -11,37 +11,37 @@ const HEIGHT: u64 = 300;
 const LEFT: u64 = 40;
 const TOP: u64 = 34;
 
-/// A cell of the picture is at least so many units wide and high: close changes are drawn together.
+/// The minimal width and height of a cell: close changes are drawn together.
 const MIN: f64 = 1.0;
 
-/// The picture. Its colours stand out on light and on dark ground.
-pub(in crate::commands) fn draw(title: &str, watched: &Observations) -> String {
-    let (faults, slots) = (watched.faults().max(1), watched.highest() + 1);
+/// Draws the picture. Its colours are visible on light and dark backgrounds.
+pub(in crate::commands) fn draw(title: &str, observations: &Observations) -> String {
+    let (faults, slots) = (observations.faults().max(1), observations.highest() + 1);
     let grid = Grid {
         columns: faults.min((WIDTH as f64 / MIN) as u64),
         rows: slots.min((HEIGHT as f64 / MIN) as u64),
         faults,
         slots,
     };
-    let (main, holding) = watched.geometry.areas.unwrap_or((watched.geometry.slots, 0));
-    let title = escape(title);
-    let mut drawn = Drawing::new(
+    let (main, holding) = observations.geometry.areas.unwrap_or((observations.geometry.slots, 0));
+    let title = escaped(title);
+    let mut drawing = Drawing::new(
         [LEFT + WIDTH + 10, TOP + HEIGHT + 50],
         &format!("Slots of untrusted memory that changed at each fault: {title}"),
         ".frame{fill:none;stroke:#768390}.main{fill:#2f81f7}.holding{fill:#d97706}",
     );
-    drawn.title(LEFT, &title);
-    let mut line = |text: String| drawn.line(text);
+    drawing.title(LEFT, &title);
+    let mut line = |text: String| drawing.line(text);
     line(format!("<rect class=\"frame\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>"));
-    line(format!("<path class=\"main\" d=\"{}\"/>", grid.path(&grid.cells(watched, 0, main))));
+    line(format!("<path class=\"main\" d=\"{}\"/>", grid.path(&grid.cells(observations, 0, main))));
     line(format!(
         "<path class=\"holding\" d=\"{}\"/>",
-        grid.path(&grid.cells(watched, main, main + holding))
+        grid.path(&grid.cells(observations, main, main + holding))
     ));
     let below = TOP + HEIGHT + 20;
     line(format!(
         "<text x=\"{LEFT}\" y=\"{below}\">{} faults, in the order of time</text>",
-        watched.faults()
+        observations.faults()
     ));
     let legend = if holding > 0 {
         "slots that changed: main area (blue), holding area (orange)"
@@ -53,9 +53,9 @@ pub(in crate::commands) fn draw(title: &str, watched: &Observations) -> String {
     line(format!(
         "<text x=\"{side}\" y=\"{middle}\" text-anchor=\"middle\" transform=\"rotate(-90 {side} {middle})\">{slots} of {} \
          slots</text>",
-        watched.geometry.slots
+        observations.geometry.slots
     ));
-    drawn.finish()
+    drawing.finished()
 }
 
 /// The cells that faults and slots fall into.
@@ -67,18 +67,18 @@ struct Grid {
 }
 
 impl Grid {
-    /// Column and row of what changed among the slots from `first` up to `end`.
-    fn cells(&self, watched: &Observations, first: u64, end: u64) -> BTreeSet<(u64, u64)> {
+    /// Returns column and row of the changes among the slots from `first` up to `end`.
+    fn cells(&self, observations: &Observations, first: u64, end: u64) -> BTreeSet<(u64, u64)> {
         let mut cells = BTreeSet::new();
-        for (fault, sight) in (0..).zip(&watched.sights) {
+        for (fault, observation) in (0..).zip(&observations.list) {
             let column = fault * self.columns / self.faults;
-            let slots = sight.changed.iter().filter(|slot| (first..end).contains(*slot));
+            let slots = observation.changed.iter().filter(|slot| (first..end).contains(*slot));
             cells.extend(slots.map(|slot| (column, slot * self.rows / self.slots)));
         }
         cells
     }
 
-    /// The cells as one path; those that stand on one another as one box.
+    /// Returns the cells as one path, with adjacent cells of a column as one box.
     fn path(&self, cells: &BTreeSet<(u64, u64)>) -> String {
         let (width, height) = (WIDTH as f64 / self.columns as f64, HEIGHT as f64 / self.rows as f64);
         let mut path = String::new();
@@ -106,39 +106,39 @@ mod tests {
     use super::*;
     use ameles_pager::watch::{FaultCounts, Geometry};
 
-    fn watched(faults: u64) -> Observations {
-        let sights = (1..=faults).map(|fault| Observation {
-            moment: FaultCounts { faults: fault, evictions: fault },
+    fn observations(faults: u64) -> Observations {
+        let list = (1..=faults).map(|fault| Observation {
+            moment: Moment { faults: fault, evictions: fault },
             changed: vec![fault % 3, fault % 3 + 1, 30 + fault % 10],
         });
         Observations {
             geometry: Geometry { slots: 40, stride: 4160, areas: Some((30, 10)) },
-            sights: sights.collect(),
+            list: list.collect(),
         }
     }
 
     #[test]
     fn each_change_is_a_box_at_its_fault_and_its_slot() {
-        let drawn = draw("sort, detworam", &watched(4));
+        let drawing = draw("sort, detworam", &observations(4));
         let boxes = |class: &str| {
-            let path = drawn.lines().find(|line| line.contains(class) && line.contains("<path")).unwrap();
+            let path = drawing.lines().find(|line| line.contains(class) && line.contains("<path")).unwrap();
             path.matches('M').count()
         };
         // Two neighbours in the main area are one box.
         assert_eq!((boxes("main"), boxes("holding")), (4, 4));
         // Slots 1 and 2 of 35 that are drawn, from below, at the first of four faults.
-        assert!(drawn.contains("M40.0 308.3h95.00v17.1h-95.00z"), "{drawn}");
-        assert!(drawn.contains("35 of 40 slots") && drawn.contains("4 faults"));
+        assert!(drawing.contains("M40.0 308.3h95.00v17.1h-95.00z"), "{drawing}");
+        assert!(drawing.contains("35 of 40 slots") && drawing.contains("4 faults"));
     }
 
     #[test]
-    fn a_picture_does_not_grow_with_the_faults_beyond_what_can_be_told_apart() {
-        let (some, more) = (draw("", &watched(10_000)).len(), draw("", &watched(40_000)).len());
+    fn a_picture_does_not_grow_beyond_its_resolution() {
+        let (some, more) = (draw("", &observations(10_000)).len(), draw("", &observations(40_000)).len());
         assert!(more < some + some / 10, "{some} {more}");
     }
 
     #[test]
     fn a_name_stays_text() {
-        assert!(draw("a<b>&\"c\"", &watched(1)).contains("a&lt;b&gt;&amp;&quot;c&quot;"));
+        assert!(draw("a<b>&\"c\"", &observations(1)).contains("a&lt;b&gt;&amp;&quot;c&quot;"));
     }
 }

@@ -1,4 +1,4 @@
-//! Files that what was seen goes to.
+//! The files of a report.
 
 use super::observations::Observations;
 use super::picture;
@@ -9,18 +9,18 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The flags that name them.
+/// The flags that name the files.
 #[derive(Args)]
 pub(in crate::commands) struct Outputs {
-    /// Draw there which slots changed: faults from left to right, slots from bottom to top
+    /// Draw the changed slots into this file: faults from left to right, slots from bottom to top
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Write there a line `fault,slot` for each slot that changed, both numbered: faults from 1, slots from 0
+    /// Write a line `fault,slot` for each change into this file; faults are numbered from 1, slots from 0
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
 
-/// The files. They are made before the program runs: a program that ran for nothing would be worse.
+/// The files. They are created before the program runs, so that an error appears at once.
 pub(in crate::commands) struct Files<'a> {
     svg: Option<Output<'a>>,
     csv: Option<Output<'a>>,
@@ -42,12 +42,12 @@ impl Outputs {
 }
 
 impl Files<'_> {
-    pub(in crate::commands) fn write(self, title: &str, watched: &Observations) -> Result<()> {
+    pub(in crate::commands) fn write(self, title: &str, observations: &Observations) -> Result<()> {
         if let Some(svg) = self.svg {
-            svg.write(&picture::draw(title, watched))?;
+            svg.write(&picture::draw(title, observations))?;
         }
         if let Some(csv) = self.csv {
-            csv.write(&watched.csv())?;
+            csv.write(&observations.csv())?;
         }
         Ok(())
     }

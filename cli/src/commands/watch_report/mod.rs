@@ -1,4 +1,4 @@
-//! The changes of untrusted memory that a watcher sees from fault to fault: as a list, as a picture, as a verdict.
+//! Reports on the changes of untrusted memory from fault to fault: a list, a picture and a verdict.
 
 mod observations;
 mod output;
