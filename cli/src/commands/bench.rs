@@ -106,11 +106,11 @@ impl From<Scheme> for MemoryScheme {
 struct ProgressDisplay(ProgressBar);
 
 impl Progress for ProgressDisplay {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::update(&self.0, what, done, all);
     }
 
-    fn found(&self, figure: &str) {
+    fn on_figure(&self, figure: &str) {
         self.0.suspend(|| print_error!("{figure}"));
     }
 }

@@ -49,7 +49,7 @@ pub struct Sources {
 
 impl Sources {
     /// The counters and figures of this moment.
-    pub fn tell(&self) -> Told {
+    pub fn read(&self) -> PageUpdate {
         let state = self.switch.as_ref().map(Switch::state);
         let since = state.as_ref().map_or_else(Baseline::default, |state| state.baseline);
         let provider = state.as_ref().map_or(&self.provider, |state| &state.provider);

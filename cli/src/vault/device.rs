@@ -20,7 +20,7 @@ pub enum VaultDevice {
     /// A vault without a successor.
     Single(Vault),
     /// A vault whose successor is being filled.
-    WithSuccessor(Succession),
+    WithSuccessor(MirroredVaults),
 }
 
 impl VaultDevice {

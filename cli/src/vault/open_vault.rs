@@ -89,7 +89,7 @@ impl Successor {
     /// Tells the figures of any later moment.
     pub fn figures(&self) -> SuccessorReader {
         let (progress, meter, store) =
-            (self.copier.succession().clone(), self.meter.clone(), self.store.clone());
+            (self.copier.vaults().clone(), self.meter.clone(), self.store.clone());
         Arc::new(move || {
             let (CopyProgress { blocks, of }, usage) = (progress.copied(), meter.usage());
             SuccessorFigures { store: store.clone(), blocks, of, usage }
@@ -208,7 +208,7 @@ async fn open_both(
     let header = read_header(&disk, &master)?;
     let opening = new.find(&VaultConfig::default()).await.context(SUCCESSOR)?;
     new.refuse_network_disk(&opening.header.parameters).context(SUCCESSOR)?;
-    if let Stage::Copying(next) = stage(&header, &opening.rows()?)? {
+    if let MigrationStage::Copying(next) = migration_stage(&header, &opening.rows()?)? {
         let of = header.parameters.scheme.capacity();
         record.refuse_early(settings, next.0, of)?;
         let first = old.find_with(disk, master, requested).await?;
@@ -216,7 +216,7 @@ async fn open_both(
         let opening = opening.with_pace(settings.serve.pace);
         let opened_new = vaults.interrupts.interruptible(opening.open()).await;
         let (new_vault, meter) = opened_new.context(SUCCESSOR)?;
-        let (both, copier) = Succession::over(vaults.device.vault().clone(), new_vault).await?;
+        let (both, copier) = MirroredVaults::new(vaults.device.vault().clone(), new_vault).await?;
         vaults.device = VaultDevice::WithSuccessor(both);
         let (store, line) = (new.store_name(), record.serve_line(settings));
         vaults.following = Some(Successor { copier, meter, store, line });

@@ -144,7 +144,7 @@ struct ProgressDisplay {
 }
 
 impl Progress for ProgressDisplay {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::update(&self.bar, what, done, all);
         let scheme = what.split_once(": ").map_or(what, |(_, scheme)| scheme);
         if self.bar.is_hidden() && *self.last_scheme.borrow() != scheme {
@@ -153,7 +153,7 @@ impl Progress for ProgressDisplay {
         }
     }
 
-    fn found(&self, table: &str) {
+    fn on_figure(&self, table: &str) {
         self.bar.suspend(|| print_line!("{table}\n"));
     }
 }
@@ -198,17 +198,17 @@ impl EmulatedMachines {
         };
         let launchable =
             LaunchableProgram::new(self.runtime.clone(), program.image.clone(), program.arguments);
-        let machine = launchable.start(&flags, listening, &MachineSettings { counts, host: None })?;
+        let machine = launchable.start(&flags, instrumentation, &MachineSettings { counts, host: None })?;
         let result = machine.serve(&mut Streams::from_input(program.input), |_, _| Ok(Next::Continue))?;
         let record = result.record.context("the machine was switched off")?;
         match &record.ending {
-            Ending::Enough => Ok(Ran::Counted(measurement(&record, counts))),
-            Ending::Exited(_) => Ok(Ran::Ended),
+            Ending::WindowEnded => Ok(RunOutcome::Counted(measurement(&record, counts))),
+            Ending::Exited(_) => Ok(RunOutcome::Ended),
             Ending::Failed { kind: Failure::Launch | Failure::OutOfMemory, text } => {
                 Ok(RunOutcome::TooLarge(text.clone()))
             }
             // A C library that gets no memory ends the program with a signal.
-            Ending::Signalled { reason, .. } if setting.small => Ok(Ran::TooLarge(reason.clone())),
+            Ending::Signalled { reason, .. } if setting.small => Ok(RunOutcome::TooLarge(reason.clone())),
             Ending::Failed { text, .. } => bail!("{text}"),
             Ending::Signalled { signal, reason } => {
                 bail!("the program was ended by signal {signal}: {reason}")
@@ -217,13 +217,13 @@ impl EmulatedMachines {
     }
 }
 
-fn measurement(record: &ExitRecord, counts: bool) -> Counted {
+fn measurement(record: &ExitRecord, counts: bool) -> FaultCost {
     let faults = record.faults.faults;
     if !counts {
         return FaultCost { faults, nanos: record.nanos, ..FaultCost::default() };
     }
     let instructions = &record.instructions;
-    Counted {
+    FaultCost {
         faults,
         total: instructions.total,
         in_faults: instructions.faults,
@@ -234,7 +234,7 @@ fn measurement(record: &ExitRecord, counts: bool) -> Counted {
         copies: instructions.copies,
         shared: instructions.shared,
         longest: instructions.longest,
-        handing_over: instructions.handing_over,
+        hand_over: instructions.handing_over,
         nanos: 0,
     }
 }

@@ -196,7 +196,7 @@ impl LaunchableProgram {
     pub(super) fn start(
         &self,
         flags: &LaunchFlags,
-        listening: Listening,
+        instrumentation: Instrumentation,
         setting: &MachineSettings,
     ) -> Result<Machine> {
         let launch = Launch {
@@ -207,7 +207,7 @@ impl LaunchableProgram {
                 cipher: flags.cipher.to_string(),
                 untrusted_bytes: flags.untrusted.0,
                 pages: None,
-                way: match flags.pages {
+                storage: match flags.pages {
                     Pages::Backing => SealedStorage::Backing,
                     Pages::Intermediary => SealedStorage::Intermediary,
                 },
@@ -218,8 +218,8 @@ impl LaunchableProgram {
                 filled: flags.filled,
                 harts: flags.harts(),
             },
-            allowed: Allowed { clock: flags.allow_clock },
-            listening,
+            allowed: AllowedCalls { clock: flags.allow_clock },
+            instrumentation,
             seed: flags.seed()?,
             arguments: self.arguments.clone(),
             environment: self.environment.clone(),

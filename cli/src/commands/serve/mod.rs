@@ -67,7 +67,7 @@ pub(super) async fn run(settings: Settings, requested: &VaultConfig) -> Result<E
     // It must listen before the claim: a copy of this machine would take the claim for its own.
     let resumptions = Resumptions::listen();
     let ready = open(&settings, requested).await?;
-    let device = Watched::new(ServedDevice::new(ready.device.clone()));
+    let device = CountingDevice::new(ServedDevice::new(ready.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.settings, device).await?;
     serve(ready, gateway, counters, None, resumptions).await
@@ -86,7 +86,7 @@ pub(super) async fn demonstrate(
     let create_bare = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
     let bare = ready.interrupts.interruptible(create_bare).await?;
     let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
-    let device = Watched::new(ServedDevice::with_bare_store(ready.device.clone(), bare, oblivious.clone()));
+    let device = CountingDevice::new(ServedDevice::with_bare_store(ready.device.clone(), bare, oblivious.clone()));
     let counters = device.counters();
     let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, counters.clone());
     let gateway = gateway(&settings, device).await?;

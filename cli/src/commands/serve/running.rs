@@ -87,8 +87,8 @@ impl Running {
             watchers.push(tokio::spawn(tls_watch::watch(files, tls)));
         }
         let requested = device.clone();
-        let right = Right::of(move || requested.may_answer());
-        let servers = Servers::open(&settings, (clients, swift), &gateway, right, &users, tls, &stop)?;
+        let answer_guard = AnswerGuard::new(move || requested.may_answer());
+        let servers = Servers::open(&settings, (clients, swift), &gateway, answer_guard, &users, tls, &stop)?;
         let sweeper = tokio::spawn(sweep(gateway.clone()));
         let copier = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
         Ok(Running {

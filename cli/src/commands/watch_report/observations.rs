@@ -7,7 +7,7 @@ use std::fmt::Write;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::commands) struct Observation {
     /// The counts of faults and evictions at the time.
-    pub(in crate::commands) moment: Moment,
+    pub(in crate::commands) moment: FaultCounts,
     /// The slots that changed since the previous fault, in ascending order.
     pub(in crate::commands) changed: Vec<u64>,
 }

@@ -24,7 +24,7 @@ pub(in crate::commands) fn draw(title: &str, observations: &Observations) -> Str
         slots,
     };
     let (main, holding) = observations.geometry.areas.unwrap_or((observations.geometry.slots, 0));
-    let title = escaped(title);
+    let title = escape(title);
     let mut drawing = Drawing::new(
         [LEFT + WIDTH + 10, TOP + HEIGHT + 50],
         &format!("Slots of untrusted memory that changed at each fault: {title}"),
@@ -55,7 +55,7 @@ pub(in crate::commands) fn draw(title: &str, observations: &Observations) -> Str
          slots</text>",
         observations.geometry.slots
     ));
-    drawing.finished()
+    drawing.finish()
 }
 
 /// The cells that faults and slots fall into.
@@ -108,7 +108,7 @@ mod tests {
 
     fn observations(faults: u64) -> Observations {
         let list = (1..=faults).map(|fault| Observation {
-            moment: Moment { faults: fault, evictions: fault },
+            moment: FaultCounts { faults: fault, evictions: fault },
             changed: vec![fault % 3, fault % 3 + 1, 30 + fault % 10],
         });
         Observations {

@@ -8,7 +8,8 @@
 
 use super::client::{Client, Door};
 use super::environment::{BLOCK, MAX_BATCH, Setup, World, ring_parameters};
-use super::support::recorder::{Request, TimedEvent, TraceEvent};
+use super::support::intercepted::Request;
+use super::support::recorder::{TimedEvent, TraceEvent};
 use super::support::rng::TestRng;
 use super::support::shape::{Shape, shape};
 use ameles_core::testing::oblivious::ALARM_LOG2;

@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 pub(super) struct Scratch {
     /// The job whose sealed page is here. It is set before any byte of that page is copied to shared memory.
     sealed: AtomicU64,
-    bytes: [u8; PAGE_BYTES + MAX_TAG_BYTES],
+    pub(super) bytes: [u8; PAGE_BYTES + MAX_TAG_BYTES],
 }
 
 impl Scratch {
