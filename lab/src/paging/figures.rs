@@ -62,9 +62,7 @@ pub(super) struct Parts {
 
 impl Parts {
     fn of(metered: &[FaultTimes], own_micros: f64) -> Self {
-        let median = |part: &dyn Fn(&FaultTimes) -> f64| {
-            Sample::of(&metered.iter().map(part).collect::<Vec<_>>()).median
-        };
+        let median = |part: &dyn Fn(&FaultTimes) -> f64| Sample::of(metered.iter().map(part)).median;
         Parts {
             all: median(&|one| one.micros(one.elapsed)),
             crypto: median(&|one| one.micros(one.crypto)),

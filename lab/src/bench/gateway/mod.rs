@@ -10,7 +10,7 @@ mod workload;
 
 use super::report::{Bound, Grid, Report, TrustedMemory, bytes};
 use super::sample::Sample;
-use super::service::{UniformLoad, VaultFolder, fill};
+use super::service::{BenchVault, UniformLoad, warm_up};
 use super::{BenchError, Progress};
 use ameles_gateway::auth::identity::{AccessKey, User, Users};
 use ameles_gateway::catalogue::ContainerSettings;
@@ -95,12 +95,19 @@ async fn measure(
     device: &dyn Fn(Vault) -> AnyDevice,
     progress: &dyn Progress,
 ) -> Result<Report, BenchError> {
-    let home = VaultFolder::new(&options.vault)?;
-    let memory = VersionedMemory::new(home.parameters().layout());
-    warm_up(home.create(memory.clone()).await?, &home, options, progress).await?;
-    let vault = home.open(Link::new(memory, options.speed).precise()).await?;
+    let bench_vault = BenchVault::new(&options.vault)?;
+    let memory = VersionedMemory::new(bench_vault.folder.parameters().layout());
+    let mut load = UniformLoad::new(1, options.vault.filled, options.vault.block_bytes as usize);
+    warm_up(
+        bench_vault.folder.create_and_open(memory.clone()).await?,
+        &bench_vault.ring,
+        &mut load,
+        progress,
+    )
+    .await?;
+    let vault = bench_vault.folder.open(Link::new(memory, options.speed).precise()).await?;
     let oram = RunningGateway::start(device(vault.clone())).await?;
-    let baseline = PlainDevice::new(&options.vault, options.speed, home.path())?;
+    let baseline = PlainDevice::new(&options.vault, options.speed, bench_vault.folder.path())?;
     let baseline = RunningGateway::start(AnyDevice::new(baseline)).await?;
     let (oram_client, baseline_client) = (oram.client()?, baseline.client()?);
 
@@ -113,7 +120,7 @@ async fn measure(
         progress.on_figure(&format!("{}: {oram}; bare {baseline}", workload.name()));
         measurements.push((*workload, oram, baseline));
     }
-    let report = report(options, &home, &vault, &measurements);
+    let report = report(options, &bench_vault, &vault, &measurements);
     oram.stop().await;
     baseline.stop().await;
     vault.close().await.map_err(BenchError::failed)?;
@@ -130,28 +137,9 @@ fn workloads(options: &GatewayOptions) -> Vec<Workload> {
     workloads
 }
 
-/// Fills the vault and lets every path be evicted once, with no link before the store.
-async fn warm_up(
-    vault: Vault,
-    home: &VaultFolder,
-    options: &GatewayOptions,
-    progress: &dyn Progress,
-) -> Result<(), BenchError> {
-    fill(&vault, options.vault.filled, progress).await?;
-    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
-    let batch = vault.max_batch();
-    let mut load = UniformLoad::new(1, options.vault.filled, vault.block_bytes());
-    for done in (0..round).step_by(batch) {
-        progress.on_step("warming up", done, round);
-        vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
-    }
-    vault.close().await.map_err(BenchError::failed)?;
-    Ok(())
-}
-
 fn report(
     options: &GatewayOptions,
-    home: &VaultFolder,
+    bench_vault: &BenchVault,
     vault: &Vault,
     measurements: &[(Workload, Measurement, Measurement)],
 ) -> Report {
@@ -164,7 +152,7 @@ fn report(
         up.0 / 1_000_000,
         down.0 / 1_000_000
     ));
-    home.describe(&mut report);
+    bench_vault.describe(&mut report);
     report.set("clients", "each has one request after the other, on objects of its own as far as they fit");
     report.set("bare", "the same server over one sealed object for each block, behind a link as fast");
     report.set(
@@ -176,7 +164,7 @@ fn report(
         ),
     );
     report.set("emergency evictions", vault.status().emergencies);
-    add_goal_rows(&mut report, options, home.trusted(&vault.status()), measurements);
+    add_goal_rows(&mut report, options, bench_vault.trusted(&vault.status()), measurements);
     report.grid = Some(grid(measurements));
     report.notes.push(
         "pending: scheduled evictions that were not done when the last request of the figure was answered; the next figure \

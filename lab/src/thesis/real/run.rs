@@ -4,10 +4,11 @@ use super::client;
 use super::cpu_time;
 use super::emulated_link::EmulatedLink;
 use super::server::{BUCKET, KEY, SECRET, Server};
+use crate::bench::service::TrustedFolder;
 use crate::thesis::drive::MeanTime;
 use crate::thesis::error::ThesisError;
 use crate::thesis::job::Step;
-use crate::thesis::live::vault_folder::{VaultFolder, fill, settle};
+use crate::thesis::live::vault_folder::{fill, settle, vault_folder};
 use crate::thesis::run_result::RunResult;
 use crate::thesis::trial::Trial;
 use crate::virtual_time::LinkModel;
@@ -126,7 +127,7 @@ pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<RealRun,
 /// A vault at the S3 server, filled and warm, with the link put in.
 struct PreparedVault {
     server: Server,
-    home: VaultFolder,
+    home: TrustedFolder,
     vault: Vault,
     meter: MeterReader,
 }
@@ -134,7 +135,7 @@ struct PreparedVault {
 async fn prepare_vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<PreparedVault, ThesisError> {
     let server = server(trial.model)?;
     let period = period(&scheme);
-    let home = VaultFolder::new(VaultParameters::around(scheme))?;
+    let home = vault_folder(VaultParameters::around(scheme))?;
     let layout = home.parameters().layout();
     home.create(client::vault_store(&server.endpoint(), layout.clone()).await?).await?;
     let store = Meter::new(client::vault_store(&server.endpoint(), layout).await?);
