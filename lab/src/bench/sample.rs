@@ -47,6 +47,11 @@ impl Sample {
         sorted[rank.clamp(1, sorted.len()) - 1]
     }
 
+    /// The geometric mean; NaN if there are none.
+    pub(crate) fn geometric_mean(values: &[f64]) -> f64 {
+        (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
+    }
+
     /// Something that was measured once: a count that has no spread.
     pub fn once(measured: f64) -> Self {
         Sample::of([measured])

@@ -9,26 +9,20 @@ mod plain;
 mod workload;
 
 use super::report::{Bound, Grid, Report, TrustedMemory, bytes};
+use super::s3::{BucketAccess, RunningGateway};
 use super::sample::Sample;
 use super::service::{BenchVault, UniformLoad, warm_up};
 use super::{BenchError, Progress};
-use ameles_gateway::auth::identity::{AccessKey, User, Users};
-use ameles_gateway::catalogue::ContainerSettings;
-use ameles_gateway::http::loopback::Loopback;
-use ameles_gateway::http::server;
-use ameles_gateway::{AnyDevice, Device, FIRST_ACCOUNT, Gateway, Options, serve_s3};
+use ameles_gateway::{AnyDevice, Device};
 use ameles_store::{Link, LinkSpeed, VersionedMemory};
 use ameles_vault::Vault;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
-use object_store::{ClientOptions, RetryConfig};
 pub use options::GatewayOptions;
 use plain::PlainDevice;
-use std::sync::Arc;
 use workload::{Measurement, Operation, Workload};
 
 /// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
 const LINK_SHARE: f64 = 16.0;
-const BUCKET: &str = "bench";
+const ACCESS: BucketAccess = BucketAccess { bucket: "bench", key: "access", secret: "secret" };
 
 /// Runs the bench. `device` makes the gateway's device of a vault. Not to be called from within an asynchronous
 /// runtime.
@@ -49,47 +43,6 @@ pub fn run<D: Device>(
     ))
 }
 
-/// A gateway that serves S3 on loopback.
-struct RunningGateway {
-    gateway: Gateway,
-    server: Loopback,
-}
-
-impl RunningGateway {
-    async fn start(device: AnyDevice) -> Result<Self, BenchError> {
-        let gateway = Gateway::open(device, Options::default()).await.map_err(BenchError::failed)?;
-        let account = gateway.account(FIRST_ACCOUNT);
-        let created = account.create_container(BUCKET, ContainerSettings::default()).await;
-        created.map_err(BenchError::failed)?;
-        let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]);
-        let users = users.map_err(BenchError::failed)?;
-        let (shared_gateway, users) = (gateway.clone(), Arc::new(users));
-        let server = Loopback::run(|listener, end| {
-            serve_s3(listener, shared_gateway, users, server::Options::default(), end)
-        });
-        Ok(RunningGateway { gateway, server: server.await.map_err(BenchError::failed)? })
-    }
-
-    fn client(&self) -> Result<AmazonS3, BenchError> {
-        ameles_store::encrypt_with_ring();
-        AmazonS3Builder::new()
-            .with_endpoint(format!("http://{}", self.server.address()))
-            .with_allow_http(true)
-            .with_bucket_name(BUCKET)
-            .with_access_key_id("access")
-            .with_secret_access_key("secret")
-            .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
-            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
-            .build()
-            .map_err(BenchError::failed)
-    }
-
-    async fn stop(self) {
-        let _ = self.server.end().await;
-        self.gateway.settle().await;
-    }
-}
-
 async fn measure(
     options: &GatewayOptions,
     device: &dyn Fn(Vault) -> AnyDevice,
@@ -106,10 +59,12 @@ async fn measure(
     )
     .await?;
     let vault = bench_vault.folder.open(Link::new(memory, options.speed).precise()).await?;
-    let oram = RunningGateway::start(device(vault.clone())).await?;
+    let oram = RunningGateway::start(device(vault.clone()), ACCESS).await.map_err(BenchError::Failed)?;
     let baseline = PlainDevice::new(&options.vault, options.speed, bench_vault.folder.path())?;
-    let baseline = RunningGateway::start(AnyDevice::new(baseline)).await?;
-    let (oram_client, baseline_client) = (oram.client()?, baseline.client()?);
+    let baseline =
+        RunningGateway::start(AnyDevice::new(baseline), ACCESS).await.map_err(BenchError::Failed)?;
+    let (oram_client, baseline_client) =
+        (oram.client().map_err(BenchError::Failed)?, baseline.client().map_err(BenchError::Failed)?);
 
     let mut measurements = Vec::new();
     let workloads = workloads(options);

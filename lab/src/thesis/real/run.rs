@@ -3,7 +3,8 @@
 use super::client;
 use super::cpu_time;
 use super::emulated_link::EmulatedLink;
-use super::server::{BUCKET, KEY, SECRET, Server};
+use super::server::{ACCESS, Server};
+use crate::bench::s3::RunningGateway;
 use crate::bench::service::TrustedFolder;
 use crate::thesis::drive::MeanTime;
 use crate::thesis::error::ThesisError;
@@ -13,15 +14,10 @@ use crate::thesis::run_result::RunResult;
 use crate::thesis::trial::Trial;
 use crate::virtual_time::LinkModel;
 use ameles_core::types::BlockId;
-use ameles_gateway::auth::identity::{AccessKey, User, Users};
-use ameles_gateway::catalogue::ContainerSettings;
-use ameles_gateway::http::loopback::Loopback;
-use ameles_gateway::http::server;
-use ameles_gateway::{AnyDevice, FIRST_ACCOUNT, Gateway, Options, serve_s3};
+use ameles_gateway::AnyDevice;
 use ameles_store::{Meter, MeterReader, Usage};
 use ameles_vault::{Call, SchemeParameters, Vault, VaultParameters};
 use object_store::aws::AmazonS3;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The figures of a run in real time.
@@ -205,16 +201,9 @@ pub(super) async fn serve(
     device: fn(Vault) -> AnyDevice,
 ) -> Result<RealRun, ThesisError> {
     let prepared = prepare_vault(trial, scheme).await?;
-    let gateway = Gateway::open(device(prepared.vault.clone()), Options::default()).await;
-    let gateway = gateway.map_err(ThesisError::live)?;
-    let made = gateway.account(FIRST_ACCOUNT).create_container(BUCKET, ContainerSettings::default()).await;
-    made.map_err(ThesisError::live)?;
-    let users = Users::new(vec![User::first(AccessKey::new(KEY, SECRET))]).map_err(ThesisError::live)?;
-    let (served, users) = (gateway.clone(), Arc::new(users));
-    let gateway_server =
-        Loopback::run(|listener, end| serve_s3(listener, served, users, server::Options::default(), end));
-    let gateway_server = gateway_server.await.map_err(ThesisError::live)?;
-    let s3: AmazonS3 = client::object_client(&format!("http://{}", gateway_server.address()))?;
+    let gateway =
+        RunningGateway::start(device(prepared.vault.clone()), ACCESS).await.map_err(ThesisError::Live)?;
+    let s3 = gateway.client().map_err(ThesisError::Live)?;
     let before = prepared.vault.status().accesses;
     let measured = measure(trial, &prepared, async |step, byte| {
         let (name, bytes) = (step.object.to_string(), step.bytes(&trial.job.sizes));
@@ -225,8 +214,7 @@ pub(super) async fn serve(
     })
     .await?;
     let accesses = prepared.vault.status().accesses - before;
-    gateway_server.stop().await;
-    gateway.settle().await;
+    gateway.stop().await;
     Ok(RealRun { result: RunResult { accesses, ..measured.result }, ..measured })
 }
 
