@@ -25,6 +25,7 @@ mod ready;
 mod reference_figures;
 mod report;
 mod resident;
+pub(crate) mod s3;
 mod sample;
 pub(crate) mod service;
 

@@ -1,6 +1,7 @@
 //! Repeated measurements of one thing.
 
 use serde::Serialize;
+use std::borrow::Borrow;
 
 /// Repeated measurements, summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -20,8 +21,8 @@ impl Sample {
     ///
     /// # Panics
     /// If there are none.
-    pub fn of(measured: &[f64]) -> Self {
-        let mut sorted = measured.to_vec();
+    pub fn of(measured: impl IntoIterator<Item = impl Borrow<f64>>) -> Self {
+        let mut sorted: Vec<f64> = measured.into_iter().map(|value| *value.borrow()).collect();
         sorted.sort_by(f64::total_cmp);
         let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
             panic!("a sample of no measurements");
@@ -46,9 +47,14 @@ impl Sample {
         sorted[rank.clamp(1, sorted.len()) - 1]
     }
 
+    /// The geometric mean; NaN if there are none.
+    pub(crate) fn geometric_mean(values: &[f64]) -> f64 {
+        (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
+    }
+
     /// Something that was measured once: a count that has no spread.
     pub fn once(measured: f64) -> Self {
-        Sample::of(&[measured])
+        Sample::of([measured])
     }
 }
 

@@ -58,10 +58,9 @@ pub(super) struct Line {
 impl Line {
     /// The geometric mean over the programs, if all have the figure.
     pub(super) fn mean(&self, of: impl Fn(&Figure) -> Option<f64>) -> Option<f64> {
-        let logarithms: Option<Vec<f64>> =
-            self.programs.iter().map(|figure| figure.as_ref().and_then(&of).map(f64::ln)).collect();
-        let logarithms = logarithms?;
-        Some((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+        let values: Option<Vec<f64>> =
+            self.programs.iter().map(|figure| figure.as_ref().and_then(&of)).collect();
+        values.map(|values| Sample::geometric_mean(&values))
     }
 
     /// The geometric mean of the slowdowns.

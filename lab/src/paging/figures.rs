@@ -26,11 +26,8 @@ impl Spread {
 
     /// The geometric means of medians, of lower and of upper quartiles.
     fn geometric_mean<'a>(of: impl Iterator<Item = &'a Spread> + Clone) -> Self {
-        let mean = |figure: fn(&Spread) -> f64| {
-            let (sum, count) =
-                of.clone().fold((0.0, 0), |(sum, count), one| (sum + figure(one).ln(), count + 1));
-            (sum / f64::from(count)).exp()
-        };
+        let mean =
+            |figure: fn(&Spread) -> f64| Sample::geometric_mean(&of.clone().map(figure).collect::<Vec<_>>());
         Spread {
             median: mean(|spread| spread.median),
             lower_quartile: mean(|spread| spread.lower_quartile),
@@ -62,9 +59,7 @@ pub(super) struct Parts {
 
 impl Parts {
     fn of(metered: &[FaultTimes], own_micros: f64) -> Self {
-        let median = |part: &dyn Fn(&FaultTimes) -> f64| {
-            Sample::of(&metered.iter().map(part).collect::<Vec<_>>()).median
-        };
+        let median = |part: &dyn Fn(&FaultTimes) -> f64| Sample::of(metered.iter().map(part)).median;
         Parts {
             all: median(&|one| one.micros(one.elapsed)),
             crypto: median(&|one| one.micros(one.crypto)),

@@ -5,7 +5,7 @@
 
 pub(crate) mod colours;
 pub(crate) mod configuration;
-mod csv;
+pub(crate) mod csv;
 mod error;
 mod fault_times;
 mod figures;

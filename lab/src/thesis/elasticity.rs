@@ -4,9 +4,10 @@
 //! over stores in memory, each behind a link of its own, in real time.
 
 use super::error::ThesisError;
-use super::live::vault_folder::{VaultFolder, fill, settle};
+use super::live::vault_folder::{fill, settle, vault_folder};
 use super::live::write_history::WriteHistory;
 use super::reliability::count_lost;
+use crate::bench::service::TrustedFolder;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::BlockId;
@@ -56,9 +57,9 @@ pub(super) fn growth(plan: &Plan) -> Result<Growth, ThesisError> {
     runtime.map_err(ThesisError::live)?.block_on(grow_under_load(plan))
 }
 
-async fn new_vault(plan: &Plan, blocks: u64) -> Result<(VaultFolder, Vault, MeterReader), ThesisError> {
+async fn new_vault(plan: &Plan, blocks: u64) -> Result<(TrustedFolder, Vault, MeterReader), ThesisError> {
     let ring = RingParameters::for_capacity(blocks, plan.block_bytes, blocks / 8, 16);
-    let folder = VaultFolder::new(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
+    let folder = vault_folder(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
     let memory = VersionedMemory::new(folder.parameters().layout());
     folder.create(memory.clone()).await?;
     if blocks == plan.blocks {

@@ -1,5 +1,6 @@
 //! The errors of the thesis's workloads.
 
+use crate::bench::BenchError;
 use crate::cosbench::CosbenchError;
 use crate::sizes::FolderError;
 use crate::virtual_time::Stalled;
@@ -80,5 +81,11 @@ impl ThesisError {
     /// A failure of a run in real time.
     pub(super) fn live(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         ThesisError::Live(error.into())
+    }
+}
+
+impl From<BenchError> for ThesisError {
+    fn from(error: BenchError) -> Self {
+        ThesisError::live(error)
     }
 }

@@ -4,7 +4,7 @@ use super::error::ThesisError;
 use super::job::Job;
 use super::options::Options;
 use super::printed::Printed;
-use super::row::thesis_provider;
+use super::row::{MEGA, thesis_provider};
 use super::runs::{workload_job, workload_trial};
 use super::schemes::{self, SCHEMES};
 use super::seeds;
@@ -15,9 +15,6 @@ use ameles_store::Usage;
 
 /// The block sizes in KiB.
 const BLOCKS_KIB: [u64; 7] = [4, 16, 64, 256, 1024, 4096, 16384];
-
-/// Bytes of a MB in the thesis.
-const MEGA: f64 = (1u64 << 20) as f64;
 
 /// The figures of a block size: requests that read and write, MB down and up, dollars.
 type Figures = [f64; 5];
@@ -54,9 +51,8 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
 
 /// The medians of each figure over the seeds.
 fn medians(of_seeds: &[(String, Vec<(u64, Figures)>)]) -> Vec<(u64, Figures)> {
-    let median = |size: usize, nth: usize| {
-        Sample::of(&of_seeds.iter().map(|(_, ours)| ours[size].1[nth]).collect::<Vec<_>>()).median
-    };
+    let median =
+        |size: usize, nth: usize| Sample::of(of_seeds.iter().map(|(_, ours)| ours[size].1[nth])).median;
     let of_size = |(size, kib): (usize, u64)| (kib, std::array::from_fn(|nth| median(size, nth)));
     BLOCKS_KIB.into_iter().enumerate().map(of_size).collect()
 }

@@ -7,6 +7,7 @@ use crate::bar_chart::{Bar, Chart, Group, Scale, Series};
 use crate::bench::Sample;
 use crate::prices::Provider;
 use crate::report::Picture;
+use crate::svg::COLOURS;
 
 /// A picture of a workload.
 struct Figure {
@@ -58,9 +59,6 @@ const NOT_DRAWN: [&str; 8] = [
     "square-root",
     "hierarchical",
 ];
-
-/// The colours of block sizes, smallest first, which stand out on light and on dark ground.
-const COLOURS: [&str; 6] = ["#2f81f7", "#d97706", "#1a9c5b", "#a371f7", "#cf4b46", "#8c6d46"];
 
 /// The letters of Figures 5.1 to 5.5.
 const LETTERS: &str = "ABCDE";

@@ -14,7 +14,6 @@ use crate::bench::Progress;
 use crate::report::{Section, Sheet};
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
-use std::time::Duration;
 
 /// Bytes of a block. They are so many that tables of a few bytes for each block count for nothing.
 const BLOCK_BYTES: u64 = 16 << 20;
@@ -137,17 +136,7 @@ fn point(options: &Options, scheme: &GrowthScheme, blocks: u64) -> Result<Point,
         steps: (0..(scheme.accesses)(blocks)).map(|_| step()).collect(),
         ..Job::default()
     };
-    let trial = Trial {
-        job: &job,
-        oram_bytes: blocks * BLOCK_BYTES,
-        block_bytes: BLOCK_BYTES,
-        model: options.model(),
-        application_time: Duration::ZERO,
-        is_single_run: false,
-        seed: options.seed,
-        has_proxy_slots: false,
-        recorded: None,
-    };
+    let trial = Trial { oram_bytes: blocks * BLOCK_BYTES, ..Trial::of(&job, BLOCK_BYTES, options) };
     let result = (scheme.run)(&trial)?;
     let accesses = result.accesses.max(1) as f64;
     let moved = (result.usage.bytes_up + result.usage.bytes_down) as f64 / BLOCK_BYTES as f64;

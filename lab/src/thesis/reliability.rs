@@ -5,7 +5,7 @@
 //! it has in flight: the trusted disk refuses it everything from then on. Power loss is left to the vault's own tests.
 
 use super::error::ThesisError;
-use super::live::vault_folder::{VaultFolder, fill};
+use super::live::vault_folder::{fill, vault_folder};
 use super::live::write_history::WriteHistory;
 use crate::report::{Section, Sheet};
 use ameles_core::schemes::ring::RingParameters;
@@ -55,7 +55,7 @@ pub(super) fn restarts(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
 
 async fn kill_and_restart(plan: &Plan) -> Result<Vec<Restart>, ThesisError> {
     let ring = RingParameters::for_capacity(plan.blocks, plan.block_bytes, plan.blocks / 8, 16);
-    let folder = VaultFolder::new(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
+    let folder = vault_folder(VaultParameters::with_defaults(SchemeParameters::Ring(ring)))?;
     let store = VersionedMemory::new(folder.parameters().layout());
     folder.create(store.clone()).await?;
     let vault = folder.open(store.clone()).await?;

@@ -128,15 +128,9 @@ pub(super) fn workload_trial<'a>(
     block_kib: Option<u64>,
 ) -> Trial<'a> {
     Trial {
-        job,
-        oram_bytes: ORAM_BYTES,
-        block_bytes: block_kib.unwrap_or(1) << 10,
-        model: options.model(),
         application_time: options.application_time_of(letter),
-        is_single_run: false,
-        seed: options.seed,
         has_proxy_slots: scheme.has_proxy_slots,
-        recorded: None,
+        ..Trial::of(job, block_kib.unwrap_or(1) << 10, options)
     }
 }
 

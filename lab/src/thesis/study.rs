@@ -61,16 +61,11 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     for (nth, (share, epsilon)) in runs.enumerate() {
         progress.on_step(&format!("study: ε = {epsilon}, 1/{share} trusted"), nth as u64, all);
         let Some((parameters, mean_waiting_blocks)) = highest_top(&trial, share, epsilon)? else { continue };
+        let result = run(&trial, &parameters)?;
         let row = Row {
-            workload: letter.to_owned(),
-            scheme: "root",
-            printed: None,
-            block_kib: Some(kib),
-            result: run(&trial, &parameters)?,
-            baseline,
-            bare_slowdown: f64::NAN,
             filling: options.filling,
             seed: options.seed,
+            ..Row::unprinted(letter, "root", Some(kib), [result, baseline])
         };
         sheet.rows.push(cells(share, &parameters, mean_waiting_blocks, &row));
     }

@@ -3,6 +3,7 @@
 use super::drive::{self, DriverSettings, JobBlocks, RepeatedJob};
 use super::error::ThesisError;
 use super::job::{Job, Step};
+use super::options::Options;
 use super::recorded_accesses::RecordedAccesses;
 use super::run_result::{self, FillingTraffic, RunResult};
 use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
@@ -74,7 +75,23 @@ pub(super) enum InitialState {
     InUse(u64),
 }
 
-impl Trial<'_> {
+impl<'a> Trial<'a> {
+    /// A trial of a job in blocks of so many bytes: over the link of the options, in the thesis's ORAM, with no time
+    /// of the application.
+    pub(super) fn of(job: &'a Job, block_bytes: u64, options: &Options) -> Self {
+        Trial {
+            job,
+            oram_bytes: ORAM_BYTES,
+            block_bytes,
+            model: options.model(),
+            application_time: Duration::ZERO,
+            is_single_run: false,
+            seed: options.seed,
+            has_proxy_slots: false,
+            recorded: None,
+        }
+    }
+
     /// N: blocks of the ORAM.
     pub(super) fn blocks(&self) -> u64 {
         self.oram_bytes / self.block_bytes

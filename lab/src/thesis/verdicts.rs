@@ -2,16 +2,13 @@
 //! thesis calls practical, and is applied to the thesis's own figures as well as to ours.
 
 use super::printed::{Printed, PrintedRow};
-use super::row::{RELATIVE, Row, by_run, thesis_provider};
+use super::row::{MEGA, RELATIVE, Row, by_run, thesis_provider};
 use super::trial::ORAM_BYTES;
 use crate::bench::Sample;
 use crate::report::{Section, Sheet};
 
 /// Days of a month, as the thesis counts them.
 const DAYS: f64 = 30.0;
-
-/// Bytes of a MB in the thesis.
-const MEGA: f64 = (1u64 << 20) as f64;
 
 /// The schemes without an ORAM.
 const NO_ORAM: [&str; 3] = ["none", "blocks", "blocks-together"];
@@ -194,8 +191,7 @@ fn rows_by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a Row>>
 
 /// The medians of a run over its seeds.
 fn median_run(rows: &[&Row]) -> Run {
-    let median =
-        |of: &dyn Fn(&Row) -> f64| Sample::of(&rows.iter().map(|row| of(row)).collect::<Vec<_>>()).median;
+    let median = |of: &dyn Fn(&Row) -> f64| Sample::of(rows.iter().map(|row| of(row))).median;
     let column = |name: &str| {
         RELATIVE.iter().find(|column| column.name == name).map_or(f64::NAN, |column| median(&column.of))
     };

@@ -63,8 +63,7 @@ pub fn run(options: &GrowOptions, progress: &dyn Progress) -> Result<Report, Ben
 fn report_rows(report: &mut Report, all_figures: &[VaultFigures], options: &GrowOptions) {
     for figures in all_figures {
         let trusted = Some(figures.trusted);
-        let of =
-            |value: fn(&Window) -> f64| Sample::of(&figures.windows.iter().map(value).collect::<Vec<_>>());
+        let of = |value: fn(&Window) -> f64| Sample::of(figures.windows.iter().map(value));
         let name = |what: &str| format!("{} blocks: {what}", figures.capacity);
         report.row(
             name("local bytes written"),
@@ -74,12 +73,12 @@ fn report_rows(report: &mut Report, all_figures: &[VaultFigures], options: &Grow
             trusted,
         );
         report.row(name("accesses"), "accesses/s", of(Window::rate), None, trusted);
-        let seconds = |of: &[OpeningCost]| Sample::of(&of.iter().map(|one| one.seconds).collect::<Vec<_>>());
+        let seconds = |of: &[OpeningCost]| Sample::of(of.iter().map(|one| one.seconds));
         report.row(name("opening, full journal"), "s", seconds(&figures.full_journal), None, trusted);
         report.row(name("opening, empty journal"), "s", seconds(&figures.empty_journal), None, trusted);
     }
     let mut growth = |name: &str, figure: &dyn Fn(&VaultFigures) -> f64| {
-        let spread = Sample::of(&all_figures.iter().map(figure).collect::<Vec<_>>());
+        let spread = Sample::of(all_figures.iter().map(figure));
         let growth = Sample::once(spread.max / spread.min);
         report.row(name, "× cheapest", growth, options.goal_growth.map(Bound::AtMost), None);
     };

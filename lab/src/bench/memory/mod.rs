@@ -186,11 +186,9 @@ struct Rates {
 
 impl Rates {
     fn report(&self, report: &mut Report, options: &MemoryOptions, trusted: Option<TrustedMemory>) {
-        let per_second =
-            |rates: &[Rate]| Sample::of(&rates.iter().map(|rate| rate.per_second).collect::<Vec<_>>());
-        let per_processor_second = |rates: &[Rate]| {
-            Sample::of(&rates.iter().map(|rate| rate.per_processor_second).collect::<Vec<_>>())
-        };
+        let per_second = |rates: &[Rate]| Sample::of(rates.iter().map(|rate| rate.per_second));
+        let per_processor_second =
+            |rates: &[Rate]| Sample::of(rates.iter().map(|rate| rate.per_processor_second));
         let [oram, plain, sealed] = &self.measured;
         let slower = |baseline: &[Rate]| {
             let ratios: Vec<f64> = baseline

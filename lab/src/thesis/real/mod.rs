@@ -20,7 +20,6 @@ use crate::report::Section;
 use ameles_vault::SchemeParameters;
 use real_and_virtual::RealAndVirtual;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// The schemes that are run in real time.
@@ -87,17 +86,7 @@ fn trial<'a>(options: &Options, job: &'a Job) -> Trial<'a> {
     let needed: u64 = job.sizes.iter().map(|size| size.next_multiple_of(block_bytes)).sum();
     // A gateway keeps the object that is replaced until the new one is there.
     let oram_bytes = options.oram_bytes.unwrap_or((2 * needed).next_power_of_two().max(MIN_ORAM));
-    Trial {
-        job,
-        oram_bytes,
-        block_bytes,
-        model: options.model(),
-        application_time: Duration::ZERO,
-        is_single_run: true,
-        seed: options.seed,
-        has_proxy_slots: false,
-        recorded: None,
-    }
+    Trial { oram_bytes, is_single_run: true, ..Trial::of(job, block_bytes, options) }
 }
 
 /// The schemes that were asked for, after the baseline.

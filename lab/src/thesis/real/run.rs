@@ -3,24 +3,21 @@
 use super::client;
 use super::cpu_time;
 use super::emulated_link::EmulatedLink;
-use super::server::{BUCKET, KEY, SECRET, Server};
+use super::server::{ACCESS, Server};
+use crate::bench::s3::RunningGateway;
+use crate::bench::service::TrustedFolder;
 use crate::thesis::drive::MeanTime;
 use crate::thesis::error::ThesisError;
 use crate::thesis::job::Step;
-use crate::thesis::live::vault_folder::{VaultFolder, fill, settle};
+use crate::thesis::live::vault_folder::{fill, settle, vault_folder};
 use crate::thesis::run_result::RunResult;
 use crate::thesis::trial::Trial;
 use crate::virtual_time::LinkModel;
 use ameles_core::types::BlockId;
-use ameles_gateway::auth::identity::{AccessKey, User, Users};
-use ameles_gateway::catalogue::ContainerSettings;
-use ameles_gateway::http::loopback::Loopback;
-use ameles_gateway::http::server;
-use ameles_gateway::{AnyDevice, FIRST_ACCOUNT, Gateway, Options, serve_s3};
+use ameles_gateway::AnyDevice;
 use ameles_store::{Meter, MeterReader, Usage};
 use ameles_vault::{Call, SchemeParameters, Vault, VaultParameters};
 use object_store::aws::AmazonS3;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The figures of a run in real time.
@@ -126,7 +123,7 @@ pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<RealRun,
 /// A vault at the S3 server, filled and warm, with the link put in.
 struct PreparedVault {
     server: Server,
-    home: VaultFolder,
+    home: TrustedFolder,
     vault: Vault,
     meter: MeterReader,
 }
@@ -134,7 +131,7 @@ struct PreparedVault {
 async fn prepare_vault(trial: &Trial<'_>, scheme: SchemeParameters) -> Result<PreparedVault, ThesisError> {
     let server = server(trial.model)?;
     let period = period(&scheme);
-    let home = VaultFolder::new(VaultParameters::with_defaults(scheme))?;
+    let home = vault_folder(VaultParameters::with_defaults(scheme))?;
     let layout = home.parameters().layout();
     home.create(client::vault_store(&server.endpoint(), layout.clone()).await?).await?;
     let store = Meter::new(client::vault_store(&server.endpoint(), layout).await?);
@@ -204,16 +201,9 @@ pub(super) async fn serve(
     device: fn(Vault) -> AnyDevice,
 ) -> Result<RealRun, ThesisError> {
     let prepared = prepare_vault(trial, scheme).await?;
-    let gateway = Gateway::open(device(prepared.vault.clone()), Options::default()).await;
-    let gateway = gateway.map_err(ThesisError::live)?;
-    let made = gateway.account(FIRST_ACCOUNT).create_container(BUCKET, ContainerSettings::default()).await;
-    made.map_err(ThesisError::live)?;
-    let users = Users::new(vec![User::first(AccessKey::new(KEY, SECRET))]).map_err(ThesisError::live)?;
-    let (served, users) = (gateway.clone(), Arc::new(users));
-    let gateway_server =
-        Loopback::run(|listener, end| serve_s3(listener, served, users, server::Options::default(), end));
-    let gateway_server = gateway_server.await.map_err(ThesisError::live)?;
-    let s3: AmazonS3 = client::object_client(&format!("http://{}", gateway_server.address()))?;
+    let gateway =
+        RunningGateway::start(device(prepared.vault.clone()), ACCESS).await.map_err(ThesisError::Live)?;
+    let s3 = gateway.client().map_err(ThesisError::Live)?;
     let before = prepared.vault.status().accesses;
     let measured = measure(trial, &prepared, async |step, byte| {
         let (name, bytes) = (step.object.to_string(), step.bytes(&trial.job.sizes));
@@ -224,8 +214,7 @@ pub(super) async fn serve(
     })
     .await?;
     let accesses = prepared.vault.status().accesses - before;
-    gateway_server.stop().await;
-    gateway.settle().await;
+    gateway.stop().await;
     Ok(RealRun { result: RunResult { accesses, ..measured.result }, ..measured })
 }
 

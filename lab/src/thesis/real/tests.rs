@@ -6,6 +6,7 @@ use crate::thesis::job::{ObjectPart, Step};
 use crate::thesis::run_result::RunResult;
 use crate::virtual_time::ServerTime;
 use ameles_store::{BitsPerSecond, LinkSpeed};
+use std::time::Duration;
 
 /// Three objects that are written, read, written and read; over a link that takes no time. One of them shrinks.
 fn counted(scheme: &'static str) -> (RealRun, RunResult) {
