@@ -1,5 +1,6 @@
 //! The network between the processors of a parallel ORAM. Its adversary sees who sends to whom, when, and how much.
 
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::marker::PhantomData;
@@ -30,6 +31,14 @@ pub trait Network {
 }
 
 impl<N: Network + ?Sized> Network for &N {
+    type Error = N::Error;
+
+    async fn exchange(&self, messages: &mut [Message]) -> Result<(), N::Error> {
+        (**self).exchange(messages).await
+    }
+}
+
+impl<N: Network + ?Sized> Network for Rc<N> {
     type Error = N::Error;
 
     async fn exchange(&self, messages: &mut [Message]) -> Result<(), N::Error> {

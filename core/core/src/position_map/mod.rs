@@ -2,7 +2,7 @@
 
 pub(crate) mod copy_map;
 pub mod external;
-pub(crate) mod external_access;
+pub mod external_access;
 pub mod flat;
 #[cfg(feature = "inspect")]
 mod inspect;

@@ -6,6 +6,7 @@
 use super::parameters::{BackendParameters, FreecursiveParametersError};
 use crate::oram::{Oram, OramError};
 use crate::position_map::external::{ExternalPositions, PositionUpdate};
+use crate::position_map::external_access::ExternalPositionOram;
 use crate::schemes::path::{PathOram, TrustedPlace};
 use crate::schemes::raw::RawOram;
 use crate::schemes::ring::{FilledRing, RingOram};
@@ -189,8 +190,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     ) -> Result<Option<TrustedPlace>, OramError<S::Error>> {
         match self {
             Backend::Path(tree) => tree.serve_trusted(block, position, serve),
-            Backend::Raw(tree) => Ok(tree.serve_trusted(block, serve)?.then_some(TrustedPlace::Stash)),
-            Backend::Ring(tree) => Ok(tree.serve_trusted(block, serve)?.then_some(TrustedPlace::Stash)),
+            Backend::Raw(tree) => Ok(tree.serve_from_stash(block, serve)?.then_some(TrustedPlace::Stash)),
+            Backend::Ring(tree) => Ok(tree.serve_from_stash(block, serve)?.then_some(TrustedPlace::Stash)),
         }
     }
 
@@ -206,8 +207,8 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     ) -> Result<Option<Leaf>, OramError<S::Error>> {
         match self {
             Backend::Path(tree) => tree.take_trusted(block, position, take),
-            Backend::Raw(tree) => tree.take_trusted(block, take),
-            Backend::Ring(tree) => tree.take_trusted(block, take),
+            Backend::Raw(tree) => tree.take_from_stash(block, take),
+            Backend::Ring(tree) => tree.take_from_stash(block, take),
         }
     }
 
@@ -215,14 +216,18 @@ impl<S: Store, R: RngCore> Backend<S, R> {
     pub fn trusted_place(&self, block: BlockId, position: Option<Leaf>) -> Option<TrustedPlace> {
         match self {
             Backend::Path(tree) => tree.trusted_place(block, position),
-            Backend::Raw(tree) => tree.is_trusted(block).then_some(TrustedPlace::Stash),
-            Backend::Ring(tree) => tree.is_trusted(block).then_some(TrustedPlace::Stash),
+            Backend::Raw(tree) => tree.is_in_stash(block).then_some(TrustedPlace::Stash),
+            Backend::Ring(tree) => tree.is_in_stash(block).then_some(TrustedPlace::Stash),
         }
     }
 
     /// All blocks on the trusted side, with their leaves. Secret: only simulations look.
     pub fn trusted_blocks(&self) -> Vec<(BlockId, Leaf)> {
-        with_tree!(self, tree => tree.trusted_blocks())
+        match self {
+            Backend::Path(tree) => tree.trusted_blocks(),
+            Backend::Raw(tree) => tree.blocks_in_stash(),
+            Backend::Ring(tree) => tree.blocks_in_stash(),
+        }
     }
 
     /// Blocks in the stash now. Secret.

@@ -74,7 +74,7 @@ impl<S: Store, R: RngCore> PathOram<S, ExternalPositions<S::Error>, R> {
     /// begin with a filled tree.
     ///
     /// # Errors
-    /// As [`put_in`](Self::put_in).
+    /// As [`put_in`](crate::position_map::external_access::ExternalPositionOram::put_in).
     pub fn put_in_tree_top(&self, block: BlockId, leaf: Leaf) -> Result<bool, OramError<S::Error>> {
         if leaf.0 >= self.tree.leaves() {
             return Err(OramError::Contradiction("a position lies beyond the tree"));

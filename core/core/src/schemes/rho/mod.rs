@@ -34,6 +34,7 @@ pub use parameters::{SmallTreeParameters, SmallTreeParametersError};
 use crate::oram::{Oram, OramError};
 use crate::permutation::sampling;
 use crate::position_map::external::{ExternalPositions, PositionUpdate};
+use crate::position_map::external_access::ExternalPositionOram;
 use crate::position_map::look_aside::{LookAside, Place, Victim};
 use crate::schemes::path::{PathOram, TrustedPlace};
 use crate::store::Store;

@@ -110,24 +110,6 @@ proptest! {
     }
 }
 
-#[test]
-fn what_is_refused_up_front_shows_nothing() {
-    let parameters = parameters();
-    let store = store_for(&parameters);
-    let ring = flat_ring(&parameters, &store, 1);
-    let before = state(&ring);
-    let beyond = finish_now(ring.access(&mut [Access::Read(BlockId(64), &mut [0; 3])]));
-    assert!(matches!(beyond, Err(OramError::OutOfRange { block: BlockId(64), capacity: 64 })));
-    let short = finish_now(ring.access(&mut [Access::Read(BlockId(0), &mut [0; 2])]));
-    assert!(matches!(short, Err(OramError::WrongLength { len: 2, block_bytes: 3 })));
-    let many: &mut [Access<'_>] = &mut [const { Access::Dummy }; 5];
-    assert!(matches!(finish_now(ring.access(many)), Err(OramError::BatchTooLarge { len: 5, max: 4 })));
-    finish_now(ring.access(&mut [])).expect("an empty batch");
-    finish_now(ring.step()).expect("nothing is owed");
-    assert_eq!(store.take_trace(), []);
-    assert_eq!(state(&ring), before);
-}
-
 /// Every leaf is the first one: no eviction finds room for long.
 struct WorstCaseRng;
 
@@ -224,38 +206,6 @@ fn accesses_begun_together_take_turns() {
         executor.run();
     }
     assert_eq!(executor.unfinished(), 0);
-}
-
-#[test]
-fn nothing_is_answered_after_the_store_failed() {
-    let store = store_for(&parameters());
-    let (ring, _) = filled(&store);
-    store.hold_back(true);
-    let outcome = RefCell::new(None);
-    let mut executor = Executor::new();
-    executor.spawn(async { *outcome.borrow_mut() = Some(ring.access(&mut [Access::Dummy]).await) });
-    executor.run();
-    store.fail(0);
-    executor.run();
-    assert!(matches!(outcome.take(), Some(Err(OramError::Store(_)))));
-    assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
-    assert!(matches!(finish_now(ring.step()), Err(OramError::Poisoned)));
-    assert!(ring.snapshot().is_err());
-}
-
-#[test]
-fn nothing_is_answered_after_an_access_was_dropped_half_way() {
-    let store = store_for(&parameters());
-    let (ring, _) = filled(&store);
-    store.hold_back(true);
-    {
-        let mut executor = Executor::new();
-        executor.spawn(async { ring.access(&mut [Access::Dummy]).await.expect("it never ends") });
-        executor.run();
-        assert_eq!(executor.unfinished(), 1);
-    }
-    assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Poisoned)));
-    assert!(ring.snapshot().is_err());
 }
 
 #[test]
