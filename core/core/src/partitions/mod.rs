@@ -339,16 +339,11 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<P::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let operation = self.poison_flag.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
         let takes = self.plan(batch);
         let batch = RefCell::new(batch);
         try_join_all(takes.into_iter().map(|(at, takes)| self.take_from(at, takes, &batch))).await?;

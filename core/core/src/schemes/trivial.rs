@@ -163,8 +163,7 @@ impl<S: Store> Oram for TrivialOram<S> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         let _guard = self.lock.acquire().await;

@@ -166,16 +166,11 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let operation = self.poison_flag.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
         let mut work = mem::take(&mut self.state.borrow_mut().work);
         self.read_paths(batch, &mut work).await?;
         for (access, lookup) in batch.iter_mut().zip(&work.lookups) {

@@ -128,11 +128,7 @@ impl<O: Oram<Error = S::Error>, S: Store> Oram for Logged<O, S> {
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         admission::check_batch(batch, self.bounds())?;
-        self.poison_flag.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let operation = self.poison_flag.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
         try_join(self.oram.access(batch), self.write()).await?;
         self.note(batch);
         operation.complete();

@@ -301,8 +301,7 @@ impl<S: Store, R: RngCore> Oram for HierarchicalOram<S, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         self.poison_flag.check()?;

@@ -244,11 +244,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
             return Ok(());
         }
         let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let operation = self.poison_flag.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
 
         let mut reading = self.draw(n, &block);
         self.positions.remap(&mut reading.lookups).await?;

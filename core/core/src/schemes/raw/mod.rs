@@ -121,11 +121,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> RawOram<S, P, R> {
             return Ok(());
         }
         let _guard = self.lock.acquire().await;
-        self.poison_flag.check()?;
-        if self.must_step() {
-            return Err(OramError::Backlogged);
-        }
-        let operation = self.poison_flag.begin();
+        let operation = admission::begin(self, &self.poison_flag)?;
         let mut work = mem::take(&mut self.state.borrow_mut().work);
         self.draw((0..n).map(&block), &mut work);
         self.positions.remap(&mut work.lookups).await?;

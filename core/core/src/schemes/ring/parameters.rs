@@ -293,6 +293,7 @@ pub(super) fn min_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::parameters::refusal;
 
     #[test]
     fn the_paper_s_own_pairs_of_z_and_a_pass_its_analysis_and_the_next_a_does_not() {
@@ -306,11 +307,7 @@ mod tests {
     #[test]
     fn each_parameter_out_of_range_is_refused_by_name() {
         let good = RingParameters::for_capacity(4096, 64, 512, 16);
-        let refused = |change: fn(&mut RingParameters)| {
-            let mut bad = good.clone();
-            change(&mut bad);
-            bad.validate().unwrap_err()
-        };
+        let refused = |change: fn(&mut RingParameters)| refusal(&good, RingParameters::validate, change);
         assert!(matches!(refused(|p| p.capacity = 0), RingParametersError::Capacity(0)));
         assert!(matches!(refused(|p| p.block_bytes = u32::MAX), RingParametersError::BlockBytes(u32::MAX)));
         assert!(matches!(refused(|p| p.top = Level(p.leaf_level.0 + 1)), RingParametersError::Levels { .. }));

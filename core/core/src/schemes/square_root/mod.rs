@@ -189,8 +189,7 @@ impl<S: Store, R: RngCore> Oram for SquareRootOram<S, R> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.bounds())?;
-        if batch.is_empty() {
+        if !admission::check_batch(batch, self.bounds())? {
             return Ok(());
         }
         self.epochs.serve(batch.len(), async |state| self.serve(state, batch).await).await

@@ -50,15 +50,13 @@ pub(crate) fn crowded_buckets() -> RingParameters {
 
 /// Runs of a Ring ORAM, and the watch over it.
 pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(1, parameters.eviction_rate),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(1, parameters.eviction_rate),
         run,
-        observer: Box::new(|adversary, seed| ring::observer(parameters, adversary, seed)),
-    }
+        |adversary, seed| ring::observer(parameters, adversary, seed),
+    )
 }
 
 fn judge_ring(name: &str, parameters: &RingParameters, pace_kind: &[PaceKind]) {
@@ -107,15 +105,13 @@ pub(crate) fn path_parameters() -> PathParameters {
 
 /// Runs of a Path ORAM with a flat position map, and the watch over it.
 pub(crate) fn path_subject<'a>(parameters: PathParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| path::observer(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| path::observer(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -179,15 +175,13 @@ pub(crate) fn freecursive_subject<'a>(
     shown: u32,
     run: Run<'a>,
 ) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.tree.leaf_level().0,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.tree.leaf_level().0,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| freecursive::observer(&parameters, shown, adversary, seed)),
-    }
+        move |adversary, seed| freecursive::observer(&parameters, shown, adversary, seed),
+    )
 }
 
 #[test]
@@ -218,15 +212,13 @@ pub(crate) fn circuit_parameters() -> CircuitParameters {
 
 /// Runs of a Circuit ORAM with a flat position map, and the watch over it.
 pub(crate) fn circuit_subject<'a>(parameters: CircuitParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(2, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(2, 1),
         run,
-        observer: Box::new(move |adversary, seed| circuit::observer(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| circuit::observer(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -257,15 +249,13 @@ pub(crate) fn raw_parameters() -> RawParameters {
 
 /// Runs of a RAW ORAM with a flat position map, and the watch over it.
 pub(crate) fn raw_subject<'a>(parameters: RawParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level.0,
-        rate: rate(1, parameters.eviction_rate),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1 << parameters.leaf_level.0,
+        rate(1, parameters.eviction_rate),
         run,
-        observer: Box::new(move |adversary, seed| raw::observer(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| raw::observer(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -287,15 +277,13 @@ pub(crate) fn trivial_parameters() -> TrivialParameters {
 
 /// Runs of a Trivial ORAM, and the watch over it.
 pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, _| trivial::observer(&parameters, adversary)),
-    }
+        move |adversary, _| trivial::observer(&parameters, adversary),
+    )
 }
 
 #[test]
@@ -315,15 +303,13 @@ pub(crate) fn square_root_parameters() -> SquareRootParameters {
 
 /// Runs of a Square-Root ORAM, and the watch over it.
 pub(crate) fn square_root_subject<'a>(parameters: SquareRootParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| permuted::square_root(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| permuted::square_root(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -352,15 +338,13 @@ pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
 
 /// Runs of a hierarchical ORAM, and the watch over it.
 pub(crate) fn hierarchical_subject<'a>(parameters: HierarchicalParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| hierarchical::observer(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| hierarchical::observer(&parameters, adversary, seed),
+    )
 }
 
 fn judge_hierarchical(name: &str, spread: bool, pace_kind: &[PaceKind]) {
@@ -389,15 +373,13 @@ pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
 
 /// Runs of a PracticalOS, and the watch over it.
 pub(crate) fn practical_os_subject<'a>(parameters: PracticalOsParameters, run: Run<'a>) -> Subject<'a> {
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.capacity,
-        leaves: 1,
-        rate: rate(1, 1),
-        max_batch: parameters.max_batch,
+    Subject::over_many_runs(
+        (parameters.capacity, parameters.max_batch),
+        1,
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| permuted::practical_os(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| permuted::practical_os(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -441,15 +423,13 @@ pub(crate) fn judged_curious<S: Store + Clone>(store: &S, seed: u64) -> CuriousO
 /// Runs of a CURIOUS, and the watch over it.
 pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = curious_parameters();
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.partitions.capacity,
-        leaves: u64::from(parameters.partitions.partitions) * parameters.tree.leaves(),
-        rate: rate(1, 1),
-        max_batch: parameters.partitions.max_batch,
+    Subject::over_many_runs(
+        (parameters.partitions.capacity, parameters.partitions.max_batch),
+        u64::from(parameters.partitions.partitions) * parameters.tree.leaves(),
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| partitions::curious(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| partitions::curious(&parameters, adversary, seed),
+    )
 }
 
 #[test]
@@ -476,15 +456,13 @@ pub(crate) fn judged_oblivistore<S: Store + Clone>(store: &S, seed: u64) -> Obli
 /// Runs of an ObliviStore, and the watch over it.
 pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = oblivistore_parameters();
-    Subject {
-        effort: MANY_RUNS,
-        capacity: parameters.partitions.capacity,
-        leaves: u64::from(parameters.partitions.partitions),
-        rate: rate(1, 1),
-        max_batch: parameters.partitions.max_batch,
+    Subject::over_many_runs(
+        (parameters.partitions.capacity, parameters.partitions.max_batch),
+        u64::from(parameters.partitions.partitions),
+        rate(1, 1),
         run,
-        observer: Box::new(move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed)),
-    }
+        move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed),
+    )
 }
 
 #[test]

@@ -143,6 +143,20 @@ pub(crate) struct Subject<'a> {
     pub(crate) observer: Box<dyn Fn(Adversary, u64) -> Box<dyn Observer> + 'a>,
 }
 
+impl<'a> Subject<'a> {
+    /// A scheme over a small tree, judged by [`MANY_RUNS`].
+    pub(crate) fn over_many_runs(
+        (capacity, max_batch): (u64, u32),
+        leaves: u64,
+        rate: EvictionRate,
+        run: Run<'a>,
+        observer: impl Fn(Adversary, u64) -> Box<dyn Observer> + 'a,
+    ) -> Self {
+        let observer = Box::new(observer);
+        Subject { effort: MANY_RUNS, capacity, leaves, rate, max_batch, run, observer }
+    }
+}
+
 impl Subject<'_> {
     pub(crate) fn judge(
         &self,
