@@ -26,7 +26,7 @@ pub trait Network {
     /// The error of the layers below.
     type Error: Error + 'static;
 
-    /// Carries the messages of one step side by side, and returns when all have come. There is at least one.
+    /// Exchanges the messages of one step in parallel, and returns when all have arrived. There is at least one.
     async fn exchange(&self, messages: &mut [Message]) -> Result<(), Self::Error>;
 }
 
@@ -46,8 +46,8 @@ impl<N: Network + ?Sized> Network for Rc<N> {
     }
 }
 
-/// A network within one trusted memory: a message is there as soon as it was sent, and no step fails. The error is that
-/// of the store beside it.
+/// A network within one trusted memory: a message arrives at once, and no step fails. The error type is
+/// that of the store.
 #[derive(Debug)]
 pub struct SharedMemory<E>(PhantomData<E>);
 

@@ -27,8 +27,8 @@ pub(crate) fn check(rows: &[(&'static str, u64, u64, u64)]) -> Result<(), OutOfR
     }
 }
 
-/// Refuses the first parameter of a tree of whole buckets that lies outside of its range. `blocks_per_bucket` comes with
-/// the least that works.
+/// Refuses the first parameter of a tree of whole buckets that lies outside of its range. `blocks_per_bucket` comes
+/// with the least that works.
 ///
 /// # Errors
 /// [`OutOfRange`].

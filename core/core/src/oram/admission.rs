@@ -75,7 +75,7 @@ pub(crate) fn look_up(
     }
 }
 
-/// Puts in place of the path that was drawn for each look-up the path of its block, if it has one.
+/// Replaces the path that was drawn for each look-up with the path of its block, if it has one.
 ///
 /// # Errors
 /// [`OramError::Contradiction`].

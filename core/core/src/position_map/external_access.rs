@@ -35,7 +35,7 @@ pub(crate) trait SingleAccess: Oram {
 
 /// An ORAM whose positions a front end keeps.
 ///
-/// So Freecursive ORAM has it (Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: [Nearly] Free Recursion and
+/// So Freecursive ORAM has it (Fletcher, Ren, Kwon, van Dijk, Devadas, "Freecursive ORAM: \[Nearly\] Free Recursion and
 /// Integrity Verification for Position-based Oblivious RAM", ASPLOS 2015): an access, `readrmv` and `append`. A block
 /// that is taken out belongs to the caller: a cache of PosMap blocks, or a processor's cache whose lines are remapped
 /// late (Nagarajan, Shafiee, Balasubramonian, Tiwari, "ρ: Relaxed Hierarchical ORAM", ASPLOS 2019).
@@ -57,8 +57,8 @@ pub trait ExternalPositionOram: Oram {
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<Self::Error>>;
 
-    /// Reads the path of a block, and takes the block out: `take` gets its payload, and the ORAM has it no more. A block
-    /// that was never mapped is zeros.
+    /// Reads the path of a block, and takes the block out: `take` gets its payload, and the ORAM has it no more. A
+    /// block that was never mapped is zeros.
     ///
     /// # Errors
     /// As [`access_at`](Self::access_at).
@@ -82,8 +82,9 @@ pub trait ExternalPositionOram: Oram {
     /// Those of [`Oram::access`].
     async fn dummy(&self) -> Result<(), OramError<Self::Error>>;
 
-    /// Lets `serve` read and change the payload of a block, if it is in the stash. The block keeps its leaf, and nothing
-    /// shows: to use this is [not oblivious](crate::schemes::freecursive::TrustedHits). Returns whether it was there.
+    /// Lets `serve` read and change the payload of a block, if it is in the stash. The block keeps its leaf, and
+    /// nothing shows: to use this is [not oblivious](crate::schemes::freecursive::TrustedHits). Returns whether it
+    /// was there.
     ///
     /// # Errors
     /// [`OramError::Poisoned`].
@@ -93,8 +94,8 @@ pub trait ExternalPositionOram: Oram {
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<bool, OramError<Self::Error>>;
 
-    /// Takes a block out of the stash, if it is there, as [`serve_from_stash`](Self::serve_from_stash) finds it. Returns
-    /// the leaf that it keeps.
+    /// Takes a block out of the stash, if it is there, as [`serve_from_stash`](Self::serve_from_stash) finds it.
+    /// Returns the leaf that it keeps.
     ///
     /// # Errors
     /// [`OramError::Poisoned`].
@@ -104,7 +105,8 @@ pub trait ExternalPositionOram: Oram {
         take: impl FnOnce(&mut [u8]),
     ) -> Result<Option<Leaf>, OramError<Self::Error>>;
 
-    /// All blocks of the stash, with their leaves: those that are being written out, too. Secret: only simulations look.
+    /// All blocks of the stash, with their leaves: those that are being written out, too. Secret: only simulations
+    /// look.
     fn blocks_in_stash(&self) -> Vec<(BlockId, Leaf)>;
 
     /// Returns whether a block is in the stash. Secret: only simulations look.

@@ -168,9 +168,10 @@ impl PathParameters {
         self.waiting_per_subtree().0 * self.subtrees()
     }
 
-    /// The mean and the deviation of the blocks that wait for a subtree, in a tree that is half full: measured under scans
-    /// and random reads, and rounded up. A block waits until a path leads through its subtree; a subtree of one level, a lone bucket, has at
-    /// times more blocks than places; and buckets of three are a narrow way up to its root.
+    /// The mean and the deviation of the blocks that wait for a subtree, in a tree that is half full: measured under
+    /// scans and random reads, and rounded up. A block waits until a path leads through its subtree; a subtree of one
+    /// level, a lone bucket, has at times more blocks than places; and buckets of three are a narrow way up to its
+    /// root.
     fn waiting_per_subtree(&self) -> (f64, f64) {
         match (self.blocks_per_bucket, self.path_buckets()) {
             (..4, 1..=4) => (1.3, 1.25),

@@ -91,19 +91,19 @@ impl RawParameters {
         Ok(best)
     }
 
-    /// The number of blocks that wait on the trusted side when no eviction is due, but for a probability below 2^-80, with
-    /// Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf. It extrapolates the measurements of
-    /// `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree with more, a deviation of at most 1.5
-    /// times the square root of the subtrees; and beyond that each further block at least halves the probability while
-    /// subtrees are few.
+    /// The number of blocks that wait on the trusted side when no eviction is due, but for a probability below 2^-80,
+    /// with Z = A = 5 and at most [`PLANNED_LOAD`](Self::PLANNED_LOAD) blocks a leaf. It extrapolates the
+    /// measurements of `tests/all/raw/stash.rs`: 2.0 blocks with one subtree and 2.3 to 2.7 a subtree with more, a
+    /// deviation of at most 1.5 times the square root of the subtrees; and beyond that each further block at least
+    /// halves the probability while subtrees are few.
     pub fn waiting_bound(&self) -> u32 {
         let subtrees = libm::exp2(self.top.0.into());
         let waiting = libm::ceil(self.waiting() + 12.0 * libm::sqrt(subtrees)) as u32;
         waiting.saturating_add(60)
     }
 
-    /// Blocks that wait on average when no eviction is due, with Z = A = 5: half an eviction's for each subtree, and what
-    /// its buckets cannot hold.
+    /// Blocks that wait on average when no eviction is due, with Z = A = 5: half an eviction's for each subtree, and
+    /// what its buckets cannot hold.
     pub fn waiting(&self) -> f64 {
         WAITING * libm::exp2(self.top.0.into())
     }
@@ -137,7 +137,7 @@ impl RawParameters {
         Pace { evictions: 1, accesses: self.eviction_rate.into() }
     }
 
-    /// Tells whether a schedule can have come so far, with so many accesses whose headers are not written.
+    /// Returns whether a schedule can have come so far, with so many accesses whose headers are not written.
     pub(super) fn is_schedule(&self, schedule: &EvictionSchedule, unwritten: u64) -> bool {
         let batch = u64::from(self.max_batch);
         schedule.emergencies <= schedule.evictions

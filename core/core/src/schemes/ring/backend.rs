@@ -1,8 +1,8 @@
 //! Ring ORAM as a backend: accesses of single blocks, whose positions a front end keeps.
 //!
-//! The front end of Freecursive ORAM stands over it, as over Path ORAM and RAW ORAM. A path is a slot of every bucket on it.
-//! A block of the stash that an eviction is writing out is taken back when it is served or taken without its path: the
-//! bucket has a dummy in its place, as it has after an access.
+//! The front end of Freecursive ORAM stands over it, as over Path ORAM and RAW ORAM. A path is a slot of every bucket
+//! on it. A block of the stash that an eviction is writing out is taken back when it is served or taken without its
+//! path: the bucket has a dummy in its place, as it has after an access.
 
 use super::{FilledRing, RingOram, RingParameters, RingParametersError};
 use crate::concurrency::poison::PoisonFlag;
@@ -17,8 +17,9 @@ use core::cell::RefMut;
 use rand_core::RngCore;
 
 impl<S: Store, R: RngCore> RingOram<S, ExternalPositions<S::Error>, R> {
-    /// A Ring ORAM over a store that a simulation has filled. The simulation keeps the positions, which are not looked at here, and
-    /// [puts](crate::position_map::external_access::ExternalPositionOram::put_in) the blocks of the stash in.
+    /// A Ring ORAM over a store that a simulation has filled. The simulation keeps the positions, which are not
+    /// looked at here, and [puts](crate::position_map::external_access::ExternalPositionOram::put_in) the blocks of
+    /// the stash in.
     ///
     /// # Errors
     /// As [`new`](Self::new); [`RingParametersError::Filled`].

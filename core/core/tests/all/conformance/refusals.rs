@@ -15,8 +15,8 @@ const DUMMIES: usize = 200;
 /// Accesses of the work that is interrupted.
 const ACCESSES: u64 = 24;
 
-/// Asserts that what is beyond the bounds is refused with its reason, shows nothing, and makes no step pending; an empty
-/// batch shows nothing either.
+/// Asserts that what is beyond the bounds is refused with its reason, shows nothing, and makes no step pending; an
+/// empty batch shows nothing either.
 fn assert_refuses_up_front<O: Oram>(oram: &O, store: &TraceStore) {
     let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
     let (capacity, block_bytes, max) = (oram.capacity(), oram.block_bytes(), oram.max_batch());
@@ -64,7 +64,7 @@ fn complete(executor: &mut Executor<'_>, store: &TraceStore, max: usize) -> usiz
     executor.run();
     let mut completed = 0;
     while executor.unfinished() > 0 && completed < max {
-        assert!(store.pending() > 0, "work waits for something that nobody will do");
+        assert!(store.pending() > 0, "work waits for an operation that no one will complete");
         store.complete(0);
         executor.run();
         completed += 1;
@@ -73,8 +73,8 @@ fn complete(executor: &mut Executor<'_>, store: &TraceStore, max: usize) -> usiz
 }
 
 impl<P: Clone + Debug + 'static, O: Oram<Error = TraceStoreError>> Scheme<P, O> {
-    /// A refusal, out of bounds or for a step that must run first, shows nothing and changes nothing: the scheme goes on
-    /// as one that was never asked.
+    /// A refusal, out of bounds or for a step that must run first, shows nothing and changes nothing: the scheme goes
+    /// on as one that was never asked.
     pub(super) fn refuses_without_a_mark(&self) {
         check(self.with(|_| any::<u64>()), |(parameters, seed)| {
             let run = |refuses: bool| {

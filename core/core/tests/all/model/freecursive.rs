@@ -15,8 +15,8 @@ use ameles_core::types::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
-/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and so many levels of its top on the
-/// trusted side.
+/// A tree for `capacity` blocks of the user with two levels of PosMap blocks at most, and so many levels of its top
+/// on the trusted side.
 pub(super) fn parameters(capacity: u64, levels: u32, hits: TrustedHits) -> FreecursiveParameters {
     let (labels, trusted_positions) = (3, 2 + capacity / 9);
     let blocks = FreecursiveParameters::tree_capacity(capacity, labels, trusted_positions);
@@ -62,8 +62,8 @@ fn over_raw(base: FreecursiveParameters) -> FreecursiveParameters {
     FreecursiveParameters { tree, hits: without_index(base.hits), ..base }
 }
 
-/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less than blocks and
-/// dummies.
+/// The same over Ring ORAM, whose evictions come after every third path, and whose buckets have so many slots less
+/// than blocks and dummies.
 pub(super) fn over_ring(base: FreecursiveParameters, fewer: u32) -> FreecursiveParameters {
     let reads = 6;
     let bucket = |blocks| RingBucket { blocks, slots: blocks + reads - fewer };

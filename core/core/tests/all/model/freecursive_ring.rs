@@ -1,4 +1,5 @@
-//! Ring ORAM beneath the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its bounds.
+//! Ring ORAM beneath the front end of Freecursive ORAM: filled stores, blocks that are being written out, and its
+//! bounds.
 
 use super::freecursive::{counted, over_ring, parameters};
 use super::setup::*;

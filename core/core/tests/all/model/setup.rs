@@ -261,7 +261,7 @@ pub(crate) fn recursive_path<S: Store<Error = TraceStoreError> + Clone>(
 pub(crate) enum Action {
     /// Begins a batch.
     Access(Vec<Operation>),
-    /// Begins a step of what is owed, whether or not any work is owed.
+    /// Begins a step of the pending work, whether or not any work is owed.
     Step,
     /// Lets one of the waiting operations of the store finish.
     Complete(Index),
@@ -284,7 +284,7 @@ pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
     })
 }
 
-/// Runs a schedule as a driver does: at most one access and one step of `step` are in flight, and no access begins
+/// Runs a schedule as a driver does: at most one access and one step are in flight, and no access begins
 /// while `step` must run first. Then lets everything finish, and compares every block with the array.
 pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Action]) {
     let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
@@ -292,7 +292,7 @@ pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Action]) {
     store.hold_back(true);
     let mut executor = Executor::new();
     let step_once = || async {
-        oram.step().await.expect("idle works");
+        oram.step().await.expect("the step");
         stepping.set(false);
     };
     for step in steps {
@@ -304,7 +304,7 @@ pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Action]) {
                     }
                     executor.run();
                     if accessing.get() || oram.must_step() {
-                        assert!(store.pending() > 0, "work waits for something that nobody will do");
+                        assert!(store.pending() > 0, "work waits for an operation that no one will complete");
                         store.complete(store.pending() - 1);
                         executor.run();
                     }

@@ -48,7 +48,7 @@ pub(crate) fn crowded_buckets() -> RingParameters {
     }
 }
 
-/// Runs of a Ring ORAM, and the watch over it.
+/// Runs of a Ring ORAM, and The observer of it.
 pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -103,7 +103,7 @@ pub(crate) fn path_parameters() -> PathParameters {
     }
 }
 
-/// Runs of a Path ORAM with a flat position map, and the watch over it.
+/// Runs of a Path ORAM with a flat position map, and The observer of it.
 pub(crate) fn path_subject<'a>(parameters: PathParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -169,7 +169,7 @@ pub(crate) fn freecursive_parameters(hits: TrustedHits) -> FreecursiveParameters
     }
 }
 
-/// Runs of a Freecursive ORAM, and the watch over the `shown`th path of each access.
+/// Runs of a Freecursive ORAM, and The observer of the `shown`th path of each access.
 pub(crate) fn freecursive_subject<'a>(
     parameters: FreecursiveParameters,
     shown: u32,
@@ -210,7 +210,7 @@ pub(crate) fn circuit_parameters() -> CircuitParameters {
     }
 }
 
-/// Runs of a Circuit ORAM with a flat position map, and the watch over it.
+/// Runs of a Circuit ORAM with a flat position map, and The observer of it.
 pub(crate) fn circuit_subject<'a>(parameters: CircuitParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -247,7 +247,7 @@ pub(crate) fn raw_parameters() -> RawParameters {
     }
 }
 
-/// Runs of a RAW ORAM with a flat position map, and the watch over it.
+/// Runs of a RAW ORAM with a flat position map, and The observer of it.
 pub(crate) fn raw_subject<'a>(parameters: RawParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -275,7 +275,7 @@ pub(crate) fn trivial_parameters() -> TrivialParameters {
     TrivialParameters { capacity: 10, block_bytes: 1, chunk_blocks: 4, max_batch: MAX_BATCH }
 }
 
-/// Runs of a Trivial ORAM, and the watch over it.
+/// Runs of a Trivial ORAM, and The observer of it.
 pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -301,7 +301,7 @@ pub(crate) fn square_root_parameters() -> SquareRootParameters {
     SquareRootParameters { capacity: 16, block_bytes: 1, shelter: 9, run_blocks: 9, max_batch: MAX_BATCH }
 }
 
-/// Runs of a Square-Root ORAM, and the watch over it.
+/// Runs of a Square-Root ORAM, and The observer of it.
 pub(crate) fn square_root_subject<'a>(parameters: SquareRootParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -336,7 +336,7 @@ pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
     }
 }
 
-/// Runs of a hierarchical ORAM, and the watch over it.
+/// Runs of a hierarchical ORAM, and The observer of it.
 pub(crate) fn hierarchical_subject<'a>(parameters: HierarchicalParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -371,7 +371,7 @@ pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
     PracticalOsParameters { capacity: 16, block_bytes: 1, cache: 9, run_blocks: 9, max_batch: MAX_BATCH }
 }
 
-/// Runs of a PracticalOS, and the watch over it.
+/// Runs of a PracticalOS, and The observer of it.
 pub(crate) fn practical_os_subject<'a>(parameters: PracticalOsParameters, run: Run<'a>) -> Subject<'a> {
     Subject::over_many_runs(
         (parameters.capacity, parameters.max_batch),
@@ -420,7 +420,7 @@ pub(crate) fn judged_curious<S: Store + Clone>(store: &S, seed: u64) -> CuriousO
         .expect("valid")
 }
 
-/// Runs of a CURIOUS, and the watch over it.
+/// Runs of a CURIOUS, and The observer of it.
 pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = curious_parameters();
     Subject::over_many_runs(
@@ -453,7 +453,7 @@ pub(crate) fn judged_oblivistore<S: Store + Clone>(store: &S, seed: u64) -> Obli
     oblivistore(&oblivistore_parameters(), Bucket(0), store, random).expect("valid")
 }
 
-/// Runs of an ObliviStore, and the watch over it.
+/// Runs of an ObliviStore, and The observer of it.
 pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
     let parameters = oblivistore_parameters();
     Subject::over_many_runs(

@@ -9,8 +9,8 @@ use ameles_core::types::BlockId;
 
 #[test]
 fn a_snapshot_whose_parts_contradict_one_another_is_refused() {
-    // Found by their place: the parameters, then the positions; at the end the accesses whose headers are not written, and
-    // the schedule.
+    // Found by their place: the parameters, then the positions; at the end the accesses whose headers are not
+    // written, and the schedule.
     let parameters = RawParameters { block_bytes: 0, capacity: 4, ..parameters(1, 0) };
     let store = TraceStore::new(parameters.layout());
     let oram = flat_raw(&parameters, &store, 1);

@@ -61,7 +61,7 @@ proptest! {
                     prop_assert_eq!(store.take_trace(), []);
                     prop_assert_eq!(&state(&ring), &before.0);
                     while ring.must_step() {
-                        finish_now(ring.step()).expect("idle works");
+                        finish_now(ring.step()).expect("the step");
                     }
                     finish_now(prepared.run(&ring));
                 }
@@ -133,10 +133,10 @@ fn a_full_stash_refuses_before_anything_has_changed() {
     let ring = RingOram::new(parameters.clone(), &store, positions, WorstCaseRng).expect("valid parameters");
     let write = |block: u64| finish_now(ring.access(&mut [Access::Write(BlockId(block), &[7; 3])]));
     let mut written = 0;
-    // As long as what is owed helps, do it.
+    // As long as the pending work helps, do it.
     while written < parameters.capacity {
         let patience = (0..10_000).take_while(|_| ring.must_step());
-        patience.for_each(|_| finish_now(ring.step()).expect("idle works"));
+        patience.for_each(|_| finish_now(ring.step()).expect("the step"));
         if ring.must_step() {
             break;
         }
@@ -251,7 +251,7 @@ fn a_store_operation_that_never_ends_holds_up_only_what_needs_it() {
     });
     store.hold_back(true);
     let mut executor = Executor::new();
-    executor.spawn(async { ring.step().await.expect("idle works") });
+    executor.spawn(async { ring.step().await.expect("the step") });
     executor.run();
     store.hold_back(false);
     let mut served = 0;

@@ -108,7 +108,7 @@ pub(crate) struct Order {
     pub(crate) choices: Vec<u8>,
     /// The side whose store operations end only when nothing else can go on.
     pub(crate) held: Option<Held>,
-    /// The most steps of `step` at a time.
+    /// The most steps at a time.
     pub(crate) max_concurrent_steps: usize,
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn interleave<O: Oram>(
         }
     }
     driver.finish();
-    assert_eq!(batches.len(), 0, "work waits for something that nobody will do");
+    assert_eq!(batches.len(), 0, "work waits for an operation that no one will complete");
     driver.hold_back(false);
     let events = driver.take_events();
     *model = driver.into_model();

@@ -46,7 +46,7 @@ fn there_is_no_snapshot_while_anything_is_in_flight() {
         for block in 0..64 {
             model.batch(&ring, &[Operation::Write(BlockId(block), 1)]).await;
             while ring.must_step() {
-                ring.step().await.expect("idle works");
+                ring.step().await.expect("the step");
             }
         }
     });
@@ -62,10 +62,10 @@ fn there_is_no_snapshot_while_anything_is_in_flight() {
         assert!(ring.snapshot().is_ok());
     };
     let mut executor = Executor::new();
-    // Dummies pin no block, but may take real ones in place of dummy slots.
+    // Dummies pin no block, but may take real ones instead of dummy slots.
     executor.spawn(async { ring.access(&mut [Access::Dummy, Access::Dummy]).await.expect("the access") });
     in_flight(&mut executor);
-    executor.spawn(async { ring.step().await.expect("idle works") });
+    executor.spawn(async { ring.step().await.expect("the step") });
     in_flight(&mut executor);
 }
 
