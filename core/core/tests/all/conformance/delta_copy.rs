@@ -1,4 +1,4 @@
-//! A trusted state that is written down bit by bit, as an owner of a scheme keeps it.
+//! A trusted state that is written as changes, as an owner of a scheme keeps it.
 
 use ameles_core::snapshot::full::SnapshotError;
 use ameles_core::snapshot::incremental::{IncrementalSnapshot, Parts, Payloads};

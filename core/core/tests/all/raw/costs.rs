@@ -1,80 +1,13 @@
-//! RAW ORAM answers like an array, in whatever order the store gets done, and costs what the paper says.
+//! RAW ORAM costs what the paper says.
 
 use super::setup::*;
-use crate::model::setup::{assert_replays, batches, drive, schedule, small_map};
-use crate::snapshots::write_all;
+use crate::conformance::runs::write_all;
 use ameles_core::oram::{Access, Oram};
 use ameles_core::position_map::flat::{FlatPositionMap, Positions};
-use ameles_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use ameles_core::schemes::raw::{RawOram, RawParameters};
-use ameles_core::testing::{ArrayModel, TraceEntry, TraceStore, exercise, finish_now};
+use ameles_core::testing::{ArrayModel, TraceEntry, TraceStore, finish_now};
 use ameles_core::tree::layout::{Extent, Layout};
 use ameles_core::types::{BlockId, Bucket, Slot};
-use proptest::prelude::*;
-use rand_chacha::ChaCha8Rng;
-
-type RecursiveRaw<'a> = RawOram<&'a TraceStore, RecursivePositionMap<&'a TraceStore, ChaCha8Rng>, ChaCha8Rng>;
-
-fn recursive<'a>(
-    parameters: &RawParameters,
-    map: &RecursiveParameters,
-    store: &'a TraceStore,
-    seed: u64,
-) -> RecursiveRaw<'a> {
-    let first = parameters.layout().append(&map.layout().unwrap());
-    let mut random = rng(seed);
-    let positions = RecursivePositionMap::new(map, first, store, &mut random).unwrap();
-    RawOram::new(parameters.clone(), Bucket(0), store, positions, random).unwrap()
-}
-
-fn recursive_store(parameters: &RawParameters, map: &RecursiveParameters) -> TraceStore {
-    let mut layout = parameters.layout();
-    layout.append(&map.layout().unwrap());
-    TraceStore::new(layout)
-}
-
-proptest! {
-    #[test]
-    fn raw_oram_answers_like_an_array(
-        (parameters, batches) in small().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
-        seed: u64,
-        eager: bool,
-    ) {
-        let store = TraceStore::new(parameters.layout());
-        exercise(&flat_raw(&parameters, &store, seed), &batches, eager);
-    }
-
-    #[test]
-    fn raw_oram_with_a_recursive_map_answers_like_an_array(
-        (parameters, map, batches) in small()
-            .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), batches(p.capacity))),
-        seed: u64,
-        eager: bool,
-    ) {
-        let store = recursive_store(&parameters, &map);
-        exercise(&recursive(&parameters, &map, &store, seed), &batches, eager);
-    }
-
-    #[test]
-    fn raw_oram_answers_like_an_array_in_whatever_order_the_store_finishes(
-        (parameters, steps) in small().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
-        seed: u64,
-    ) {
-        assert_replays(&parameters.layout(), |store| {
-            drive(&flat_raw(&parameters, store, seed), store, &steps);
-        });
-    }
-
-    #[test]
-    fn raw_oram_with_a_recursive_map_answers_like_an_array_in_whatever_order_the_store_finishes(
-        (parameters, map, steps) in small()
-            .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), schedule(p.capacity))),
-        seed: u64,
-    ) {
-        let store = recursive_store(&parameters, &map);
-        drive(&recursive(&parameters, &map, &store, seed), &store, &steps);
-    }
-}
 
 /// The slots of the path to a leaf, bucket by bucket, and its buckets in the same order: with 2^L leaves and Z = 5,
 /// headers are numbered level by level, and bodies after them.

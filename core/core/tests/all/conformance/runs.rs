@@ -14,7 +14,7 @@ pub fn run<O: Oram>(oram: &O, model: &mut ArrayModel, batches: &[Vec<Operation>]
     }
 }
 
-/// Writes every block once, each with its number, and settles what is owed.
+/// Writes every block once, each with its number, and settles the pending work.
 pub fn write_all<O: Oram>(oram: &O, model: &mut ArrayModel) {
     for block in 0..oram.capacity() {
         finish_now(model.batch(oram, &[Operation::Write(BlockId(block), block as u8)]));
