@@ -1,4 +1,4 @@
-//! The store that two gateways share: every object of a request takes turns, and no name ever stands for two contents.
+//! The store that two gateways share: every object of a request is scheduled, and no name ever has two contents.
 
 use super::scheduler::{GatewayId, Scheduler};
 use crate::simulation::violation::Violation;
@@ -11,16 +11,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A flaw that both gateways have, seen from the store: a proof that the promises are looked at.
+/// A flaw that both gateways have, as seen by the store: it proves that the tests check the promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// A claim that is there already passes for the opening's own: openings are not told from one another.
+    /// An existing claim passes for the opening's own: openings are not told apart.
     ClaimsAreShared,
-    /// A gateway that has claimed looks at the claims no more: it goes on with those that were there.
+    /// A gateway that has claimed no longer checks the claims: it continues with those that were there.
     LooksNoMore,
 }
 
-/// The store itself; clones share it.
+/// The store itself. Clones share it.
 #[derive(Clone)]
 pub struct Shared {
     pub memory: VersionedMemory,
@@ -34,7 +34,7 @@ impl Shared {
         Shared { memory, violation: Violation::default(), given: Rc::default() }
     }
 
-    /// Records that somebody gives a name contents. A claim is no name of this kind: two may want it, and one gets it.
+    /// Records that a name is given contents. Claims do not count: two gateways may want the same one, and one gets it.
     fn gives(&self, name: String, bytes: &[u8]) {
         let these: [u8; 32] = Sha256::digest(bytes).into();
         let first = *self.given.borrow_mut().entry(name.clone()).or_insert(these);
@@ -50,7 +50,7 @@ pub struct ScheduledStore {
     flaw: Option<Flaw>,
     /// The claims that were there when this gateway had made its own.
     seen: RefCell<Option<Vec<Blob>>>,
-    /// Looks at the claims that no deletion has followed yet.
+    /// Checks of the claims that no deletion has followed yet.
     looks: Cell<u64>,
 }
 
@@ -66,7 +66,7 @@ impl ScheduledStore {
         }
     }
 
-    /// Takes a turn before the effect, and another before the answer.
+    /// Waits for a turn before the effect, and for another before the answer.
     async fn in_turn<T>(&self, effect: impl Future<Output = T>) -> T {
         self.scheduler.wait(self.gateway_id).await;
         let answer = effect.await;
@@ -120,7 +120,7 @@ impl Blobs for ScheduledStore {
             }
             let is_new = self.shared.memory.put_if_absent(name, bytes).await?;
             if is_claim {
-                // Those of the opening are no looks of what is served afterwards.
+                // The opening's own checks do not count for what is served afterwards.
                 self.looks.set(0);
             }
             if is_claim && is_new && self.flaw == Some(Flaw::LooksNoMore) {
