@@ -75,11 +75,11 @@ async fn is_noticed(copy: &VaultFixture) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_byte_that_was_changed_in_a_place_of_the_stash_is_noticed_or_of_no_account() {
     let fixture = used().await;
-    let places = fixture.disk.places_len() / block(0).len();
+    let places = fixture.disk.slot_file_len() / block(0).len();
     let (mut noticed, mut vacant) = (0, 0);
     for place in 0..places {
         let copy = fixture.copy(&fixture.store.snapshot());
-        copy.disk.flip_in_places(place * block(0).len() + place % block(0).len());
+        copy.disk.flip_in_slot_file(place * block(0).len() + place % block(0).len());
         if is_noticed(&copy).await { noticed += 1 } else { vacant += 1 }
     }
     assert!(noticed > 0 && vacant > 0, "{noticed} of {places} places were noticed");

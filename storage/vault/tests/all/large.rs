@@ -32,7 +32,7 @@ async fn mount(file: &Path) -> TrustedDisk {
 
 /// Opens the vault, reads and writes at positions drawn from `seed`, and is killed. Returns checkpoint and journal
 /// bytes.
-async fn use_and_die(file: &Path, header: &VaultHeader, store: &VersionedMemory, seed: u64) -> u64 {
+async fn use_and_kill(file: &Path, header: &VaultHeader, store: &VersionedMemory, seed: u64) -> u64 {
     let disk = mount(file).await;
     let (vault, running) = Vault::start(setup(&disk, store.clone(), seed)).await.unwrap();
     let before = vault.status();
@@ -68,8 +68,8 @@ async fn local_bytes(capacity: u64) -> u64 {
     let disk = TrustedDisk::open(&file).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 1), &header).await.unwrap();
     drop(disk);
-    use_and_die(&file, &header, &store, 2).await;
-    use_and_die(&file, &header, &store, 3).await
+    use_and_kill(&file, &header, &store, 2).await;
+    use_and_kill(&file, &header, &store, 3).await
 }
 
 /// The check is deterministic: the seed fixes the figures.

@@ -92,7 +92,7 @@ async fn a_rolled_back_store_is_told_by_the_receipt() {
 }
 
 /// Writes this many blocks, each once, in an opening that is lost with its machine. Returns the figures at that point.
-async fn dies_after(
+async fn write_and_kill(
     disk: &TrustedDisk,
     store: &VersionedMemory,
     writes: std::ops::Range<u64>,
@@ -130,8 +130,8 @@ async fn no_more_is_lost_with_a_machine_than_the_figures_say() {
     for writes in 1..=60 {
         for first in [0, writes / 2] {
             let (header, store, disk) = new_vault(parameters(64, 32, 4, 8)).await;
-            dies_after(&disk, &store, 0..first).await;
-            let figures = dies_after(&disk, &store, first..writes).await;
+            write_and_kill(&disk, &store, 0..first).await;
+            let figures = write_and_kill(&disk, &store, first..writes).await;
             let lost = lost(&header, &store, writes).await;
             assert!(lost <= figures.unshipped, "{lost} of {first} and {writes} are lost: {figures:?}");
             let max = header.parameters.recovery_point() + 2 * header.parameters.checkpoint_every;

@@ -65,7 +65,7 @@ pub fn run_lifecycle(
             body.recorder.clear();
             body.next = 0;
         }
-        body.recorder.unplugs(&body.disk);
+        body.recorder.unplug_when_killed(&body.disk);
         body.link = Some(NetworkLink::new(MAX_DELAY, TestRng::of(public.seed)));
         for dies_after in &public.deaths {
             body.open_once(script, Some(*dies_after)).await?;
@@ -132,7 +132,7 @@ impl VaultUnderTest {
         script: &[Vec<Operation>],
         dies_after: Option<u64>,
     ) -> Result<(), VaultError> {
-        self.recorder.opens(dies_after);
+        self.recorder.note_opening(dies_after);
         let link = self.link.clone().unwrap_or_else(|| NetworkLink::new(0, TestRng::of(0)));
         let network = Network::new(self.memory.clone(), link);
         let store = FlawedStore::new(
@@ -151,29 +151,29 @@ impl VaultUnderTest {
         let opened = tokio::select! {
             biased;
             () = self.recorder.death() => None,
-            opened = self.recorder.counts_steps(Vault::start(setup)) => Some(opened?),
+            opened = self.recorder.count_steps(Vault::start(setup)) => Some(opened?),
         };
         drop(disk);
         let Some((vault, running)) = opened else {
             self.early_deaths += 1;
-            self.die(None);
+            self.kill(None);
             return Ok(());
         };
         self.recorder.is_open(&vault);
-        let driver = spawn_local(self.recorder.counts_steps(running));
+        let driver = spawn_local(self.recorder.count_steps(running));
         let recorder = self.recorder.clone();
         tokio::select! {
             biased;
             () = recorder.death() => {
                 driver.abort();
                 let _ = driver.await;
-                self.die(self.flaw);
+                self.kill(self.flaw);
                 Ok(())
             }
             asked = self.ask(&vault, script) => {
                 asked?;
                 let _ = driver.await;
-                recorder.is_gone();
+                recorder.note_end();
                 self.disk.unplug();
                 Ok(())
             }
@@ -240,8 +240,8 @@ impl VaultUnderTest {
         prepared
     }
 
-    fn die(&mut self, flaw: Option<Flaw>) {
-        self.recorder.dies(&self.disk, &mut self.public);
+    fn kill(&mut self, flaw: Option<Flaw>) {
+        self.recorder.note_kill(&self.disk, &mut self.public);
         if let Some(link) = &self.link {
             link.crash();
         }

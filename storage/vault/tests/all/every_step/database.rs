@@ -75,7 +75,7 @@ fn the_database_points_to_nothing_that_is_not_durable() {
 
 /// Corrupts recently written sectors at every step of a lifecycle at which the machine may be killed. The vault must
 /// detect it, or have everything that was acknowledged. Returns how often it detected it.
-fn spoil_everywhere(header: &VaultHeader, effort: Effort) -> usize {
+fn corrupt_everywhere(header: &VaultHeader, effort: Effort) -> usize {
     let (effects, entries) = run_machine(header).records();
     let (runtime, machine_state, mut rng) =
         (runtime(), MachineState::new(header.parameters.layout()), TestRng::of(7));
@@ -116,7 +116,7 @@ fn spoil_everywhere(header: &VaultHeader, effort: Effort) -> usize {
 #[test]
 fn a_spoilt_page_of_a_commit_that_was_acknowledged_is_told_or_loses_nothing() {
     let effort = effort();
-    let told = spoil_everywhere(&ring(true), effort);
+    let told = corrupt_everywhere(&ring(true), effort);
     println!("{told} times the vault told of damage");
     assert!(told > 20, "{told}");
 }

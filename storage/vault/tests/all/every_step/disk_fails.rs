@@ -31,7 +31,7 @@ fn changes(header: &VaultHeader) -> u64 {
 }
 
 /// Runs until the disk refuses, then continues once it no longer does. Returns the error that callers got.
-fn live_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> VaultError {
+fn run_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> VaultError {
     let runtime = runtime();
     let mut machine = new_machine(header);
     machine.machine_state.disk.refuse_after(Some(after), how);
@@ -55,7 +55,7 @@ fn refuse_everywhere(header: &VaultHeader, how: ErrorKind, is_told: impl Fn(&Vau
     assert!(changes > 100, "{changes} changes");
     let effort = effort();
     for after in (0..changes).filter(|after| effort.includes(*after as usize, changes as usize)) {
-        let refusal = live_until_refused(header, after, how);
+        let refusal = run_until_refused(header, after, how);
         assert!(is_told(&refusal), "{how} after {after} changes: {refusal}");
     }
     println!("{how} after each of {changes} changes in {:?}", began.elapsed());
@@ -63,7 +63,7 @@ fn refuse_everywhere(header: &VaultHeader, how: ErrorKind, is_told: impl Fn(&Vau
 
 /// Runs on a disk with a reserve that is full from a change of the second opening on, or never. It has space again in
 /// the third. Returns the changes of the second, and whether writes were refused in it.
-fn live_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u64, bool) {
+fn run_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u64, bool) {
     let mut machine = new_machine(header);
     machine.has_reserve = true;
     let living = async {
@@ -109,10 +109,10 @@ fn live_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u
 #[test]
 fn a_disk_that_is_full_at_any_change_and_has_room_again_stops_no_vault_that_keeps_a_reserve() {
     let (began, header) = (Instant::now(), ring(true));
-    let (changes, refuses) = live_until_there_is_room(&header, None);
+    let (changes, refuses) = run_until_there_is_room(&header, None);
     assert!(changes > 100 && !refuses, "{changes} changes");
     let stride = if is_thorough() { 3 } else { 29 };
-    let lives = (0..changes).step_by(stride).map(|after| live_until_there_is_room(&header, Some(after)).1);
+    let lives = (0..changes).step_by(stride).map(|after| run_until_there_is_room(&header, Some(after)).1);
     let refused = lives.filter(|refuses| *refuses).count();
     println!("full after {changes} changes, writes refused in {refused} lives, in {:?}", began.elapsed());
     assert!(refused > 0, "no life has found the disk full");

@@ -109,7 +109,7 @@ struct End {
 }
 
 /// Runs a scenario.
-fn play(scenario: &Scenario) -> End {
+fn run_scenario(scenario: &Scenario) -> End {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
         let fixture = VaultFixture::new().await;
@@ -181,7 +181,7 @@ fn a_displaced_gateway_answers_nothing_once_its_successor_serves() {
     let seeds = more_if_thorough(SEEDS, 10);
     for seed in 0..seeds {
         let scenario = Scenario::draw(seed);
-        let End { answers, claimed, serves, failure } = play(&scenario);
+        let End { answers, claimed, serves, failure } = run_scenario(&scenario);
         let late = answers.iter().find(|(at, _)| *at >= serves);
         let told = |at: &Answer| (at.0 - serves, at.1);
         let Scenario { successor, slowest, pauses, suspended, .. } = &scenario;

@@ -34,7 +34,7 @@ fn checks(load: Load, round_trip: Duration, sync: Duration, seed: u64) -> Vec<Du
         let speed = LinkSpeed { round_trip, up: unlimited, down: unlimited };
         let store = recorder.over(Link::new(fixture.store.clone(), speed));
         recorder.clear();
-        recorder.opens(None);
+        recorder.note_opening(None);
         let opened = Vault::start(Machine::new("it").setup(&fixture, store)).await;
         let (vault, running) = opened.unwrap();
         let driver = spawn_local(running);
@@ -45,7 +45,7 @@ fn checks(load: Load, round_trip: Duration, sync: Duration, seed: u64) -> Vec<Du
         vault.close().await.unwrap();
         driver.await.unwrap();
         let look = |(at, event)| match event {
-            TraceEvent::Asks { request, .. } if request.is_look() => Some(at),
+            TraceEvent::Asks { request, .. } if request.is_lease_check() => Some(at),
             _ => None,
         };
         trace.into_iter().filter_map(look).collect()

@@ -60,7 +60,7 @@ fn with_unreachable_store(test: impl AsyncFnOnce(&Vault, Flag, Recorder, VaultFi
             inner: fixture.store.clone(),
             interceptor: Connection { is_cut: is_cut.clone(), delay: Rc::default() },
         };
-        recorder.opens(None);
+        recorder.note_opening(None);
         let setup = Machine::new("it").setup(&fixture, recorder.over(unreachable));
         let (vault, running) = Vault::start(setup).await.unwrap();
         spawn_local(running);
@@ -88,7 +88,7 @@ fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is
             _ => None,
         });
         let asked: Vec<_> = asked.collect();
-        assert!(asked.len() >= 30 && asked.iter().all(|request| request.is_look()), "{asked:?}");
+        assert!(asked.len() >= 30 && asked.iter().all(|request| request.is_lease_check()), "{asked:?}");
         is_cut.set(false);
         let back = Instant::now();
         writing.await.unwrap().expect("a write that waited is acknowledged");

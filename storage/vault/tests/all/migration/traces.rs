@@ -143,8 +143,8 @@ fn watched<T>(
         // The draws are secret: they follow from the seed, and differ between the vaults.
         let (old, new) =
             (VaultSide::new(round_trips[0], seed).await, VaultSide::new(round_trips[1], !seed - 9).await);
-        old.recorder.opens(None);
-        new.recorder.opens(None);
+        old.recorder.note_opening(None);
+        new.recorder.note_opening(None);
         let (first, first_running) = Vault::start(old.setup(seed + 3)).await.expect("it opens");
         let (second, second_running) = Vault::start(new.setup(seed + 4)).await.expect("it opens");
         let working = async {

@@ -17,7 +17,7 @@ fn checks(lifecycle: &LifecycleResult) -> Vec<Duration> {
         _ => false,
     };
     let look = |(at, event): &(Duration, TraceEvent)| match event {
-        TraceEvent::Asks { request, .. } if request.is_look() => Some(*at - opened),
+        TraceEvent::Asks { request, .. } if request.is_lease_check() => Some(*at - opened),
         _ => None,
     };
     lifecycle.trace.iter().skip_while(|(_, event)| !is_claim(event)).filter_map(look).collect()

@@ -131,7 +131,7 @@ impl Body {
     /// Opens the vault and lets the clients ask, until it is killed or its time is over; then closes it.
     async fn open_once(&mut self, dies_after: Option<u64>) {
         let until = Instant::now() + self.public.lasts;
-        self.recorder.opens(dies_after);
+        self.recorder.note_opening(dies_after);
         let unlimited = BitsPerSecond(0);
         let speed = LinkSpeed { round_trip: self.public.round_trip, up: unlimited, down: unlimited };
         let store = self.recorder.over(Link::new(self.memory.clone(), speed));
@@ -149,7 +149,7 @@ impl Body {
         drop(disk);
         let Some((vault, running)) = opened else {
             self.early_deaths += 1;
-            return self.die();
+            return self.kill();
         };
         self.recorder.is_open(&vault);
         let driver = spawn_local(running);
@@ -182,20 +182,20 @@ impl Body {
                 {
                     std::panic::resume_unwind(error.into_panic());
                 }
-                self.die();
+                self.kill();
             }
             () = lasting => {
                 clients.await.expect("clients are answered like an array");
                 let _ = driver.await;
                 self.pace = vault.status().pace.unwrap_or_default();
-                self.recorder.is_gone();
+                self.recorder.note_end();
                 self.disk.unplug();
             }
         }
     }
 
-    fn die(&mut self) {
-        self.recorder.dies(&self.disk, &mut self.rng);
+    fn kill(&mut self) {
+        self.recorder.note_kill(&self.disk, &mut self.rng);
         self.deaths += 1;
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const SECRET: u8 = 40;
 /// The file of the stash's slots, in the log.
-const PLACES: usize = 1;
+const SLOTS: usize = 1;
 /// A link on which a checkpoint takes as long as some hundred accesses.
 const SLOW: LinkSpeed =
     LinkSpeed { round_trip: Duration::from_millis(1), up: BitsPerSecond(8_000), down: BitsPerSecond(0) };
@@ -35,7 +35,7 @@ async fn payloads_that_no_checkpoint_came_to_name_are_gone_when_a_change_has_end
     let mut cut_off = 0;
     for effect in effect_log.effects() {
         machine_state.replay(&effect);
-        if !matches!(effect, Effect::Sync(PLACES)) {
+        if !matches!(effect, Effect::Sync(SLOTS)) {
             continue;
         }
         // The payloads are durable, and nothing names them yet.

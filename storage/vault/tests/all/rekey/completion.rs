@@ -74,7 +74,7 @@ pub fn sealed_on(owner: &Owner) -> BTreeSet<Vec<u8>> {
     drop(reading);
     drop(database);
     owner.disk.unplug();
-    let places = owner.disk.places();
+    let places = owner.disk.slot_file();
     let block = owner.header.parameters.scheme.block_bytes() as usize;
     values.extend(
         places.chunks(block).filter(|payload| payload.iter().any(|byte| *byte != 0)).map(<[u8]>::to_vec),

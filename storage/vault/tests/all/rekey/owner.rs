@@ -103,7 +103,7 @@ impl Owner {
     }
 
     /// Opens the vault with the new key, works with it, and is killed.
-    pub async fn open_and_die(&self, work: impl AsyncFnOnce(&Vault)) {
+    pub async fn open_and_kill(&self, work: impl AsyncFnOnce(&Vault)) {
         let (vault, running) = Vault::start(self.setup_over(self.store.clone(), new_key())).await.unwrap();
         let (working, running) = (std::pin::pin!(work(&vault)), std::pin::pin!(running));
         let is_done = matches!(select(working, running).await, Either::Left(_));

@@ -49,7 +49,7 @@ async fn a_store_in_the_midst_of_a_change_is_restored_with_the_new_key_alone() {
             store.restore(&owner.store.snapshot());
             let copy = Owner::at(&owner.header, store, owner.disk.image(), 70);
             if step > 0 {
-                let dying = copy.open_and_die(async |vault| {
+                let dying = copy.open_and_kill(async |vault| {
                     touch(vault, SECRET, 3).await.unwrap();
                     if step > 1 {
                         vault.checkpoint().await.unwrap();

@@ -67,7 +67,7 @@ async fn no_object_of_a_journal_opens_with_the_old_key_when_the_change_is_comple
         let before = sealed_on(&owner);
         owner.change_key().await.unwrap();
         // The first opening is killed in the middle of the sweep.
-        owner.open_and_die(async |vault| touch(vault, LATER, 5).await.unwrap()).await;
+        owner.open_and_kill(async |vault| touch(vault, LATER, 5).await.unwrap()).await;
         owner
             .open(new_key(), async |vault| {
                 check(vault).await;
@@ -106,7 +106,7 @@ async fn a_change_of_rows_that_a_crash_has_left_on_the_disk_alone_outlives_the_c
         let owner = Owner::of(parameters, SECRET).await;
         change_rows_and_die(&owner).await;
         owner.change_key().await.unwrap();
-        owner.open_and_die(async |vault| touch(vault, SECRET, 0).await.unwrap()).await;
+        owner.open_and_kill(async |vault| touch(vault, SECRET, 0).await.unwrap()).await;
         // The machine is lost: only what the store has counts.
         let restored = owner.restore(new_key(), None).await.unwrap();
         let seen = restored.open(new_key(), async |vault| vault.load_rows().await.unwrap()).await.unwrap().0;
@@ -140,7 +140,7 @@ async fn a_machine_that_is_lost_while_the_key_changes_loses_nothing_that_was_ack
         let early = Owner::at(&owner.header, copy_of(&owner), Default::default(), 700);
         let restored = early.restore(new_key(), None).await.unwrap();
         restored.open(new_key(), async |vault| compare_later(vault).await).await.unwrap();
-        owner.open_and_die(async |vault| touch(vault, LATER, 3).await.unwrap()).await;
+        owner.open_and_kill(async |vault| touch(vault, LATER, 3).await.unwrap()).await;
         let restored = owner.restore(new_key(), None).await.unwrap();
         restored
             .open(new_key(), async |vault| {

@@ -60,7 +60,7 @@ async fn ask_on(vault: Vault, acknowledged: Rc<RefCell<Acknowledged>>, mut rng: 
 }
 
 /// Runs a takeover; returns how often the old gateway acknowledged something after the successor had begun.
-fn play(seed: u64) -> u64 {
+fn run_scenario(seed: u64) -> u64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
         let mut rng = TestRng::of(seed);
@@ -104,7 +104,7 @@ fn play(seed: u64) -> u64 {
 #[test]
 fn a_displaced_gateway_acknowledges_nothing_that_its_successor_lacks() {
     let seeds = more_if_thorough(SEEDS, 10);
-    let late = (0..seeds).filter(|seed| play(*seed) > 0).count();
+    let late = (0..seeds).filter(|seed| run_scenario(*seed) > 0).count();
     // Without those the test would show nothing.
     assert!(late as u64 > seeds / 2, "{late} gateways acknowledged something beside their successor");
 }

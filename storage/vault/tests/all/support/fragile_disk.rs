@@ -37,7 +37,7 @@ struct FileState {
 
 /// The files of a disk: the database, and the slots of the stash.
 pub const DATABASE: usize = 0;
-const PLACES: usize = 1;
+const SLOTS: usize = 1;
 
 #[derive(Debug, Default)]
 struct DiskState {
@@ -60,7 +60,7 @@ struct DiskState {
     /// The time that a sync takes, and the additional time for each byte, in tokio's time.
     sync_takes: Option<(Duration, Duration)>,
     /// The offsets of the stash slots read so far.
-    place_reads: Vec<u64>,
+    slot_reads: Vec<u64>,
     /// The time that each of these reads takes, in tokio's time.
     read_takes: Option<Duration>,
 }
@@ -89,7 +89,7 @@ impl FragileDisk {
     /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by being dropped.
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
-        TrustedDisk::with_backends(self.backend(mount, DATABASE), self.backend(mount, PLACES))
+        TrustedDisk::with_backends(self.backend(mount, DATABASE), self.backend(mount, SLOTS))
     }
 
     /// Opens it; its work begins only after the caller has yielded some times.
@@ -100,8 +100,8 @@ impl FragileDisk {
     /// Opens it with a reserve for when it is full.
     pub fn mount_with_reserve(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
-        let (database, places) = (self.backend(mount, DATABASE), self.backend(mount, PLACES));
-        TrustedDisk::with_backends_and_reserve(database, places, DiskReserve(self.clone()))
+        let (database, slots) = (self.backend(mount, DATABASE), self.backend(mount, SLOTS));
+        TrustedDisk::with_backends_and_reserve(database, slots, DiskReserve(self.clone()))
     }
 
     /// Limits the free space to this many bytes from now on; `None` removes the limit.
@@ -166,7 +166,7 @@ impl FragileDisk {
             let bytes = state.files[file].cached.clone();
             FileState { durable: bytes.clone(), cached: bytes, ..FileState::default() }
         };
-        let files = [copied(DATABASE), copied(PLACES)];
+        let files = [copied(DATABASE), copied(SLOTS)];
         FragileDisk(Arc::new(Mutex::new(DiskState { files, ..DiskState::default() })))
     }
 
@@ -236,23 +236,23 @@ impl FragileDisk {
     }
 
     /// Returns the offsets of the reads of the slot file since the last call.
-    pub fn take_place_reads(&self) -> Vec<u64> {
-        std::mem::take(&mut self.state().place_reads)
+    pub fn take_slot_reads(&self) -> Vec<u64> {
+        std::mem::take(&mut self.state().slot_reads)
     }
 
     /// The length of the stash's slot file, in bytes.
-    pub fn places_len(&self) -> usize {
-        self.state().files[PLACES].cached.len()
+    pub fn slot_file_len(&self) -> usize {
+        self.state().files[SLOTS].cached.len()
     }
 
     /// The bytes of the slot file.
-    pub fn places(&self) -> Vec<u8> {
-        self.state().files[PLACES].cached.clone()
+    pub fn slot_file(&self) -> Vec<u8> {
+        self.state().files[SLOTS].cached.clone()
     }
 
     /// Corrupts a byte of the slot file, for good.
-    pub fn flip_in_places(&self, at: usize) {
-        self.flip(PLACES, at);
+    pub fn flip_in_slot_file(&self, at: usize) {
+        self.flip(SLOTS, at);
     }
 
     /// Corrupts a byte of the database, for good, in the durable bytes too if they are that long.
@@ -436,8 +436,8 @@ impl StorageBackend for Mount {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         let mut state = self.state()?;
-        if self.file == PLACES {
-            state.place_reads.push(offset);
+        if self.file == SLOTS {
+            state.slot_reads.push(offset);
             if let Some(takes) = state.read_takes {
                 let _ = tokio::time::advance(takes).now_or_never();
             }

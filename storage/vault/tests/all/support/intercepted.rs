@@ -22,7 +22,7 @@ pub enum Request {
 
 impl Request {
     /// Returns whether it is a lease check (a search for a newer claim), which depends on time only.
-    pub fn is_look(&self) -> bool {
+    pub fn is_lease_check(&self) -> bool {
         matches!(self, Request::Get(name) if name.starts_with("epoch/"))
     }
 }

@@ -102,12 +102,12 @@ impl Recorder {
     }
 
     /// Unplugs this disk when the vault is killed, so that the dead vault writes nothing more to it.
-    pub fn unplugs(&self, disk: &FragileDisk) {
+    pub fn unplug_when_killed(&self, disk: &FragileDisk) {
         self.state.borrow_mut().disk = Some(disk.clone());
     }
 
     /// Records that an opening begins. The vault is killed at the request with this number, if it makes that many.
-    pub fn opens(&self, dies_after: Option<u64>) {
+    pub fn note_opening(&self, dies_after: Option<u64>) {
         let mut state = self.state.borrow_mut();
         (state.left, state.is_dead) = (dies_after, false);
         let checkpoint = state.checkpoint;
@@ -123,7 +123,7 @@ impl Recorder {
     }
 
     /// Records that the vault is dead or was closed.
-    pub fn is_gone(&self) {
+    pub fn note_end(&self) {
         let mut state = self.state.borrow_mut();
         state.note_status();
         state.vault = None;
@@ -132,15 +132,15 @@ impl Recorder {
     }
 
     /// Records that the vault was killed or lost power, and applies the crash to the disk.
-    pub fn dies(&self, disk: &FragileDisk, rng: &mut TestRng) {
+    pub fn note_kill(&self, disk: &FragileDisk, rng: &mut TestRng) {
         disk.unplug();
-        self.is_gone();
+        self.note_end();
         let how = rng.one_of(&[Crash::Kill, Crash::PowerLoss]);
         disk.crash(how, rng);
     }
 
     /// Counts the steps of a vault, or of its opening: how often it is polled.
-    pub fn counts_steps<V: Future>(&self, vault: V) -> impl Future<Output = V::Output> + use<V> {
+    pub fn count_steps<V: Future>(&self, vault: V) -> impl Future<Output = V::Output> + use<V> {
         let (state, mut vault) = (self.state.clone(), Box::pin(vault));
         poll_fn(move |context| {
             state.borrow_mut().steps += 1;
@@ -184,10 +184,10 @@ impl Recorder {
         state.note_status();
         let (nth, checkpoint) = (state.requests, state.checkpoint);
         state.requests += 1;
-        let is_look = request.is_look();
+        let is_lease_check = request.is_lease_check();
         let step = state.steps - state.steps_before;
         state.note(TraceEvent::Asks { nth, step, request, checkpoint });
-        if let Some(left) = state.left.as_mut().filter(|_| !is_look) {
+        if let Some(left) = state.left.as_mut().filter(|_| !is_lease_check) {
             *left -= 1;
             if *left == 0 {
                 state.is_dead = true;

@@ -91,16 +91,16 @@ async fn watch(parameters: &VaultParameters, workload: Workload, seed: u64) -> V
         let mut all = Vec::new();
         for nth in 0..60 {
             recorder.clear();
-            disk.take_place_reads();
+            disk.take_slot_reads();
             let calls = workload.calls(batch, nth, &mut rng);
             let len = calls.len();
             vault.access(calls).await.unwrap();
             settle(&vault).await;
-            let reads = disk.take_place_reads().len();
+            let reads = disk.take_slot_reads().len();
             let trace = recorder.take_trace();
             let asks = || {
                 trace.iter().filter_map(|(at, moment)| match moment {
-                    TraceEvent::Asks { request, .. } if !request.is_look() => Some((*at, request)),
+                    TraceEvent::Asks { request, .. } if !request.is_lease_check() => Some((*at, request)),
                     _ => None,
                 })
             };

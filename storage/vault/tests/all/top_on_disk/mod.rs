@@ -70,8 +70,8 @@ async fn a_place_that_is_spoilt_at_any_time_is_an_error_and_never_wrong_data() {
                         vault.read(BlockId(at * 7 % CAPACITY)).await?;
                     }
                     let len = block(0).len();
-                    for place in 0..fixture.disk.places_len() / len {
-                        fixture.disk.flip_in_places(place * len + spoilt_after as usize % len);
+                    for place in 0..fixture.disk.slot_file_len() / len {
+                        fixture.disk.flip_in_slot_file(place * len + spoilt_after as usize % len);
                     }
                     read_all(vault, 3).await
                 })

@@ -65,14 +65,14 @@ impl Scheduler {
     ///
     /// # Panics
     /// If nothing can continue.
-    pub async fn give<T>(
+    pub async fn run_turns<T>(
         &self,
         pattern: &SchedulePattern,
         rng: &mut TestRng,
         done: impl Future<Output = T>,
     ) -> (T, u64) {
         let mut turns = 0;
-        let giving = async {
+        let running = async {
             let mut stint: (Option<GatewayId>, u64) = (None, 0);
             loop {
                 // Time passes only when nothing else can run: everything waits now.
@@ -91,7 +91,7 @@ impl Scheduler {
             tokio::select! {
                 biased;
                 done = done => done,
-                () = giving => unreachable!("turns are given until it is"),
+                () = running => unreachable!("turns are given until it is"),
             }
         });
         (done.await.expect("something goes on"), turns)
