@@ -13,9 +13,7 @@ use ameles_store::BlobError;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum VaultError {
     /// The trusted folder holds no vault.
-    #[error(
-        "there is no vault in the trusted folder: make one with `init`, or bring one back with `restore`"
-    )]
+    #[error("there is no vault in the trusted folder: make one with `init`, or restore one with `restore`")]
     NoVault,
     /// The folder or the store already holds a vault.
     #[error("{0}")]
@@ -36,7 +34,7 @@ pub enum VaultError {
     },
     /// The master key is not this vault's.
     #[error(
-        "the key does not open this vault: it was made with another key or passphrase, or has got another since"
+        "the key does not open this vault: it was made with another key or passphrase, or its key was changed since"
     )]
     WrongKey,
     /// The store and the trusted folder belong to different vaults.
@@ -52,9 +50,10 @@ pub enum VaultError {
     Vanished(Bucket, Version),
     /// The trusted folder is an older copy.
     #[error(
-        "the trusted folder is older than the store ({0}): going on from it would read paths a second time and lose \
-         writes. Serve with the newest trusted folder, which loses nothing; if that is gone for good, use \
-         `restore --takeover` into an empty --data folder, which draws every position anew. Delete nothing from the store"
+        "the trusted folder is older than the store ({0}): continuing from it would read paths a second time and \
+         lose writes. Serve with the newest trusted folder, which loses nothing; if that is gone for good, use \
+         `restore --takeover` into an empty --data folder, which draws every position anew. Delete nothing from the \
+         store"
     )]
     StaleTrustedState(String),
     /// Another gateway has opened the vault since.
@@ -71,10 +70,10 @@ pub enum VaultError {
     },
     /// An object that was to be created is there already, with other contents.
     #[error(
-        "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the two was \
-         resumed from a snapshot of its memory), or somebody planted the object, which `ameles gc` tells. This one has \
-         stopped. What it has acknowledged since the copy is in its own trusted folder alone: keep that, and serve with \
-         the other one's"
+        "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the \
+         two was resumed from a snapshot of its memory), or somebody planted the object: `ameles gc` shows \
+         which. This one has stopped. What it has acknowledged since the copy is in its own trusted folder alone: \
+         keep that, and serve with the other one's"
     )]
     Copied(String),
     /// The machine was resumed from a snapshot of its memory.
@@ -85,8 +84,8 @@ pub enum VaultError {
     Resumed,
     /// The lease has expired, and could not be renewed so far.
     #[error(
-        "this gateway could not look in the store for {} seconds whether another one has taken the vault over: it answers \
-         nothing until it has looked. What was asked for last may be durable, and may be asked for again", LEASE.as_secs()
+        "this gateway could not check in the store for {} seconds whether another one has taken over the vault: it \
+         answers nothing until it has checked. The last requests may be durable, and can be sent again", LEASE.as_secs()
     )]
     LeaseExpired,
     /// Another process on this machine has the vault open.
@@ -148,7 +147,8 @@ pub enum VaultError {
     LocalCopy(#[source] Reason),
     /// The contents of the trusted disk are damaged.
     #[error(
-        "the trusted folder is damaged: {0}; `ameles restore --takeover` with a new --data folder brings back what reached the store"
+        "the trusted folder is damaged: {0}; `ameles restore --takeover` with a new --data folder restores what \
+         reached the store"
     )]
     Damaged(#[source] Reason),
     /// The store cannot be reached at present.
@@ -167,8 +167,8 @@ pub enum VaultError {
     Parameters(#[source] Reason),
     /// The vault's key is being changed already.
     #[error(
-        "the vault's key is being changed already: serve it with the newer key until `ameles status` has no line `key` any \
-         more, and then change it again"
+        "the vault's key is being changed already: serve it with the newer key until `ameles status` no longer has \
+         a line `key`, and then change it again"
     )]
     KeyChanging,
     /// A restore was started and not finished.
@@ -177,7 +177,7 @@ pub enum VaultError {
     )]
     RestoreUnfinished,
     /// The store holds no checkpoint that can be restored.
-    #[error("the store holds no checkpoint that could be restored")]
+    #[error("the store holds no checkpoint that can be restored")]
     NoCheckpoint,
     /// A restore would displace another gateway.
     #[error(

@@ -91,7 +91,7 @@ impl StoreRoom {
                 done => {
                     if done.is_ok() && self.is_full.swap(false, Ordering::Relaxed) {
                         self.is_stuck.store(false, Ordering::Relaxed);
-                        tracing::info!("the store has room again: writes are taken");
+                        tracing::info!("the store has room again: writes are accepted");
                     }
                     return done;
                 }

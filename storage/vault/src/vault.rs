@@ -86,7 +86,7 @@ impl Vault {
 
     /// The current figures.
     pub fn status(&self) -> Status {
-        let published = self.shared.status.lock().expect("nobody panics with this lock").clone();
+        let published = self.shared.status.lock().expect("no thread panics while it holds this lock").clone();
         // Rows and room change without an access, so the figures that were published with the last access may be old.
         let (room, store) = (self.shared.disk.room().figures(), self.shared.store_room.figures());
         Status { rows: self.rows(), room, store, ..published }
@@ -114,7 +114,7 @@ impl Vault {
 
     /// The error that has stopped the vault, if it has stopped.
     pub fn failure(&self) -> Option<VaultError> {
-        self.shared.failure.lock().expect("nobody panics with this lock").clone()
+        self.shared.failure.lock().expect("no thread panics while it holds this lock").clone()
     }
 
     /// Carries out calls in order, and returns a block for each read. Writes are durable when this returns, and may be

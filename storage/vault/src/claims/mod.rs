@@ -269,8 +269,8 @@ fn changed_claim(epoch: u32) -> VaultError {
 
 fn not_a_claim(name: &str) -> VaultError {
     let wrong = format!(
-        "{name} in the store is no claim made with this vault's key: it was planted, or is another gateway's and was \
-         spoilt; delete nothing by hand"
+        "{name} in the store is no claim made with this vault's key: it was planted, or is another gateway's and \
+         was damaged; delete nothing by hand"
     );
     VaultError::Tampered(wrong.into())
 }

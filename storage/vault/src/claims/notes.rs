@@ -28,12 +28,12 @@ impl ClaimNotes {
     /// The note when no claim is noted: all openings in it are over.
     pub(crate) fn forgotten() -> (&'static str, Vec<u8>) {
         let none: Vec<(u32, Vec<u8>)> = Vec::new();
-        (NAME, borsh::to_vec(&none).expect("memory takes every write"))
+        (NAME, borsh::to_vec(&none).expect("a write to memory does not fail"))
     }
 
     /// Records a claim; it is durable when this returns.
     pub(super) fn add(&mut self, disk: &TrustedDisk, epoch: u32, claim: &[u8]) -> Result<(), VaultError> {
         self.0.push((epoch, claim.to_vec()));
-        disk.set_meta(NAME, &borsh::to_vec(&self.0).expect("memory takes every write"))
+        disk.set_meta(NAME, &borsh::to_vec(&self.0).expect("a write to memory does not fail"))
     }
 }

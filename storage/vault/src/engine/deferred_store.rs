@@ -49,7 +49,10 @@ impl DeferredStore {
     /// Numbers operations from 0 again, at a checkpoint, when nothing is in flight.
     pub(crate) fn restart(&self) {
         let mut state = self.0.borrow_mut();
-        debug_assert!(state.submitted.is_empty() && state.answers.is_empty(), "a checkpoint needs quiet");
+        debug_assert!(
+            state.submitted.is_empty() && state.answers.is_empty(),
+            "a checkpoint waits until nothing is in flight"
+        );
         state.next = 0;
     }
 

@@ -280,7 +280,7 @@ impl<U: Untrusted> Engine<U> {
             self.emergencies = self.scheme.emergencies();
             tracing::warn!(
                 total = self.emergencies,
-                "emergency eviction: the watcher learns that the stash was nearly full"
+                "emergency eviction: an observer of the store learns that the stash was nearly full"
             );
         }
         Ok(())

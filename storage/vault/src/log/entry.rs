@@ -71,7 +71,7 @@ impl Object {
             Object::Entry(entry) => entry.encode(parameters),
             Object::End(by) => {
                 let head = Head { kind: END, nth: *by, of: 0, calls: 0, continued: 0, rows: 0 };
-                borsh::to_vec(&head).expect("memory takes every write")
+                borsh::to_vec(&head).expect("a write to memory does not fail")
             }
         }
     }
@@ -125,7 +125,7 @@ impl Entry {
         let head = Head { kind, nth, of, calls: calls.len() as u32, continued, rows };
         let length = text_bytes(parameters, calls.len());
         let mut text = Vec::with_capacity(length);
-        borsh::to_writer(&mut text, &head).expect("memory takes every write");
+        borsh::to_writer(&mut text, &head).expect("a write to memory does not fail");
         for call in calls {
             let end = text.len() + PLACE_BYTES + parameters.scheme.block_bytes() as usize;
             if let Call::Write(block, payload) = call {

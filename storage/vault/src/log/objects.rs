@@ -49,7 +49,7 @@ pub(crate) fn open(
         ring.opening(at.epoch).skip(1).fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
     let text = opened.map_err(|error| {
         let why = Reason::of(error).about(format_args!("{name} in the store"));
-        VaultError::Tampered(why.followed_by("it was planted, or was spoilt"))
+        VaultError::Tampered(why.followed_by("it was planted or damaged"))
     })?;
     let none = || VaultError::Tampered(format!("{name} in the store is no object of the journal").into());
     Object::decode(&text, &header.parameters).ok_or_else(none)
@@ -73,7 +73,7 @@ impl<B: Blobs> LogObjects<'_, B> {
                 Object::Entry(_) => VaultError::Copied(at.name()),
             }),
             None => Err(VaultError::Tampered(
-                format!("{} was there, and is not in the store any more", at.name()).into(),
+                format!("{} was in the store, and is missing now", at.name()).into(),
             )),
         }
     }

@@ -109,7 +109,7 @@ impl MirroredVaults {
             MigrationStage::Copying(next) => next.0,
             MigrationStage::Copied => old.capacity(),
             MigrationStage::CutOver => {
-                let why = "the successor has the names already: the vault before it must not be served";
+                let why = "the successor has already taken over the names: the old vault must not be served";
                 return Err(VaultError::Parameters(why.into()));
             }
         };
@@ -220,7 +220,7 @@ impl Copier {
     pub async fn note(&mut self) -> Result<(), VaultError> {
         let next = self.next;
         let MirroredVaults { old, new, .. } = &self.vaults;
-        let note = borsh::to_vec(&(old.header().vault, next)).expect("memory takes every write");
+        let note = borsh::to_vec(&(old.header().vault, next)).expect("a write to memory does not fail");
         new.commit_rows(vec![RowChange::put(PROGRESS, note)]).await?;
         self.last_noted = next;
         Ok(())
@@ -242,7 +242,7 @@ pub fn migration_stage(old: &VaultHeader, rows: &[Row]) -> Result<MigrationStage
         });
     };
     let (of, next): (VaultId, u64) = borsh::from_slice(note)
-        .map_err(|_| VaultError::Damaged("the successor's note of how far it is cannot be read".into()))?;
+        .map_err(|_| VaultError::Damaged("the successor's record of its progress cannot be read".into()))?;
     if of != old.vault {
         return Err(VaultError::Parameters(format!("the successor was made for the vault {of}").into()));
     }

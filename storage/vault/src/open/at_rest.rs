@@ -135,7 +135,7 @@ pub(crate) fn seal_journal(
     let mut sealed = Vec::with_capacity(records.len());
     for (sequence, record) in (first..).zip(records) {
         let mut bytes = salt.0.to_vec();
-        let text = borsh::to_vec(record).expect("memory takes every write");
+        let text = borsh::to_vec(record).expect("a write to memory does not fail");
         sealer.seal(sequence, &text, &mut bytes).map_err(damaged)?;
         sealed.push((sequence, bytes));
     }

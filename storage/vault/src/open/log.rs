@@ -130,7 +130,7 @@ impl KnownLog {
             objects.create(at, &sealed).await?;
             at = at.next();
         }
-        disk.set_meta(NEXT_OBJECT_NOTE, &borsh::to_vec(&at).expect("memory takes every write"))?;
+        disk.set_meta(NEXT_OBJECT_NOTE, &borsh::to_vec(&at).expect("a write to memory does not fail"))?;
         if let Some(mut unlogged) = rows.unlogged() {
             unlogged.mark_logged(taken);
         }

@@ -48,8 +48,8 @@ use std::sync::Arc;
 use tokio::time::{Instant, sleep_until};
 
 /// The explanation of a newest checkpoint that does not open, and the advice.
-const SPOILT: &str = "the checkpoint was planted, or it is the newest and was spoilt; with --expect RECEIPT an older one is \
-    restored that the receipt vouches for";
+const DAMAGED_CHECKPOINT: &str = "the checkpoint was planted, or it is the newest and was damaged; with --expect RECEIPT an \
+    older one that the receipt covers is restored";
 /// The advice if a receipt was given and no other checkpoint matches it.
 const NONE_OTHER: &str = "no other checkpoint in the store is the receipt's, or came after it";
 
@@ -333,10 +333,12 @@ async fn choose_from<U: VaultStore>(
         match chosen {
             Ok(chosen) => return Ok(chosen),
             Err(VaultError::Tampered(why)) if expect.is_some() => {
-                tracing::warn!(%why, "passed over: an older checkpoint may be the receipt's");
+                tracing::warn!(%why, "skipped: an older checkpoint may be the receipt's");
                 refused.get_or_insert_with(|| VaultError::Tampered(why.followed_by(NONE_OTHER)));
             }
-            Err(VaultError::Tampered(why)) => return Err(VaultError::Tampered(why.followed_by(SPOILT))),
+            Err(VaultError::Tampered(why)) => {
+                return Err(VaultError::Tampered(why.followed_by(DAMAGED_CHECKPOINT)));
+            }
             Err(error) => return Err(refused.unwrap_or(error)),
         }
     }
@@ -380,8 +382,8 @@ fn verify_receipt(
         )));
     }
     Err(VaultError::Receipt(format!(
-        "the newest checkpoint in the store is number {} and does not come after number {} of the receipt, as far \
-         as it remembers: the store was rolled back, or the receipt is older than the last 256",
+        "the newest checkpoint in the store is number {} and is not known to come after number {} of the receipt: \
+         the store was rolled back, or the receipt is older than the last 256",
         found.checkpoint, expect.checkpoint
     )))
 }
@@ -414,7 +416,7 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
             Ok(logged) if chosen.1.from.is_none() || is_newest(store, &chosen.0).await? => {
                 return Ok((chosen.0, chosen.1, logged));
             }
-            Ok(_) => VaultError::Tampered("a newer checkpoint came into the store, and went".into()),
+            Ok(_) => VaultError::Tampered("a newer checkpoint appeared in the store, and was removed".into()),
         };
         let wanted = (&options.scratch, options.expect.as_ref());
         let newest = choose_checkpoint(setup, keyed_header, wanted).await?;

@@ -73,7 +73,7 @@ impl Journal {
     /// store is known to hold.
     pub(super) fn object_note(&self) -> Option<(Vec<u8>, CommitId)> {
         let log = self.log.as_ref().filter(|log| log.has_object())?;
-        Some((borsh::to_vec(&log.next()).expect("memory takes every write"), log.logged()))
+        Some((borsh::to_vec(&log.next()).expect("a write to memory does not fail"), log.logged()))
     }
 
     /// The first object of the journal in the store that the current state does not hold. A restore has no such

@@ -22,7 +22,7 @@ impl<U: VaultStore> Session<U> {
         let header = &self.identity.header;
         let (used, reserved) = self.rows.usage();
         let has_shipped = checkpoints.shipped.number > 0;
-        *self.figures.shown.lock().expect("nobody panics with this lock") = Status {
+        *self.figures.shown.lock().expect("no thread panics while it holds this lock") = Status {
             epoch: self.identity.epoch,
             accesses: engine.accesses(),
             evictions_pending: engine.scheme.pending_steps() + engine.running_steps() as u64,

@@ -43,7 +43,7 @@ impl<U: VaultStore> Session<U> {
         if let Err(error) = &ended {
             tracing::error!(%error, "the vault has stopped");
             // Set before the channel closes: a caller that finds the channel closed reads the failure.
-            *failure.lock().expect("nobody panics with this lock") = Some(error.clone());
+            *failure.lock().expect("no thread panics while it holds this lock") = Some(error.clone());
         }
         commands.close();
         let why = ended.as_ref().err().cloned().unwrap_or(VaultError::Closed);
@@ -321,7 +321,7 @@ impl<U: VaultStore> Session<U> {
         match result {
             Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {
                 let answers = self.lease.is_valid();
-                tracing::warn!(%error, answers, "no look whether another gateway has taken the vault over");
+                tracing::warn!(%error, answers, "could not check whether another gateway has taken over the vault");
                 Ok(())
             }
             result => result,

@@ -39,7 +39,7 @@ impl CommitGroup {
     /// Adds a change to the queue.
     pub(crate) fn enqueue(&self, change: Change) -> QueuedChange {
         let outcome = Outcome::default();
-        let mut waiting = self.waiting.lock().expect("nobody panics with this lock");
+        let mut waiting = self.waiting.lock().expect("no thread panics while it holds this lock");
         waiting.0.push(change);
         waiting.1.push(outcome.clone());
         QueuedChange(outcome)
@@ -55,12 +55,12 @@ impl CommitGroup {
         QueuedChange(outcome): QueuedChange,
         apply: impl FnOnce(&[Change]) -> Result<(), VaultError>,
     ) -> Result<(), VaultError> {
-        let _turn = self.turn.lock().expect("nobody panics with this lock");
+        let _turn = self.turn.lock().expect("no thread panics while it holds this lock");
         if let Some(outcome) = outcome.get() {
             return outcome.clone();
         }
         let (changes, outcomes) =
-            std::mem::take(&mut *self.waiting.lock().expect("nobody panics with this lock"));
+            std::mem::take(&mut *self.waiting.lock().expect("no thread panics while it holds this lock"));
         let applied = apply(&changes);
         for outcome in outcomes {
             let _ = outcome.set(applied.clone());

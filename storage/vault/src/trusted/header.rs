@@ -238,7 +238,7 @@ impl VaultParameters {
         self.scheme.validate()?;
         self.cipher()?;
         if self.tree_top == TreeTopPlace::Disk && matches!(self.scheme, SchemeParameters::Trivial(_)) {
-            let why = "Trivial ORAM has no tree top that could stand on the trusted disk";
+            let why = "Trivial ORAM has no tree top that could be on the trusted disk";
             return Err(VaultError::Parameters(why.into()));
         }
         if self.checkpoint_every == 0 || self.ship_every == 0 {
@@ -255,7 +255,8 @@ impl VaultHeader {
         let master = ring.newest();
         // The capacity is so large that the text is never moved: no copy of a key is left in memory.
         let mut text = Zeroizing::new(Vec::with_capacity(4096));
-        borsh::to_writer(&mut *text, &(self.vault, &self.parameters)).expect("memory takes every write");
+        borsh::to_writer(&mut *text, &(self.vault, &self.parameters))
+            .expect("a write to memory does not fail");
         if let Some(earlier) = ring.earlier() {
             text.extend_from_slice(&*earlier.to_bytes());
         }
@@ -269,7 +270,7 @@ impl VaultHeader {
         };
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&FORMAT.to_le_bytes());
-        borsh::to_writer(&mut bytes, &outer).expect("memory takes every write");
+        borsh::to_writer(&mut bytes, &outer).expect("a write to memory does not fail");
         bytes
     }
 

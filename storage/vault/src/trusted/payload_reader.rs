@@ -68,7 +68,7 @@ impl PayloadReader {
     ) -> Result<Self, VaultError> {
         disk.set_slots_uncached();
         let (block, cipher) = (header.parameters.block(), header.parameters.cipher()?);
-        let guard = map.lock().expect("nobody panics with this lock");
+        let guard = map.lock().expect("no thread panics while it holds this lock");
         let opener = PayloadOpener::new(header, master, guard.keys())?;
         let is_empty = guard.len() == 0;
         drop(guard);
@@ -79,7 +79,7 @@ impl PayloadReader {
         let salt = entropy.salt();
         let mut sealer = RecordSealer::new(master, Purpose::STASH, cipher, &salt, &header.vault.0);
         let mut sealed = Vec::new();
-        sealer.seal(0, &vec![0; block.0 as usize], &mut sealed).expect("a fresh key seals one payload");
+        sealer.seal(0, &vec![0; block.0 as usize], &mut sealed).expect("a fresh key can seal a payload");
         let tag = sealed.split_off(sealed.len() - TAG_BYTES).try_into().expect("a tag has this many bytes");
         let entry = Entry::placeholder(tag);
         let placeholder = (PayloadOpener::new(header, master, &[(0, salt)])?, entry, sealed);
@@ -128,7 +128,7 @@ impl PayloadReader {
     }
 
     fn reader(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.0.lock().expect("nobody panics with this lock")
+        self.0.lock().expect("no thread panics while it holds this lock")
     }
 }
 
@@ -146,7 +146,7 @@ impl Inner {
     }
 
     fn find(&self, block: BlockId) -> Option<(StashSlot, Entry)> {
-        self.map.lock().expect("nobody panics with this lock").find(block)
+        self.map.lock().expect("no thread panics while it holds this lock").find(block)
     }
 
     /// Reads the payload of a block. If that fails, the result is zeros.
@@ -167,7 +167,7 @@ impl Inner {
     /// disk stops the vault must not depend on the calls.
     fn read_random(&mut self) {
         let drawn = {
-            let map = self.map.lock().expect("nobody panics with this lock");
+            let map = self.map.lock().expect("no thread panics while it holds this lock");
             let number = self.random.next_u64() as usize % map.len().max(1);
             map.next_from(number)
         };
@@ -182,7 +182,7 @@ impl Inner {
 
     fn open(&mut self, slot: StashSlot, entry: &Entry) -> Result<(), VaultError> {
         if !self.opener.knows(entry) {
-            let map = self.map.lock().expect("nobody panics with this lock");
+            let map = self.map.lock().expect("no thread panics while it holds this lock");
             self.opener = PayloadOpener::new(&self.header, &self.master, map.keys())?;
         }
         self.load(slot)?;

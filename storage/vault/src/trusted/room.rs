@@ -154,7 +154,7 @@ impl Room {
 
     /// The time of the next check for room, while the disk is full.
     pub(crate) fn next_check(&self) -> Option<Instant> {
-        let mut next = self.next_check.lock().expect("nobody panics with this lock");
+        let mut next = self.next_check.lock().expect("no thread panics while it holds this lock");
         if !self.is_full.load(Ordering::Relaxed) {
             *next = None;
             return None;
@@ -167,12 +167,12 @@ impl Room {
         if self.next_check().is_none_or(|at| at > now) {
             return;
         }
-        *self.next_check.lock().expect("nobody panics with this lock") = None;
+        *self.next_check.lock().expect("no thread panics while it holds this lock") = None;
         self.fill();
         let RoomFigures { sizes, held, .. } = self.figures();
         if held >= sizes.whole {
             self.is_full.store(false, Ordering::Relaxed);
-            tracing::info!("the trusted folder's disk has room again: writes are taken");
+            tracing::info!("the trusted folder's disk has room again: writes are accepted");
         }
     }
 
@@ -208,7 +208,7 @@ impl Room {
     /// Gives up a piece for so many bytes. Returns `false` if none is left.
     fn give_up(&self, bytes: u64) -> bool {
         let Some(reserve) = self.reserve.get() else { return false };
-        let _turn = self.turn.lock().expect("nobody panics with this lock");
+        let _turn = self.turn.lock().expect("no thread panics while it holds this lock");
         let held = reserve.held();
         let left = held.saturating_sub(bytes.max(PIECE));
         let has_given = held > 0 && reserve.hold(left).is_ok();
@@ -221,7 +221,7 @@ impl Room {
 
     fn fill(&self) {
         let (Some(reserve), Some(sizes)) = (self.reserve.get(), self.sizes.get()) else { return };
-        let _turn = self.turn.lock().expect("nobody panics with this lock");
+        let _turn = self.turn.lock().expect("no thread panics while it holds this lock");
         // The reserve is larger if a vault with larger blocks was here before.
         if reserve.held() != sizes.whole {
             // The next check tries again.
@@ -236,8 +236,8 @@ impl Room {
             tracing::warn!(
                 reserve = figures.held,
                 reads = figures.reads(),
-                "the trusted folder's disk is full: writes are refused, and at least so many reads are answered from its \
-                 reserve; free some space"
+                "the trusted folder's disk is full: writes are refused, and at least this many reads are answered \
+                 from its reserve; free some space"
             );
         }
     }

@@ -72,7 +72,7 @@ impl Rows {
             .collect();
         let total = of.values().sum();
         rows.used.store(total, Ordering::Relaxed);
-        *rows.sizes.lock().expect("nobody panics with this lock") = RowSizes { of, total };
+        *rows.sizes.lock().expect("no thread panics while it holds this lock") = RowSizes { of, total };
         Ok(rows)
     }
 
@@ -107,7 +107,9 @@ impl Rows {
 
     /// The commits that the journal in the store does not hold yet, if there is such a journal.
     pub(crate) fn unlogged(&self) -> Option<MutexGuard<'_, UnloggedCommits>> {
-        self.unlogged.as_ref().map(|unlogged| unlogged.lock().expect("nobody panics with this lock"))
+        self.unlogged
+            .as_ref()
+            .map(|unlogged| unlogged.lock().expect("no thread panics while it holds this lock"))
     }
 
     /// Bytes used, and bytes reserved. Does not wait for a running change.
@@ -176,7 +178,7 @@ impl Rows {
         commit: Option<Vec<u8>>,
         mut salt: impl FnMut() -> Salt,
     ) -> Result<(QueuedChange, Option<CommitId>), VaultError> {
-        let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
+        let mut sizes = self.sizes.lock().expect("no thread panics while it holds this lock");
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
         let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
         for RowChange { key, value } in changes {
@@ -235,7 +237,7 @@ pub(crate) fn seal_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt
 }
 
 fn seal(master: &MasterKey, vault: VaultId, (hash, row): (&[u8; 32], &Row), salt: Salt) -> Vec<u8> {
-    let text = borsh::to_vec(row).expect("memory takes every write");
+    let text = borsh::to_vec(row).expect("a write to memory does not fail");
     blob::seal(master, Purpose::ROWS, &name(vault, hash), Cipher::default(), salt, &text)
 }
 

@@ -55,9 +55,9 @@ impl Manifest {
     /// Encodes the manifest. In a vault with its journal in the store, it contains the first log object that the state
     /// does not hold.
     pub(crate) fn encode(&self, from: Option<Position>) -> Vec<u8> {
-        let mut text = borsh::to_vec(self).expect("memory takes every write");
+        let mut text = borsh::to_vec(self).expect("a write to memory does not fail");
         if let Some(from) = from {
-            borsh::to_writer(&mut text, &from).expect("memory takes every write");
+            borsh::to_writer(&mut text, &from).expect("a write to memory does not fail");
         }
         text
     }
@@ -135,10 +135,11 @@ impl ShippedStateWriter {
     /// Starts the stream of a state.
     pub(crate) fn new(parts: ShippedStateParts, disk: TrustedDisk, parameters: &VaultParameters) -> Self {
         let ShippedStateParts { mut head, words: (words, first), order, entries, opener, rows } = parts;
-        let row_bytes = |row: &Row| borsh::object_length(row).expect("memory takes every write") as u64;
+        let row_bytes =
+            |row: &Row| borsh::object_length(row).expect("a write to memory does not fail") as u64;
         let block_bytes = parameters.scheme.block_bytes() as usize;
         (head.stash, head.rows) = (entries.len() as u64, rows.iter().map(row_bytes).sum());
-        let head_bytes = borsh::object_length(&head).expect("memory takes every write") as u64;
+        let head_bytes = borsh::object_length(&head).expect("a write to memory does not fail") as u64;
         let needed = head_bytes + 4 * words + head.stash * (8 + block_bytes as u64) + head.rows;
         ShippedStateWriter {
             head: Some(head),
@@ -187,7 +188,7 @@ impl ShippedStateWriter {
     /// Adds some bytes to the stream. Returns `false` at its end.
     fn put_more(&mut self) -> Result<bool, VaultError> {
         let put = |what: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>, into: &mut Vec<u8>| {
-            what(into).expect("memory takes every write");
+            what(into).expect("a write to memory does not fail");
         };
         if let Some(head) = self.head.take() {
             put(&|into| head.serialize(into), &mut self.waiting);

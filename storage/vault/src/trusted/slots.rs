@@ -110,7 +110,7 @@ impl TrustedDisk {
             None => {
                 let name = self.slot_file.make().map_err(failed)?;
                 self.set_meta(FILE, name.as_bytes())?;
-                work(self.slot_file.get().expect("it was just made")).map_err(failed)
+                work(self.slot_file.get().expect("the file was just made")).map_err(failed)
             }
         }
     }

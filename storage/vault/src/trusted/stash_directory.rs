@@ -190,7 +190,7 @@ impl StashDirectory {
     }
 
     fn map(&self) -> MutexGuard<'_, SlotMap> {
-        self.map.lock().expect("nobody panics with this lock")
+        self.map.lock().expect("no thread panics while it holds this lock")
     }
 
     /// The number of slots in the file, vacant ones included.
@@ -254,7 +254,7 @@ impl StashDirectory {
         for block in changes.written {
             let linked_at = match self.map().find(block) {
                 Some((_, entry)) => entry.linked_at,
-                None => linked.get(&block).copied().expect("a block that comes comes into a list"),
+                None => linked.get(&block).copied().expect("each new block is put into a list"),
             };
             // The block's payload may still be in its old slot, which is vacated afterwards.
             let (key, nonce, mut sealed) = self.seal(block, seal, with_payload)?;
@@ -342,7 +342,7 @@ impl StashDirectory {
             let sealing = match &mut self.sealing {
                 Some(sealing) => sealing,
                 None => {
-                    let mut map = self.map.lock().expect("nobody panics with this lock");
+                    let mut map = self.map.lock().expect("no thread panics while it holds this lock");
                     let number = map.keys.last().map_or(0, |(number, _)| number + 1);
                     let salt = entropy.salt();
                     map.keys.push((number, salt));

@@ -84,8 +84,8 @@ impl UnloggedCommits {
 
 /// A commit as encoded in the stream: its length, and its changes.
 pub(crate) fn encode(changes: &[RowChange]) -> Vec<u8> {
-    let text = borsh::to_vec(changes).expect("memory takes every write");
-    borsh::to_vec(&text).expect("memory takes every write")
+    let text = borsh::to_vec(changes).expect("a write to memory does not fail");
+    borsh::to_vec(&text).expect("a write to memory does not fail")
 }
 
 /// A reader of the stream. It may start in the middle of a commit, which it then skips.

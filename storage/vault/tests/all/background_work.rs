@@ -1,4 +1,4 @@
-//! Long work on the trusted disk keeps no request waiting.
+//! Long work on the trusted disk delays no request.
 
 use crate::support::gated_disk::{Gate, LARGE, Work};
 use crate::support::shipped_contents::{self, ShippedContents};
@@ -52,7 +52,7 @@ async fn requests_are_served_while_the_rows_of_a_checkpoint_are_read_and_it_hold
                 vault.write(BlockId(at), vec![at as u8; 32]).await.unwrap();
                 assert_eq!(vault.read(BlockId(at)).await.unwrap(), vec![at as u8; 32]);
             }
-            // It names a block that the checkpoint does not hold.
+            // It names a block that is not in the checkpoint.
             vault.commit_rows(vec![RowChange::put("later", "block 5")]).await.unwrap();
             gate.open();
         };

@@ -1,4 +1,5 @@
-//! The trusted state on the trusted disk: a checkpoint costs what was changed, and no byte of it is believed unread.
+//! The trusted state on the trusted disk: a checkpoint costs in proportion to what has changed, and every byte read is
+//! authenticated.
 
 use crate::promises::fixture::{CAPACITY, VaultFixture, block, read_all, write_all};
 use crate::support::rng::TestRng;
@@ -7,7 +8,7 @@ use ameles_core::types::BlockId;
 use ameles_vault::{Call, VaultError};
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 
-/// Bytes of checkpoints on the trusted disk for each access, once every block was written.
+/// Bytes of checkpoints on the trusted disk for each access, after every block was written.
 async fn checkpoint_bytes_per_access(capacity: u64) -> f64 {
     const BLOCK: u32 = 256;
     const ACCESSES: u64 = 4096;
@@ -31,8 +32,9 @@ async fn checkpoint_bytes_per_access(capacity: u64) -> f64 {
     figures.await.unwrap().0
 }
 
-/// The check has no chance in it: a seed gives the figures. A cost that grew by a byte an access for each 500 blocks would
-/// be found. A smaller vault costs less: most blocks are evicted before a checkpoint finds them in the stash.
+/// The check is deterministic: the seed fixes the figures. It would detect a cost that grows by a byte an access for
+/// each 500 blocks. A smaller vault costs less, because most blocks are evicted before a checkpoint finds them in the
+/// stash.
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_costs_what_was_changed_and_not_what_the_vault_holds() {
     let (small, large) = (checkpoint_bytes_per_access(8192).await, checkpoint_bytes_per_access(65536).await);
@@ -55,10 +57,10 @@ async fn used() -> VaultFixture {
     fixture
 }
 
-/// Opens a copy of the vault whose disk was spoilt. Returns whether that was noticed.
+/// Opens a copy of the vault whose disk was corrupted. Returns whether that was detected.
 ///
 /// # Panics
-/// If a block is another than it was, or another error comes than that of a damaged folder.
+/// If a block has other contents than before, or the error is not that of a damaged folder.
 async fn is_noticed(copy: &VaultFixture) -> bool {
     match copy.open_and_crash(async |vault| read_all(vault, 30).await).await {
         Ok((read, _)) => {
@@ -73,11 +75,11 @@ async fn is_noticed(copy: &VaultFixture) -> bool {
 #[tokio::test(start_paused = true)]
 async fn a_byte_that_was_changed_in_a_place_of_the_stash_is_noticed_or_of_no_account() {
     let fixture = used().await;
-    let places = fixture.disk.places_len() / block(0).len();
+    let places = fixture.disk.slot_file_len() / block(0).len();
     let (mut noticed, mut vacant) = (0, 0);
     for place in 0..places {
         let copy = fixture.copy(&fixture.store.snapshot());
-        copy.disk.flip_in_places(place * block(0).len() + place % block(0).len());
+        copy.disk.flip_in_slot_file(place * block(0).len() + place % block(0).len());
         if is_noticed(&copy).await { noticed += 1 } else { vacant += 1 }
     }
     assert!(noticed > 0 && vacant > 0, "{noticed} of {places} places were noticed");

@@ -12,7 +12,7 @@ fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
 }
 
-/// A waker that waits for a close, and notes what is left of the vault's store when it is told.
+/// A waker that waits for a close, and records what is left of the vault's store when it is woken.
 struct WakeFlag {
     store: Weak<VersionedMemory>,
     holders: Mutex<Vec<usize>>,

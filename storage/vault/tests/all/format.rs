@@ -1,7 +1,8 @@
-//! The fixture that guards the format: vaults as they lie on a trusted disk and in a store are opened, used and checked.
+//! The fixture that guards the format: stored vaults, with a trusted disk and a store each, are opened, used and
+//! checked.
 //!
-//! `tests/format/vaults.tar.gz` holds them, each killed in the middle of its work. A change of the format draws them anew:
-//! `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
+//! `tests/format/vaults.tar.gz` holds them, each killed in the middle of its work. After a change of the format,
+//! generate them anew: `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
 
 use crate::support::{every_scheme, header, host, master, parameters, setup, with_top_on_disk};
 use ameles_core::types::BlockId;
@@ -14,14 +15,14 @@ use ameles_vault::{
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A kind of vault, told from the others by the flags of its header.
+/// A kind of vault, identified by the flags of its header.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// Ring ORAM with all defaults.
     Ring,
     /// Path ORAM with its journal in the store and its tree top on the trusted disk.
     PathOnDisk,
-    /// Ring ORAM whose key is being changed.
+    /// Ring ORAM in the middle of a key change.
     ChangingKey,
 }
 
@@ -80,7 +81,7 @@ fn filled(block: u64) -> Vec<u8> {
     vec![block as u8 + 1; 32]
 }
 
-/// Makes the vaults, writes all their blocks and lets each die with a journal that has something to tell.
+/// Makes the vaults, writes all their blocks, and kills each with a journal that is not empty.
 async fn draw() {
     let folder = tempfile::tempdir().expect("made");
     for (kind, seed) in KINDS.into_iter().zip(1..) {

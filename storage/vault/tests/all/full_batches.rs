@@ -1,4 +1,4 @@
-//! Behind a link, many callers fill their batches, and a checkpoint that is due keeps none of them waiting for evictions.
+//! Over a slow link, many callers fill the batches, and a due checkpoint makes none of them wait for evictions.
 
 use crate::support::{new_vault, parameters, setup};
 use ameles_core::types::BlockId;
@@ -14,7 +14,7 @@ const ROUNDS: u64 = 160;
 const EVERY: u64 = 64;
 const BLOCKS: u64 = 1024;
 
-/// The accesses and the accesses since a checkpoint that were seen when an answer came.
+/// The accesses, and the accesses since a checkpoint, at the time of each answer.
 #[derive(Default)]
 struct BatchStats {
     after_batches: BTreeSet<u64>,
@@ -31,7 +31,7 @@ impl BatchStats {
     }
 }
 
-/// Callers that ask again soon after each answer; so many of them begin a little later than the others.
+/// Callers that ask again soon after each answer; this many of them begin a little later than the others.
 async fn ask_again_and_again(late: u64) -> BatchStats {
     let small = parameters(BLOCKS, 32, CALLERS as u32, EVERY);
     let (_header, store, disk) = new_vault(VaultParameters { ship_every: 8, ..small }).await;
@@ -54,7 +54,7 @@ async fn ask_again_and_again(late: u64) -> BatchStats {
         }
     };
     let working = async {
-        // Before the first evictions there is nothing to be read, and batches take no time.
+        // Before the first evictions there is nothing to read, and batches take no time.
         let all = (0..BLOCKS).map(|at| Call::Write(BlockId(at), vec![1; 32].into()));
         vault.access(all.collect()).await.unwrap();
         stats.borrow_mut().checkpoints_before = vault.status().checkpoints.newest;
@@ -69,7 +69,8 @@ async fn ask_again_and_again(late: u64) -> BatchStats {
 async fn callers_that_ask_again_share_their_batches_whoever_began_first() {
     for late in 0..CALLERS {
         let batches = ask_again_and_again(late).await.after_batches.len() as u64;
-        // The first and the last ones may be of some callers only; in turns there would be twice as many.
+        // The first and the last ones may hold only some callers' calls; if the callers alternated, there would be
+        // twice as many.
         assert!(batches <= ROUNDS + 4, "{batches} batches for {ROUNDS} rounds, {late} callers late");
     }
 }
@@ -79,9 +80,9 @@ async fn batches_go_on_beside_the_evictions_that_a_checkpoint_waits_for_and_it_i
     let BatchStats { since_checkpoint, checkpoints_before, checkpoints, .. } = ask_again_and_again(1).await;
     let longest = *since_checkpoint.last().unwrap();
     assert!(longest > EVERY, "no batch has gone on: {longest}");
-    // No batch begins when a quarter more is reached; the last one is full.
+    // No batch begins once the interval is exceeded by a quarter; the last one is full.
     assert!(longest < EVERY + EVERY / 4 + CALLERS, "{longest}");
-    // Lateness does not add up.
+    // Delays do not add up.
     let came = checkpoints - checkpoints_before;
     assert!(came + 1 >= CALLERS * ROUNDS / EVERY, "{came}");
 }

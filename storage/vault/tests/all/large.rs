@@ -1,5 +1,5 @@
-//! A vault of 2^26 blocks without payloads: its tables are as large as those of a vault of terabytes, its store and its
-//! stash take no room.
+//! A vault of 2^26 blocks without payloads: its tables are as large as those of a vault of terabytes, but its store and
+//! its stash are small.
 
 use crate::support::rng::TestRng;
 use crate::support::shipped_contents::{self, ShippedContents};
@@ -11,7 +11,7 @@ use ameles_vault::{Call, SchemeParameters, TrustedDisk, Vault, VaultError, Vault
 use std::path::Path;
 
 const BATCH: u32 = 16;
-/// Four checkpoints on the trusted disk, and a journal beside them.
+/// Four checkpoints on the trusted disk, and some journal.
 const ACCESSES: u64 = 4 * 256 + 128;
 
 fn vault_header(capacity: u64) -> VaultHeader {
@@ -20,7 +20,7 @@ fn vault_header(capacity: u64) -> VaultHeader {
     header(VaultParameters { rows_bytes: 4096, ..around }, 1)
 }
 
-/// The trusted disk, once the threads of a vault that died have let go of it.
+/// The trusted disk, once the threads of a killed vault have released it.
 async fn mount(file: &Path) -> TrustedDisk {
     loop {
         match TrustedDisk::open(file) {
@@ -30,8 +30,9 @@ async fn mount(file: &Path) -> TrustedDisk {
     }
 }
 
-/// Opens the vault, reads and writes at places drawn from `seed`, and dies. Returns checkpoint and journal bytes.
-async fn use_and_die(file: &Path, header: &VaultHeader, store: &VersionedMemory, seed: u64) -> u64 {
+/// Opens the vault, reads and writes at positions drawn from `seed`, and is killed. Returns checkpoint and journal
+/// bytes.
+async fn use_and_kill(file: &Path, header: &VaultHeader, store: &VersionedMemory, seed: u64) -> u64 {
     let disk = mount(file).await;
     let (vault, running) = Vault::start(setup(&disk, store.clone(), seed)).await.unwrap();
     let before = vault.status();
@@ -58,7 +59,7 @@ async fn use_and_die(file: &Path, header: &VaultHeader, store: &VersionedMemory,
     after.checkpoints.bytes - before.checkpoints.bytes + after.journal_bytes - before.journal_bytes
 }
 
-/// Local bytes of a life that was killed once.
+/// The local bytes of a vault that was killed once.
 async fn local_bytes(capacity: u64) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("vault.redb");
@@ -67,18 +68,18 @@ async fn local_bytes(capacity: u64) -> u64 {
     let disk = TrustedDisk::open(&file).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 1), &header).await.unwrap();
     drop(disk);
-    use_and_die(&file, &header, &store, 2).await;
-    use_and_die(&file, &header, &store, 3).await
+    use_and_kill(&file, &header, &store, 2).await;
+    use_and_kill(&file, &header, &store, 3).await
 }
 
-/// The check has no chance in it: a seed gives the figures.
+/// The check is deterministic: the seed fixes the figures.
 #[tokio::test(start_paused = true)]
 async fn a_vault_of_2_to_the_26_blocks_lives_dies_and_lives_on_at_the_local_cost_of_a_small_one() {
     let (small, large) = (local_bytes(1 << 14).await, local_bytes(1 << 26).await);
     assert!(large < small + small / 5, "{small} bytes at 2^14 blocks, {large} at 2^26");
 }
 
-/// The blocks that a state has mapped, and those that it has in its stash or in a slot that was not read: both in ascending
+/// The blocks that a state has mapped, and those that it has in its stash or in an unread slot: both in ascending
 /// order.
 fn mapped_and_placed(header: &VaultHeader, shipped: &ShippedContents) -> (Vec<u32>, Vec<u32>) {
     let capacity = header.parameters.scheme.capacity();
@@ -110,7 +111,7 @@ async fn a_checkpoint_of_several_pieces_is_of_one_moment_though_accesses_go_on_w
         let shipping = vault.checkpoint();
         futures::pin_mut!(shipping);
         loop {
-            // At most as many as come before the next one would be shipped.
+            // At most as many as fit before the next one would be uploaded.
             match futures::future::select(shipping, Box::pin(vault.access(some()))).await {
                 futures::future::Either::Left((receipt, access)) => {
                     access.await.unwrap();

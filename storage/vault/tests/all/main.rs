@@ -1,4 +1,4 @@
-//! The vault's promises, in one program: each would link the same libraries again.
+//! The vault's integration tests, in one program, because each program would link the same libraries again.
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 

@@ -1,4 +1,4 @@
-//! A lost machine comes back from the store and the key; receipts tell a rolled-back store.
+//! A lost machine is restored from the store and the key; receipts detect a rolled-back store.
 
 use crate::support::stepped::Claiming;
 use crate::support::{
@@ -19,7 +19,7 @@ fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
 }
 
-/// Opens the vault, does what is given, closes it, and returns the receipt.
+/// Opens the vault, works with it, closes it, and returns the receipt.
 async fn in_service(
     disk: &TrustedDisk,
     store: &VersionedMemory,
@@ -65,7 +65,7 @@ async fn a_lost_machine_is_restored_and_the_old_one_can_do_no_more() {
     let displaced = in_service(&old, &store, 7, async |_| {}).await.unwrap_err();
     assert!(matches!(displaced, VaultError::Displaced { .. }), "{displaced}");
 
-    // Both receipts stand for a state that the store still comes after.
+    // Both receipts are for a state that the store still continues.
     for expect in [receipt, newest] {
         restore(setup(&memory_disk(), store.clone(), 8), restore_options(&header, Some(expect)))
             .await
@@ -91,8 +91,8 @@ async fn a_rolled_back_store_is_told_by_the_receipt() {
     assert!(matches!(error, VaultError::Receipt(_)), "{error}");
 }
 
-/// Writes as many blocks, each once, in an opening that dies with its machine: the figures of that moment.
-async fn dies_after(
+/// Writes this many blocks, each once, in an opening that is lost with its machine. Returns the figures at that point.
+async fn write_and_kill(
     disk: &TrustedDisk,
     store: &VersionedMemory,
     writes: std::ops::Range<u64>,
@@ -130,8 +130,8 @@ async fn no_more_is_lost_with_a_machine_than_the_figures_say() {
     for writes in 1..=60 {
         for first in [0, writes / 2] {
             let (header, store, disk) = new_vault(parameters(64, 32, 4, 8)).await;
-            dies_after(&disk, &store, 0..first).await;
-            let figures = dies_after(&disk, &store, first..writes).await;
+            write_and_kill(&disk, &store, 0..first).await;
+            let figures = write_and_kill(&disk, &store, first..writes).await;
             let lost = lost(&header, &store, writes).await;
             assert!(lost <= figures.unshipped, "{lost} of {first} and {writes} are lost: {figures:?}");
             let max = header.parameters.recovery_point() + 2 * header.parameters.checkpoint_every;
@@ -144,7 +144,7 @@ async fn no_more_is_lost_with_a_machine_than_the_figures_say() {
     assert!(more_than_since_the_last_on_the_disk > 0);
 }
 
-/// A gateway may have looked at the claims just before the restore claims, and ship and delete just after.
+/// A gateway may have checked the claims just before the restore claims, and upload and delete just after.
 #[tokio::test(start_paused = true)]
 async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_one_it_had_chosen() {
     let (header, store, old) = new_vault(parameters(64, 32, 4, 40)).await;
@@ -155,7 +155,7 @@ async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_o
         let before = vault.checkpoint().await.unwrap();
         let serves = Cell::new(Some(vault));
         let claims = async move |store: &VersionedMemory, name: &str, bytes: &[u8]| {
-            // What the chosen checkpoint needs is replaced by the first of these, and deleted by the second.
+            // The first of these replaces what the chosen checkpoint needs, and the second deletes it.
             if let Some(vault) = serves.take() {
                 for fill in [20, 30] {
                     write_all(&vault, fill).await;
@@ -178,7 +178,7 @@ async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_o
     tokio::task::LocalSet::new().run_until(racing).await;
 }
 
-/// The disk under the local copy may be full, or break, while it is written and while it is read.
+/// The disk under the local copy may be full, or break, while the copy is written and while it is read.
 #[tokio::test(start_paused = true)]
 async fn a_local_copy_that_fails_is_told_as_such_and_not_as_the_store() {
     let ring = parameters(64, 32, 4, 40).scheme.name();
@@ -204,14 +204,14 @@ async fn a_local_copy_that_fails_is_told_as_such_and_not_as_the_store() {
             assert!(error.to_string().contains("run `ameles restore` again"), "{error}");
             let before = Instant::now();
             restore(setup(&memory_disk(), store.clone(), 6), restore_options(&header, None)).await.unwrap();
-            // It has answered no request, and says so, unless it came so far as to open the vault.
+            // It has answered no request, and says so, unless it got as far as opening the vault.
             let is_sparing = fails_from != "rewriting" || header.parameters.scheme.name() == ring;
             assert!(!is_sparing || before.elapsed() < LEASE / 2, "{fails_from}: {:?}", before.elapsed());
         }
     }
 }
 
-/// The requests of a restore of a vault in which `used` blocks were written, without the epochs and counters in them.
+/// The requests of a restore of a vault with `used` written blocks, without the epochs and counters in them.
 async fn shown_by_a_restore(used: u64) -> Vec<String> {
     let (header, store, disk) = new_vault(parameters(64, 32, 4, 40)).await;
     let working = in_service(&disk, &store, 3, async |vault| {

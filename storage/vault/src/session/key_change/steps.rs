@@ -143,7 +143,7 @@ impl<U: VaultStore> Session<U> {
         self.engine.sealed.forget_earlier_key();
         self.garbage.change = None;
         tracing::info!(
-            "the change of the vault's key is complete: the earlier key opens nothing here any more"
+            "the change of the vault's key is complete: the earlier key no longer opens anything here"
         );
     }
 }

@@ -87,7 +87,7 @@ impl<U: VaultStore> Session<U> {
         upload: Box<CheckpointUpload>,
     ) -> Result<(), VaultError> {
         if let Object::Manifest(_) = upload.next {
-            let attempt = borsh::to_vec(&upload.number).expect("memory takes every write");
+            let attempt = borsh::to_vec(&upload.number).expect("a write to memory does not fail");
             self.dispatcher
                 .run_on_disk(&self.disk, move |disk| disk.set_meta(ATTEMPTED_NOTE, &attempt))
                 .await?;
@@ -144,12 +144,16 @@ impl<U: VaultStore> Session<U> {
     ) -> Result<(), VaultError> {
         self.checkpoints.on_shipped(shipped);
         self.checkpoints.writer.directory.unpin();
-        let note = borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("memory takes every write");
+        let note =
+            borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("a write to memory does not fail");
         let from = self.checkpoints.log_from.take();
         let noting = move |disk: &TrustedDisk| {
             // Written before the other note: deletions follow from this one.
             if let Some(from) = from {
-                disk.set_meta(FIRST_NEEDED_NOTE, &borsh::to_vec(&from).expect("memory takes every write"))?;
+                disk.set_meta(
+                    FIRST_NEEDED_NOTE,
+                    &borsh::to_vec(&from).expect("a write to memory does not fail"),
+                )?;
             }
             disk.set_meta(SHIPPED_NOTE, &note)
         };

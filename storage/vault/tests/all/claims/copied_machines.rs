@@ -1,5 +1,5 @@
-//! A machine that is copied while it runs: both copies have the same claim, keys, counters and generators. The first that
-//! writes goes on, and the other is stopped by what it finds there.
+//! A machine that is copied while it runs: both copies have the same claim, keys, counters and generators. The first
+//! that writes continues, and the other stops when it finds what the first has written.
 
 use super::FILL;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block, check, read_all, write_all};
@@ -8,7 +8,7 @@ use ameles_core::types::BlockId;
 use ameles_vault::{RowChange, Vault, VaultError};
 use std::pin::pin;
 
-/// A vault that was written to, on two copies of one machine.
+/// A written vault on two copies of one machine.
 async fn copies() -> [VaultFixture; 2] {
     let fixture = VaultFixture::new().await;
     fixture.open(async |vault| write_all(vault, FILL).await).await.unwrap();
@@ -16,9 +16,9 @@ async fn copies() -> [VaultFixture; 2] {
     [fixture, copy]
 }
 
-/// Opens the vault on both machines, step by step at the same time: they draw the same secrets, and so each takes the claim
-/// for its own. Has the copy work for a while as soon as `work` asks for it, and the original close the vault at the end.
-/// Returns the error that the copy has ended with.
+/// Opens the vault on both machines at the same time, step by step: they draw the same randomness, so each takes the
+/// claim for its own. The copy works as soon as `work` says so, and the original closes the vault at the end. Returns
+/// the error that ended the copy.
 async fn both_open(
     fixtures: &[VaultFixture; 2],
     work: impl AsyncFnOnce(&Vault),
@@ -72,7 +72,7 @@ async fn the_copy_that_comes_second_stops_at_its_first_eviction_and_the_other_go
         let failure = both_open(
             &fixtures,
             async |vault| {
-                // Enough for an eviction, and not for a checkpoint, which removes what the copy would read.
+                // Enough for an eviction, but not for a checkpoint, which removes what the copy would read.
                 for at in 0..8 {
                     vault.write(BlockId(at), block(100)).await.unwrap();
                 }
@@ -90,7 +90,7 @@ async fn the_copy_that_comes_second_stops_at_its_first_eviction_and_the_other_go
         )
         .await;
         assert!(matches!(&failure, VaultError::Copied(what) if what.contains("bucket")), "{failure}");
-        // Neither at once nor after the original was opened again.
+        // Refused now, and after the original was reopened.
         let refused = refusal(&fixtures[1]).await;
         assert!(matches!(refused, VaultError::StaleTrustedState(_)), "{refused}");
         fixtures[0].open(async |vault| read_all(vault, FILL + 2).await.unwrap()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Copies of a trusted folder: exactly one of them serves, and the others get the error of a displaced owner.
+//! Copies of a trusted folder: exactly one of them serves, and the others get the error for a displaced owner.
 
 use super::{FILL, MANY, again, claims, cut_off, cuts, is_displaced, opening, written};
 use crate::promises::fixture::{VaultFixture, check, read_all, write_all};
@@ -10,7 +10,8 @@ use ameles_vault::{Vault, VaultError, find_orphans};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Opens both, the second as a whole after so many steps of the first, or in turn; tells whether each has the vault.
+/// Opens both, the second completely after this many steps of the first, or both alternately. Returns whether each has
+/// the vault.
 fn race(one: &VaultFixture, other: &VaultFixture, ahead: Option<usize>) -> [Result<(), VaultError>; 2] {
     let (mut first, mut second) = (opening(one), opening(other));
     let (mut first_end, mut second_end) = (None, None);
@@ -28,14 +29,14 @@ fn race(one: &VaultFixture, other: &VaultFixture, ahead: Option<usize>) -> [Resu
         steps += 1;
         assert!(steps < 10 * MANY, "an opening hangs");
     }
-    // The openings die here: the one that has the vault is opened again.
+    // Both openings are killed here; the one that has the vault is reopened.
     for fixture in [one, other] {
         fixture.disk.unplug();
     }
     [first_end, second_end].map(|end| end.unwrap())
 }
 
-/// Checks that just one of two has the vault, now and from now on, and that nothing is lost.
+/// Checks that exactly one of the two has the vault, now and later, and that nothing is lost.
 async fn just_one_serves(fixtures: [&VaultFixture; 2], opened: [Result<(), VaultError>; 2], when: &str) {
     let has = opened.each_ref().map(Result::is_ok);
     assert_ne!(has[0], has[1], "{when}: {opened:?}");
@@ -62,7 +63,7 @@ async fn just_one_serves(fixtures: [&VaultFixture; 2], opened: [Result<(), Vault
 async fn of_two_copies_from_after_an_opening_that_was_cut_off_anywhere_just_one_serves() {
     let scene = written().await;
     for cut in cuts(&scene).await {
-        // One after the other, in turn, and the one between two steps of the other at its claim.
+        // One after the other, alternately, and one between the other's two steps at its claim.
         for ahead in [None, Some(0), Some(MANY)] {
             let one = again(&scene);
             assert!(cut_off(&one, cut).await);
@@ -76,7 +77,7 @@ async fn of_two_copies_from_after_an_opening_that_was_cut_off_anywhere_just_one_
 #[tokio::test(start_paused = true)]
 async fn of_two_copies_just_one_serves_however_their_openings_interleave() {
     let scene = written().await;
-    // It dies right after its claim.
+    // It is killed right after its claim.
     let mut cut = None;
     for at in cuts(&scene).await {
         let fixture = again(&scene);
@@ -96,7 +97,7 @@ async fn of_two_copies_just_one_serves_however_their_openings_interleave() {
     }
 }
 
-/// A folder may be copied while its gateway runs, too: between a claim and the first record of its epoch.
+/// A folder may also be copied while its gateway runs, between a claim and the first record of its epoch.
 #[tokio::test(start_paused = true)]
 async fn what_a_machine_writes_that_was_copied_at_its_claim_is_never_removed_by_the_copy() {
     let fixture = VaultFixture::new().await;

@@ -1,4 +1,4 @@
-//! An opening that was cut off: the owner opens the vault again, and nothing is lost.
+//! An opening that was cut off: the owner reopens the vault, and nothing is lost.
 
 use super::{FILL, again, claims, cut_off, cuts, written};
 use crate::promises::fixture::{VaultFixture, check, read_all};
@@ -27,7 +27,7 @@ async fn openings_that_are_cut_off_one_after_the_other_do_not_lock_their_owner_o
     let cuts = cuts(&scene).await;
     for first in 0..cuts.len() {
         let fixture = again(&scene);
-        // Each at another moment than the one before.
+        // Each one at another point than the one before.
         for nth in 0..4 {
             cut_off(&fixture, cuts[(first + 7 * nth) % cuts.len()]).await;
         }

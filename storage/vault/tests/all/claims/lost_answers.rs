@@ -1,5 +1,5 @@
-//! The answer to a claim may be lost, and the claim itself may arrive late: its sender is told from a twin by what the
-//! claim says.
+//! The answer to a claim may be lost, and the claim itself may arrive late. Its contents tell its sender from a copy of
+//! the folder.
 
 use super::{FILL, again, claims, written};
 use crate::promises::fixture::{VaultFixture, read_all};
@@ -10,16 +10,16 @@ use ameles_vault::{Vault, VaultError};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The fate of a claim on its way.
+/// What happens to a claim in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClaimFate {
     /// It never arrives.
     Lost,
-    /// It arrives, and its answer does not.
+    /// It arrives, but its answer does not.
     Unanswered,
     /// It arrives, its answer does not, and it is sent again.
     SentTwice,
-    /// It arrives at the next opening, just before that one's own.
+    /// It arrives during the next opening, just before that one's own claim.
     Late,
 }
 
@@ -29,7 +29,7 @@ fn lost() -> BlobError {
     UntrustedError::Unavailable("the line was cut".into()).into()
 }
 
-/// Opens the vault with this fate of its claim, and dies.
+/// Opens the vault with this fate of its claim, and kills it.
 async fn open(
     fixture: &VaultFixture,
     fate: ClaimFate,

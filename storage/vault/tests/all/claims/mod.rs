@@ -1,5 +1,5 @@
-//! A single gateway at a time, however openings are cut off and trusted folders are copied: of all copies exactly one serves,
-//! the others are told so, and no owner is ever locked out.
+//! One gateway at a time, however openings are cut off and trusted folders are copied: exactly one copy serves, the
+//! others get an error, and no owner is ever locked out.
 
 mod copied_machines;
 mod copies;
@@ -13,21 +13,21 @@ use ameles_store::Blobs;
 use ameles_vault::{Vault, VaultError};
 use std::pin::Pin;
 
-/// The bytes that the blocks hold before anything happens to an opening.
+/// The fill byte of the blocks before any test opening.
 const FILL: u8 = 40;
 /// More steps than any opening takes.
 const MANY: usize = 400;
 
-/// The moment at which an opening is cut off.
+/// The point at which an opening is cut off.
 #[derive(Clone, Copy, Debug)]
 enum CutPoint {
     /// The process is killed before or after a request to the store takes effect.
     Step(usize),
-    /// The power fails in the middle of a change of the disk.
+    /// The power fails in the middle of a change to the disk.
     Change(u64),
 }
 
-/// A vault that was written to, and died without a checkpoint of the last writes: an opening repeats reads.
+/// A written vault that was killed without a checkpoint of the last writes, so that an opening repeats reads.
 async fn written() -> VaultFixture {
     let fixture = VaultFixture::new().await;
     fixture.open(async |vault| write_all(vault, FILL - 1).await).await.unwrap();
@@ -44,20 +44,20 @@ async fn written() -> VaultFixture {
     fixture
 }
 
-/// The same vault once more, with a store and a disk of its own.
+/// An independent copy, with its own store and disk.
 fn again(fixture: &VaultFixture) -> VaultFixture {
     fixture.copy(&fixture.store.snapshot())
 }
 
-/// An opening that is taken step by step. It dies as soon as the vault is open.
+/// An opening that is polled step by step, and killed as soon as the vault is open.
 fn opening(fixture: &VaultFixture) -> Pin<Box<impl Future<Output = Result<(), VaultError>>>> {
     let disk = fixture.disk.mount().unwrap();
     let setup = fixture.setup_over(&disk, stepped(fixture.store.clone()));
-    // The runtime counts what a task does without a pause, and would have this one wait for a turn that never comes.
+    // Tokio limits how long a task runs without yielding; this one would wait for a turn that never comes.
     Box::pin(tokio::task::unconstrained(async move { Vault::start(setup).await.map(drop) }))
 }
 
-/// Has an opening cut off; tells whether it was.
+/// Cuts an opening off at this point; returns whether it was cut off.
 async fn cut_off(fixture: &VaultFixture, cut: CutPoint) -> bool {
     let was_cut_off = match cut {
         CutPoint::Step(steps) => {
@@ -80,7 +80,7 @@ async fn cut_off(fixture: &VaultFixture, cut: CutPoint) -> bool {
     was_cut_off
 }
 
-/// All moments at which an opening of this vault can be cut off.
+/// All points at which an opening of this vault can be cut off.
 async fn cuts(fixture: &VaultFixture) -> Vec<CutPoint> {
     let mut cuts = Vec::new();
     for cut in (0..MANY).map(CutPoint::Step) {

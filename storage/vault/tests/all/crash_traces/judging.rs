@@ -1,4 +1,4 @@
-//! The judgement of many lives under both workloads.
+//! Statistical tests of many lifecycles under both workloads.
 
 use super::altered_traces::{paths_of_first_leaf, redraw_slots};
 use super::flaws::Flaw;
@@ -13,31 +13,31 @@ use ameles_core::testing::oblivious::{
 };
 use ameles_vault::VaultError;
 
-/// The seeds of which [`Flaw::FirstLeafOften`] keeps the one whose life shows the first leaf most often.
+/// The number of seeds of which [`Flaw::FirstLeafOften`] keeps the one that shows the first leaf most often.
 const SEEDS: u64 = 5;
 
-/// The lives of a vault around a ring that are judged.
+/// The lifecycles of a Ring ORAM vault that are tested together.
 #[derive(Clone)]
 pub struct Case {
-    /// The number of the judgement: no two of a pool draw from the same seeds.
+    /// The number of the case: no two cases of a pool use the same seeds.
     pub nth: u64,
     pub ring: RingParameters,
-    /// Lives under each workload.
+    /// The lifecycles under each workload.
     pub lives: u64,
-    /// Openings of each that die.
+    /// The openings of each that are killed.
     pub deaths: usize,
-    /// The batches after which the client does not wait until all is quiet.
+    /// The number of batches after which the client no longer waits until the vault is quiet.
     pub quiet: usize,
     pub flaw: Option<Flaw>,
-    /// True if a request of a recovery that differs from the announced one is an alarm, and false if it is taken for
-    /// something new.
+    /// True if a request of a recovery that differs from the announced one is an alarm; otherwise it counts as a new
+    /// request.
     pub is_strict: bool,
 }
 
-/// The lives under one workload, each with its requests.
+/// The lifecycles under one workload, each with its requests.
 pub type LifecycleResults = Vec<(Vec<Vec<Operation>>, Result<LifecycleResult, VaultError>)>;
 
-/// The counts of what was seen in many lives besides the draws.
+/// What was counted in many lifecycles besides the draws.
 #[derive(Debug, Default)]
 pub struct RepeatCounts {
     pub repeated: usize,
@@ -46,17 +46,17 @@ pub struct RepeatCounts {
     pub beside: usize,
     pub overlapping: usize,
     pub deaths: usize,
-    /// The steps of all requests of each life under either workload.
+    /// The steps of all requests of each lifecycle under either workload.
     steps: [Vec<u64>; 2],
 }
 
 impl RepeatCounts {
-    /// Adds the steps of other lives.
+    /// Adds the steps of other lifecycles.
     pub fn add_steps(&mut self, other: RepeatCounts) {
         self.steps.iter_mut().zip(other.steps).for_each(|(all, more)| all.extend(more));
     }
 
-    /// Tests, life by life, under which workload requests are made in later steps.
+    /// Tests, one lifecycle at a time, under which workload requests are made in later steps.
     pub fn judge_steps(&self) -> Finding {
         let [one, other] = &self.steps;
         let pairs = one.iter().zip(other).map(|(one, other)| (*one as f64, *other as f64));
@@ -65,28 +65,28 @@ impl RepeatCounts {
 }
 
 impl Case {
-    /// Lives with crashes of a vault with this flaw.
+    /// Lifecycles with crashes of a vault with this flaw.
     pub fn of(lives: u64, quiet: usize, flaw: Option<Flaw>) -> Self {
         Case { nth: 0, ring: ring_parameters(), lives, deaths: DEATHS, quiet, flaw, is_strict: true }
     }
 
-    /// A pool for the draws of such lives.
+    /// A pool for the draws of such lifecycles.
     pub fn pool(&self) -> Pool {
         let rate = EvictionRate { evictions: 1, accesses: self.ring.eviction_rate.into() };
         Pool::new(1 << self.ring.leaf_level.0, rate)
     }
 
-    /// Judges the lives by themselves.
+    /// Tests the lifecycles by themselves.
     pub fn judge(&self) -> Judgement {
         self.judge_and_pool(&self.run_lifecycle(), &mut self.pool(), &mut RepeatCounts::default())
     }
 
-    /// The seed of a life under one workload.
+    /// The seed of a lifecycle under one workload.
     fn seed(&self, side: usize, nth: u64) -> u64 {
         (2 * self.nth + side as u64 + 1) << 32 | nth
     }
 
-    /// Lives under both workloads.
+    /// Runs the lifecycles under both workloads.
     pub fn run_lifecycle(&self) -> [LifecycleResults; 2] {
         [(hammer as Workload, 0), (scan, 1)].map(|(workload, side)| {
             let run_lifecycle = |nth| {
@@ -113,7 +113,7 @@ impl Case {
         Ok(max.expect("there is one"))
     }
 
-    /// Judges lives, and adds what was drawn to a pool.
+    /// Tests lifecycles, and adds their draws to a pool.
     pub fn judge_and_pool(
         &self,
         lives: &[LifecycleResults; 2],
@@ -133,7 +133,7 @@ impl Case {
         judge_and_pool(pool, ["hammer", "scan"], leaves, observer, [&one, &other])
     }
 
-    /// Lives under one workload as the judge reads them.
+    /// The lifecycles under one workload, as the core's tests read them.
     fn trials(
         &self,
         lives: &LifecycleResults,

@@ -1,4 +1,4 @@
-//! The life of a vault: opened, used and killed, again and again.
+//! The lifecycle of a vault: it is opened, used and killed repeatedly.
 
 use super::flaws::{Flaw, FlawedStore};
 use crate::support::fragile_disk::FragileDisk;
@@ -14,40 +14,41 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 
-/// The most milliseconds that a request travels each way, as a rule: so many that two hardly arrive at once.
+/// The usual maximum of a request's delay in each direction, in milliseconds: so long that two rarely arrive at once.
 const MAX_DELAY: u64 = 20_000;
-/// The time after which nothing is under way any more.
+/// The time after which nothing is in flight any more.
 const SETTLE_TIME: Duration = Duration::from_secs(1200);
 
-/// The public facts of a life.
+/// The public facts of a lifecycle.
 #[derive(Clone)]
 pub struct PublicFacts {
     pub parameters: VaultParameters,
-    /// The requests after which each opening dies; the opening after the last lives on to the end.
+    /// The requests at which each opening is killed; the opening after the last one runs to the end.
     pub deaths: Vec<u64>,
-    /// The first batches, which are not recorded: a clean end comes after them.
+    /// The first batches, which are not recorded; the vault is closed after them.
     pub unrecorded: usize,
-    /// The batches after which the client waits for its answers only; earlier it waits until all is quiet.
+    /// The number of batches after which the client waits only for its answers; before, it waits until the vault is
+    /// quiet.
     pub quiet: usize,
-    /// The seed of how long requests take, which of them get lost, and how the vault dies.
+    /// The seed for how long requests take, which of them are lost, and how the vault is killed.
     pub seed: u64,
 }
 
-/// A life that came to its end.
+/// A completed lifecycle.
 pub struct LifecycleResult {
     pub trace: Vec<TimedEvent>,
-    /// Openings that died, of them before they were open.
+    /// Openings that were killed, and those of them killed before they were open.
     pub deaths: usize,
     pub early_deaths: usize,
 }
 
-/// Lives: `script` holds the requests, and the vault draws from `seed`; both are secret.
+/// Runs a lifecycle. `script` holds the requests, and the vault's randomness follows from `seed`; both are secret.
 ///
 /// # Errors
-/// The reason why the vault has refused to go on.
+/// The reason why the vault refused to continue.
 ///
 /// # Panics
-/// If a sound vault answers anything else than a plain array.
+/// If a sound vault answers differently from a plain array.
 pub fn run_lifecycle(
     public: &PublicFacts,
     script: &[Vec<Operation>],
@@ -64,7 +65,7 @@ pub fn run_lifecycle(
             body.recorder.clear();
             body.next = 0;
         }
-        body.recorder.unplugs(&body.disk);
+        body.recorder.unplug_when_killed(&body.disk);
         body.link = Some(NetworkLink::new(MAX_DELAY, TestRng::of(public.seed)));
         for dies_after in &public.deaths {
             body.open_once(script, Some(*dies_after)).await?;
@@ -83,12 +84,13 @@ struct VaultUnderTest {
     disk: FragileDisk,
     link: Option<NetworkLink>,
     recorder: Recorder,
-    /// True if a batch that asks for a block of the batch before has not read yet.
+    /// True if a batch that asks for a block of the previous batch has not read yet.
     hits: Rc<Cell<bool>>,
     quiet: usize,
     /// The next batch of the script.
     next: usize,
-    /// The batch that was asked for when the vault died: its accesses, and all accesses and all blocks before it.
+    /// The batch in flight when the vault was killed: its length, the accesses before it, and the contents of all
+    /// blocks before it.
     in_doubt: Option<(usize, u64, Vec<u8>)>,
     /// The contents of every block.
     model: Vec<u8>,
@@ -124,13 +126,13 @@ impl VaultUnderTest {
         })
     }
 
-    /// Opens the vault, and asks for batches until it dies or there are none left; then closes it.
+    /// Opens the vault, and asks for batches until it is killed or none are left; then closes it.
     async fn open_once(
         &mut self,
         script: &[Vec<Operation>],
         dies_after: Option<u64>,
     ) -> Result<(), VaultError> {
-        self.recorder.opens(dies_after);
+        self.recorder.note_opening(dies_after);
         let link = self.link.clone().unwrap_or_else(|| NetworkLink::new(0, TestRng::of(0)));
         let network = Network::new(self.memory.clone(), link);
         let store = FlawedStore::new(
@@ -149,29 +151,29 @@ impl VaultUnderTest {
         let opened = tokio::select! {
             biased;
             () = self.recorder.death() => None,
-            opened = self.recorder.counts_steps(Vault::start(setup)) => Some(opened?),
+            opened = self.recorder.count_steps(Vault::start(setup)) => Some(opened?),
         };
         drop(disk);
         let Some((vault, running)) = opened else {
             self.early_deaths += 1;
-            self.die(None);
+            self.kill(None);
             return Ok(());
         };
         self.recorder.is_open(&vault);
-        let driver = spawn_local(self.recorder.counts_steps(running));
+        let driver = spawn_local(self.recorder.count_steps(running));
         let recorder = self.recorder.clone();
         tokio::select! {
             biased;
             () = recorder.death() => {
                 driver.abort();
                 let _ = driver.await;
-                self.die(self.flaw);
+                self.kill(self.flaw);
                 Ok(())
             }
             asked = self.ask(&vault, script) => {
                 asked?;
                 let _ = driver.await;
-                recorder.is_gone();
+                recorder.note_end();
                 self.disk.unplug();
                 Ok(())
             }
@@ -211,8 +213,8 @@ impl VaultUnderTest {
         vault.close().await.map(drop)
     }
 
-    /// The calls of a batch, and their answers. From now on the array holds the written bytes: once the batch has
-    /// begun, it is in the journal, whether or not the vault lives to acknowledge it.
+    /// The calls of a batch, and their expected answers. From now on the array holds the written bytes: a batch that
+    /// has begun is in the journal, whether or not the vault survives to acknowledge it.
     fn prepare(&mut self, batch: &[Operation]) -> (Vec<Call>, Vec<Option<Vec<u8>>>) {
         let mut prepared: (Vec<Call>, Vec<Option<Vec<u8>>>) = Default::default();
         let mut seen = Vec::new();
@@ -238,8 +240,8 @@ impl VaultUnderTest {
         prepared
     }
 
-    fn die(&mut self, flaw: Option<Flaw>) {
-        self.recorder.dies(&self.disk, &mut self.public);
+    fn kill(&mut self, flaw: Option<Flaw>) {
+        self.recorder.note_kill(&self.disk, &mut self.public);
         if let Some(link) = &self.link {
             link.crash();
         }
@@ -250,7 +252,7 @@ impl VaultUnderTest {
     }
 }
 
-/// Returns whether a batch asks for a block that the one before it asked for.
+/// Returns whether a batch asks for a block that the previous one asked for.
 fn hits(batch: &[Operation], before: &[Operation]) -> bool {
     let block = |operation: &Operation| match operation {
         Operation::Read(block) | Operation::Write(block, _) => Some(*block),

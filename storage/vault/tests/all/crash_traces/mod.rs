@@ -1,25 +1,25 @@
-//! Does a crash tell the watcher of the store anything of what was asked?
+//! Does a crash tell an observer of the store anything about the requests?
 //!
-//! A small vault over a network lives through deaths at moments counted in requests, under two workloads that could
-//! hardly differ more: one block written over and over, and a scan of reads. Three things are asked of what shows:
+//! A small vault over a network is killed at chosen requests, under two workloads that could hardly differ more: one
+//! block written over and over, and a scan of reads. Four things are tested in the traces:
 //!
-//! 1. **Shape.** Where no early reshuffle can come, everything but leaves and slots is fixed: kind, time and step of each
-//!    request, the slots of each level, the versions written and deleted, names and sizes of objects. Lives with the
-//!    same public facts must not differ in it, whatever is asked and drawn. No false alarms.
-//! 2. **Repetition.** A recovery makes the reads since the last checkpoint again, all of them, the same slots of the same
+//! 1. **Shape.** Where no early reshuffle can happen, everything but leaves and slots is fixed: kind, time and step of
+//!    each request, the slots of each level, the versions written and deleted, names and sizes of objects. Lifecycles
+//!    with the same public facts must have the same shape, whatever is asked and drawn. No false alarms.
+//! 2. **Repetition.** A recovery repeats the reads since the last checkpoint, all of them, the same slots of the same
 //!    versions in the same order, and nothing before that. No false alarms.
-//! 3. **Choices.** With those left out, leaves and slots go to the judge of the core's obliviousness tests, which knows
-//!    Ring ORAM's schedule by an account of its own and tests the rest with likelihood-ratio (G, the sharper
-//!    chi-square) tests; for a client that waits until all is quiet, and for one whose accesses run beside off-line
-//!    work. The draws of all lives are judged together as well.
-//! 4. **Steps.** Virtual time stands still while a vault goes on. So each request has its step: how often the vault went on
-//!    since its store last answered. Where off-line work runs beside accesses, the steps follow from leaves, too. There,
-//!    one workload of two must not have more of them than the other in nearly all lives.
+//! 3. **Choices.** With repetitions removed, leaves and slots are given to the core's obliviousness tests, which
+//!    compute Ring ORAM's schedule independently and test the rest with likelihood-ratio (G, the sharper chi-square)
+//!    tests; for a client that waits until the vault is quiet, and for one whose accesses overlap off-line work. The
+//!    draws of all lifecycles are tested together as well.
+//! 4. **Steps.** Virtual time stands still while a vault computes. So each request has a step: how often the vault was
+//!    polled since its store last answered. Where off-line work overlaps accesses, the steps depend on leaves, too.
+//!    There, one workload of two must not have more of them than the other in nearly all lifecycles.
 //!
-//! Each test alarms falsely below 2^-32; there are at most 2^8 of them here, so all together alarm falsely below 2^-24.
-//! Seeds are fixed: a test that passed passes again.
+//! Each test alarms falsely with a probability below 2^-32; there are at most 2^8 of them here, so all together alarm
+//! falsely with one below 2^-24. Seeds are fixed: a test that passed passes again.
 //!
-//! Vaults that are broken on purpose must be caught by the same tests.
+//! Deliberately broken vaults must be caught by the same tests.
 
 #![allow(clippy::print_stdout, reason = "a failing test shows what it saw")]
 
@@ -45,20 +45,20 @@ use lifecycle::{PublicFacts, run_lifecycle};
 use std::time::Duration;
 
 const MAX_BATCH: u32 = 4;
-/// Lives under each workload that are compared shape by shape; a thorough run has four times as many.
+/// Lifecycles under each workload whose shapes are compared; a thorough run has four times as many.
 const SHAPED: u64 = 12;
-/// Lives under each workload that are judged; a thorough run has four times as many.
+/// Lifecycles under each workload that are tested statistically; a thorough run has four times as many.
 const JUDGED: u64 = 24;
-/// Lives of a vault whose flaw shows in every one.
+/// Lifecycles of a vault whose flaw shows in every one.
 const FLAWED: u64 = 6;
-/// Batches that write every block, and by then every bucket: sixteen leaves, and an eviction for three accesses.
+/// Batches that write every block, and thereby every bucket: sixteen leaves, and an eviction for three accesses.
 const WARM_UP: usize = 16;
-/// Batches of a life after that.
+/// Batches of a lifecycle after that.
 const BATCHES: usize = 40;
 const DEATHS: usize = 8;
-/// A client that always waits until all is quiet.
+/// A client that always waits until the vault is quiet.
 const ALWAYS_QUIET: usize = usize::MAX;
-/// The most tests of sound vaults here.
+/// The maximum number of tests of sound vaults here.
 const MAX_TESTS: usize = 1 << 8;
 
 /// A small tree of two untrusted subtrees.
@@ -71,7 +71,7 @@ fn roomy_parameters() -> RingParameters {
     RingParameters { max_batch: MAX_BATCH, ..small_ring(50) }
 }
 
-/// The same with so few slots that a bucket which is full has one dummy, and further reads of it take blocks.
+/// The same with so few slots that a full bucket has one dummy, and further reads of it take blocks.
 fn crowded_parameters() -> RingParameters {
     RingParameters {
         reads: MAX_BATCH + 1,
@@ -81,7 +81,7 @@ fn crowded_parameters() -> RingParameters {
     }
 }
 
-/// The vault around a ring; a checkpoint comes every 24 accesses, and every other one is shipped.
+/// A vault with this Ring ORAM; a checkpoint comes every 24 accesses, and every other one is uploaded.
 fn vault_parameters(ring: RingParameters) -> VaultParameters {
     assert_eq!(ring.validate(), Ok(()));
     VaultParameters {
@@ -92,7 +92,7 @@ fn vault_parameters(ring: RingParameters) -> VaultParameters {
     }
 }
 
-/// The public facts of a life.
+/// The public facts of a lifecycle.
 fn public(parameters: &RingParameters, nth: u64, unrecorded: usize, quiet: usize) -> PublicFacts {
     let mut rng = TestRng::of(nth);
     let mut deaths = || rng.magnitude(1..=120);
@@ -108,7 +108,7 @@ fn public(parameters: &RingParameters, nth: u64, unrecorded: usize, quiet: usize
 /// A workload: the request of its nth access.
 type Workload = fn(u64) -> Operation;
 
-/// A script that writes every block; then come batches of the workload, of lengths that follow from `public`.
+/// A script that writes every block, followed by batches of the workload, whose lengths follow from `public`.
 fn script(public: u64, workload: Workload) -> Vec<Vec<Operation>> {
     let filling: Vec<Operation> = (0..64).map(|block| Operation::Write(BlockId(block), 1)).collect();
     let mut script: Vec<_> = filling.chunks(MAX_BATCH as usize).map(<[Operation]>::to_vec).collect();
@@ -130,7 +130,7 @@ fn scan(nth: u64) -> Operation {
     Operation::Read(BlockId(nth % 64))
 }
 
-/// The shape of a life, and how often it ended before its time, and before the vault was open.
+/// The shape of a lifecycle, how often it was killed, and how often before the vault was open.
 fn shape_of(
     nth: u64,
     workload: Workload,
@@ -155,12 +155,12 @@ fn shape_with(
     (shape(&parameters, &lifecycle.trace), lifecycle.deaths, lifecycle.early_deaths)
 }
 
-/// So many lives, or four times as many in a thorough run.
+/// This number of lifecycles, or four times as many in a thorough run.
 fn lives(usual: u64) -> u64 {
     more_if_thorough(usual, 4)
 }
 
-/// Tells where two shapes part.
+/// Returns where two shapes first differ.
 fn first_difference(one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
     let at = (0..one.len().max(other.len())).find(|at| one.get(*at) != other.get(*at))?;
     Some(format!("moment {at}: {:?} and {:?}", one.get(at), other.get(at)))
@@ -217,14 +217,15 @@ fn a_vault_that_asks_once_for_what_is_asked_twice_is_caught_by_its_shape() {
     assert!(first_difference(&one, &other).is_some());
 }
 
-/// Lives pass, and their draws are added to a pool. Returns the number of tests.
+/// Requires that lifecycles pass, and adds their draws to a pool. Returns the number of tests.
 fn must_pass(case: &Case, lives: &[LifecycleResults; 2], pool: &mut Pool, again: &mut RepeatCounts) -> usize {
     let judgement = case.judge_and_pool(lives, pool, again);
     assert!(judgement.passes(), "{judgement}");
     judgement.findings.len()
 }
 
-/// All draws together pass, and a bias of `max` among the leaves would not. Prints what passes in each class of them.
+/// Requires that all draws together pass, and that a bias of `max` among the leaves would not. Prints what passes in
+/// each class of them.
 fn must_pass_pooled(name: &str, pool: &Pool, max: f64) -> usize {
     let judgement = pool.judge();
     for Power { family, class, draws, cells, limit } in pool.powers() {
@@ -260,7 +261,7 @@ fn what_shows_across_crashes_is_uniform_and_independent_of_what_is_asked_and_spo
         }
         let sometimes = case(quiet, Some(Flaw::FirstSlotSometimes));
         let judgement = sometimes.judge_and_pool(&lives, &mut altered, &mut RepeatCounts::default());
-        // That is too little for one judgement of a usual run.
+        // That is too little for a single test in a usual run.
         assert!(is_thorough() || judgement.passes(), "{judgement}");
     }
     tests += must_pass_pooled("across crashes", &pool, 0.025);
@@ -283,7 +284,7 @@ fn buckets_that_run_out_of_dummies_show_nothing_across_crashes_unless_a_slot_is_
     assert!(judgement.alarmed("slots one by one"), "{judgement}");
 }
 
-/// The judgements of lives without deaths, half of the seeds in each.
+/// The cases without kills, with half of the seeds in each.
 fn without_deaths(flaw: Flaw) -> [Case; 2] {
     [0, 1].map(|nth| Case { nth, deaths: 0, ..Case::of(JUDGED, WARM_UP, Some(flaw)) })
 }

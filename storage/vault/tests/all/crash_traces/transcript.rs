@@ -1,10 +1,10 @@
-//! A trace as the core's judge reads it: the repetitions of recoveries are checked and left out, so that each access
-//! and each step of off-line work stands there once.
+//! A trace in the form that the core's tests read: the repetitions of recoveries are checked and removed, so that each
+//! access and each step of off-line work occurs once.
 //!
-//! A step of off-line work reads, then writes, and only then reads the next. So a read while one of them reads is an
-//! access's. Otherwise the read tells whose it is: off-line work takes Z slots of its first bucket, and a batch takes
-//! so many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was written, that
-//! need not be so: there the client waits until all is quiet, and the access's read comes first.)
+//! A step of off-line work reads, then writes, and only then the next one reads. So a read while one of them reads is
+//! an access's. Otherwise the read itself shows whose it is: off-line work reads Z slots of its first bucket, and a
+//! batch reads that many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was
+//! written, that may happen: there the client waits until the vault is quiet, and the access's read comes first.)
 
 use crate::support::intercepted::Request;
 use crate::support::recorder::{TimedEvent, TraceEvent};
@@ -14,29 +14,29 @@ use ameles_core::testing::{Event, TraceEntry, Work};
 use ameles_core::types::{Bucket, Version};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The steps after which a request counts no more: it comes after a long rest.
+/// The steps from which on a request is not counted: it follows a long pause.
 const MAX_STEPS: u64 = 8;
 
-/// The events that were told, and how much recoveries did again.
+/// The events so far, and how much recoveries repeated.
 #[derive(Default)]
 pub struct Transcript {
     pub events: Vec<Event>,
     /// Reads that were repeated.
     pub repeated: usize,
-    /// Writes that were cut off and done again.
+    /// Writes that were cut off and repeated.
     pub redone: usize,
-    /// Reads that had been announced before a death, and were made for the first time after it.
+    /// Reads that were announced before a kill, and first made after it.
     pub belated: usize,
-    /// Accesses that read beside off-line work that had begun before them.
+    /// Accesses that read while earlier off-line work was in progress.
     pub beside: usize,
     /// Steps of off-line work that read while another one wrote.
     pub overlapping: usize,
-    /// The steps of all new reads and writes, each since the store last answered.
+    /// The sum of the steps of all new reads and writes, each since the store last answered.
     pub steps: u64,
 }
 
-/// Tells a trace as events. If not `strict`, a request of a recovery that differs from the announced one is taken for
-/// something new. Before `quiet` batches have begun, the client waits until all is quiet.
+/// Turns a trace into events. If not `strict`, a request of a recovery that differs from the announced one counts as
+/// new. Before `quiet` batches have begun, the client waits until the vault is quiet.
 ///
 /// # Errors
 /// A deviation of a recovery from what was announced, or anything else that no vault may show.
@@ -72,25 +72,26 @@ pub fn transcribe(
 }
 
 struct Scribe {
-    // Wide: the memory of one reader of one trace.
+    // One field for each thing that the reader of a trace must remember.
     told: Transcript,
     ring: RingParameters,
     quiet: usize,
     strict: bool,
-    /// All reads, repetitions left out, each with the number of the checkpoint that it came after.
+    /// All reads without repetitions, each with the number of the last checkpoint before it.
     reads: Vec<(u64, Vec<Place>)>,
     newest: BTreeMap<Bucket, Version>,
     opening: bool,
-    /// The next of the reads that the recovery must repeat.
+    /// The next read that the recovery must repeat.
     next: usize,
     asked: BTreeMap<usize, Role>,
-    /// Batches that were asked for and have not been seen to begin; the accesses of the others, and how many begun.
+    /// Batches that were asked for and have not visibly begun; the accesses of the others, and how many of those have
+    /// begun.
     waiting: VecDeque<usize>,
     counted: u64,
     begun: u64,
     batches: usize,
     access: Option<Access>,
-    /// Steps of off-line work in flight, the oldest first, and how many there were.
+    /// The steps of off-line work in flight, the oldest first, and how many there were in all.
     steps: Vec<Step>,
     steps_begun: usize,
     /// True if nothing new was asked for since the vault was opened.
@@ -123,7 +124,7 @@ enum Phase {
     Reading,
     MustWrite,
     Writing,
-    /// The write is done; but if the vault dies before it has noted that, it will be done again.
+    /// The write is done; but if the vault is killed before it has recorded that, the write will be repeated.
     Written,
 }
 
@@ -142,7 +143,7 @@ impl Scribe {
             }
             TraceEvent::Batch(accesses) => self.waiting.push_back(*accesses),
             TraceEvent::Begun(accesses) => {
-                // A vault that has forgotten some accesses counts them again.
+                // A vault that has lost some accesses counts them again.
                 self.counted -= self.begun.saturating_sub(*accesses);
                 self.begun = *accesses;
             }
@@ -163,7 +164,7 @@ impl Scribe {
             TraceEvent::Asks { .. } | TraceEvent::Dies => {}
             TraceEvent::Answered(nth) => {
                 let role = self.asked.remove(nth);
-                // The first reads of a recovery come in the order announced, an access's too.
+                // The first reads of a recovery come in the announced order, an access's too.
                 if role.is_some() && !self.opening {
                     self.access_begins();
                 }
@@ -177,7 +178,7 @@ impl Scribe {
         Ok(())
     }
 
-    /// Adds the step in which a new request was made.
+    /// Adds the step of a new request.
     fn note_step(&mut self, role: &Role, step: u64) {
         if !matches!(role, Role::Repeated) {
             self.told.steps += step.min(MAX_STEPS);
@@ -188,7 +189,7 @@ impl Scribe {
         self.told.events.push(event);
     }
 
-    /// Records that the journal was run again: everything announced was read, and its answers are there.
+    /// Records that the journal was replayed: everything announced was read, and the answers are there.
     fn recovered(&mut self) -> Result<(), String> {
         let left_out = self.reads.len() - self.next;
         if left_out > 0 && self.strict {
@@ -206,7 +207,7 @@ impl Scribe {
         Ok(())
     }
 
-    /// Returns whether a batch has begun that was not told yet.
+    /// Returns whether a batch has begun that is not among the events yet.
     fn has_begun(&self) -> bool {
         self.access.is_none() && self.begun > self.counted && !self.waiting.is_empty()
     }
@@ -256,7 +257,7 @@ impl Scribe {
             self.emit(Event::StoreRequest(Work::Access, entry));
             return Ok(Role::Access);
         }
-        // A batch begins before the step that it makes due: it has asked for nothing.
+        // A batch begins before the step that it makes due, so it has made no request.
         self.access_begins();
         self.told.overlapping += usize::from(!self.steps.is_empty());
         let number = self.step_begins(Phase::Reading);
@@ -264,7 +265,7 @@ impl Scribe {
         Ok(Role::Step(number))
     }
 
-    /// Returns whether so many slots of the first bucket are read as only off-line work does.
+    /// Returns whether this many slots of the first bucket are read only by off-line work.
     fn is_evacuation(&self, places: &[Place]) -> bool {
         let Some(first) = places.first().map(|at| at.slot.bucket) else { return false };
         let (below_top, below_leaves) = (1u64 << self.ring.top.0, 1u64 << self.ring.leaf_level.0);
@@ -303,7 +304,7 @@ impl Scribe {
         let number = match self.steps.iter().find(|step| step.phase == Phase::MustWrite) {
             Some(step) => step.number,
             None => {
-                // Nothing was there to be read, for the access before it neither.
+                // There was nothing to read, for the access before it neither.
                 self.access_begins();
                 self.step_begins(Phase::MustWrite)
             }
@@ -336,12 +337,12 @@ impl Scribe {
                 self.emit(Event::StoreAnswer(Work::Step(number), 0));
             }
             Phase::Writing => step.phase = Phase::Written,
-            // It had been answered before the death.
+            // It had been answered before the kill.
             Phase::MustWrite | Phase::Written => {}
         }
     }
 
-    /// Ends the steps whose writes something was built on: they will not be written again.
+    /// Ends the steps whose writes something already depends on: they will not be repeated.
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
         for Step { number, .. } in written {

@@ -1,5 +1,5 @@
-//! A trusted disk that takes no more, because it is full or can only be read: from every change of a life on, or from every
-//! eighth in a usual run. One without a reserve for that ends the vault; one with a reserve does not.
+//! A trusted disk that accepts no more writes, because it is full or read-only: from every change of a lifecycle on, or
+//! from every eighth in a usual run. Without a reserve that ends the vault; with one it does not.
 
 use super::machine::{Machine, OpeningEnd, access, commit};
 use super::model::{Model, ModelEvents};
@@ -22,7 +22,7 @@ fn new_machine(header: &VaultHeader) -> Machine {
     Machine::new(header, machine_state, Model::new(&header.parameters), 0)
 }
 
-/// The changes of the disk in a whole life.
+/// The changes of the disk in a whole lifecycle.
 fn changes(header: &VaultHeader) -> u64 {
     let mut machine = new_machine(header);
     runtime().block_on(machine.run_lifecycle()).expect("nothing fails");
@@ -30,8 +30,8 @@ fn changes(header: &VaultHeader) -> u64 {
     effects.iter().filter(|effect| matches!(effect, Effect::Change(..))).count() as u64
 }
 
-/// Lives until the disk refuses, and once more from there when it does no longer. Returns the error that callers got.
-fn live_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> VaultError {
+/// Runs until the disk refuses, then continues once it no longer does. Returns the error that callers got.
+fn run_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> VaultError {
     let runtime = runtime();
     let mut machine = new_machine(header);
     machine.machine_state.disk.refuse_after(Some(after), how);
@@ -49,21 +49,21 @@ fn live_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> Vault
     refusal
 }
 
-/// Has every change of a life be the first that the disk refuses.
+/// Lets every change of a lifecycle be the first that the disk refuses.
 fn refuse_everywhere(header: &VaultHeader, how: ErrorKind, is_told: impl Fn(&VaultError) -> bool) {
     let (began, changes) = (Instant::now(), changes(header));
     assert!(changes > 100, "{changes} changes");
     let effort = effort();
     for after in (0..changes).filter(|after| effort.includes(*after as usize, changes as usize)) {
-        let refusal = live_until_refused(header, after, how);
+        let refusal = run_until_refused(header, after, how);
         assert!(is_told(&refusal), "{how} after {after} changes: {refusal}");
     }
     println!("{how} after each of {changes} changes in {:?}", began.elapsed());
 }
 
-/// Lives on a disk with a reserve, which is full from a change of the second opening on, or not at all. It has room again in
+/// Runs on a disk with a reserve that is full from a change of the second opening on, or never. It has space again in
 /// the third. Returns the changes of the second, and whether writes were refused in it.
-fn live_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u64, bool) {
+fn run_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u64, bool) {
     let mut machine = new_machine(header);
     machine.has_reserve = true;
     let living = async {
@@ -109,10 +109,10 @@ fn live_until_there_is_room(header: &VaultHeader, full_after: Option<u64>) -> (u
 #[test]
 fn a_disk_that_is_full_at_any_change_and_has_room_again_stops_no_vault_that_keeps_a_reserve() {
     let (began, header) = (Instant::now(), ring(true));
-    let (changes, refuses) = live_until_there_is_room(&header, None);
+    let (changes, refuses) = run_until_there_is_room(&header, None);
     assert!(changes > 100 && !refuses, "{changes} changes");
     let stride = if is_thorough() { 3 } else { 29 };
-    let lives = (0..changes).step_by(stride).map(|after| live_until_there_is_room(&header, Some(after)).1);
+    let lives = (0..changes).step_by(stride).map(|after| run_until_there_is_room(&header, Some(after)).1);
     let refused = lives.filter(|refuses| *refuses).count();
     println!("full after {changes} changes, writes refused in {refused} lives, in {:?}", began.elapsed());
     assert!(refused > 0, "no life has found the disk full");
@@ -122,7 +122,7 @@ fn is_full(error: &VaultError) -> bool {
     matches!(error, VaultError::DiskFull)
 }
 
-/// The words are those of the operating system.
+/// The text is the operating system's.
 fn is_read_only(error: &VaultError) -> bool {
     matches!(error, VaultError::Disk(_)) && error.to_string().to_lowercase().contains("read-only")
 }

@@ -1,4 +1,4 @@
-//! The walk along a tape: at each step the machine crashes, recovers, and is looked at.
+//! Goes through a log of effects: at each step the machine crashes, recovers, and is checked.
 
 use super::machine::{Machine, restore_elsewhere};
 use super::model::{Model, ModelEvents};
@@ -9,34 +9,35 @@ use ameles_vault::{JournalPlace, VaultHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::{Builder, Runtime};
 
-/// Of so many crashes the recovery of one crashes again, at each of its steps. If all did, a life would take over an hour.
+/// Of this many crashes, the recovery of one crashes again, at each of its steps. If all did, a lifecycle would take
+/// over an hour.
 const CRASHES_TO_ONE_AGAIN: usize = 50;
 
-/// The amount of what is done.
+/// How many of the steps are tested.
 #[derive(Clone, Copy)]
 pub struct Effort {
-    /// Of so many steps in a row, one is looked at.
+    /// One of this many consecutive steps is tested.
     pub stride: usize,
 }
 
 impl Effort {
-    /// Every eighth step of a life.
+    /// Every eighth step of a lifecycle.
     pub const USUAL: Effort = Effort { stride: 8 };
-    /// Every step of a life.
+    /// Every step of a lifecycle.
     pub const EVERY_STEP: Effort = Effort { stride: 1 };
 
-    /// Returns whether a step of so many is looked at. Lives of other lengths begin at another step.
+    /// Returns whether this step of so many is tested. Lifecycles of different lengths begin at different steps.
     pub fn includes(self, at: usize, of: usize) -> bool {
         at % self.stride == of % self.stride
     }
 }
 
-/// The counts of what was done.
+/// What was done, in numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
-    /// Effects of the life: changes and syncs of the disk, requests to the store.
+    /// The effects of the lifecycle: changes and syncs of the disk, requests to the store.
     pub effects: usize,
-    /// Crashes of the life.
+    /// Crashes of the lifecycle.
     pub crashes: usize,
     /// Crashes of recoveries.
     pub again: usize,
@@ -44,7 +45,7 @@ pub struct Summary {
     pub restored: usize,
 }
 
-/// Walks along one life.
+/// Explores one lifecycle.
 ///
 /// # Panics
 /// If a promise is broken.
@@ -92,7 +93,7 @@ impl Explorer<'_> {
                     self.recover(machine_state, &model, &when, again);
                     self.summary.crashes += 1;
                 }
-                // What is acknowledged comes between two effects.
+                // Acknowledgements come between two effects.
                 let keeps_all = self.header.parameters.journal == JournalPlace::Store;
                 let has_changed = at > 0
                     && matches!(effects[at - 1], Effect::Put(..) | Effect::Removed(_) | Effect::Deleted(_));
@@ -110,7 +111,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// The worlds that a crash in this one may leave.
+    /// The states that a crash in this one may leave.
     fn crashes(&mut self, machine_state: &MachineState) -> Vec<(MachineState, Crash)> {
         let loses_power = (!machine_state.disk.is_synced()).then_some(Crash::PowerLoss);
         let ways = [Crash::Kill].into_iter().chain(loses_power);
@@ -122,7 +123,7 @@ impl Explorer<'_> {
         ways.map(crash).collect()
     }
 
-    /// Has the vault recover, and looks at everything; if asked for, also after a crash at each step of the recovery.
+    /// Lets the vault recover, and checks everything; if asked for, also after a crash at each step of the recovery.
     fn recover(&mut self, machine_state: MachineState, model: &dyn Fn() -> Model, when: &str, again: bool) {
         let before = machine_state.fork();
         let mut machine = Machine::new(self.header, machine_state, model(), self.rng.seed());
@@ -162,13 +163,13 @@ impl Explorer<'_> {
     }
 }
 
-/// Returns whether the world after so many effects, or what is known of it, is another than one effect earlier.
+/// Returns whether the state after this many effects, or what callers know of it, differs from the one before.
 fn has_changed(at: usize, effects: &[Effect], entries: &ModelEvents) -> bool {
     let is_told = entries.binary_search_by_key(&at, |(before, _)| *before).is_ok();
     at == 0 || is_told || !matches!(effects[at - 1], Effect::Asked)
 }
 
-/// Does it, and tells when if it panics.
+/// Runs `work`, and says where it was if it panics.
 fn with_context<T>(when: &str, work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

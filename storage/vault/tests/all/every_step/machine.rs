@@ -1,4 +1,4 @@
-//! The life of a small vault: some tens of calls through which every mechanism comes, and what follows a crash.
+//! The lifecycle of a small vault: some tens of calls that use every mechanism, and the recovery from a crash.
 
 use super::model::{Model, ModelEvent, ModelEvents, ModelRecorder};
 use crate::support::effect_log::{Effect, EffectLog, LoggingStore, MachineState};
@@ -15,29 +15,29 @@ use ameles_vault::{
 use futures::future::{Either, join_all, select};
 use std::pin::pin;
 
-/// A machine with the world that it works in.
+/// A machine with its disk and its store.
 pub struct Machine {
     pub header: VaultHeader,
     pub machine_state: MachineState,
     pub effect_log: EffectLog,
     pub model_recorder: ModelRecorder,
     rng: TestRng,
-    /// True if room is kept on its disk.
+    /// True if its disk has a reserve.
     pub has_reserve: bool,
-    /// True if the vault was made: a crash cannot have left none.
+    /// True if the vault was made: then a crash cannot have left none.
     is_made: bool,
 }
 
-/// The end of an opening.
+/// How an opening ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OpeningEnd {
-    /// The process is killed with its calls answered.
+    /// The process is killed after its calls are answered.
     Kill,
     Close,
 }
 
 impl Machine {
-    /// A machine that has found this world, with this account of it.
+    /// A machine with this state and this model of it.
     pub fn new(header: &VaultHeader, machine_state: MachineState, model: Model, seed: u64) -> Self {
         let effect_log = EffectLog::default();
         machine_state.disk.record(&effect_log);
@@ -55,7 +55,7 @@ impl Machine {
         }
     }
 
-    /// All effects so far, and all entries.
+    /// All effects and all model events so far.
     pub fn records(&self) -> (Vec<Effect>, ModelEvents) {
         (self.effect_log.effects(), self.model_recorder.entries())
     }
@@ -73,7 +73,7 @@ impl Machine {
         }
         let disk = match self.machine_state.disk.mount_yielding() {
             Err(_) if !self.is_made => {
-                // A crash has left the database itself half made.
+                // The crash has left the database itself half made.
                 self.machine_state.disk = FragileDisk::default();
                 self.machine_state.disk.record(&self.effect_log);
                 self.machine_state.disk.mount_yielding()?
@@ -86,7 +86,7 @@ impl Machine {
         Ok(disk)
     }
 
-    /// Opens the vault, works with it, and ends.
+    /// Opens the vault, works with it, and ends as told.
     pub async fn open<T>(
         &mut self,
         end: OpeningEnd,
@@ -118,7 +118,7 @@ impl Machine {
                 done
             }
             Either::Left((done, _)) => done,
-            // The vault has stopped or is closed: its callers are all answered.
+            // The vault has stopped or is closed: all its callers have their answers.
             Either::Right(((), working)) => working.await,
         };
         self.machine_state.disk.unplug();
@@ -134,7 +134,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Lives: makes the vault, and opens it three times.
+    /// Runs a lifecycle: makes the vault, and opens it three times.
     pub async fn run_lifecycle(&mut self) -> Result<(), VaultError> {
         self.make().await?;
         self.open(OpeningEnd::Close, async |vault, model_recorder, rng| {
@@ -168,7 +168,7 @@ impl Machine {
         .await
     }
 
-    /// Recovers as far as a vault does by itself: until the state that it has brought back is in a checkpoint of its own.
+    /// Recovers as far as a vault does by itself: until the recovered state is in a checkpoint of its own.
     pub async fn recover(&mut self) -> Result<(), VaultError> {
         self.open(OpeningEnd::Kill, async |vault, model_recorder, _| {
             access(vault, model_recorder, &[2], &[4]).await?;
@@ -177,7 +177,7 @@ impl Machine {
         .await
     }
 
-    /// Looks at everything, closes the vault, and looks for what is left in the store.
+    /// Checks everything, closes the vault, and checks what is left in the store.
     pub async fn check_everything(&mut self) -> Result<(), VaultError> {
         self.open(OpeningEnd::Close, async |vault, model_recorder, _| {
             let blocks: Vec<u64> = (0..vault.capacity()).collect();
@@ -197,8 +197,8 @@ impl Machine {
     }
 }
 
-/// Restores the vault from its store alone, and compares it with what the last receipt stands for, or with everything if its
-/// journal is in the store. Returns whether anything was shipped.
+/// Restores the vault from its store alone, and compares it with the state of the last receipt, or with everything if
+/// its journal is in the store. Returns whether anything was uploaded.
 pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut model: Model) -> bool {
     let keeps_all = header.parameters.journal == JournalPlace::Store;
     let has_shipped = !store.list("checkpoint/").await.expect("memory does not fail").is_empty();
@@ -256,7 +256,7 @@ pub async fn access(
     Ok(())
 }
 
-/// Has three callers ask at once.
+/// Lets three callers ask at once.
 async fn at_once(vault: &Vault, model_recorder: &ModelRecorder, rng: &mut TestRng) -> Result<(), VaultError> {
     let mut block = || rng.below(vault.capacity());
     let asked = [([block()], [block()]), ([block()], [block()]), ([block()], [block()])];
@@ -271,8 +271,8 @@ async fn checkpoint(vault: &Vault, model_recorder: &ModelRecorder) -> Result<(),
     Ok(())
 }
 
-/// Commits rows in one step, so that the thread that carries it out brings no chance of its own in. With its journal in the
-/// store, the vault has to go on meanwhile.
+/// Commits rows in one step, so that the thread that does it adds no nondeterminism. With its journal in the store, the
+/// vault has to run meanwhile.
 pub async fn commit(
     vault: &Vault,
     model_recorder: &ModelRecorder,

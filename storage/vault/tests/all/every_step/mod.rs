@@ -1,13 +1,14 @@
-//! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk and each request
-//! to its store, and again at every step of the recovery. Nothing here knows what the vault keeps where: the steps are
-//! counted at the disk and at the store. A usual run looks at every eighth step of a life, and the lives begin at different
-//! ones; a thorough run looks at all.
+//! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk and each
+//! request to its store, and again at every step of the recovery. The tests do not know what the vault keeps where: the
+//! steps are counted at the disk and at the store. A usual run tests every eighth step of a lifecycle, and each
+//! lifecycle begins at another one; a thorough run tests all.
 //!
-//! One life is put on a tape, and the tape brings the world back as it was between any two steps. From each of these
-//! worlds the vault must open, hold what was acknowledged, and leave nothing in the store that it does not need; from each
-//! store alone, what the last receipt stands for must come back.
+//! One lifecycle is logged, and the log gives the state between any two of its steps. From each of these states the
+//! vault must open, hold what was acknowledged, and leave nothing in the store that it does not need; from each store
+//! alone, the state of the last receipt must be restorable.
 //!
-//! `AMELES_SIM_SEEDS` above the usual number looks at all steps of a life, and runs a life more for each five times that number.
+//! If `AMELES_SIM_SEEDS` is above the usual number, all steps of a lifecycle are tested, and there is one lifecycle
+//! more for each five times that number.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 mod database;
@@ -29,10 +30,10 @@ use std::time::Instant;
 const CAPACITY: u64 = 16;
 const BLOCK_BYTES: u32 = 16;
 const BATCH: u32 = 2;
-/// Seeds of the simulation above which more is done here, too.
+/// The number of the simulation's seeds above which more is done here, too.
 pub const USUAL: u64 = 2000;
 
-/// A vault around a scheme, in whose short life everything comes that comes in a long one.
+/// A vault with this scheme whose short lifecycle has everything that a long one has.
 fn around(scheme: SchemeParameters) -> VaultHeader {
     let few = parameters(CAPACITY, BLOCK_BYTES, BATCH, 8);
     header(VaultParameters { scheme, ship_every: 3, rows_bytes: 256, ..few }, 1)
@@ -68,12 +69,12 @@ pub fn path(with_top: bool) -> VaultHeader {
     around(SchemeParameters::Path(PathParameters { top, ..planned }))
 }
 
-/// Returns whether more seeds are asked for than a usual run has.
+/// Returns whether more seeds are asked for than in a usual run.
 pub fn is_thorough() -> bool {
     number("AMELES_SIM_SEEDS").is_some_and(|asked| asked > USUAL)
 }
 
-/// So many, or some times as many in a thorough run.
+/// This many, or several times as many in a thorough run.
 pub fn more_if_thorough(usual: u64, times: u64) -> u64 {
     if is_thorough() { times * usual } else { usual }
 }
@@ -83,7 +84,7 @@ fn effort() -> Effort {
     if is_thorough() { Effort::EVERY_STEP } else { Effort::USUAL }
 }
 
-/// Has every crash come that there is in one life, or in more with `AMELES_SIM_SEEDS`.
+/// Lets every crash happen that is possible in one lifecycle, or in more with `AMELES_SIM_SEEDS`.
 fn crash_everywhere(header: &VaultHeader) {
     let asked = number("AMELES_SIM_SEEDS").unwrap_or(USUAL);
     for seed in 0..asked.div_ceil(5 * USUAL) {

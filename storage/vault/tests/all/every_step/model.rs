@@ -1,5 +1,5 @@
-//! The account of a life: what was asked and what was acknowledged, beside the tape of its effects. An account can be
-//! drawn up as it stood at any moment of the tape.
+//! The model of a lifecycle: what was asked and what was acknowledged, next to the log of effects. It can be rebuilt
+//! for any point of the log.
 
 use crate::simulation::registers::{Registers, Tick};
 use crate::simulation::rows::RowsModel;
@@ -9,12 +9,12 @@ use bytes::Bytes;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A thing that a caller did or was told.
+/// Something that a caller did or learned.
 #[derive(Clone)]
 pub enum ModelEvent {
     /// The vault is open, and its rows are these.
     Opened(Vec<Row>),
-    /// A write of this block sets out.
+    /// A write of this block begins.
     Writes(u64),
     /// A write was acknowledged.
     Wrote {
@@ -23,7 +23,7 @@ pub enum ModelEvent {
     },
     /// Something else is asked for.
     Asks,
-    /// A block was read that was asked for at that moment.
+    /// A block was read that was asked for at this tick.
     Read {
         block: u64,
         from: Tick,
@@ -31,28 +31,28 @@ pub enum ModelEvent {
     },
     Commits(Vec<RowChange>),
     Committed,
-    /// A receipt has come that was asked for at that moment.
+    /// A receipt was returned that was asked for at this tick.
     Got {
         receipt: Receipt,
         from: Tick,
     },
 }
 
-/// The entries in their order, each with the effects that came before it.
+/// The events in order, each with the number of effects before it.
 pub type ModelEvents = Vec<(usize, ModelEvent)>;
 
 /// The state of a vault as its callers know it.
 pub struct Model {
     registers: Registers,
     rows: RowsModel,
-    /// The rows whose commit has not ended.
+    /// The rows of a commit in flight.
     commits: Option<Vec<RowChange>>,
     pub receipt: Option<(Receipt, Tick)>,
     is_made: bool,
 }
 
 impl Model {
-    /// The account of a vault that was just made.
+    /// The model of a new vault.
     pub fn new(parameters: &VaultParameters) -> Self {
         let scheme = &parameters.scheme;
         Model {
@@ -69,7 +69,7 @@ impl Model {
         self.is_made
     }
 
-    /// The account when so many effects had come.
+    /// The model after this many effects.
     pub fn at<'a>(
         mut self,
         effects: usize,
@@ -83,7 +83,7 @@ impl Model {
         self
     }
 
-    /// Enters something.
+    /// Applies an event.
     ///
     /// # Panics
     /// If it breaks a promise.
@@ -118,7 +118,7 @@ impl Model {
         !self.is_made
     }
 
-    /// Checks a vault that goes on from all that was acknowledged: nothing of it may be missing.
+    /// Checks a vault that continues from everything acknowledged: nothing of it may be missing.
     pub fn compare_successor(&mut self, blocks: &[Option<Bytes>], rows: Vec<Row>) {
         self.registers.settle();
         let from = self.registers.tick();
@@ -132,7 +132,7 @@ impl Model {
         self.rows.settle(rows, now);
     }
 
-    /// Checks a copy of the vault, as it was at some moment since `from`.
+    /// Checks a copy of the vault, as it was at some time since `from`.
     pub fn compare_copy(&mut self, from: Tick, blocks: &[Option<Bytes>], rows: Vec<Row>) {
         for (block, bytes) in (0..).zip(blocks) {
             self.registers.read_copy(block, from, bytes.as_ref().expect("a read is answered"));
@@ -144,7 +144,7 @@ impl Model {
     }
 }
 
-/// An account that is being kept, with its entries; clones share it.
+/// A model being recorded, with its events. Clones share it.
 #[derive(Clone)]
 pub struct ModelRecorder(Rc<RefCell<(Model, ModelEvents)>>, EffectLog);
 
@@ -153,14 +153,14 @@ impl ModelRecorder {
         ModelRecorder(Rc::new(RefCell::new((model, ModelEvents::new()))), effect_log.clone())
     }
 
-    /// Enters something; for what is asked for returns its number, for a write the payload too.
+    /// Records an event. Returns its number for something asked for, and for a write the payload too.
     pub fn record(&self, entry: ModelEvent) -> (u64, Vec<u8>) {
         let (model, entries) = &mut *self.0.borrow_mut();
         entries.push((self.1.len(), entry.clone()));
         model.record(entry)
     }
 
-    /// The entries so far.
+    /// The events so far.
     pub fn entries(&self) -> ModelEvents {
         self.0.borrow().1.clone()
     }

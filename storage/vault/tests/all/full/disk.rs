@@ -1,5 +1,5 @@
-//! The trusted disk is full: writes are refused from then on, reads go on as long as was stated, lists and deletions always,
-//! and everything goes on when there is room again. Nothing that was acknowledged is lost by it.
+//! The trusted disk is full: writes are refused, reads continue for as long as documented, lists and deletions always
+//! do, and everything continues when there is space again. Nothing acknowledged is lost.
 
 use super::fixture::{BLOCKS, FullVault, LATER, vault_header};
 use crate::support::effect_log::{EffectLog, LoggingStore};
@@ -35,7 +35,7 @@ async fn a_full_disk_refuses_writes_answers_the_reads_that_were_stated_and_takes
             assert!(known.vault.load_rows().await.unwrap().is_empty());
         })
         .await;
-    // It was killed, and is opened again on the full disk.
+    // It was killed, and is reopened on the full disk.
     fixture
         .open(4, async |known| {
             for at in 0..BLOCKS {
@@ -83,7 +83,7 @@ async fn a_reserve_that_is_needed_for_what_is_owed_refuses_reads_and_the_vault_l
     fixture.open(5, async |known| known.read(2).await.unwrap()).await;
 }
 
-/// The requests of an opening and of some reads: with the same secrets, on a disk that is full or is not.
+/// The requests of an opening and of some reads, with the same randomness, on a disk that is full or not.
 async fn requests_of_reads(is_full: bool) -> Vec<String> {
     let (effect_log, made) =
         (EffectLog::default(), FullVault::new(vault_header(), VersionedMemory::new).await);

@@ -1,4 +1,4 @@
-//! A vault on a disk that can be full, with what its blocks must hold.
+//! A vault on a disk that can be full, with the expected contents of its blocks.
 
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::rng::TestRng;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub(super) const BLOCKS: u64 = 64;
 const BLOCK_BYTES: usize = 32;
-/// More than the time between two looks for room.
+/// More than the interval between two checks for space.
 pub(super) const LATER: Duration = Duration::from_secs(10);
 
 pub(super) fn vault_header() -> VaultHeader {
@@ -22,7 +22,7 @@ pub(super) fn block(fill: u8) -> Vec<u8> {
     vec![fill; BLOCK_BYTES]
 }
 
-/// A vault on a disk, with the bytes that its blocks must have.
+/// A vault on a disk, with the expected bytes of its blocks.
 pub(super) struct FullVault<S> {
     pub(super) header: VaultHeader,
     pub(super) disk: FragileDisk,
@@ -52,7 +52,7 @@ impl<S: VaultStore + Clone> FullVault<S> {
     }
 }
 
-/// An open vault with what is known of its blocks.
+/// An open vault with the known contents of its blocks.
 pub(super) struct OpenVault<'a> {
     pub(super) vault: &'a Vault,
     known: &'a mut BTreeMap<u64, u8>,
@@ -79,7 +79,7 @@ impl OpenVault<'_> {
         self.put_row("early", 100).await.unwrap();
     }
 
-    /// Writes until the disk is found full; whatever was acknowledged is known.
+    /// Writes until the disk is full, and remembers every acknowledged write.
     pub(super) async fn write_until_refused(&mut self) -> VaultError {
         for nth in 0..10_000 {
             if let Err(error) = self.write(nth % BLOCKS, nth as u8).await {

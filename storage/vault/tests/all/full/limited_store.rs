@@ -1,4 +1,4 @@
-//! A store with room for so many buckets more.
+//! A store with limited room.
 
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
@@ -8,27 +8,27 @@ use std::io::{self, ErrorKind};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// See the module. Clones are the same store.
+/// A store with limited room. Clones share it.
 #[derive(Clone)]
 pub(super) struct LimitedStore {
     memory: VersionedMemory,
     pub(super) room: Rc<StoreLimits>,
 }
 
-/// The room of a shelf.
+/// The limits and faults of a store.
 #[derive(Default)]
 pub(super) struct StoreLimits {
-    /// The buckets that still fit, unless as many as are wanted do.
+    /// The buckets that still fit; `None` for no limit.
     pub(super) left: Cell<Option<usize>>,
-    /// A blob with a name like this finds the store full, once.
+    /// A blob whose name starts so finds the store full, once.
     pub(super) ends_at: RefCell<Option<&'static str>>,
-    /// Deletions are on their way, and never arrive.
+    /// Deletions are accepted, but never arrive.
     pub(super) loses_deletions: Cell<bool>,
     /// The time that a deletion takes, in tokio's time.
     pub(super) deletion_takes: Cell<Duration>,
-    /// A blob with a name like this arrives, and no answer to it.
+    /// A blob whose name starts so is stored, but never answered.
     pub(super) answers_nothing_to: Cell<Option<&'static str>>,
-    /// Others take the room that deletions make.
+    /// Something else takes the room that deletions free.
     pub(super) stays_full: Cell<bool>,
     /// The events so far, in order.
     pub(super) events: RefCell<Vec<StoreEvent>>,
@@ -36,9 +36,9 @@ pub(super) struct StoreLimits {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StoreEvent {
-    /// A write of this found no room.
+    /// A write of this object found no room.
     Refused(String),
-    /// So many buckets were deleted.
+    /// This many buckets were deleted.
     Deleted(usize),
 }
 
@@ -48,7 +48,7 @@ impl StoreLimits {
         UntrustedError::Refused(Box::new(io::Error::from(ErrorKind::StorageFull)))
     }
 
-    /// The events since it was last asked.
+    /// Returns the events since the last call.
     pub(super) fn take_events(&self) -> Vec<StoreEvent> {
         self.events.take()
     }
@@ -59,7 +59,7 @@ impl LimitedStore {
         LimitedStore { memory: VersionedMemory::new(layout), room: Rc::default() }
     }
 
-    /// The store itself, as it is now.
+    /// A copy of the store as it is now.
     pub(super) fn copy(&self) -> VersionedMemory {
         let copy = VersionedMemory::new(Untrusted::layout(self).clone());
         copy.restore(&self.memory.snapshot());
@@ -89,7 +89,7 @@ impl Untrusted for LimitedStore {
         self.memory.read(places, into).await
     }
 
-    /// Has the buckets arrive that fit, one after the other.
+    /// Stores the buckets that fit, one after the other.
     async fn write(&self, buckets: &[BucketVersion], mut from: &[u8]) -> Result<(), UntrustedError> {
         for of in buckets {
             let (bytes, rest) = from.split_at(Untrusted::layout(self).bucket_bytes(of.bucket));

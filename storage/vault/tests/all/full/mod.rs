@@ -1,4 +1,4 @@
-//! A disk is full: the trusted one, or that of the store.
+//! A disk is full: the trusted disk, or the store's.
 
 mod disk;
 mod fixture;

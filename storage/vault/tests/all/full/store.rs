@@ -1,5 +1,5 @@
-//! The store is full: writes are refused, reads go on until an eviction must come first, superseded versions go, and everything
-//! goes on when there is room again.
+//! The store is full: writes are refused, reads continue until an eviction must come first, superseded versions are
+//! removed, and everything continues when there is room again.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 use super::fixture::{BLOCKS, FullVault, LATER, OpenVault, block, vault_header};
@@ -98,7 +98,7 @@ async fn a_full_store_takes_as_many_reads_as_are_stated() {
                 for at in 0..early {
                     known.read(at).await.unwrap();
                 }
-                // What is owed is done.
+                // The postponed work is done.
                 tokio::time::sleep(LATER).await;
                 room.stays_full.set(true);
                 room.left.set(Some(0));
@@ -115,7 +115,8 @@ async fn a_full_store_takes_as_many_reads_as_are_stated() {
     }
 }
 
-/// A life that finds the store full in the middle of an eviction, and is cut off there. Returns the buckets that had arrived.
+/// Runs a vault that finds the store full in the middle of an eviction, and kills it there. Returns the buckets that
+/// were stored.
 async fn be_cut_off_in_an_eviction(fixture: &mut FullVault<LimitedStore>) -> usize {
     let room = fixture.store.room.clone();
     let before = fixture.open(3, async |known| {
@@ -134,7 +135,7 @@ async fn what_a_cut_off_eviction_has_left_goes_before_the_next_one_is_tried_agai
     let mut fixture = FullVault::new(header(frequent_evictions(), 1), LimitedStore::new).await;
     let arrived = be_cut_off_in_an_eviction(&mut fixture).await;
     let room = fixture.store.room.clone();
-    // The claim of the next opening finds room.
+    // The next opening's claim finds room.
     room.left.set(Some(1));
     room.take_events();
     room.deletion_takes.set(LATER);
@@ -151,12 +152,12 @@ async fn what_a_cut_off_eviction_has_left_goes_before_the_next_one_is_tried_agai
         .await;
 }
 
-/// An owner who checks a vault gets an answer, though an eviction must be finished first and has no room.
+/// A check of a vault completes even if an eviction must be finished first and has no room.
 #[tokio::test(start_paused = true)]
 async fn a_check_of_a_vault_whose_store_is_full_says_so_and_waits_for_nothing() {
     let mut fixture = FullVault::new(header(frequent_evictions(), 1), LimitedStore::new).await;
     be_cut_off_in_an_eviction(&mut fixture).await;
-    // For the claim alone.
+    // Room for the claim only.
     fixture.store.room.left.set(Some(1));
     fixture
         .open(4, async |known| {
@@ -197,7 +198,7 @@ async fn a_checkpoint_that_finds_the_store_full_gets_the_room_of_what_was_supers
     fixture.open(4, async |known| known.read(1).await.unwrap()).await;
 }
 
-/// Brings the vault back from its store alone, and compares its blocks.
+/// Restores the vault from its store alone, and compares its blocks.
 async fn restore_from(fixture: &FullVault<LimitedStore>) {
     let disk = FragileDisk::default().mount().unwrap();
     let (store, options) = (fixture.store.copy(), restore_options(&fixture.header, None));
@@ -259,7 +260,7 @@ async fn an_opening_makes_room_for_its_claim_of_what_was_superseded_or_says_what
             known.read(7).await.unwrap();
         })
         .await;
-    // Nothing is left that could go.
+    // Nothing removable is left.
     fixture.open(5, async |known| known.vault.close().await).await.unwrap();
     room.left.set(Some(0));
     let mounted = fixture.disk.mount_with_reserve().unwrap();

@@ -1,5 +1,5 @@
-//! A gateway that was displaced acknowledges and answers nothing once its successor serves, however it was stopped or
-//! suspended in between.
+//! A displaced gateway acknowledges and answers nothing once its successor serves, however it was stopped or suspended
+//! in between.
 
 use super::pausable::PausableProcess;
 use super::{Flag, LONG_ENOUGH, Machine};
@@ -21,10 +21,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 /// Seeds of a usual run; a thorough one has ten times as many.
 const SEEDS: u64 = 75;
 
-/// A moment at which a gateway answered, and what.
+/// When a gateway answered, and what.
 type Answer = (Instant, &'static str);
 
-/// The way in which the vault gets a successor.
+/// How the vault gets a successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Successor {
     /// Restored from the store.
@@ -36,12 +36,12 @@ enum Successor {
 /// The choices of a seed.
 struct Scenario {
     successor: Successor,
-    /// The most milliseconds that a request travels, each way.
+    /// The longest delay of a request in each direction, in milliseconds.
     slowest: u64,
     pace: Option<Pace>,
-    /// The times after which the old gateway stops, and for how long.
+    /// The times after which the old gateway pauses, and for how long.
     pauses: Vec<(Duration, Duration)>,
-    /// The time after which its machine is suspended, and the seconds.
+    /// The time after which its machine is suspended, and for how many seconds.
     suspended: Option<(Duration, u64)>,
     takeover: Duration,
     seed: u64,
@@ -54,7 +54,7 @@ impl Scenario {
         let takeover = ms(60_000..=200_000, &mut rng);
         let mut pauses = Vec::new();
         if rng.percent(60) {
-            // From before the takeover to long after, as a rule; half of them at a look that is under way.
+            // From before the takeover to long after, in most cases; half of them during a lease check.
             let turn = Duration::from_secs(20 * (takeover.as_secs() / 20));
             let early = if rng.percent(50) {
                 turn + ms(0..=400, &mut rng)
@@ -78,7 +78,7 @@ impl Scenario {
     }
 }
 
-/// A caller that never tires: it reads, writes and commits rows, and notes each answer.
+/// A caller that keeps reading, writing and committing rows, and records each answer.
 async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut rng: TestRng) {
     while vault.failure().is_none() {
         let at = BlockId(rng.below(CAPACITY));
@@ -87,7 +87,7 @@ async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut rng: TestRn
             1 => vault.write(at, block(9)).await.map(|()| "a write"),
             2 => {
                 let change = vec![RowChange::put("key", vec![rng.below(256) as u8])];
-                // At once, as the simulation has it: no other thread decides the order of things.
+                // At once, as in the simulation: no other thread decides the order of events.
                 futures::executor::block_on(vault.commit_rows(change)).map(|()| "a row")
             }
             _ if vault.may_answer() => Ok("an answer from memory"),
@@ -100,7 +100,7 @@ async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut rng: TestRn
     }
 }
 
-/// The end of a story.
+/// The outcome of a scenario.
 struct End {
     answers: Vec<Answer>,
     claimed: Instant,
@@ -108,8 +108,8 @@ struct End {
     failure: Option<VaultError>,
 }
 
-/// Plays a story.
-fn play(scenario: &Scenario) -> End {
+/// Runs a scenario.
+fn run_scenario(scenario: &Scenario) -> End {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
         let fixture = VaultFixture::new().await;
@@ -148,7 +148,7 @@ async fn succeed_by_copy(fixture: &VaultFixture, store: Network<VersionedMemory>
         let (copy, copied) = (fixture.with_copied_disk(), Instant::now());
         match Vault::start(second.setup(&copy, store.clone())).await {
             Ok(opened) => break (copied, opened),
-            // The original has written a bucket since: this copy is too old, and a fresh one is taken.
+            // The original has written a bucket since: this copy is too old, and a fresh one is made.
             Err(VaultError::StaleTrustedState(_)) => {}
             Err(error) => panic!("it opens: {error}"),
         }
@@ -167,7 +167,7 @@ async fn succeed_by_restore(fixture: &VaultFixture, store: Network<VersionedMemo
         let options = restore_options(&fixture.header, None);
         match restore(setup(&disk, store.clone(), seed), options).await {
             Ok(_) => break,
-            // A deletion was under way at the very moment of the takeover: it is run again.
+            // A deletion was in flight just at the takeover: the scenario is run again.
             Err(error) if error.is_tampering() => {}
             Err(error) => panic!("it is restored: {error}"),
         }
@@ -181,25 +181,25 @@ fn a_displaced_gateway_answers_nothing_once_its_successor_serves() {
     let seeds = more_if_thorough(SEEDS, 10);
     for seed in 0..seeds {
         let scenario = Scenario::draw(seed);
-        let End { answers, claimed, serves, failure } = play(&scenario);
+        let End { answers, claimed, serves, failure } = run_scenario(&scenario);
         let late = answers.iter().find(|(at, _)| *at >= serves);
         let told = |at: &Answer| (at.0 - serves, at.1);
         let Scenario { successor, slowest, pauses, suspended, .. } = &scenario;
         assert_eq!(late.map(told), None, "seed {seed}: {successor:?}, {slowest}, {pauses:?}, {suspended:?}");
         assert!(matches!(failure, Some(VaultError::Displaced { .. })), "seed {seed}: {failure:?}");
-        // One that is slow to open and then stopped for long has no time for more.
+        // A gateway that is slow to open and then paused for long has no time for more.
         at_work += u64::from(answers.len() > 10);
         after_claim += usize::from(answers.iter().any(|(at, _)| *at > claimed));
         stopped +=
             usize::from(pauses.iter().any(|(at, lasts)| *at + *lasts > scenario.takeover + LONG_ENOUGH));
     }
-    // Without those there would be nothing to see.
+    // Without those the test would show nothing.
     assert!(at_work > seeds * 9 / 10, "{at_work} of {seeds} gateways answered more than ten times");
     assert!(after_claim as u64 > seeds / 6, "{after_claim} gateways answered after they were displaced");
     assert!(stopped as u64 > seeds / 6, "{stopped} gateways were stopped for longer than a lease");
 }
 
-/// A machine that is suspended in the middle of a commit: the rows are durable, and that is not acknowledged.
+/// A machine that is suspended in the middle of a commit: the rows are durable, but not acknowledged.
 #[tokio::test(start_paused = true)]
 async fn a_commit_in_which_the_lease_runs_out_is_not_acknowledged_and_may_be_durable() {
     let fixture = VaultFixture::new().await;
@@ -216,7 +216,7 @@ async fn a_commit_in_which_the_lease_runs_out_is_not_acknowledged_and_may_be_dur
     fixture.disk.unplug();
 }
 
-/// The clock counts while the machine is suspended: it wakes, and answers nothing before it has looked.
+/// The clock runs on while the machine is suspended: after it wakes, it answers nothing before a lease check.
 #[test]
 fn a_machine_that_was_suspended_answers_nothing_before_it_has_looked() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();

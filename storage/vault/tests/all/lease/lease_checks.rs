@@ -1,4 +1,4 @@
-//! Looks come at public times: whatever is asked, and however long the disk takes for it.
+//! Lease checks come at public times, whatever is asked, and however long the disk takes for it.
 
 use super::Machine;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block};
@@ -21,7 +21,7 @@ enum Load {
     NowAndThen,
 }
 
-/// The times of all looks, under this load, over a store and a disk that take their time.
+/// The times of all lease checks under this load, with a store and a disk that take time.
 fn checks(load: Load, round_trip: Duration, sync: Duration, seed: u64) -> Vec<Duration> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
@@ -34,7 +34,7 @@ fn checks(load: Load, round_trip: Duration, sync: Duration, seed: u64) -> Vec<Du
         let speed = LinkSpeed { round_trip, up: unlimited, down: unlimited };
         let store = recorder.over(Link::new(fixture.store.clone(), speed));
         recorder.clear();
-        recorder.opens(None);
+        recorder.note_opening(None);
         let opened = Vault::start(Machine::new("it").setup(&fixture, store)).await;
         let (vault, running) = opened.unwrap();
         let driver = spawn_local(running);
@@ -45,7 +45,7 @@ fn checks(load: Load, round_trip: Duration, sync: Duration, seed: u64) -> Vec<Du
         vault.close().await.unwrap();
         driver.await.unwrap();
         let look = |(at, event)| match event {
-            TraceEvent::Asks { request, .. } if request.is_look() => Some(at),
+            TraceEvent::Asks { request, .. } if request.is_lease_check() => Some(at),
             _ => None,
         };
         trace.into_iter().filter_map(look).collect()
@@ -75,7 +75,7 @@ async fn ask(vault: &Vault, load: Load, mut rng: TestRng) {
 
 #[test]
 fn looks_come_at_the_same_times_under_silence_and_a_flood() {
-    // The second store takes longer than from one look to the next, and lets the lease run out again and again.
+    // The second store takes longer than the interval between two checks, and lets the lease expire again and again.
     for (round_trip, min) in [(40, 14), (25_000, 11)] {
         let round_trip = Duration::from_millis(round_trip);
         let expected = checks(Load::Silence, round_trip, Duration::ZERO, 1);
@@ -89,8 +89,8 @@ fn looks_come_at_the_same_times_under_silence_and_a_flood() {
     }
 }
 
-/// This disk holds the whole thread up while it syncs, twice for each commit. A look that is late for that delays none of
-/// those after it.
+/// This disk blocks the whole thread while it syncs, twice for each commit. A check that this delays does not delay
+/// later ones.
 #[test]
 fn a_look_that_this_machine_is_too_busy_for_delays_no_other() {
     let sync = Duration::from_millis(450);

@@ -1,4 +1,4 @@
-//! The openings that wait for an earlier gateway, and those that do not.
+//! Which openings wait for an earlier gateway, and which do not.
 
 use super::Machine;
 use crate::promises::fixture::{VaultFixture, read_all, write_all};
@@ -23,7 +23,7 @@ async fn written(machine: &Machine) -> VaultFixture {
     fixture
 }
 
-/// Opens the vault and works with it; then closes it, or has it die. Tells how long it took to open it.
+/// Opens the vault and works with it; then closes it, or is killed. Returns how long the opening took.
 async fn open(fixture: &VaultFixture, machine: &Machine, closes: bool) -> Result<Duration, VaultError> {
     let before = Instant::now();
     let (vault, running) = Vault::start(machine.setup(fixture, fixture.store.clone())).await?;
@@ -93,7 +93,7 @@ async fn a_takeover_waits_a_lease_if_the_last_gateway_did_not_end() {
     assert_eq!(open(&other, &Machine::new("the only machine"), true).await.unwrap(), Duration::ZERO);
 }
 
-/// An opening that is killed while it waits owes the wait still.
+/// An opening that is killed while it waits must still wait the next time.
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_is_cut_off_is_waited_by_the_next_opening() {
     let fixture = written(&Machine::new("one")).await;
@@ -107,7 +107,7 @@ async fn a_wait_that_is_cut_off_is_waited_by_the_next_opening() {
     assert_eq!(open(&fixture, &another, true).await.unwrap(), LEASE);
 }
 
-/// The same for a restore: what it has laid down cannot be opened before it is complete.
+/// The same for a restore: what it has written cannot be opened before it is complete.
 #[tokio::test(start_paused = true)]
 async fn a_takeover_that_is_cut_off_while_it_waits_leaves_nothing_that_can_be_served() {
     let fixture = written(&Machine::new("one")).await;

@@ -1,20 +1,20 @@
-//! A process that is stopped for a while: nothing of it runs, and time goes on.
+//! A process that is paused for a while: nothing of it runs, and time goes on.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A process that stops at these moments for so long.
+/// A process that pauses at these times for this long.
 pub struct PausableProcess<F> {
     process: Pin<Box<F>>,
-    /// The pauses that are still to come, the next one last.
+    /// The pauses to come, the next one last.
     pauses: Vec<(Instant, Duration)>,
     stopped: Option<Pin<Box<Sleep>>>,
 }
 
 impl<F: Future> PausableProcess<F> {
-    /// Pauses in the order of time.
+    /// `pauses` are in the order of time.
     pub fn new(process: F, mut pauses: Vec<(Instant, Duration)>) -> Self {
         pauses.reverse();
         PausableProcess { process: Box::pin(process), pauses, stopped: None }

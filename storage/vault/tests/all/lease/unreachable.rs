@@ -1,5 +1,5 @@
-//! A store that cannot be reached for a while: nothing is answered past the lease, nothing is lost, and the vault goes on
-//! when the store is back.
+//! A store that cannot be reached for a while: nothing is answered after the lease expires, nothing is lost, and the
+//! vault continues when the store is back.
 
 use super::{Flag, Machine};
 use crate::promises::fixture::{VaultFixture, block, write_all};
@@ -43,14 +43,14 @@ fn start_write(vault: &Vault) -> JoinHandle<Result<(), VaultError>> {
     spawn_local(async move { writer.write(BlockId(1), block(2)).await })
 }
 
-/// A vault of which every bucket was written, so that every access reads.
+/// A vault with every bucket written, so that every access reads.
 async fn filled() -> VaultFixture {
     let fixture = VaultFixture::new().await;
     fixture.open(async |vault| write_all(vault, 1).await).await.unwrap();
     fixture
 }
 
-/// Opens a vault behind a line, cuts the line for long enough that the lease runs out, and has the test go on.
+/// Opens a vault over a connection, cuts it for long enough that the lease expires, and runs the test.
 fn with_unreachable_store(test: impl AsyncFnOnce(&Vault, Flag, Recorder, VaultFixture)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
@@ -60,7 +60,7 @@ fn with_unreachable_store(test: impl AsyncFnOnce(&Vault, Flag, Recorder, VaultFi
             inner: fixture.store.clone(),
             interceptor: Connection { is_cut: is_cut.clone(), delay: Rc::default() },
         };
-        recorder.opens(None);
+        recorder.note_opening(None);
         let setup = Machine::new("it").setup(&fixture, recorder.over(unreachable));
         let (vault, running) = Vault::start(setup).await.unwrap();
         spawn_local(running);
@@ -88,7 +88,7 @@ fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is
             _ => None,
         });
         let asked: Vec<_> = asked.collect();
-        assert!(asked.len() >= 30 && asked.iter().all(|request| request.is_look()), "{asked:?}");
+        assert!(asked.len() >= 30 && asked.iter().all(|request| request.is_lease_check()), "{asked:?}");
         is_cut.set(false);
         let back = Instant::now();
         writing.await.unwrap().expect("a write that waited is acknowledged");
@@ -137,7 +137,7 @@ fn a_vault_that_is_closed_while_the_store_is_away_ends_and_loses_nothing() {
     });
 }
 
-/// The begin of a look counts: it may have been served before a successor claimed, and be answered long after.
+/// The start of a lease check counts: it may have been served before a successor claimed, and be answered long after.
 #[tokio::test(start_paused = true)]
 async fn a_look_whose_answer_was_kept_back_renews_the_lease_from_its_begin() {
     let fixture = filled().await;
@@ -151,7 +151,7 @@ async fn a_look_whose_answer_was_kept_back_renews_the_lease_from_its_begin() {
     let working = async {
         sleep(Duration::from_secs(15)).await;
         delay.set(Duration::from_secs(50));
-        // The look of second 20 is answered in second 70, and lasts until second 77.
+        // The check of second 20 is answered in second 70, and is valid until second 77.
         for (from, until, may_answer) in [(0, 57, true), (57, 70, false), (71, 77, true), (77, 119, false)] {
             for second in from..until {
                 sleep_until_second(&machine, second).await;
@@ -164,7 +164,7 @@ async fn a_look_whose_answer_was_kept_back_renews_the_lease_from_its_begin() {
     futures::join!(working, running);
 }
 
-/// Waits until the middle of this second of the machine, if it is still to come.
+/// Waits until the middle of this second of the machine, unless it has passed.
 async fn sleep_until_second(machine: &Machine, second: u64) {
     sleep_until(machine.origin + Duration::from_millis(1000 * second + 500)).await;
 }

@@ -1,4 +1,4 @@
-//! The life of a vault that gets a successor: served, filled, killed at any moment, cut over, and served on.
+//! The lifecycle of a vault that gets a successor: served, filled, killed at any point, cut over, and served on.
 
 use super::name_model::{NameModel, NamedBlock, payload};
 use super::process::{CrashPoint, Process, VaultSide};
@@ -19,12 +19,12 @@ use tokio::task::LocalSet;
 const BLOCKS: u64 = 40;
 const BLOCK_BYTES: u32 = 32;
 const CLIENTS: u64 = 5;
-/// Names of a client.
+/// A client's names.
 const NAMES: u64 = 4;
-/// More openings than that, and the successor would never take over.
+/// The most openings; after more than that, the successor would never take over.
 const MAX_OPENINGS: u64 = 400;
 
-/// The counts of what lives did: for the test that they did enough.
+/// What lifecycles did, in numbers, for the test that they did enough.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     pub killed_while_filling: u64,
@@ -44,7 +44,7 @@ impl Summary {
     }
 }
 
-/// Lives a life, with deaths wherever they fall.
+/// Runs a lifecycle, with kills at arbitrary points.
 ///
 /// # Panics
 /// If a promise is broken.
@@ -53,7 +53,7 @@ pub fn run_lifecycle(seed: u64) -> Summary {
     let runtime = runtime.expect("a runtime can be made");
     LocalSet::new().block_on(&runtime, async {
         let mut lifecycle = Lifecycle::new(seed).await;
-        // The copier brings over what is written before there is a successor.
+        // The copier copies what is written before there is a successor.
         while lifecycle.name_model.borrow().all().len() < 12 {
             lifecycle.serve_alone(VaultRole::Old).await;
         }
@@ -81,7 +81,7 @@ struct Lifecycle {
     summary: Summary,
 }
 
-/// The interface that clients ask at.
+/// The interface that clients use.
 #[derive(Clone)]
 enum ClientApi {
     Both(MirroredVaults),
@@ -104,7 +104,7 @@ impl ClientApi {
     }
 }
 
-/// The shapes that a successor may have.
+/// The parameters that a successor may have.
 fn successor_parameters(rng: &mut TestRng) -> VaultParameters {
     let blocks = rng.one_of(&[BLOCKS, 2 * BLOCKS]);
     let like = parameters(blocks, BLOCK_BYTES, rng.one_of(&[3, 4, 8]), 40);
@@ -137,7 +137,7 @@ impl Lifecycle {
         }
     }
 
-    /// Opens as a start of `ameles serve` does: serves both, or has the successor take over.
+    /// Opens as a start of `ameles serve` does: serves both, or lets the successor take over.
     async fn open_once(&mut self) {
         let disks = (self.old.mount(), self.new.mount());
         let there = rows_at_rest(&disks.1, &self.new.master()).expect("its rows can be read");
@@ -157,7 +157,7 @@ impl Lifecycle {
         self.after_end(ended);
     }
 
-    /// Serves clients from both vaults and fills the successor; closes both when the clients have had enough.
+    /// Serves clients from both vaults and fills the successor; closes both when the clients are done.
     async fn serve_both(&mut self, disks: (TrustedDisk, TrustedDisk), crash_point: CrashPoint) -> Outcome {
         let setups = (self.old.setup(&disks.0, &mut self.rng), self.new.setup(&disks.1, &mut self.rng));
         drop(disks);
@@ -190,7 +190,7 @@ impl Lifecycle {
         Outcome::of(Process::new(serving, disks, crash_point).await)
     }
 
-    /// Has the successor take over, from the rows on the old vault's disk.
+    /// Lets the successor take over, from the rows on the old vault's disk.
     async fn take_over(&mut self, disks: (TrustedDisk, TrustedDisk), crash_point: CrashPoint) -> Outcome {
         let rows = rows_at_rest(&disks.0, &self.old.master()).expect("its rows can be read");
         self.name_model.borrow_mut().adopt(&rows);
@@ -288,8 +288,7 @@ impl Outcome {
     }
 }
 
-/// Serves clients that put, get and delete, each under names of its own, until they have had enough or the vaults have
-/// stopped.
+/// Serves clients that put, get and delete, each under its own names, until they are done or the vaults have stopped.
 async fn serve_clients(
     api: &ClientApi,
     name_model: &Rc<RefCell<NameModel>>,

@@ -1,7 +1,7 @@
-//! A vault and its successor: nothing acknowledged is lost whenever the process dies, also while the one takes the
-//! other's place; and the requests show at neither store.
+//! A vault and its successor: nothing acknowledged is lost whenever the process is killed, also during the takeover;
+//! and the requests are not visible at either store.
 //!
-//! `AMELES_SIM_SEEDS=10000` runs more lives, `AMELES_SIM_SEED=…` one of them.
+//! `AMELES_SIM_SEEDS=10000` runs more lifecycles, `AMELES_SIM_SEED=…` one of them.
 
 mod lifecycle;
 mod name_model;

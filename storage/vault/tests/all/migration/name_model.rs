@@ -1,5 +1,5 @@
-//! The owner's knowledge: which names there are, and what each holds. Blocks are used as the gateway uses them: only a
-//! block that no name holds is written, and it gets its name when its write was acknowledged.
+//! What the clients know: the names, and what each holds. Blocks are used as the gateway uses them: only a block
+//! without a name is written, and it gets its name when its write is acknowledged.
 
 use crate::support::rng::TestRng;
 use ameles_vault::{Row, RowChange};
@@ -12,7 +12,7 @@ pub struct NamedBlock {
     pub content: u64,
 }
 
-/// See the module.
+/// The names and what each holds.
 pub struct NameModel {
     blocks: u64,
     acknowledged: BTreeMap<u8, NamedBlock>,
@@ -38,8 +38,8 @@ impl NameModel {
         }
     }
 
-    /// A free block, which no other caller gets until its name was changed or the process has died, and a content of
-    /// its own.
+    /// A free block, which no other caller gets until its name was changed or the process was killed, and unique
+    /// contents for it.
     pub fn take(&mut self, rng: &mut TestRng) -> Option<NamedBlock> {
         let nth = rng.below(self.free.len().max(1) as u64) as usize;
         let block = *self.free.iter().nth(nth)?;
@@ -56,7 +56,7 @@ impl NameModel {
         self.acknowledged.values().copied().collect()
     }
 
-    /// Records that a change of a name sets out, and returns the row.
+    /// Records that a change of a name is sent, and returns the row.
     pub fn send(&mut self, name: u8, named: Option<NamedBlock>) -> RowChange {
         self.sent.insert(name, named);
         RowChange { key: key(name).into(), value: named.map(|named| value(named).into()) }
@@ -73,11 +73,11 @@ impl NameModel {
         self.changed += 1;
     }
 
-    /// Adopts the rows as they are found after the process has died: each as it was acknowledged, or as it was sent.
+    /// Adopts the rows that are found after the process was killed: each as it was acknowledged, or as it was sent.
     /// Blocks that no row names are free.
     ///
     /// # Panics
-    /// If that is not so.
+    /// If a row is neither.
     pub fn adopt(&mut self, rows: &[Row]) {
         let found: BTreeMap<&[u8], &[u8]> = rows.iter().map(|row| (&row.key[..], &row.value[..])).collect();
         for name in 0..=u8::MAX {
@@ -100,7 +100,7 @@ impl NameModel {
     }
 }
 
-/// The payload that a content is told by.
+/// The payload for these contents.
 pub fn payload(content: u64, block_bytes: usize) -> Vec<u8> {
     content.to_le_bytes().into_iter().cycle().take(block_bytes).collect()
 }

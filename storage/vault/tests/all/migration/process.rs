@@ -1,5 +1,5 @@
-//! A machine with the trusted disks of a vault and its successor, each with a store at the end of a network; and how it
-//! dies: both vaults at once.
+//! A machine with the trusted disks of a vault and its successor, each with a store over a network; and how it is
+//! killed: both vaults at once.
 
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::network::{Network, NetworkLink};
@@ -22,7 +22,7 @@ pub struct VaultSide {
 }
 
 impl VaultSide {
-    /// A new vault that holds nothing.
+    /// A new vault with empty blocks.
     pub async fn new(parameters: VaultParameters, key: u8, slowest: u64, rng: &mut TestRng) -> Self {
         let header = header(parameters, rng.seed());
         let memory = VersionedMemory::new(header.parameters.layout());
@@ -49,26 +49,26 @@ impl VaultSide {
         Setup { master: self.master(), ..setup(disk, network, rng.seed()) }
     }
 
-    /// Crashes the side after the process has died.
+    /// Crashes this side after the process was killed.
     pub fn crash(&self, how: Crash, rng: &mut TestRng) {
         self.link.crash();
         self.disk.crash(how, rng);
     }
 }
 
-/// The way in which a process ends, unless it comes to its end before.
+/// How a process is killed, unless it finishes before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashPoint {
-    /// The process ends when it has waited so often.
+    /// The process is killed after this many waits.
     Waits(u64),
     /// The power fails in the middle of a change of one of the disks.
     PowerOfOld(u64),
     PowerOfNew(u64),
-    /// The process does not die.
+    /// The process is not killed.
     None,
 }
 
-/// A process over two disks. `None` if it died; both disks are unplugged then, before anything is dropped.
+/// A process over two disks. `None` if it was killed; both disks are unplugged then, before anything is dropped.
 pub struct Process<'a, F> {
     future: Option<Pin<Box<F>>>,
     disks: [&'a FragileDisk; 2],

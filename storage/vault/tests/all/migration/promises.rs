@@ -1,4 +1,4 @@
-//! The promises and refusals of a successor, which lives with deaths wherever they fall.
+//! The promises and refusals of a migration, with kills at arbitrary points.
 
 use super::lifecycle::{Summary, run_lifecycle};
 use super::process::VaultSide;
@@ -14,7 +14,7 @@ use ameles_vault::{
 use std::panic::catch_unwind;
 use tokio::task::LocalSet;
 
-/// Lives of a usual run; a thorough one has ten times as many.
+/// Lifecycles of a usual run; a thorough one has ten times as many.
 const LIVES: u64 = 75;
 
 #[test]
@@ -36,7 +36,7 @@ fn nothing_acknowledged_is_lost_whenever_the_process_dies() {
     assert!(did.iter().all(|did| *did >= lives / 2), "the lives do too little: {summary:?}");
 }
 
-/// Opens two vaults of these shapes, has `work` done with them, and closes them.
+/// Opens two vaults with these parameters, works with them, and closes them.
 async fn with_both(
     shapes: [VaultParameters; 2],
     work: impl AsyncFnOnce(&Vault, &Vault) -> Result<(), VaultError>,

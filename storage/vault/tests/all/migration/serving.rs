@@ -1,4 +1,4 @@
-//! Ways to serve a vault and its successor as one, two of them broken on purpose.
+//! Ways to serve a vault and its successor as one, two of them deliberately broken.
 
 use ameles_vault::{Call, Flow, MirroredVaults, Vault};
 use bytes::Bytes;
@@ -6,17 +6,17 @@ use bytes::Bytes;
 /// The way in which calls reach the two vaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serving {
-    /// The vault's own succession.
+    /// The vault's own mirroring.
     Sound,
-    /// A succession of the test's own, without a flaw.
+    /// The test's own mirroring, without a flaw.
     SoundOutside,
     /// Reads go to the old vault alone.
     ReadsSkipTheSuccessor,
-    /// Reads are answered when the old vault is done, and do not wait for the successor's dummy.
+    /// Reads are answered when the old vault has answered, and do not wait for the successor's dummy.
     ReadsAreAnsweredEarly,
 }
 
-/// The interface that clients ask at.
+/// The interface that clients use.
 #[derive(Clone)]
 pub struct ClientApi {
     pub serving: Serving,
@@ -24,7 +24,7 @@ pub struct ClientApi {
 }
 
 impl ClientApi {
-    /// Carries out calls of one kind.
+    /// Executes calls of one kind.
     pub async fn access(&self, calls: Vec<Call>) -> Vec<Option<Bytes>> {
         let flow = Flow(0);
         let (old, new) = (self.both.old().clone(), self.both.successor().clone());

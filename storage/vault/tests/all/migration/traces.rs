@@ -1,6 +1,6 @@
-//! The traces that the watchers of both stores see: kind, size and **time** of every request, in virtual time, are the
+//! The traces that observers of both stores see: kind, size and **time** of every request, in virtual time, are the
 //! same for all requests of clients, as long as they ask as often. Levels are compared as well; leaves and slots are
-//! for the judge of the schemes' own tests. Ways to serve that are broken on purpose must be caught.
+//! tested with the schemes. Deliberately broken ways to serve must be caught.
 
 use super::serving::{ClientApi, Serving};
 use crate::support::recorder::{Recorder, TraceEvent};
@@ -23,12 +23,12 @@ const BLOCK_BYTES: u32 = 16;
 const MAX_BATCH: u32 = 4;
 /// Calls of a client, and batches of the copier between them.
 const STEPS: u64 = 40;
-/// Longer than an access and the evictions that follow it take.
+/// Longer than an access and the evictions after it take.
 const PAUSE: Duration = Duration::from_secs(3);
 const QUICK: Duration = Duration::from_millis(40);
 const SLOW: Duration = Duration::from_millis(300);
 
-/// The requests of clients, as different as can be; as often in each.
+/// The requests of clients, as different as possible, but equally many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mix {
     Reads,
@@ -82,7 +82,7 @@ fn vault_parameters() -> VaultParameters {
     }
 }
 
-/// The trace that the watcher of a store has, and how many accesses there were.
+/// The trace that an observer of a store has, and the number of accesses.
 type Seen = (Vec<(Duration, Shape)>, u64);
 
 struct VaultSide {
@@ -93,7 +93,7 @@ struct VaultSide {
 }
 
 impl VaultSide {
-    /// A vault in which every block, and by then every bucket, was written.
+    /// A vault with every block, and thereby every bucket, written.
     async fn new(round_trip: Duration, seed: u64) -> Self {
         let header = header(vault_parameters(), seed);
         let memory = VersionedMemory::new(header.parameters.layout());
@@ -118,7 +118,7 @@ impl VaultSide {
 
     fn seen(&self, vault: &Vault) -> Seen {
         let mut seen = shape(&ring(), &self.recorder.take_trace());
-        // The watcher does not see what the clients see.
+        // The observer does not see what the clients see.
         seen.retain(|(_, shape)| {
             !matches!(
                 shape,
@@ -131,8 +131,7 @@ impl VaultSide {
     }
 }
 
-/// Opens two vaults, at stores as far as `round_trips` say, and has `work` done with them. Returns what both watchers
-/// saw.
+/// Opens two vaults, at stores with these round trips, and works with them. Returns what both observers saw.
 fn watched<T>(
     serving: Serving,
     round_trips: [Duration; 2],
@@ -144,8 +143,8 @@ fn watched<T>(
         // The draws are secret: they follow from the seed, and differ between the vaults.
         let (old, new) =
             (VaultSide::new(round_trips[0], seed).await, VaultSide::new(round_trips[1], !seed - 9).await);
-        old.recorder.opens(None);
-        new.recorder.opens(None);
+        old.recorder.note_opening(None);
+        new.recorder.note_opening(None);
         let (first, first_running) = Vault::start(old.setup(seed + 3)).await.expect("it opens");
         let (second, second_running) = Vault::start(new.setup(seed + 4)).await.expect("it opens");
         let working = async {
@@ -161,7 +160,7 @@ fn watched<T>(
     })
 }
 
-/// A client and the copier by turns, with pauses in which everything settles.
+/// A client and the copier alternately, with pauses in which everything settles.
 fn by_turns(serving: Serving, mix: Mix, seed: u64) -> [Seen; 2] {
     let work = async |api: ClientApi, mut copier: Copier| {
         for step in 0..STEPS {
@@ -200,7 +199,7 @@ fn a_succession_whose_reads_skip_the_successor_is_caught() {
         reads[0] != writes[0] || reads[1] != writes[1]
     };
     assert!(parts(Serving::ReadsSkipTheSuccessor));
-    // The same of the test's own without the flaw: the test catches the flaw.
+    // The test's own mirroring without the flaw: so the test catches the flaw.
     assert!(!parts(Serving::SoundOutside));
 }
 
@@ -284,8 +283,8 @@ fn clients_and_the_copier_take_turns() {
         futures::join!(filling, client).1
     };
     let batches = watched(Serving::Sound, [QUICK, QUICK], 11, work).1;
-    // This is the batch that was under way, and no second one.
+    // This is the batch that was in flight, and no second one.
     assert!(batches.iter().all(|batches| *batches <= 1), "{batches:?}");
-    // Nor does the client keep the copier waiting.
+    // Nor does the client make the copier wait.
     assert!(batches.len() as u64 <= 2 + BLOCKS / u64::from(MAX_BATCH), "{batches:?}");
 }

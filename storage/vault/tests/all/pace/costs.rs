@@ -1,4 +1,4 @@
-//! The costs of an idle paced vault are as said beforehand.
+//! The costs of an idle paced vault are as planned.
 
 use crate::support::{every_scheme, header, setup};
 use ameles_core::schemes::ring::RingParameters;
@@ -11,7 +11,7 @@ use tokio::task::{LocalSet, spawn_local};
 const TURN: Duration = Duration::from_millis(100);
 const TURNS: u32 = 1500;
 
-/// The usage of so many idle turns, and how many turns there were.
+/// The usage of some idle turns, and the number of turns.
 fn metered(parameters: &VaultParameters) -> (Usage, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {

@@ -1,4 +1,4 @@
-//! A paced vault looks for a newer claim as well: at instants, and as often under silence as under a flood.
+//! A paced vault makes lease checks as well: at fixed times, and equally often under silence and under a flood.
 
 use super::flawed::Pacing;
 use super::lifecycle::{LifecycleResult, run_lifecycle};
@@ -8,7 +8,7 @@ use crate::support::intercepted::Request;
 use crate::support::recorder::TraceEvent;
 use std::time::Duration;
 
-/// The times of the looks since the vault began to be opened. What an opening reads before its claim is none.
+/// The times of the lease checks since the opening began. What an opening reads before its claim is none.
 fn checks(lifecycle: &LifecycleResult) -> Vec<Duration> {
     let opened =
         lifecycle.trace.iter().find(|(_, event)| matches!(event, TraceEvent::Opens { .. })).unwrap().0;
@@ -17,7 +17,7 @@ fn checks(lifecycle: &LifecycleResult) -> Vec<Duration> {
         _ => false,
     };
     let look = |(at, event): &(Duration, TraceEvent)| match event {
-        TraceEvent::Asks { request, .. } if request.is_look() => Some(*at - opened),
+        TraceEvent::Asks { request, .. } if request.is_lease_check() => Some(*at - opened),
         _ => None,
     };
     lifecycle.trace.iter().skip_while(|(_, event)| !is_claim(event)).filter_map(look).collect()

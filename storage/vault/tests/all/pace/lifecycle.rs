@@ -1,4 +1,4 @@
-//! The life of a vault under a mix of requests: opened, used and killed.
+//! The lifecycle of a vault under a mix of requests: opened, used and killed.
 
 use super::flawed::{Door, Pacing, Queue, pace};
 use super::mixes::{Done, Mix, Model, ask};
@@ -16,23 +16,23 @@ use tokio::time::{Instant, sleep_until};
 /// The turns before the end of an opening in which its last clients are served.
 const LAST_ORDERS: u32 = 20;
 
-/// The public facts of a life.
+/// The public facts of a lifecycle.
 #[derive(Clone)]
 pub struct PublicFacts {
     pub parameters: VaultParameters,
     pub turn: Duration,
     /// The time from a request to its answer.
     pub round_trip: Duration,
-    /// The requests after which each opening dies; the opening after the last lasts.
+    /// The requests at which each opening is killed; the opening after the last one is not.
     pub deaths: Vec<u64>,
     pub lasts: Duration,
-    /// The time that the trusted disk takes to sync, and the time more for each byte.
+    /// The time that the trusted disk takes to sync, and the additional time for each byte.
     pub sync_takes: Option<(Duration, Duration)>,
-    /// The way in which the vault dies.
+    /// The seed for how the vault is killed.
     pub seed: u64,
 }
 
-/// A life that came to its end.
+/// A completed lifecycle.
 pub struct LifecycleResult {
     pub trace: Vec<TimedEvent>,
     pub deaths: usize,
@@ -45,7 +45,7 @@ pub struct LifecycleResult {
     pub pace: PaceFigures,
 }
 
-/// Lives: the mix is secret, and so is the seed of what the vault and its clients draw.
+/// Runs a lifecycle. The mix is secret, and so is the seed of the vault's and the clients' draws.
 pub fn run_lifecycle(public: &PublicFacts, pacing: Pacing, mix: Mix, seed: u64) -> LifecycleResult {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime can be made");
@@ -86,7 +86,7 @@ struct Body {
 }
 
 impl Body {
-    /// A vault in which every block, and by then every bucket, was written.
+    /// A vault with every block, and thereby every bucket, written.
     async fn new(public: &PublicFacts, pacing: Pacing, mix: Mix, seed: u64) -> Self {
         let mut secret = TestRng::of(seed);
         let memory = VersionedMemory::new(public.parameters.layout());
@@ -128,10 +128,10 @@ impl Body {
         }
     }
 
-    /// Opens the vault and has the clients ask, until it dies or its time is over; then closes it.
+    /// Opens the vault and lets the clients ask, until it is killed or its time is over; then closes it.
     async fn open_once(&mut self, dies_after: Option<u64>) {
         let until = Instant::now() + self.public.lasts;
-        self.recorder.opens(dies_after);
+        self.recorder.note_opening(dies_after);
         let unlimited = BitsPerSecond(0);
         let speed = LinkSpeed { round_trip: self.public.round_trip, up: unlimited, down: unlimited };
         let store = self.recorder.over(Link::new(self.memory.clone(), speed));
@@ -149,7 +149,7 @@ impl Body {
         drop(disk);
         let Some((vault, running)) = opened else {
             self.early_deaths += 1;
-            return self.die();
+            return self.kill();
         };
         self.recorder.is_open(&vault);
         let driver = spawn_local(running);
@@ -182,20 +182,20 @@ impl Body {
                 {
                     std::panic::resume_unwind(error.into_panic());
                 }
-                self.die();
+                self.kill();
             }
             () = lasting => {
                 clients.await.expect("clients are answered like an array");
                 let _ = driver.await;
                 self.pace = vault.status().pace.unwrap_or_default();
-                self.recorder.is_gone();
+                self.recorder.note_end();
                 self.disk.unplug();
             }
         }
     }
 
-    fn die(&mut self) {
-        self.recorder.dies(&self.disk, &mut self.rng);
+    fn kill(&mut self) {
+        self.recorder.note_kill(&self.disk, &mut self.rng);
         self.deaths += 1;
     }
 }

@@ -1,4 +1,4 @@
-//! The requests of clients to a vault: as different as can be.
+//! The requests of clients to a vault, as different as possible.
 
 use super::flawed::Door;
 use crate::support::rng::TestRng;
@@ -18,11 +18,11 @@ pub enum Mix {
     Silence,
     /// Six clients ask for as much as they can get.
     Flood,
-    /// The same block is written over and over, and rows with it.
+    /// The same block is written over and over, together with rows.
     Hammer,
     /// The same block is written over and over.
     Writes,
-    /// A request at a time, with pauses.
+    /// One request at a time, with pauses.
     NowAndThen,
 }
 
@@ -38,7 +38,7 @@ impl Mix {
     }
 }
 
-/// The counts of what the clients of an opening did.
+/// What the clients of an opening did, in numbers.
 #[derive(Clone, Default)]
 pub struct Done {
     pub answered: Rc<Cell<u64>>,
@@ -49,7 +49,7 @@ pub struct Done {
 /// The contents of blocks, as far as they are certain; kept across openings.
 pub type Model = Rc<RefCell<BTreeMap<u64, u8>>>;
 
-/// Asks until `until`, or until the vault has gone.
+/// Asks until `until`, or until the vault has stopped.
 pub async fn ask(mix: Mix, door: Door, vault: Vault, model: Model, done: Done, until: Instant, seed: u64) {
     let mut rng = TestRng::of(seed);
     let clients = (0..mix.clients()).map(|nth| {
@@ -89,7 +89,7 @@ impl Client {
                 }
                 Mix::Hammer => {
                     let changes = vec![RowChange::put(vec![1; 8], vec![self.rng.below(256) as u8; 300])];
-                    // A single step: no other thread brings a chance of its own in.
+                    // A single step, so that no other thread adds nondeterminism.
                     let committing = self.vault.commit_rows(changes);
                     match self.vault.header().parameters.journal {
                         JournalPlace::Disk => drop(futures::executor::block_on(committing)),
@@ -107,7 +107,7 @@ impl Client {
         }
     }
 
-    /// Blocks that no other client has.
+    /// Blocks that no other client uses.
     fn block(&mut self) -> u64 {
         let own = BLOCKS / 8;
         self.nth * own + self.rng.below(own)

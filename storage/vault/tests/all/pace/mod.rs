@@ -1,13 +1,12 @@
 //! Does a paced vault show what is asked of it, by what it sends or by when?
 //!
-//! A small vault lives under mixes of requests that could hardly differ more: nothing at all, a flood, one block written
-//! over and over, now and then something. Each of them must show the same: kind, size and **time** of every request, in
-//! virtual time, to the nanosecond; with deaths between, too. Under a quick store, which is done with a turn before the
-//! next one, levels are compared as well. Under a slow one an access leaves buckets out that are in flight, and which
-//! those are follows from leaves: there, levels are left out. Leaves and slots are for the judge of the schemes' own
-//! tests.
+//! A small vault runs under mixes of requests that could hardly differ more: nothing at all, a flood, one block written
+//! over and over, an occasional request. Each of them must show the same kind, size and **time** of every request, in
+//! virtual time, to the nanosecond; with kills in between, too. With a quick store, which finishes a turn before the
+//! next one, levels are compared as well. With a slow one an access leaves out buckets that are in flight, and which
+//! those are follows from leaves: there, levels are left out. Leaves and slots are tested with the schemes.
 //!
-//! No false alarms: everything that is compared is fixed. Pacers that are broken on purpose must be caught.
+//! No false alarms: everything that is compared is fixed. Deliberately broken pacers must be caught.
 
 mod costs;
 mod flawed;
@@ -29,25 +28,25 @@ use std::time::Duration;
 
 const MAX_BATCH: u32 = 4;
 const TURN: Duration = Duration::from_millis(800);
-/// The length of an opening that does not die.
+/// The length of an opening that is not killed.
 const LASTS: Duration = Duration::from_secs(60);
 /// The time from a request to its answer. Two evictions and an access fit into a turn.
 const QUICK: Duration = Duration::from_millis(40);
-/// The round trip with which no turn is done when the next one is due.
+/// A round trip so long that no turn is done when the next one is due.
 const SLOW: Duration = Duration::from_millis(1100);
-/// The grain of tokio's timers. It shows where the time that local work takes is part of the simulation.
+/// The resolution of tokio's timers. It is visible where the time of local work is part of the simulation.
 const GRAIN: Duration = Duration::from_millis(1);
-/// Lives under each mix.
+/// Lifecycles under each mix.
 const LIVES: u64 = 6;
 const DEATHS: usize = 6;
 
-/// A small tree with so many slots that no bucket is ever read too often. All of it is untrusted: every access meets an
-/// eviction that reads.
+/// A small tree with so many slots that no bucket is ever read too often. All of it is untrusted: every access
+/// coincides with an eviction that reads.
 fn ring_parameters(block_bytes: u32) -> RingParameters {
     RingParameters { block_bytes, top: Level(0), max_batch: MAX_BATCH, ..small_ring(80) }
 }
 
-/// A checkpoint comes every 24 accesses, six turns; every other one is shipped.
+/// A checkpoint comes every 24 accesses, six turns; every other one is uploaded.
 fn vault_parameters(block_bytes: u32) -> VaultParameters {
     let ring = ring_parameters(block_bytes);
     assert_eq!(ring.validate(), Ok(()));
@@ -59,7 +58,7 @@ fn vault_parameters(block_bytes: u32) -> VaultParameters {
     }
 }
 
-/// The public facts of a life.
+/// The public facts of a lifecycle.
 fn public(nth: u64, round_trip: Duration, deaths: usize) -> PublicFacts {
     let mut rng = TestRng::of(nth);
     PublicFacts {
@@ -79,12 +78,12 @@ fn with_journal_in_store(public: PublicFacts) -> PublicFacts {
     PublicFacts { parameters, ..public }
 }
 
-/// The facts that a watcher of the store has of a life, but leaves and slots.
+/// What an observer of the store sees of a lifecycle, except leaves and slots.
 fn shown(lifecycle: &LifecycleResult) -> Vec<(Duration, Shape)> {
     let mut shape = shape(&ring_parameters(16), &lifecycle.trace);
     shape.retain(|(_, shape)| match shape {
         Shape::Reads(..) => true,
-        // The watcher does not see what the clients see.
+        // The observer does not see what the clients see.
         Shape::Other(event) => !matches!(
             event,
             TraceEvent::Batch(_) | TraceEvent::Begun(_) | TraceEvent::Served | TraceEvent::IsOpen
@@ -103,12 +102,12 @@ fn coarse(mut shown: Vec<(Duration, Shape)>) -> Vec<(Duration, Shape)> {
     shown
 }
 
-/// Tells where two lives part.
+/// Returns where two lifecycles first differ.
 fn first_difference(one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
     first_difference_by(Duration::ZERO, one, other)
 }
 
-/// Tells where two lives part in something else than time, or by more time than this.
+/// Returns where two lifecycles first differ in something else than time, or by more time than this.
 fn first_difference_by(
     max: Duration,
     one: &[(Duration, Shape)],
@@ -200,19 +199,19 @@ fn a_pacer_that_follows_the_load_is_caught() {
     for flawed in [Pacing::SkipsIdleTurns, Pacing::SendsEarlyWhenBusy, Pacing::BatchesAsLongAsAsked] {
         assert!(parts(flawed), "{flawed:?}");
     }
-    // The same pacer of the test's own, without a flaw: the tests above catch the flaws.
+    // The test's own pacer without a flaw: so the tests above catch the flaws.
     assert!(!parts(Pacing::SoundOutside));
 }
 
-/// A disk that takes a moment for each byte: a write's record takes longer to be durable than a read's.
+/// A disk that takes some time for each byte: a write's record takes longer to be durable than a read's.
 fn on_a_slow_disk(nth: u64) -> PublicFacts {
     let sync_takes = Some((Duration::from_millis(1), Duration::from_micros(1)));
     let parameters = vault_parameters(2048);
     PublicFacts { parameters, sync_takes, ..public(nth, QUICK, 0) }
 }
 
-/// Only the requests to the store: an answer is noted here when the vault sees it, and while this disk is at work there
-/// is nothing to see for the vault.
+/// Only the requests to the store: an answer is recorded here when the vault sees it, and while this disk is busy the
+/// vault sees nothing.
 fn asked(lifecycle: &LifecycleResult) -> Vec<(Duration, Shape)> {
     let mut shown = shown(lifecycle);
     shown.retain(|(_, shape)| !matches!(shape, Shape::Other(TraceEvent::Answered(_))));
@@ -242,7 +241,7 @@ fn requests_that_leave_as_soon_as_their_record_is_durable_are_caught() {
 #[test]
 fn a_paced_read_is_answered_within_two_turns_and_the_stores_time() {
     let lifecycle = run_lifecycle(&public(0, QUICK, 0), Pacing::Sound, Mix::NowAndThen, 5);
-    // A checkpoint that is due comes first: the time of a turn.
+    // A due checkpoint comes first: the time of a turn.
     let max = 2 * TURN + QUICK;
     assert!(lifecycle.slowest <= max, "{:?} is more than {max:?}", lifecycle.slowest);
     assert!(lifecycle.slowest > TURN / 2, "{:?}: no request has waited for its turn", lifecycle.slowest);

@@ -1,4 +1,4 @@
-//! A vault that was closed, and what a store can do to one of its buckets.
+//! A vault that was closed, and ways in which a store can tamper with one of its buckets.
 
 use super::fixture::{VaultFixture, write_all};
 use crate::support::fragile_disk::FragileDisk;
@@ -17,13 +17,13 @@ pub struct ClosedVault {
     pub receipt: Receipt,
     pub live: Vec<BucketVersion>,
     pub bytes: BTreeMap<BucketVersion, Vec<u8>>,
-    /// The bytes that each bucket had in the older state.
+    /// The bytes of each bucket in the older state.
     pub before: BTreeMap<u64, Vec<u8>>,
 }
 
 pub const FILL: u8 = 100;
 
-/// A vault of which every bucket was written twice.
+/// A vault with every bucket written twice.
 pub async fn closed_vault() -> ClosedVault {
     let fixture = VaultFixture::new().await;
     fixture.open(async |vault| write_all(vault, 50).await).await.unwrap();
@@ -37,7 +37,7 @@ pub async fn closed_vault() -> ClosedVault {
     ClosedVault { older, now: fixture.store.snapshot(), receipt, live, bytes, before, fixture }
 }
 
-/// Something that a store can do to one bucket.
+/// A way to tamper with one bucket.
 #[derive(Clone, Copy, Debug)]
 pub enum Tampering {
     FlipOneBitOfEachSlot,
@@ -93,7 +93,7 @@ impl ClosedVault {
         *self.live.iter().find(same).expect("there are two buckets of each shape")
     }
 
-    /// Tampers with the bucket, and tells the first slot that is wrong.
+    /// Tampers with the bucket; returns the first slot that is wrong.
     pub fn tamper(&self, of: BucketVersion, kind: Tampering, rng: &mut TestRng) -> u32 {
         let store = &self.fixture.store;
         let bytes = store.bucket(of).unwrap();
@@ -143,7 +143,7 @@ impl ClosedVault {
         0
     }
 
-    /// Puts back the bytes that [`tamper`](Self::tamper) may have changed.
+    /// Restores the bytes that [`tamper`](Self::tamper) may have changed.
     pub async fn undo(&self, of: BucketVersion) {
         for of in [of, self.sibling(of)] {
             Untrusted::delete(&self.fixture.store, &[of]).await.unwrap();
@@ -151,7 +151,7 @@ impl ClosedVault {
         }
     }
 
-    /// The same vault once more, with a disk and a store of its own.
+    /// An independent copy, with its own disk and store.
     pub fn copy(&self) -> ClosedVault {
         ClosedVault {
             fixture: self.fixture.copy(&self.now),

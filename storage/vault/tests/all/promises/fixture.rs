@@ -1,4 +1,4 @@
-//! A small vault to work at: a trusted disk, a store that keeps everything, and the bytes that the blocks should hold.
+//! A small vault for tests: a trusted disk, a store that keeps every version, and the expected contents of the blocks.
 
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{frequent_evictions, header, setup, work_and_close, work_and_kill};
@@ -8,12 +8,12 @@ use ameles_vault::AnyStore;
 use ameles_vault::{Call, Receipt, Report, Setup, TrustedDisk, Vault, VaultError, VaultHeader, VaultStore};
 use std::cell::Cell;
 
-/// Blocks of the vault.
+/// The vault's blocks.
 pub const CAPACITY: u64 = 64;
-/// Bytes of each.
+/// The bytes of each.
 pub const BLOCK_BYTES: u32 = 32;
 
-/// See the module.
+/// A small vault, its disk and its store.
 pub struct VaultFixture {
     pub header: VaultHeader,
     pub store: VersionedMemory,
@@ -21,13 +21,13 @@ pub struct VaultFixture {
     seed: Cell<u64>,
 }
 
-/// A block that is filled with one byte.
+/// A block filled with one byte.
 pub fn block(fill: u8) -> Vec<u8> {
     vec![fill; BLOCK_BYTES as usize]
 }
 
 impl VaultFixture {
-    /// A new vault that holds nothing.
+    /// A new vault with empty blocks.
     pub async fn new() -> Self {
         Self::with(header(frequent_evictions(), 1)).await
     }
@@ -41,7 +41,7 @@ impl VaultFixture {
         fixture
     }
 
-    /// The same vault once more, with a store in this state and a disk like this one's.
+    /// A copy of the vault with a store in this state, and a copy of the disk.
     pub fn copy(&self, state: &Snapshot) -> VaultFixture {
         let store = VersionedMemory::new(self.header.parameters.layout());
         store.restore(state);
@@ -53,30 +53,30 @@ impl VaultFixture {
         }
     }
 
-    /// The same vault at the same store, with a copy of the trusted disk as it is now.
+    /// The same vault at the same store, with a copy of the trusted disk.
     pub fn with_copied_disk(&self) -> VaultFixture {
         let (header, store) = (self.header.clone(), self.store.clone());
         VaultFixture { header, store, disk: self.disk.image(), seed: Cell::new(self.seed.get() + 1000) }
     }
 
-    /// Another machine at the same store.
+    /// Another machine with an empty disk at the same store.
     pub fn with_empty_disk(&self) -> VaultFixture {
         let (header, store) = (self.header.clone(), self.store.clone());
         VaultFixture { header, store, disk: FragileDisk::default(), seed: Cell::new(self.seed.get() + 2000) }
     }
 
-    /// The same machine once more: the same disk, and the same secrets drawn from now on.
+    /// A copy of the machine: the same disk, and the same random numbers from now on.
     pub fn copied_machine(&self) -> VaultFixture {
         let (header, store) = (self.header.clone(), self.store.clone());
         VaultFixture { header, store, disk: self.disk.image(), seed: Cell::new(self.seed.get()) }
     }
 
-    /// A setup with secrets of its own.
+    /// A setup with its own randomness.
     pub fn setup(&self, disk: &TrustedDisk) -> Setup<AnyStore> {
         self.setup_over(disk, self.store.clone())
     }
 
-    /// The same over another store.
+    /// The same with another store.
     pub fn setup_over(&self, disk: &TrustedDisk, store: impl VaultStore) -> Setup<AnyStore> {
         self.seed.set(self.seed.get() + 1);
         setup(disk, store, self.seed.get())
@@ -88,8 +88,7 @@ impl VaultFixture {
         work_and_close(opened, &self.disk, work).await
     }
 
-    /// Opens the vault, works with it, and lets it die when the work is done. Returns the error that stopped it, if
-    /// there was one.
+    /// Opens the vault, works with it, and kills it when the work is done. Returns the error that stopped it, if any.
     pub async fn open_and_crash<T>(
         &self,
         work: impl AsyncFnOnce(&Vault) -> T,
@@ -102,13 +101,13 @@ impl VaultFixture {
     }
 }
 
-/// Writes all blocks, block n with `fill` + n.
+/// Writes all blocks, block n filled with `fill` + n.
 pub async fn write_all(vault: &Vault, fill: u8) {
     let calls = (0..CAPACITY).map(|at| Call::Write(BlockId(at), block(fill.wrapping_add(at as u8)).into()));
     vault.access(calls.collect()).await.unwrap();
 }
 
-/// Reads all blocks as [`write_all`] has left them, until one cannot be read.
+/// Reads all blocks as [`write_all`] has left them, up to the first that cannot be read.
 pub async fn read_all(vault: &Vault, fill: u8) -> Result<(), VaultError> {
     for at in 0..CAPACITY {
         let read = vault.read(BlockId(at)).await?;
@@ -117,7 +116,7 @@ pub async fn read_all(vault: &Vault, fill: u8) -> Result<(), VaultError> {
     Ok(())
 }
 
-/// Reads and authenticates everything.
+/// Runs a full check of the vault.
 pub async fn check(vault: &Vault) -> Result<Report, VaultError> {
     vault.check(Box::new(|_, _| {})).await
 }

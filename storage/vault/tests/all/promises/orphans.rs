@@ -1,4 +1,4 @@
-//! Objects that are not needed are found in the store and removed; objects that are needed are not.
+//! Objects that are not needed are found in the store and removed; needed objects are not.
 
 use super::fixture::{CAPACITY, VaultFixture, block, check, read_all, write_all};
 use crate::support::fragile_disk::FragileDisk;
@@ -34,7 +34,8 @@ async fn restore_copy(fixture: &VaultFixture, expect: Option<Receipt>) -> Result
     restore(copy.setup(&disk), options).await
 }
 
-/// A vault that died in service, with everything that its store ever held brought back: all that was deleted is dead.
+/// A vault that was killed in service, with everything that its store ever held brought back: all deleted objects are
+/// orphans.
 async fn closed_vault(seed: u64) -> (VaultFixture, Receipt) {
     let fixture = VaultFixture::new().await;
     let mut rng = TestRng::of(seed);
@@ -67,7 +68,7 @@ async fn closed_vault(seed: u64) -> (VaultFixture, Receipt) {
     (fixture, receipt)
 }
 
-/// A store that takes a step for each object that it deletes.
+/// A store that pauses for each object that it deletes.
 struct Slow(VersionedMemory);
 
 impl Untrusted for Slow {
@@ -108,7 +109,7 @@ async fn what_nobody_needs_is_removed_and_the_vault_is_whole() {
         assert_eq!(removed.buckets, found.dead_buckets.objects);
         assert_eq!(held - removed.buckets, fixture.store.bucket_versions().len() as u64);
         assert_eq!(find(&fixture).await.unwrap().dead().objects, 0, "seed {seed}");
-        // The objects that a restore reads and those that a recovery reads are there.
+        // The objects that a restore and a recovery read are there.
         restore_copy(&fixture, Some(receipt)).await.unwrap();
         let (faults, _) = fixture
             .open(async |vault| {
@@ -158,7 +159,7 @@ async fn what_is_newer_or_foreign_is_named_and_stays() {
     let buckets = fixture.header.parameters.layout().buckets();
     let version = Version { epoch: 1, counter: 1 };
     let foreign = BucketVersion { bucket: Bucket(buckets), version };
-    // Under another layout there is room for any bucket.
+    // This layout has room for any bucket.
     let wide = Layout::new(vec![Extent { buckets: buckets + 1, slots: 1, slot_bytes: 20 }]);
     Untrusted::write(&fixture.store.with_layout(wide), &[foreign], &[1; 20]).await.unwrap();
     let planted = shipped_contents::name(&Receipt { epoch: 9, ..receipt });
@@ -174,7 +175,7 @@ async fn what_is_newer_or_foreign_is_named_and_stays() {
         [format!("{} {version}", foreign.bucket), "checkpoint/1-1".into(), "notes".into()]
     );
     assert_eq!((found.dead_checkpoints.objects, found.dead_checkpoints.bytes), (1, 50));
-    // It bears the name of an older checkpoint, and is none.
+    // It has the name of an older checkpoint, but is none.
     let removed = remove(&fixture).await;
     assert_eq!(removed, Removed { not_ours: 1, ..Removed::default() });
     let after = fixture.copy(&before).store;
@@ -223,7 +224,7 @@ async fn a_copy_of_the_trusted_disk_from_within_an_epoch_is_told_so_and_removes_
         .await
         .unwrap();
     let copy = copy.unwrap();
-    // A plant on top of it changes nothing: one slot that opens is enough.
+    // A planted version above it changes nothing: one slot that opens is enough.
     let newest = fixture.store.bucket_versions().iter().map(|of| of.version).max().unwrap();
     let version = Version { counter: newest.counter + 1, ..newest };
     let extent = fixture.store.layout().extent(Bucket(0));
@@ -282,8 +283,8 @@ async fn nothing_is_removed_once_another_gateway_has_the_vault() {
     let before: Vec<_> = fixture.store.bucket_versions();
     let before: Vec<_> = before.into_iter().map(|of| (of, fixture.store.bucket(of).unwrap())).collect();
     restore(fixture.setup(&disk), options).await.unwrap();
-    // Buckets that the other one has deleted since are brought back: they are dead for us, and not ours to delete any
-    // more.
+    // Buckets that the other vault has deleted since are brought back: to us they are unneeded, but they are no longer
+    // ours to delete.
     for (of, bytes) in before {
         Untrusted::write(&fixture.store, &[of], &bytes).await.unwrap();
     }
@@ -304,16 +305,16 @@ async fn a_planted_checkpoint_name_does_not_keep_the_owner_of_a_receipt_from_a_r
     let text = error.to_string();
     assert!(error.is_tampering() && text.contains(&planted) && text.contains("--expect"), "{text}");
     assert_eq!(restore_copy(&fixture, Some(receipt)).await.unwrap().vault, receipt.vault);
-    // A name that the vault would not give is none of a checkpoint.
+    // A name that the vault would not choose is not a checkpoint's.
     Blobs::remove(&fixture.store, &planted).await.unwrap();
     fixture.store.put("checkpoint/ffffffff-1", &[3; 1000]).await.unwrap();
     restore_copy(&fixture, None).await.unwrap();
-    // Nothing older takes the place of the receipt's own checkpoint if that was spoilt.
+    // If the receipt's own checkpoint was corrupted, no older one replaces it.
     fixture.store.tamper_blob(&shipped_contents::name(&receipt), |held| held[60] ^= 1);
     let error = restore_copy(&fixture, Some(receipt)).await.unwrap_err();
     assert!(error.is_tampering() && error.to_string().contains(&shipped_contents::name(&receipt)), "{error}");
     assert!(!error.to_string().contains("--expect"), "it was given: {error}");
-    // With none at all, the receipt tells that there was one.
+    // With no checkpoint at all, the receipt shows that there was one.
     for blob in fixture.store.list("checkpoint/").await.unwrap() {
         Blobs::remove(&fixture.store, &blob.name).await.unwrap();
     }

@@ -1,5 +1,5 @@
-//! Anything that the store does to its contents is noticed while the trusted disk survives, by name, and never answered
-//! from; and when the store is put right, everything is there.
+//! Any tampering with the store is detected and named while the trusted disk survives, and never leads to a wrong
+//! answer. When the store is repaired, everything is there.
 
 use super::closed_vault::{FILL, TAMPERINGS, Tampering, closed_vault};
 use super::fixture::{check, read_all, write_all};
@@ -21,7 +21,7 @@ async fn a_check_names_the_slot_whatever_is_done_to_whichever_bucket() {
                 let slot = closed_vault.tamper(of, kind, &mut rng);
                 let faults = check(vault).await.unwrap().faults;
                 let named = faults.iter().any(|line| match kind {
-                    // The store decides which of its slots is asked for first.
+                    // The seed decides which of its slots is read first.
                     Tampering::Remove | Tampering::TruncateToNothing | Tampering::TruncateByOneByte => {
                         line.contains(&format!(" of {} ({})", of.bucket, of.version))
                     }
@@ -59,7 +59,7 @@ async fn a_check_notices_a_flip_of_any_byte_of_any_level() {
 #[tokio::test(start_paused = true)]
 async fn no_access_answers_from_a_bucket_that_was_tampered_with_and_nothing_is_lost_by_it() {
     let original = closed_vault().await;
-    // The kinds that leave no slot as it was: others are met only when their slot is.
+    // The ways that change every slot. The others are detected only when their slot is read.
     let kinds = [
         Tampering::FlipOneBitOfEachSlot,
         Tampering::SwapWithAnotherBucket,
@@ -98,7 +98,7 @@ async fn no_access_answers_from_a_bucket_that_was_tampered_with_and_nothing_is_l
 async fn a_store_that_was_rolled_back_or_emptied_does_not_open() {
     let closed_vault = closed_vault().await;
     let mut states = vec![closed_vault.older.clone(), Snapshot::default()];
-    // Everything but the header is gone; everything but the claims is.
+    // Everything but the header is gone; then everything but the claims.
     closed_vault.fixture.store.restore(&Snapshot::default());
     let header = closed_vault.header_blob().await;
     closed_vault.fixture.store.put("vault", &header).await.unwrap();
@@ -141,7 +141,7 @@ async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
         let error = closed_vault.fixture.open_and_crash(async |_| {}).await.unwrap_err();
         assert!(error.is_tampering(), "byte {at}: {error}");
     }
-    // A header of a newer format is sealed as this Ameles does not know.
+    // This version of Ameles does not know how a header of a newer format is sealed.
     let mut newer = header.clone();
     newer[7] = 99;
     *newer.last_mut().unwrap() ^= 1;
@@ -209,7 +209,7 @@ async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
     closed_vault.fixture.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-/// The report, or the error of the vault that stopped, says what is wrong with the object of this name.
+/// Checks that the report, or the error that stopped the vault, names this object.
 fn is_named(report: Result<ameles_vault::Report, VaultError>, name: &str, what: &str) {
     let name = if name == "vault" { "header" } else { name };
     let faults = report.unwrap().faults;
@@ -277,7 +277,7 @@ async fn a_copy_that_was_tried_too_early_is_told_of_the_other_gateway_and_not_of
         Err(error) => panic!("{error}"),
         Ok(((), _)) => panic!("two gateways have the vault"),
     };
-    // Nothing was written in the new epoch yet: the copy attempts to claim it.
+    // Nothing was written in the new epoch yet: the copy tries to claim it.
     closed_vault
         .fixture
         .open_and_crash(async |_| displaced(copy.open_and_crash(async |_| {}).await))
@@ -364,7 +364,7 @@ async fn a_restore_notices_whatever_was_done_to_a_bucket_or_the_checkpoint() {
         let error = closed_vault.restore(None).await.unwrap_err();
         assert!(error.is_tampering() && error.to_string().contains(&checkpoint), "byte {at}: {error}");
     }
-    // Without a receipt, an older consistent state is as good as the newest; with one it is not.
+    // Without a receipt, an older consistent state is accepted like the newest; with one it is not.
     let closed_vault = original.copy();
     closed_vault.fixture.store.restore(&closed_vault.older);
     let error = closed_vault.restore(Some(closed_vault.receipt)).await.unwrap_err();

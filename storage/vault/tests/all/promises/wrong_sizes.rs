@@ -1,5 +1,5 @@
-//! Buckets that the store has cut, and a claim that it has changed, are told when the vault is opened: no read has to meet
-//! them.
+//! Buckets that the store has truncated, and a claim that it has changed, are detected when the vault is opened, before
+//! any read.
 
 use super::closed_vault::{FILL, closed_vault};
 use super::fixture::read_all;
@@ -8,7 +8,7 @@ use ameles_core::store::BucketVersion;
 use ameles_store::Blobs;
 use ameles_vault::{VaultError, find_orphans};
 
-/// The error is one of tampering, and names the bucket.
+/// Checks that the error is one of tampering and names the bucket.
 fn names(error: &VaultError, of: BucketVersion) -> bool {
     error.is_tampering() && error.to_string().contains(&format!("{} ({})", of.bucket, of.version))
 }

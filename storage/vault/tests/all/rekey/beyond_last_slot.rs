@@ -1,6 +1,6 @@
-//! Payloads beyond the last place that any checkpoint names: one wrote them there, and was cut off before it was durable. They
-//! are sealed with the old key, and no later checkpoint need come that far: those that were made while another was on its way
-//! to the store had fewer places to use again.
+//! Payloads beyond the last slot that any checkpoint names: a checkpoint wrote them there, and was cut off before it
+//! was durable. They are sealed with the old key, and later checkpoints may not reach that far: those made while
+//! another was being uploaded had fewer slots to reuse.
 
 use super::completion::{assert_nothing_is_left_of, sealed_on};
 use super::owner::{Owner, new_key, old_key, touch, wait};
@@ -12,8 +12,8 @@ use ameles_store::{BitsPerSecond, Link, LinkSpeed};
 use std::time::Duration;
 
 const SECRET: u8 = 40;
-/// The file of the stash's places, on a tape.
-const PLACES: usize = 1;
+/// The file of the stash's slots, in the log.
+const SLOTS: usize = 1;
 /// A link on which a checkpoint takes as long as some hundred accesses.
 const SLOW: LinkSpeed =
     LinkSpeed { round_trip: Duration::from_millis(1), up: BitsPerSecond(8_000), down: BitsPerSecond(0) };
@@ -35,7 +35,7 @@ async fn payloads_that_no_checkpoint_came_to_name_are_gone_when_a_change_has_end
     let mut cut_off = 0;
     for effect in effect_log.effects() {
         machine_state.replay(&effect);
-        if !matches!(effect, Effect::Sync(PLACES)) {
+        if !matches!(effect, Effect::Sync(SLOTS)) {
             continue;
         }
         // The payloads are durable, and nothing names them yet.

@@ -1,4 +1,4 @@
-//! The end of a change: the new key opens everything that is left, and the old one nothing.
+//! The end of a key change: the new key opens everything that is left, and the old one nothing.
 
 use super::openable_objects::opened_by;
 use super::owner::{Owner, check, compare, new_key, old_key, touch, wait};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The contents of the blocks when a change has ended.
 pub const SECRET: u8 = 40;
 
-/// Checks that the change is complete: of the store, of the disk, and of a restore from the store alone.
+/// Checks that the change is complete: in the store, on the disk, and for a restore from the store alone.
 pub async fn assert_complete(owner: &Owner) {
     assert_eq!(opened_by(owner, &old_key(), &new_key()).await, [""; 0], "the old key opens these");
     let objects = owner.store.list("").await.unwrap().len() + owner.store.bucket_versions().len();
@@ -36,7 +36,7 @@ pub async fn assert_complete(owner: &Owner) {
     restored.open(new_key(), async |vault| compare(vault, SECRET).await).await.unwrap();
 }
 
-/// The values on a disk that are sealed, in all its tables, and the payloads in the places of its stash.
+/// The sealed values on a disk, in all its tables, and the payloads in the slots of its stash.
 pub fn sealed_on(owner: &Owner) -> BTreeSet<Vec<u8>> {
     use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
     let database = owner.disk.database().unwrap();
@@ -74,7 +74,7 @@ pub fn sealed_on(owner: &Owner) -> BTreeSet<Vec<u8>> {
     drop(reading);
     drop(database);
     owner.disk.unplug();
-    let places = owner.disk.places();
+    let places = owner.disk.slot_file();
     let block = owner.header.parameters.scheme.block_bytes() as usize;
     values.extend(
         places.chunks(block).filter(|payload| payload.iter().any(|byte| *byte != 0)).map(<[u8]>::to_vec),
@@ -82,7 +82,7 @@ pub fn sealed_on(owner: &Owner) -> BTreeSet<Vec<u8>> {
     values
 }
 
-/// Checks that nothing on the trusted disk is as it was sealed with the old key.
+/// Checks that nothing on the trusted disk is still sealed as it was with the old key.
 pub fn assert_nothing_is_left_of(before: &BTreeSet<Vec<u8>>, owner: &Owner) {
     let now = sealed_on(owner);
     let left: Vec<_> = now.intersection(before).collect();
@@ -99,7 +99,7 @@ async fn a_vault_changes_its_key_while_it_is_served_and_the_old_key_opens_nothin
         owner.change_key().await.unwrap();
         let refusal = owner.open(old_key(), async |_| {}).await.unwrap_err();
         assert!(matches!(refusal, VaultError::WrongKey), "{name}: {refusal}");
-        // Its requests take turns with the callers'.
+        // Its requests alternate with the callers'.
         let store = LoggingStore::over(owner.store.clone(), EffectLog::default(), TestRng::of(5));
         owner
             .open_over(store, new_key(), async |vault| {
@@ -160,7 +160,7 @@ async fn a_change_of_a_vault_that_was_killed_keeps_what_its_journal_holds() {
         owner.change_key().await.unwrap();
         owner
             .open(new_key(), async |vault| {
-                // What either key has sealed is whole.
+                // What either key has sealed is intact.
                 check(vault).await;
                 for block in 0..7 {
                     let read = vault.read(ameles_core::types::BlockId(block)).await.unwrap();

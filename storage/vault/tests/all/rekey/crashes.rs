@@ -1,11 +1,11 @@
-//! A change that is cut off at every step: before and after each change and sync of the trusted disk and each request to
-//! the store, by a kill and by a loss of power. The next run goes on, and nothing is lost.
+//! A key change that is cut off at every step: before and after each change and sync of the trusted disk and each
+//! request to the store, by a kill and by a loss of power. The next run continues it, and nothing is lost.
 //!
-//! A tape begins while the vault is served with the old key, and ends when it was served with the new one for a while after
-//! the change. Blocks are written all the time, each time with something new.
+//! The log begins while the vault is served with the old key, and ends after it was served with the new one for a while
+//! after the change. Blocks are written all the time, each time with new contents.
 //!
-//! Where a life has more than 250 effects, one of several in a row stands for its neighbours; the seed draws which.
-//! `AMELES_SIM_SEEDS` above the usual number has all of them.
+//! Where a lifecycle has more than 250 effects, one of several consecutive ones is tested; the seed chooses which. If
+//! `AMELES_SIM_SEEDS` is above the usual number, all are.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
 use super::completion::{assert_nothing_is_left_of, sealed_on};
@@ -26,10 +26,10 @@ use std::time::Instant;
 use tokio::runtime::Builder;
 
 const SECRET: u8 = 150;
-/// The effects of a life up to which each of them is looked at.
+/// The number of effects of a lifecycle up to which each of them is tested.
 const MAX_EFFECTS: usize = 125;
 
-/// A block that was written, and the effects before it set out and before it was acknowledged.
+/// A block that was written, and the numbers of effects before the write began and before it was acknowledged.
 struct WrittenBlock {
     block: u64,
     secret: u8,
@@ -37,7 +37,7 @@ struct WrittenBlock {
     acknowledged: usize,
 }
 
-/// The writes of a life, beside its tape.
+/// The writes of a lifecycle, next to its log.
 #[derive(Default)]
 struct WriteLog(EffectLog, RefCell<Vec<WrittenBlock>>);
 
@@ -50,7 +50,7 @@ impl WriteLog {
         self.1.borrow_mut().push(WrittenBlock { block, secret, from, acknowledged: self.0.len() });
     }
 
-    /// The secrets that a block may have after so many effects: the last one that was acknowledged, or a later one.
+    /// The secrets that a block may have after this many effects: the last acknowledged one, or a later one.
     fn allowed(&self, block: u64, at: usize) -> Vec<u8> {
         let mut allowed = vec![SECRET];
         for write in self.1.borrow().iter().filter(|write| write.block == block && write.from < at) {
@@ -62,7 +62,7 @@ impl WriteLog {
         allowed
     }
 
-    /// The secrets that a block may have in a checkpoint that was shipped before so many effects.
+    /// The secrets that a block may have in a checkpoint that was uploaded before this many effects.
     fn shipped(&self, block: u64, at: usize) -> Vec<u8> {
         let writes = self.1.borrow();
         let before = writes.iter().filter(|write| write.block == block && write.from < at);
@@ -70,18 +70,18 @@ impl WriteLog {
     }
 }
 
-/// A change of the key, on a tape.
+/// A key change with its log.
 struct KeyChangeRun {
     header: VaultHeader,
-    /// The world at its begin.
+    /// The state at its beginning.
     begin: MachineState,
-    /// All that is sealed on the disk then.
+    /// Everything sealed on the disk at that time.
     sealed: BTreeSet<Vec<u8>>,
     effects: Vec<Effect>,
     writes: WriteLog,
 }
 
-/// Serves a vault with the old key, changes the key, serves the vault with the new one, and ends the change.
+/// Serves a vault with the old key, changes the key, serves the vault with the new one, and completes the change.
 async fn run_key_change(parameters: VaultParameters, rng: &mut TestRng) -> KeyChangeRun {
     let owner = Owner::of(parameters, SECRET).await;
     let sealed = sealed_on(&owner);
@@ -106,7 +106,7 @@ async fn run_key_change(parameters: VaultParameters, rng: &mut TestRng) -> KeyCh
 }
 
 impl KeyChangeRun {
-    /// Goes on from a crash after so many effects, whatever it has left, and looks at everything.
+    /// Continues after a crash after this many effects, whatever it has left, and checks everything.
     async fn recover_and_check(&self, machine_state: MachineState, at: usize, seed: u64) {
         let owner = Owner::at(&self.header, machine_state.store, machine_state.disk, seed);
         let allowed = |block| self.writes.allowed(block, at);
@@ -191,7 +191,7 @@ async fn compare(vault: &Vault, allowed: impl Fn(u64) -> Vec<u8>) -> Vec<u8> {
     compare_blocks(vault, allowed).await
 }
 
-/// A seed of which no opening before has drawn: the same salts would come twice.
+/// A seed that no opening has used before: otherwise the same salts would be drawn twice.
 fn seed_at(seed: u64, effects: usize) -> u64 {
     1_000_000 * seed + 10_000 * effects as u64
 }
@@ -258,7 +258,7 @@ fn no_crash_at_any_step_of_a_change_loses_anything_of_a_vault_with_its_journal_i
     cut_off_everywhere(VaultParameters { journal: JournalPlace::Store, ..ring }, 4);
 }
 
-/// The smallest vault that has a tree top, with it on the trusted disk.
+/// The smallest vault that has a tree top, with the top on the trusted disk.
 fn smallest_with_top_on_disk(header: &VaultHeader) -> VaultParameters {
     with_top_on_disk(header.parameters.clone())
 }
@@ -292,7 +292,7 @@ fn a_change_that_was_cut_off_is_not_completed_over_a_gateway_that_took_over() {
         owner.disk.unplug();
         opens
     };
-    // Up to the moment at which the disk has the new key and the store does not.
+    // Up to the point at which the disk has the new key and the store does not.
     for effect in &life.effects {
         machine_state.replay(effect);
         if opens_with(new_key()) {

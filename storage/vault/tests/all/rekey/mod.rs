@@ -1,5 +1,5 @@
-//! A vault whose master key is changed in place: the new key alone opens it, and at the end the old one opens nothing that
-//! is left.
+//! A vault whose master key is changed in place: only the new key opens it, and in the end the old one opens nothing
+//! that is left.
 
 mod beyond_last_slot;
 mod completion;

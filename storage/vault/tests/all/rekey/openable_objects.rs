@@ -1,4 +1,4 @@
-//! The objects in a store that a key opens, one by one.
+//! Which objects in a store a key opens, one by one.
 
 use super::owner::Owner;
 use crate::support::shipped_contents::{ShippedContents, order};
@@ -16,8 +16,8 @@ use ameles_vault::VaultHeader;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
-/// The names of all objects in the store that this key opens, buckets among them if any of their slots opens. `reader` is
-/// a key that opens the shipped checkpoint, which holds the salts of epochs: they are no secret of either key.
+/// The names of all objects in the store that this key opens; a bucket counts if any of its slots opens. `reader` is a
+/// key that opens the uploaded checkpoint, which holds the salts of epochs: they are secret under neither key.
 pub async fn opened_by(owner: &Owner, key: &MasterKey, reader: &MasterKey) -> Vec<String> {
     let mut opened = Vec::new();
     let blobs = owner.store.list("").await.unwrap();

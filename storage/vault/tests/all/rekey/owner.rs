@@ -1,4 +1,4 @@
-//! The owner of a small vault, with the two keys, and the contents that never change.
+//! The owner of a small vault, with both keys and contents that never change.
 
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{header, master, restore_options, setup, work_and_close};
@@ -19,12 +19,12 @@ pub fn old_key() -> MasterKey {
     master()
 }
 
-/// The key after it.
+/// The key after the change.
 pub fn new_key() -> MasterKey {
     MasterKey::take(&mut [9; 32])
 }
 
-/// See the module.
+/// An owner of a small vault.
 pub struct Owner {
     pub header: VaultHeader,
     pub store: VersionedMemory,
@@ -50,7 +50,7 @@ impl Owner {
         owner
     }
 
-    /// An owner who has found this disk and this store.
+    /// An owner with this disk and this store.
     pub fn at(header: &VaultHeader, store: VersionedMemory, disk: FragileDisk, seed: u64) -> Owner {
         Owner { header: header.clone(), store, disk, seed: Cell::new(seed) }
     }
@@ -82,7 +82,7 @@ impl Owner {
         self.open_over(self.store.clone(), key, work).await
     }
 
-    /// The same over another store.
+    /// The same with another store.
     pub async fn open_over<T>(
         &self,
         store: impl VaultStore,
@@ -103,7 +103,7 @@ impl Owner {
     }
 
     /// Opens the vault with the new key, works with it, and is killed.
-    pub async fn open_and_die(&self, work: impl AsyncFnOnce(&Vault)) {
+    pub async fn open_and_kill(&self, work: impl AsyncFnOnce(&Vault)) {
         let (vault, running) = Vault::start(self.setup_over(self.store.clone(), new_key())).await.unwrap();
         let (working, running) = (std::pin::pin!(work(&vault)), std::pin::pin!(running));
         let is_done = matches!(select(working, running).await, Either::Left(_));
@@ -148,7 +148,7 @@ pub async fn compare(vault: &Vault, secret: u8) {
     assert_eq!(vault.load_rows().await.unwrap(), [Row::new("name", vec![secret])]);
 }
 
-/// Reads all blocks, each of which holds one of the secrets that it may hold. Returns those that they hold.
+/// Reads all blocks, each of which must hold one of its allowed secrets. Returns those that they hold.
 pub async fn compare_blocks(vault: &Vault, allowed: impl Fn(u64) -> Vec<u8>) -> Vec<u8> {
     let mut found = Vec::new();
     for block in 0..vault.capacity() {
@@ -160,12 +160,12 @@ pub async fn compare_blocks(vault: &Vault, allowed: impl Fn(u64) -> Vec<u8>) -> 
     found
 }
 
-/// Writes a block as it is.
+/// Writes a block with the contents that it has.
 pub async fn touch(vault: &Vault, secret: u8, block: u64) -> Result<(), VaultError> {
     vault.access(vec![Call::Write(BlockId(block), contents(vault, secret, block).into())]).await.map(drop)
 }
 
-/// Waits until the change is complete, and asks for nothing.
+/// Waits until the change is complete, without requests.
 pub async fn wait(vault: &Vault) {
     while vault.status().key_change.is_some() {
         assert!(vault.failure().is_none(), "{:?}", vault.failure());

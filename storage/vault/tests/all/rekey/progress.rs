@@ -1,4 +1,4 @@
-//! The progress of a change is told from its first moment on, and across openings.
+//! The progress of a key change is reported from its beginning on, and across openings.
 
 use super::owner::{Owner, new_key, old_key, wait};
 use crate::support::{every_scheme, every_scheme_of};
@@ -25,7 +25,7 @@ async fn a_change_that_was_stopped_is_counted_from_where_it_stands() {
                 tokio::time::sleep(Duration::from_millis(60)).await;
                 let now = vault.status().key_change?;
                 if now.passed == now.of {
-                    // What is left takes longer.
+                    // The rest takes longer.
                     wait(vault).await;
                 }
                 Some(now)

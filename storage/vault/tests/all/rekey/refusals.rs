@@ -1,4 +1,4 @@
-//! The refusal of what comes from before a change, and restores in the middle of one.
+//! What comes from before a key change is refused; and restores in the middle of a change.
 
 use super::owner::{Owner, check, compare, new_key, old_key, touch, wait};
 use crate::support::every_scheme;
@@ -31,7 +31,7 @@ async fn an_old_header_that_is_brought_back_is_refused() {
         for header in &headers {
             refuses(header).await;
         }
-        // Without a trusted disk, the new key does not open the oldest one.
+        // Without a trusted disk, the new key does not open the oldest header.
         owner.store.put("vault", &headers[0]).await.unwrap();
         let refusal = owner.restore(new_key(), None).await.err();
         assert!(matches!(refusal, Some(VaultError::WrongKey)), "{refusal:?}");
@@ -43,13 +43,13 @@ async fn a_store_in_the_midst_of_a_change_is_restored_with_the_new_key_alone() {
     for parameters in every_scheme() {
         let owner = Owner::of(parameters, SECRET).await;
         owner.change_key().await.unwrap();
-        // Nothing is sealed anew yet; then some is, and no checkpoint was shipped; then one was.
+        // Nothing is resealed yet; then something is, but no checkpoint was uploaded; then one was.
         for step in 0..3 {
             let store = VersionedMemory::new(owner.header.parameters.layout());
             store.restore(&owner.store.snapshot());
             let copy = Owner::at(&owner.header, store, owner.disk.image(), 70);
             if step > 0 {
-                let dying = copy.open_and_die(async |vault| {
+                let dying = copy.open_and_kill(async |vault| {
                     touch(vault, SECRET, 3).await.unwrap();
                     if step > 1 {
                         vault.checkpoint().await.unwrap();

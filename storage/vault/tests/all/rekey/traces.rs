@@ -1,4 +1,4 @@
-//! The trace of a change: a watcher could write it down beforehand, from the names of what the store holds.
+//! The trace of a key change: an observer could predict it from the names of the objects in the store.
 
 use super::owner::{Owner, contents, new_key, old_key, wait};
 use crate::support::every_scheme;
@@ -10,7 +10,7 @@ use ameles_vault::{Pace, Setup, VaultParameters};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The owner of a vault in which the blocks were written that this picks, with other contents.
+/// The owner of a vault in which the blocks that this picks were written, with other contents.
 async fn owner_of(parameters: VaultParameters, secret: u8, pick: impl Fn(u64) -> u64) -> Owner {
     let owner = Owner::of(parameters, secret).await;
     owner
@@ -26,7 +26,7 @@ async fn owner_of(parameters: VaultParameters, secret: u8, pick: impl Fn(u64) ->
     owner
 }
 
-/// The buckets that a sweep rewrites, step by step: worked out from the names in the store alone.
+/// The buckets that a sweep rewrites, step by step, computed from the names in the store alone.
 fn predicted(owner: &Owner) -> Vec<Vec<Bucket>> {
     let layout = owner.header.parameters.layout();
     let newest: BTreeMap<Bucket, BucketVersion> =
@@ -79,7 +79,7 @@ async fn the_sweep_of_an_idle_vault_follows_from_the_names_in_its_store() {
             let expected = predicted(&owner);
             let recorder = Recorder::new();
             let watched = recorder.over(owner.store.clone());
-            // What an earlier opening has left owed is evicted first.
+            // Evictions that an earlier opening has left due come first.
             let owes = async |vault: &ameles_vault::Vault| vault.status().evictions_pending > 0;
             let (owed, _) = owner
                 .open_over(watched, new_key(), async |vault| {
@@ -96,7 +96,7 @@ async fn the_sweep_of_an_idle_vault_follows_from_the_names_in_its_store() {
     }
 }
 
-/// All requests of a paced vault whose key is being changed, with their times, while this many calls are made.
+/// All requests of a paced vault during a key change, with their times, while this many calls are made.
 async fn paced(parameters: VaultParameters, secret: u8, calls: u64) -> Vec<(Duration, TraceEvent)> {
     let owner = owner_of(parameters, secret, |nth| nth * u64::from(secret)).await;
     let recorder = Recorder::new();
@@ -123,7 +123,7 @@ async fn paced(parameters: VaultParameters, secret: u8, calls: u64) -> Vec<(Dura
 
 #[tokio::test(start_paused = true)]
 async fn a_paced_change_shows_the_same_whatever_is_asked_meanwhile() {
-    // Its trace has no leaf in it: all of it can be compared.
+    // Its trace contains no leaf: all of it can be compared.
     let trivial = every_scheme().remove(1);
     let silent = paced(trivial.clone(), 3, 0).await;
     let busy = paced(trivial, 201, 1000).await;

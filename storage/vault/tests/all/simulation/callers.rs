@@ -1,4 +1,4 @@
-//! The callers of a vault: several at once, each with draws of its own.
+//! The callers of a vault: several at once, each with its own random numbers.
 
 use super::registers::{Registers, Tick};
 use super::rows::RowsModel;
@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// The known contents of the vault; all callers share them, across all openings.
+/// The known contents of the vault. All callers share them, across all openings.
 #[derive(Clone)]
 pub struct SharedModel(pub Rc<RefCell<Model>>);
 
@@ -26,12 +26,12 @@ pub struct Model {
     pub registers: Registers,
     pub rows: RowsModel,
     pub status: Status,
-    /// The newest receipt, and a moment before its checkpoint was asked for.
+    /// The newest receipt, and a tick before its checkpoint was asked for.
     pub receipt: Option<(Receipt, Tick)>,
     pub acknowledged: u64,
-    /// Held by the caller whose commit of rows waits for the store: the model knows no commits side by side.
+    /// Held by the caller whose commit of rows waits for the store: the model knows no concurrent commits.
     pub committing: Rc<Mutex<()>>,
-    /// No emergency eviction may come.
+    /// No emergency eviction may happen.
     pub has_planned_stash: bool,
 }
 
@@ -44,14 +44,14 @@ pub struct Caller {
     pub requests: u64,
 }
 
-/// A write that set out.
+/// A write that has begun.
 struct PendingWrite {
     block: u64,
     write: u64,
 }
 
 impl Caller {
-    /// Asks until it has asked enough, or the vault has stopped.
+    /// Asks until it is done, or the vault has stopped.
     pub async fn run(mut self) {
         for _ in 0..self.requests {
             let answered = match self.rng.below(100) {
@@ -73,7 +73,7 @@ impl Caller {
         }
     }
 
-    /// A few blocks are asked for more than the others.
+    /// A few blocks are asked for more often than the others.
     fn block(&mut self) -> u64 {
         let capacity = self.vault.capacity();
         if self.rng.percent(50) { self.rng.below(4) } else { self.rng.below(capacity) }
@@ -111,7 +111,7 @@ impl Caller {
         run_log::note(|| format!("  {from} is answered"));
         assert_eq!(answers.len(), calls.len(), "an answer for each call");
         let mut model = self.model.0.borrow_mut();
-        // Nothing comes between the calls of one request, as far as they fit a batch and are of no flow.
+        // Nothing comes between the calls of one request, as far as they fit a batch and belong to no flow.
         let mut own: BTreeMap<(usize, BlockId), &[u8]> = BTreeMap::new();
         for (nth, (call, answer)) in calls.iter().zip(&answers).enumerate() {
             let batch = nth / self.vault.max_batch();
@@ -136,7 +136,7 @@ impl Caller {
         Ok(())
     }
 
-    /// Asks as a caller that loses patience; the access may be done or not.
+    /// Asks like a caller that stops waiting; the access may happen or not.
     async fn access_and_leave(&mut self) -> Result<(), VaultError> {
         let (calls, _) = self.draw_calls();
         let patience = Duration::from_millis(self.rng.within(0..=20));
@@ -159,7 +159,7 @@ impl Caller {
             .collect();
         run_log::note(|| format!("  commits {changes:?}"));
         let committing = self.vault.commit_rows(changes.clone());
-        // In one step where that can be, so that the threads that redb is called on bring no chance of their own in.
+        // In one step where possible, so that the threads that call redb add no nondeterminism.
         let committed = match self.vault.header().parameters.journal {
             JournalPlace::Disk => futures::executor::block_on(committing),
             JournalPlace::Store => committing.await,
@@ -174,7 +174,7 @@ impl Caller {
                 Ok(())
             }
             Err(VaultError::RowsFull { .. }) => {
-                // A commit that failed may have had its effect, and counts until the vault is opened again.
+                // A commit that failed may have had its effect, and counts until the vault is reopened.
                 let fits = model.rows.is_certain() && model.rows.fits(&changes);
                 assert!(!fits, "rows were refused that fit");
                 Ok(())
@@ -217,7 +217,7 @@ impl Caller {
 }
 
 impl SharedModel {
-    /// Compares a copy of the vault that was read, as it was at some moment since `from`.
+    /// Compares a copy of the vault, as it was at some time since `from`.
     pub fn compare_copy(&self, from: Tick, blocks: &[BlockId], answers: &[Option<Bytes>], rows: Vec<Row>) {
         let mut model = self.0.borrow_mut();
         for (block, answer) in blocks.iter().zip(answers) {
@@ -230,7 +230,7 @@ impl SharedModel {
     pub fn check_status(&self, vault: &Vault) {
         let (status, mut model) = (vault.status(), self.0.borrow_mut());
         if status.epoch == 0 {
-            // The vault has not been driven yet.
+            // The vault has not been polled yet.
             return;
         }
         let before = std::mem::replace(&mut model.status, status.clone());
@@ -251,7 +251,7 @@ impl SharedModel {
         }
     }
 
-    /// Checks that a receipt is that of what is in the store.
+    /// Checks that a receipt is for what is in the store.
     pub async fn note_receipt(&self, vault: &Vault, watcher: &Watcher, receipt: Receipt, from: Tick) {
         let name = shipped_contents::name(&receipt);
         let stored =

@@ -1,4 +1,4 @@
-//! The store's own side: the checks when a request takes effect, for every sender and however late it comes.
+//! The store's side: what is checked when a request takes effect, for every sender and however late it comes.
 
 use super::violation::Violation;
 use crate::support::master;
@@ -24,7 +24,7 @@ pub struct CheckedStore {
 
 #[derive(Default)]
 struct History {
-    /// The contents that were sealed under each nonce, forever. It stands for its epoch's key and its counter.
+    /// The contents that were sealed under each nonce, forever. The version identifies its epoch's key and its counter.
     sealed: HashMap<Version, (Bucket, u64)>,
     /// The buckets that each checkpoint in the store needs, and its pieces.
     checkpoints: BTreeMap<(u32, u64), Needed>,

@@ -1,4 +1,4 @@
-//! Twins: copies of the trusted disk from after an opening that failed. One of the two goes on, and the other is told so.
+//! Copies of the trusted disk, made after an opening that failed. One of the two continues, and the other is displaced.
 
 use super::run::{Environment, Run};
 use super::run_log;
@@ -6,7 +6,7 @@ use crate::support::setup;
 use ameles_vault::{Vault, VaultError};
 
 impl Run {
-    /// Has the disk copied, now and then. Either of the two may go on with the vault.
+    /// Sometimes copies the disk. Either copy may continue with the vault.
     pub fn may_copy_disk(&mut self) {
         if matches!(self.kind, Environment::Sound | Environment::Provider) && self.rng.percent(30) {
             let mut disk_copy = self.disk.image();
@@ -18,7 +18,7 @@ impl Run {
         }
     }
 
-    /// Tries every copy, when another has opened the vault since it was made.
+    /// Tries every copy, if another has opened the vault since it was made.
     pub async fn check_copies_are_displaced(&mut self) {
         for disk_copy in std::mem::take(&mut self.disk_copies) {
             let disk = disk_copy.mount().expect("it was left as a crash leaves it");
@@ -26,7 +26,7 @@ impl Run {
             disk_copy.unplug();
             match opened {
                 Err(VaultError::Displaced { .. }) => self.summary.displaced += 1,
-                // A journal in the store tells it before the claim.
+                // A journal in the store detects it before the claim.
                 Err(VaultError::StaleTrustedState(_)) if self.has_journal_in_store() => {
                     self.summary.displaced += 1;
                 }

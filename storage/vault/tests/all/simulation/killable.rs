@@ -1,12 +1,12 @@
-//! A future that dies: dropped at an await point, as a process is that is killed.
+//! A future that can be killed: it is dropped at an await point.
 
 use crate::support::fragile_disk::FragileDisk;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Drives a future until it ends, has waited a number of times, or the power has failed. `None` if it did not end.
+/// Polls a future until it ends, has waited a number of times, or the power has failed. `None` if it did not end.
 ///
-/// When it dies the disk is unplugged first: the dropped future's later changes to it have no effect.
+/// When it is killed the disk is unplugged first: the dropped future's later changes to it have no effect.
 pub struct KillableFuture<F> {
     future: Option<Pin<Box<F>>>,
     disk: FragileDisk,

@@ -1,4 +1,4 @@
-//! Deterministic simulation: one number decides the vault, its callers and their requests, how long every request
+//! Deterministic simulation: one number determines the vault, its callers and their requests, how long every request
 //! takes, what fails, and when the power does.
 //!
 //! `AMELES_SIM_SEEDS=100000` runs more seeds, `AMELES_SIM_SEED=…` one of them.
@@ -31,7 +31,8 @@ pub fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}; give a number")))
 }
 
-/// Runs seeds on all cores, until a promise was broken in a way that is looked for; tells the first seed, and how.
+/// Runs seeds on all cores, until a promise is broken in the expected way; returns the first such seed, and the
+/// failure.
 fn run_until(
     seeds: std::ops::Range<u64>,
     kind: Environment,
@@ -65,7 +66,7 @@ fn run_until(
     found.into_inner().expect("no worker panics")
 }
 
-/// Runs seeds of a world in which every promise must hold, or the one that is asked for.
+/// Runs seeds in an environment in which every promise must hold, or the one that is asked for.
 fn run_all(seeds: u64, kind: Environment) -> Option<Summary> {
     if let Some(seed) = number("AMELES_SIM_SEED") {
         run_log::keep();
@@ -108,10 +109,10 @@ fn no_seed_breaks_a_promise_within_a_providers_limits() {
     assert!(summary.unavailable > seeds / 100 && summary.acknowledged > seeds, "{summary:?}");
 }
 
-/// Seeds within which a world that breaks its promise must be seen to.
+/// The number of seeds within which a broken environment must be detected.
 const BROKEN_SEEDS: u64 = 10_000;
 
-/// The simulation's own proof: a disk that forgets what it has synced loses acknowledged writes that nobody but the
+/// Proves the simulation itself: a disk that forgets what it has synced loses acknowledged writes that only the
 /// simulation can miss, for the vault finds an older and sound state.
 #[test]
 fn a_write_that_a_lying_disk_lost_is_missed() {
@@ -120,7 +121,7 @@ fn a_write_that_a_lying_disk_lost_is_missed() {
     assert!(broken.is_some(), "no seed has missed a write");
 }
 
-/// The same for a store: there the vault itself must say what is gone.
+/// The same for a store: there the vault itself must report what is missing.
 #[test]
 fn a_write_that_a_forgetful_store_lost_is_missed() {
     let is_loss = |how: &str| how.contains("was removed: it was written");

@@ -1,5 +1,4 @@
-//! The states that the table of rows may have: the committed changes, and perhaps one more commit whose end was never
-//! seen.
+//! The states that the table of rows may have: the committed changes, and perhaps one more commit whose end nobody saw.
 
 use super::registers::Tick;
 use ameles_vault::{Row, RowChange};
@@ -11,9 +10,9 @@ type Table = BTreeMap<Bytes, Bytes>;
 /// The table, and its earlier states.
 pub struct RowsModel {
     table: Table,
-    /// The tables it may be if a commit had its effect although it failed.
+    /// The tables that it may be if a commit had its effect although it failed.
     instead: Vec<Table>,
-    /// Every state there was, and when it began.
+    /// Every earlier state, and when it began.
     past: Vec<(Tick, Table)>,
     max: u64,
 }
@@ -64,7 +63,7 @@ impl RowsModel {
     /// Checks the table that was read.
     ///
     /// # Panics
-    /// If it is in no state that it may be in.
+    /// If it is in none of its possible states.
     pub fn read(&self, rows: Vec<Row>) -> Table {
         assert!(rows.is_sorted(), "rows come sorted by key");
         let found: Table = table(rows);
@@ -77,11 +76,11 @@ impl RowsModel {
         found
     }
 
-    /// Checks the table that was read for the first time since the vault was opened: a commit that failed before has
-    /// had its effect by now, or never will.
+    /// Checks the table when it is first read after the vault was opened: a commit that failed before has had its
+    /// effect by now, or never will.
     ///
     /// # Panics
-    /// As [`read`](Self::read).
+    /// Like [`read`](Self::read).
     pub fn settle(&mut self, rows: Vec<Row>, now: Tick) {
         let found = self.read(rows);
         self.instead.clear();
@@ -91,7 +90,7 @@ impl RowsModel {
         }
     }
 
-    /// Checks a copy that was read, as the table was at some moment since `from`.
+    /// Checks a copy that was read, as the table was at some time since `from`.
     ///
     /// # Panics
     /// If it never was so since then.

@@ -1,4 +1,4 @@
-//! A run: a vault is made, opened, used and crashed, again and again, and looked at in the end.
+//! A run: a vault is made, opened, used and crashed repeatedly, and checked in the end.
 
 use super::callers::{Caller, Model, SharedModel};
 use super::checked_store::CheckedStore;
@@ -23,12 +23,12 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 
-/// The faults of the world beyond what a vault must bear: for tests of the simulation itself.
+/// The environment's faults; some are more than a vault must bear, to test the simulation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Environment {
-    /// The world as promised.
+    /// The environment behaves as promised.
     Sound,
-    /// The same behind a provider's limits: lists in pages, a largest put, bursts of refusals.
+    /// The same with a provider's limits: lists in pages, a largest put, bursts of refusals.
     Provider,
     /// The trusted disk acknowledges syncs and forgets them.
     LyingDisk,
@@ -55,7 +55,7 @@ pub(super) struct Run {
     scenario: Scenario,
     header: VaultHeader,
     pub(super) disk: FragileDisk,
-    /// Copies of the disk from after openings that failed.
+    /// Copies of the disk, made after openings that failed.
     pub(super) disk_copies: Vec<FragileDisk>,
     violation: Violation,
     pub(super) checked_store: CheckedStore,
@@ -66,18 +66,18 @@ pub(super) struct Run {
     pub(super) summary: Summary,
 }
 
-/// The way an opening will end, unless it ends otherwise before.
+/// How an opening will end, unless it ends otherwise before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// The driver is dropped when it has waited so often.
+    /// The driver is dropped after this many waits.
     Waits(u64),
     /// The power fails in the middle of a change of the disk.
     Changes(u64),
-    /// The disk is full after so many changes.
+    /// The disk is full after this many changes.
     Full(u64),
-    /// It is dropped when the callers have got what they wanted.
+    /// It is dropped when the callers are done.
     Late,
-    /// It is closed, by a call or by letting go of the last handle.
+    /// It is closed, by a call or by dropping the last handle.
     Close { by_call: bool },
 }
 
@@ -157,7 +157,7 @@ impl Run {
         self.watcher.over(Retry::new(provider, self.scenario.retry, self.rng.seed()))
     }
 
-    /// Limits that a small vault meets: what it plans to ship at most fits one put, and its lists have many pages.
+    /// Limits that a small vault reaches: what it plans to upload at most fits one put, and its lists have many pages.
     fn draw_limits(&mut self, is_faulty: bool) -> ProviderLimits {
         ProviderLimits {
             max_put: Bytes(self.header.parameters.shipped_bytes() + 128),
@@ -167,7 +167,7 @@ impl Run {
         }
     }
 
-    /// Makes the vault; tells whether it is there.
+    /// Makes the vault; returns whether it is there.
     async fn create(&mut self) -> bool {
         if self.rng.percent(self.scenario.crashes_in_recovery / 2) {
             self.disk.fail_after(Some(self.rng.magnitude(1..=60)));
@@ -191,7 +191,7 @@ impl Run {
         there && !self.disk.has_failed()
     }
 
-    /// Looks at what is left when everything that ran is gone.
+    /// Checks what is left when everything that ran is gone.
     fn after_crash(&mut self) {
         self.watcher.closed();
         self.disk.unplug();
@@ -328,7 +328,7 @@ impl Run {
         self.after_crash();
     }
 
-    /// Decides, once and forever, whether a commit that failed in the crash had its effect.
+    /// Decides, once and for all, whether a commit that failed in the crash had its effect.
     fn settle_rows(&self, vault: &Vault) {
         let rows = futures::executor::block_on(vault.load_rows()).expect("the disk is sound");
         let mut model = self.model.0.borrow_mut();
@@ -346,7 +346,7 @@ impl Run {
         }
     }
 
-    /// Lets callers ask until each has had enough.
+    /// Lets callers ask until each is done.
     async fn run_callers(&mut self, vault: &Vault) {
         let callers: Vec<_> = (0..self.scenario.callers)
             .map(|_| {
@@ -365,7 +365,7 @@ impl Run {
         }
     }
 
-    /// Closes the vault; nothing if it did not get so far.
+    /// Closes the vault; `None` if it did not get that far.
     async fn close(&mut self, vault: &Vault, ending: Ending) -> Option<()> {
         let from = self.model.0.borrow_mut().registers.tick();
         if ending == (Ending::Close { by_call: true }) {
@@ -375,7 +375,7 @@ impl Run {
         Some(())
     }
 
-    /// Checks that a vault stops for what the simulation does to it, and for nothing else.
+    /// Checks that a vault stops only because of what the simulation does to it.
     fn expect_refusal(&mut self, error: &VaultError) {
         let faulty = self.scenario.faults.error_before > 0.0 || self.kind == Environment::Provider;
         match error {
@@ -385,7 +385,7 @@ impl Run {
         }
     }
 
-    /// Waits until requests under way have arrived or been lost.
+    /// Waits until requests in flight have arrived or been lost.
     async fn settle_network(&self) {
         tokio::time::sleep(Duration::from_secs(3600)).await;
     }
@@ -394,12 +394,12 @@ impl Run {
         self.scenario.has_journal_in_store()
     }
 
-    /// Restores after the machine is lost: the owner of the key and of a copy of the store gets back the state that the
-    /// last receipt stands for, or all that was acknowledged, if the journal is in the store.
+    /// Restores after the machine is lost: from the key and a copy of the store, its owner gets back the state of the
+    /// last receipt, or everything acknowledged if the journal is in the store.
     async fn restore_a_copy(&mut self) {
         let model = self.model.0.borrow().receipt;
         let (receipt, from) = match model {
-            // No opening has got so far as to answer anybody.
+            // No opening has got far enough to answer anybody.
             _ if self.has_journal_in_store() && !self.checked_store.has_journal().await => return,
             _ if self.has_journal_in_store() => {
                 let expect = model.map(|(receipt, _)| receipt).filter(|_| self.rng.percent(50));
@@ -428,8 +428,7 @@ impl Run {
         self.summary.restored += 1;
     }
 
-    /// Looks at everything in a last opening, over a sound store: everything acknowledged is there, and nothing else
-    /// is.
+    /// Checks everything in a last opening, with a sound store: everything acknowledged is there, and nothing else is.
     async fn check_everything(&mut self) {
         let (vault, running, disk) = match self.open(false, None).await {
             Opened::Vault(vault, running, disk) => (vault, running, disk),
@@ -478,7 +477,7 @@ fn all_blocks(vault: &Vault) -> Vec<BlockId> {
     (0..vault.capacity()).map(BlockId).collect()
 }
 
-/// Passes a task's panic on.
+/// Propagates a task's panic.
 fn joined<T>(outcome: Result<T, tokio::task::JoinError>) -> T {
     match outcome {
         Ok(value) => value,

@@ -1,4 +1,4 @@
-//! The events of a run, told if a seed is run alone.
+//! The events of a run, printed if a seed is run alone.
 
 use std::cell::RefCell;
 
@@ -6,12 +6,12 @@ thread_local! {
     static ENTRIES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Keeps a diary on this thread from now on.
+/// Keeps a log on this thread from now on.
 pub fn keep() {
     ENTRIES.set(Some(Vec::new()));
 }
 
-/// Notes something, with the time since the run began, if a diary is kept.
+/// Logs an event, with the time since the run began, if a log is kept.
 pub fn note(what: impl FnOnce() -> String) {
     ENTRIES.with_borrow_mut(|entries| {
         if let Some(entries) = entries {
@@ -20,7 +20,7 @@ pub fn note(what: impl FnOnce() -> String) {
     });
 }
 
-/// Ends the diary.
+/// Ends the log.
 pub fn close() -> String {
     ENTRIES.take().unwrap_or_default().join("\n")
 }

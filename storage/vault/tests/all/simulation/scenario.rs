@@ -1,4 +1,4 @@
-//! The choices that a seed makes before anything happens: the vault, the store's faults, the callers.
+//! The choices that a seed makes before the run: the vault, the store's faults, the callers.
 
 use crate::support::rng::TestRng;
 use ameles_core::schemes::path::PathParameters;
@@ -9,25 +9,26 @@ use ameles_store::{FaultRates, RetryPolicy};
 use ameles_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters};
 use std::time::Duration;
 
-/// See the module.
+/// The choices of a seed.
 pub struct Scenario {
     pub parameters: VaultParameters,
     pub faults: FaultRates,
     pub retry: RetryPolicy,
-    /// The longest way of most messages, in milliseconds.
+    /// The longest delay of most messages, in milliseconds.
     pub slowest: u64,
     pub callers: u64,
     /// Openings that a crash or a failure may end, before the last one.
     pub openings: u64,
-    /// The most requests of a caller in one opening.
+    /// The maximum number of requests of a caller in one opening.
     pub requests: u64,
-    /// Openings, in a hundred, that end before the vault is open.
+    /// The percentage of openings that end before the vault is open.
     pub crashes_in_recovery: u64,
     pub pace: Option<Pace>,
 }
 
 impl Scenario {
-    /// Returns whether the stash is planned to hold all that ever waits: no emergency eviction may come.
+    /// Returns whether the stash is planned to hold everything that ever waits, so that no emergency eviction may
+    /// happen.
     pub fn has_planned_stash(&self) -> bool {
         let SchemeParameters::Path(path) = &self.parameters.scheme else { return true };
         let batch = path.max_batch * (path.path_buckets() as u32 * path.blocks_per_bucket + 1);
@@ -102,15 +103,14 @@ impl Scenario {
     }
 }
 
-/// A Path ORAM; now and then its stash has room for hardly more than a largest batch, so that it evicts in the
-/// background.
+/// A Path ORAM; sometimes its stash has room for hardly more than a largest batch, so that it evicts in the background.
 fn path(capacity: u64, block_bytes: u32, batch: u32, rng: &mut TestRng) -> PathParameters {
     let planned =
         PathParameters::for_capacity(capacity, block_bytes, capacity / 4, batch).expect("they are in range");
     if rng.percent(50) {
         return planned;
     }
-    // A tree without a trusted top, in which all blocks find a place.
+    // A tree without a trusted top, in which all blocks have room.
     let paths = batch * (planned.blocks_per_bucket * (planned.leaf_level.0 + 1) + 1);
     PathParameters { top: Level(0), stash_bound: paths + 1, ..planned }
 }

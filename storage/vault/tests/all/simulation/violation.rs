@@ -1,15 +1,15 @@
-//! The first promise that was seen broken. Checks happen where no panic can be passed on.
+//! The first promise that was broken. Checks happen where a panic cannot be propagated.
 
 use super::run_log;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The verdict; clones share it.
+/// The violation, if any. Clones share it.
 #[derive(Clone, Default)]
 pub struct Violation(Rc<RefCell<Option<String>>>);
 
 impl Violation {
-    /// Notes what is wrong, if it is.
+    /// Records what is wrong, if the check fails.
     pub fn check(&self, holds: bool, otherwise: impl FnOnce() -> String) {
         if !holds {
             let broken = otherwise();

@@ -1,7 +1,7 @@
-//! A watcher of the store that remembers everything: each request as the vault makes it, across all openings.
+//! An observer of the store that remembers everything: each request as the vault makes it, across all openings.
 //!
-//! Stands between the vault and the layer that retries, so each request is seen once. It knows no key. It checks what a
-//! crash must not teach it:
+//! It is between the vault and the layer that retries, so each request is seen once. It has no key. It checks what a
+//! crash must not reveal to it:
 //! - a slot of a bucket version is read once, and again only when a recovery repeats the very requests since the last
 //!   checkpoint, in their order, from the first on;
 //! - a bucket version is written once;
@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// The record of what was seen; clones share it.
+/// The record of what was seen. Clones share it.
 #[derive(Clone)]
 pub struct Watcher {
     checked_store: CheckedStore,
@@ -28,16 +28,16 @@ pub struct Watcher {
 
 #[derive(Default)]
 struct WatcherState {
-    /// All reads, repetitions left out, each with the number of the checkpoint that it came after.
+    /// All reads without repetitions, each with the number of the last checkpoint before it.
     reads: Vec<(u64, Vec<Place>)>,
     slots: HashSet<Place>,
     written: HashSet<Version>,
-    /// The vault in service, which tells the number of its checkpoint.
+    /// The vault in service, which publishes the number of its checkpoint.
     vault: Option<Vault>,
     checkpoint: u64,
-    /// True if there may have been a checkpoint of which the watcher was not told.
+    /// True if there may have been a checkpoint that was not published.
     unseen: bool,
-    /// The first of the reads that the vault being opened has repeated or made.
+    /// The first of the reads that the opening vault has repeated or made.
     replayed_from: usize,
     checking: bool,
     replay: Replay,
@@ -59,12 +59,12 @@ impl Watcher {
         Watcher { checked_store, violation, seen: Rc::default() }
     }
 
-    /// The store as the next opening sees it.
+    /// Wraps the store for the next opening.
     pub fn over<S>(&self, inner: S) -> Intercepted<S, Watcher> {
         Intercepted { inner, interceptor: self.clone() }
     }
 
-    /// Records that a vault is being opened; an earlier vault is not in service any more.
+    /// Records that a vault is being opened; an earlier vault is no longer in service.
     pub fn opening(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_checkpoint();
@@ -73,18 +73,18 @@ impl Watcher {
         seen.replayed_from = seen.reads.len();
     }
 
-    /// Records whether reads belong to a check: all slots in their order, whatever was asked before.
+    /// Records whether reads belong to a full check, which reads all slots in order, whatever was asked before.
     pub fn checking(&self, checking: bool) {
         self.seen.borrow_mut().checking = checking;
     }
 
-    /// Records that the vault goes on, but has no callers any more.
+    /// Records that the vault runs on, but has no callers any more.
     pub fn left_alone(&self) {
         self.closed();
         self.seen.borrow_mut().unseen = true;
     }
 
-    /// Records that the vault is open, and tells its checkpoints from now on.
+    /// Records that the vault is open; it publishes its checkpoints from now on.
     pub fn in_service(&self, vault: &Vault) {
         let mut seen = self.seen.borrow_mut();
         seen.vault = Some(vault.clone());
@@ -101,7 +101,7 @@ impl Watcher {
         seen.vault = None;
     }
 
-    /// The store's own side.
+    /// The store's side.
     pub fn checked_store(&self) -> &CheckedStore {
         &self.checked_store
     }
@@ -138,7 +138,7 @@ impl WatcherState {
         }
     }
 
-    /// Takes a read in; tells what is wrong with it.
+    /// Records a read; returns what is wrong with it.
     fn read(&mut self, places: &[Place]) -> Option<String> {
         self.note_checkpoint();
         if self.checking {
@@ -150,7 +150,7 @@ impl WatcherState {
             let first = if self.unseen { same() } else { since.filter(|_| self.slots.contains(&places[0])) };
             self.replay = first.map_or(Replay::Over, Replay::At);
             self.replayed_from = first.unwrap_or(self.reads.len());
-            // If nothing is repeated, a checkpoint had become durable in the moment of the crash.
+            // If nothing is repeated, a checkpoint became durable just at the crash.
             self.unseen |= first.is_none();
         }
         if let Replay::At(next) = self.replay {
@@ -171,7 +171,7 @@ impl WatcherState {
     }
 }
 
-/// Bucket.slot@epoch.counter of each place.
+/// `bucket.slot@epoch.counter` of each place.
 fn in_short(places: &[Place]) -> String {
     let short = |place: &Place| {
         let Place { slot, version } = place;

@@ -1,4 +1,5 @@
-//! Two live gateways: one is displaced in the middle of its work, and what it has acknowledged is its successor's.
+//! Two live gateways: one is displaced in the middle of its work, and its successor has everything that it
+//! acknowledged.
 
 use super::{restore_from, with_journal_in_store};
 use crate::every_step::more_if_thorough;
@@ -19,7 +20,7 @@ const SEEDS: u64 = 20;
 /// The number in a block before the first write.
 const NEVER: u64 = 0;
 
-/// The acknowledgements of a caller: the last write of each block, and the last row, each with its moment.
+/// What a caller's writes were acknowledged: the last write of each block, and the last row, each with its time.
 #[derive(Default)]
 struct Acknowledged {
     writes: Vec<u64>,
@@ -36,7 +37,7 @@ fn number(block: &[u8]) -> u64 {
     u64::from_le_bytes(*block.first_chunk().expect("a block has more"))
 }
 
-/// Writes and commits until the vault stops, and notes what was acknowledged.
+/// Writes and commits until the vault stops, and records what was acknowledged.
 async fn ask_on(vault: Vault, acknowledged: Rc<RefCell<Acknowledged>>, mut rng: TestRng) -> VaultError {
     for number in 1u64.. {
         let at = rng.below(CAPACITY);
@@ -58,8 +59,8 @@ async fn ask_on(vault: Vault, acknowledged: Rc<RefCell<Acknowledged>>, mut rng: 
     unreachable!("the numbers do not end")
 }
 
-/// Plays a takeover; tells how often the old gateway acknowledged something after the successor had set out.
-fn play(seed: u64) -> u64 {
+/// Runs a takeover; returns how often the old gateway acknowledged something after the successor had begun.
+fn run_scenario(seed: u64) -> u64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
         let mut rng = TestRng::of(seed);
@@ -79,7 +80,7 @@ fn play(seed: u64) -> u64 {
             let options = restore_options(&fixture.header, None);
             match restore(setup(&successor, store.clone(), rng.seed()), options).await {
                 Ok(_) => break,
-                // A deletion was under way at the very moment of the takeover: it is run again.
+                // A deletion was in flight just at the takeover: the scenario is run again.
                 Err(error) if error.is_tampering() => {}
                 Err(error) => panic!("seed {seed}: {error}"),
             }
@@ -103,12 +104,12 @@ fn play(seed: u64) -> u64 {
 #[test]
 fn a_displaced_gateway_acknowledges_nothing_that_its_successor_lacks() {
     let seeds = more_if_thorough(SEEDS, 10);
-    let late = (0..seeds).filter(|seed| play(*seed) > 0).count();
-    // Without those there would be nothing to see.
+    let late = (0..seeds).filter(|seed| run_scenario(*seed) > 0).count();
+    // Without those the test would show nothing.
     assert!(late as u64 > seeds / 2, "{late} gateways acknowledged something beside their successor");
 }
 
-/// The lease ends no earlier than 57 seconds after a look, and looks come every 20: the journal ends at once.
+/// The lease expires no earlier than 57 seconds after a check, and checks come every 20: the journal ends at once.
 #[tokio::test(start_paused = true)]
 async fn a_gateway_whose_journal_has_ended_is_told_at_its_next_access() {
     let fixture = VaultFixture::with(header(with_journal_in_store(), 1)).await;

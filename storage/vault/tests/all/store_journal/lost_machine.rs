@@ -1,4 +1,4 @@
-//! A lost machine: everything that was acknowledged comes back from the store.
+//! A lost machine: everything acknowledged is restored from the store.
 
 use super::{fixture, in_successor, objects, under_path_oram};
 use crate::promises::fixture::{CAPACITY, VaultFixture, block};
@@ -7,7 +7,7 @@ use ameles_core::types::BlockId;
 use ameles_store::Blobs;
 use ameles_vault::{JournalPlace, Row, RowChange, Vault, VaultHeader};
 
-/// Writes, reads and commits, opening after opening; each ends with a crash. Then the machine is lost.
+/// Writes, reads and commits in several openings, each of which ends with a crash. Then the machine is lost.
 async fn lose(fixture: VaultFixture) {
     let (mut expected, mut rows) = (vec![0; CAPACITY as usize], Vec::new());
     for opening in 0..4u8 {
@@ -21,7 +21,7 @@ async fn lose(fixture: VaultFixture) {
                     vault.commit_rows(vec![row.clone().into()]).await.unwrap();
                     rows.push(row);
                 }
-                // The last word of each opening is of rows alone.
+                // The last change of each opening is of rows alone.
                 let gone = rows.remove(0);
                 vault.commit_rows(vec![RowChange::remove(gone.key)]).await.unwrap();
             })
@@ -81,7 +81,7 @@ async fn objects_go_when_a_checkpoint_in_the_store_holds_them() {
     assert_eq!(objects(&fixture.store).await, Vec::<String>::new());
 }
 
-/// The header says where the journal is, and says of a vault without one what it always said.
+/// The header says where the journal is; for a vault without a journal in the store it is as before.
 #[test]
 fn a_header_tells_where_the_journal_is() {
     let master = crate::support::master();

@@ -1,8 +1,8 @@
-//! The journal in the store: a lost machine loses nothing that was acknowledged, a displaced gateway acknowledges nothing
-//! that its successor lacks, spoilt objects are found, and what shows is the batches' lengths.
+//! The journal in the store: a lost machine loses nothing that was acknowledged, a displaced gateway acknowledges
+//! nothing that its successor lacks, altered objects are detected, and only the batches' lengths are visible.
 //!
-//! That a machine may be lost at every step is in `every_step`, what crashes show in `crash_traces`, and what a pace shows in
-//! `pace`.
+//! Losing a machine at every step is tested in `every_step`, what crashes reveal in `crash_traces`, and what a paced
+//! vault reveals in `pace`.
 
 mod copies;
 mod displaced;
@@ -19,7 +19,7 @@ use ameles_vault::{
     restore,
 };
 
-/// The desk's vault with its journal in the store.
+/// The fixture's vault with its journal in the store.
 fn with_journal_in_store() -> VaultParameters {
     VaultParameters { journal: JournalPlace::Store, ..parameters(64, 32, 4, 40) }
 }
@@ -44,7 +44,7 @@ async fn restore_from(
     restore(setup(disk, store, 99), options).await
 }
 
-/// Restores the vault from its store alone, and looks into it.
+/// Restores the vault from its store alone, and works with it.
 async fn in_successor<T>(
     header: &VaultHeader,
     store: &VersionedMemory,

@@ -1,4 +1,4 @@
-//! Objects of the journal that the store has spoilt.
+//! Journal objects that the store has altered.
 
 use super::{fixture, in_successor, objects};
 use crate::promises::fixture::{VaultFixture, block};
@@ -30,7 +30,7 @@ async fn get(store: &VersionedMemory, name: &str) -> Vec<u8> {
     store.get(name, usize::MAX).await.unwrap().expect("it is there")
 }
 
-/// Asserts that a restore from this store finds that it was tampered with.
+/// Asserts that a restore from this store detects tampering.
 async fn assert_found(fixture: &VaultFixture, store: &VersionedMemory, what: &str) {
     let restored = in_successor(&fixture.header, store, async |_| ()).await;
     assert!(matches!(&restored, Err(error) if error.is_tampering()), "{what}: {restored:?}");

@@ -1,4 +1,4 @@
-//! The marks that the journal in the store leaves: an object for each batch, as long as the batch's length says.
+//! What is visible of the journal in the store: an object for each batch, whose length follows from the batch's.
 
 use super::with_journal_in_store;
 use crate::promises::fixture::{CAPACITY, VaultFixture, block, write_all};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// The blobs that a vault asked for, in order, and the number of its other requests, of each kind.
 type VisibleObjects = (Vec<String>, BTreeMap<&'static str, usize>);
 
-/// Opens the vault, has it work, and closes it.
+/// Opens the vault, works with it, and closes it.
 async fn shown(
     parameters: VaultParameters,
     work: impl AsyncFnOnce(&Vault),
@@ -97,7 +97,7 @@ async fn an_object_is_as_long_as_the_length_of_its_batch_says() {
     .await;
     let ours: Vec<u64> = objects.iter().map(|(_, bytes)| *bytes).collect();
     let expected: Vec<u64> = lengths.iter().map(|length| parameters.journal_object_bytes(*length)).collect();
-    // The end of the journal before, and the opening's own, come first.
+    // The end of the previous journal, and the opening's own object, come first.
     assert_eq!(ours[2..], expected);
     assert_eq!(ours[1], parameters.journal_object_bytes(0));
 }

@@ -1,5 +1,5 @@
-//! The tape of a world: each effect on a trusted disk and on a store, in the one order in which they came. It brings the
-//! world back as it was between any two of them: all that a crash at that moment leaves.
+//! The log of every effect on a trusted disk and on a store, in one order. A test replays it to get the state as it was
+//! between any two effects: what a crash at that point would leave.
 
 use super::fragile_disk::{Change, FragileDisk};
 use super::rng::TestRng;
@@ -13,33 +13,33 @@ use std::sync::{Arc, Mutex};
 /// An effect.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// This file of the disk holds this, in its cache.
+    /// A change to this file of the disk, which is still in its cache.
     Change(usize, Change),
-    /// This file of the disk has made durable what it held.
+    /// A sync of this file of the disk.
     Sync(usize),
-    /// The store holds this bucket version.
+    /// A bucket version written to the store.
     Wrote(BucketVersion, Vec<u8>),
-    /// The store has lost this bucket version.
+    /// A bucket version deleted from the store.
     Deleted(BucketVersion),
-    /// The store holds this blob.
+    /// A blob written to the store.
     Put(String, Vec<u8>),
-    /// The store has lost this blob.
+    /// A blob removed from the store.
     Removed(String),
-    /// The store was asked, and has not changed.
+    /// A request that did not change the store.
     Asked,
 }
 
-/// The tape; clones are the same tape.
+/// The log. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct EffectLog(Arc<Mutex<Vec<Effect>>>);
 
 impl EffectLog {
-    /// Adds an effect that has just come.
+    /// Appends an effect.
     pub fn push(&self, effect: Effect) {
         self.0.lock().expect("no holder of the tape panicked").push(effect);
     }
 
-    /// Effects so far.
+    /// The number of effects so far.
     pub fn len(&self) -> usize {
         self.0.lock().expect("no holder of the tape panicked").len()
     }
@@ -50,26 +50,26 @@ impl EffectLog {
     }
 }
 
-/// A disk and a store, as a machine and its provider leave them.
+/// The state that a machine and its provider have: a disk and a store.
 pub struct MachineState {
     pub disk: FragileDisk,
     pub store: VersionedMemory,
 }
 
 impl MachineState {
-    /// An empty disk and an empty store of this shape.
+    /// An empty disk and an empty store for this layout.
     pub fn new(layout: Layout) -> Self {
         MachineState { disk: FragileDisk::default(), store: VersionedMemory::new(layout) }
     }
 
-    /// The same once more, with a disk and a store of its own.
+    /// An independent copy, with its own disk and store.
     pub fn fork(&self) -> MachineState {
         let store = VersionedMemory::new(Untrusted::layout(&self.store).clone());
         store.restore(&self.store.snapshot());
         MachineState { disk: self.disk.fork(), store }
     }
 
-    /// Lets an effect come once more.
+    /// Applies a logged effect.
     pub fn replay(&self, effect: &Effect) {
         let store = &self.store;
         match effect {
@@ -86,12 +86,12 @@ impl MachineState {
     }
 }
 
-/// The outcome of a call to memory, which never waits.
+/// The outcome of a call to memory, which is ready at once.
 fn at_once<T>(call: impl Future<Output = T>) -> T {
     call.now_or_never().expect("memory does not wait")
 }
 
-/// A store that puts each of its effects on a tape, object by object. Requests take turns and overtake one another.
+/// A store that logs each of its effects, object by object. Requests run concurrently and can overtake one another.
 pub struct LoggingStore {
     store: VersionedMemory,
     effect_log: EffectLog,
@@ -103,7 +103,7 @@ impl LoggingStore {
         LoggingStore { store, effect_log, rng: RefCell::new(rng) }
     }
 
-    /// Waits while others have a few turns.
+    /// Yields a few times, so that other requests can overtake this one.
     async fn delay(&self) {
         let turns = self.rng.borrow_mut().below(4);
         for _ in 0..turns {
@@ -111,7 +111,7 @@ impl LoggingStore {
         }
     }
 
-    /// Asks, and notes that it was asked.
+    /// Runs a request and logs that it was made.
     async fn ask<T>(&self, answer: impl Future<Output = T>) -> T {
         self.delay().await;
         let answer = answer.await;

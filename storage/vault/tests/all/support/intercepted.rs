@@ -21,8 +21,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// Returns whether it is a look for a newer claim, which comes with time and not with what is asked.
-    pub fn is_look(&self) -> bool {
+    /// Returns whether it is a lease check (a search for a newer claim), which depends on time only.
+    pub fn is_lease_check(&self) -> bool {
         matches!(self, Request::Get(name) if name.starts_with("epoch/"))
     }
 }

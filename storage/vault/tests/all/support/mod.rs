@@ -1,4 +1,4 @@
-//! The parts that the vault's tests share.
+//! Helpers that the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
 pub mod effect_log;
@@ -32,7 +32,7 @@ use redb::backends::InMemoryBackend;
 use std::pin::pin;
 use tokio::time::Instant;
 
-/// A small vault: every mechanism, few bytes.
+/// A small vault that uses every mechanism with few bytes.
 pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every: u64) -> VaultParameters {
     let ring = RingParameters::for_capacity(capacity, block_bytes, capacity / 8, batch);
     VaultParameters {
@@ -43,8 +43,8 @@ pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every:
     }
 }
 
-/// The same of 64 blocks with a tree of four leaves and an eviction every fourth access, whatever the planner would choose:
-/// each piece of work has some.
+/// The same with 64 blocks, a tree of four leaves and an eviction every fourth access, whatever the planner would
+/// choose, so that every kind of work occurs.
 pub fn frequent_evictions() -> VaultParameters {
     let planned = parameters(64, 32, 4, 40);
     let SchemeParameters::Ring(ring) = planned.scheme else { unreachable!("it is planned for Ring ORAM") };
@@ -88,7 +88,7 @@ pub async fn faults_of(vault: &Vault) -> Vec<String> {
 pub async fn work_and_kill<T>(running: impl Future<Output = ()>, work: impl Future<Output = T>) -> T {
     match select(pin!(work), pin!(running)).await {
         Either::Left((done, _)) => done,
-        // The vault has stopped; its callers are told so.
+        // The vault has stopped; its callers get errors.
         Either::Right(((), working)) => working.await,
     }
 }
@@ -114,12 +114,12 @@ pub fn header(parameters: VaultParameters, seed: u64) -> VaultHeader {
     draw_header(&mut Entropy::of(ChaCha20Rng::seed_from_u64(seed)), parameters, None)
 }
 
-/// The machine of all tests that need no other: its clock is the runtime's, and every disk is its own.
+/// The machine of all tests that need only one: its clock is the runtime's, and every disk is its own.
 pub fn host() -> Host {
     host_named("the only machine")
 }
 
-/// A machine, one of several.
+/// A machine with this name, for tests with several.
 pub fn host_named(name: &str) -> Host {
     let origin = Instant::now();
     Host::of(move || origin.elapsed(), Some(name.into()))
@@ -138,7 +138,7 @@ pub fn setup(disk: &TrustedDisk, store: impl VaultStore, seed: u64) -> Setup<Any
     }
 }
 
-/// Works with a vault that was opened, closes it, and takes its disk away.
+/// Works with an opened vault, closes it, and unplugs its disk.
 pub async fn work_and_close<T>(
     (vault, running): (Vault, impl Future<Output = ()>),
     disk: &FragileDisk,
@@ -159,7 +159,7 @@ pub fn every_scheme() -> Vec<VaultParameters> {
     every_scheme_of(64, 4, 40)
 }
 
-/// A small vault of so many blocks under every scheme.
+/// A small vault with this many blocks, under every scheme.
 pub fn every_scheme_of(capacity: u64, batch: u32, checkpoint_every: u64) -> Vec<VaultParameters> {
     let block_bytes = 32;
     let path = PathParameters::for_capacity(capacity, block_bytes, 32, batch).expect("planned");

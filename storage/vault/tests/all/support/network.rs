@@ -1,4 +1,4 @@
-//! The network between a vault and its store: requests take a while, overtake one another, and outlive their sender.
+//! The network between a vault and its store: requests take time, overtake one another, and outlive their sender.
 
 use super::rng::TestRng;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
@@ -11,16 +11,16 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-/// A store at the other end of a network. Every object of a request travels for itself, for a while drawn for it.
+/// A store at the other end of a network. Every object of a request travels separately, with its own random delay.
 ///
-/// Needs a `LocalSet`: a request under way goes on when its sender is dropped, until [`NetworkLink::crash`].
+/// Needs a `LocalSet`: a request in flight continues when its sender is dropped, until [`NetworkLink::crash`].
 #[derive(Clone)]
 pub struct Network<S> {
     store: Rc<S>,
     link: NetworkLink,
 }
 
-/// The network itself, to be cut.
+/// The link, which can be cut.
 #[derive(Clone)]
 pub struct NetworkLink(Rc<RefCell<LinkState>>);
 
@@ -30,14 +30,14 @@ struct LinkState {
     in_flight: Vec<Message>,
 }
 
-/// A request on its way, and how much later it arrives than it should.
+/// A request in flight, and its additional delay.
 struct Message {
     handle: AbortHandle,
     late: Rc<Cell<Duration>>,
 }
 
 impl NetworkLink {
-    /// Makes a wire on which each way takes up to `max_delay` milliseconds, now and then ten times that.
+    /// A link on which each direction takes up to `max_delay` milliseconds, and sometimes ten times that.
     pub fn new(max_delay: u64, rng: TestRng) -> Self {
         NetworkLink(Rc::new(RefCell::new(LinkState { rng, max_delay, in_flight: Vec::new() })))
     }
@@ -48,7 +48,7 @@ impl NetworkLink {
         Duration::from_millis(rng.within(0..=max))
     }
 
-    /// Crashes the sender. Of the requests under way, some never arrive; the rest still do, some of them much later.
+    /// Crashes the sender. Some of the requests in flight never arrive; the rest do, some of them much later.
     pub fn crash(&self) {
         let LinkState { rng, in_flight, .. } = &mut *self.0.borrow_mut();
         for message in in_flight.drain(..) {
@@ -62,7 +62,7 @@ impl NetworkLink {
 }
 
 impl<S: 'static> Network<S> {
-    /// A network before `store`.
+    /// Puts the link in front of `store`.
     pub fn new(store: S, link: NetworkLink) -> Self {
         Network { store: Rc::new(store), link }
     }

@@ -1,4 +1,4 @@
-//! A watcher of the store that remembers each request, and kills its sender at a moment counted in requests.
+//! Records each request to the store, and kills the sender at a chosen request.
 
 use super::fragile_disk::{Crash, FragileDisk};
 use super::intercepted::{Intercepted, Interceptor, Request};
@@ -12,21 +12,21 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// An event, in order. All of it is public.
+/// An event, in order. All events are public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceEvent {
-    /// The vault begins to be opened, after this checkpoint on its disk.
+    /// An opening of the vault begins; its disk has this checkpoint.
     Opens {
         checkpoint: u64,
     },
     IsOpen,
-    /// A client asks for a batch of so many accesses.
+    /// A client asks for a batch of this many accesses.
     Batch(usize),
-    /// The vault has begun so many accesses in all.
+    /// The vault has begun this many accesses in all.
     Begun(u64),
-    /// The client has got its answers.
+    /// The client has its answers.
     Served,
-    /// The request of this number goes out, in this step; the vault has told of this checkpoint before.
+    /// The request with this number is sent, in this step; the vault has published this checkpoint before.
     Asks {
         nth: usize,
         step: u64,
@@ -34,14 +34,14 @@ pub enum TraceEvent {
         checkpoint: u64,
     },
     Answered(usize),
-    /// The vault is dead. Some of the requests under way may still arrive.
+    /// The vault is dead. Some of the requests in flight may still arrive.
     Dies,
 }
 
-/// A moment, and when it was in virtual time.
+/// An event and its virtual time.
 pub type TimedEvent = (Duration, TraceEvent);
 
-/// The recorder; clones share what was seen.
+/// The recorder. Clones share the events.
 #[derive(Clone)]
 pub struct Recorder {
     state: Rc<RefCell<RecorderState>>,
@@ -52,10 +52,10 @@ struct RecorderState {
     trace: Vec<TimedEvent>,
     begin: Instant,
     requests: usize,
-    /// Steps of the vault, and how many there had been when the store last answered or the vault began to be opened.
+    /// The vault's steps, and the number of them when the store last answered or the opening began.
     steps: u64,
     steps_before: u64,
-    /// Requests until the sender dies, but for looks: an idle vault would live on them.
+    /// The number of requests until the sender is killed. Lease checks do not count, or an idle vault would be killed.
     left: Option<u64>,
     disk: Option<FragileDisk>,
     is_dead: bool,
@@ -82,12 +82,12 @@ impl Recorder {
         Recorder { state: Rc::new(RefCell::new(state)), dies: Rc::default() }
     }
 
-    /// The store as the next opening sees it.
+    /// Wraps the store for the next opening.
     pub fn over<S>(&self, inner: S) -> Intercepted<S, Recorder> {
         Intercepted { inner, interceptor: self.clone() }
     }
 
-    /// Forgets all.
+    /// Forgets all events.
     pub fn clear(&self) {
         let mut state = self.state.borrow_mut();
         state.trace.clear();
@@ -101,13 +101,13 @@ impl Recorder {
         state.note(event);
     }
 
-    /// Unplugs this disk at a death: a dead vault writes nothing more to it, not even until the others have their turn.
-    pub fn unplugs(&self, disk: &FragileDisk) {
+    /// Unplugs this disk when the vault is killed, so that the dead vault writes nothing more to it.
+    pub fn unplug_when_killed(&self, disk: &FragileDisk) {
         self.state.borrow_mut().disk = Some(disk.clone());
     }
 
-    /// Records that a vault begins to be opened; it dies with the request of this number, if it makes so many.
-    pub fn opens(&self, dies_after: Option<u64>) {
+    /// Records that an opening begins. The vault is killed at the request with this number, if it makes that many.
+    pub fn note_opening(&self, dies_after: Option<u64>) {
         let mut state = self.state.borrow_mut();
         (state.left, state.is_dead) = (dies_after, false);
         let checkpoint = state.checkpoint;
@@ -122,8 +122,8 @@ impl Recorder {
         state.note(TraceEvent::IsOpen);
     }
 
-    /// Records that the vault is dead, or was closed.
-    pub fn is_gone(&self) {
+    /// Records that the vault is dead or was closed.
+    pub fn note_end(&self) {
         let mut state = self.state.borrow_mut();
         state.note_status();
         state.vault = None;
@@ -131,16 +131,16 @@ impl Recorder {
         state.note(TraceEvent::Dies);
     }
 
-    /// Records that the vault was killed or its machine lost its power, and leaves on the disk what that leaves.
-    pub fn dies(&self, disk: &FragileDisk, rng: &mut TestRng) {
+    /// Records that the vault was killed or lost power, and applies the crash to the disk.
+    pub fn note_kill(&self, disk: &FragileDisk, rng: &mut TestRng) {
         disk.unplug();
-        self.is_gone();
+        self.note_end();
         let how = rng.one_of(&[Crash::Kill, Crash::PowerLoss]);
         disk.crash(how, rng);
     }
 
-    /// Counts the steps of a vault, or of its opening: how often it goes on.
-    pub fn counts_steps<V: Future>(&self, vault: V) -> impl Future<Output = V::Output> + use<V> {
+    /// Counts the steps of a vault, or of its opening: how often it is polled.
+    pub fn count_steps<V: Future>(&self, vault: V) -> impl Future<Output = V::Output> + use<V> {
         let (state, mut vault) = (self.state.clone(), Box::pin(vault));
         poll_fn(move |context| {
             state.borrow_mut().steps += 1;
@@ -148,7 +148,7 @@ impl Recorder {
         })
     }
 
-    /// Waits until the vault dies.
+    /// Waits until the vault is killed.
     pub async fn death(&self) {
         while !self.state.borrow().is_dead {
             self.dies.notified().await;
@@ -159,12 +159,12 @@ impl Recorder {
         std::mem::take(&mut self.state.borrow_mut().trace)
     }
 
-    /// Returns whether a vault is being opened: it has not told its checkpoint yet.
+    /// Returns whether a vault is being opened: it has not published a checkpoint yet.
     pub fn is_opening(&self) -> bool {
         self.state.borrow().vault.is_none()
     }
 
-    /// The requests since something was last answered, the newest first.
+    /// The requests since the last answer, the newest first.
     pub fn last_requests(&self) -> Vec<Request> {
         let state = self.state.borrow();
         let since =
@@ -184,10 +184,10 @@ impl Recorder {
         state.note_status();
         let (nth, checkpoint) = (state.requests, state.checkpoint);
         state.requests += 1;
-        let is_look = request.is_look();
+        let is_lease_check = request.is_lease_check();
         let step = state.steps - state.steps_before;
         state.note(TraceEvent::Asks { nth, step, request, checkpoint });
-        if let Some(left) = state.left.as_mut().filter(|_| !is_look) {
+        if let Some(left) = state.left.as_mut().filter(|_| !is_lease_check) {
             *left -= 1;
             if *left == 0 {
                 state.is_dead = true;
@@ -215,8 +215,8 @@ impl RecorderState {
         self.trace.push((self.begin.elapsed(), event));
     }
 
-    /// Records the status: the vault publishes what it has begun and where it stands before any request that follows from
-    /// it.
+    /// Records the status: the vault publishes what it has begun and its checkpoint before any request that follows
+    /// from them.
     fn note_status(&mut self) {
         let Some(status) = self.vault.as_ref().map(Vault::status) else { return };
         self.checkpoint = status.checkpoints.newest;

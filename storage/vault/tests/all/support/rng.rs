@@ -1,24 +1,24 @@
-//! Draws of a simulation: all of them follow from one seed.
+//! The random numbers of a simulation: all of them follow from one seed.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::ops::RangeInclusive;
 
-/// A stream of draws.
+/// A random number generator.
 pub struct TestRng(ChaCha8Rng);
 
 impl TestRng {
-    /// The stream of a seed.
+    /// The generator for a seed.
     pub fn of(seed: u64) -> Self {
         TestRng(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A seed for another stream, so that how much one stream draws does not shift what others draw.
+    /// Draws a seed for another generator, so that how much one generator draws does not shift what others draw.
     pub fn seed(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A stream of its own.
+    /// A new generator, seeded from this one.
     pub fn fork(&mut self) -> TestRng {
         TestRng::of(self.seed())
     }
@@ -41,12 +41,12 @@ impl TestRng {
         ((min * (max / min).powf(unit)) as u64).clamp(*range.start(), *range.end())
     }
 
-    /// Returns true so many times in a hundred.
+    /// Returns true with this probability, in percent.
     pub fn percent(&mut self, times: u64) -> bool {
         self.below(100) < times
     }
 
-    /// An element of several, drawn.
+    /// Draws one of several values.
     pub fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }

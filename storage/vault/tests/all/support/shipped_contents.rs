@@ -13,7 +13,7 @@ use ameles_vault::{Receipt, Row, SchemeParameters, VaultHeader};
 use borsh::BorshDeserialize;
 use std::collections::BTreeSet;
 
-/// The beginning of a shipped checkpoint's stream, written down a second time.
+/// The beginning of a shipped checkpoint's stream, defined here a second time.
 #[derive(BorshDeserialize)]
 pub struct Head {
     pub number: u64,

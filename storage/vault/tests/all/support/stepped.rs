@@ -1,5 +1,5 @@
-//! Stores for openings that are looked at step by step: every request stops before and after its effect, or a claim has
-//! a fate of the test's own.
+//! Stores for stepping through an opening: every request stops before and after its effect, or the test decides the
+//! fate of a claim.
 
 use super::intercepted::{Intercepted, Interceptor, Request};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
@@ -8,7 +8,7 @@ use ameles_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Takes a future one step on.
+/// Polls a future once.
 pub fn step<F: Future>(future: &mut Pin<Box<F>>) -> Option<F::Output> {
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),
@@ -16,7 +16,7 @@ pub fn step<F: Future>(future: &mut Pin<Box<F>>) -> Option<F::Output> {
     }
 }
 
-/// Makes every request take a step before its effect, and another before its answer.
+/// Makes every request pause before its effect and before its answer.
 pub struct Steps;
 
 impl Interceptor for Steps {
@@ -30,12 +30,12 @@ impl Interceptor for Steps {
     }
 }
 
-/// A store whose requests take steps.
+/// A store whose requests pause.
 pub fn stepped<S>(inner: S) -> Intercepted<S, Steps> {
     Intercepted { inner, interceptor: Steps }
 }
 
-/// Ends a step. The runtime's own pause wakes when the runtime has its turn, which it never has between steps.
+/// Ends a step. The runtime's own yield wakes at the runtime's next turn, which never comes between steps.
 async fn pause() {
     let mut is_over = false;
     std::future::poll_fn(|context| {
@@ -49,7 +49,7 @@ async fn pause() {
     .await;
 }
 
-/// A store that leaves what becomes of a claim to the test.
+/// A store that lets the test decide what happens to a claim.
 pub struct Claiming<F> {
     inner: VersionedMemory,
     fate: F,

@@ -1,5 +1,5 @@
-//! The local reads of a vault whose top is on the trusted disk: how many come, and when requests leave after them, follow
-//! from what the store is asked.
+//! The local reads of a vault whose tree top is on the trusted disk: how many there are, and when requests leave after
+//! them, follows from what the store is asked.
 
 use super::vaults;
 use crate::promises::fixture::{BLOCK_BYTES, CAPACITY, block};
@@ -18,18 +18,18 @@ use std::time::Duration;
 /// The time that a local read takes.
 const READ: Duration = Duration::from_millis(7);
 
-/// The ways to ask that could hardly differ more.
+/// Workloads that could hardly differ more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Workload {
-    /// The same few blocks, which are in the stash as a rule.
+    /// The same few blocks, which are usually in the stash.
     Hits,
-    /// All blocks in turn, which are in the tree as a rule.
+    /// All blocks in turn, which are usually in the tree.
     Misses,
     Writes,
     /// A single block, as often as a batch has calls.
     Repeats,
     Dummies,
-    /// Nothing was ever written: the stash is empty for long.
+    /// Nothing was ever written: the stash stays empty for long.
     Empty,
 }
 
@@ -56,21 +56,21 @@ impl Workload {
     }
 }
 
-/// A batch as it was seen from the disk and from the store.
+/// A batch as seen from the disk and from the store.
 #[derive(Debug)]
 struct StepReads {
     calls: usize,
-    /// Places that were read until nothing was owed any more.
+    /// The slots that were read until no work was due any more.
     reads: usize,
     /// The buckets that were written meanwhile.
     written: Vec<Bucket>,
     /// The time from the call to the first request.
     leaves: Option<Duration>,
-    /// The buckets that are written in the same moment: of an eviction that has nothing to read.
+    /// The buckets that are written at the same time: by an eviction that has nothing to read.
     at_once: Vec<Bucket>,
 }
 
-/// Makes a vault, fills it, and asks for batches one after the other, each when nothing is owed from the one before.
+/// Makes a vault, fills it, and asks for batches one after the other, each when no work is due from the one before.
 async fn watch(parameters: &VaultParameters, workload: Workload, seed: u64) -> Vec<StepReads> {
     let header = header(parameters.clone(), seed);
     let disk = FragileDisk::default();
@@ -91,16 +91,16 @@ async fn watch(parameters: &VaultParameters, workload: Workload, seed: u64) -> V
         let mut all = Vec::new();
         for nth in 0..60 {
             recorder.clear();
-            disk.take_place_reads();
+            disk.take_slot_reads();
             let calls = workload.calls(batch, nth, &mut rng);
             let len = calls.len();
             vault.access(calls).await.unwrap();
             settle(&vault).await;
-            let reads = disk.take_place_reads().len();
+            let reads = disk.take_slot_reads().len();
             let trace = recorder.take_trace();
             let asks = || {
                 trace.iter().filter_map(|(at, moment)| match moment {
-                    TraceEvent::Asks { request, .. } if !request.is_look() => Some((*at, request)),
+                    TraceEvent::Asks { request, .. } if !request.is_lease_check() => Some((*at, request)),
                     _ => None,
                 })
             };
@@ -109,7 +109,7 @@ async fn watch(parameters: &VaultParameters, workload: Workload, seed: u64) -> V
                 _ => Vec::new(),
             };
             let written: Vec<(Duration, Bucket)> = asks().flat_map(buckets).collect();
-            // While no bucket was written yet, a batch asks for nothing.
+            // While no bucket was written yet, a batch makes no request.
             let leaves = asks().next().map(|(at, _)| at);
             let at_once = written.iter().filter(|(at, _)| Some(*at) == leaves).map(|(_, bucket)| *bucket);
             let at_once = at_once.collect();
@@ -124,7 +124,7 @@ async fn watch(parameters: &VaultParameters, workload: Workload, seed: u64) -> V
     }
 }
 
-/// Waits until nothing is owed.
+/// Waits until no work is due.
 async fn settle(vault: &Vault) {
     for _ in 0..200 {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -147,7 +147,7 @@ fn room(parameters: &VaultParameters, bucket: Bucket) -> usize {
 #[tokio::test(start_paused = true)]
 async fn the_local_reads_follow_from_the_calls_and_the_buckets_that_are_written() {
     for parameters in vaults() {
-        // No shipment reads places meanwhile.
+        // No upload reads slots meanwhile.
         let parameters = VaultParameters { ship_every: 1 << 20, ..parameters };
         for workload in WORKLOADS {
             let all = watch(&parameters, workload, 1).await;
@@ -161,7 +161,7 @@ async fn the_local_reads_follow_from_the_calls_and_the_buckets_that_are_written(
     }
 }
 
-/// A tree of leaves alone, each written often, whose evictions are due at fixed accesses.
+/// A tree of leaves only, each written often, whose evictions are due at fixed accesses.
 fn leaves_alone() -> VaultParameters {
     with_top_on_disk(VaultParameters { ship_every: 1 << 20, ..parameters(CAPACITY, BLOCK_BYTES, 4, 40) })
 }
@@ -172,7 +172,7 @@ async fn a_request_leaves_over_a_slow_disk_when_the_number_of_calls_says() {
     let mut met = 0;
     for workload in WORKLOADS {
         for seen in watch(&parameters, workload, 2).await {
-            // An eviction's own reads of the store are asked for in the same moment.
+            // An eviction's own reads of the store are requested at the same time.
             let Some(leaves) = seen.leaves else { continue };
             let at_once = seen.at_once.iter().map(|bucket| room(&parameters, *bucket)).sum::<usize>();
             assert_eq!(leaves, READ * (seen.calls + at_once) as u32, "{workload:?}: {seen:?}");

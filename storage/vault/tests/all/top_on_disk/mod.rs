@@ -1,5 +1,5 @@
-//! Vaults with stash and tree top on the trusted disk: local reads tell nothing, memory stays small, and no payload that the
-//! disk gives is believed unread.
+//! Vaults with stash and tree top on the trusted disk: local reads reveal nothing, memory stays small, and every
+//! payload that the disk gives is authenticated.
 
 mod local_reads;
 
@@ -70,8 +70,8 @@ async fn a_place_that_is_spoilt_at_any_time_is_an_error_and_never_wrong_data() {
                         vault.read(BlockId(at * 7 % CAPACITY)).await?;
                     }
                     let len = block(0).len();
-                    for place in 0..fixture.disk.places_len() / len {
-                        fixture.disk.flip_in_places(place * len + spoilt_after as usize % len);
+                    for place in 0..fixture.disk.slot_file_len() / len {
+                        fixture.disk.flip_in_slot_file(place * len + spoilt_after as usize % len);
                     }
                     read_all(vault, 3).await
                 })
@@ -90,8 +90,8 @@ async fn a_place_that_is_spoilt_at_any_time_is_an_error_and_never_wrong_data() {
     assert!(noticed > 50, "{noticed} were noticed");
 }
 
-/// Blocks are written as they are, so that whatever a power loss leaves holds the same; a payload in another's place would not
-/// open.
+/// Blocks are written with the contents that they have, so that whatever a power loss leaves holds the same; a payload
+/// in another's slot would not open.
 #[tokio::test(start_paused = true)]
 async fn a_place_that_a_checkpoint_names_is_not_written_before_the_next_one_is_durable() {
     let fixture = VaultFixture::with(header(with_top_on_disk(frequent_evictions()), 1)).await;
@@ -154,7 +154,7 @@ async fn memory_holds_what_came_since_the_last_checkpoint_and_no_more() {
             .await
             .unwrap()
             .0;
-        // A stash grows by an eighth, or some blocks, at a time; the directory of places is counted with its room.
+        // A stash grows by an eighth, or some blocks, at a time; the directory of slots is counted with its capacity.
         assert!(peak < bound + bound / 8 + 40 * BLOCK_BYTES, "{peak} bytes, and {bound} at most");
         // What is there at an opening is not read into memory.
         let opened = fixture.open(async |vault| vault.status().trusted_bytes).await.unwrap().0;

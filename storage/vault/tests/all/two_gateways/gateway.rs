@@ -1,4 +1,4 @@
-//! A gateway with its callers: it opens the vault in one way or another, serves, and ends by itself or because it is told.
+//! A gateway with its callers: it opens the vault in one way or another, serves, and ends by itself or on request.
 
 use super::scheduler::{GatewayId, Scheduler};
 use super::store::{Flaw, ScheduledStore, Shared};
@@ -13,10 +13,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use tokio::task::{JoinHandle, spawn_local};
 
-/// The contents of the vault as the callers of one gateway know them; they share it.
+/// The contents of the vault as the callers of one gateway know them. They share it.
 pub type SharedRegisters = Rc<RefCell<Registers>>;
 
-/// See the module.
+/// A gateway with its callers.
 pub struct Gateway {
     pub gateway_id: GatewayId,
     pub disk: FragileDisk,
@@ -61,7 +61,7 @@ impl Gateway {
         Setup { host, ..setup(disk, store, self.rng.seed()) }
     }
 
-    /// Brings the vault back from the store into this gateway's disk, as the owner of a lost machine does.
+    /// Restores the vault from the store onto this gateway's disk, as the owner of a lost machine does.
     pub async fn take_over(&mut self) {
         let disk = self.disk.mount().expect("the disk is sound");
         let options = restore_options(&self.header, None);
@@ -71,7 +71,7 @@ impl Gateway {
         self.refused = restored.err();
     }
 
-    /// Opens the vault, if nothing has been refused before.
+    /// Opens the vault, unless something has been refused before.
     pub async fn open(&mut self) {
         if self.refused.is_some() {
             return;
@@ -98,7 +98,7 @@ impl Gateway {
         self.driven.as_ref().map(|(vault, _)| vault.clone()).filter(|vault| vault.failure().is_none())
     }
 
-    /// Reads every block, as it was on another gateway at some moment since `from`; then writes every block anew. From
+    /// Reads every block, as it was on another gateway at some time since `from`; then writes every block anew. From
     /// then on it is known what this gateway must answer.
     pub async fn overwrite_all(&mut self, theirs: &SharedRegisters, from: Tick) -> Result<(), VaultError> {
         let Some(vault) = self.vault() else { return Ok(()) };
@@ -114,20 +114,20 @@ impl Gateway {
         Ok(())
     }
 
-    /// Lets callers ask, at once: so many of them, so often each. Those that the vault refuses ask no more.
+    /// Starts this many callers at once, with this many requests each. Those that the vault refuses stop asking.
     pub fn ask(&mut self, callers: u64, requests: u64) -> Vec<JoinHandle<()>> {
         let Some(vault) = self.vault() else { return Vec::new() };
         let caller = |_| {
             let (vault, registers, rng) = (vault.clone(), self.registers.clone(), self.rng.fork());
             spawn_local(async move {
-                // The vault tells everybody why it has stopped, and keeps that.
+                // The vault tells every caller why it has stopped, and keeps the reason.
                 let _ = ask(&vault, &registers, rng, requests).await;
             })
         };
         (0..callers).map(caller).collect()
     }
 
-    /// Has the vault look at the store: a checkpoint is shipped, or [`end`](Self::end) tells why not.
+    /// Has the vault check the store: a checkpoint is uploaded, or [`end`](Self::end) says why not.
     pub async fn check_store(&self) {
         if let Some(vault) = self.vault() {
             let _ = vault.checkpoint().await;

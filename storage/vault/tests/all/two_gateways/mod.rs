@@ -1,16 +1,17 @@
-//! Two live gateways over one store, one on the original trusted folder and one on a copy of it or on a restore, with a
-//! pause possible at every request: seeds choose who comes between whom.
+//! Two live gateways at one store, one with the original trusted folder and one with a copy of it or a restore. Each
+//! request can be paused, and the seeds choose how the two interleave.
 //!
-//! Asked of every interleaving:
-//! - exactly one of the two goes on, and the other ends with an error that says so, never with an alarm of tampering;
+//! For every interleaving:
+//! - exactly one of the two continues, and the other ends with an error that says so, never with an alarm of tampering;
 //! - once a gateway has learned that it was displaced, it acknowledges nothing any more;
-//! - no bucket is lost: the one that goes on authenticates everything in the end, and its store can be restored;
-//! - no name in the store is given two contents, and no bucket is deleted without a look at the claims;
+//! - no bucket is lost: the one that continues authenticates everything in the end, and its store can be restored;
+//! - no name in the store is given two contents, and no bucket is deleted without a check of the claims;
 //! - what the newer one answers is right.
 //!
-//! The newer one serves when the older one answers nothing any more. But what the older one sends right after a look may
-//! come when the newer one has claimed: of some thousand copies of a folder in service, a few miss a bucket that was
-//! deleted so ([`raced_with_deletion`]). Then both stop, and the store alone brings the vault back.
+//! The newer one serves when the older one answers nothing any more. But what the older one sends right after a check
+//! may arrive when the newer one has claimed: of some thousand copies of a folder in service, a few miss a bucket that
+//! was deleted in this way ([`raced_with_deletion`]). Then both stop, and the vault can be restored from the store
+//! alone.
 //!
 //! `AMELES_SIM_SEEDS` runs more seeds, `AMELES_RIVALS_SEED` one of them.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
@@ -37,12 +38,12 @@ use tokio::task::{JoinHandle, LocalSet};
 
 /// Seeds of one run of the test.
 const SEEDS: u64 = 75;
-/// Seeds of the simulation for so many.
+/// The simulation's number of seeds for which there are that many here.
 const USUAL: u64 = 1000;
-/// Seeds within which a flaw must be seen.
+/// The number of seeds within which a flaw must be detected.
 const FLAWED_SEEDS: u64 = 300;
 
-/// The way to the second gateway.
+/// How there comes to be a second gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SecondOrigin {
     /// The folder was copied while nothing served it: both openings race.
@@ -53,13 +54,13 @@ enum SecondOrigin {
     TakenOver,
 }
 
-/// The counts of what came of the second gateways.
+/// What became of the second gateways, in numbers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Summary {
     turns: u64,
-    /// The second gateway went on.
+    /// The second gateway continued.
     second_serves: u64,
-    /// The first one went on, and the second one was told so when it opened.
+    /// The first one continued, and the second one was displaced when it opened.
     first_serves: u64,
     /// Both have stopped: see [`raced_with_deletion`].
     none_serves: u64,
@@ -91,7 +92,7 @@ struct TwoGateways {
     first: Gateway,
     second: Gateway,
     origin: SecondOrigin,
-    /// The moment since which the second gateway's contents are those of the first one.
+    /// The tick since which the second gateway's contents are those of the first one.
     since: Tick,
 }
 
@@ -118,7 +119,7 @@ impl TwoGateways {
         TwoGateways { header, shared, scheduler, first, second, origin, since: 0 }
     }
 
-    /// Lets both live, and comes to the end at which one of them goes on.
+    /// Runs both until one of them is to continue.
     async fn live(&mut self, rng: &mut TestRng) {
         self.first.open().await;
         let registers = self.first.registers.clone();
@@ -146,7 +147,7 @@ impl TwoGateways {
             self.second.take_over().await;
             self.second.open().await;
         }
-        // An error ends it, and is looked at later.
+        // An error ends it, and is checked later.
         let _ = self.second.overwrite_all(&registers, self.since).await;
         asking.extend(self.second.ask(callers, requests));
         asking.extend(self.first.ask(callers, requests));
@@ -159,10 +160,10 @@ impl TwoGateways {
         self.since = self.first.registers.borrow_mut().tick();
     }
 
-    /// Has both look at the store, and checks what they are told; returns the one that goes on.
-    async fn check_told(&mut self) -> Option<GatewayId> {
+    /// Has both check the store, and checks the errors that they get; returns the one that continues.
+    async fn check_both(&mut self) -> Option<GatewayId> {
         futures::join!(self.first.check_store(), self.second.check_store());
-        // Two that look at once may both have looked too early.
+        // Two that check at once may both have checked too early.
         futures::join!(self.first.check_store(), self.second.check_store());
         let ends = [self.first.end(), self.second.end()];
         if self.origin == SecondOrigin::CopiedWhileServing && raced_with_deletion(&ends) {
@@ -183,7 +184,7 @@ impl TwoGateways {
         Some(gateway_id)
     }
 
-    /// Has the one that goes on look at everything and close, and checks that the other one serves nothing more.
+    /// Has the one that continues check everything and close, and checks that the other one serves nothing more.
     async fn end(&mut self, gateway_id: GatewayId) {
         let (serving, ended) = match gateway_id {
             GatewayId::First => (&mut self.first, &self.second),
@@ -221,12 +222,13 @@ impl TwoGateways {
     }
 }
 
-/// Returns whether a bucket that the newer one of two needs was deleted after its claim, by a look that came before it.
+/// Returns whether a bucket that the newer of the two needs was deleted after its claim, following a check that came
+/// before it.
 fn raced_with_deletion(ends: &[Option<VaultError>; 2]) -> bool {
     matches!(ends, [Some(VaultError::Displaced { .. }), Some(newer)] if newer.is_tampering())
 }
 
-/// Passes the panics of callers on.
+/// Propagates the panics of callers.
 async fn join_all_callers(callers: Vec<JoinHandle<()>>) {
     for caller in callers {
         if let Err(error) = caller.await {
@@ -250,18 +252,18 @@ fn run(seed: u64, flaw: Option<Flaw>) -> Summary {
             (rng.fork(), gateways.scheduler.clone(), gateways.shared.violation.clone());
         let living = async {
             gateways.live(&mut rng).await;
-            let gateway_id = gateways.check_told().await;
+            let gateway_id = gateways.check_both().await;
             if let Some(gateway_id) = gateway_id {
                 gateways.end(gateway_id).await;
             }
             gateway_id
         };
-        let (gateway_id, given) = scheduler.give(&pattern, &mut scheduler_rng, living).await;
+        let (gateway_id, turns) = scheduler.run_turns(&pattern, &mut scheduler_rng, living).await;
         violation.assert_none();
         gateways.restore(gateway_id).await;
         let is = |whom| u64::from(gateway_id == whom);
         Summary {
-            turns: given,
+            turns,
             second_serves: is(Some(GatewayId::Second)),
             first_serves: is(Some(GatewayId::First)),
             none_serves: is(None),
@@ -269,7 +271,7 @@ fn run(seed: u64, flaw: Option<Flaw>) -> Summary {
     })
 }
 
-/// Runs a seed; tells how a promise was broken, if one was.
+/// Runs a seed; returns how a promise was broken, if one was.
 fn try_run(seed: u64, flaw: Option<Flaw>) -> Result<Summary, String> {
     catch_unwind(AssertUnwindSafe(|| run(seed, flaw))).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -297,7 +299,7 @@ fn of_two_live_gateways_one_goes_on_and_loses_nothing_however_they_come_between_
     assert!(all.none_serves <= seeds / 100, "{all:?}");
 }
 
-/// Looks for a seed within which a flaw breaks a promise in this way.
+/// Searches for a seed with which a flaw breaks a promise in this way.
 fn is_caught(flaw: Flaw, origin: &str) {
     let broken = (0..FLAWED_SEEDS).find_map(|seed| {
         let how = try_run(seed, Some(flaw)).err()?;
@@ -314,5 +316,5 @@ fn claims_that_two_openings_share_are_seen() {
 
 #[test]
 fn a_gateway_that_ships_and_deletes_without_a_look_at_the_claims_is_seen() {
-    is_caught(Flaw::LooksNoMore, "the store has lost something");
+    is_caught(Flaw::StopsChecking, "the store has lost something");
 }

@@ -1,8 +1,8 @@
-//! Turns: every request of two gateways stops before its effect and before its answer, and a scheduler alone lets it go
-//! on. Whichever way two gateways can come between each other, some seed takes.
+//! The scheduler: every request of two gateways stops before its effect and before its answer, and only the scheduler
+//! lets it continue. For every possible interleaving of two gateways there is some seed.
 //!
-//! The disks need no turns of their own. Nobody but its gateway sees what a disk does, and a request stands right before
-//! it or behind it.
+//! The disks need no scheduling. Only its own gateway sees what a disk does, and there is a request right before or
+//! after it.
 
 use crate::support::rng::TestRng;
 use std::cell::RefCell;
@@ -10,35 +10,35 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
-/// The name of one of two gateways.
+/// Which of the two gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GatewayId {
     First,
     Second,
 }
 
-/// A request that waits for its turn.
+/// A request that waits to be scheduled.
 struct WaitingRequest {
     of: GatewayId,
     go: oneshot::Sender<()>,
-    /// The turn before which it does not come.
+    /// The turn before which it is not scheduled.
     not_before: u64,
 }
 
-/// The requests that wait; clones share them.
+/// The waiting requests. Clones share them.
 #[derive(Clone, Default)]
 pub struct Scheduler {
     waiting: Rc<RefCell<Vec<WaitingRequest>>>,
     came: Rc<Notify>,
 }
 
-/// The habits of a scheduler.
+/// How a scheduler chooses.
 pub struct SchedulePattern {
-    /// The most turns that one gateway has in a row.
+    /// The maximum number of consecutive turns of one gateway.
     max_consecutive: u64,
-    /// Requests, in a hundred, that are held up for long.
+    /// The percentage of requests that are delayed for long.
     held_up: u64,
-    /// True if of several requests of one gateway the first that came goes first.
+    /// True if one gateway's requests are scheduled in the order in which they came.
     in_order: bool,
 }
 
@@ -64,18 +64,18 @@ impl Scheduler {
     /// Gives turns until `done` is; returns how many it gave.
     ///
     /// # Panics
-    /// If nothing goes on any more.
-    pub async fn give<T>(
+    /// If nothing can continue.
+    pub async fn run_turns<T>(
         &self,
         pattern: &SchedulePattern,
         rng: &mut TestRng,
         done: impl Future<Output = T>,
     ) -> (T, u64) {
         let mut turns = 0;
-        let giving = async {
+        let running = async {
             let mut stint: (Option<GatewayId>, u64) = (None, 0);
             loop {
-                // Time goes on only when nothing else does: everything waits now.
+                // Time passes only when nothing else can run: everything waits now.
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 let Some(at) = self.choose(pattern, rng, turns, &mut stint) else {
                     self.came.notified().await;
@@ -91,7 +91,7 @@ impl Scheduler {
             tokio::select! {
                 biased;
                 done = done => done,
-                () = giving => unreachable!("turns are given until it is"),
+                () = running => unreachable!("turns are given until it is"),
             }
         });
         (done.await.expect("something goes on"), turns)

@@ -1,4 +1,4 @@
-//! The store that two gateways share: every object of a request takes turns, and no name ever stands for two contents.
+//! The store that two gateways share: every object of a request is scheduled, and no name ever has two contents.
 
 use super::scheduler::{GatewayId, Scheduler};
 use crate::simulation::violation::Violation;
@@ -11,33 +11,33 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A flaw that both gateways have, seen from the store: a proof that the promises are looked at.
+/// A flaw that both gateways have, as seen by the store: it proves that the tests check the promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// A claim that is there already passes for the opening's own: openings are not told from one another.
+    /// An existing claim passes for the opening's own: openings are not told apart.
     ClaimsAreShared,
-    /// A gateway that has claimed looks at the claims no more: it goes on with those that were there.
-    LooksNoMore,
+    /// A gateway that has claimed no longer checks the claims: it continues with those that were there.
+    StopsChecking,
 }
 
-/// The store itself; clones share it.
+/// The store itself. Clones share it.
 #[derive(Clone)]
 pub struct Shared {
     pub memory: VersionedMemory,
     pub violation: Violation,
     /// The contents that each name was ever given.
-    given: Rc<RefCell<HashMap<String, [u8; 32]>>>,
+    contents: Rc<RefCell<HashMap<String, [u8; 32]>>>,
 }
 
 impl Shared {
     pub fn over(memory: VersionedMemory) -> Self {
-        Shared { memory, violation: Violation::default(), given: Rc::default() }
+        Shared { memory, violation: Violation::default(), contents: Rc::default() }
     }
 
-    /// Records that somebody gives a name contents. A claim is no name of this kind: two may want it, and one gets it.
-    fn gives(&self, name: String, bytes: &[u8]) {
+    /// Records that a name is given contents. Claims do not count: two gateways may want the same one, and one gets it.
+    fn record_contents(&self, name: String, bytes: &[u8]) {
         let these: [u8; 32] = Sha256::digest(bytes).into();
-        let first = *self.given.borrow_mut().entry(name.clone()).or_insert(these);
+        let first = *self.contents.borrow_mut().entry(name.clone()).or_insert(these);
         self.violation.check(first == these, || format!("{name} was written twice, with other contents"));
     }
 }
@@ -50,8 +50,8 @@ pub struct ScheduledStore {
     flaw: Option<Flaw>,
     /// The claims that were there when this gateway had made its own.
     seen: RefCell<Option<Vec<Blob>>>,
-    /// Looks at the claims that no deletion has followed yet.
-    looks: Cell<u64>,
+    /// Checks of the claims that no deletion has followed yet.
+    unused_checks: Cell<u64>,
 }
 
 impl ScheduledStore {
@@ -62,11 +62,11 @@ impl ScheduledStore {
             gateway_id,
             flaw,
             seen: RefCell::default(),
-            looks: Cell::new(0),
+            unused_checks: Cell::new(0),
         }
     }
 
-    /// Takes a turn before the effect, and another before the answer.
+    /// Waits for a turn before the effect, and for another before the answer.
     async fn in_turn<T>(&self, effect: impl Future<Output = T>) -> T {
         self.scheduler.wait(self.gateway_id).await;
         let answer = effect.await;
@@ -91,7 +91,7 @@ impl Untrusted for ScheduledStore {
             let (bytes, after) = rest.split_at(self.layout().bucket_bytes(of.bucket));
             rest = after;
             answers.push(self.in_turn(async move {
-                self.shared.gives(format!("{} {}", of.bucket, of.version), bytes);
+                self.shared.record_contents(format!("{} {}", of.bucket, of.version), bytes);
                 self.shared.memory.write(&[of], bytes).await
             }));
         }
@@ -99,9 +99,11 @@ impl Untrusted for ScheduledStore {
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        let looks = self.looks.get();
-        self.shared.violation.check(looks > 0, || "buckets were deleted without a look at the claims".into());
-        self.looks.set(looks.saturating_sub(1));
+        let unused_checks = self.unused_checks.get();
+        self.shared
+            .violation
+            .check(unused_checks > 0, || "buckets were deleted without a check of the claims".into());
+        self.unused_checks.set(unused_checks.saturating_sub(1));
         let delete = |of| self.in_turn(async move { Untrusted::delete(&self.shared.memory, &[of]).await });
         join_all(buckets.iter().copied().map(delete)).await.into_iter().collect()
     }
@@ -116,14 +118,14 @@ impl Blobs for ScheduledStore {
         let effect = async {
             let is_claim = name.starts_with("epoch/");
             if !is_claim {
-                self.shared.gives(name.to_owned(), bytes);
+                self.shared.record_contents(name.to_owned(), bytes);
             }
             let is_new = self.shared.memory.put_if_absent(name, bytes).await?;
             if is_claim {
-                // Those of the opening are no looks of what is served afterwards.
-                self.looks.set(0);
+                // The opening's own checks do not count for what is served afterwards.
+                self.unused_checks.set(0);
             }
-            if is_claim && is_new && self.flaw == Some(Flaw::LooksNoMore) {
+            if is_claim && is_new && self.flaw == Some(Flaw::StopsChecking) {
                 *self.seen.borrow_mut() = Some(self.shared.memory.list("epoch/").await?);
             }
             Ok(is_new || (is_claim && self.flaw == Some(Flaw::ClaimsAreShared)))
@@ -137,7 +139,7 @@ impl Blobs for ScheduledStore {
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
         let listed = self.in_turn(self.shared.memory.list(prefix)).await?;
-        self.looks.update(|looks| looks + u64::from(prefix == "epoch/"));
+        self.unused_checks.update(|unused_checks| unused_checks + u64::from(prefix == "epoch/"));
         let seen = self.seen.borrow().clone().filter(|_| prefix == "epoch/");
         Ok(seen.unwrap_or(listed))
     }
