@@ -102,8 +102,8 @@ pub struct OldVersions {
 
 /// Returns the first midnight (UTC) at which so many days are over.
 fn midnight(from: UnixMillis, days: u32) -> UnixMillis {
-    let over = from.0.saturating_add(u64::from(days) * DAY_MILLIS);
-    UnixMillis(over.div_ceil(DAY_MILLIS).saturating_mul(DAY_MILLIS))
+    let end = from.0.saturating_add(u64::from(days) * DAY_MILLIS);
+    UnixMillis(end.div_ceil(DAY_MILLIS).saturating_mul(DAY_MILLIS))
 }
 
 impl LifecycleFilter {

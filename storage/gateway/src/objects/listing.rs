@@ -130,8 +130,8 @@ pub(crate) fn group<'a>(key: &'a str, request: &ListRequest) -> Option<&'a str> 
         return None;
     }
     let rest = key.strip_prefix(request.prefix.as_str())?;
-    let at = rest.find(&request.delimiter)?;
-    Some(&key[..request.prefix.len() + at + request.delimiter.len()])
+    let index = rest.find(&request.delimiter)?;
+    Some(&key[..request.prefix.len() + index + request.delimiter.len()])
 }
 
 /// Returns the smallest text that is greater than every text with this prefix.

@@ -247,8 +247,8 @@ fn string_to_sign(
         string_to_sign.push(b'\n');
     }
     string_to_sign.extend_from_slice(path.as_bytes());
-    for (at, (name, value)) in query.iter().filter(|(name, _)| COVERED.contains(&&***name)).enumerate() {
-        string_to_sign.push(if at == 0 { b'?' } else { b'&' });
+    for (index, (name, value)) in query.iter().filter(|(name, _)| COVERED.contains(&&***name)).enumerate() {
+        string_to_sign.push(if index == 0 { b'?' } else { b'&' });
         string_to_sign.extend_from_slice(name.as_bytes());
         if !value.is_empty() {
             string_to_sign.push(b'=');

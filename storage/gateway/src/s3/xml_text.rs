@@ -48,10 +48,10 @@ fn is_forbidden(letter: char) -> bool {
 fn without_forbidden(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(is_forbidden) {
-        let (Some(start), Some(end)) = (rest[..at].rfind('<'), rest[at..].find('>')) else { break };
+    while let Some(index) = rest.find(is_forbidden) {
+        let (Some(start), Some(end)) = (rest[..index].rfind('<'), rest[index..].find('>')) else { break };
         cleaned.push_str(&rest[..start]);
-        rest = &rest[at + end + 1..];
+        rest = &rest[index + end + 1..];
     }
     cleaned.push_str(rest);
     cleaned

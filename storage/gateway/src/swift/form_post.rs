@@ -215,9 +215,9 @@ fn answer(redirect: &str, status: StatusCode, message: &str) -> Response<Body> {
         *answer.body_mut() = Body::from(message.to_owned());
         return answer;
     }
-    let mark = if redirect.contains('?') { '&' } else { '?' };
+    let separator = if redirect.contains('?') { '&' } else { '?' };
     let message = percent_encoding::utf8_percent_encode(message, percent_encoding::NON_ALPHANUMERIC);
-    let place = format!("{redirect}{mark}status={}&message={message}", status.as_u16());
+    let place = format!("{redirect}{separator}status={}&message={message}", status.as_u16());
     match HeaderValue::try_from(place) {
         Ok(place) => {
             let mut answer = empty(StatusCode::SEE_OTHER);

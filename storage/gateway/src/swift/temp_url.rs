@@ -172,9 +172,9 @@ mod tests {
         }
         let later = query.replace("1001", "1002");
         assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &later), None);
-        let over =
+        let expired =
             format!("temp_url_sig={}&temp_url_expires=1000", sign("first", "GET\n1000\n/v1/AUTH_a/c/o"));
-        assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &over), None);
+        assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &expired), None);
         assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", "temp_url_expires=1001"), None);
         assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &format!("temp_url_sig={signature}")), None);
     }

@@ -1,8 +1,8 @@
-// What a public schedule makes of a row of cells: the top of the tree is passed by every access, its leaves are not.
+// The pattern that a public schedule leaves: every access touches the top of the tree, but few touch the same leaf.
 
 /**
- * How often each cell would be touched if the touches of each level were spread evenly over its buckets. The cells are
- * equal shares of all buckets, and the levels lie one after the other, the root's first.
+ * Returns how often each cell would be touched if the touches of each level were spread evenly over its buckets. The
+ * cells are equal shares of all buckets. The levels follow each other, the root's first.
  */
 function expected(levels, cells) {
   const all = levels.reduce((sum, { buckets }) => sum + buckets, 0);
@@ -19,8 +19,8 @@ function expected(levels, cells) {
   return touches;
 }
 
-/** The column beside what is expected of it: every row as bright as any other while nothing but the schedule shows. */
-export function besideExpected({ reads, writes }, levels) {
+/** Returns a column relative to the expected one: all rows are equally bright if only the schedule shows. */
+export function relativeToExpected({ reads, writes }, levels) {
   const usual = expected(levels, reads.length);
   const mean = usual.reduce((sum, some) => sum + some, 0) / usual.length;
   const scaled = (cells) => cells.map((touches, cell) => (usual[cell] > 0 ? (touches * mean) / usual[cell] : touches));

@@ -1,6 +1,6 @@
 // Draws the updates that the server sends twice a second: counters that only grow. The page shows how much they grew.
 
-import { besideExpected } from "/page/expected.js";
+import { relativeToExpected } from "/page/expected.js";
 import { Heat } from "/page/heat.js";
 import { drawTree } from "/page/tree.js";
 import { bytes, count, dollars, milliseconds, ratio } from "/page/units.js";
@@ -23,7 +23,7 @@ function onUpdate(update) {
   draw();
 }
 
-/** The last minute, as it was before the page was opened. */
+/** Takes the updates of the minute before the page was opened. */
 function onHistory(updates) {
   if (view.paused) return;
   Object.values(heat).forEach((map) => map.clear());
@@ -41,7 +41,7 @@ function apply(update) {
     buckets: level.buckets,
     ...growth(level, before?.store.levels[at]),
   }));
-  heat.seen.push(besideExpected(growth(update.store.whole, before?.store.whole), levels));
+  heat.seen.push(relativeToExpected(growth(update.store.whole, before?.store.whole), levels));
   showFigures(update, before);
   showDemonstration(update.demonstration);
   last = update;
@@ -59,7 +59,7 @@ function showFigures(update, before) {
   const rate = (name) => (seconds > 0 ? bytes((figures[name] - before.figures[name]) / seconds) + "/s" : "–");
   const off = update.demonstration?.oblivious === false;
   const ofTheOram = (text) => (off ? "–" : text);
-  // With the ORAM off, what it costs is what it costs without: one column.
+  // With the ORAM off, the costs are those of the baseline: one column.
   const line = (name, how, one, other) =>
     off ? [name, how(one)] : [name, how(one), how(other), ratio(one, other)];
   rows(element("costs"), [
@@ -88,11 +88,11 @@ function showFigures(update, before) {
   ]);
 }
 
-/** What the owner must do something about: it is shown while the maps are paused, too. */
+/** Shows what the owner must act on, also while the maps are paused. */
 function showWarnings(warnings) {
   const list = element("warnings");
   const shown = [...list.children].map((line) => line.textContent);
-  // A screen reader says again what is put there again.
+  // A screen reader repeats a text that is set again.
   if (shown.join("\n") === warnings.join("\n")) return;
   list.replaceChildren(
     ...warnings.map((textContent) => Object.assign(document.createElement("p"), { textContent })),
@@ -224,7 +224,7 @@ addEventListener("resize", draw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  // A key that operates the control that has the focus is left to it.
+  // A key that operates the focused control is left to that control.
   if (event.key === " " && event.target !== document.body) return;
   const keys = {
     " ": () => pause(!view.paused),

@@ -8,7 +8,7 @@ const LARGEST = 11;
 export function drawTree(canvas, levels) {
   const { context, width, height, colours } = prepare(canvas);
   if (levels.length === 0) return;
-  const rows = [...keptHere(levels), ...levels.map((level) => ({ ...level, nodes: level.reads.length }))];
+  const rows = [...localLevels(levels), ...levels.map((level) => ({ ...level, nodes: level.reads.length }))];
   const down = height / rows.length;
   const place = (row, node) => [((node + 0.5) * width) / rows[row].nodes, (row + 0.5) * down];
   context.lineWidth = 1;
@@ -36,8 +36,8 @@ export function drawTree(canvas, levels) {
   });
 }
 
-/** The levels above the first that the provider has: a tree has one root. An array has none. */
-function keptHere(levels) {
+/** Returns the levels that this machine keeps, above the provider's first: a tree has one root. An array has none. */
+function localLevels(levels) {
   if (levels.length < 2) return [];
   const above = Math.floor(Math.log2(levels[0].buckets));
   return Array.from({ length: above }, (_, level) => ({ nodes: Math.min(2 ** level, levels[0].reads.length) }));

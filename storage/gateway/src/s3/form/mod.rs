@@ -251,9 +251,9 @@ impl SuccessAction {
         let location = format!("{base_url}/{bucket}/{path}");
         let (status, location, body) = match self {
             SuccessAction::Redirect(address) => {
-                let joint = if address.contains('?') { '&' } else { '?' };
+                let separator = if address.contains('?') { '&' } else { '?' };
                 let query = format!("bucket={}&key={}&etag={}", encode(bucket), encode(key), encode(&etag));
-                (StatusCode::SEE_OTHER, format!("{address}{joint}{query}"), Body::empty())
+                (StatusCode::SEE_OTHER, format!("{address}{separator}{query}"), Body::empty())
             }
             SuccessAction::Status(StatusCode::CREATED) => {
                 parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
