@@ -36,15 +36,15 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     closed?;
     Report::catch_up(&settings.data, &vault.status());
     let spent = format!("Asked of the store: {}", asked(&meter.usage()));
-    if report.complaints.is_empty() {
+    if report.faults.is_empty() {
         say!("{} buckets, {} slots, {}: all authentic", report.buckets, report.slots, Size(report.bytes));
         say!("{spent}");
         return Ok(Exit::Success);
     }
-    for complaint in &report.complaints {
-        say!("{complaint}");
+    for fault in &report.faults {
+        say!("{fault}");
     }
-    say!("{} faults were found; {} buckets were read", report.complaints.len(), report.buckets);
+    say!("{} faults were found; {} buckets were read", report.faults.len(), report.buckets);
     say!("{spent}");
     Ok(Exit::Tampering)
 }

@@ -21,7 +21,8 @@ use crate::vault::open_vault::{OF_SUCCESSOR, ReplacedVault, take_over};
 use crate::vault::parameters::summary;
 use ameles_store::Usage;
 use ameles_vault::{
-    Copied, ExistsIn, Stage, Succession, Vault, VaultError, VaultParameters, raw_header, read_header, stage,
+    CopyProgress, ExistsIn, MigrationStage, MirroredVaults, Vault, VaultError, VaultParameters,
+    migration_stage, raw_header, read_header,
 };
 use anyhow::{Context, Result};
 use clap::Args;
@@ -320,15 +321,15 @@ async fn fill(
     let mut interrupts = interrupts()?;
     let (old, old_meter) = interrupts.cut_off(old.open()).await?;
     let (new, new_meter) = interrupts.cut_off(new.open()).await.context(OF_SUCCESSOR)?;
-    let copied = match stage(old.header(), &new.load_rows().await?)? {
-        Stage::CutOver => None,
-        Stage::Copied | Stage::Copying(_) => Some(copy(&old, &new, &mut interrupts).await),
+    let copied = match migration_stage(old.header(), &new.load_rows().await?)? {
+        MigrationStage::CutOver => None,
+        MigrationStage::Copied | MigrationStage::Copying(_) => Some(copy(&old, &new, &mut interrupts).await),
     };
     match copied {
         Some(Err(error)) => return Err(error),
         Some(Ok(copied)) if !copied.is_all() => {
             tokio::join!(old.close(), new.close()).1.context(OF_SUCCESSOR)?;
-            let Copied { blocks, of } = copied;
+            let CopyProgress { blocks, of } = copied;
             say!("Stopped with {blocks} of {of} blocks copied: `ameles migrate` goes on from there.");
             return Err(Interrupted.into());
         }
@@ -357,9 +358,9 @@ async fn fill(
 }
 
 /// Copies until the successor has all blocks, or Ctrl-C comes.
-async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<Copied> {
-    let (_, mut copier) = Succession::over(old.clone(), new.clone()).await?;
-    let Copied { blocks, of } = copier.copied();
+async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<CopyProgress> {
+    let (_, mut copier) = MirroredVaults::new(old.clone(), new.clone()).await?;
+    let CopyProgress { blocks, of } = copier.copied();
     if blocks > 0 {
         say!("Going on after {blocks} of {of} blocks.");
     }

@@ -138,7 +138,7 @@ impl Machine {
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
         let begin = Instant::now();
         let process = command.spawn().context("the emulator cannot be started")?;
-        let kept_bytes = match launch.paging.way {
+        let kept_bytes = match launch.paging.storage {
             SealedStorage::Backing => 0,
             SealedStorage::Intermediary => usize::try_from(launch.paging.untrusted_bytes)?,
         };

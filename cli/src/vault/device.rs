@@ -3,7 +3,7 @@
 use ameles_core::types::BlockId;
 use ameles_gateway::device::RowChange;
 use ameles_gateway::{Device, DeviceError, Flow};
-use ameles_vault::{Call, Receipt, Succession, Vault, VaultError};
+use ameles_vault::{Call, MirroredVaults, Receipt, Vault, VaultError};
 use anyhow::Context;
 use bytes::Bytes;
 
@@ -12,14 +12,14 @@ const GIVE_UP: &str = "the successor has stopped (`ameles migrate --cancel` give
 
 /// See the module. With a successor, capacity and rows are those of the vault that answers.
 ///
-/// A [`Succession`] asks that a block which a failed or unfinished write may have touched is written again before it is
+/// A [`MirroredVaults`] asks that a block which a failed or unfinished write may have touched is written again before it is
 /// read, and that no block has two writes under way. The gateway keeps to that, as [`Device`] says.
 #[derive(Clone)]
 pub enum VaultDevice {
     /// A vault without a successor.
     Alone(Vault),
     /// A vault whose successor is being filled.
-    Followed(Succession),
+    Followed(MirroredVaults),
 }
 
 impl VaultDevice {

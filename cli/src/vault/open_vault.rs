@@ -11,8 +11,8 @@ use crate::vault::home::{Home, Opening};
 use crate::vault::parameters::refuse_contradictions;
 use ameles_store::{MeterReader, Touches, Versioning};
 use ameles_vault::{
-    Copied, Copier, Row, Stage, Succession, Vault, VaultError, VaultParameters, cut_over, read_header,
-    rows_at_rest, stage,
+    Copier, CopyProgress, MigrationStage, MirroredVaults, Row, Vault, VaultError, VaultParameters, cut_over,
+    migration_stage, read_header, rows_at_rest,
 };
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ pub type TellSuccessor = Arc<dyn Fn() -> SuccessorFigures + Send + Sync>;
 impl Successor {
     /// The message of the start.
     pub fn render(&self) -> String {
-        let Copied { blocks, of } = self.copier.copied();
+        let CopyProgress { blocks, of } = self.copier.copied();
         format!(
             "The successor at {} is being filled: {blocks} of {of} blocks so far.\n\
              `ameles status` shows how far it is; once it has all of them, a restart has it take over.\n",
@@ -88,10 +88,9 @@ impl Successor {
 
     /// Tells the figures of any later moment.
     pub fn figures(&self) -> TellSuccessor {
-        let (progress, meter, store) =
-            (self.copier.succession().clone(), self.meter.clone(), self.store.clone());
+        let (progress, meter, store) = (self.copier.vaults().clone(), self.meter.clone(), self.store.clone());
         Arc::new(move || {
-            let (Copied { blocks, of }, usage) = (progress.copied(), meter.usage());
+            let (CopyProgress { blocks, of }, usage) = (progress.copied(), meter.usage());
             SuccessorFigures { store: store.clone(), blocks, of, usage }
         })
     }
@@ -102,7 +101,7 @@ impl Successor {
         while !stop.is_cancelled() && !copier.copied().is_all() {
             if let Err(error) = copier.step().await {
                 if matches!(error, VaultError::NoRoom | VaultError::StoreFull | VaultError::DiskFull)
-                    && copier.succession().failure().is_none()
+                    && copier.vaults().failure().is_none()
                 {
                     // The batch is copied again when there is room.
                     tokio::select! {
@@ -204,7 +203,7 @@ async fn open_both(settings: &Settings, asked: &VaultConfig, note: &MigrationRec
     let header = read_header(&disk, &master)?;
     let opening = new.find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
     new.refuse_network_disk(&opening.header.parameters).context(OF_SUCCESSOR)?;
-    if let Stage::Copying(next) = stage(&header, &opening.rows()?)? {
+    if let MigrationStage::Copying(next) = migration_stage(&header, &opening.rows()?)? {
         let of = header.parameters.scheme.capacity();
         note.refuse_early(settings, next.0, of)?;
         let first = old.find_with(disk, master, asked).await?;
@@ -212,7 +211,7 @@ async fn open_both(settings: &Settings, asked: &VaultConfig, note: &MigrationRec
         let opening = opening.paced(settings.serve.pace);
         let opened_new = opened.interrupts.cut_off(opening.open()).await;
         let (new_vault, meter) = opened_new.context(OF_SUCCESSOR)?;
-        let (both, copier) = Succession::over(opened.device.vault().clone(), new_vault).await?;
+        let (both, copier) = MirroredVaults::new(opened.device.vault().clone(), new_vault).await?;
         opened.device = VaultDevice::Followed(both);
         let (store, line) = (new.store_name(), note.serve_line(settings));
         opened.following = Some(Successor { copier, meter, store, line });

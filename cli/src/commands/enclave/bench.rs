@@ -9,9 +9,9 @@ use crate::runtime::exit::Exit;
 use crate::runtime::output::{complain, say};
 use crate::runtime::progress;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
-use ameles_enclave_boundary::launch::{Listening, Window};
+use ameles_enclave_boundary::launch::{Instrumentation, Window};
 use ameles_lab::bench::Progress;
-use ameles_lab::enclave::{self, Clock, Counted, Machine, Options, Ran, Refusal, Task};
+use ameles_lab::enclave::{self, Clock, FaultCost, Machine, Options, Refusal, RunOutcome, Task};
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, bail};
@@ -109,7 +109,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let report = report?;
     files.draw(report.pictures())?;
     files.write_csv(|csv| report.write_csv(csv))?;
-    report.swept()?;
+    report.sweep_result()?;
     Ok(Exit::Success)
 }
 
@@ -144,7 +144,7 @@ struct ProgressDisplay {
 }
 
 impl Progress for ProgressDisplay {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.bar, what, done, all);
         let scheme = what.split_once(": ").map_or(what, |(_, scheme)| scheme);
         if self.bar.is_hidden() && *self.reported.borrow() != scheme {
@@ -153,7 +153,7 @@ impl Progress for ProgressDisplay {
         }
     }
 
-    fn found(&self, table: &str) {
+    fn on_figure(&self, table: &str) {
         self.bar.suspend(|| say!("{table}\n"));
     }
 }
@@ -165,13 +165,13 @@ struct EmulatedMachines {
 }
 
 impl Machine for EmulatedMachines {
-    fn run(&self, task: &Task, clock: Clock) -> Result<Ran, Refusal> {
+    fn run(&self, task: &Task, clock: Clock) -> Result<RunOutcome, Refusal> {
         self.window(task, clock).map_err(Into::into)
     }
 }
 
 impl EmulatedMachines {
-    fn window(&self, task: &Task, clock: Clock) -> Result<Ran> {
+    fn window(&self, task: &Task, clock: Clock) -> Result<RunOutcome> {
         let Task { run, configuration, setting, window } = task;
         let counts = clock == Clock::Instructions;
         let started = self.programs.start(run, setting.small)?;
@@ -190,38 +190,39 @@ impl EmulatedMachines {
             filled: true,
             runtime: None,
         };
-        let listening = Listening {
+        let instrumentation = Instrumentation {
             meters: counts,
-            apart: counts,
+            sequential_shares: counts,
             window: Some(Window { warm: window.warm, faults: window.faults }),
-            ..Listening::default()
+            ..Instrumentation::default()
         };
         let launchable =
             LaunchableProgram::of(self.runtime.clone(), started.image.clone(), started.arguments);
-        let machine = launchable.start(&launching, listening, &MachineSettings { counts, host: None })?;
+        let machine =
+            launchable.start(&launching, instrumentation, &MachineSettings { counts, host: None })?;
         let ended = machine.serve(&mut Streams::of(started.input), |_, _| Ok(Next::GoOn))?;
         let record = ended.record.context("the machine was switched off")?;
         match &record.ending {
-            Ending::Enough => Ok(Ran::Counted(counted(&record, counts))),
-            Ending::Exited(_) => Ok(Ran::Ended),
+            Ending::WindowEnded => Ok(RunOutcome::Counted(counted(&record, counts))),
+            Ending::Exited(_) => Ok(RunOutcome::Ended),
             Ending::Failed { kind: Failure::Launch | Failure::OutOfMemory, text } => {
-                Ok(Ran::TooLarge(text.clone()))
+                Ok(RunOutcome::TooLarge(text.clone()))
             }
             // A C library that gets no memory for itself does not go on.
-            Ending::Signalled { reason, .. } if setting.small => Ok(Ran::TooLarge(reason.clone())),
+            Ending::Signalled { reason, .. } if setting.small => Ok(RunOutcome::TooLarge(reason.clone())),
             Ending::Failed { text, .. } => bail!("{text}"),
             Ending::Signalled { signal, reason } => bail!("it was ended by signal {signal}: {reason}"),
         }
     }
 }
 
-fn counted(record: &ExitRecord, counts: bool) -> Counted {
+fn counted(record: &ExitRecord, counts: bool) -> FaultCost {
     let faults = record.faults.faults;
     if !counts {
-        return Counted { faults, nanos: record.nanos, ..Counted::default() };
+        return FaultCost { faults, nanos: record.nanos, ..FaultCost::default() };
     }
     let of = &record.instructions;
-    Counted {
+    FaultCost {
         faults,
         total: of.total,
         in_faults: of.faults,
@@ -232,7 +233,7 @@ fn counted(record: &ExitRecord, counts: bool) -> Counted {
         copies: of.copies,
         shared: of.shared,
         longest: of.longest,
-        handing_over: of.handing_over,
+        hand_over: of.handing_over,
         nanos: 0,
     }
 }

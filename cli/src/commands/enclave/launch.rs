@@ -4,7 +4,8 @@ use crate::commands::usage_error::usage_error;
 use crate::config::size::Size;
 use crate::enclave::{Image, MAX_PAGES_BYTES, Machine, MachineSettings, Runtime};
 use ameles_enclave_boundary::launch::{
-    Allowed, Launch, Levels, Listening, MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging, SealedStorage, Seed,
+    AllowedCalls, Instrumentation, Launch, Levels, MAX_HARTS, MAX_RESIDENT, MIN_RESIDENT, Paging,
+    SealedStorage, Seed,
 };
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
@@ -194,7 +195,7 @@ impl LaunchableProgram {
     pub(super) fn start(
         &self,
         how: &LaunchFlags,
-        listening: Listening,
+        instrumentation: Instrumentation,
         setting: &MachineSettings,
     ) -> Result<Machine> {
         let launch = Launch {
@@ -205,7 +206,7 @@ impl LaunchableProgram {
                 cipher: how.cipher.to_string(),
                 untrusted_bytes: how.untrusted.0,
                 pages: None,
-                way: match how.pages {
+                storage: match how.pages {
                     Pages::Backing => SealedStorage::Backing,
                     Pages::Intermediary => SealedStorage::Intermediary,
                 },
@@ -216,8 +217,8 @@ impl LaunchableProgram {
                 filled: how.filled,
                 harts: how.harts(),
             },
-            allowed: Allowed { clock: how.allow_clock },
-            listening,
+            allowed: AllowedCalls { clock: how.allow_clock },
+            instrumentation,
             seed: how.seed()?,
             arguments: self.arguments.clone(),
             environment: self.environment.clone(),

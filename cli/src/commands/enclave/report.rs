@@ -108,7 +108,7 @@ pub(super) fn comparison(ended: &RunResult, plain: &RunResult) {
 /// The runtime could not go on.
 pub(super) fn ending(ended: &RunResult, program: &Program) -> Result<i32> {
     match ended.record.as_ref().map(|record| &record.ending) {
-        None | Some(Ending::Enough) => Ok(Exit::Success as i32),
+        None | Some(Ending::WindowEnded) => Ok(Exit::Success as i32),
         Some(Ending::Exited(code)) => Ok(i32::from(*code)),
         Some(Ending::Signalled { signal, reason }) => {
             complain!("ameles enclave: the program was ended by signal {signal}: {reason}");

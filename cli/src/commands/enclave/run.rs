@@ -7,7 +7,7 @@ use crate::commands::usage_error::usage_error;
 use crate::enclave::{MachineSettings, Next, Streams, read_whole};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
-use ameles_enclave_boundary::launch::Listening;
+use ameles_enclave_boundary::launch::Instrumentation;
 use ameles_enclave_boundary::map::HOST_BYTES;
 use ameles_pager::scheme::Scheme;
 use anyhow::{Result, ensure};
@@ -62,17 +62,21 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     let setting = MachineSettings { counts: host.is_none(), host };
-    let listening = Listening { meters: setting.counts, apart: setting.counts, ..Listening::default() };
+    let instrumentation = Instrumentation {
+        meters: setting.counts,
+        sequential_shares: setting.counts,
+        ..Instrumentation::default()
+    };
     let mut streams = if *compare { Streams::kept() } else { Streams::standard() };
 
     let ends = RunSignals::listen()?;
-    let machine = launchable.start(launching, listening, &setting)?;
+    let machine = launchable.start(launching, instrumentation, &setting)?;
     let ended = ends.meanwhile(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::GoOn)))?;
     report::report(launching, &ended, setting.counts);
     let exit = report::ending(&ended, program);
     if *compare && exit.is_ok() {
         let plain = LaunchFlags { scheme: Scheme::Plain, k: None, harts: None, ..launching.clone() };
-        let machine = launchable.start(&plain, listening, &setting)?;
+        let machine = launchable.start(&plain, instrumentation, &setting)?;
         let mut streams = streams.again();
         let of_plain =
             ends.meanwhile(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::GoOn)))?;

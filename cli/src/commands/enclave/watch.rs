@@ -7,10 +7,10 @@ use crate::commands::watched::{Observation, Observations, Outputs, verdict};
 use crate::enclave::{MachineSettings, Next, Streams, Untrusted};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
-use ameles_enclave_boundary::launch::Listening;
+use ameles_enclave_boundary::launch::Instrumentation;
 use ameles_enclave_boundary::mailbox::Request;
 use ameles_enclave_boundary::map::PAGES_AT;
-use ameles_pager::watch::{Changes, Geometry, Moment, WatchedMemory};
+use ameles_pager::watch::{Changes, FaultCounts, Geometry, WatchedMemory};
 use anyhow::Result;
 use clap::Args;
 use std::path::Path;
@@ -47,8 +47,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let files = outputs.create()?;
 
     let ends = RunSignals::listen()?;
-    let listening = Listening { after_fault: true, ..Listening::default() };
-    let machine = launchable.start(launching, listening, &MachineSettings::default())?;
+    let instrumentation = Instrumentation { after_fault: true, ..Instrumentation::default() };
+    let machine = launchable.start(launching, instrumentation, &MachineSettings::default())?;
     let mut watcher = Watcher::of(machine.untrusted(), geometry)?;
     let look = |_: &Untrusted, request: Request| {
         if watcher.watched.faults() < *faults {
@@ -92,7 +92,7 @@ impl Watcher {
 
     fn look(&mut self, request: Request) {
         if let Request::AfterFault { faults, evictions } = request {
-            let moment = Moment { faults, evictions };
+            let moment = FaultCounts { faults, evictions };
             self.watched.sights.push(Observation { moment, changed: self.changes.look() });
         }
     }

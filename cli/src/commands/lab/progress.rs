@@ -44,7 +44,7 @@ impl Drop for ProgressDisplay {
 }
 
 impl Progress for ProgressDisplay {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.bar, what, done, all);
         if self.bar.is_hidden()
             && let Some(line) = self.lines.due(what, done, all)
@@ -53,12 +53,12 @@ impl Progress for ProgressDisplay {
         }
     }
 
-    fn found(&self, table: &str) {
+    fn on_figure(&self, table: &str) {
         self.unfinished.put("");
         self.bar.suspend(|| say!("{table}\n"));
     }
 
-    fn so_far(&self, text: &str) {
+    fn on_partial_report(&self, text: &str) {
         self.unfinished.put(text);
     }
 }

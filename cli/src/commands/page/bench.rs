@@ -10,7 +10,7 @@ use crate::runtime::output::say;
 use crate::runtime::progress;
 use ameles_lab::bench::Progress;
 use ameles_lab::paging::{
-    self, Ended, Measured, Options, Pager, Paging, PagingError, Programs, Refusal, Report, Window,
+    self, FaultTimes, Options, Pager, Paging, PagingError, Programs, Refusal, Report, RunEnd, Window,
 };
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, anyhow, bail};
@@ -101,11 +101,11 @@ pub(in crate::commands) fn quickly(cipher: PageCipher, resident: u64, bar: &Prog
 struct SilentProgress<'a>(&'a ProgressBar);
 
 impl Progress for SilentProgress<'_> {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::at(self.0, what, done, all);
     }
 
-    fn found(&self, _: &str) {}
+    fn on_figure(&self, _: &str) {}
 }
 
 impl Arguments {
@@ -129,11 +129,11 @@ fn advised(error: PagingError) -> anyhow::Error {
 struct ProgressDisplay(ProgressBar);
 
 impl Progress for ProgressDisplay {
-    fn at(&self, what: &str, done: u64, all: u64) {
+    fn on_step(&self, what: &str, done: u64, all: u64) {
         progress::at(&self.0, what, done, all);
     }
 
-    fn found(&self, table: &str) {
+    fn on_figure(&self, table: &str) {
         self.0.suspend(|| say!("{table}\n"));
     }
 }
@@ -144,7 +144,7 @@ struct Preloaded {
 }
 
 impl Pager for Preloaded {
-    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<Ended, Refusal> {
+    fn run_paged(&self, command: Command, paging: Paging, window: Option<Window>) -> Result<RunEnd, Refusal> {
         let Paging { scheme, k, cipher, resident, untrusted_bytes } = paging;
         let paging = launch::Paging {
             resident: Some(resident),
@@ -167,7 +167,7 @@ impl Pager for Preloaded {
             Some((counted, Ending::Whole)) => Some(measured(counted)),
             _ => None,
         };
-        Ok(Ended { status: ended.status, measured })
+        Ok(RunEnd { status: ended.status, measured })
     }
 
     fn run_unpaged(&self, command: Command) -> Result<(ExitStatus, Duration), Refusal> {
@@ -175,9 +175,9 @@ impl Pager for Preloaded {
     }
 }
 
-fn measured(counted: &Counters) -> Measured {
+fn measured(counted: &Counters) -> FaultTimes {
     let Times { elapsed, total, frames, idle, crypto, copying, beside, .. } = counted.times;
-    Measured {
+    FaultTimes {
         faults: counted.faults,
         elapsed,
         in_faults: total,
@@ -185,7 +185,7 @@ fn measured(counted: &Counters) -> Measured {
         off_line: idle,
         crypto,
         copying,
-        beside,
+        second_process: beside,
         threads: counted.threads,
     }
 }

@@ -75,10 +75,10 @@ impl Arguments {
         while let Some(moment) = watcher.fault()? {
             watched.sights.push(Observation { moment, changed: changes.look() });
             if watched.sights.len() as u64 == self.faults {
-                watcher.enough();
+                watcher.stop_watching();
                 break;
             }
-            watcher.go_on();
+            watcher.resume();
         }
         Ok(Some(watched))
     }

@@ -1,13 +1,13 @@
 //! The changes that were seen of a program, fault by fault.
 
-use ameles_pager::watch::{Geometry, Moment};
+use ameles_pager::watch::{FaultCounts, Geometry};
 use std::fmt::Write;
 
 /// The changes that one look has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::commands) struct Observation {
     /// The moment: after this fault.
-    pub(in crate::commands) moment: Moment,
+    pub(in crate::commands) moment: FaultCounts,
     /// Slots that had changed since the fault before, from the lowest to the highest.
     pub(in crate::commands) changed: Vec<u64>,
 }

@@ -86,14 +86,14 @@ fn follow(schedule: WriteSchedule, eager: bool, sights: &[Observation]) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ameles_pager::watch::Moment;
+    use ameles_pager::watch::FaultCounts;
 
     /// N = 10, M = 3, as in the documentation: the writes are 10 0 1 2, 11 3 4 5, 12 6 7 8 9, 10 0 1 2 …
     fn judge(eager: bool, seen: &[(u64, &[u64])]) -> Result<(), String> {
         let sights: Vec<Observation> = (1..)
             .zip(seen)
             .map(|(faults, (evictions, changed))| Observation {
-                moment: Moment { faults, evictions: *evictions },
+                moment: FaultCounts { faults, evictions: *evictions },
                 changed: changed.to_vec(),
             })
             .collect();

@@ -1,11 +1,10 @@
 //! Callers that share a vault wait for others by their number, and not by how much they ask for.
 
-use crate::support::{header, parameters, setup};
+use crate::support::{new_vault, parameters, setup};
 use ameles_core::types::BlockId;
-use ameles_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
-use ameles_vault::{Call, Flow, TrustedDisk, Vault};
+use ameles_store::{BitsPerSecond, Link, LinkSpeed};
+use ameles_vault::{Call, Flow, Vault};
 use futures::future::join_all;
-use redb::backends::InMemoryBackend;
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -21,10 +20,7 @@ fn reads(blocks: std::ops::Range<u64>) -> Vec<Call> {
 
 #[tokio::test(start_paused = true)]
 async fn a_short_read_waits_for_one_call_of_each_other_flow_however_long_their_transfers_are() {
-    let header = header(parameters(64, 32, BATCH as u32, 40), 1);
-    let store = VersionedMemory::new(header.parameters.layout());
-    let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
-    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let (_header, store, disk) = new_vault(parameters(64, 32, BATCH as u32, 40)).await;
     // In virtual time a batch takes a while, in which callers hear of the one before.
     let unlimited = BitsPerSecond(0);
     let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };

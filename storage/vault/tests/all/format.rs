@@ -1,9 +1,9 @@
 //! The fixture that guards the format: vaults as they lie on a trusted disk and in a store are opened, used and checked.
 //!
-//! `tests/format/vaults.tar.gz` holds them, each killed in the midst of its work. A change of the format draws them anew:
+//! `tests/format/vaults.tar.gz` holds them, each killed in the middle of its work. A change of the format draws them anew:
 //! `AMELES_DRAW_FIXTURE=1 cargo test -p ameles-vault --test all format`.
 
-use crate::support::{every_scheme, header, host, kept_on_the_disk, master, parameters, setup};
+use crate::support::{every_scheme, header, host, master, parameters, setup, with_top_on_disk};
 use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use ameles_store::{Objects, OpenOptions};
@@ -38,7 +38,7 @@ impl Kind {
             Kind::Ring | Kind::ChangingKey => parameters(BLOCKS, 32, 4, 40),
             Kind::PathOnDisk => {
                 let path = every_scheme().remove(0);
-                VaultParameters { journal: JournalPlace::Store, ..kept_on_the_disk(path) }
+                VaultParameters { journal: JournalPlace::Store, ..with_top_on_disk(path) }
             }
         }
     }
@@ -138,7 +138,7 @@ async fn vaults_of_the_fixture_are_recovered_used_and_authentic() {
                     vault.write(BlockId(block), vec![7; 32]).await.expect("written");
                 }
                 let report = vault.check(Box::new(|_, _| {})).await.expect("checked");
-                assert_eq!(report.complaints, [""; 0]);
+                assert_eq!(report.faults, [""; 0]);
                 vault.close().await.expect("closed");
             };
             futures::join!(session, running);

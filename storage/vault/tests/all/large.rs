@@ -1,8 +1,8 @@
 //! A vault of 2^26 blocks without payloads: its tables are as large as those of a vault of terabytes, its store and its
 //! stash take no room.
 
-use crate::support::chance::Chance;
-use crate::support::shipped::{self, Shipped};
+use crate::support::rng::TestRng;
+use crate::support::shipped_contents::{self, ShippedContents};
 use crate::support::{header, setup};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::types::{BlockId, Version};
@@ -16,7 +16,7 @@ const ACCESSES: u64 = 4 * 256 + 128;
 
 fn vault_header(capacity: u64) -> VaultHeader {
     let ring = RingParameters::for_capacity(capacity, 0, capacity / 64, BATCH);
-    let around = VaultParameters::around(SchemeParameters::Ring(ring));
+    let around = VaultParameters::with_defaults(SchemeParameters::Ring(ring));
     header(VaultParameters { rows_bytes: 4096, ..around }, 1)
 }
 
@@ -36,10 +36,10 @@ async fn use_and_die(file: &Path, header: &VaultHeader, store: &VersionedMemory,
     let (vault, running) = Vault::start(setup(&disk, store.clone(), seed)).await.unwrap();
     let before = vault.status();
     let using = async {
-        let mut chance = Chance::of(seed);
+        let mut rng = TestRng::of(seed);
         for _ in 0..ACCESSES / u64::from(BATCH) {
             let calls = (0..BATCH).map(|nth| {
-                let block = BlockId(chance.below(vault.capacity()));
+                let block = BlockId(rng.below(vault.capacity()));
                 if nth % 2 == 0 { Call::Read(block) } else { Call::Write(block, Vec::new().into()) }
             });
             vault.access(calls.collect()).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_vault_of_2_to_the_26_blocks_lives_dies_and_lives_on_at_the_local_cost
 
 /// The blocks that a state has mapped, and those that it has in its stash or in a slot that was not read: both in ascending
 /// order.
-fn mapped_and_placed(header: &VaultHeader, shipped: &Shipped) -> (Vec<u32>, Vec<u32>) {
+fn mapped_and_placed(header: &VaultHeader, shipped: &ShippedContents) -> (Vec<u32>, Vec<u32>) {
     let capacity = header.parameters.scheme.capacity();
     let (positions, rest) = shipped.words.split_at(capacity as usize);
     let mapped = (0..).zip(positions).filter(|(_, word)| **word != 0).map(|(block, _)| block).collect();
@@ -100,9 +100,9 @@ async fn a_checkpoint_of_several_pieces_is_of_one_moment_though_accesses_go_on_w
     let disk = TrustedDisk::open(&folder.path().join("vault.redb")).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 1), &header).await.unwrap();
     let (vault, running) = Vault::start(setup(&disk, store.clone(), 2)).await.unwrap();
-    let mut chance = Chance::of(3);
+    let mut rng = TestRng::of(3);
     let mut some =
-        || (0..BATCH).map(|_| Call::Write(BlockId(chance.below(1 << 22)), Vec::new().into())).collect();
+        || (0..BATCH).map(|_| Call::Write(BlockId(rng.below(1 << 22)), Vec::new().into())).collect();
     let using = async {
         for _ in 0..64 {
             vault.access(some()).await.unwrap();
@@ -128,7 +128,7 @@ async fn a_checkpoint_of_several_pieces_is_of_one_moment_though_accesses_go_on_w
         () = running => panic!("{:?}", vault.failure()),
         receipt = using => receipt,
     };
-    let shipped = Shipped::open(&header, &shipped::name(&receipt), &store).await;
+    let shipped = ShippedContents::open(&header, &shipped_contents::name(&receipt), &store).await;
     assert!(shipped.pieces.len() > 3, "{} pieces", shipped.pieces.len());
     assert!(vault.status().accesses > shipped.head.accesses + 64, "accesses went on meanwhile");
     let (versions, needed) = (&shipped.head.versions, &shipped.needed);

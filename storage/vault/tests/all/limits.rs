@@ -1,6 +1,6 @@
 //! A provider that takes no object as large as the vault's: the vault says so, and has lost nothing where it can put them.
 
-use crate::promises::desk::{CAPACITY, Desk, block, write_all};
+use crate::promises::fixture::{CAPACITY, VaultFixture, block, write_all};
 use ameles_core::types::{BlockId, Bytes};
 use ameles_store::{Provider, ProviderControl, ProviderLimits};
 use ameles_vault::{Vault, VaultError};
@@ -26,16 +26,16 @@ async fn write_until_refused(vault: &Vault, limits: &ProviderControl, max_put: B
 async fn a_vault_whose_objects_the_provider_does_not_take_says_so_and_loses_nothing() {
     // No bucket fits the first, and no checkpoint the second.
     for max_put in [Bytes(256), Bytes(16 << 10)] {
-        let desk = Desk::new().await;
-        let provider = Provider::new(desk.store.clone(), ProviderLimits::S3, 1);
+        let fixture = VaultFixture::new().await;
+        let provider = Provider::new(fixture.store.clone(), ProviderLimits::S3, 1);
         let limits = provider.desk();
-        let disk = desk.disk.mount().unwrap();
-        let (vault, running) = Vault::start(desk.setup_over(&disk, provider)).await.unwrap();
+        let disk = fixture.disk.mount().unwrap();
+        let (vault, running) = Vault::start(fixture.setup_over(&disk, provider)).await.unwrap();
         drop(disk);
         let writing = write_until_refused(&vault, &limits, max_put);
         let ((acknowledged, error), ()) = futures::join!(writing, running);
         drop(vault);
-        desk.disk.unplug();
+        fixture.disk.unplug();
         assert!(matches!(error, VaultError::Refused(_)), "{error}");
         assert!(error.to_string().contains("EntityTooLarge"), "{error}");
         assert!(acknowledged > 0 && limits.counts().too_large > 0, "{acknowledged}, {:?}", limits.counts());
@@ -50,6 +50,6 @@ async fn a_vault_whose_objects_the_provider_does_not_take_says_so_and_loses_noth
                 );
             }
         };
-        desk.open(reading).await.unwrap();
+        fixture.open(reading).await.unwrap();
     }
 }

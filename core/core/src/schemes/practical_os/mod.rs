@@ -96,7 +96,7 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
     pub fn trusted_bytes(&self) -> usize {
         let entry = size_of::<(BlockId, usize)>() + self.parameters.slot_bytes();
         let cache = self.parameters.cache as usize * entry;
-        self.epochs.look(|state| state.permutation.trusted_bytes() + cache).unwrap_or(0)
+        self.epochs.with_state(|state| state.permutation.trusted_bytes() + cache).unwrap_or(0)
     }
 
     async fn serve(&self, state: &mut State<R>, batch: &mut [Access<'_>]) -> Result<(), S::Error> {

@@ -88,7 +88,7 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
     /// Trusted memory that outlasts an operation, in bytes: π and the shelter's table.
     pub fn trusted_bytes(&self) -> usize {
         let table = self.parameters.shelter as usize * size_of::<Option<BlockId>>();
-        self.epochs.look(|state| state.permutation.trusted_bytes() + table).unwrap_or(0)
+        self.epochs.with_state(|state| state.permutation.trusted_bytes() + table).unwrap_or(0)
     }
 
     /// The slot of permuted memory at a place, or behind it of the shelter.

@@ -1,8 +1,8 @@
-// The pattern that a public schedule leaves: every access touches the top of the tree, but few touch the same leaf.
+// The effect of the public schedule on the cells: every access passes the top of the tree, but few pass a given leaf.
 
 /**
  * Returns how often each cell would be touched if the touches of each level were spread evenly over its buckets. The
- * cells are equal shares of all buckets. The levels follow each other, the root's first.
+ * cells are equal shares of all buckets. The levels follow each other, that of the root first.
  */
 function expected(levels, cells) {
   const all = levels.reduce((sum, { buckets }) => sum + buckets, 0);
@@ -19,8 +19,8 @@ function expected(levels, cells) {
   return touches;
 }
 
-/** Returns a column relative to the expected one: all rows are equally bright if only the schedule shows. */
-export function relativeToExpected({ reads, writes }, levels) {
+/** Divides a column by its expected touches: all rows are equally bright as long as only the schedule shows. */
+export function besideExpected({ reads, writes }, levels) {
   const usual = expected(levels, reads.length);
   const mean = usual.reduce((sum, some) => sum + some, 0) / usual.length;
   const scaled = (cells) => cells.map((touches, cell) => (usual[cell] > 0 ? (touches * mean) / usual[cell] : touches));

@@ -1,6 +1,6 @@
 // Draws the updates that the server sends twice a second: counters that only grow. The page shows how much they grew.
 
-import { relativeToExpected } from "/page/expected.js";
+import { besideExpected } from "/page/expected.js";
 import { Heat } from "/page/heat.js";
 import { drawTree } from "/page/tree.js";
 import { bytes, count, dollars, milliseconds, ratio } from "/page/units.js";
@@ -23,7 +23,7 @@ function onUpdate(update) {
   draw();
 }
 
-/** Takes the updates of the minute before the page was opened. */
+/** The last minute, as it was before the page was opened. */
 function onHistory(updates) {
   if (view.paused) return;
   Object.values(heat).forEach((map) => map.clear());
@@ -41,7 +41,7 @@ function apply(update) {
     buckets: level.buckets,
     ...growth(level, before?.store.levels[at]),
   }));
-  heat.seen.push(relativeToExpected(growth(update.store.whole, before?.store.whole), levels));
+  heat.seen.push(besideExpected(growth(update.store.whole, before?.store.whole), levels));
   showFigures(update, before);
   showDemonstration(update.demonstration);
   last = update;
@@ -59,7 +59,7 @@ function showFigures(update, before) {
   const rate = (name) => (seconds > 0 ? bytes((figures[name] - before.figures[name]) / seconds) + "/s" : "–");
   const off = update.demonstration?.oblivious === false;
   const ofTheOram = (text) => (off ? "–" : text);
-  // With the ORAM off, the costs are those of the baseline: one column.
+  // With the ORAM off both columns would be equal, so there is one.
   const line = (name, how, one, other) =>
     off ? [name, how(one)] : [name, how(one), how(other), ratio(one, other)];
   rows(element("costs"), [
@@ -70,10 +70,10 @@ function showFigures(update, before) {
   element("without").hidden = element("ratio").hidden = off;
   element("moved").textContent = off
     ? ""
-    : `Accesses move ${stated_per_byte.toLocaleString("en", { maximumFractionDigits: 1 })} bytes for each byte of a block, as serve says at its start. Checkpoints come on top, and weigh most while little was asked for.`;
+    : `Accesses move ${stated_per_byte.toLocaleString("en", { maximumFractionDigits: 1 })} bytes for each byte of a block, as serve prints at its start. Checkpoints come on top, and dominate while there are few requests.`;
   element("meanings").hidden = off;
   element("prices").textContent = prices.by_default
-    ? `Dollars for requests and traffic at the list prices of ${prices.provider}, ${prices.as_of}: a default, as no --prices were given.`
+    ? `Dollars for requests and traffic at the list prices of ${prices.provider}, ${prices.as_of}: a default, because --prices was not given.`
     : `Dollars for requests and traffic at the prices of ${prices.provider}, ${prices.as_of}.`;
   definitions(element("figures"), [
     ["Applications", rate("asked_bytes")],
@@ -82,17 +82,17 @@ function showFigures(update, before) {
     ["Latency, median", milliseconds(figures.latency_p50)],
     ["Latency, p99", milliseconds(figures.latency_p99)],
     ["Accesses", ofTheOram(count(figures.accesses))],
-    ["In the stash", ofTheOram(`${count(figures.stash)} (most ${count(figures.stash_peak)})`)],
+    ["In the stash", ofTheOram(`${count(figures.stash)} (peak ${count(figures.stash_peak)})`)],
     ["Trusted memory", ofTheOram(bytes(figures.trusted_bytes))],
-    ["Stored there", bytes(figures.stored_bytes)],
+    ["Stored at the provider", bytes(figures.stored_bytes)],
   ]);
 }
 
-/** Shows what the owner must act on, also while the maps are paused. */
+/** Shows the warnings that need the owner's action, also while the maps are paused. */
 function showWarnings(warnings) {
   const list = element("warnings");
   const shown = [...list.children].map((line) => line.textContent);
-  // A screen reader repeats a text that is set again.
+  // A screen reader repeats lines that are replaced.
   if (shown.join("\n") === warnings.join("\n")) return;
   list.replaceChildren(
     ...warnings.map((textContent) => Object.assign(document.createElement("p"), { textContent })),
@@ -141,8 +141,8 @@ function showDemonstration(demonstration) {
   element("finding").textContent = oblivious ? WITH : WITHOUT;
   element("switch-words").hidden = false;
   element("switch-words").textContent = oblivious
-    ? "The ORAM is on. Switch it off, above, and the same line is on both sides."
-    : "The ORAM is off: blocks are sealed, and lie where their numbers say. Switch it on, above, and the line on the right ends.";
+    ? "The ORAM is on. Switch it off above, and both maps show the same line."
+    : "The ORAM is off: blocks are sealed, and slot n holds block n. Switch it on above, and the line on the right ends.";
   showSeen(view.seen);
 }
 
@@ -155,7 +155,7 @@ async function setOblivious(oblivious) {
 
 const WITH = element("finding").textContent;
 const WITHOUT =
-  "Without the ORAM it is there: the provider sees what is asked for, and how often, though it can read none of it.";
+  "Without the ORAM it is there: the provider sees which blocks are requested, and how often, although it cannot read them.";
 
 function state(text, alarm = false) {
   element("state").textContent = text;
@@ -170,7 +170,7 @@ function showBy(asked) {
   view.asked = asked;
   press("by-blocks", asked === "blocks");
   press("by-names", asked === "names");
-  element("asked-rows").textContent = asked === "blocks" ? "first block at the top" : "a row for each 64th of all names";
+  element("asked-rows").textContent = asked === "blocks" ? "first block at the top" : "each row is a 64th of all names";
   draw();
 }
 
@@ -182,9 +182,9 @@ function showSeen(seen) {
   element("by-tree").textContent = isBare() ? "As an array" : "As a tree";
   element("seen-rows").textContent = seen === "time" ? "first slot at the top" : rows;
   const schedule = seen === "time"
-    ? "Every access passes the top of the tree, whatever it asks for, and few of the leaves below: so the top is dense, by a public schedule. Colours are relative to it; the pattern would be a line."
-    : "Colours are relative to a level. Hollow: the top that this machine keeps, which the provider never sees.";
-  element("seen-note").textContent = isBare() ? "Slot n holds block n: nothing but the contents is hidden." : schedule;
+    ? "Every access passes the top of the tree and few of the leaves, whichever block it reads, so the top is dense. Colours are relative to this public schedule; a pattern would be a line."
+    : "Colours are relative to each level. Hollow: the top of the tree, which is on this machine and which the provider never sees.";
+  element("seen-note").textContent = isBare() ? "Slot n holds block n: only the contents are hidden." : schedule;
   element("seen-columns").textContent = seen === "time" ? "a minute ago → now" : "the last half second";
   const shape = seen === "time" ? "over time of the slots" : "in the shape of the store of the slots";
   element("seen").setAttribute("aria-label", `Heat map ${shape} that were touched`);
@@ -224,7 +224,7 @@ addEventListener("resize", draw);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showTheme);
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  // A key that operates the focused control is left to that control.
+  // A key for the control with the focus is not handled here.
   if (event.key === " " && event.target !== document.body) return;
   const keys = {
     " ": () => pause(!view.paused),

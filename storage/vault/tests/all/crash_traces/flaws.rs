@@ -1,7 +1,7 @@
 //! Deliberately broken vaults, which the tests must catch.
 
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::recorder::{Recorded, Recorder, Request};
+use crate::support::recorder::{RecordedStore, Recorder, Request};
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_store::{Blobs, Inventory, VersionedMemory, forward_blobs, forward_inventory};
@@ -25,7 +25,7 @@ pub enum Flaw {
     RepeatsNothing,
     /// Every opening draws the same randomness, but for the salt of its key.
     SameRandomness,
-    /// The scheme draws one number for all the dummies of a batch: see [`redraw_slots`](super::spoilt::redraw_slots).
+    /// The scheme draws one number for all the dummies of a batch: see [`redraw_slots`](super::altered_traces::redraw_slots).
     OneDraw,
     /// An access now and then reads the first unread slot of a bucket.
     FirstSlotSometimes,
@@ -50,7 +50,7 @@ impl Flaw {
         }
     }
 
-    /// Tells whether it shows in which slots are drawn, and in nothing else.
+    /// Returns whether it shows in which slots are drawn, and in nothing else.
     pub fn is_of_slots(self) -> bool {
         matches!(self, Flaw::OneDraw | Flaw::FirstSlotSometimes | Flaw::FirstSlotOfFew)
     }
@@ -58,7 +58,7 @@ impl Flaw {
     /// The source of randomness that the vault draws from in an opening.
     pub fn entropy(self, fresh: u64) -> Option<Entropy> {
         let stale = ChaCha20Rng::seed_from_u64(1);
-        let of = || Entropy::of(Stale { first: Some(ChaCha20Rng::seed_from_u64(fresh)), stale });
+        let of = || Entropy::of(StaleRng { first: Some(ChaCha20Rng::seed_from_u64(fresh)), stale });
         (self == Flaw::SameRandomness).then(of)
     }
 }
@@ -80,12 +80,12 @@ fn lose_last_record(disk: &FragileDisk) {
 }
 
 /// A source whose first draw alone is fresh.
-struct Stale {
+struct StaleRng {
     first: Option<ChaCha20Rng>,
     stale: ChaCha20Rng,
 }
 
-impl RngCore for Stale {
+impl RngCore for StaleRng {
     fn next_u32(&mut self) -> u32 {
         self.stale.next_u32()
     }
@@ -102,11 +102,11 @@ impl RngCore for Stale {
     }
 }
 
-impl CryptoRng for Stale {}
+impl CryptoRng for StaleRng {}
 
 /// A store that makes a vault look as if it had the flaw.
-pub struct Flawed<S> {
-    shown: Recorded<S>,
+pub struct FlawedStore<S> {
+    shown: RecordedStore<S>,
     flaw: Option<Flaw>,
     recorder: Recorder,
     unseen: VersionedMemory,
@@ -114,19 +114,19 @@ pub struct Flawed<S> {
     hits: Rc<Cell<bool>>,
 }
 
-impl<S> Flawed<S> {
+impl<S> FlawedStore<S> {
     pub fn new(
-        shown: Recorded<S>,
+        shown: RecordedStore<S>,
         flaw: Option<Flaw>,
         recorder: &Recorder,
         unseen: &VersionedMemory,
         hits: &Rc<Cell<bool>>,
     ) -> Self {
-        Flawed { shown, flaw, recorder: recorder.clone(), unseen: unseen.clone(), hits: Rc::clone(hits) }
+        FlawedStore { shown, flaw, recorder: recorder.clone(), unseen: unseen.clone(), hits: Rc::clone(hits) }
     }
 }
 
-impl<S: Untrusted> Untrusted for Flawed<S> {
+impl<S: Untrusted> Untrusted for FlawedStore<S> {
     fn layout(&self) -> &Layout {
         self.shown.layout()
     }
@@ -161,6 +161,6 @@ impl<S: Untrusted> Untrusted for Flawed<S> {
     }
 }
 
-forward_blobs!([S: Blobs] Flawed<S>, shown);
+forward_blobs!([S: Blobs] FlawedStore<S>, shown);
 
-forward_inventory!([S: Inventory] Flawed<S>, shown);
+forward_inventory!([S: Inventory] FlawedStore<S>, shown);

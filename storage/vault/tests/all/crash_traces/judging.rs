@@ -1,8 +1,8 @@
 //! The judgement of many lives under both workloads.
 
+use super::altered_traces::{paths_of_first_leaf, redraw_slots};
 use super::flaws::Flaw;
-use super::life::{Life, live};
-use super::spoilt::{paths_of_first_leaf, redraw_slots};
+use super::lifecycle::{LifecycleResult, run_lifecycle};
 use super::transcript::transcribe;
 use super::{DEATHS, Workload, hammer, public, ring_parameters, scan, script};
 use ameles_core::schemes::ring::RingParameters;
@@ -35,11 +35,11 @@ pub struct Case {
 }
 
 /// The lives under one workload, each with its requests.
-pub type Lives = Vec<(Vec<Vec<Operation>>, Result<Life, VaultError>)>;
+pub type LifecycleResults = Vec<(Vec<Vec<Operation>>, Result<LifecycleResult, VaultError>)>;
 
 /// The counts of what was seen in many lives besides the draws.
 #[derive(Debug, Default)]
-pub struct Again {
+pub struct RepeatCounts {
     pub repeated: usize,
     pub redone: usize,
     pub belated: usize,
@@ -50,9 +50,9 @@ pub struct Again {
     steps: [Vec<u64>; 2],
 }
 
-impl Again {
+impl RepeatCounts {
     /// Adds the steps of other lives.
-    pub fn add_steps(&mut self, other: Again) {
+    pub fn add_steps(&mut self, other: RepeatCounts) {
         self.steps.iter_mut().zip(other.steps).for_each(|(all, more)| all.extend(more));
     }
 
@@ -78,7 +78,7 @@ impl Case {
 
     /// Judges the lives by themselves.
     pub fn judge(&self) -> Judgement {
-        self.judge_and_pool(&self.live(), &mut self.pool(), &mut Again::default())
+        self.judge_and_pool(&self.run_lifecycle(), &mut self.pool(), &mut RepeatCounts::default())
     }
 
     /// The seed of a life under one workload.
@@ -87,29 +87,39 @@ impl Case {
     }
 
     /// Lives under both workloads.
-    pub fn live(&self) -> [Lives; 2] {
+    pub fn run_lifecycle(&self) -> [LifecycleResults; 2] {
         [(hammer as Workload, 0), (scan, 1)].map(|(workload, side)| {
-            let live = |nth| {
+            let run_lifecycle = |nth| {
                 let operations = script(nth, workload);
-                let life = self.live_once(nth, &operations, self.seed(side, nth));
-                (operations, life)
+                let lifecycle = self.live_once(nth, &operations, self.seed(side, nth));
+                (operations, lifecycle)
             };
-            (0..self.lives).map(live).collect()
+            (0..self.lives).map(run_lifecycle).collect()
         })
     }
 
-    fn live_once(&self, nth: u64, script: &[Vec<Operation>], seed: u64) -> Result<Life, VaultError> {
+    fn live_once(
+        &self,
+        nth: u64,
+        script: &[Vec<Operation>],
+        seed: u64,
+    ) -> Result<LifecycleResult, VaultError> {
         let mut public = public(&self.ring, nth, 0, self.quiet);
         public.deaths.truncate(self.deaths);
         let seeds = if self.flaw == Some(Flaw::FirstLeafOften) { SEEDS } else { 1 };
-        let lives = (0..seeds).map(|nth| live(&public, script, nth << 48 | seed, self.flaw));
-        let lives: Vec<Life> = lives.collect::<Result<_, _>>()?;
-        let max = lives.into_iter().max_by_key(|life| paths_of_first_leaf(&life.trace, &self.ring));
+        let lives = (0..seeds).map(|nth| run_lifecycle(&public, script, nth << 48 | seed, self.flaw));
+        let lives: Vec<LifecycleResult> = lives.collect::<Result<_, _>>()?;
+        let max = lives.into_iter().max_by_key(|lifecycle| paths_of_first_leaf(&lifecycle.trace, &self.ring));
         Ok(max.expect("there is one"))
     }
 
     /// Judges lives, and adds what was drawn to a pool.
-    pub fn judge_and_pool(&self, lives: &[Lives; 2], pool: &mut Pool, again: &mut Again) -> Judgement {
+    pub fn judge_and_pool(
+        &self,
+        lives: &[LifecycleResults; 2],
+        pool: &mut Pool,
+        again: &mut RepeatCounts,
+    ) -> Judgement {
         let [one, other] = lives;
         let trials = self.trials(one, 0, again).and_then(|one| Ok([one, self.trials(other, 1, again)?]));
         let [one, other] = match trials {
@@ -118,24 +128,29 @@ impl Case {
                 return Judgement { findings: vec![certain("repetition".to_owned(), Some(deviation))] };
             }
         };
-        let watch = |seed| ring::watch(&self.ring, Adversary::Full, seed ^ self.nth << 40);
+        let observer = |seed| ring::observer(&self.ring, Adversary::Full, seed ^ self.nth << 40);
         let leaves = 1 << self.ring.leaf_level.0;
-        judge_and_pool(pool, ["hammer", "scan"], leaves, watch, [&one, &other])
+        judge_and_pool(pool, ["hammer", "scan"], leaves, observer, [&one, &other])
     }
 
     /// Lives under one workload as the judge reads them.
-    fn trials(&self, lives: &Lives, side: usize, again: &mut Again) -> Result<Vec<Trial>, String> {
+    fn trials(
+        &self,
+        lives: &LifecycleResults,
+        side: usize,
+        again: &mut RepeatCounts,
+    ) -> Result<Vec<Trial>, String> {
         let mut trials = Vec::new();
-        for (nth, (operations, life)) in lives.iter().enumerate() {
-            let life =
-                life.as_ref().map_err(|refusal| format!("life {nth}: the vault refused: {refusal}"))?;
-            let mut trace = life.trace.clone();
+        for (nth, (operations, lifecycle)) in lives.iter().enumerate() {
+            let lifecycle =
+                lifecycle.as_ref().map_err(|refusal| format!("life {nth}: the vault refused: {refusal}"))?;
+            let mut trace = lifecycle.trace.clone();
             if let Some(flaw) = self.flaw.filter(|flaw| flaw.is_of_slots()) {
                 redraw_slots(&mut trace, &self.ring, flaw, self.seed(side, nth as u64));
             }
             let told = transcribe(&trace, &self.ring, self.quiet, self.is_strict);
             let told = told.map_err(|deviation| format!("life {nth}: {deviation}"))?;
-            again.deaths += life.deaths;
+            again.deaths += lifecycle.deaths;
             again.repeated += told.repeated;
             again.redone += told.redone;
             again.belated += told.belated;

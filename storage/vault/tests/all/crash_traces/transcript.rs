@@ -6,7 +6,7 @@
 //! so many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was written, that
 //! need not be so: there the client waits until all is quiet, and the access's read comes first.)
 
-use crate::support::recorder::{Moment, Request, Timed};
+use crate::support::recorder::{Request, TimedEvent, TraceEvent};
 use ameles_core::schemes::ring::RingParameters;
 use ameles_core::store::{BucketVersion, Place};
 use ameles_core::testing::{Event, TraceEntry, Work};
@@ -40,7 +40,7 @@ pub struct Transcript {
 /// # Errors
 /// A deviation of a recovery from what was announced, or anything else that no vault may show.
 pub fn transcribe(
-    trace: &[Timed],
+    trace: &[TimedEvent],
     ring: &RingParameters,
     quiet: usize,
     strict: bool,
@@ -64,8 +64,8 @@ pub fn transcribe(
         steps_begun: 0,
         is_fresh: false,
     };
-    for (nth, (_, moment)) in trace.iter().enumerate() {
-        scribe.see(moment).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
+    for (nth, (_, event)) in trace.iter().enumerate() {
+        scribe.observe(event).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
     }
     Ok(scribe.told)
 }
@@ -99,7 +99,7 @@ struct Scribe {
 /// The origin of a request.
 enum Role {
     Access,
-    Idle(usize),
+    Step(usize),
     Repeated,
 }
 
@@ -127,40 +127,40 @@ enum Phase {
 }
 
 impl Scribe {
-    fn see(&mut self, moment: &Moment) -> Result<(), String> {
-        match moment {
-            Moment::Opens { checkpoint } => {
+    fn observe(&mut self, event: &TraceEvent) -> Result<(), String> {
+        match event {
+            TraceEvent::Opens { checkpoint } => {
                 self.opening = true;
                 self.asked.clear();
                 let since = self.reads.iter().position(|(after, _)| after >= checkpoint);
                 self.next = since.unwrap_or(self.reads.len());
             }
-            Moment::IsOpen => {
+            TraceEvent::IsOpen => {
                 self.recovered()?;
                 self.waiting.clear();
             }
-            Moment::Batch(accesses) => self.waiting.push_back(*accesses),
-            Moment::Begun(accesses) => {
+            TraceEvent::Batch(accesses) => self.waiting.push_back(*accesses),
+            TraceEvent::Begun(accesses) => {
                 // A vault that has forgotten some accesses counts them again.
                 self.counted -= self.begun.saturating_sub(*accesses);
                 self.begun = *accesses;
             }
-            Moment::Served => {
+            TraceEvent::Served => {
                 self.access_begins();
                 self.access_ends();
             }
-            Moment::Asks { nth, step, request: Request::Read(places), checkpoint } => {
+            TraceEvent::Asks { nth, step, request: Request::Read(places), checkpoint } => {
                 let role = self.reads(places, *checkpoint)?;
                 self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
-            Moment::Asks { nth, step, request: Request::Write(buckets), .. } => {
+            TraceEvent::Asks { nth, step, request: Request::Write(buckets), .. } => {
                 let role = self.writes(buckets)?;
                 self.note_step(&role, *step);
                 self.asked.insert(*nth, role);
             }
-            Moment::Asks { .. } | Moment::Dies => {}
-            Moment::Answered(nth) => {
+            TraceEvent::Asks { .. } | TraceEvent::Dies => {}
+            TraceEvent::Answered(nth) => {
                 let role = self.asked.remove(nth);
                 // The first reads of a recovery come in the order announced, an access's too.
                 if role.is_some() && !self.opening {
@@ -168,7 +168,7 @@ impl Scribe {
                 }
                 match role {
                     Some(Role::Access) => self.access_has_read(),
-                    Some(Role::Idle(number)) => self.step_is_answered(number),
+                    Some(Role::Step(number)) => self.step_is_answered(number),
                     Some(Role::Repeated) | None => {}
                 }
             }
@@ -183,11 +183,11 @@ impl Scribe {
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn emit(&mut self, event: Event) {
         self.told.events.push(event);
     }
 
-    /// Notes that the journal was run again: everything announced was read, and its answers are there.
+    /// Records that the journal was run again: everything announced was read, and its answers are there.
     fn recovered(&mut self) -> Result<(), String> {
         let left_out = self.reads.len() - self.next;
         if left_out > 0 && self.strict {
@@ -205,7 +205,7 @@ impl Scribe {
         Ok(())
     }
 
-    /// Tells whether a batch has begun that was not told yet.
+    /// Returns whether a batch has begun that was not told yet.
     fn has_begun(&self) -> bool {
         self.access.is_none() && self.begun > self.counted && !self.waiting.is_empty()
     }
@@ -219,7 +219,7 @@ impl Scribe {
             self.batches += 1;
             self.is_fresh = false;
             self.access = Some(Access::Begun);
-            self.tell(Event::AccessBegins(accesses));
+            self.emit(Event::AccessBegins(accesses));
         }
     }
 
@@ -252,18 +252,18 @@ impl Scribe {
             self.told.beside += usize::from(!self.steps.is_empty());
             self.access_begins();
             self.access = Some(Access::Reading);
-            self.tell(Event::Asks(Work::Access, entry));
+            self.emit(Event::StoreRequest(Work::Access, entry));
             return Ok(Role::Access);
         }
         // A batch begins before the step that it makes due: it has asked for nothing.
         self.access_begins();
         self.told.overlapping += usize::from(!self.steps.is_empty());
         let number = self.step_begins(Phase::Reading);
-        self.tell(Event::Asks(Work::Idle(number), entry));
-        Ok(Role::Idle(number))
+        self.emit(Event::StoreRequest(Work::Step(number), entry));
+        Ok(Role::Step(number))
     }
 
-    /// Tells whether so many slots of the first bucket are read as only off-line work does.
+    /// Returns whether so many slots of the first bucket are read as only off-line work does.
     fn is_evacuation(&self, places: &[Place]) -> bool {
         let Some(first) = places.first().map(|at| at.slot.bucket) else { return false };
         let (below_top, below_leaves) = (1u64 << self.ring.top.0, 1u64 << self.ring.leaf_level.0);
@@ -275,7 +275,7 @@ impl Scribe {
         let number = self.steps_begun;
         self.steps_begun += 1;
         self.steps.push(Step { number, phase, buckets: Vec::new() });
-        self.tell(Event::IdleBegins(number));
+        self.emit(Event::StepBegins(number));
         number
     }
 
@@ -295,7 +295,7 @@ impl Scribe {
         {
             self.told.redone += 1;
             step.phase = Phase::Writing;
-            return Ok(Role::Idle(step.number));
+            return Ok(Role::Step(step.number));
         }
         self.is_fresh = false;
         self.steps_end();
@@ -310,20 +310,20 @@ impl Scribe {
         if let Some(step) = self.steps.iter_mut().find(|step| step.number == number) {
             (step.phase, step.buckets) = (Phase::Writing, buckets.clone());
         }
-        self.tell(Event::Asks(Work::Idle(number), TraceEntry::Write(buckets)));
-        Ok(Role::Idle(number))
+        self.emit(Event::StoreRequest(Work::Step(number), TraceEntry::Write(buckets)));
+        Ok(Role::Step(number))
     }
 
     fn access_has_read(&mut self) {
         if self.access == Some(Access::Reading) {
             self.access = Some(Access::HasRead);
-            self.tell(Event::Answered(Work::Access, 0));
+            self.emit(Event::StoreAnswer(Work::Access, 0));
         }
     }
 
     fn access_ends(&mut self) {
         if self.access.take().is_some() {
-            self.tell(Event::Ends(Work::Access));
+            self.emit(Event::Ends(Work::Access));
         }
     }
 
@@ -332,7 +332,7 @@ impl Scribe {
         match step.phase {
             Phase::Reading => {
                 step.phase = Phase::MustWrite;
-                self.tell(Event::Answered(Work::Idle(number), 0));
+                self.emit(Event::StoreAnswer(Work::Step(number), 0));
             }
             Phase::Writing => step.phase = Phase::Written,
             // It had been answered before the death.
@@ -344,8 +344,8 @@ impl Scribe {
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
         for Step { number, .. } in written {
-            self.tell(Event::Answered(Work::Idle(number), 0));
-            self.tell(Event::Ends(Work::Idle(number)));
+            self.emit(Event::StoreAnswer(Work::Step(number), 0));
+            self.emit(Event::Ends(Work::Step(number)));
         }
     }
 }

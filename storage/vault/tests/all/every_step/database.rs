@@ -5,13 +5,13 @@
 //! is spoilt **after** the acknowledgement is taken for such a crash too, and what was acknowledged goes without a word. So
 //! the order is looked at on the tape, and sectors of acknowledged commits are spoilt.
 
-use super::account::Account;
-use super::life::Machine;
-use super::walk::Effort;
+use super::explorer::Effort;
+use super::machine::Machine;
+use super::model::Model;
 use super::{effort, path, ring};
-use crate::support::chance::Chance;
+use crate::support::effect_log::{Effect, MachineState};
 use crate::support::fragile_disk::{Change, Crash, DATABASE};
-use crate::support::tape::{Effect, World};
+use crate::support::rng::TestRng;
 use ameles_vault::{VaultError, VaultHeader};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,10 +31,10 @@ fn runtime() -> Runtime {
 }
 
 /// A life that was lived, with its machine dead.
-fn lived(header: &VaultHeader) -> Machine {
-    let world = World::new(header.parameters.layout());
-    let mut machine = Machine::new(header, world, Account::new(&header.parameters), 0);
-    runtime().block_on(machine.live()).expect("nothing fails");
+fn run_machine(header: &VaultHeader) -> Machine {
+    let machine_state = MachineState::new(header.parameters.layout());
+    let mut machine = Machine::new(header, machine_state, Model::new(&header.parameters), 0);
+    runtime().block_on(machine.run_lifecycle()).expect("nothing fails");
     machine
 }
 
@@ -65,7 +65,7 @@ fn marks_that_come_last(effects: &[Effect]) -> usize {
 #[test]
 fn the_database_points_to_nothing_that_is_not_durable() {
     for header in [ring(true), path(false)] {
-        let (effects, _) = lived(&header).records();
+        let (effects, _) = run_machine(&header).records();
         let marks = marks_that_come_last(&effects);
         assert!(marks > 50, "{marks} commits");
     }
@@ -74,29 +74,30 @@ fn the_database_points_to_nothing_that_is_not_durable() {
 /// Spoils sectors that were written last, at every step of a life at which the machine may be killed. The vault tells of it, or
 /// has everything that was acknowledged. Returns how often it told.
 fn spoil_everywhere(header: &VaultHeader, effort: Effort) -> usize {
-    let (effects, entries) = lived(header).records();
-    let (runtime, world, mut chance) = (runtime(), World::new(header.parameters.layout()), Chance::of(7));
+    let (effects, entries) = run_machine(header).records();
+    let (runtime, machine_state, mut rng) =
+        (runtime(), MachineState::new(header.parameters.layout()), TestRng::of(7));
     let (mut last, mut told) = (VecDeque::new(), 0);
     for (at, effect) in (1..).zip(&effects) {
-        world.play(effect);
+        machine_state.replay(effect);
         if let Effect::Change(DATABASE, Change::Write(offset, bytes)) = effect
             && *offset >= HEADER
         {
             last.push_front((*offset, bytes.len()));
             last.truncate(LAST);
         }
-        let account = || Account::new(&header.parameters).at(at, &entries);
-        if last.is_empty() || !effort.looks_at(at, effects.len()) || !account().is_made() {
+        let model = || Model::new(&header.parameters).at(at, &entries);
+        if last.is_empty() || !effort.includes(at, effects.len()) || !model().is_made() {
             continue;
         }
         for _ in 0..SPOILT_AT_A_STEP {
-            let left = world.fork();
-            left.disk.crash(Crash::Kill, &mut chance);
-            let (offset, len) = last[chance.below(last.len() as u64) as usize];
-            let place = offset + chance.below(len as u64) as usize;
+            let left = machine_state.fork();
+            left.disk.crash(Crash::Kill, &mut rng);
+            let (offset, len) = last[rng.below(last.len() as u64) as usize];
+            let place = offset + rng.below(len as u64) as usize;
             left.disk.flip_in_database(place);
-            let mut machine = Machine::new(header, left, account(), chance.seed());
-            let looking = catch_unwind(AssertUnwindSafe(|| runtime.block_on(machine.look_at_everything())));
+            let mut machine = Machine::new(header, left, model(), rng.seed());
+            let looking = catch_unwind(AssertUnwindSafe(|| runtime.block_on(machine.check_everything())));
             match looking {
                 Ok(Ok(())) => {}
                 Ok(Err(VaultError::Damaged(_))) => told += 1,

@@ -10,11 +10,11 @@
 //! `AMELES_SIM_SEEDS` above the usual number looks at all steps of a life, and runs a life more for each five times that number.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
-mod account;
 mod database;
 mod disk_fails;
-mod life;
-mod walk;
+mod explorer;
+mod machine;
+mod model;
 
 use crate::simulation::number;
 use crate::support::{header, parameters};
@@ -23,8 +23,8 @@ use ameles_core::schemes::ring::RingParameters;
 use ameles_core::testing::small_ring;
 use ameles_core::types::Level;
 use ameles_vault::{JournalPlace, SchemeParameters, VaultHeader, VaultParameters};
+use explorer::{Effort, Summary, explore_crashes};
 use std::time::Instant;
-use walk::{Effort, Summary, walk};
 
 const CAPACITY: u64 = 16;
 const BLOCK_BYTES: u32 = 16;
@@ -39,15 +39,15 @@ fn around(scheme: SchemeParameters) -> VaultHeader {
 }
 
 /// The same vault with its journal in the store.
-fn kept_in_the_store(header: &VaultHeader) -> VaultHeader {
+fn with_journal_in_store(header: &VaultHeader) -> VaultHeader {
     let mut header = header.clone();
     header.parameters.journal = JournalPlace::Store;
     header
 }
 
 /// The same vault with stash and tree top on the trusted disk.
-fn kept_on_the_disk(header: &VaultHeader) -> VaultHeader {
-    let parameters = crate::support::kept_on_the_disk(header.parameters.clone());
+fn with_top_on_disk(header: &VaultHeader) -> VaultHeader {
+    let parameters = crate::support::with_top_on_disk(header.parameters.clone());
     VaultHeader { parameters, ..header.clone() }
 }
 
@@ -68,7 +68,7 @@ pub fn path(with_top: bool) -> VaultHeader {
     around(SchemeParameters::Path(PathParameters { top, ..planned }))
 }
 
-/// Tells whether more seeds are asked for than a usual run has.
+/// Returns whether more seeds are asked for than a usual run has.
 pub fn is_thorough() -> bool {
     number("AMELES_SIM_SEEDS").is_some_and(|asked| asked > USUAL)
 }
@@ -89,7 +89,7 @@ fn crash_everywhere(header: &VaultHeader) {
     for seed in 0..asked.div_ceil(5 * USUAL) {
         let effort = effort();
         let began = Instant::now();
-        let summary = walk(header, seed, effort);
+        let summary = explore_crashes(header, seed, effort);
         println!("seed {seed}: {summary:?} in {:?}", began.elapsed());
         let Summary { effects, crashes, again, restored } = summary;
         let (some, few) = (300 / effort.stride, 10 / effort.stride);
@@ -119,25 +119,25 @@ fn no_crash_at_any_step_loses_anything_under_path_oram_with_a_trusted_top() {
 
 #[test]
 fn a_machine_lost_at_any_step_loses_nothing_that_was_acknowledged_with_its_journal_in_the_store() {
-    crash_everywhere(&kept_in_the_store(&ring(true)));
+    crash_everywhere(&with_journal_in_store(&ring(true)));
 }
 
 #[test]
 fn a_machine_lost_at_any_step_loses_nothing_under_path_oram_with_its_journal_in_the_store() {
-    crash_everywhere(&kept_in_the_store(&path(false)));
+    crash_everywhere(&with_journal_in_store(&path(false)));
 }
 
 #[test]
 fn no_crash_at_any_step_loses_anything_under_ring_oram_with_its_top_on_the_disk() {
-    crash_everywhere(&kept_on_the_disk(&ring(true)));
+    crash_everywhere(&with_top_on_disk(&ring(true)));
 }
 
 #[test]
 fn no_crash_at_any_step_loses_anything_under_path_oram_with_its_top_on_the_disk() {
-    crash_everywhere(&kept_on_the_disk(&path(true)));
+    crash_everywhere(&with_top_on_disk(&path(true)));
 }
 
 #[test]
 fn a_machine_lost_at_any_step_loses_nothing_with_its_top_on_the_disk_and_its_journal_in_the_store() {
-    crash_everywhere(&kept_in_the_store(&kept_on_the_disk(&ring(true))));
+    crash_everywhere(&with_journal_in_store(&with_top_on_disk(&ring(true))));
 }

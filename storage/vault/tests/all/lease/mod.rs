@@ -2,12 +2,12 @@
 //! come at public times.
 
 mod displaced;
-mod looks;
-mod pausing;
+mod lease_checks;
+mod opening_waits;
+mod pausable;
 mod unreachable;
-mod waits;
 
-use crate::promises::desk::Desk;
+use crate::promises::fixture::VaultFixture;
 use ameles_vault::AnyStore;
 use ameles_vault::{Host, Setup, VaultStore};
 use std::cell::Cell;
@@ -44,9 +44,9 @@ impl Machine {
     }
 
     /// A setup of the vault on this machine.
-    fn setup(&self, desk: &Desk, store: impl VaultStore) -> Setup<AnyStore> {
-        let disk = desk.disk.mount().expect("it is sound");
-        Setup { host: self.host(), ..desk.setup_over(&disk, store) }
+    fn setup(&self, fixture: &VaultFixture, store: impl VaultStore) -> Setup<AnyStore> {
+        let disk = fixture.disk.mount().expect("it is sound");
+        Setup { host: self.host(), ..fixture.setup_over(&disk, store) }
     }
 }
 

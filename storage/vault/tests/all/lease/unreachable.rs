@@ -2,8 +2,8 @@
 //! when the store is back.
 
 use super::{Flag, Machine};
-use crate::promises::desk::{Desk, block, write_all};
-use crate::support::recorder::{Moment, Recorder};
+use crate::promises::fixture::{VaultFixture, block, write_all};
+use crate::support::recorder::{Recorder, TraceEvent};
 use crate::support::setup;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
@@ -17,13 +17,13 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// A store behind a line that can be cut, or that keeps answers back for so long.
-struct Line {
+struct UnreachableStore {
     inner: VersionedMemory,
     is_cut: Flag,
     keeps_back: Rc<Cell<Duration>>,
 }
 
-impl Line {
+impl UnreachableStore {
     fn holds(&self) -> Result<(), UntrustedError> {
         if self.is_cut.is_on() {
             return Err(UntrustedError::Unavailable("the line is cut".into()));
@@ -32,7 +32,7 @@ impl Line {
     }
 }
 
-impl Untrusted for Line {
+impl Untrusted for UnreachableStore {
     fn layout(&self) -> &Layout {
         self.inner.layout()
     }
@@ -53,7 +53,7 @@ impl Untrusted for Line {
     }
 }
 
-impl Blobs for Line {
+impl Blobs for UnreachableStore {
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
         self.holds()?;
         self.inner.put(name, bytes).await
@@ -82,24 +82,28 @@ impl Blobs for Line {
     }
 }
 
-forward_inventory!([] Line, inner);
+forward_inventory!([] UnreachableStore, inner);
 
 /// A vault of which every bucket was written, so that every access reads.
-async fn filled() -> Desk {
-    let desk = Desk::new().await;
-    desk.open(async |vault| write_all(vault, 1).await).await.unwrap();
-    desk
+async fn filled() -> VaultFixture {
+    let fixture = VaultFixture::new().await;
+    fixture.open(async |vault| write_all(vault, 1).await).await.unwrap();
+    fixture
 }
 
 /// Opens a vault behind a line, cuts the line for long enough that the lease runs out, and has the test go on.
-fn behind_a_line(test: impl AsyncFnOnce(&Vault, Flag, Recorder, Desk)) {
+fn with_unreachable_store(test: impl AsyncFnOnce(&Vault, Flag, Recorder, VaultFixture)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
-        let desk = filled().await;
+        let fixture = filled().await;
         let (is_cut, recorder) = (Flag::default(), Recorder::new());
-        let line = Line { inner: desk.store.clone(), is_cut: is_cut.clone(), keeps_back: Rc::default() };
+        let unreachable = UnreachableStore {
+            inner: fixture.store.clone(),
+            is_cut: is_cut.clone(),
+            keeps_back: Rc::default(),
+        };
         recorder.opens(None);
-        let setup = Machine::new("it").setup(&desk, recorder.over(line));
+        let setup = Machine::new("it").setup(&fixture, recorder.over(unreachable));
         let (vault, running) = Vault::start(setup).await.unwrap();
         spawn_local(running);
         vault.write(BlockId(0), block(1)).await.unwrap();
@@ -107,13 +111,13 @@ fn behind_a_line(test: impl AsyncFnOnce(&Vault, Flag, Recorder, Desk)) {
         is_cut.set(true);
         sleep(Duration::from_secs(80)).await;
         recorder.take_trace();
-        test(&vault, is_cut, recorder, desk).await;
+        test(&vault, is_cut, recorder, fixture).await;
     });
 }
 
 #[test]
 fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is_back() {
-    behind_a_line(async |vault, is_cut, recorder, _| {
+    with_unreachable_store(async |vault, is_cut, recorder, _| {
         let refused = vault.commit_rows(vec![RowChange::put("key", "value")]).await;
         assert!(matches!(refused, Err(VaultError::LeaseExpired)), "{refused:?}");
         let writer = vault.clone();
@@ -122,8 +126,8 @@ fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is
         let reading = spawn_local(async move { reader.read(BlockId(0)).await });
         sleep(Duration::from_secs(600)).await;
         assert!(!writing.is_finished() && !reading.is_finished() && vault.failure().is_none());
-        let asked = recorder.take_trace().into_iter().filter_map(|(_, moment)| match moment {
-            Moment::Asks { request, .. } => Some(request),
+        let asked = recorder.take_trace().into_iter().filter_map(|(_, event)| match event {
+            TraceEvent::Asks { request, .. } => Some(request),
             _ => None,
         });
         let asked: Vec<_> = asked.collect();
@@ -140,11 +144,11 @@ fn past_the_lease_nothing_is_begun_or_answered_and_all_goes_on_when_the_store_is
 
 #[test]
 fn a_gateway_that_was_displaced_while_the_store_was_away_answers_nothing_when_it_is_back() {
-    behind_a_line(async |vault, is_cut, _, desk| {
+    with_unreachable_store(async |vault, is_cut, _, fixture| {
         let writer = vault.clone();
         let writing = spawn_local(async move { writer.write(BlockId(1), block(2)).await });
-        let (copy, other) = (desk.with_copied_disk(), Machine::new("another start"));
-        let (successor, running) = Vault::start(other.setup(&copy, desk.store.clone())).await.unwrap();
+        let (copy, other) = (fixture.with_copied_disk(), Machine::new("another start"));
+        let (successor, running) = Vault::start(other.setup(&copy, fixture.store.clone())).await.unwrap();
         spawn_local(running);
         successor.write(BlockId(0), block(3)).await.unwrap();
         is_cut.set(false);
@@ -159,17 +163,17 @@ fn a_gateway_that_was_displaced_while_the_store_was_away_answers_nothing_when_it
 
 #[test]
 fn a_vault_that_is_closed_while_the_store_is_away_ends_and_loses_nothing() {
-    behind_a_line(async |vault, is_cut, _, desk| {
+    with_unreachable_store(async |vault, is_cut, _, fixture| {
         let writer = vault.clone();
         let writing = spawn_local(async move { writer.write(BlockId(1), block(2)).await });
         sleep(Duration::from_secs(1)).await;
         let closed = timeout(Duration::from_secs(60), vault.close()).await.expect("it does not hang");
         assert!(matches!(closed, Err(VaultError::Unavailable(_))), "{closed:?}");
         assert!(matches!(writing.await.unwrap(), Err(VaultError::Unavailable(_))));
-        desk.disk.unplug();
+        fixture.disk.unplug();
         is_cut.set(false);
-        let disk = desk.disk.mount().unwrap();
-        let mut again = setup(&disk, desk.store.clone(), 50);
+        let disk = fixture.disk.mount().unwrap();
+        let mut again = setup(&disk, fixture.store.clone(), 50);
         again.host = Machine::new("it").host();
         let (vault, running) = Vault::start(again).await.unwrap();
         spawn_local(running);
@@ -181,11 +185,15 @@ fn a_vault_that_is_closed_while_the_store_is_away_ends_and_loses_nothing() {
 /// The begin of a look counts: it may have been served before a successor claimed, and be answered long after.
 #[tokio::test(start_paused = true)]
 async fn a_look_whose_answer_was_kept_back_renews_the_lease_from_its_begin() {
-    let desk = filled().await;
+    let fixture = filled().await;
     let keeps_back = Rc::new(Cell::new(Duration::ZERO));
-    let line = Line { inner: desk.store.clone(), is_cut: Flag::default(), keeps_back: keeps_back.clone() };
+    let unreachable = UnreachableStore {
+        inner: fixture.store.clone(),
+        is_cut: Flag::default(),
+        keeps_back: keeps_back.clone(),
+    };
     let machine = Machine::new("it");
-    let (vault, running) = Vault::start(machine.setup(&desk, line)).await.unwrap();
+    let (vault, running) = Vault::start(machine.setup(&fixture, unreachable)).await.unwrap();
     let working = async {
         sleep(Duration::from_secs(15)).await;
         keeps_back.set(Duration::from_secs(50));

@@ -44,7 +44,8 @@ fn metered(parameters: &VaultParameters) -> (Usage, u64) {
 #[test]
 fn an_idle_paced_vault_costs_what_is_said_beforehand() {
     let ring = RingParameters::for_capacity(1024, 16, 64, 8);
-    let larger = VaultParameters { ship_every: 4, ..VaultParameters::around(SchemeParameters::Ring(ring)) };
+    let larger =
+        VaultParameters { ship_every: 4, ..VaultParameters::with_defaults(SchemeParameters::Ring(ring)) };
     for parameters in every_scheme().into_iter().chain([larger]) {
         let name = parameters.scheme.name();
         let (usage, turns) = metered(&parameters);

@@ -1,13 +1,13 @@
 //! The owner of a small vault, with the two keys, and the contents that never change.
 
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::{header, master, setup, work_and_close};
+use crate::support::{header, master, restore_options, setup, work_and_close};
 use ameles_core::types::BlockId;
 use ameles_seal::master_key::MasterKey;
 use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Call, NewKey, Receipt, Restore, Row, RowChange, Setup, Vault, VaultError, VaultHeader, VaultParameters,
+    Call, NewKey, Receipt, Row, RowChange, Setup, Vault, VaultError, VaultHeader, VaultParameters,
     VaultStore, change_key, find_orphans, restore,
 };
 use futures::future::{Either, select};
@@ -115,14 +115,7 @@ impl Owner {
     pub async fn restore(&self, key: MasterKey, expect: Option<Receipt>) -> Result<Owner, VaultError> {
         let owner =
             Owner::at(&self.header, self.store.clone(), FragileDisk::default(), self.seed.get() + 500);
-        let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options = Restore {
-            copy,
-            scratch: crate::support::scratch(),
-            expect,
-            takeover: true,
-            progress: Box::new(|_, _, _| {}),
-        };
+        let options = restore_options(&self.header, expect);
         restore(owner.setup_over(self.store.clone(), key), options).await?;
         owner.disk.unplug();
         Ok(owner)
@@ -183,5 +176,5 @@ pub async fn wait(vault: &Vault) {
 /// Checks everything in the store.
 pub async fn check(vault: &Vault) {
     let report = vault.check(Box::new(|_, _| {})).await.unwrap();
-    assert_eq!(report.complaints, [""; 0]);
+    assert_eq!(report.faults, [""; 0]);
 }

@@ -1,8 +1,8 @@
 //! A change of the key of a vault whose journal is in the store: the ends of journals are sealed anew, what a crash has left
-//! on the disk alone still gets to the store, and a restore in the midst of the change has what either key has sealed.
+//! on the disk alone still gets to the store, and a restore in the middle of the change has what either key has sealed.
 
-use super::ends::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on};
-use super::opened::opened_by;
+use super::completion::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on};
+use super::openable_objects::opened_by;
 use super::owner::{Owner, check, compare, contents, new_key, old_key, touch, wait};
 use crate::support::{every_scheme, parameters};
 use ameles_core::types::BlockId;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Another secret, of a vault that was written over.
 const LATER: u8 = 91;
 
-fn kept_in_the_store() -> impl Iterator<Item = VaultParameters> {
+fn with_journal_in_store() -> impl Iterator<Item = VaultParameters> {
     let kept = |parameters| VaultParameters { journal: JournalPlace::Store, ..parameters };
     every_scheme().into_iter().map(kept)
 }
@@ -60,13 +60,13 @@ async fn objects_opened_by(owner: &Owner, key: ameles_seal::master_key::MasterKe
 
 #[tokio::test(start_paused = true)]
 async fn no_object_of_a_journal_opens_with_the_old_key_when_the_change_is_complete() {
-    for parameters in kept_in_the_store() {
+    for parameters in with_journal_in_store() {
         let owner = Owner::of(parameters, SECRET).await;
         owner.open(old_key(), async |vault| touch(vault, SECRET, 1).await.unwrap()).await.unwrap();
         write_over_and_die(&owner).await;
         let before = sealed_on(&owner);
         owner.change_key().await.unwrap();
-        // The first opening is killed in the midst of the sweep.
+        // The first opening is killed in the middle of the sweep.
         owner.open_and_die(async |vault| touch(vault, LATER, 5).await.unwrap()).await;
         owner
             .open(new_key(), async |vault| {
@@ -102,7 +102,7 @@ async fn compare_later(vault: &Vault) {
 
 #[tokio::test(start_paused = true)]
 async fn a_change_of_rows_that_a_crash_has_left_on_the_disk_alone_outlives_the_change_of_the_key() {
-    for parameters in kept_in_the_store() {
+    for parameters in with_journal_in_store() {
         let owner = Owner::of(parameters, SECRET).await;
         change_rows_and_die(&owner).await;
         owner.change_key().await.unwrap();
@@ -132,7 +132,7 @@ async fn a_change_of_rows_does_not_wait_for_the_sweep_of_an_idle_vault() {
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_is_lost_while_the_key_changes_loses_nothing_that_was_acknowledged() {
-    for parameters in kept_in_the_store() {
+    for parameters in with_journal_in_store() {
         let owner = Owner::of(parameters, SECRET).await;
         write_over_and_die(&owner).await;
         owner.change_key().await.unwrap();

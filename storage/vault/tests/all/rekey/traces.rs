@@ -2,7 +2,7 @@
 
 use super::owner::{Owner, contents, new_key, old_key, wait};
 use crate::support::every_scheme;
-use crate::support::recorder::{Moment, Recorder, Request};
+use crate::support::recorder::{Recorder, Request, TraceEvent};
 use ameles_core::store::BucketVersion;
 use ameles_core::types::{BlockId, Bucket};
 use ameles_vault::{Pace, Setup, VaultParameters};
@@ -49,16 +49,16 @@ fn swept(owner: &Owner, recorder: &Recorder) -> Vec<Vec<Bucket>> {
     let layout = owner.header.parameters.layout();
     let mut steps = Vec::new();
     let mut reads: Option<Vec<Bucket>> = None;
-    for (_, moment) in recorder.take_trace() {
-        match moment {
-            Moment::Asks { request: Request::Read(places), .. } => {
+    for (_, event) in recorder.take_trace() {
+        match event {
+            TraceEvent::Asks { request: Request::Read(places), .. } => {
                 let mut buckets: Vec<Bucket> = places.iter().map(|at| at.slot.bucket).collect();
                 buckets.dedup();
                 let slots: u32 = buckets.iter().map(|bucket| layout.extent(*bucket).slots).sum();
                 assert_eq!(places.len(), slots as usize, "buckets are read whole");
                 assert_eq!(reads.replace(buckets), None, "one step comes after the other");
             }
-            Moment::Asks { request: Request::Write(written), .. } => {
+            TraceEvent::Asks { request: Request::Write(written), .. } => {
                 let written: Vec<Bucket> = written.iter().map(|of| of.bucket).collect();
                 assert_eq!(reads.take(), Some(written.clone()), "what was read is written");
                 steps.push(written);
@@ -96,10 +96,10 @@ async fn the_sweep_of_an_idle_vault_follows_from_the_names_in_its_store() {
 }
 
 /// All requests of a paced vault whose key is being changed, with their times, while this many calls are made.
-async fn paced(parameters: VaultParameters, secret: u8, calls: u64) -> Vec<(Duration, Moment)> {
+async fn paced(parameters: VaultParameters, secret: u8, calls: u64) -> Vec<(Duration, TraceEvent)> {
     let owner = owner_of(parameters, secret, |nth| nth * u64::from(secret)).await;
     let recorder = Recorder::new();
-    recorder.begin_anew();
+    recorder.clear();
     let setup = owner.setup_over(recorder.over(owner.store.clone()), new_key());
     let pace = Some(Pace::every(Duration::from_millis(80)).unwrap());
     let serving = owner.open_as(Setup { pace, ..setup }, async |vault| {
@@ -116,7 +116,7 @@ async fn paced(parameters: VaultParameters, secret: u8, calls: u64) -> Vec<(Dura
     });
     serving.await.unwrap();
     let mut trace = recorder.take_trace();
-    trace.retain(|(at, moment)| *at < Duration::from_secs(29) && !matches!(moment, Moment::Begun(_)));
+    trace.retain(|(at, event)| *at < Duration::from_secs(29) && !matches!(event, TraceEvent::Begun(_)));
     trace
 }
 

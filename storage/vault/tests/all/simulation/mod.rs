@@ -4,24 +4,24 @@
 //! `AMELES_SIM_SEEDS=100000` runs more seeds, `AMELES_SIM_SEED=…` one of them.
 
 mod callers;
-mod diary;
-mod landing;
-mod mortal;
+mod checked_store;
+mod disk_copies;
+mod killable;
 pub mod registers;
 pub mod rows;
+mod run;
+mod run_log;
 mod scenario;
 mod summary;
-mod twins;
-pub mod verdict;
+pub mod violation;
 mod watcher;
-mod world;
 
 use ameles_store::ProviderCounts;
+use run::{Environment, run};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use summary::Summary;
-use world::{World, run};
 
 /// Seeds of one run of the test.
 const SEEDS: u64 = 400;
@@ -34,7 +34,7 @@ pub fn number(variable: &str) -> Option<u64> {
 /// Runs seeds on all cores, until a promise was broken in a way that is looked for; tells the first seed, and how.
 fn run_until(
     seeds: std::ops::Range<u64>,
-    kind: World,
+    kind: Environment,
     is_looked_for: impl Fn(&str) -> bool + Sync,
 ) -> (Summary, Option<(u64, String)>) {
     let next = AtomicU64::new(seeds.start);
@@ -66,12 +66,12 @@ fn run_until(
 }
 
 /// Runs seeds of a world in which every promise must hold, or the one that is asked for.
-fn run_all(seeds: u64, kind: World) -> Option<Summary> {
+fn run_all(seeds: u64, kind: Environment) -> Option<Summary> {
     if let Some(seed) = number("AMELES_SIM_SEED") {
-        diary::keep();
+        run_log::keep();
         let outcome = catch_unwind(|| run(seed, kind));
-        let diary = diary::close();
-        assert!(outcome.is_ok(), "{diary}\nseed {seed} has broken a promise, see above");
+        let run_log = run_log::close();
+        assert!(outcome.is_ok(), "{run_log}\nseed {seed} has broken a promise, see above");
         return None;
     }
     let (summary, broken) = run_until(0..seeds, kind, |_| true);
@@ -86,7 +86,7 @@ fn run_all(seeds: u64, kind: World) -> Option<Summary> {
 #[test]
 fn no_seed_breaks_a_promise() {
     let seeds = number("AMELES_SIM_SEEDS").unwrap_or(SEEDS);
-    let Some(summary) = run_all(seeds, World::Sound) else { return };
+    let Some(summary) = run_all(seeds, Environment::Sound) else { return };
     let Summary {
         openings, openings_cut_off, crashes, power_failures, unavailable, disk_full, closed, ..
     } = summary;
@@ -101,7 +101,7 @@ fn no_seed_breaks_a_promise() {
 #[test]
 fn no_seed_breaks_a_promise_within_a_providers_limits() {
     let seeds = number("AMELES_SIM_SEEDS").unwrap_or(SEEDS) / 5;
-    let Some(summary) = run_all(seeds, World::Provider) else { return };
+    let Some(summary) = run_all(seeds, Environment::Provider) else { return };
     let ProviderCounts { further_pages, slowed_down, too_large, .. } = summary.provider;
     assert!(further_pages > seeds && slowed_down > seeds, "the seeds do too little: {summary:?}");
     assert_eq!(too_large, 0, "an object is larger than the vault had planned: {summary:?}");
@@ -116,7 +116,7 @@ const BROKEN_SEEDS: u64 = 10_000;
 #[test]
 fn a_write_that_a_lying_disk_lost_is_missed() {
     let is_loss = |how: &str| how.contains("an acknowledged write is lost");
-    let (_, broken) = run_until(0..BROKEN_SEEDS, World::LyingDisk, is_loss);
+    let (_, broken) = run_until(0..BROKEN_SEEDS, Environment::LyingDisk, is_loss);
     assert!(broken.is_some(), "no seed has missed a write");
 }
 
@@ -124,6 +124,6 @@ fn a_write_that_a_lying_disk_lost_is_missed() {
 #[test]
 fn a_write_that_a_forgetful_store_lost_is_missed() {
     let is_loss = |how: &str| how.contains("was removed: it was written");
-    let (_, broken) = run_until(0..BROKEN_SEEDS, World::ForgetfulStore, is_loss);
+    let (_, broken) = run_until(0..BROKEN_SEEDS, Environment::ForgetfulStore, is_loss);
     assert!(broken.is_some(), "no seed has missed a write");
 }

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 /// A moment, counted: one for each thing that happens.
-pub type Moment = u64;
+pub type Tick = u64;
 
 /// All blocks of a vault.
 pub struct Registers {
     blocks: Vec<Register>,
-    now: Moment,
+    now: Tick,
     writes: u64,
     block_bytes: usize,
 }
@@ -28,8 +28,8 @@ struct Register {
 /// The time from a request to its end.
 #[derive(Clone, Copy)]
 struct Span {
-    from: Moment,
-    until: Option<Moment>,
+    from: Tick,
+    until: Option<Tick>,
 }
 
 /// The number of the contents before all writes: zeros.
@@ -51,7 +51,7 @@ impl Registers {
     }
 
     /// The moment of now; each is another.
-    pub fn tick(&mut self) -> Moment {
+    pub fn tick(&mut self) -> Tick {
         self.now += 1;
         self.now
     }
@@ -64,7 +64,7 @@ impl Registers {
         (self.writes, payload(self.writes, self.block_bytes))
     }
 
-    /// Notes that a write was acknowledged.
+    /// Records that a write was acknowledged.
     pub fn acknowledge(&mut self, block: u64, write: u64) {
         let until = Some(self.tick());
         let register = &mut self.blocks[block as usize];
@@ -73,7 +73,7 @@ impl Registers {
         register.held.push((write, *span));
     }
 
-    /// Notes that the vault is open again: a write that was never acknowledged has happened by now, or never will.
+    /// Records that the vault is open again: a write that was never acknowledged has happened by now, or never will.
     pub fn settle(&mut self) {
         let now = self.tick();
         for write in self.blocks.iter_mut().flat_map(|register| register.writes.values_mut()) {
@@ -85,7 +85,7 @@ impl Registers {
     ///
     /// # Panics
     /// If they are no write's, or that of one that was overwritten before `from`.
-    pub fn read(&mut self, block: u64, from: Moment, bytes: &[u8]) {
+    pub fn read(&mut self, block: u64, from: Tick, bytes: &[u8]) {
         let span = Span { from, until: Some(self.tick()) };
         let write = self.blocks[block as usize].seen(block, span, bytes);
         self.blocks[block as usize].held.push((write, span));
@@ -93,7 +93,7 @@ impl Registers {
 
     /// Checks as [`read`](Self::read) does, of a copy as it was at some moment since `from`: says nothing of the block
     /// itself.
-    pub fn read_copy(&mut self, block: u64, from: Moment, bytes: &[u8]) {
+    pub fn read_copy(&mut self, block: u64, from: Tick, bytes: &[u8]) {
         let span = Span { from, until: Some(self.tick()) };
         self.blocks[block as usize].seen(block, span, bytes);
     }

@@ -1,7 +1,7 @@
 //! The states that the table of rows may have: the committed changes, and perhaps one more commit whose end was never
 //! seen.
 
-use super::registers::Moment;
+use super::registers::Tick;
 use ameles_vault::{Row, RowChange};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub struct RowsModel {
     /// The tables it may be if a commit had its effect although it failed.
     instead: Vec<Table>,
     /// Every state there was, and when it began.
-    past: Vec<(Moment, Table)>,
+    past: Vec<(Tick, Table)>,
     max: u64,
 }
 
@@ -39,18 +39,18 @@ impl RowsModel {
         used(&self.table)
     }
 
-    /// Tells whether it is known which state the table has.
+    /// Returns whether it is known which state the table has.
     pub fn is_certain(&self) -> bool {
         self.instead.is_empty()
     }
 
-    /// Tells whether these changes fit.
+    /// Returns whether these changes fit.
     pub fn fits(&self, changes: &[RowChange]) -> bool {
         let needed = used(&self.after(changes));
         needed <= self.max || needed <= self.used()
     }
 
-    pub fn committed(&mut self, changes: &[RowChange], now: Moment) {
+    pub fn committed(&mut self, changes: &[RowChange], now: Tick) {
         assert!(self.is_certain(), "a commit succeeded after one that broke the disk");
         self.table = self.after(changes);
         self.past.push((now, self.table.clone()));
@@ -82,7 +82,7 @@ impl RowsModel {
     ///
     /// # Panics
     /// As [`read`](Self::read).
-    pub fn settle(&mut self, rows: Vec<Row>, now: Moment) {
+    pub fn settle(&mut self, rows: Vec<Row>, now: Tick) {
         let found = self.read(rows);
         self.instead.clear();
         if found != self.table {
@@ -95,9 +95,9 @@ impl RowsModel {
     ///
     /// # Panics
     /// If it never was so since then.
-    pub fn read_copy(&self, rows: Vec<Row>, from: Moment) {
+    pub fn read_copy(&self, rows: Vec<Row>, from: Tick) {
         let found: Table = table(rows);
-        let ends = self.past.iter().skip(1).map(|(began, _)| *began).chain([Moment::MAX]);
+        let ends = self.past.iter().skip(1).map(|(began, _)| *began).chain([Tick::MAX]);
         let was = self.past.iter().zip(ends).any(|((_, table), end)| end >= from && *table == found);
         assert!(was || self.instead.contains(&found), "rows were never {found:?} since {from}");
     }

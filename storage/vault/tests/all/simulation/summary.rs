@@ -11,7 +11,7 @@ pub struct Summary {
     pub openings_cut_off: u64,
     /// Kills and power losses.
     pub crashes: u64,
-    /// Power failures in the midst of a change of the disk.
+    /// Power failures in the middle of a change of the disk.
     pub power_failures: u64,
     /// Openings that ended because the store could not be reached.
     pub unavailable: u64,

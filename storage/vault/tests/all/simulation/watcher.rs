@@ -7,9 +7,9 @@
 //! - a bucket version is written once;
 //! - a read names a version that is there.
 
-use super::diary;
-use super::landing::Landing;
-use super::verdict::Verdict;
+use super::checked_store::CheckedStore;
+use super::run_log;
+use super::violation::Violation;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Version;
@@ -22,13 +22,13 @@ use std::rc::Rc;
 /// The record of what was seen; clones share it.
 #[derive(Clone)]
 pub struct Watcher {
-    landing: Landing,
-    verdict: Verdict,
-    seen: Rc<RefCell<Seen>>,
+    checked_store: CheckedStore,
+    violation: Violation,
+    seen: Rc<RefCell<WatcherState>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct WatcherState {
     /// All reads, repetitions left out, each with the number of the checkpoint that it came after.
     reads: Vec<(u64, Vec<Place>)>,
     slots: HashSet<Place>,
@@ -56,16 +56,16 @@ enum Replay {
 }
 
 impl Watcher {
-    pub fn new(landing: Landing, verdict: Verdict) -> Self {
-        Watcher { landing, verdict, seen: Rc::default() }
+    pub fn new(checked_store: CheckedStore, violation: Violation) -> Self {
+        Watcher { checked_store, violation, seen: Rc::default() }
     }
 
     /// The store as the next opening sees it.
-    pub fn over<S>(&self, inner: S) -> Watched<S> {
-        Watched { inner, watcher: self.clone() }
+    pub fn over<S>(&self, inner: S) -> WatchedStore<S> {
+        WatchedStore { inner, watcher: self.clone() }
     }
 
-    /// Notes that a vault is being opened; an earlier vault is not in service any more.
+    /// Records that a vault is being opened; an earlier vault is not in service any more.
     pub fn opening(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_checkpoint();
@@ -74,18 +74,18 @@ impl Watcher {
         seen.replayed_from = seen.reads.len();
     }
 
-    /// Notes whether reads belong to a check: all slots in their order, whatever was asked before.
+    /// Records whether reads belong to a check: all slots in their order, whatever was asked before.
     pub fn checking(&self, checking: bool) {
         self.seen.borrow_mut().checking = checking;
     }
 
-    /// Notes that the vault goes on, but has no callers any more.
+    /// Records that the vault goes on, but has no callers any more.
     pub fn left_alone(&self) {
         self.closed();
         self.seen.borrow_mut().unseen = true;
     }
 
-    /// Notes that the vault is open, and tells its checkpoints from now on.
+    /// Records that the vault is open, and tells its checkpoints from now on.
     pub fn in_service(&self, vault: &Vault) {
         let mut seen = self.seen.borrow_mut();
         seen.vault = Some(vault.clone());
@@ -95,7 +95,7 @@ impl Watcher {
         seen.reads[from..].iter_mut().for_each(|(after, _)| *after = checkpoint);
     }
 
-    /// Notes that no vault is in service.
+    /// Records that no vault is in service.
     pub fn closed(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_checkpoint();
@@ -103,8 +103,8 @@ impl Watcher {
     }
 
     /// The store's own side.
-    pub fn landing(&self) -> &Landing {
-        &self.landing
+    pub fn checked_store(&self) -> &CheckedStore {
+        &self.checked_store
     }
 
     /// Reads that recoveries repeated.
@@ -114,25 +114,25 @@ impl Watcher {
 
     fn read(&self, places: &[Place]) {
         let bucket = |place: &Place| BucketVersion { bucket: place.slot.bucket, version: place.version };
-        let memory = self.landing.memory();
+        let memory = self.checked_store.memory();
         let missing = places.iter().find(|place| memory.bucket(bucket(place)).is_none());
-        self.verdict.ensure(missing.is_none(), || format!("{missing:?} was read and is not there"));
+        self.violation.check(missing.is_none(), || format!("{missing:?} was read and is not there"));
         let mut seen = self.seen.borrow_mut();
         let broken = seen.read(places);
-        self.verdict.ensure(broken.is_none(), || broken.unwrap_or_default());
+        self.violation.check(broken.is_none(), || broken.unwrap_or_default());
     }
 
     fn write(&self, buckets: &[BucketVersion]) {
         let mut seen = self.seen.borrow_mut();
         for bucket in buckets {
             let first = seen.written.insert(bucket.version);
-            self.verdict.ensure(first, || format!("{bucket:?} was written a second time"));
+            self.violation.check(first, || format!("{bucket:?} was written a second time"));
         }
     }
 }
 
-impl Seen {
-    /// Notes the checkpoint; its number is published before any request that follows the checkpoint.
+impl WatcherState {
+    /// Records the checkpoint; its number is published before any request that follows the checkpoint.
     fn note_checkpoint(&mut self) {
         if let Some(vault) = &self.vault {
             self.checkpoint = vault.status().checkpoints.newest;
@@ -187,12 +187,12 @@ fn in_short_too(buckets: &[BucketVersion]) -> String {
 }
 
 /// A store that is watched.
-pub struct Watched<S> {
+pub struct WatchedStore<S> {
     inner: S,
     watcher: Watcher,
 }
 
-impl<S: Untrusted> Untrusted for Watched<S> {
+impl<S: Untrusted> Untrusted for WatchedStore<S> {
     fn layout(&self) -> &Layout {
         self.inner.layout()
     }
@@ -200,47 +200,47 @@ impl<S: Untrusted> Untrusted for Watched<S> {
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
         self.watcher.read(places);
         let after = self.watcher.seen.borrow().checkpoint;
-        diary::note(|| format!("    read after {after}: {}", in_short(places)));
+        run_log::note(|| format!("    read after {after}: {}", in_short(places)));
         self.inner.read(places, into).await
     }
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
         self.watcher.write(buckets);
-        diary::note(|| format!("    write {}", in_short_too(buckets)));
+        run_log::note(|| format!("    write {}", in_short_too(buckets)));
         self.inner.write(buckets, from).await
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
-        diary::note(|| format!("    delete {}", in_short_too(buckets)));
+        run_log::note(|| format!("    delete {}", in_short_too(buckets)));
         self.inner.delete(buckets).await
     }
 }
 
-impl<S: Blobs> Blobs for Watched<S> {
+impl<S: Blobs> Blobs for WatchedStore<S> {
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        diary::note(|| format!("    put {name}"));
+        run_log::note(|| format!("    put {name}"));
         self.inner.put(name, bytes).await
     }
 
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        diary::note(|| format!("    put if absent {name}"));
+        run_log::note(|| format!("    put if absent {name}"));
         self.inner.put_if_absent(name, bytes).await
     }
 
     async fn get(&self, name: &str, max: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        diary::note(|| format!("    get {name}"));
+        run_log::note(|| format!("    get {name}"));
         self.inner.get(name, max).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        diary::note(|| format!("    list {prefix}"));
+        run_log::note(|| format!("    list {prefix}"));
         self.inner.list(prefix).await
     }
 
     async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        diary::note(|| format!("    remove {name}"));
+        run_log::note(|| format!("    remove {name}"));
         self.inner.remove(name).await
     }
 }
 
-forward_inventory!([S: Inventory] Watched<S>, inner);
+forward_inventory!([S: Inventory] WatchedStore<S>, inner);

@@ -3,8 +3,8 @@
 //! It stands below redb, where a real disk stands: written bytes are in a cache until they are synced, and a power loss
 //! keeps any part of that, sector by sector, in any order.
 
-use super::chance::Chance;
-use super::tape::{Effect, Tape};
+use super::effect_log::{Effect, EffectLog};
+use super::rng::TestRng;
 use ameles_vault::{Reserve, TrustedDisk, VaultError};
 use futures::FutureExt;
 use redb::{Database, DatabaseError, StorageBackend};
@@ -20,11 +20,11 @@ const PAGE: usize = 4096;
 
 /// A disk; clones are the same disk.
 #[derive(Clone, Debug, Default)]
-pub struct FragileDisk(Arc<Mutex<Platter>>);
+pub struct FragileDisk(Arc<Mutex<DiskState>>);
 
 /// A file of the disk.
 #[derive(Clone, Debug, Default)]
-struct Surface {
+struct FileState {
     /// The bytes that a power loss leaves.
     durable: Vec<u8>,
     /// The bytes that a reader sees.
@@ -40,12 +40,12 @@ pub const DATABASE: usize = 0;
 const PLACES: usize = 1;
 
 #[derive(Debug, Default)]
-struct Platter {
-    files: [Surface; 2],
+struct DiskState {
+    files: [FileState; 2],
     /// Handles of earlier mounts are dead.
     mounts: u64,
     mounted: bool,
-    /// Changes until the power fails, in the midst of the last one.
+    /// Changes until the power fails, in the middle of the last one.
     power_left: Option<u64>,
     /// Changes until all further ones are refused, and how.
     refuses: Option<(u64, ErrorKind)>,
@@ -54,9 +54,9 @@ struct Platter {
     /// The change from which on no more are there than are used then.
     room_ends_at: Option<u64>,
     reserve: usize,
-    lies: bool,
+    drops_syncs: bool,
     changes: u64,
-    tape: Option<Tape>,
+    effect_log: Option<EffectLog>,
     /// The time that a sync takes, and the time more for each byte, in tokio's time.
     sync_takes: Option<(Duration, Duration)>,
     /// The reads of the stash's places so far, by their offsets.
@@ -82,46 +82,46 @@ pub enum Crash {
 }
 
 impl FragileDisk {
-    fn platter(&self) -> MutexGuard<'_, Platter> {
+    fn state(&self) -> MutexGuard<'_, DiskState> {
         self.0.lock().expect("no holder of the disk panicked")
     }
 
     /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by dropping it.
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
-        TrustedDisk::over(self.backend(mount, DATABASE), self.backend(mount, PLACES))
+        TrustedDisk::with_backends(self.backend(mount, DATABASE), self.backend(mount, PLACES))
     }
 
     /// Opens it, and has its work begin some turns later than it is asked for.
-    pub fn mount_giving_way(&self) -> Result<TrustedDisk, VaultError> {
-        self.mount().map(TrustedDisk::giving_way)
+    pub fn mount_yielding(&self) -> Result<TrustedDisk, VaultError> {
+        self.mount().map(TrustedDisk::yielding)
     }
 
     /// Opens it with a reserve for when it is full.
     pub fn mount_with_reserve(&self) -> Result<TrustedDisk, VaultError> {
         let mount = self.begin_mount();
         let (database, places) = (self.backend(mount, DATABASE), self.backend(mount, PLACES));
-        TrustedDisk::over_with_reserve(database, places, DiskReserve(self.clone()))
+        TrustedDisk::with_backends_and_reserve(database, places, DiskReserve(self.clone()))
     }
 
     /// Leaves room for so many bytes more than are used now; `None` for as many as are wanted.
     pub fn leave_room(&self, bytes: Option<usize>) {
-        let mut platter = self.platter();
-        platter.room = bytes.map(|bytes| platter.used() + bytes / PAGE);
+        let mut state = self.state();
+        state.room = bytes.map(|bytes| state.used() + bytes / PAGE);
     }
 
     /// Leaves room for nothing more when so many changes more have come.
     pub fn end_room_after(&self, changes: u64) {
-        let mut platter = self.platter();
-        platter.room_ends_at = Some(platter.changes + changes);
+        let mut state = self.state();
+        state.room_ends_at = Some(state.changes + changes);
     }
 
     /// Has somebody else take of the reserve what is above this many bytes.
     pub fn shrink_reserve(&self, bytes: usize) {
-        let mut platter = self.platter();
-        let taken = platter.reserve.saturating_sub(bytes / PAGE);
-        platter.reserve -= taken;
-        if let Some(room) = &mut platter.room {
+        let mut state = self.state();
+        let taken = state.reserve.saturating_sub(bytes / PAGE);
+        state.reserve -= taken;
+        if let Some(room) = &mut state.room {
             *room -= taken;
         }
     }
@@ -133,10 +133,10 @@ impl FragileDisk {
     }
 
     fn begin_mount(&self) -> u64 {
-        let mut platter = self.platter();
-        platter.mounts += 1;
-        platter.mounted = true;
-        platter.mounts
+        let mut state = self.state();
+        state.mounts += 1;
+        state.mounted = true;
+        state.mounts
     }
 
     fn backend(&self, mount: u64, file: usize) -> Mount {
@@ -145,39 +145,39 @@ impl FragileDisk {
 
     /// Unplugs the disk: from now on nothing that the mounted database does has any effect.
     pub fn unplug(&self) {
-        self.platter().mounted = false;
+        self.state().mounted = false;
     }
 
     /// Leaves what the crash leaves, after [`unplug`](Self::unplug).
-    pub fn crash(&self, how: Crash, chance: &mut Chance) {
-        let mut platter = self.platter();
-        assert!(!platter.mounted, "a crash ends the mount first");
-        platter.power_left = None;
+    pub fn crash(&self, how: Crash, rng: &mut TestRng) {
+        let mut state = self.state();
+        assert!(!state.mounted, "a crash ends the mount first");
+        state.power_left = None;
         if how == Crash::Kill {
             return;
         }
-        platter.files.iter_mut().for_each(|file| file.lose_power(chance));
+        state.files.iter_mut().for_each(|file| file.lose_power(rng));
     }
 
     /// A copy as it is now, synced or not: an image that somebody makes and brings back later.
     pub fn image(&self) -> FragileDisk {
-        let platter = self.platter();
+        let state = self.state();
         let copied = |file: usize| {
-            let bytes = platter.files[file].cached.clone();
-            Surface { durable: bytes.clone(), cached: bytes, ..Surface::default() }
+            let bytes = state.files[file].cached.clone();
+            FileState { durable: bytes.clone(), cached: bytes, ..FileState::default() }
         };
         let files = [copied(DATABASE), copied(PLACES)];
-        FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
+        FragileDisk(Arc::new(Mutex::new(DiskState { files, ..DiskState::default() })))
     }
 
-    /// Has the power fail in the midst of the change after `changes` more of them.
+    /// Has the power fail in the middle of the change after `changes` more of them.
     pub fn fail_after(&self, changes: Option<u64>) {
-        self.platter().power_left = changes;
+        self.state().power_left = changes;
     }
 
-    /// Tells whether the power has failed.
+    /// Returns whether the power has failed.
     pub fn has_failed(&self) -> bool {
-        self.platter().power_left == Some(0)
+        self.state().power_left == Some(0)
     }
 
     /// Has the disk full after `changes` more changes; `None` frees space.
@@ -187,17 +187,17 @@ impl FragileDisk {
 
     /// Has every change fail so, after `changes` more of them; `None` ends that.
     pub fn refuse_after(&self, changes: Option<u64>, how: ErrorKind) {
-        self.platter().refuses = changes.map(|changes| (changes, how));
+        self.state().refuses = changes.map(|changes| (changes, how));
     }
 
     /// Puts every change and every sync on a tape, from now on.
-    pub fn record(&self, tape: &Tape) {
-        self.platter().tape = Some(tape.clone());
+    pub fn record(&self, effect_log: &EffectLog) {
+        self.state().effect_log = Some(effect_log.clone());
     }
 
     /// Lets a change come once more that a tape holds; `None` is a sync.
-    pub fn play(&self, file: usize, change: Option<&Change>) {
-        let file = &mut self.platter().files[file];
+    pub fn replay(&self, file: usize, change: Option<&Change>) {
+        let file = &mut self.state().files[file];
         match change {
             Some(change) => {
                 apply(&mut file.cached, change);
@@ -209,45 +209,45 @@ impl FragileDisk {
 
     /// A copy as it is now, with what is synced and what is not.
     pub fn fork(&self) -> FragileDisk {
-        let files = self.platter().files.clone();
-        FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
+        let files = self.state().files.clone();
+        FragileDisk(Arc::new(Mutex::new(DiskState { files, ..DiskState::default() })))
     }
 
-    /// Tells whether a power loss now would leave everything.
+    /// Returns whether a power loss now would leave everything.
     pub fn is_synced(&self) -> bool {
-        self.platter().files.iter().all(|file| file.unsynced.is_empty())
+        self.state().files.iter().all(|file| file.unsynced.is_empty())
     }
 
     /// Acknowledges syncs without carrying them out: a disk that breaks its promise.
-    pub fn lie(&self) {
-        self.platter().lies = true;
+    pub fn drop_syncs(&self) {
+        self.state().drops_syncs = true;
     }
 
     /// Lets a sync take a while from now on, and longer for more bytes. No other task runs meanwhile. Under tokio's
     /// paused time only.
     pub fn take_time(&self, sync: Duration, byte: Duration) {
-        self.platter().sync_takes = Some((sync, byte));
+        self.state().sync_takes = Some((sync, byte));
     }
 
     /// Lets a read of the stash's places take a while from now on. No other task runs meanwhile. Under tokio's paused time
     /// only.
     pub fn read_slowly(&self, read: Duration) {
-        self.platter().read_takes = Some(read);
+        self.state().read_takes = Some(read);
     }
 
     /// Takes the offsets of the reads of that file since the last call.
     pub fn take_place_reads(&self) -> Vec<u64> {
-        std::mem::take(&mut self.platter().place_reads)
+        std::mem::take(&mut self.state().place_reads)
     }
 
     /// Bytes of the file of the stash's places.
     pub fn places_len(&self) -> usize {
-        self.platter().files[PLACES].cached.len()
+        self.state().files[PLACES].cached.len()
     }
 
     /// The bytes of that file.
     pub fn places(&self) -> Vec<u8> {
-        self.platter().files[PLACES].cached.clone()
+        self.state().files[PLACES].cached.clone()
     }
 
     /// Changes a byte of that file, for good.
@@ -261,7 +261,7 @@ impl FragileDisk {
     }
 
     fn flip(&self, file: usize, at: usize) {
-        let file = &mut self.platter().files[file];
+        let file = &mut self.state().files[file];
         for bytes in [&mut file.cached, &mut file.durable] {
             bytes.get_mut(at).into_iter().for_each(|byte| *byte ^= 1);
         }
@@ -269,29 +269,29 @@ impl FragileDisk {
 
     /// Changes so far.
     pub fn changes(&self) -> u64 {
-        self.platter().changes
+        self.state().changes
     }
 }
 
-impl Surface {
+impl FileState {
     /// Makes everything durable.
     fn sync(&mut self) {
-        let Surface { durable, unsynced, .. } = self;
+        let FileState { durable, unsynced, .. } = self;
         unsynced.drain(..).for_each(|change| apply(durable, &change));
     }
 
-    fn lose_power(&mut self, chance: &mut Chance) {
+    fn lose_power(&mut self, rng: &mut TestRng) {
         let unsynced = std::mem::take(&mut self.unsynced);
         // All, none, the first ones, or any of them.
-        let (kind, cut) = (chance.below(4), chance.below(unsynced.len() as u64 + 1) as usize);
+        let (kind, cut) = (rng.below(4), rng.below(unsynced.len() as u64 + 1) as usize);
         for (nth, change) in unsynced.into_iter().enumerate() {
             match kind {
                 0 => {}
                 1 => apply(&mut self.durable, &change),
                 2 if nth < cut => apply(&mut self.durable, &change),
-                2 if nth == cut => apply_some(&mut self.durable, change, chance),
+                2 if nth == cut => apply_some(&mut self.durable, change, rng),
                 2 => {}
-                _ => apply_some(&mut self.durable, change, chance),
+                _ => apply_some(&mut self.durable, change, rng),
             }
         }
         self.cached = self.durable.clone();
@@ -321,16 +321,16 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
 }
 
 /// Any of the change's sectors.
-fn apply_some(bytes: &mut Vec<u8>, change: Change, chance: &mut Chance) {
+fn apply_some(bytes: &mut Vec<u8>, change: Change, rng: &mut TestRng) {
     match change {
         Change::Write(at, data) => {
             for (nth, sector) in data.chunks(SECTOR).enumerate() {
-                if chance.percent(50) {
+                if rng.percent(50) {
                     apply(bytes, &Change::Write(at + nth * SECTOR, sector.to_vec()));
                 }
             }
         }
-        resize @ Change::Resize(_) if chance.percent(50) => apply(bytes, &resize),
+        resize @ Change::Resize(_) if rng.percent(50) => apply(bytes, &resize),
         Change::Resize(_) => {}
     }
 }
@@ -341,16 +341,16 @@ struct DiskReserve(FragileDisk);
 
 impl Reserve for DiskReserve {
     fn held(&self) -> u64 {
-        (self.0.platter().reserve * PAGE) as u64
+        (self.0.state().reserve * PAGE) as u64
     }
 
     fn hold(&self, bytes: u64) -> Result<(), Error> {
-        let mut platter = self.0.platter();
-        let (pages, others) = (bytes as usize / PAGE, platter.used() - platter.reserve);
-        if pages > platter.reserve && platter.room.is_some_and(|room| others + pages > room) {
+        let mut state = self.0.state();
+        let (pages, others) = (bytes as usize / PAGE, state.used() - state.reserve);
+        if pages > state.reserve && state.room.is_some_and(|room| others + pages > room) {
             return Err(ErrorKind::StorageFull.into());
         }
-        platter.reserve = pages;
+        state.reserve = pages;
         Ok(())
     }
 }
@@ -364,35 +364,35 @@ struct Mount {
 }
 
 impl Mount {
-    fn platter(&self) -> Result<MutexGuard<'_, Platter>, Error> {
-        let platter = self.disk.platter();
-        if !platter.mounted || platter.mounts != self.mount || platter.power_left == Some(0) {
+    fn state(&self) -> Result<MutexGuard<'_, DiskState>, Error> {
+        let state = self.disk.state();
+        if !state.mounted || state.mounts != self.mount || state.power_left == Some(0) {
             return Err(Error::other("the power has failed"));
         }
-        Ok(platter)
+        Ok(state)
     }
 
     fn change(&self, change: Change) -> Result<(), Error> {
-        let mut platter = self.platter()?;
-        platter.changes += 1;
-        if let Some((left, how)) = &mut platter.refuses {
+        let mut state = self.state()?;
+        state.changes += 1;
+        if let Some((left, how)) = &mut state.refuses {
             if *left == 0 {
                 return Err((*how).into());
             }
             *left -= 1;
         }
-        platter.take_room(self.file, &change)?;
-        let file = &mut platter.files[self.file];
+        state.take_room(self.file, &change)?;
+        let file = &mut state.files[self.file];
         apply(&mut file.cached, &change);
         file.unsynced.push(change.clone());
-        if let Some(tape) = &platter.tape {
-            tape.push(Effect::Change(self.file, change));
+        if let Some(effect_log) = &state.effect_log {
+            effect_log.push(Effect::Change(self.file, change));
         }
-        platter.spend()
+        state.count_change()
     }
 }
 
-impl Platter {
+impl DiskState {
     /// Pages that are used.
     fn used(&self) -> usize {
         self.files.iter().map(|file| file.pages.len()).sum::<usize>() + self.reserve
@@ -418,7 +418,7 @@ impl Platter {
     }
 
     /// Counts a change; in the last one the power fails.
-    fn spend(&mut self) -> Result<(), Error> {
+    fn count_change(&mut self) -> Result<(), Error> {
         match &mut self.power_left {
             Some(left) => {
                 *left -= 1;
@@ -431,19 +431,19 @@ impl Platter {
 
 impl StorageBackend for Mount {
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.platter()?.files[self.file].cached.len() as u64)
+        Ok(self.state()?.files[self.file].cached.len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
-        let mut platter = self.platter()?;
+        let mut state = self.state()?;
         if self.file == PLACES {
-            platter.place_reads.push(offset);
-            if let Some(takes) = platter.read_takes {
+            state.place_reads.push(offset);
+            if let Some(takes) = state.read_takes {
                 let _ = tokio::time::advance(takes).now_or_never();
             }
         }
         let at = offset as usize;
-        let bytes = platter.files[self.file].cached.get(at..at + out.len());
+        let bytes = state.files[self.file].cached.get(at..at + out.len());
         out.copy_from_slice(bytes.ok_or_else(|| Error::from(ErrorKind::UnexpectedEof))?);
         Ok(())
     }
@@ -453,22 +453,22 @@ impl StorageBackend for Mount {
     }
 
     fn sync_data(&self) -> Result<(), Error> {
-        let mut platter = self.platter()?;
-        platter.changes += 1;
+        let mut state = self.state()?;
+        state.changes += 1;
         // A power failure in a sync comes before it or after it.
-        let before = platter.power_left == Some(1) && platter.changes.is_multiple_of(2);
-        let bytes: usize = platter.files[self.file].unsynced.iter().map(Change::bytes).sum();
-        if let Some((sync, byte)) = platter.sync_takes {
+        let before = state.power_left == Some(1) && state.changes.is_multiple_of(2);
+        let bytes: usize = state.files[self.file].unsynced.iter().map(Change::bytes).sum();
+        if let Some((sync, byte)) = state.sync_takes {
             // Its first poll sets the clock; the rest of it only gives way to others.
             let _ = tokio::time::advance(sync + byte * bytes as u32).now_or_never();
         }
-        if !before && !platter.lies {
-            platter.files[self.file].sync();
+        if !before && !state.drops_syncs {
+            state.files[self.file].sync();
         }
-        if let Some(tape) = &platter.tape {
-            tape.push(Effect::Sync(self.file));
+        if let Some(effect_log) = &state.effect_log {
+            effect_log.push(Effect::Sync(self.file));
         }
-        platter.spend()
+        state.count_change()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {

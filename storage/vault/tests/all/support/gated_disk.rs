@@ -35,7 +35,8 @@ impl Gate {
     /// A new disk behind it, which reads all that it is asked for.
     pub fn disk(&self) -> TrustedDisk {
         let backend = Gated { inner: InMemoryBackend::new(), gate: self.clone() };
-        TrustedDisk::over_shared(backend, InMemoryBackend::new(), Bytes(0)).expect("a new disk can be used")
+        TrustedDisk::with_shared_backends(backend, InMemoryBackend::new(), Bytes(0))
+            .expect("a new disk can be used")
     }
 
     /// Shuts the gate before the next work of this kind.
@@ -57,7 +58,7 @@ impl Gate {
         }
     }
 
-    /// Tells whether it was not opened in time.
+    /// Returns whether it was not opened in time.
     pub fn has_given_up(&self) -> bool {
         self.0.0.lock().unwrap().has_given_up
     }

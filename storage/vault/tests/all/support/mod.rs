@@ -1,15 +1,15 @@
 //! The parts that the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
-pub mod chance;
+pub mod effect_log;
 pub mod fragile_disk;
 pub mod gated_disk;
 pub mod network;
 pub mod recorder;
+pub mod rng;
 pub mod shape;
-pub mod shipped;
+pub mod shipped_contents;
 pub mod stepped;
-pub mod tape;
 
 use ameles_core::schemes::path::PathParameters;
 use ameles_core::schemes::ring::{RingBucket, RingParameters};
@@ -17,15 +17,18 @@ use ameles_core::schemes::trivial::TrivialParameters;
 use ameles_core::types::Level;
 use ameles_seal::master_key::MasterKey;
 use ameles_seal::parallel::SealThreads;
+use ameles_store::VersionedMemory;
 use ameles_vault::AnyStore;
 use ameles_vault::{
-    Entropy, Host, Receipt, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
+    Entropy, Host, Receipt, Restore, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
     VaultHeader, VaultParameters, VaultStore, draw_header,
 };
 use fragile_disk::FragileDisk;
+use futures::future::{Either, select};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use redb::backends::InMemoryBackend;
+use std::pin::pin;
 use tokio::time::Instant;
 
 /// A small vault: every mechanism, few bytes.
@@ -35,13 +38,13 @@ pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every:
         checkpoint_every,
         ship_every: 2,
         rows_bytes: 4096,
-        ..VaultParameters::around(SchemeParameters::Ring(ring))
+        ..VaultParameters::with_defaults(SchemeParameters::Ring(ring))
     }
 }
 
 /// The same of 64 blocks with a tree of four leaves and an eviction every fourth access, whatever the planner would choose:
 /// each piece of work has some.
-pub fn often_evicted() -> VaultParameters {
+pub fn frequent_evictions() -> VaultParameters {
     let planned = parameters(64, 32, 4, 40);
     let SchemeParameters::Ring(ring) = planned.scheme else { unreachable!("it is planned for Ring ORAM") };
     let ring = RingParameters {
@@ -58,13 +61,46 @@ pub fn often_evicted() -> VaultParameters {
 }
 
 /// The same vault with stash and tree top on the trusted disk.
-pub fn kept_on_the_disk(parameters: VaultParameters) -> VaultParameters {
+pub fn with_top_on_disk(parameters: VaultParameters) -> VaultParameters {
     VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
 }
 
-/// An empty disk for the stash of a restore.
-pub fn scratch() -> TrustedDisk {
-    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
+/// An empty trusted disk in memory.
+pub fn memory_disk() -> TrustedDisk {
+    TrustedDisk::with_backends(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
+}
+
+/// A new vault in memory: its header, its store and its trusted disk.
+pub async fn new_vault(parameters: VaultParameters) -> (VaultHeader, VersionedMemory, TrustedDisk) {
+    let (header, disk) = (header(parameters, 1), memory_disk());
+    let store = VersionedMemory::new(header.parameters.layout());
+    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.expect("memory takes a vault");
+    (header, store, disk)
+}
+
+/// The faults that a check of the vault finds.
+pub async fn faults_of(vault: &Vault) -> Vec<String> {
+    vault.check(Box::new(|_, _| {})).await.expect("the vault is checked").faults
+}
+
+/// Works with an open vault, and kills it when the work is done.
+pub async fn work_and_kill<T>(running: impl Future<Output = ()>, work: impl Future<Output = T>) -> T {
+    match select(pin!(work), pin!(running)).await {
+        Either::Left((done, _)) => done,
+        // The vault has stopped; its callers are told so.
+        Either::Right(((), working)) => working.await,
+    }
+}
+
+/// The options of a restore that may displace a gateway, with a local copy and a stash in memory.
+pub fn restore_options(header: &VaultHeader, expect: Option<Receipt>) -> Restore<VersionedMemory> {
+    Restore {
+        copy: VersionedMemory::new(header.parameters.layout()),
+        scratch: memory_disk(),
+        expect,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    }
 }
 
 /// A key for tests.

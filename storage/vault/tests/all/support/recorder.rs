@@ -1,7 +1,7 @@
 //! A watcher of the store that remembers each request, and kills its sender at a moment counted in requests.
 
-use super::chance::Chance;
 use super::fragile_disk::{Crash, FragileDisk};
+use super::rng::TestRng;
 use ameles_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::Bytes;
@@ -30,7 +30,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Tells whether it is a look for a newer claim, which comes with time and not with what is asked.
+    /// Returns whether it is a look for a newer claim, which comes with time and not with what is asked.
     pub fn is_look(&self) -> bool {
         matches!(self, Request::Get(name) if name.starts_with("epoch/"))
     }
@@ -38,7 +38,7 @@ impl Request {
 
 /// An event, in order. All of it is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum TraceEvent {
     /// The vault begins to be opened, after this checkpoint on its disk.
     Opens {
         checkpoint: u64,
@@ -63,17 +63,17 @@ pub enum Moment {
 }
 
 /// A moment, and when it was in virtual time.
-pub type Timed = (Duration, Moment);
+pub type TimedEvent = (Duration, TraceEvent);
 
 /// The recorder; clones share what was seen.
 #[derive(Clone)]
 pub struct Recorder {
-    seen: Rc<RefCell<Seen>>,
+    state: Rc<RefCell<RecorderState>>,
     dies: Rc<Notify>,
 }
 
-struct Seen {
-    trace: Vec<Timed>,
+struct RecorderState {
+    trace: Vec<TimedEvent>,
     begin: Instant,
     requests: usize,
     /// Steps of the vault, and how many there had been when the store last answered or the vault began to be opened.
@@ -90,7 +90,7 @@ struct Seen {
 
 impl Recorder {
     pub fn new() -> Self {
-        let seen = Seen {
+        let state = RecorderState {
             trace: Vec::new(),
             begin: Instant::now(),
             requests: 0,
@@ -103,118 +103,119 @@ impl Recorder {
             checkpoint: 0,
             accesses: 0,
         };
-        Recorder { seen: Rc::new(RefCell::new(seen)), dies: Rc::default() }
+        Recorder { state: Rc::new(RefCell::new(state)), dies: Rc::default() }
     }
 
     /// The store as the next opening sees it.
-    pub fn over<S>(&self, inner: S) -> Recorded<S> {
-        Recorded { inner, recorder: self.clone() }
+    pub fn over<S>(&self, inner: S) -> RecordedStore<S> {
+        RecordedStore { inner, recorder: self.clone() }
     }
 
     /// Forgets all.
-    pub fn begin_anew(&self) {
-        let mut seen = self.seen.borrow_mut();
-        seen.trace.clear();
-        seen.requests = 0;
-        seen.begin = Instant::now();
+    pub fn clear(&self) {
+        let mut state = self.state.borrow_mut();
+        state.trace.clear();
+        state.requests = 0;
+        state.begin = Instant::now();
     }
 
-    pub fn note(&self, moment: Moment) {
-        let mut seen = self.seen.borrow_mut();
-        seen.note_status();
-        seen.note(moment);
+    pub fn note(&self, event: TraceEvent) {
+        let mut state = self.state.borrow_mut();
+        state.note_status();
+        state.note(event);
     }
 
     /// Unplugs this disk at a death: a dead vault writes nothing more to it, not even until the others have their turn.
     pub fn unplugs(&self, disk: &FragileDisk) {
-        self.seen.borrow_mut().disk = Some(disk.clone());
+        self.state.borrow_mut().disk = Some(disk.clone());
     }
 
-    /// Notes that a vault begins to be opened; it dies with the request of this number, if it makes so many.
+    /// Records that a vault begins to be opened; it dies with the request of this number, if it makes so many.
     pub fn opens(&self, dies_after: Option<u64>) {
-        let mut seen = self.seen.borrow_mut();
-        (seen.left, seen.is_dead) = (dies_after, false);
-        let checkpoint = seen.checkpoint;
-        seen.steps_before = seen.steps;
-        seen.note(Moment::Opens { checkpoint });
+        let mut state = self.state.borrow_mut();
+        (state.left, state.is_dead) = (dies_after, false);
+        let checkpoint = state.checkpoint;
+        state.steps_before = state.steps;
+        state.note(TraceEvent::Opens { checkpoint });
     }
 
     pub fn is_open(&self, vault: &Vault) {
-        let mut seen = self.seen.borrow_mut();
-        seen.vault = Some(vault.clone());
-        seen.note_status();
-        seen.note(Moment::IsOpen);
+        let mut state = self.state.borrow_mut();
+        state.vault = Some(vault.clone());
+        state.note_status();
+        state.note(TraceEvent::IsOpen);
     }
 
-    /// Notes that the vault is dead, or was closed.
+    /// Records that the vault is dead, or was closed.
     pub fn is_gone(&self) {
-        let mut seen = self.seen.borrow_mut();
-        seen.note_status();
-        seen.vault = None;
-        seen.is_dead = true;
-        seen.note(Moment::Dies);
+        let mut state = self.state.borrow_mut();
+        state.note_status();
+        state.vault = None;
+        state.is_dead = true;
+        state.note(TraceEvent::Dies);
     }
 
-    /// Notes that the vault was killed or its machine lost its power, and leaves on the disk what that leaves.
-    pub fn dies(&self, disk: &FragileDisk, chance: &mut Chance) {
+    /// Records that the vault was killed or its machine lost its power, and leaves on the disk what that leaves.
+    pub fn dies(&self, disk: &FragileDisk, rng: &mut TestRng) {
         disk.unplug();
         self.is_gone();
-        let how = chance.one_of(&[Crash::Kill, Crash::PowerLoss]);
-        disk.crash(how, chance);
+        let how = rng.one_of(&[Crash::Kill, Crash::PowerLoss]);
+        disk.crash(how, rng);
     }
 
     /// Counts the steps of a vault, or of its opening: how often it goes on.
     pub fn counts_steps<V: Future>(&self, vault: V) -> impl Future<Output = V::Output> + use<V> {
-        let (seen, mut vault) = (self.seen.clone(), Box::pin(vault));
+        let (state, mut vault) = (self.state.clone(), Box::pin(vault));
         poll_fn(move |context| {
-            seen.borrow_mut().steps += 1;
+            state.borrow_mut().steps += 1;
             vault.as_mut().poll(context)
         })
     }
 
     /// Waits until the vault dies.
     pub async fn death(&self) {
-        while !self.seen.borrow().is_dead {
+        while !self.state.borrow().is_dead {
             self.dies.notified().await;
         }
     }
 
-    pub fn take_trace(&self) -> Vec<Timed> {
-        std::mem::take(&mut self.seen.borrow_mut().trace)
+    pub fn take_trace(&self) -> Vec<TimedEvent> {
+        std::mem::take(&mut self.state.borrow_mut().trace)
     }
 
-    /// Tells whether a vault is being opened: it has not told its checkpoint yet.
+    /// Returns whether a vault is being opened: it has not told its checkpoint yet.
     pub fn is_opening(&self) -> bool {
-        self.seen.borrow().vault.is_none()
+        self.state.borrow().vault.is_none()
     }
 
     /// The requests since something was last answered, the newest first.
     pub fn last_requests(&self) -> Vec<Request> {
-        let seen = self.seen.borrow();
-        let since = seen.trace.iter().rev().take_while(|(_, moment)| !matches!(moment, Moment::Answered(_)));
-        let requests = since.filter_map(|(_, moment)| match moment {
-            Moment::Asks { request, .. } => Some(request.clone()),
+        let state = self.state.borrow();
+        let since =
+            state.trace.iter().rev().take_while(|(_, event)| !matches!(event, TraceEvent::Answered(_)));
+        let requests = since.filter_map(|(_, event)| match event {
+            TraceEvent::Asks { request, .. } => Some(request.clone()),
             _ => None,
         });
         requests.collect()
     }
 
     async fn asks(&self, request: Request) -> usize {
-        if self.seen.borrow().is_dead {
+        if self.state.borrow().is_dead {
             return pending().await;
         }
-        let mut seen = self.seen.borrow_mut();
-        seen.note_status();
-        let (nth, checkpoint) = (seen.requests, seen.checkpoint);
-        seen.requests += 1;
+        let mut state = self.state.borrow_mut();
+        state.note_status();
+        let (nth, checkpoint) = (state.requests, state.checkpoint);
+        state.requests += 1;
         let is_look = request.is_look();
-        let step = seen.steps - seen.steps_before;
-        seen.note(Moment::Asks { nth, step, request, checkpoint });
-        if let Some(left) = seen.left.as_mut().filter(|_| !is_look) {
+        let step = state.steps - state.steps_before;
+        state.note(TraceEvent::Asks { nth, step, request, checkpoint });
+        if let Some(left) = state.left.as_mut().filter(|_| !is_look) {
             *left -= 1;
             if *left == 0 {
-                seen.is_dead = true;
-                if let Some(disk) = &seen.disk {
+                state.is_dead = true;
+                if let Some(disk) = &state.disk {
                     disk.unplug();
                 }
                 self.dies.notify_one();
@@ -224,39 +225,39 @@ impl Recorder {
     }
 
     async fn answered(&self, nth: usize) {
-        if self.seen.borrow().is_dead {
+        if self.state.borrow().is_dead {
             return pending().await;
         }
-        self.note(Moment::Answered(nth));
-        let mut seen = self.seen.borrow_mut();
-        seen.steps_before = seen.steps;
+        self.note(TraceEvent::Answered(nth));
+        let mut state = self.state.borrow_mut();
+        state.steps_before = state.steps;
     }
 }
 
-impl Seen {
-    fn note(&mut self, moment: Moment) {
-        self.trace.push((self.begin.elapsed(), moment));
+impl RecorderState {
+    fn note(&mut self, event: TraceEvent) {
+        self.trace.push((self.begin.elapsed(), event));
     }
 
-    /// Notes the status: the vault publishes what it has begun and where it stands before any request that follows from
+    /// Records the status: the vault publishes what it has begun and where it stands before any request that follows from
     /// it.
     fn note_status(&mut self) {
         let Some(status) = self.vault.as_ref().map(Vault::status) else { return };
         self.checkpoint = status.checkpoints.newest;
         if status.accesses != self.accesses {
             self.accesses = status.accesses;
-            self.note(Moment::Begun(status.accesses));
+            self.note(TraceEvent::Begun(status.accesses));
         }
     }
 }
 
 /// A store that is watched.
-pub struct Recorded<S> {
+pub struct RecordedStore<S> {
     inner: S,
     recorder: Recorder,
 }
 
-impl<S> Recorded<S> {
+impl<S> RecordedStore<S> {
     async fn pass<T>(&self, request: Request, inner: impl Future<Output = T>) -> T {
         let nth = self.recorder.asks(request).await;
         let answer = inner.await;
@@ -265,7 +266,7 @@ impl<S> Recorded<S> {
     }
 }
 
-impl<S: Untrusted> Untrusted for Recorded<S> {
+impl<S: Untrusted> Untrusted for RecordedStore<S> {
     fn layout(&self) -> &Layout {
         self.inner.layout()
     }
@@ -283,7 +284,7 @@ impl<S: Untrusted> Untrusted for Recorded<S> {
     }
 }
 
-impl<S: Blobs> Blobs for Recorded<S> {
+impl<S: Blobs> Blobs for RecordedStore<S> {
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
         let request = Request::Put { name: name.to_owned(), bytes: bytes.len() };
         self.pass(request, self.inner.put(name, bytes)).await
@@ -307,7 +308,7 @@ impl<S: Blobs> Blobs for Recorded<S> {
     }
 }
 
-impl<S: Inventory> Inventory for Recorded<S> {
+impl<S: Inventory> Inventory for RecordedStore<S> {
     async fn list_bucket_versions(
         &self,
         found: &mut dyn FnMut(BucketVersion, Bytes),
