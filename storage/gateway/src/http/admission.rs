@@ -17,7 +17,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Creates the limit: so many requests, at least one.
+    /// Creates the limit: this many requests, at least one.
     pub fn new(requests: usize) -> Self {
         Admission { permits: Shares::new(requests) }
     }

@@ -105,7 +105,7 @@ fn earlier(one: Bound<String>, other: Bound<String>) -> Bound<String> {
     }
 }
 
-/// Tells whether a range is empty; such a range must not be passed to a map.
+/// Returns whether a range is empty; such a range must not be passed to a map.
 pub(crate) fn is_empty(low: &Bound<String>, high: &Bound<String>) -> bool {
     match (low, high) {
         (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high)) => low >= high,

@@ -35,7 +35,7 @@ impl Memory {
         Memory { free, block_bytes, blocks, max: max.min(blocks) }
     }
 
-    /// Takes the share of a transfer of so many blocks.
+    /// Takes the share of a transfer of this many blocks.
     ///
     /// # Errors
     /// [`Error::Busy`] if too little is free.

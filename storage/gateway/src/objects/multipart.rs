@@ -255,7 +255,7 @@ impl Account {
     }
 }
 
-/// Tells whether the object was completed from this upload with these parts.
+/// Returns whether the object was completed from this upload with these parts.
 fn was_created_by(object: &Object, id: UploadId, named: &[NamedPart]) -> bool {
     let same = object.completed.as_ref().is_some_and(|completed| completed.upload == id);
     let md5s: Option<Vec<[u8; 16]>> =

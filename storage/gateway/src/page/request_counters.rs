@@ -55,7 +55,7 @@ pub struct RequestCells {
 }
 
 impl RequestCounters {
-    /// Creates the counters of a device of so many blocks.
+    /// Creates the counters of a device of this many blocks.
     pub fn new(blocks: u64) -> Self {
         let cells = || std::array::from_fn(|_| Cell::default());
         RequestCounters {

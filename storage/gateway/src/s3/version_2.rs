@@ -88,7 +88,7 @@ const PAGING: [&str; 15] = [
 pub(super) const REFUSED: &str = "The authorization mechanism you have provided is not supported. Please use \
      AWS4-HMAC-SHA256.";
 
-/// Tells whether a URL has such a signature, or a part of one.
+/// Returns whether a URL has such a signature, or a part of one.
 pub(super) fn is_signed(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     pairs(query).iter().any(|(name, _)| *name == SIGNATURE_PARAMETERS[0] || *name == SIGNATURE_PARAMETERS[2])

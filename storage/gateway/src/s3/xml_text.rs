@@ -39,7 +39,7 @@ pub(super) fn repair(mut response: Response<Body>, verb: &str) -> Response<Body>
     response.map(|_| Body::from(without_forbidden(&text).replace('\r', "&#13;")))
 }
 
-/// Tells whether XML 1.0 excludes a character (section 2.2), also as a reference.
+/// Returns whether XML 1.0 excludes a character (section 2.2), also as a reference.
 fn is_forbidden(letter: char) -> bool {
     matches!(letter, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 /// The names of the keys in metadata.
 pub(super) const KEYS: [&str; 2] = ["temp-url-key", "temp-url-key-2"];
 
-/// Tells whether a request has a temporary URL.
+/// Returns whether a request has a temporary URL.
 pub(super) fn is_temp_url(query: &Query) -> bool {
     query.has("temp_url_sig") || query.has("temp_url_expires")
 }

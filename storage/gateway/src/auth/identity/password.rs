@@ -87,7 +87,7 @@ impl PasswordHash {
         &self.0
     }
 
-    /// Tells whether this is the password. Takes the same time in both cases, and compares in constant time.
+    /// Returns whether this is the password. Takes the same time in both cases, and compares in constant time.
     pub(super) fn verifies(&self, password: &[u8]) -> bool {
         // The costs are those of the hash; `FromStr` has bounded them.
         password_hash::PasswordHash::new(&self.0)

@@ -199,7 +199,7 @@ impl Users {
         }
     }
 
-    /// Tells whether an account of this name has users.
+    /// Returns whether an account of this name has users.
     pub fn has_account(&self, name: &str) -> bool {
         self.table().users.iter().any(|user| user.identity.account.as_str() == name)
     }

@@ -111,7 +111,7 @@ impl Inner {
         .await
     }
 
-    /// Tells whether emptying packs could free so many blocks.
+    /// Returns whether emptying packs could free this many blocks.
     pub(crate) fn can_reclaim(&self, blocks: u64) -> bool {
         let packed = self.catalogue.read().pack_index.usage();
         let needed = packed.live_bytes.div_ceil(self.device.block_bytes() as u64);

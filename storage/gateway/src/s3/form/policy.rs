@@ -122,7 +122,7 @@ fn starts_with(field: &str, value: Option<&str>, prefix: &str) -> bool {
     value.starts_with(prefix)
 }
 
-/// Tells whether a field needs no condition.
+/// Returns whether a field needs no condition.
 fn needs_no_condition(name: &str) -> bool {
     matches!(name, "policy" | "x-amz-signature" | "signature" | "awsaccesskeyid" | "file" | "submit")
         || name.starts_with("x-ignore-")

@@ -52,7 +52,7 @@ struct Chunk {
 }
 
 impl Chunks {
-    /// Creates a decoder for a body of so many bytes; `signed` if its chunks are signed.
+    /// Creates a decoder for a body of this many bytes; `signed` if its chunks are signed.
     pub(super) fn new(bytes: u64, has_trailer: bool, signed: Option<Signed>) -> Self {
         Chunks { remaining: bytes, has_trailer, signed, state: State::Head, line: Vec::new() }
     }

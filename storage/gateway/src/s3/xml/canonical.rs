@@ -153,7 +153,7 @@ fn error_at(node: Node<'_, '_>, why: String) -> XmlError {
     malformed(format!("line {}, column {}: {why}", position.row, position.col))
 }
 
-/// Tells whether a text has only XML's four white space characters.
+/// Returns whether a text has only XML's four white space characters.
 fn is_space(text: &str) -> bool {
     trimmed(text).is_empty()
 }
