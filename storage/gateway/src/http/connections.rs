@@ -93,7 +93,7 @@ pub(crate) struct AnsweringGuard {
 
 impl AnsweringGuard {
     /// Keeps the permits of this admission while the guard exists.
-    pub(crate) fn at(mut self, request_admission: RequestAdmission) -> Self {
+    pub(crate) fn with_admission(mut self, request_admission: RequestAdmission) -> Self {
         self._admission = Some(request_admission);
         self
     }

@@ -237,7 +237,7 @@ impl<D: Protocol> Server<D> {
         };
         let verb = context.verb.clone();
         let last = ClosePolicy::of(&request);
-        let answering = answering.at(request_admission.clone());
+        let answering = answering.with_admission(request_admission.clone());
         let request = request.map(|body| RequestBody::new(body, self.options.limits.body, request_admission));
         let outcome = self.protocol.answer(request, context.clone()).await;
         // A refusal or a failure shows no contents, and goes out without the guard.

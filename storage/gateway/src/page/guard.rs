@@ -73,7 +73,7 @@ impl Guard {
         entry.merge(guarded).layer(from_fn_with_state(self, require_own_host))
     }
 
-    /// Tells whether a request comes from the page itself, or from no page. To a browser, all ports of a machine are
+    /// Returns whether a request comes from the page itself, or from no page. To a browser, all ports of a machine are
     /// one site: it sends the cookie also with requests of another listener's page.
     fn is_from_page(&self, headers: &HeaderMap) -> bool {
         headers.get_all(header::ORIGIN).iter().all(|origin| {

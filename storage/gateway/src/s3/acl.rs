@@ -158,7 +158,7 @@ fn parse_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Resul
     if named != owner {
         return Err(s3_error!(InvalidArgument, "Invalid id"));
     }
-    let mut shapes = Vec::new();
+    let mut grants = Vec::new();
     for grant in policy.grants.unwrap_or_default() {
         let grantee = grant.grantee.ok_or_else(malformed)?;
         let name = grant.permission.ok_or_else(malformed)?;
@@ -171,11 +171,11 @@ fn parse_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Resul
             _ => None,
         };
         let named = named.filter(|name| !name.is_empty()).ok_or_else(malformed)?;
-        shapes.push((grantee.type_, named, permission));
+        grants.push((grantee.type_, named, permission));
     }
     // A malformed list is refused before any grantee is looked up.
-    let mut listed = Vec::with_capacity(shapes.len());
-    for (kind, named, permission) in shapes {
+    let mut listed = Vec::with_capacity(grants.len());
+    for (kind, named, permission) in grants {
         let grantee = match kind.as_str() {
             dto::Type::CANONICAL_USER => account(&named, users)?,
             dto::Type::GROUP => group(&named)?,
@@ -270,7 +270,7 @@ fn requested_grants(
     }
 }
 
-/// Tells whether a request has grants at all: where they do not count, it is refused before they are parsed.
+/// Returns whether a request has grants at all: where they do not count, it is refused before they are parsed.
 fn sets_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bool {
     let quiet = ["private", "bucket-owner-read", "bucket-owner-full-control"];
     let canned = headers.get("x-amz-acl");

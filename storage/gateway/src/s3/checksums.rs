@@ -94,7 +94,7 @@ pub(super) fn check_final(headers: &HeaderMap) -> S3Result<()> {
         return Err(several());
     }
     let digest = match value.iter().position(|&byte| byte == b'-') {
-        Some(at) if is_number(&value[at + 1..]) => &value[..at],
+        Some(index) if is_number(&value[index + 1..]) => &value[..index],
         _ => value,
     };
     check_value("header", algorithm, digest)

@@ -35,7 +35,7 @@ fn invalid(text: String) -> S3Error {
     S3Error::with_message(S3ErrorCode::InvalidRequest, text)
 }
 
-/// Tells whether a text is the name of a header, or a pattern of such names.
+/// Returns whether a text is the name of a header, or a pattern of such names.
 fn is_header(text: &str) -> bool {
     HeaderName::try_from(text.replace('*', "x")).is_ok()
 }

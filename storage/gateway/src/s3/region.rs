@@ -17,7 +17,8 @@ pub(super) const FIRST: &str = "us-east-1";
 #[derive(Clone, Debug)]
 pub(super) struct SignedRegion(pub(super) Arc<str>);
 
-/// Tells whether a text could be the name of a region. Other services choose names such as `US`, `RegionOne` or `dc_2`.
+/// Returns whether a text could be the name of a region. Other services choose names such as `US`, `RegionOne` or
+/// `dc_2`.
 pub fn is_region(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (1..=63).contains(&text.len()) && text.bytes().all(is_part)

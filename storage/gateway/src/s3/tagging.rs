@@ -106,9 +106,9 @@ fn not_encoded() -> S3Error {
 
 fn decode(text: &str) -> S3Result<String> {
     let bytes = text.as_bytes();
-    let is_encoded = (0..bytes.len())
-        .filter(|&at| bytes[at] == b'%')
-        .all(|at| bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)));
+    let is_encoded = (0..bytes.len()).filter(|&index| bytes[index] == b'%').all(|index| {
+        bytes.get(index + 1..index + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
     let spaced = text.replace('+', " ");
     let decoded = percent_decode_str(&spaced).decode_utf8().ok().filter(|_| is_encoded);
     decoded.map(Into::into).ok_or_else(not_encoded)

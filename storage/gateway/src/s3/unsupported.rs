@@ -106,7 +106,7 @@ pub(super) fn check_query(verb: &str, uri: &Uri) -> S3Result<()> {
     Ok(())
 }
 
-/// Tells whether a verb supports a condition, or may ignore it because it only reads.
+/// Returns whether a verb supports a condition, or may ignore it because it only reads.
 fn has_condition(verb: &str, name: &str) -> bool {
     match verb {
         "PutObject" | "CompleteMultipartUpload" => matches!(name, "if-match" | "if-none-match"),

@@ -88,7 +88,7 @@ const PAGING: [&str; 15] = [
 pub(super) const REFUSED: &str = "The authorization mechanism you have provided is not supported. Please use \
      AWS4-HMAC-SHA256.";
 
-/// Tells whether a URL has such a signature, or a part of one.
+/// Returns whether a URL has such a signature, or a part of one.
 pub(super) fn is_signed(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     pairs(query).iter().any(|(name, _)| *name == SIGNATURE_PARAMETERS[0] || *name == SIGNATURE_PARAMETERS[2])
@@ -247,8 +247,8 @@ fn string_to_sign(
         string_to_sign.push(b'\n');
     }
     string_to_sign.extend_from_slice(path.as_bytes());
-    for (at, (name, value)) in query.iter().filter(|(name, _)| COVERED.contains(&&***name)).enumerate() {
-        string_to_sign.push(if at == 0 { b'?' } else { b'&' });
+    for (index, (name, value)) in query.iter().filter(|(name, _)| COVERED.contains(&&***name)).enumerate() {
+        string_to_sign.push(if index == 0 { b'?' } else { b'&' });
         string_to_sign.extend_from_slice(name.as_bytes());
         if !value.is_empty() {
             string_to_sign.push(b'=');

@@ -39,7 +39,7 @@ pub(super) fn repair(mut response: Response<Body>, verb: &str) -> Response<Body>
     response.map(|_| Body::from(without_forbidden(&text).replace('\r', "&#13;")))
 }
 
-/// Tells whether XML 1.0 excludes a character (section 2.2), also as a reference.
+/// Returns whether XML 1.0 excludes a character (section 2.2), also as a reference.
 fn is_forbidden(letter: char) -> bool {
     matches!(letter, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }
@@ -48,10 +48,10 @@ fn is_forbidden(letter: char) -> bool {
 fn without_forbidden(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(is_forbidden) {
-        let (Some(start), Some(end)) = (rest[..at].rfind('<'), rest[at..].find('>')) else { break };
+    while let Some(index) = rest.find(is_forbidden) {
+        let (Some(start), Some(end)) = (rest[..index].rfind('<'), rest[index..].find('>')) else { break };
         cleaned.push_str(&rest[..start]);
-        rest = &rest[at + end + 1..];
+        rest = &rest[index + end + 1..];
     }
     cleaned.push_str(rest);
     cleaned

@@ -56,11 +56,11 @@ impl Content {
 }
 
 pub(super) fn cut(pieces: &[Piece], range: &Range<u64>) -> Vec<Piece> {
-    let mut at = 0;
+    let mut offset = 0;
     let mut found = Vec::new();
     for piece in pieces {
-        let (start, end) = (at, at + piece.bytes());
-        at = end;
+        let (start, end) = (offset, offset + piece.bytes());
+        offset = end;
         let (from, to) = (range.start.max(start), range.end.min(end));
         if from < to {
             let range = piece.range.start + (from - start)..piece.range.start + (to - start);

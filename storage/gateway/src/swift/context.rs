@@ -24,7 +24,7 @@ impl VerbContext<'_> {
         self.target.object.as_deref().unwrap_or_default()
     }
 
-    /// Tells whether the principal owns the account.
+    /// Returns whether the principal owns the account.
     pub(super) fn is_owner(&self) -> bool {
         self.claim.owns(&self.target.account)
     }

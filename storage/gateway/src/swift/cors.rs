@@ -33,7 +33,7 @@ impl Origin {
         headers.get(ORIGIN)?.to_str().ok().map(|origin| Origin(origin.to_owned()))
     }
 
-    /// Tells whether the container's list has the site.
+    /// Returns whether the container's list has the site.
     fn is_allowed(&self, metadata: &BTreeMap<String, String>) -> Option<bool> {
         let list = metadata.get("access-control-allow-origin")?;
         let mut all = false;

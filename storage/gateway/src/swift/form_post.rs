@@ -30,7 +30,7 @@ fn too_slow() -> Refusal {
     Refusal::new(StatusCode::REQUEST_TIMEOUT, "FormPost: the fields took too long to come")
 }
 
-/// Tells whether a request is a form.
+/// Returns whether a request is a form.
 pub(super) fn is_form(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
@@ -215,9 +215,9 @@ fn answer(redirect: &str, status: StatusCode, message: &str) -> Response<Body> {
         *answer.body_mut() = Body::from(message.to_owned());
         return answer;
     }
-    let mark = if redirect.contains('?') { '&' } else { '?' };
+    let separator = if redirect.contains('?') { '&' } else { '?' };
     let message = percent_encoding::utf8_percent_encode(message, percent_encoding::NON_ALPHANUMERIC);
-    let place = format!("{redirect}{mark}status={}&message={message}", status.as_u16());
+    let place = format!("{redirect}{separator}status={}&message={message}", status.as_u16());
     match HeaderValue::try_from(place) {
         Ok(place) => {
             let mut answer = empty(StatusCode::SEE_OTHER);

@@ -2,12 +2,12 @@
 
 use crate::catalogue::{Manifest, Object};
 
-/// Tells whether an object is a static large object.
+/// Returns whether an object is a static large object.
 pub(super) fn is_static(object: &Object) -> bool {
     matches!(object.details.manifest, Some(Manifest::Static { .. }))
 }
 
-/// Tells whether an object is a large object.
+/// Returns whether an object is a large object.
 pub(super) fn is_large(object: &Object) -> bool {
     object.details.manifest.is_some()
 }

@@ -34,18 +34,18 @@ impl Query {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Tells whether there is such a parameter.
+    /// Returns whether there is such a parameter.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Tells whether a parameter is true.
+    /// Returns whether a parameter is true.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(is_true)
     }
 }
 
-/// Tells whether a text means true.
+/// Returns whether a text means true.
 pub(super) fn is_true(text: &str) -> bool {
     ["true", "1", "yes", "on", "t", "y"].iter().any(|yes| text.eq_ignore_ascii_case(yes))
 }

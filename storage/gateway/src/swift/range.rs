@@ -45,7 +45,7 @@ impl Spec {
     }
 }
 
-/// Tells whether the ranges are more than twice the object: a short request must not cause so many reads.
+/// Returns whether the ranges are more than twice the object: a short request must not cause so many reads.
 fn exceeds_twice_the_object(specs: &[Spec], bytes: u64) -> bool {
     let ranges = specs.iter().filter_map(|spec| spec.within(bytes));
     let sum = ranges.fold(0u64, |sum, range| sum.saturating_add(range.end - range.start));

@@ -60,7 +60,7 @@ impl RequestHead {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Tells whether a header is true.
+    /// Returns whether a header is true.
     pub(super) fn is_true_header(&self, name: &str) -> bool {
         self.header(name).is_some_and(super::query::is_true)
     }

@@ -26,7 +26,7 @@ pub(super) struct TempUrl {
 }
 
 impl Claim {
-    /// Tells whether the principal owns this account.
+    /// Returns whether the principal owns this account.
     pub(super) fn owns(&self, account: &str) -> bool {
         account.parse::<AccountName>().is_ok() && self.principal.owns(account)
     }
@@ -136,7 +136,7 @@ impl Swift {
     }
 }
 
-/// Tells whether only the owner may see metadata of this name.
+/// Returns whether only the owner may see metadata of this name.
 pub(super) fn is_private(name: &str) -> bool {
     temp_url::KEYS.contains(&name)
 }

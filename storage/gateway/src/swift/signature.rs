@@ -52,7 +52,7 @@ impl Signature {
         Some(Signature { digest, bytes: base16ct::mixed::decode_vec(text).ok()? })
     }
 
-    /// Tells whether this is the signature of a text with this key. Compares in constant time.
+    /// Returns whether this is the signature of a text with this key. Compares in constant time.
     pub(super) fn verifies(&self, key: &str, signed: &str) -> bool {
         match self.digest {
             Digest::Sha1 => verify::<Hmac<Sha1>>(key, signed, &self.bytes),

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 /// The names of the keys in metadata.
 pub(super) const KEYS: [&str; 2] = ["temp-url-key", "temp-url-key-2"];
 
-/// Tells whether a request has a temporary URL.
+/// Returns whether a request has a temporary URL.
 pub(super) fn is_temp_url(query: &Query) -> bool {
     query.has("temp_url_sig") || query.has("temp_url_expires")
 }
@@ -172,9 +172,9 @@ mod tests {
         }
         let later = query.replace("1001", "1002");
         assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &later), None);
-        let over =
+        let expired =
             format!("temp_url_sig={}&temp_url_expires=1000", sign("first", "GET\n1000\n/v1/AUTH_a/c/o"));
-        assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &over), None);
+        assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &expired), None);
         assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", "temp_url_expires=1001"), None);
         assert_eq!(granted(&Method::GET, "/v1/AUTH_a/c/o", &format!("temp_url_sig={signature}")), None);
     }

@@ -105,7 +105,7 @@ fn expire_after(days: u32, prefix: &str) -> LifecycleRule {
 }
 
 #[tokio::test]
-async fn an_object_is_gone_at_its_moment_for_every_verb() {
+async fn an_expired_object_is_gone_for_every_verb() {
     let fixture = Fixture::new().await;
     fixture.put("brief", Some(2000)).await;
     fixture.put("lasting", None).await;
@@ -116,8 +116,8 @@ async fn an_object_is_gone_at_its_moment_for_every_verb() {
     assert!(matches!(fixture.account().object("container", "brief"), Err(Error::NoSuchKey)));
     let update = fixture.account().update_object("container", "brief", false, |_| Ok(())).await;
     assert!(matches!(update, Err(Error::NoSuchKey)));
-    let gone = vec![("brief".to_owned(), WriteConditions::default())];
-    let outcomes = fixture.account().delete("container", gone).await.expect("deleted");
+    let deletes = vec![("brief".to_owned(), WriteConditions::default())];
+    let outcomes = fixture.account().delete("container", deletes).await.expect("deleted");
     assert!(matches!(outcomes[..], [Ok(false)]));
 }
 
@@ -161,7 +161,7 @@ async fn what_is_due_is_known_after_a_reopening_and_does_not_keep_a_container() 
 }
 
 #[tokio::test]
-async fn an_object_that_goes_by_itself_does_not_bring_an_older_version_back() {
+async fn an_object_that_expires_does_not_bring_an_older_version_back() {
     let fixture = Fixture::new().await;
     fixture.account().set_versioning("container", Versioning::Enabled).await.expect("set");
     fixture.put("key", None).await;
@@ -173,16 +173,16 @@ async fn an_object_that_goes_by_itself_does_not_bring_an_older_version_back() {
     assert_eq!(fixture.gateway.sweep_expired(10).await.expect("swept"), 3);
     assert_eq!(fixture.gateway.next_expiry(), None);
     assert_eq!(fixture.keys(), ["old"]);
-    let left = [("key", true, true), ("key", false, false), ("old", false, true)];
-    assert_eq!(fixture.versions(), left.map(|(key, marker, latest)| (key.to_owned(), marker, latest)));
+    let remaining = [("key", true, true), ("key", false, false), ("old", false, true)];
+    assert_eq!(fixture.versions(), remaining.map(|(key, marker, latest)| (key.to_owned(), marker, latest)));
     assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 4);
 }
 
 #[tokio::test]
 async fn a_rule_ends_what_it_names_at_the_midnight_after_its_days_and_makes_no_access() {
     let fixture = Fixture::new().await;
-    let off = LifecycleRule { is_enabled: false, ..expire_after(1, "kept/") };
-    fixture.set_rules([expire_after(1, "logs/"), off]).await;
+    let disabled = LifecycleRule { is_enabled: false, ..expire_after(1, "kept/") };
+    fixture.set_rules([expire_after(1, "logs/"), disabled]).await;
     for key in ["logs/1", "logs/2", "logs/3", "kept/1", "log"] {
         fixture.put(key, None).await;
     }
@@ -337,11 +337,11 @@ async fn an_unfinished_upload_ends_by_its_own_age() {
     };
     let (old, other) = (begin("a").await, begin("b").await);
     fixture.set_time(DAY_MILLIS + 1);
-    let young = begin("a").await;
+    let newer = begin("a").await;
     fixture.set_time(2 * DAY_MILLIS);
     assert_eq!(fixture.carry_out(&mut Lifecycle::default()).await, 1);
     assert!(matches!(account.upload("container", "a", old), Err(Error::NoSuchUpload)));
-    account.upload("container", "a", young).expect("it is young");
+    account.upload("container", "a", newer).expect("it is young");
     account.upload("container", "b", other).expect("no rule is about it");
     assert_eq!(fixture.gateway.usage().free_blocks, BLOCKS - 4);
 }

@@ -254,7 +254,7 @@ async fn blocks_of_a_write_that_is_under_way_are_not_given_to_another() {
 }
 
 #[tokio::test]
-async fn of_two_writers_who_both_want_to_be_first_one_is() {
+async fn one_of_two_writers_of_a_new_object_succeeds() {
     let (_, gateway) = fresh().await;
     let attempt = |body: &'static [u8]| {
         let gateway = gateway.clone();
@@ -377,9 +377,9 @@ async fn a_commit_that_fails_leaves_all_versions_or_none_of_its_change() {
             assert_eq!(crashed.usage().free_blocks, BLOCKS - held);
             drop(crashed);
             // Without a reload, the next change first undoes it.
-            let top = put(&gateway, "key", &[9; 2 * BLOCK]).await.expect("put");
+            let last = put(&gateway, "key", &[9; 2 * BLOCK]).await.expect("put");
             assert_eq!(bodies(&gateway).await, [body(9), body(2), body(1)]);
-            drop(top);
+            drop(last);
             assert_eq!(bodies(&open(&device).await).await, [body(9), body(2), body(1)]);
             assert_eq!(free(&gateway).await, BLOCKS - 6);
         }

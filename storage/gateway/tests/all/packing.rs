@@ -101,7 +101,7 @@ async fn reading_a_small_object_is_one_access_whether_it_waits_or_is_packed() {
 }
 
 #[tokio::test]
-async fn what_shows_goes_by_the_bytes_written_and_by_nothing_else() {
+async fn the_visible_accesses_depend_on_the_bytes_written_only() {
     let mut take_batch_sizes = Vec::new();
     for history in 0..3 {
         let fixture = Fixture::new(200).await;
@@ -186,7 +186,7 @@ async fn a_full_vault_gives_back_what_small_objects_left_behind_before_it_refuse
 }
 
 #[tokio::test]
-async fn who_reads_a_small_object_reads_it_to_its_end_though_it_is_deleted_and_its_block_given_away() {
+async fn a_small_object_is_read_to_its_end_although_it_is_deleted_and_its_block_reused() {
     let fixture = Fixture::new(30).await;
     for number in 0..64 {
         fixture.put(&number.to_string(), &body(number)).await.expect("put");

@@ -86,9 +86,9 @@ async fn nothing_is_shown_without_the_cookie() {
     let page = serve(false).await;
     let session = page.enter().await;
     let token = page.link.split_once('=').expect("a token").1;
-    let strange =
+    let foreign =
         [String::new(), "ameles-page=".into(), format!("ameles-page={token}"), format!("{session}x")];
-    for cookie in &strange {
+    for cookie in &foreign {
         for path in PATHS {
             let answer = page.get(path, &[("cookie", cookie)]).await;
             assert!(answer.starts_with("HTTP/1.1 401"), "{path} with {cookie:?}: {answer}");
@@ -132,7 +132,7 @@ async fn a_name_that_is_not_the_listeners_opens_nothing() {
 }
 
 #[tokio::test]
-async fn the_stream_tells_the_counters_until_the_server_ends() {
+async fn the_stream_sends_the_counters_until_the_server_ends() {
     let page = serve(true).await;
     let cookie = page.enter().await;
     let mut stream = TcpStream::connect(page.address).await.expect("connected");
@@ -164,7 +164,7 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
 }
 
 #[tokio::test]
-async fn whoever_opens_the_page_is_told_first_what_was_before() {
+async fn the_page_gets_the_history_first() {
     let page = serve(false).await;
     let cookie = page.enter().await;
     loop {
@@ -191,15 +191,15 @@ async fn whoever_opens_the_page_is_told_first_what_was_before() {
 
 #[tokio::test]
 async fn only_a_demonstration_vault_has_a_switch() {
-    let ordinary = serve(false).await;
-    let cookie = ordinary.enter().await;
-    let refused = ordinary.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "false").await;
+    let plain_vault = serve(false).await;
+    let cookie = plain_vault.enter().await;
+    let refused = plain_vault.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "false").await;
     assert!(refused.starts_with("HTTP/1.1 409") && refused.contains("--demonstration"), "{refused}");
 
     let demonstration = serve(true).await;
     let cookie = demonstration.enter().await;
-    let nonsense = demonstration.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "perhaps").await;
-    assert!(nonsense.starts_with("HTTP/1.1 400"), "{nonsense}");
+    let malformed = demonstration.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "perhaps").await;
+    assert!(malformed.starts_with("HTTP/1.1 400"), "{malformed}");
     let done = demonstration.ask("POST", "/page/oblivious", &[("cookie", &cookie)], "false").await;
     assert!(done.starts_with("HTTP/1.1 204"), "{done}");
     assert!(!demonstration.oblivious.load(Ordering::Relaxed));

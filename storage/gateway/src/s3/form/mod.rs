@@ -39,7 +39,7 @@ const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 const KEY_BYTES: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// Tells whether a request is a form.
+/// Returns whether a request is a form.
 pub(super) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes()).to_ascii_lowercase();
     *method == Method::POST && kind.starts_with(b"multipart/form-data")
@@ -251,9 +251,9 @@ impl SuccessAction {
         let location = format!("{base_url}/{bucket}/{path}");
         let (status, location, body) = match self {
             SuccessAction::Redirect(address) => {
-                let joint = if address.contains('?') { '&' } else { '?' };
+                let separator = if address.contains('?') { '&' } else { '?' };
                 let query = format!("bucket={}&key={}&etag={}", encode(bucket), encode(key), encode(&etag));
-                (StatusCode::SEE_OTHER, format!("{address}{joint}{query}"), Body::empty())
+                (StatusCode::SEE_OTHER, format!("{address}{separator}{query}"), Body::empty())
             }
             SuccessAction::Status(StatusCode::CREATED) => {
                 parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));

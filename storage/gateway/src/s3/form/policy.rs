@@ -122,7 +122,7 @@ fn starts_with(field: &str, value: Option<&str>, prefix: &str) -> bool {
     value.starts_with(prefix)
 }
 
-/// Tells whether a field needs no condition.
+/// Returns whether a field needs no condition.
 fn needs_no_condition(name: &str) -> bool {
     matches!(name, "policy" | "x-amz-signature" | "signature" | "awsaccesskeyid" | "file" | "submit")
         || name.starts_with("x-ignore-")
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_ends_at_its_moment() {
+    fn a_policy_ends_at_its_expiration() {
         let text = BASE64.encode(r#"{"expiration": "1970-01-01T00:00:10.000Z", "conditions": []}"#);
         assert!(Policy::read(&text, UnixMillis(9_999)).is_ok());
         let late = Policy::read(&text, UnixMillis(10_000)).err().expect("too late");

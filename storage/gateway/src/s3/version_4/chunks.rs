@@ -52,7 +52,7 @@ struct Chunk {
 }
 
 impl Chunks {
-    /// Creates a decoder for a body of so many bytes; `signed` if its chunks are signed.
+    /// Creates a decoder for a body of this many bytes; `signed` if its chunks are signed.
     pub(super) fn new(bytes: u64, has_trailer: bool, signed: Option<Signed>) -> Self {
         Chunks { remaining: bytes, has_trailer, signed, state: State::Head, line: Vec::new() }
     }
@@ -175,7 +175,7 @@ impl Chunks {
             return Err(PayloadError::Malformed("it has a trailer that was not announced"));
         }
         let signature = headers.iter().position(|(name, _)| name == TRAILER_SIGNATURE);
-        let signature = signature.map(|at| headers.remove(at).1);
+        let signature = signature.map(|index| headers.remove(index).1);
         match (&mut self.signed, signature) {
             (Some(signed), Some(signature)) => {
                 let mut lines: Vec<String> =
@@ -263,10 +263,10 @@ mod tests {
     fn no_byte_of_a_signed_body_can_be_changed_left_out_or_added() {
         let body = example_body();
         let refuses = |body: &[u8]| decoded(Chunks::new(66_560, false, Some(example())), body, 4096).is_err();
-        for at in [0, 3, 90, 95, 40_000, 65_700, body.len() - 10] {
+        for index in [0, 3, 90, 95, 40_000, 65_700, body.len() - 10] {
             let mut changed = body.clone();
-            changed[at] ^= 1;
-            assert!(refuses(&changed), "byte {at}");
+            changed[index] ^= 1;
+            assert!(refuses(&changed), "byte {index}");
         }
         let last = body.len() - 87;
         for length in [0, 1, 40_000, last, last + 1, body.len() - 6] {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trailer_is_told_if_it_was_announced() {
+    fn a_trailer_is_returned_if_it_was_announced() {
         let body = "1\r\na\r\n0\r\nX-Amz-Checksum-CRC32: 6Le+Qw==\r\n\r\n";
         let trailer = unsigned(body, 1, true).expect("whole").1;
         assert_eq!(trailer["x-amz-checksum-crc32"], "6Le+Qw==");

@@ -51,7 +51,7 @@ pub(super) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Header,
-    /// In the URL, which is valid for so many seconds.
+    /// In the URL, which is valid for this many seconds.
     Url {
         seconds: u64,
     },
@@ -106,7 +106,7 @@ fn read(uri: &Uri, headers: &HeaderMap) -> S3Result<Option<Claim>> {
     }
 }
 
-/// Tells whether a query has a parameter that only a signature of version 4 has.
+/// Returns whether a query has a parameter that only a signature of version 4 has.
 pub(in crate::s3) fn has_version_4(uri: &Uri) -> bool {
     let query = pairs(uri.query().unwrap_or_default());
     query.iter().any(|(name, _)| IN_QUERY.iter().any(|known| name.eq_ignore_ascii_case(known)))

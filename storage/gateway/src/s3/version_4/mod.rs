@@ -98,7 +98,7 @@ fn check_time(claim: &Claim, now: UnixMillis) -> S3Result<()> {
     }
 }
 
-/// Tells whether a signature's time is further ahead than clocks may differ.
+/// Returns whether a signature's time is further ahead than clocks may differ.
 pub(super) fn is_ahead(dated: UnixMillis, now: UnixMillis) -> bool {
     dated.0.saturating_sub(now.0) > MAX_SKEW
 }

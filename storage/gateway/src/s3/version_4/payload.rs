@@ -126,7 +126,7 @@ fn decoded_bytes(headers: &HeaderMap, has_trailer: bool) -> S3Result<u64> {
     })
 }
 
-/// Tells whether a body comes in chunks (`aws-chunked`).
+/// Returns whether a body comes in chunks (`aws-chunked`).
 fn is_in_chunks(headers: &HeaderMap) -> bool {
     let streams = |value: &HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
     let encoding = headers.get_all(CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());

@@ -153,7 +153,7 @@ fn error_at(node: Node<'_, '_>, why: String) -> XmlError {
     malformed(format!("line {}, column {}: {why}", position.row, position.col))
 }
 
-/// Tells whether a text has only XML's four white space characters.
+/// Returns whether a text has only XML's four white space characters.
 fn is_space(text: &str) -> bool {
     trimmed(text).is_empty()
 }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_of_the_door_still_skips_cdata_sections() {
+    fn s3s_still_skips_cdata_sections() {
         let mut reader = Deserializer::new(b"<Filter><Prefix><![CDATA[logs/]]></Prefix></Filter>");
         let filter = reader.named_element("Filter", LifecycleRuleFilter::deserialize_content).expect("read");
         assert_eq!(filter.prefix.as_deref(), Some(""), "docs/reference/s3-xml.md says otherwise");
@@ -282,8 +282,8 @@ mod tests {
                 "<ExpiredObjectDeleteMarker> holds neither true nor false",
             ),
         ] {
-            let said = refused_filter(filter);
-            assert!(said.starts_with("line 1, column ") && said.ends_with(why), "{filter}: {said}");
+            let message = refused_filter(filter);
+            assert!(message.starts_with("line 1, column ") && message.ends_with(why), "{filter}: {message}");
         }
         assert!(reason("<Delete><Object><Key/></Object></Delete>").ends_with("<Key> is empty"));
         assert!(reason("<Delete><Object></Object></Delete>").ends_with("<Object> has no <Key>"));

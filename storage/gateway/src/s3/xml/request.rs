@@ -18,7 +18,7 @@ pub(in crate::s3) const MAX_XML: u64 = 8 << 20;
 
 const MD5: HeaderName = HeaderName::from_static("content-md5");
 
-/// Tells whether a body is XML, or of an unsupported verb: that of every POST but a form, and of a PUT that is not of
+/// Returns whether a body is XML, or of an unsupported verb: that of every POST but a form, and of a PUT that is not of
 /// an object.
 pub(in crate::s3) fn has_xml(method: &Method, uri: &Uri) -> bool {
     match *method {
@@ -28,7 +28,7 @@ pub(in crate::s3) fn has_xml(method: &Method, uri: &Uri) -> bool {
     }
 }
 
-/// Tells whether a PUT is of a bucket or of the details of an object, and not of an object.
+/// Returns whether a PUT is of a bucket or of the details of an object, and not of an object.
 fn sets_subresource(uri: &Uri) -> bool {
     let is_object = uri.path().trim_start_matches('/').contains('/');
     !is_object || ["acl", "tagging", "retention", "legal-hold"].iter().any(|name| has_parameter(uri, name))
@@ -53,7 +53,7 @@ pub(in crate::s3) async fn read(request: &mut Request<Body>, memory: &Memory) ->
     Ok(share)
 }
 
-/// Tells whether a query has a parameter of this name, which may be percent-encoded, as s3s reads it.
+/// Returns whether a query has a parameter of this name, which may be percent-encoded, as s3s reads it.
 fn has_parameter(uri: &Uri, name: &str) -> bool {
     form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).any(|(known, _)| known == name)
 }

@@ -21,7 +21,7 @@ async fn assert_slow_down(stream: &mut TcpStream, has_body: bool) {
 }
 
 #[tokio::test]
-async fn more_requests_than_may_be_at_work_are_refused_at_once_whatever_they_ask() {
+async fn more_requests_than_may_run_are_refused_at_once_whatever_they_ask() {
     // One account may hold three of the four places.
     let serving = server::Options { admission: Admission::new(4), ..Default::default() };
     let server = start(serving).await;
@@ -59,7 +59,7 @@ async fn more_requests_than_may_be_at_work_are_refused_at_once_whatever_they_ask
 }
 
 #[tokio::test]
-async fn a_request_is_at_work_until_its_answer_was_taken() {
+async fn a_request_runs_until_its_answer_was_taken() {
     let serving = server::Options { admission: Admission::new(1), ..Default::default() };
     let server = start(serving).await;
     // More than the buffers of a connection hold.

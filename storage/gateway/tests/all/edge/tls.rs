@@ -158,7 +158,7 @@ async fn a_pair_that_cannot_be_served_with_is_refused_with_its_reason() {
 }
 
 #[tokio::test]
-async fn who_does_not_speak_tls_is_not_answered_and_holds_up_nobody() {
+async fn a_client_without_tls_gets_no_answer_and_delays_nobody() {
     let files = Files::new();
     let pem = files.renew(2000, 4000);
     let hour = Duration::from_secs(3600);

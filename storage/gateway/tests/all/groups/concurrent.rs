@@ -263,7 +263,7 @@ proptest! {
             let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
             let account = gateway.account(FIRST_ACCOUNT);
             account.create_container("container", ContainerSettings::default()).await.expect("made");
-            let lives = clients.iter().map(|steps| {
+            let runs = clients.iter().map(|steps| {
                 let (gateway, history) = (&gateway, &history);
                 async move {
                     for step in steps {
@@ -271,7 +271,7 @@ proptest! {
                     }
                 }
             });
-            futures::join!(join_all(lives), run_with(&device, &history, &behaviors));
+            futures::join!(join_all(runs), run_with(&device, &history, &behaviors));
             for key in 0..KEYS.len() {
                 run_step(&gateway, &history, &Step::Put(key)).await;
                 run_step(&gateway, &history, &Step::Get(key)).await;

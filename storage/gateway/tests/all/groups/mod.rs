@@ -128,7 +128,7 @@ async fn what_comes_while_a_commit_is_under_way_shares_the_next_one() {
 }
 
 #[tokio::test]
-async fn nothing_is_seen_or_told_before_it_is_durable_and_no_refusal_that_follows_from_it() {
+async fn nothing_is_visible_before_it_is_durable_not_even_in_a_refusal() {
     let (device, gateway, account) = fresh().await;
     let first = put(&gateway, "key", b"first").await.expect("put");
     let (held, started) = hold_a_commit(&device, &gateway).await;
@@ -218,7 +218,7 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
         let work = release(held);
         let (puts, ()) = futures::join!(puts, work);
         drop(started.await.expect("no panic").expect("put"));
-        let (stands, held_blocks) = if fault == CommitFault::None {
+        let (current, held_blocks) = if fault == CommitFault::None {
             let tags: Vec<_> = puts.iter().map(|put| put.as_ref().expect("put").etag.clone()).collect();
             assert!(tags[0] != tags[1] && tags[1] != tags[2], "each is told of its own: {tags:?}");
             (tags[2].clone(), 0)
@@ -231,7 +231,7 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
         drop(puts);
         gateway.settle().await;
         assert_eq!(gateway.usage().free_blocks, BLOCKS - 2 - held_blocks);
-        assert_eq!(account.object("container", "key").expect("there").etag, stands);
+        assert_eq!(account.object("container", "key").expect("there").etag, current);
         if fault != CommitFault::None {
             // Until the rows are known again, nothing else is committed.
             device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
@@ -239,31 +239,32 @@ async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure
             device.set_faults(Faults::default());
         }
         put(&gateway, "last", b"last").await.expect("put");
-        assert_eq!(account.object("container", "key").expect("there").etag, stands);
+        assert_eq!(account.object("container", "key").expect("there").etag, current);
         agrees_with_its_rows(&device, &gateway).await;
     }
 }
 
 #[tokio::test]
-async fn of_many_who_want_to_be_first_or_to_replace_the_same_object_one_does() {
+async fn one_of_many_conditional_puts_of_the_same_object_succeeds() {
     let (device, gateway, account) = fresh().await;
     let old = put(&gateway, "old", b"old").await.expect("put");
     let (held, started) = hold_a_commit(&device, &gateway).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("body {number}")).collect();
-    let firsts = join_all(bodies.iter().map(|body| put_if(&gateway, "new", body.as_bytes(), if_absent())));
+    let first_puts =
+        join_all(bodies.iter().map(|body| put_if(&gateway, "new", body.as_bytes(), if_absent())));
     let replaced =
         join_all(bodies.iter().map(|body| put_if(&gateway, "old", body.as_bytes(), if_it_is(&old))));
     let work = release(held);
-    let (firsts, replaced, ()) = futures::join!(firsts, replaced, work);
+    let (first_puts, replaced, ()) = futures::join!(first_puts, replaced, work);
     started.await.expect("no panic").expect("put");
     drop(old);
-    for (key, outcomes) in [("new", firsts), ("old", replaced)] {
+    for (key, outcomes) in [("new", first_puts), ("old", replaced)] {
         let (done, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
         assert_eq!((done.len(), refused.len()), (1, 11), "{key}");
         let refused_well = |outcome: &Result<_, _>| matches!(outcome, Err(Error::PreconditionFailed(_)));
         assert!(refused.iter().all(refused_well), "{key}: {refused:?}");
-        let stands = account.object("container", key).expect("there").etag.clone();
-        assert_eq!(stands, done[0].as_ref().expect("one of them").etag, "{key}");
+        let current = account.object("container", key).expect("there").etag.clone();
+        assert_eq!(current, done[0].as_ref().expect("one of them").etag, "{key}");
     }
     agrees_with_its_rows(&device, &gateway).await;
 }
@@ -398,7 +399,7 @@ async fn no_account_fills_the_catalogue_so_that_others_have_no_room() {
 }
 
 #[tokio::test]
-async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is_committed_alone() {
+async fn changes_planned_after_a_group_that_fails_fail_with_it_even_if_committed_alone() {
     let (device, gateway, account) = fresh().await;
     let long = "long ".repeat(100);
     let old = put(&gateway, &long, b"old").await.expect("put").etag.clone();

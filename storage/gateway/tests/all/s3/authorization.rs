@@ -213,8 +213,8 @@ async fn ask(server: &TestServer, verb: &Verb, way: &str) -> Option<Answer> {
         "URL for another target" => {
             let other = owner.presign(method, "/bucket/another", &host, headers, 99);
             let signature = other.split_once('?').expect("signed").1;
-            let joint = if target.contains('?') { '&' } else { '?' };
-            server.raw(method, &format!("{target}{joint}{signature}"), &as_sent, body).await
+            let separator = if target.contains('?') { '&' } else { '?' };
+            server.raw(method, &format!("{target}{separator}{signature}"), &as_sent, body).await
         }
         "tampered header" => {
             let signed =
@@ -241,7 +241,7 @@ async fn ask(server: &TestServer, verb: &Verb, way: &str) -> Option<Answer> {
 }
 
 #[tokio::test]
-async fn no_verb_answers_who_may_not_ask() {
+async fn no_verb_answers_a_caller_without_the_right() {
     let (server, upload) = prepared().await;
     let before = server.gateway.usage();
     for verb in verbs(&upload) {

@@ -103,16 +103,18 @@ async fn a_wrong_checksum_is_a_bad_digest_wherever_it_stands_and_a_right_one_is_
             let none = put(&server, target, &[(&name, "no checksum")], BODY).await;
             assert_eq!(none.verdict(), "400 InvalidRequest", "{algorithm} {target}");
         }
-        let said = |value: &str| format!("<{0}>{value}</{0}>", element(algorithm));
-        let whole = complete(&server, &upload, &[(&name, &wrong)], &list(&[BODY], |_| said(&right))).await;
+        let element_of = |value: &str| format!("<{0}>{value}</{0}>", element(algorithm));
+        let whole =
+            complete(&server, &upload, &[(&name, &wrong)], &list(&[BODY], |_| element_of(&right))).await;
         assert_eq!(whole.verdict(), "400 BadDigest", "{algorithm}");
-        let whole = complete(&server, &upload, &[(&name, "none")], &list(&[BODY], |_| said(&right))).await;
+        let whole =
+            complete(&server, &upload, &[(&name, "none")], &list(&[BODY], |_| element_of(&right))).await;
         assert_eq!(whole.verdict(), "400 InvalidRequest", "{algorithm}");
-        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| said(&wrong))).await;
+        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| element_of(&wrong))).await;
         assert_eq!(of_part.verdict(), "400 InvalidPart", "{algorithm}");
-        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| said("none"))).await;
+        let of_part = complete(&server, &upload, &[], &list(&[BODY], |_| element_of("none"))).await;
         assert_eq!(of_part.verdict(), "400 InvalidArgument", "{algorithm}");
-        let completed = complete(&server, &upload, &[], &list(&[BODY], |_| said(&right))).await;
+        let completed = complete(&server, &upload, &[], &list(&[BODY], |_| element_of(&right))).await;
         assert_eq!(completed.verdict(), "200", "{algorithm}");
     }
     let md5 = [("content-md5", "AAAAAAAAAAAAAAAAAAAAAA==")];
@@ -153,8 +155,9 @@ async fn a_composite_checksum_is_taken_with_and_without_the_number_of_parts() {
                 let value = checksum(algorithm, body);
                 part(&server, &upload, number, &[(&header(algorithm), &value)], body).await.expect("200");
             }
-            let said = |body: &[u8]| format!("<{0}>{1}</{0}>", element(algorithm), checksum(algorithm, body));
-            let list = list(&[&large, BODY], said);
+            let element_of =
+                |body: &[u8]| format!("<{0}>{1}</{0}>", element(algorithm), checksum(algorithm, body));
+            let list = list(&[&large, BODY], element_of);
             let kind = ("x-amz-checksum-type", "COMPOSITE");
             let answer = complete(&server, &upload, &[(&header(algorithm), &wrong), kind], &list).await;
             assert_eq!(answer.verdict(), "400 BadDigest", "{algorithm} {wrong}");
@@ -168,7 +171,7 @@ async fn a_composite_checksum_is_taken_with_and_without_the_number_of_parts() {
 }
 
 #[tokio::test]
-async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole() {
+async fn attributes_heads_and_gets_return_the_checksums_of_parts_and_of_the_whole() {
     let server = TestServer::with_bucket(&[]).await;
     let large = vec![9; PART];
     let upload = begin(&server, &[("x-amz-checksum-algorithm", "SHA256")]).await;
@@ -194,8 +197,8 @@ async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole(
     );
     let parts: Vec<&str> = returned.body.split("<Part>").skip(1).collect();
     assert_eq!(parts.len(), 2);
-    for (said, sum) in parts.iter().zip(&sums) {
-        assert!(said.contains(&format!("<ChecksumSHA256>{sum}</ChecksumSHA256>")), "{said}");
+    for (part, sum) in parts.iter().zip(&sums) {
+        assert!(part.contains(&format!("<ChecksumSHA256>{sum}</ChecksumSHA256>")), "{part}");
     }
     for method in ["GET", "HEAD"] {
         let whole = get(&server, method, "/bucket/parts").await;

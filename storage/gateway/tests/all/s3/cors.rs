@@ -18,11 +18,11 @@ async fn with_rules(key: &str) -> TestServer {
 }
 
 async fn preflight(server: &TestServer, target: &str, origin: &str, method: &str, headers: &str) -> Answer {
-    let mut said = vec![("origin", origin), ("access-control-request-method", method)];
+    let mut sent = vec![("origin", origin), ("access-control-request-method", method)];
     if !headers.is_empty() {
-        said.push(("access-control-request-headers", headers));
+        sent.push(("access-control-request-headers", headers));
     }
-    server.unsigned("OPTIONS", target, &said, b"").await
+    server.unsigned("OPTIONS", target, &sent, b"").await
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn what_is_no_rule_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_browser_is_told_before_it_asks_by_the_first_rule_that_fits() {
+async fn a_preflight_is_answered_by_the_first_rule_that_fits() {
     let server = with_rules(keys::OWNER).await;
     let let_in = preflight(&server, "/bucket/key", SITE, "PUT", "X-Amz-Date, content-type").await;
     assert_eq!((let_in.status, let_in.header("access-control-allow-origin")), (200, Some(SITE)));
@@ -86,8 +86,8 @@ async fn a_browser_is_told_before_it_asks_by_the_first_rule_that_fits() {
     }
     preflight(&server, "/bucket", SITE, "BREW", "").await.expect("400 BadRequest");
     preflight(&server, "/bucket", "", "GET", "").await.expect("400 BadRequest");
-    let strange = preflight(&server, "/bucket", SITE, "PUT", "a, b/c").await.expect("400 BadRequest");
-    assert!(strange.body.contains(" b/c&quot; contains invalid character"), "{}", strange.body);
+    let malformed = preflight(&server, "/bucket", SITE, "PUT", "a, b/c").await.expect("400 BadRequest");
+    assert!(malformed.body.contains(" b/c&quot; contains invalid character"), "{}", malformed.body);
     server.unsigned("OPTIONS", "/bucket", &[], b"").await.expect("400 BadRequest");
     server.stop().await;
 }
@@ -111,7 +111,7 @@ async fn an_answer_says_whether_a_page_may_see_it_a_refusal_too() {
 }
 
 #[tokio::test]
-async fn a_stranger_does_not_learn_which_buckets_there_are() {
+async fn another_account_does_not_learn_which_buckets_exist() {
     let server = with_rules(keys::OTHER_OWNER).await;
     server.ask("PUT", "/plain", &[], b"").await.expect("200");
     let mut answers = Vec::new();

@@ -82,7 +82,7 @@ async fn a_canned_list_of_a_bucket_lets_in_whom_it_names() {
 }
 
 #[tokio::test]
-async fn what_others_put_is_the_owners_and_they_let_nobody_in() {
+async fn objects_that_others_put_are_the_owners_and_they_grant_no_rights() {
     let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED, ("x-amz-acl", "public-read-write")], "").await;
     server.send(keys::OTHER_OWNER, "PUT", "/open/theirs", &[], b"content").await.expect("200");
@@ -221,7 +221,7 @@ async fn a_list_that_cannot_be_kept_is_refused() {
 }
 
 #[tokio::test]
-async fn a_list_that_was_set_at_the_other_door_counts_here_too() {
+async fn a_list_that_was_set_over_swift_counts_in_s3() {
     let server = TestServer::start().await;
     owner(&server, "PUT", "/shut", &[], "").await;
     owner(&server, "PUT", "/shut/object", &[], "content").await;
@@ -321,7 +321,7 @@ async fn tags_are_set_with_an_object_or_later_and_a_copy_takes_them_along() {
 }
 
 #[tokio::test]
-async fn a_copy_stays_when_its_source_goes_by_itself() {
+async fn a_copy_stays_when_its_source_expires() {
     let server = TestServer::with_bucket(&[]).await;
     owner(&server, "PUT", "/bucket/brief", &[], "content").await;
     let account = server.account(FIRST_ACCOUNT);
@@ -331,13 +331,13 @@ async fn a_copy_stays_when_its_source_goes_by_itself() {
     });
     set.await.expect("set");
     owner(&server, "PUT", "/bucket/copy", &[("x-amz-copy-source", "/bucket/brief")], "").await;
-    let goes = |key: &str| account.object("bucket", key).expect("there").details.delete_at;
-    assert_eq!((goes("brief"), goes("copy")), (Some(UnixMillis(u64::MAX)), None));
+    let expiry_of = |key: &str| account.object("bucket", key).expect("there").details.delete_at;
+    assert_eq!((expiry_of("brief"), expiry_of("copy")), (Some(UnixMillis(u64::MAX)), None));
     server.stop().await;
 }
 
 #[tokio::test]
-async fn who_may_only_write_copies_no_large_object_in() {
+async fn a_caller_that_may_only_write_copies_no_large_object_in() {
     let server = TestServer::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED], "").await;
     owner(&server, "PUT", "/open?acl", &[("x-amz-acl", "public-read-write")], "").await;

@@ -25,7 +25,7 @@ async fn put(server: &TestServer, target: &str, bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn what_is_over_a_quota_moves_no_block() {
+async fn a_put_over_a_quota_moves_no_block() {
     let server = with_quotas(10, 5).await;
     server.device.take_log();
     assert_eq!(put(&server, "a", 11).await, OVER);

@@ -18,7 +18,7 @@ async fn ask(server: &TestServer, region: &str, method: &str, target: &str, body
 }
 
 #[tokio::test]
-async fn a_request_for_another_region_is_told_the_right_one() {
+async fn a_refusal_of_another_region_names_the_right_one() {
     let server = TestServer::start_in("eu-west-3").await;
     ask(&server, "eu-west-3", "PUT", "/bucket", "").await.expect("200");
     let wrong =

@@ -128,9 +128,9 @@ impl Signer<'_> {
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         headers.sort();
-        let joint = if target.contains('?') { '&' } else { '?' };
+        let separator = if target.contains('?') { '&' } else { '?' };
         let unsigned = format!(
-            "{target}{joint}X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}&X-Amz-Date={}&X-Amz-Expires={seconds}&\
+            "{target}{separator}X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}&X-Amz-Date={}&X-Amz-Expires={seconds}&\
              X-Amz-SignedHeaders={}",
             encode(&format!("{}/{}", self.access_key, self.scope())),
             self.date,
@@ -203,9 +203,12 @@ impl Signer<'_> {
             header("content-type"),
             own.concat()
         );
-        let joint = if target.contains('?') { '&' } else { '?' };
+        let separator = if target.contains('?') { '&' } else { '?' };
         let signature = encode(&sign_with_version_2(self.secret, &text));
-        format!("{target}{joint}AWSAccessKeyId={}&Expires={expires}&Signature={signature}", self.access_key)
+        format!(
+            "{target}{separator}AWSAccessKeyId={}&Expires={expires}&Signature={signature}",
+            self.access_key
+        )
     }
 }
 

@@ -41,7 +41,7 @@ async fn every_verb_answers_its_owner_or_is_not_covered_by_such_a_signature() {
 }
 
 #[tokio::test]
-async fn no_verb_answers_who_may_not_ask_by_such_a_url() {
+async fn no_verb_answers_a_version_2_url_without_the_right() {
     let (server, upload) = prepared().await;
     let before = server.gateway.usage();
     let member = Signer { access_key: keys::MEMBER, secret: "member-secret", date: "", region: REGION };

@@ -51,7 +51,7 @@ async fn a_delete_marker_says_what_it_is() {
 }
 
 #[tokio::test]
-async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
+async fn a_caller_that_may_read_an_object_may_not_read_its_other_versions() {
     let server = versioned().await;
     let secret = put(&server, "/bucket/key", &[], "secret").await;
     let open = put(&server, "/bucket/key", &[("x-amz-acl", "public-read")], "open").await;
@@ -90,7 +90,7 @@ async fn who_may_read_an_object_may_not_therefore_read_its_other_versions() {
 }
 
 #[tokio::test]
-async fn who_may_write_puts_a_delete_marker_and_removes_no_version() {
+async fn a_caller_that_may_write_puts_a_delete_marker_and_removes_no_version() {
     let server = versioned().await;
     let open = [("x-amz-acl", "public-read-write")];
     server.ask("PUT", "/bucket?acl", &open, "").await.expect("200");

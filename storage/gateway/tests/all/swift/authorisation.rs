@@ -66,12 +66,12 @@ fn assert_refused(verb: &Verb, caller: &str, answer: &Answer, status: u16) {
 }
 
 #[tokio::test]
-async fn no_verb_is_done_for_who_may_not_and_refusals_make_no_access() {
+async fn no_verb_is_done_without_the_right_and_refusals_make_no_access() {
     let server = prepared().await;
     let good = server.token("one", "owner").await;
     let mut tampered = good.clone();
     tampered.replace_range(0..1, if good.starts_with('0') { "1" } else { "0" });
-    let visitors = [
+    let callers = [
         ("nobody", None, 401),
         ("an empty token", Some(String::new()), 401),
         ("a token that was never issued", Some("AUTH_tk0123456789abcdef".to_owned()), 401),
@@ -83,7 +83,7 @@ async fn no_verb_is_done_for_who_may_not_and_refusals_make_no_access() {
     server.accesses();
     for verb in &VERBS {
         let (method, path, headers, body, _) = verb;
-        for (caller, token, status) in &visitors {
+        for (caller, token, status) in &callers {
             let mut all = headers.to_vec();
             all.extend(token.as_deref().map(|token| ("x-auth-token", token)));
             let answer = server.ask(method, path, &all, body).await;
@@ -120,7 +120,7 @@ async fn an_expired_a_revoked_and_a_removed_users_token_open_nothing() {
     server.pass(23 * 60 * 60);
     let headers = [("x-auth-token", revoked.as_str()), ("x-subject-token", revoked.as_str())];
     server.ask("DELETE", "/v3/auth/tokens", &headers, b"").await.expect(204);
-    let orphaned = server.token("two", "owner").await;
+    let token_of_removed_user = server.token("two", "owner").await;
     // The other users stay as they are: a new hash of the same password would also end their tokens.
     let kept = USERS.iter().filter(|user| user.0 != "two").filter_map(|(account, name, ..)| {
         server.users.user(&account.parse().expect("a name"), &name.parse().expect("a name"))
@@ -130,9 +130,11 @@ async fn an_expired_a_revoked_and_a_removed_users_token_open_nothing() {
     server.ask("HEAD", "/v1/AUTH_one", &[("x-auth-token", &admin)], b"").await.expect(204);
     for verb in &VERBS {
         let (method, path, headers, body, _) = verb;
-        for (caller, token) in
-            [("an expired token", &expired), ("a revoked token", &revoked), ("a removed user", &orphaned)]
-        {
+        for (caller, token) in [
+            ("an expired token", &expired),
+            ("a revoked token", &revoked),
+            ("a removed user", &token_of_removed_user),
+        ] {
             let mut all = headers.to_vec();
             all.push(("x-auth-token", token.as_str()));
             let answer = server.ask(method, path, &all, body).await;
@@ -147,8 +149,8 @@ fn link(method: &str, path: &str, expires: u64, key: &str) -> String {
     let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key.as_bytes()).expect("a key");
     let bytes = mac.chain_update(text.as_bytes()).finalize().into_bytes();
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mark = if path.contains('?') { '&' } else { '?' };
-    format!("{path}{mark}temp_url_sig={digits}&temp_url_expires={expires}")
+    let separator = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{separator}temp_url_sig={digits}&temp_url_expires={expires}")
 }
 
 #[tokio::test]
@@ -246,7 +248,7 @@ async fn an_access_list_grants_what_it_says_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_grant_that_was_set_at_the_other_door_counts_here_too() {
+async fn a_grant_that_was_set_over_s3_counts_in_swift() {
     let server = prepared().await;
     let other = Client::new(&server, "two", "owner").await;
     let account = server.gateway.account("one");

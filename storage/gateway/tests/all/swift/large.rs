@@ -131,7 +131,7 @@ async fn large_objects_within_large_objects_are_bounded_in_all_their_pieces() {
 }
 
 #[tokio::test]
-async fn who_may_only_write_makes_no_object_stand_for_what_others_hold() {
+async fn a_caller_that_may_only_write_sets_no_manifest_of_objects_that_it_may_not_read() {
     let server = start().await;
     let owner = segments(&server).await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-write", "one:member")], b"").await.expect(204);

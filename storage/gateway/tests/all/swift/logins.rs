@@ -77,7 +77,7 @@ async fn every_version_leads_to_the_users_own_account() {
 }
 
 #[tokio::test]
-async fn a_wrong_login_is_told_nothing() {
+async fn a_wrong_login_learns_nothing() {
     let server = start().await;
     let user =
         |name: &str, password: &str| json!({"name": name, "domain": {"id": "default"}, "password": password});

@@ -125,15 +125,15 @@ async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
     }
     let headers = [("x-object-meta-a", "1"), ("content-type", "text/x")];
     owner.ask("PUT", "/v1/AUTH_one/c/o", &headers, &bytes(70)).await.expect(201);
-    let said = [("destination", "/d/sub%2Fcopy"), ("x-object-meta-b", "2")];
-    let copied = owner.ask("COPY", "/v1/AUTH_one/c/o", &said, b"").await.expect(201);
+    let sent = [("destination", "/d/sub%2Fcopy"), ("x-object-meta-b", "2")];
+    let copied = owner.ask("COPY", "/v1/AUTH_one/c/o", &sent, b"").await.expect(201);
     assert_eq!(copied.header("x-copied-from"), Some("c/o"));
     let got = owner.get("/v1/AUTH_one/d/sub/copy").await.expect(200);
     assert_eq!(got.body, bytes(70));
     assert_eq!((got.header("x-object-meta-a"), got.header("x-object-meta-b")), (Some("1"), Some("2")));
     assert_eq!(got.header("content-type"), Some("text/x"));
-    let fresh = [("x-copy-from", "/c/o"), ("x-fresh-metadata", "true")];
-    owner.ask("PUT", "/v1/AUTH_one/d/fresh", &fresh, b"").await.expect(201);
+    let without_metadata = [("x-copy-from", "/c/o"), ("x-fresh-metadata", "true")];
+    owner.ask("PUT", "/v1/AUTH_one/d/fresh", &without_metadata, b"").await.expect(201);
     owner.ask("DELETE", "/v1/AUTH_one/c/o", &[], b"").await.expect(204);
     let got = owner.get("/v1/AUTH_one/d/fresh").await.expect(200);
     assert_eq!((got.body.clone(), got.header("x-object-meta-a")), (bytes(70), None));
@@ -144,9 +144,9 @@ async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
     // A copy to another account needs the right to put there, which an admin has.
     let admin = Client::new(&server, "ops", "admin").await;
     admin.put("/v1/AUTH_two/e", b"").await;
-    let said = [("destination", "e/o"), ("destination-account", "AUTH_two")];
-    owner.ask("COPY", "/v1/AUTH_one/d/fresh", &said, b"").await.expect(403);
-    admin.ask("COPY", "/v1/AUTH_one/d/fresh", &said, b"").await.expect(201);
+    let sent = [("destination", "e/o"), ("destination-account", "AUTH_two")];
+    owner.ask("COPY", "/v1/AUTH_one/d/fresh", &sent, b"").await.expect(403);
+    admin.ask("COPY", "/v1/AUTH_one/d/fresh", &sent, b"").await.expect(201);
     assert_eq!(admin.get("/v1/AUTH_two/e/o").await.expect(200).body, bytes(70));
     server.stop().await;
 }

@@ -53,13 +53,13 @@ async fn a_history_keeps_what_was_deleted() {
     owner.ask("DELETE", path, &[], b"").await.expect(204);
     owner.get(path).await.expect(404);
     owner.ask("DELETE", path, &[], b"").await.expect(404);
-    let kept = owner.get("/v1/AUTH_one/old").await.expect(200);
-    let kept: Vec<&str> = kept.text().lines().collect();
-    assert_eq!(kept.len(), 3);
-    assert!(kept.iter().all(|name| name.starts_with("001o/")), "{kept:?}");
+    let archived = owner.get("/v1/AUTH_one/old").await.expect(200);
+    let archived: Vec<&str> = archived.text().lines().collect();
+    assert_eq!(archived.len(), 3);
+    assert!(archived.iter().all(|name| name.starts_with("001o/")), "{archived:?}");
     let read = async |name: &str| owner.get(&format!("/v1/AUTH_one/old/{name}")).await.expect(200);
-    assert_eq!((read(kept[0]).await.text(), read(kept[1]).await.text()), ("first", "second"));
-    let marker = read(kept[2]).await;
+    assert_eq!((read(archived[0]).await.text(), read(archived[1]).await.text()), ("first", "second"));
+    let marker = read(archived[2]).await;
     assert_eq!(marker.header("content-type"), Some("application/x-deleted;swift_versions_deleted=1"));
     server.stop().await;
 }
@@ -80,7 +80,7 @@ async fn what_the_archive_keeps_counts_for_the_account() {
 }
 
 #[tokio::test]
-async fn a_container_with_versions_of_the_s3_door_shows_what_its_names_stand_for() {
+async fn a_container_with_s3_versions_shows_its_current_objects() {
     let server = start().await;
     let owner = Client::new(&server, "one", "owner").await;
     let account = server.gateway.account("one");
@@ -99,8 +99,8 @@ async fn a_container_with_versions_of_the_s3_door_shows_what_its_names_stand_for
     owner.get("/v1/AUTH_one/c").await.expect(204);
     owner.ask("DELETE", "/v1/AUTH_one/c", &[], b"").await.expect(409);
     let all = ListRequest { limit: 10, ..ListRequest::default() };
-    let kept = account.list_versions("c", &all, None).expect("listed").entries;
-    let markers: Vec<bool> = kept.iter().map(|kept| kept.object.version.is_marker()).collect();
+    let archived = account.list_versions("c", &all, None).expect("listed").entries;
+    let markers: Vec<bool> = archived.iter().map(|archived| archived.object.version.is_marker()).collect();
     assert_eq!(markers, [true, false, false]);
     owner.put("/v1/AUTH_one/old", b"").await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-versions-location", "old")], b"").await.expect(400);
