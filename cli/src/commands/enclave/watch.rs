@@ -52,7 +52,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let mut watcher = Watcher::of(machine.untrusted(), geometry)?;
     let look = |_: &Untrusted, request: Request| {
         if watcher.watched.faults() < *faults {
-            watcher.look(request);
+            watcher.take_changed(request);
             if *end && watcher.watched.faults() == *faults {
                 return Ok(Next::SwitchOff);
             }
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let ended = ends.meanwhile(machine, |machine| machine.serve(&mut Streams::standard(), look))?;
 
     let watched = watcher.watched;
-    tell(launching, &watched, ended.record.as_ref().map(|record| record.faults.faults));
+    report(launching, &watched, ended.record.as_ref().map(|record| record.faults.faults));
     files.write(&title(launching, program), &watched)?;
     std::process::exit(told::ending(&ended, program)?)
 }
@@ -90,10 +90,10 @@ impl Watcher {
         Ok(Watcher { changes, watched: Watched { geometry, sights: Vec::new() } })
     }
 
-    fn look(&mut self, request: Request) {
+    fn take_changed(&mut self, request: Request) {
         if let Request::AfterFault { faults, evictions } = request {
             let moment = FaultCounts { faults, evictions };
-            self.watched.sights.push(Sight { moment, changed: self.changes.look() });
+            self.watched.sights.push(Sight { moment, changed: self.changes.take_changed() });
         }
     }
 }
@@ -104,7 +104,7 @@ fn title(launching: &Launching, program: &Program) -> String {
     format!("{}, {}", name.to_string_lossy(), launching.scheme_with_ratio())
 }
 
-fn tell(launching: &Launching, watched: &Watched, faults: Option<u64>) {
+fn report(launching: &Launching, watched: &Watched, faults: Option<u64>) {
     let Launching { scheme, cipher, resident, .. } = launching;
     complain!();
     complain!(

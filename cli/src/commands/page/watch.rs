@@ -52,7 +52,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     drop(watcher);
     let ended = paged.wait()?;
     if let Some(watched) = watched? {
-        arguments.tell(&watched, &ended);
+        arguments.report(&watched, &ended);
         files.write(&arguments.title(), &watched)?;
     } else {
         complain!("ameles page: there was nothing to watch: the program ended before it began");
@@ -73,7 +73,7 @@ impl Arguments {
         let mut changes = Changes::new(memory, &geometry);
         let mut watched = Watched { geometry, sights: Vec::new() };
         while let Some(moment) = watcher.fault()? {
-            watched.sights.push(Sight { moment, changed: changes.look() });
+            watched.sights.push(Sight { moment, changed: changes.take_changed() });
             if watched.sights.len() as u64 == self.faults {
                 watcher.stop_watching();
                 break;
@@ -89,7 +89,7 @@ impl Arguments {
         format!("{}, {}", program.to_string_lossy(), self.paging.scheme_with_ratio())
     }
 
-    fn tell(&self, watched: &Watched, ended: &Ended) {
+    fn report(&self, watched: &Watched, ended: &Ended) {
         let Paging { scheme, cipher, .. } = &self.paging;
         let resident = ended.counted.as_ref().map(|(counted, _)| counted.resident);
         complain!();

@@ -29,7 +29,7 @@ const MAX_TRIES: usize = 64;
 
 /// The kind of a fault that was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Served {
+pub enum FaultOutcome {
     /// The page was brought in through the scheme.
     PagedIn,
     /// The page had its second chance and used it.
@@ -114,7 +114,7 @@ impl<O: Oram> FaultPath<O> {
     ///
     /// # Errors
     /// [`FaultError`]. After any but `OutOfRange` it answers [`FaultError::Failed`] only.
-    pub fn fault<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+    pub fn fault<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<FaultOutcome, O, F::Error> {
         if page >= self.resident.pages() {
             return Err(FaultError::OutOfRange { pages: self.resident.pages() });
         }
@@ -124,7 +124,7 @@ impl<O: Oram> FaultPath<O> {
             Residence::Mapped => {
                 path.counters.repeated += 1;
                 frames.confirm(page).map_err(FaultError::Frames)?;
-                Ok(Served::AlreadyMapped)
+                Ok(FaultOutcome::AlreadyMapped)
             }
         })
     }
@@ -203,7 +203,7 @@ impl<O: Oram> FaultPath<O> {
         outcome
     }
 
-    fn page_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+    fn page_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<FaultOutcome, O, F::Error> {
         let begin = frames.now();
         let more = if self.resident.is_over_limit() { self.evict_extra(frames)? } else { 0 };
         let (frame, victim) = self.make_room(frames)?;
@@ -239,16 +239,16 @@ impl<O: Oram> FaultPath<O> {
         counters.frames_nanos += taken.saturating_sub(begin).saturating_sub(more) + end.saturating_sub(read);
         counters.write_nanos += more + written.saturating_sub(taken);
         counters.read_nanos += read.saturating_sub(written);
-        Ok(Served::PagedIn)
+        Ok(FaultOutcome::PagedIn)
     }
 
-    fn remap<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+    fn remap<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<FaultOutcome, O, F::Error> {
         let frame = self.resident.frame_of(page).expect("an unmapped page has a frame");
         frames.put(frame, page).map_err(FaultError::Frames)?;
         self.resident.on_remapped(page);
         self.unmap_excess(frame, frames)?;
         self.counters.soft_faults += 1;
-        Ok(Served::Remapped)
+        Ok(FaultOutcome::Remapped)
     }
 
     /// A frame with memory for the page that comes, and who was in it and must be written first.

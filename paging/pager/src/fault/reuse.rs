@@ -4,6 +4,7 @@
 //! fewer faults, fewer go. So the estimate is rather too large than too small.
 
 use alloc::boxed::Box;
+#[cfg(any(feature = "linux", test))]
 use alloc::vec;
 
 /// Classes of numbers in each power of two.

@@ -9,7 +9,7 @@ use super::paging_state::PagingState;
 use super::signals::BlockedSignals;
 use crate::after_fault::AfterFault;
 use crate::failure::{Failure, FailureAction, OnFailure, PagingError, abort};
-use crate::fault::path::Served;
+use crate::fault::path::FaultOutcome;
 use crate::options::Options;
 use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
@@ -64,12 +64,16 @@ impl Paging {
     }
 
     /// Serves a fault under the lock.
-    pub(super) fn serve_locked(&self, state: &mut PagingState, address: usize) -> Result<Served, Failure> {
+    pub(super) fn serve_locked(
+        &self,
+        state: &mut PagingState,
+        address: usize,
+    ) -> Result<FaultOutcome, Failure> {
         let served = match state.page_at(address) {
             Some(page) => state.fault(page).map_err(|error| Failure { page, error }),
             None => self.on_missing_page(state, address),
         };
-        if let Ok(Served::PagedIn) = &served {
+        if let Ok(FaultOutcome::PagedIn) = &served {
             self.tell(state);
         }
         self.has_pending_steps.store(state.fault_path.pending_steps() > 0, Ordering::Relaxed);
@@ -79,13 +83,17 @@ impl Paging {
 
     /// Nothing stands there that may be touched: another thread has unmapped or protected it since. The touch is done
     /// again, and the kernel says what it comes to. But what was given back of the region's own addresses is nobody's.
-    pub(super) fn on_missing_page(&self, state: &mut PagingState, address: usize) -> Result<Served, Failure> {
+    pub(super) fn on_missing_page(
+        &self,
+        state: &mut PagingState,
+        address: usize,
+    ) -> Result<FaultOutcome, Failure> {
         if self.own.contains(&address) && state.pages.extents.parts(address..address + 1).is_empty() {
             let page = ((address - self.own.start) / PAGE_BYTES) as u64;
             return Err(Failure { page, error: PagingError::OutOfRange { pages: self.pages } });
         }
         state.pages.wake(address);
-        Ok(Served::AlreadyMapped)
+        Ok(FaultOutcome::AlreadyMapped)
     }
 
     fn tell(&self, state: &mut PagingState) {

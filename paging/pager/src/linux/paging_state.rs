@@ -4,7 +4,7 @@ use super::dyn_fault_path::DynFaultPath;
 use super::pages::Pages;
 use crate::extents::OnExhaustion;
 use crate::failure::{PagingError, abort_with, write_stderr_line};
-use crate::fault::path::Served;
+use crate::fault::path::FaultOutcome;
 use crate::page::PAGE_BYTES;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ impl PagingState {
         PagingState { fault_path, pages, faults_before_fork: 0, step_error: None, spilled }
     }
 
-    pub(super) fn fault(&mut self, page: u64) -> Result<Served, PagingError> {
+    pub(super) fn fault(&mut self, page: u64) -> Result<FaultOutcome, PagingError> {
         match self.step_error.take() {
             Some(error) => Err(error),
             None => self.fault_path.fault(page, &mut self.pages),

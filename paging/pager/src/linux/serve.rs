@@ -3,7 +3,7 @@
 use super::fork_guard::this_thread;
 use super::paging::Paging;
 use crate::failure::{Failure, FailureAction};
-use crate::fault::path::Served;
+use crate::fault::path::FaultOutcome;
 use std::sync::atomic::Ordering;
 
 /// The outcome of a fault.
@@ -37,7 +37,7 @@ impl Paging {
         self.outcome(Some(served))
     }
 
-    fn outcome(&self, served: Option<Result<Served, Failure>>) -> Result<Service, FailureAction> {
+    fn outcome(&self, served: Option<Result<FaultOutcome, Failure>>) -> Result<Service, FailureAction> {
         match served {
             Some(Ok(_)) => Ok(Service::Done),
             Some(Err(failure)) => Err(self.failed(failure)),

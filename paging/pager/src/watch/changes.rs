@@ -32,12 +32,12 @@ impl Changes {
     pub fn from(memory: WatchedMemory, first: usize, geometry: &Geometry) -> Self {
         let (slots, stride) = (geometry.slots as usize, geometry.stride as usize);
         let mut changes = Changes { memory, first, stride, last: vec![[0; WORDS]; slots] };
-        changes.look();
+        changes.take_changed();
         changes
     }
 
     /// The slots that have changed since the last look, numbered from 0, in their order in memory.
-    pub fn look(&mut self) -> Vec<u64> {
+    pub fn take_changed(&mut self) -> Vec<u64> {
         let mut changed = Vec::new();
         for (slot, last) in self.last.iter_mut().enumerate() {
             let now =

@@ -119,7 +119,7 @@ impl FaultReporter {
 
     /// Tells of a fault and waits until the watcher has looked. Allocates nothing. Once the watcher has gone or has
     /// seen enough, it does nothing.
-    pub fn tell(&self, counters: &Counters) {
+    pub fn report(&self, counters: &Counters) {
         if self.on.load(Ordering::Relaxed) && !self.is_answered(counters) {
             self.on.store(false, Ordering::Relaxed);
         }

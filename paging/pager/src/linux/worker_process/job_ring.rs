@@ -4,14 +4,15 @@
 #![allow(unsafe_code, reason = "memory that two processes share; each block says why it is sound")]
 
 use super::job_protocol::{self, Runner, SharedCounter, SharedRing};
+use super::scratch::Scratch;
 use crate::page::PAGE_BYTES;
-use ameles_seal::pages::{JobStatus, MAX_TAG_BYTES, PageJob, SealedSlots, SharedMemory, Ticket};
+use ameles_seal::pages::{JobStatus, PageJob, SealedSlots, SharedMemory, Ticket};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags};
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zeroize::Zeroize;
 
 /// Polls of a job of the other side before this side yields its processor.
@@ -57,45 +58,6 @@ pub(super) struct JobRing {
 unsafe impl Send for JobRing {}
 // SAFETY: as above.
 unsafe impl Sync for JobRing {}
-
-/// Room for a page with its tag. Each side that runs jobs has its own.
-#[repr(C)]
-pub(super) struct Scratch {
-    /// The job whose sealed page is here. It is set before any byte of that page is copied to shared memory.
-    sealed: AtomicU64,
-    bytes: [u8; PAGE_BYTES + MAX_TAG_BYTES],
-}
-
-impl Scratch {
-    pub(super) const fn new() -> Self {
-        Scratch { sealed: AtomicU64::new(0), bytes: [0; PAGE_BYTES + MAX_TAG_BYTES] }
-    }
-
-    fn page(&mut self) -> &mut [u8] {
-        &mut self.bytes[..PAGE_BYTES]
-    }
-
-    /// Notes the job whose sealed page is here. A side that ends before this has copied nothing of it to shared memory. A
-    /// side that ends afterwards may have copied all of it, a part or nothing.
-    fn mark_sealed(&self, ticket: Ticket) {
-        self.sealed.store(ticket, Ordering::Release);
-        fence(Ordering::Release);
-    }
-
-    fn holds_sealed(&self, ticket: Ticket) -> bool {
-        self.sealed.load(Ordering::Acquire) == ticket
-    }
-
-    fn wipe(&mut self) {
-        self.bytes.zeroize();
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        self.wipe();
-    }
-}
 
 impl JobRing {
     /// Makes a ring with a buffer for each of `capacity` jobs.

@@ -12,16 +12,18 @@
 mod backoff;
 mod job_protocol;
 mod job_ring;
+mod scratch;
 
 use super::signals::BlockedSignals;
 use crate::error::Error;
 use crate::failure::write_stderr_line;
 use ameles_seal::pages::{JobStatus, PageJob, PageWorker, SealedSlots, SharedMemory, Ticket};
 use backoff::{Backoff, PREEMPTED_AFTER, WastedWaits, idle_time};
-use job_ring::{JobRing, Scratch};
+use job_ring::JobRing;
 use rustix::io::Errno;
 use rustix::thread::{CpuSet, futex};
 use rustix::time::Timespec;
+use scratch::Scratch;
 use std::cell::{Cell, RefCell};
 use std::hint::spin_loop;
 use std::mem::ManuallyDrop;

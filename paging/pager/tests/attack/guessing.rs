@@ -1,16 +1,16 @@
-//! Those who guess the secret, 1 or 2, from what they saw.
+//! Guessers of the secret, 1 or 2, from a transcript.
 
-use crate::victim::{FAULTS_BEFORE, Transcript};
+use crate::victim::{HISTORY_FAULTS, Transcript};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rule that wins under plain paging, where a slot is a page: the first of pages 1 and 2 to be evicted is the one
 /// that was used first.
-pub(crate) fn first_to_go(transcript: &Transcript) -> u64 {
-    let slots = transcript[FAULTS_BEFORE..].iter().flatten();
+pub(crate) fn first_evicted(transcript: &Transcript) -> u64 {
+    let slots = transcript[HISTORY_FAULTS..].iter().flatten();
     slots.copied().find(|slot| [1, 2].contains(slot)).unwrap_or(1)
 }
 
-/// The sights that a guesser may learn from: which slot changed at which fault, how many did, and in how many slots any
+/// Features that a guesser may learn from: which slot changed at which fault, how many did, and in how many slots any
 /// two faults agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feature {
@@ -33,14 +33,14 @@ fn features(transcript: &Transcript) -> BTreeSet<Feature> {
 }
 
 /// A naive Bayes classifier over these features.
-pub(crate) struct Trained {
-    /// For each feature, what its presence says for secret 1, and what its absence says.
+pub(crate) struct NaiveBayes {
+    /// For each feature, the log likelihood ratio of secret 1 if it is present, and if it is absent.
     weights: BTreeMap<Feature, (f64, f64)>,
 }
 
-impl Trained {
-    /// Learns from runs whose secret it is told.
-    pub(crate) fn on(runs: &[(u64, Transcript)]) -> Self {
+impl NaiveBayes {
+    /// Trains it with runs whose secret is known.
+    pub(crate) fn train(runs: &[(u64, Transcript)]) -> Self {
         let mut counts: BTreeMap<Feature, [f64; 2]> = BTreeMap::new();
         let mut runs_of = [0.0; 2];
         for (secret, transcript) in runs {
@@ -55,7 +55,7 @@ impl Trained {
             let (one, two) = (share(0), share(1));
             ((one / two).ln(), ((1.0 - one) / (1.0 - two)).ln())
         };
-        Trained { weights: counts.into_iter().map(|(feature, seen)| (feature, weigh(seen))).collect() }
+        NaiveBayes { weights: counts.into_iter().map(|(feature, seen)| (feature, weigh(seen))).collect() }
     }
 
     /// The likelier secret.
