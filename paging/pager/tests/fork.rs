@@ -374,7 +374,7 @@ fn a_fork_for_which_there_is_no_memory_fails_and_changes_nothing() {
             assert!(region.fork().is_err());
             libc::setrlimit(libc::RLIMIT_AS, &raw const before);
         }
-        let child = fork_child(region, |region| uses(region, &mut expected.clone(), 1));
+        let child = fork_child(region, |region| exercise(region, &mut expected.clone(), 1));
         wait_for(child, "with memory again");
         exercise(region, &mut expected, 2);
     });
