@@ -1,4 +1,4 @@
-//! A fault path over whatever scheme, with its type taken away.
+//! A fault path over any scheme, with its type erased.
 
 use super::pages::Pages;
 use crate::failure::PagingError;
@@ -9,7 +9,7 @@ use ameles_core::oram::Oram;
 use ameles_seal::pages::PageError;
 use std::ops::Range;
 
-/// A fault path over whatever scheme.
+/// A fault path over any scheme.
 pub(crate) trait DynFaultPath: Send {
     fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<FaultOutcome, PagingError>;
     fn discard(&mut self, range: Range<u64>, pages: &mut Pages) -> Result<(), PagingError>;

@@ -1,4 +1,4 @@
-//! The faults of a region, served for either trap.
+//! The handling of a region's faults, for either trap.
 
 use super::fork_guard::this_thread;
 use super::paging::Paging;
@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Service {
     Done,
-    /// Another thread forks. The fault is to be waited for by a wake-up, and comes again.
+    /// Another thread forks. The thread waits for a wake-up, and faults again.
     Deferred,
 }
 
 impl Paging {
-    /// Serves the fault of a thread at an address of the region. Does not return if it cannot be served, but for the
-    /// verdict that the thread is to be parked. Called with all signals blocked, and not by the thread itself.
+    /// Handles the fault of a thread at an address of the region. Does not return if that fails, unless the thread is
+    /// to be parked. Called with all signals blocked, and not by the thread itself.
     pub(crate) fn serve(&self, address: usize, thread: u32) -> Result<Service, FailureAction> {
         if self.forking_thread.load(Ordering::Acquire) == thread {
             return self.serve_forking_thread(address).map(|()| Service::Done);

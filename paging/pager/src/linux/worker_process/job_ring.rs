@@ -150,8 +150,8 @@ impl JobRing {
         unsafe { rustix::mm::madvise(self.start.cast(), self.bytes(), Advice::LinuxDontFork) }
     }
 
-    /// Claims and runs the next job. `false` if there is none. While it waits for a job of the other side, it asks now and
-    /// then whether that side has ended.
+    /// Claims and runs the next job. `false` if there is none. While it waits for a job of the other side, it asks now
+    /// and then whether that side has ended.
     pub(super) fn run_next<M: SharedMemory>(
         &self,
         slots: &SealedSlots<M>,
@@ -284,7 +284,8 @@ impl<M: SharedMemory, E: Fn() -> bool> Runner for RingRunner<'_, M, E> {
     fn complete_interrupted(&mut self, ticket: Ticket, job: &PageJob) -> bool {
         // SAFETY: the process that had it has ended.
         let scratch = unsafe { self.ring.worker_scratch() };
-        // Its page may already be in shared memory, in whole or in part, in place of the older page that this job opens.
+        // Its page may already be in shared memory, in whole or in part, in place of the older page that this job
+        // opens.
         let sealed = job.seal.filter(|_| scratch.holds_sealed(ticket));
         if let Some((id, _)) = sealed {
             self.slots.store(id, &scratch.bytes);
