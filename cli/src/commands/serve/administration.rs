@@ -80,6 +80,6 @@ pub(super) fn owners_page(
             }
         }
     }
-    let tell = Arc::new(move || sources.tell());
+    let tell = Arc::new(move || sources.snapshot());
     Ok(page::router(Page { tell, set_oblivious, ended: stop.clone() }, guard))
 }
