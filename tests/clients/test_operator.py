@@ -106,7 +106,7 @@ def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
     assert s3.get_object(Bucket="first", Key="k")["Body"].read() == body
     gateway.stop()
     told = status(gateway)
-    asked, dummies = map(int, re.search(r"(\d+) accesses asked for, (\d+) dummies", told).groups())
+    asked, dummies = map(int, re.search(r"(\d+) requested accesses, (\d+) dummies", told).groups())
     turns = int(re.search(r"turns +(\d+) since", told).group(1))
     # Eight blocks each way, and then idle turns until the end.
     assert asked >= 16 and turns * 16 == asked + dummies, told
