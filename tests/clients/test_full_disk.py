@@ -52,7 +52,7 @@ def test_a_full_trusted_disk_refuses_writes_and_nothing_else(small_disk, new_gat
     gateway: Gateway = new_gateway()
     gateway.data = small_disk / "data"
     gateway.start()
-    assert "of the trusted disk: when that is full, writes get 507, and at least" in gateway.program.output()
+    assert "of the trusted disk: when it is full, writes get 507, and at least" in gateway.program.output()
     s3 = gateway.endpoint.client()
     s3.create_bucket(Bucket=BUCKET)
     stored = {}

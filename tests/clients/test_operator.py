@@ -106,7 +106,7 @@ def test_a_paced_gateway_serves_and_reports_how_many_accesses_were_requested(new
     assert s3.get_object(Bucket="first", Key="k")["Body"].read() == body
     gateway.stop()
     report = status(gateway)
-    asked, dummies = map(int, re.search(r"(\d+) accesses asked for, (\d+) dummies", report).groups())
+    asked, dummies = map(int, re.search(r"(\d+) requested accesses, (\d+) dummies", report).groups())
     turns = int(re.search(r"turns +(\d+) since", report).group(1))
     # Eight blocks each way, then idle turns until the stop.
     assert asked >= 16 and turns * 16 == asked + dummies, report

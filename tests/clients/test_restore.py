@@ -53,7 +53,7 @@ def test_a_restore_without_a_receipt_warns(lost):
     gateway, _ = lost
     restored = gateway.run("restore", "--takeover")
     assert restored.returncode == 0, restored.stderr
-    assert "cannot be told from the newest" in restored.stderr
+    assert "cannot detect that the store was rolled back" in restored.stderr
     gateway.start()
     assert contents(gateway) == OBJECTS
 

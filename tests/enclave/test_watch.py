@@ -13,7 +13,7 @@ SMALL = ["--untrusted", "1MiB"]
 @pytest.mark.parametrize(
     ("flags", "verdict"),
     [
-        (["--scheme", "plain"], "whoever watches knows when each of these"),
+        (["--scheme", "plain"], "a watcher learns when each of these"),
         (["--scheme", "detworam"], "exactly the slots of the deterministic schedule"),
         (["--scheme", "detworam", "--k", "7"], "exactly the slots of the deterministic schedule"),
         (["--scheme", "eager"], "exactly the slots of the deterministic schedule"),

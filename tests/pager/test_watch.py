@@ -102,7 +102,7 @@ def test_under_plain_every_program_and_every_input_shows_another_sequence(ameles
     for name, program in paper_programs.items():
         flags = [*untrusted(name), "--scheme", "plain", "--end"]
         trace, report = watch(ameles, tmp_path / "seen.csv", flags, program)
-        assert "whoever watches knows when" in report, report
+        assert "a watcher learns when" in report, report
         # Each fault changes one slot, that of the evicted page.
         assert set(trace) == set(range(RESIDENT + 1, FAULTS + 1)), name
         assert {len(slots) for slots in trace.values()} == {1}, name

@@ -1,4 +1,4 @@
-//! A configuration with nothing left open, as a command works with it.
+//! The settings of a command: a configuration with all defaults filled in.
 
 use super::choices::{
     Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn,
@@ -22,19 +22,19 @@ use ameles_vault::Pace;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// The folder of the vault, beside the configuration that says nothing of it.
+/// The default folder of the vault.
 const DATA_FOLDER: &str = "ameles-data";
-/// The variable of a key, of the source `env`.
+/// The default variable of a key.
 const KEY_VARIABLE: &str = "AMELES_KEY";
-/// The variable of a passphrase.
+/// The default variable of a passphrase.
 const PASSPHRASE_VARIABLE: &str = "AMELES_PASSPHRASE";
 
-/// Everything that a command may ask.
+/// All settings of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The folder of the vault on this machine.
     pub data: DataFolder,
-    /// Bytes that the user can store: whole blocks.
+    /// Bytes that the user can store, in whole blocks.
     pub capacity: Size,
     /// Bytes of a block.
     pub block_size: Size,
@@ -46,17 +46,17 @@ pub struct Settings {
     pub key: KeySettings,
     /// The gateway.
     pub serve: ServeSettings,
-    /// A table of prices, if one was given.
+    /// The table of prices, if one is given.
     pub prices: Option<PathBuf>,
     /// The filter of the log.
     pub log_level: String,
-    /// The format of a line of the log.
+    /// The format of a log line.
     pub log_format: LogFormat,
     /// The origin of each value, for errors.
     pub origins: Origins,
 }
 
-/// The ORAM algorithm and its parameters; the scheme chooses those that are `None`.
+/// The ORAM algorithm and its parameters. The scheme chooses parameters that are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeSettings {
     /// The algorithm.
@@ -67,17 +67,17 @@ pub struct SchemeSettings {
     pub s: Option<u32>,
     /// Accesses from one eviction to the next.
     pub a: Option<u32>,
-    /// The most accesses of one batch.
+    /// The maximum number of accesses in one batch.
     pub max_batch: Option<u32>,
     /// Trusted memory for the top of the tree.
     pub tree_top: Option<Share>,
-    /// The place of stash and tree top.
+    /// The place of the stash and the tree top.
     pub tree_top_on: TreeTopOn,
-    /// Tells whether a network file system may hold them, whose owner sees which blocks are asked for again.
+    /// True if they may be on a network file system, whose owner sees which blocks are accessed again.
     pub allows_network_disk: bool,
-    /// The cost of an access that the plan makes small.
+    /// The cost of an access that the plan minimises.
     pub objective: Objective,
-    /// Tells whether every batch is filled up with dummies, so that its length does not show.
+    /// True if every batch is filled with dummies, so that its length does not show.
     pub pad_batches: bool,
     /// The place of the journal.
     pub journal: Journal,
@@ -88,9 +88,9 @@ pub struct SchemeSettings {
 /// The untrusted side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// The store's place; the folder of [`DataFolder::untrusted`] if nothing was said.
+    /// The URL of the store; `None` for the folder [`DataFolder::untrusted`].
     pub url: Option<String>,
-    /// The address of a server that speaks the provider's protocol.
+    /// The address of a server with the provider's protocol.
     pub endpoint: Option<String>,
     /// Further options of the provider's client.
     pub options: StoreOptions,
@@ -103,7 +103,7 @@ pub enum KeySettings {
     File(PathBuf),
     /// An environment variable that holds the key.
     Env(String),
-    /// A passphrase, from this environment variable if it is set, else from the terminal.
+    /// A passphrase, from this environment variable if it is set, or from the terminal.
     Passphrase(String),
 }
 
@@ -116,36 +116,36 @@ pub struct ServeSettings {
     pub admin: SocketAddr,
     /// The address for clients of Swift, if there is one.
     pub swift: Option<SocketAddr>,
-    /// The address that the Swift server's catalogues name, if it is not that of each request's `Host`.
+    /// The URL in the catalogues of the Swift server, if not the `Host` of each request.
     pub swift_url: Option<String>,
-    /// The region that clients of S3 must sign for, if not any.
+    /// The region that clients of S3 must sign for; `None` for any.
     pub region: Option<String>,
-    /// The rule by which the sizes of objects are padded.
+    /// The padding of object sizes.
     pub padding: Padding,
-    /// The time between two batches, whether or not a client asks; `None` sends a batch when a client asks.
+    /// The time between two batches, with or without requests; `None` sends a batch on request.
     pub pace: Option<Pace>,
-    /// The certificate that clients are served with, and its key.
+    /// The TLS certificate of the gateway, and its key.
     pub tls: Option<TlsSettings>,
-    /// Requests at work at a time.
+    /// The maximum number of requests at a time.
     pub requests: u32,
-    /// Bytes of objects that all transfers hold in memory together.
+    /// The maximum bytes of objects in transfer, over all requests.
     pub transfer_memory: Size,
 }
 
 /// The files of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// The certificate, with those that vouch for it.
+    /// The certificate with its chain.
     pub cert: PathBuf,
     /// The key.
     pub key: PathBuf,
 }
 
 impl Settings {
-    /// Fills in what `config` leaves open.
+    /// Fills in the defaults and checks all values.
     ///
     /// # Errors
-    /// Two settings contradict one another, or one is out of bounds.
+    /// Two settings contradict each other, or one is out of range.
     pub fn resolve(config: Config) -> Result<Settings, SettingsError> {
         let data = DataFolder::new(config.data.unwrap_or_else(|| DATA_FOLDER.into()));
         let origins = config.origins;
@@ -165,7 +165,7 @@ impl Settings {
         })
     }
 
-    /// Blocks that the user can address.
+    /// Returns the number of blocks that the user can address.
     pub fn blocks(&self) -> u64 {
         self.capacity.0 / self.block_size.0
     }
@@ -183,7 +183,7 @@ fn refuse_same_addresses(all: &[(Name, Option<SocketAddr>)], origins: &Origins) 
     Ok(())
 }
 
-/// Capacity and block size; a capacity that is not whole blocks is rounded down to them.
+/// Returns capacity and block size. The capacity is rounded down to whole blocks.
 fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), SettingsError> {
     let (block_size, capacity) = (vault.block_size(), vault.capacity());
     let (min, max) = (limits::MIN_BLOCK_SIZE, limits::MAX_BLOCK_SIZE);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_at_work_are_counted_from_one() {
+    fn the_number_of_requests_is_at_least_one() {
         assert_eq!(
             error_of("[serve]\nrequests = 0"),
             "`serve.requests` in ameles.toml is 0: choose from 1 to 65536"
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_said_is_one_gibibyte_of_ring_oram_on_loopback() {
+    fn the_default_is_one_gibibyte_of_ring_oram_on_loopback() {
         let settings = settings("").unwrap();
         assert_eq!(settings.capacity, Size(1 << 30));
         assert_eq!(settings.blocks(), 16384);

@@ -1,4 +1,4 @@
-//! Sizes that may be written as a share of the capacity: `8MiB`, `25%`.
+//! Sizes that may be given as a share of the capacity: `8MiB`, `25%`.
 
 use super::size::{Size, SizeError, SizeForm};
 use serde::Deserialize;
@@ -10,23 +10,23 @@ use std::str::FromStr;
 pub enum Share {
     /// Bytes.
     Size(Size),
-    /// Thousandths of a per cent of the capacity.
+    /// A share of the capacity, in thousandths of a per cent.
     PercentThousandths(u64),
 }
 
-/// The reason why a text is neither.
+/// The error of a text that is neither.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
-    /// A per cent sign behind something that is no share.
-    #[error("`{0}` is no share of the capacity: write 0% to 100%, such as 25%")]
+    /// An invalid number before a per cent sign.
+    #[error("`{0}` is not a share of the capacity: write 0% to 100%, such as 25%")]
     Share(String),
-    /// Without a per cent sign it is a size.
+    /// An invalid size, without a per cent sign.
     #[error(transparent)]
     Size(#[from] SizeError),
 }
 
 impl Share {
-    /// The size, for this capacity.
+    /// Returns the size, for this capacity.
     pub fn resolve(self, capacity: Size) -> Size {
         match self {
             Share::Size(size) => size,

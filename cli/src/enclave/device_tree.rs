@@ -1,59 +1,59 @@
-//! The device tree of the machine: its parts, and the memory that each hart may reach.
+//! The device tree of the machine: its parts, and the memory that each hart may access.
 //!
-//! OpenSBI makes two domains of the harts and sets up physical memory protection by them. The enclave's harts, the first
-//! ones, reach private and untrusted memory. The host's hart, the last one, reaches untrusted memory and nothing else. No
-//! hart reaches the firmware or a device.
+//! OpenSBI groups the harts into two domains and sets up physical memory protection for them. The enclave's harts, which
+//! come first, can access private and untrusted memory. The host's hart, the last one, can access only untrusted memory. No
+//! hart can access the firmware or a device.
 
 use ameles_enclave_boundary::map::{PRIVATE_BYTES, PRIVATE_START, RUNTIME_START, UNTRUSTED_START};
 use std::ops::Range;
 use vm_fdt::{Error, FdtWriter, FdtWriterNode};
 
-// Rights on a region, as OpenSBI 1.1 numbers them.
+// The rights on a region, with the numbers of OpenSBI 1.1.
 const READ: u32 = 1;
 const WRITE: u32 = 2;
 const EXECUTE: u32 = 4;
-/// The mode in which a domain begins.
+/// The mode in which a domain starts.
 const SUPERVISOR: u32 = 1;
 
-// Handles by which nodes name one another.
+// The handles by which nodes refer to each other.
 const RESET: u32 = 1;
 const PRIVATE: u32 = 2;
 const UNTRUSTED: u32 = 3;
 const ENCLAVE: u32 = 4;
 const HOST: u32 = 5;
 
-/// The handle of a hart.
+/// Returns the handle of a hart.
 fn handle(hart: u32) -> u32 {
     6 + 2 * hart
 }
 
-/// The handle of its interrupts.
+/// Returns the handle of a hart's interrupts.
 fn interrupts(hart: u32) -> u32 {
     7 + 2 * hart
 }
 
-/// The place of this blob in private memory, for the runtime.
+/// The address of this blob in private memory, for the runtime.
 ///
-/// Whichever hart is first starts the firmware, and hands the emulator's own copy on to its own domain only.
+/// The first hart that starts the firmware passes the emulator's own copy only to its own domain.
 pub(super) const TREE_START: u64 = PRIVATE_START + 0x800_0000;
-/// The place of the launch package, behind it.
+/// The address of the launch package, after the blob.
 pub(super) const PACKAGE_START: u64 = TREE_START + 0x20_0000;
-/// The most bytes of a launch package: half of what is left of private memory behind its start.
+/// The maximum size of a launch package: half of the private memory after its start.
 pub(super) const MAX_PACKAGE_BYTES: u64 = (PRIVATE_START + PRIVATE_BYTES - PACKAGE_START) / 2;
 
-/// The sizes and places that are not the same in every run.
+/// The sizes and addresses that differ between runs.
 pub(super) struct MachineLayout {
-    /// Harts of the enclave. The host's hart comes behind them.
+    /// Harts of the enclave. The host's hart comes after them.
     pub(super) harts: u32,
-    /// Bytes of untrusted memory, of which the next power of two is one region.
+    /// Bytes of untrusted memory. The region has the next power of two.
     pub(super) untrusted_bytes: u64,
-    /// The address at which the host's hart begins.
+    /// The address at which the host's hart starts.
     pub(super) host: u64,
     /// Bytes of the launch package.
     pub(super) package_bytes: u64,
 }
 
-/// Makes the blob.
+/// Builds the blob.
 pub(super) fn blob(layout: &MachineLayout) -> Result<Vec<u8>, Error> {
     let mut tree = FdtWriter::new()?;
     let root = tree.begin_node("")?;
@@ -116,7 +116,7 @@ fn harts(tree: &mut FdtWriter, enclave_harts: u32) -> Result<(), Error> {
     tree.end_node(node)
 }
 
-/// The devices that the firmware needs: a console, a switch, timers. They stand where the emulator's board has them.
+/// Adds the devices that the firmware needs: a console, a power switch and timers, at the addresses of the emulator's board.
 fn devices(tree: &mut FdtWriter, enclave_harts: u32) -> Result<(), Error> {
     let soc = tree.begin_node("soc")?;
     cells(tree, 2, 2)?;
@@ -132,7 +132,7 @@ fn devices(tree: &mut FdtWriter, enclave_harts: u32) -> Result<(), Error> {
     compatible(tree, &["sifive,test1", "sifive,test0", "syscon"])?;
     tree.property_array_u64("reg", &[0x10_0000, 0x1000])?;
     tree.end_node(reset)?;
-    // The emulator's board has one timer for the harts of each node of its memory.
+    // The emulator's board has one timer for the harts of each memory node.
     for (number, harts) in (0..).zip([0..enclave_harts, enclave_harts..enclave_harts + 1]) {
         let start = 0x200_0000 + 0x1_0000 * number;
         let timer = tree.begin_node(&format!("clint@{start:x}"))?;
@@ -170,7 +170,7 @@ fn region(tree: &mut FdtWriter, name: &str, handle: u32, start: u64, bytes: u64)
     tree.end_node(node)
 }
 
-/// Begins the node of a domain that the first of its harts enters at `start`.
+/// Begins the node of a domain whose first hart starts at `start`.
 fn domain(
     tree: &mut FdtWriter,
     name: &str,
@@ -195,7 +195,7 @@ fn domain(
 mod tests {
     use super::*;
 
-    /// The places of a property's name among the strings tell nothing: what is looked for are the words of its value.
+    /// Returns true if the blob contains these words, the value of a property.
     fn contains(blob: &[u8], words: &[u32]) -> bool {
         let words: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         blob.windows(words.len()).any(|window| window == words)
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_domain_has_untrusted_memory_and_no_other() {
+    fn the_hosts_domain_has_only_untrusted_memory() {
         let blob = tree(64 << 20);
         assert_eq!(&blob[..4], &[0xd0, 0x0d, 0xfe, 0xed]);
         assert!(contains(&blob, &[PRIVATE, 7, UNTRUSTED, 3]), "the enclave's regions");

@@ -1,4 +1,4 @@
-//! The machine: its memory, what lies in it at the start, and its end.
+//! The machine: its memory with its first contents, its start and its end.
 
 use super::device_tree::{self, MAX_PACKAGE_BYTES, MachineLayout, PACKAGE_START, TREE_START};
 use super::emulator;
@@ -21,44 +21,44 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
-/// The most untrusted memory: one region of the processor's memory protection.
+/// The maximum untrusted memory: one region of the processor's memory protection.
 const MAX_UNTRUSTED_BYTES: u64 = 1 << 30;
-/// The most sealed pages that there is room for, in bytes.
+/// The maximum bytes of sealed pages.
 pub const MAX_PAGES_BYTES: u64 = MAX_UNTRUSTED_BYTES - (2 << 20);
-/// The program of the host's hart if there is no other: it waits (`wfi`, and a jump back to it).
+/// The default program of the host's hart: it waits (`wfi`, and a jump back).
 const WAIT_LOOP: [u32; 2] = [0x1050_0073, 0xffdf_f06f];
-/// The beginning of the last line of the firmware's banner.
+/// The start of the last line of the firmware's banner.
 const BANNER_END: &str = "Boot HART MEDELEG";
-/// The most bytes of the emulator's words that an error repeats.
+/// The maximum bytes of console output in an error.
 const MAX_CONSOLE_BYTES: u64 = 2000;
 
-/// The settings of the machine itself, beside those of the package.
+/// The settings of the machine that are not in the launch package.
 #[derive(Clone, Debug, Default)]
 pub struct MachineSettings {
-    /// True if each instruction takes a nanosecond of the machine's time: counts are the same in every run then, and
-    /// the host's hart rests.
+    /// True if each instruction takes a nanosecond of the machine's time. Counts are then the same in every run, and the
+    /// host's hart is idle.
     pub counts: bool,
-    /// The program of the host's hart: bytes that begin with an instruction. It waits if there is none.
+    /// The program of the host's hart: bytes that begin with an instruction. Without it, the hart waits.
     pub host: Option<Vec<u8>>,
 }
 
-/// A machine that runs.
+/// A running machine.
 #[derive(Debug)]
 pub struct Machine {
     process: Child,
     untrusted: Untrusted,
-    /// The firmware's words, and the emulator's.
+    /// The output of the firmware and of the emulator.
     console: File,
     host_page_bytes: usize,
     start_time: Instant,
 }
 
-/// The end of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct RunResult {
-    /// The runtime's record; nothing if the machine was switched off.
+    /// The runtime's record; `None` if the machine was switched off.
     pub record: Option<ExitRecord>,
-    /// The time from start to end on a clock on the wall.
+    /// The wall-clock time from start to end.
     pub elapsed: Duration,
 }
 
@@ -66,7 +66,7 @@ impl Machine {
     /// Starts a machine with a program in its private memory.
     ///
     /// # Errors
-    /// The package cannot be made; the emulator is missing.
+    /// The launch package cannot be built; the emulator is missing.
     pub fn start(
         runtime: &Runtime,
         launch: &Launch,
@@ -102,12 +102,12 @@ impl Machine {
         let mut command = emulator::command()?;
         let memory = format!(
             "memory-backend-file,id=untrusted,size={bytes},share=on,mem-path={}",
-            path(untrusted.file())
+            inherited_path(untrusted.file())
         );
         let harts = launch.paging.harts;
         let all = harts + 1;
-        // The interrupt controller that the board has otherwise cannot be made for nodes of unlike numbers of harts
-        // (QEMU 7.2). The machine uses none.
+        // The default interrupt controller of the board does not support nodes with different numbers of harts (QEMU 7.2).
+        // The machine uses no interrupt controller.
         command.args(["-machine", "virt,aia=aplic", "-smp"]).arg(format!("{all},sockets={all},cores=1"));
         command.arg("-m").arg(format!("{}M", (PRIVATE_BYTES + bytes) >> 20));
         command.arg("-object").arg(format!("memory-backend-ram,id=private,size={PRIVATE_BYTES}"));
@@ -115,9 +115,9 @@ impl Machine {
         command.arg("-numa").arg(format!("node,nodeid=0,memdev=private,cpus=0-{}", harts - 1));
         command.arg("-numa").arg(format!("node,nodeid=1,memdev=untrusted,cpus={harts}"));
         command.args(["-bios", "default", "-kernel"]).arg(runtime.path());
-        command.arg("-dtb").arg(path(&tree));
+        command.arg("-dtb").arg(inherited_path(&tree));
         for (file, start) in [(&tree, TREE_START), (&package, PACKAGE_START)] {
-            let loaded = format!("loader,file={},addr={start:#x},force-raw=on", path(file));
+            let loaded = format!("loader,file={},addr={start:#x},force-raw=on", inherited_path(file));
             command.arg("-device").arg(loaded);
         }
         command.args([
@@ -142,24 +142,24 @@ impl Machine {
             SealedStorage::Backing => 0,
             SealedStorage::Intermediary => usize::try_from(launch.paging.untrusted_bytes)?,
         };
-        // The package's file, with the seed in it, is closed here: from now on only the emulator has it.
+        // The file of the package, which holds the seed, is closed here: now only the emulator has it.
         Ok(Machine { process, untrusted, console, host_page_bytes, start_time })
     }
 
-    /// The emulator's process.
+    /// Returns the emulator's process.
     pub fn process(&self) -> &Child {
         &self.process
     }
 
-    /// Untrusted memory.
+    /// Returns the untrusted memory.
     pub fn untrusted(&self) -> &Untrusted {
         &self.untrusted
     }
 
-    /// Serves the program to its end, and tells the listener of each fault that the runtime tells of.
+    /// Serves the program to its end, and calls the listener at each fault that the runtime reports.
     ///
     /// # Errors
-    /// The machine ended without a record; the listener's.
+    /// The machine ended without a record; errors of the listener.
     pub fn serve(
         mut self,
         streams: &mut Streams,
@@ -174,7 +174,7 @@ impl Machine {
         let service = Service::new(&self.untrusted, self.host_page_bytes, streams, &mut listen);
         let result = service.serve(&mut self.process);
         if result.is_err() {
-            // Nobody would answer it any longer.
+            // Its requests would get no response.
             let _ = self.process.kill();
             let _ = self.process.wait();
         }
@@ -182,36 +182,36 @@ impl Machine {
         let elapsed = self.start_time.elapsed();
         let record = match self.untrusted.exit_record()? {
             _ if switched_off => None,
-            Some(record) => Some(record.context("the enclave's runtime left no record that can be read")?),
-            None => bail!("{}", self.missing_record(status)),
+            Some(record) => Some(record.context("the record of the enclave's runtime cannot be read")?),
+            None => bail!("{}", self.missing_record_message(status)),
         };
         Ok(RunResult { record, elapsed })
     }
 
-    /// An end without a record, in words.
-    fn missing_record(&self, status: ExitStatus) -> String {
+    /// Returns the error of an end without a record.
+    fn missing_record_message(&self, status: ExitStatus) -> String {
         let bytes = self.console.metadata().map_or(0, |console| console.len());
         let mut last = vec![0; bytes.min(MAX_CONSOLE_BYTES) as usize];
         let _ = self.console.read_exact_at(&mut last, bytes - bytes.min(MAX_CONSOLE_BYTES));
         let console = String::from_utf8_lossy(&last);
-        // The firmware's banner tells nothing.
+        // The firmware's banner is of no use.
         let console = console
             .rsplit_once(BANNER_END)
             .map_or(&*console, |(_, after)| after.split_once('\n').unwrap_or_default().1);
         let console = console.trim();
-        let console = if console.is_empty() { String::new() } else { format!("; it said: {console}") };
-        format!("the machine ended ({status}) before the program did{console}")
+        let console = if console.is_empty() { String::new() } else { format!("; its output: {console}") };
+        format!("the machine ended ({status}) before the program{console}")
     }
 }
 
-/// A file in memory that the emulator inherits.
+/// Creates a file in memory that the emulator inherits.
 fn memory_file(name: &str, bytes: &[u8]) -> Result<File> {
     let mut file = File::from(memfd_create(name, MemfdFlags::empty())?);
     file.write_all(bytes)?;
     Ok(file)
 }
 
-/// The path by which a process that inherited a file opens it anew.
-fn path(file: &impl AsRawFd) -> String {
+/// Returns the path by which a process opens a file that it inherited.
+fn inherited_path(file: &impl AsRawFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }

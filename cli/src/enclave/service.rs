@@ -1,4 +1,4 @@
-//! The host's side of the mailbox: it looks for requests, does them, and answers.
+//! The host's side of the mailbox: it polls for requests, serves them and answers.
 
 use super::streams::Streams;
 use super::untrusted::Untrusted;
@@ -11,36 +11,36 @@ use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time after a request in which the next is looked for without a pause: the runtime stands still between them.
+/// The time after a request during which the host polls without a pause: the runtime waits for it.
 const BUSY_POLL: Duration = Duration::from_micros(200);
-/// The first pause after it; each is longer than the one before, up to the last.
+/// The first pause after that. Each pause is twice as long as the previous one, up to the last.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LAST_PAUSE: Duration = Duration::from_millis(2);
 
-/// The word of the listener to a fault.
+/// The listener's decision at a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The program goes on.
+    /// The program continues.
     Continue,
     /// The machine is switched off.
     SwitchOff,
 }
 
-/// The listener to faults.
+/// The listener for faults.
 pub(super) type Listener<'a> = dyn FnMut(&Untrusted, Request) -> Result<Next> + 'a;
 
-/// Serves a machine until it has ended.
+/// The service of a machine.
 pub(super) struct Service<'a> {
     untrusted: &'a Untrusted,
     streams: &'a mut Streams,
     listener: &'a mut Listener<'a>,
-    /// Sealed pages, where the host keeps them (the paper's Figure 1).
+    /// The sealed pages that the host stores (the paper's Figure 1).
     host_pages: Vec<u8>,
     next_number: u64,
 }
 
 impl<'a> Service<'a> {
-    /// A host that keeps so many bytes of sealed pages itself.
+    /// Creates a service with this many bytes of sealed pages in the host.
     pub(super) fn new(
         untrusted: &'a Untrusted,
         host_page_bytes: usize,
@@ -50,10 +50,10 @@ impl<'a> Service<'a> {
         Service { untrusted, streams, listener, host_pages: vec![0; host_page_bytes], next_number: 1 }
     }
 
-    /// Serves requests until the machine has ended by itself, or was switched off.
+    /// Serves requests until the machine ends or is switched off.
     ///
     /// # Errors
-    /// A request that is none; the listener's.
+    /// An invalid request; errors of the listener.
     pub(super) fn serve(mut self, machine: &mut Child) -> Result<ExitStatus> {
         let (mut last, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
@@ -86,7 +86,7 @@ impl<'a> Service<'a> {
                     data = read;
                     done(data.len())
                 }),
-                // It has ended: the answer goes to nobody.
+                // The machine has ended: no answer is needed.
                 None => return Ok(Next::Continue),
             },
             Request::Clock(clock) => Ok(time(clock)),
@@ -115,7 +115,9 @@ impl<'a> Service<'a> {
             }
         };
         let answer = result.unwrap_or_else(|error: io::Error| failed(&error));
-        self.untrusted.answer(self.next_number, answer, &data).context("untrusted memory")?;
+        self.untrusted
+            .answer(self.next_number, answer, &data)
+            .context("writing an answer to untrusted memory")?;
         Ok(Next::Continue)
     }
 
@@ -128,7 +130,7 @@ impl<'a> Service<'a> {
         written.map(done)
     }
 
-    /// Waits for input as long as the machine is there.
+    /// Waits for input while the machine runs.
     fn read(&mut self, max: u32, machine: &mut Child) -> Result<Option<io::Result<Vec<u8>>>> {
         loop {
             match self.streams.input.read(max) {
@@ -140,7 +142,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// The bytes that the host keeps there.
+    /// Returns the sealed page at an offset.
     fn host_page(&mut self, at: u64, bytes: u32) -> Option<&mut [u8]> {
         let at = usize::try_from(at).ok()?;
         self.host_pages.get_mut(at..at.checked_add(bytes as usize)?)
@@ -148,7 +150,7 @@ impl<'a> Service<'a> {
 }
 
 fn done(bytes: usize) -> Answer {
-    // No request is about more than fits.
+    // A request is never larger than this type.
     Answer::Done { bytes: bytes as u32 }
 }
 

@@ -1,4 +1,4 @@
-//! The flags of `ameles migrate` while there is a successor: those that it was made with go on with it, and no others do.
+//! The flags of `ameles migrate` while there is a successor: they must be those that it was created with.
 
 use super::flags::SuccessorFlags;
 use super::record::MigrationRecord;
@@ -10,7 +10,7 @@ use ameles_vault::VaultParameters;
 use anyhow::Result;
 use std::path::absolute;
 
-/// Refuses flags that name another store or another key than the successor has. What is not given contradicts nothing.
+/// Refuses flags that name another store or key than those of the successor. Missing flags are accepted.
 ///
 /// # Errors
 /// [`SettingsError::Successor`], with each flag that differs; there is no current folder.
@@ -30,22 +30,22 @@ pub fn refuse_other_place(
         };
         let requested = Settings { store, ..settings.clone() };
         if !record.to.is_named_by(&requested) {
-            differing.push(format!("--to is {url} and its store is {}", Home::new(&existing).store_name()));
+            differing.push(format!("--to is {url}, but its store is {}", Home::new(&existing).store_name()));
         }
     }
     for (name, value) in &flags.to_option {
-        // It may be a secret.
+        // The value may be a secret.
         if existing.store.options.0.get(name) != Some(value) {
-            differing.push(format!("--to-option {name} is another than its own"));
+            differing.push(format!("--to-option {name} differs"));
         }
     }
     if flags.has_key() && !is_same_key(key, &existing.key)? {
-        differing.push("its key comes from another place".into());
+        differing.push("its key has another source".into());
     }
     Ok(refuse(&differing)?)
 }
 
-/// Refuses flags that say another shape than the successor was made with.
+/// Refuses flags of another shape than that of the successor.
 ///
 /// # Errors
 /// [`SettingsError::Successor`], with each flag that differs, and those of a shape that no successor can have.
@@ -63,8 +63,8 @@ fn refuse(differing: &[String]) -> Result<(), SettingsError> {
         return Ok(());
     }
     Err(SettingsError::Successor(format!(
-        "there is a successor already, and it was made with other flags: {}; `ameles migrate` with its own flags, or without \
-         any, goes on with it, and `ameles migrate --cancel` gives it up",
+        "a successor already exists, with other flags: {}; continue with its flags or without any, or cancel it with \
+         `ameles migrate --cancel`",
         differing.join(", ")
     )))
 }

@@ -1,4 +1,4 @@
-//! The shape of a successor: that of its vault, but for what the flags say.
+//! The shape of a successor: the shape of its vault, changed by flags.
 
 use crate::config::names::{BLOCK_SIZE, CAPACITY};
 use crate::config::size::Size;
@@ -6,7 +6,7 @@ use crate::config::{Config, Scheme, SchemeSettings, Settings, SettingsError, Tre
 use crate::vault::parameters::{scheme_of, vault_parameters};
 use ameles_vault::{TreeTopPlace, VaultParameters};
 
-/// The parameters of a successor of a vault with the parameters `old`, and settings that say the same.
+/// Returns the parameters of the successor of a vault with parameters `old`, and the settings with them.
 ///
 /// # Errors
 /// [`SettingsError::Successor`] if it would be smaller or have blocks of another size; those of [`vault_parameters`].
@@ -22,7 +22,7 @@ pub fn successor_parameters(
         && requested != block
     {
         return Err(SettingsError::Successor(format!(
-            "{} is {requested} and the vault has {block}: a successor has blocks of the same size",
+            "{} is {requested}, but the vault has {block}: a successor must have the same block size",
             name(BLOCK_SIZE)?
         )));
     }
@@ -30,7 +30,7 @@ pub fn successor_parameters(
         && requested < capacity
     {
         return Err(SettingsError::Successor(format!(
-            "{} is {requested} and the vault has {capacity}: a successor has room for as much at least",
+            "{} is {requested}, but the vault has {capacity}: a successor must be at least as large",
             name(CAPACITY)?
         )));
     }
@@ -41,7 +41,7 @@ pub fn successor_parameters(
         max_batch: Some(requested.max_batch.unwrap_or_else(|| old.scheme.max_batch())),
         pad_batches: Some(requested.pad_batches.unwrap_or(old.pad_batches)),
         tree_top_on: requested.tree_top_on.or(match old.tree_top {
-            // A scheme that has no tree top is asked for as such.
+            // The scheme `trivial` has no tree top.
             TreeTopPlace::Disk if requested.scheme != Some(Scheme::Trivial) => Some(TreeTopOn::Disk),
             _ => None,
         }),
@@ -49,7 +49,7 @@ pub fn successor_parameters(
     };
     let resolved = Settings::resolve(Config { vault, ..Config::default() })?;
     let resolved = Settings { prices: settings.prices.clone(), ..resolved };
-    // Who may watch the disk says nothing of the shape.
+    // The permission for a network disk does not change the shape.
     let shape = VaultConfig { allow_network_disk: None, ..requested.clone() };
     let parameters = if shape == VaultConfig::default() {
         old.clone()
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_for_is_as_before() {
+    fn a_parameter_that_is_not_requested_stays() {
         let old = existing(
             "[vault]\ncapacity = \"16MiB\"\nscheme = \"path\"\nz = 6\nmax_batch = 8\ncipher = \"aegis-256\"",
         );
@@ -110,8 +110,8 @@ mod tests {
     fn a_smaller_successor_or_one_of_other_blocks_is_refused() {
         let old = existing("[vault]\ncapacity = \"16MiB\"");
         let error = requested("[vault]\ncapacity = \"8MiB\"", &old).unwrap_err();
-        assert!(error.contains("--capacity is 8 MiB and the vault has 16 MiB"), "{error}");
+        assert!(error.contains("--capacity is 8 MiB, but the vault has 16 MiB"), "{error}");
         let error = requested("[vault]\nblock_size = \"4KiB\"", &old).unwrap_err();
-        assert!(error.contains("--block-size is 4 KiB and the vault has 64 KiB"), "{error}");
+        assert!(error.contains("--block-size is 4 KiB, but the vault has 64 KiB"), "{error}");
     }
 }

@@ -1,11 +1,11 @@
-//! The successor's trusted disk takes the place of the old one.
+//! The switch to the successor: its trusted disk replaces the old one.
 //!
-//! When the successor holds everything, a mark says so; from then on every start carries the switch out, from wherever
-//! the last one was cut off. There is no moment without a database under the vault's name: the old one gets a second name
-//! in `predecessor-…/`, and the new one takes its first by one rename. The files of their stashes have names of their own:
-//! they get a second name where they belong before that, and lose their first after it.
+//! When the successor is complete, a mark file records it. From then on every start runs the switch, and continues where the
+//! last one was interrupted. There is always a database under the vault's name: the old one is hard-linked into
+//! `predecessor-…/`, and one rename replaces it by the new one. The files of stashes have unique names: they are hard-linked
+//! into their new folder before that rename, and removed from their old folder after it.
 //!
-//! Every command that opens a vault carries it out, and one at a time does: it locks the mark, which goes last.
+//! Every command that opens a vault runs the switch. It locks the mark, so only one runs at a time, and removes it last.
 
 use super::record::{MigrationRecord, is_missing, sync_parent};
 use crate::config::folders::{DATABASE, DataFolder, RESERVE};
@@ -17,12 +17,12 @@ use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Stands in the successor's folder from the moment that it holds everything, and names the vault before it.
+/// The name of the mark in the successor's folder. The mark contains the identity of the old vault.
 const MARK: &str = "complete";
-/// Letters of the old vault's identity in the name of its folder.
+/// The number of letters of the old vault's identity in the name of its folder.
 const ID_LETTERS: usize = 16;
 
-/// Marks that the successor of `old` holds everything, durably. It must be closed, or serve from now on.
+/// Marks durably that the successor of `old` is complete. The successor must be closed, or serve from now on.
 ///
 /// # Errors
 /// The trusted folder cannot be written.
@@ -31,17 +31,17 @@ pub fn mark_complete(data: &DataFolder, old: VaultId) -> Result<()> {
     replace_durably(&mark, old.to_string().as_bytes()).with_context(|| format!("writing {}", mark.display()))
 }
 
-/// Carries the switch out if it was begun. Returns where the old vault's trusted disk is now.
+/// Runs the switch if the mark exists. Returns the new folder of the old vault's trusted disk.
 ///
 /// # Errors
-/// [`VaultError::Locked`] while another process carries it out; the trusted folder cannot be written. Nothing is lost: the
-/// next one goes on.
+/// [`VaultError::Locked`] while another process runs it; the trusted folder cannot be written. No data is lost: the next start
+/// continues.
 pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     let successor = data.successor().trusted();
     let mark = successor.join(MARK);
     let Some((_locked, old)) = lock_mark(&mark)? else { return Ok(None) };
     if old.len() < ID_LETTERS || !old.bytes().all(|letter| letter.is_ascii_hexdigit()) {
-        bail!("{} is not as `ameles` has written it", mark.display());
+        bail!("{} is damaged: `ameles` did not write it so", mark.display());
     }
     let trusted = data.trusted();
     let predecessor = trusted.join(format!("predecessor-{}", &old[..ID_LETTERS]));
@@ -58,7 +58,7 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
         step(&old, |old| ignore_missing(std::fs::rename(&new, old)))?;
         sync_parent(&old)?;
     }
-    // Its figures are those of the old vault until the new one leaves its own.
+    // The figures belong to the old vault until the new one writes its own.
     let (figures, kept) = (trusted.join("status.json"), predecessor.join("status.json"));
     if !kept.exists() {
         step(&kept, |kept| ignore_missing(std::fs::rename(&figures, kept)))?;
@@ -69,23 +69,23 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
         step(&successor, |_| Ok(()))?;
         MigrationRecord::remove_records(data)?;
     }
-    // Those of the old vault have their other name by now, and nothing else goes.
+    // Only stashes that already have their second name are removed.
     for name in stash_files(&trusted)?.filter(|name| predecessor.join(name).exists()) {
         step(&trusted.join(name), |stash| ignore_missing(std::fs::remove_file(stash)))?;
     }
     for name in stash_files(&successor)?.filter(|name| trusted.join(name).exists()) {
         step(&successor.join(name), |stash| ignore_missing(std::fs::remove_file(stash)))?;
     }
-    // Room that is set aside for when a disk is full: the folder of the vault that is served has its own.
+    // The reserved space of the successor: the folder of the served vault has its own.
     step(&successor.join(RESERVE), |reserve| ignore_missing(std::fs::remove_file(reserve)))?;
-    // The mark last: as long as it stands, all of this is done again. What comes into the folder afterwards is another's.
+    // The mark comes last: while it exists, the switch is repeated. Later files in the folder belong to another successor.
     step(&mark, |mark| ignore_missing(std::fs::remove_file(mark)))?;
     sync_parent(&mark)?;
     step(&successor, |folder| ignore_not_empty(std::fs::remove_dir(folder)))?;
     Ok(Some(predecessor))
 }
 
-/// Locks the mark until what is returned is dropped, with what it says; `None` if there is none, or it has gone meanwhile.
+/// Locks the mark and returns it with its content; `None` if it does not exist or was removed meanwhile.
 fn lock_mark(mark: &Path) -> Result<Option<(File, String)>> {
     let reading = || format!("reading {}", mark.display());
     let mut file = match File::options().read(true).write(true).open(mark) {
@@ -99,19 +99,19 @@ fn lock_mark(mark: &Path) -> Result<Option<(File, String)>> {
             let folder = mark.parent().unwrap_or(mark).display().to_string();
             return Err(anyhow::Error::new(VaultError::Locked).context(folder));
         }
-        // Where files cannot be locked, neither can the database be.
+        // Where files cannot be locked, the database cannot be locked either.
         Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
         Err(TryLockError::Error(error)) => return Err(error).with_context(reading),
     }
     let mut old = String::new();
     file.read_to_string(&mut old).with_context(reading)?;
-    // Whoever had it locked before has removed it.
+    // The process that locked it before may have removed it.
     Ok(mark.try_exists().with_context(reading)?.then_some((file, old)))
 }
 
-/// The names of the files of stashes in a folder.
+/// Returns the names of the stash files in a folder.
 fn stash_files(folder: &Path) -> Result<impl Iterator<Item = PathBuf>> {
-    let context = || format!("looking through {}", folder.display());
+    let context = || format!("listing {}", folder.display());
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(context)? {
         let name = PathBuf::from(entry.with_context(context)?.file_name());
@@ -123,19 +123,19 @@ fn stash_files(folder: &Path) -> Result<impl Iterator<Item = PathBuf>> {
     Ok(found.into_iter())
 }
 
-/// Gives files a second name in another folder.
+/// Hard-links files into another folder.
 fn link_all(names: impl Iterator<Item = PathBuf>, from: &Path, to: &Path) -> Result<()> {
     names.into_iter().try_for_each(|name| {
         step(&to.join(&name), |there| ignore_existing(std::fs::hard_link(from.join(&name), there)))
     })
 }
 
-/// Tells whether the switch has begun: the successor cannot be taken back any more.
+/// Returns true if the switch has begun: then the successor cannot be cancelled.
 pub fn has_begun(data: &DataFolder) -> bool {
     data.successor().trusted().join(MARK).exists()
 }
 
-/// A change of the trusted folder. The process may end before any of them.
+/// Runs one change of the trusted folder. The process may end before any of them.
 fn step(at: &Path, work: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
     #[cfg(test)]
     tests::count_step()?;
@@ -156,7 +156,7 @@ fn ignore_missing(outcome: std::io::Result<()>) -> std::io::Result<()> {
     }
 }
 
-/// A folder that another has put something into stays.
+/// Ignores the error of a folder that is not empty.
 fn ignore_not_empty(outcome: std::io::Result<()>) -> std::io::Result<()> {
     match ignore_missing(outcome) {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -173,9 +173,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     thread_local! {
-        /// Steps until the process ends, or another one comes in between.
+        /// The steps until the process ends, or until another one intervenes.
         static STEPS_LEFT: Cell<Option<u32>> = const { Cell::new(None) };
-        /// The folder that another process starts with then.
+        /// The folder with which the other process starts.
         static OTHER: RefCell<Option<DataFolder>> = const { RefCell::new(None) };
     }
 
@@ -195,7 +195,7 @@ mod tests {
 
     const OLD: VaultId = VaultId([0xab; 16]);
 
-    /// A vault whose successor holds everything.
+    /// Creates a vault with a complete successor.
     fn data() -> (tempfile::TempDir, DataFolder) {
         let home = tempfile::tempdir().unwrap();
         let data = DataFolder::new(home.path().to_path_buf());
@@ -239,7 +239,7 @@ mod tests {
         }
         assert_eq!(after["credentials.toml"], "kept");
         assert!(after.contains_key("moved.toml"));
-        // An empty folder of the successor's may be left: the next one takes it.
+        // An empty folder of the successor may remain: the next successor uses it.
         assert_eq!(after.len(), 7, "{:?}", after.keys());
         assert_eq!(finish(data).unwrap(), None);
     }
@@ -253,33 +253,33 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_that_is_cut_off_anywhere_is_finished_by_the_next_start() {
-        let mut interruptible = 0;
+    fn a_switch_that_is_interrupted_anywhere_is_finished_by_the_next_start() {
+        let mut step = 0;
         loop {
             let (_home, data) = data();
             mark_complete(&data, OLD).unwrap();
             assert!(has_begun(&data));
-            STEPS_LEFT.set(Some(interruptible));
+            STEPS_LEFT.set(Some(step));
             let first = finish(&data);
             // There is a database under the vault's name at any moment.
             let now = contents(&data.trusted())[DATABASE].clone();
             assert!(["old", "new"].contains(&now.as_str()), "{now}");
             STEPS_LEFT.set(None);
-            let was_cut_off = first.is_err();
-            if was_cut_off {
+            let was_interrupted = first.is_err();
+            if was_interrupted {
                 finish(&data).unwrap();
             }
             assert_is_finished(&data);
-            if !was_cut_off {
+            if !was_interrupted {
                 break;
             }
-            interruptible += 1;
+            step += 1;
         }
-        assert!(interruptible >= 7, "{interruptible} steps");
+        assert!(step >= 7, "{step} steps");
     }
 
     #[test]
-    fn of_two_that_finish_a_switch_one_does_and_the_other_is_told() {
+    fn of_two_processes_that_finish_a_switch_one_does_and_the_other_gets_an_error() {
         for step in 0.. {
             let (_home, data) = data();
             mark_complete(&data, OLD).unwrap();

@@ -1,4 +1,4 @@
-//! The figures of a vault in service for the live page, and the place of the page's link.
+//! The figures of a running vault for the owner's page, and the file of the page's link.
 
 use crate::config::folders::DataFolder;
 use crate::demonstration::{Baseline, Switch};
@@ -12,14 +12,14 @@ use ameles_vault::Vault;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
-/// The prices that the page computes with.
+/// The prices of the page.
 pub struct PagePrices {
     prices: Prices,
     by_default: bool,
 }
 
 impl PagePrices {
-    /// The prices that were asked for, or the default.
+    /// Returns the requested prices, or the default ones.
     pub fn or_default(asked: Option<Prices>) -> Self {
         let by_default = asked.is_none();
         PagePrices { prices: asked.unwrap_or_else(prices::default_prices), by_default }
@@ -31,7 +31,7 @@ impl PagePrices {
     }
 }
 
-/// The sources of everything that the page shows.
+/// The sources of the page.
 pub struct Sources {
     /// The vault.
     pub vault: Vault,
@@ -41,9 +41,9 @@ pub struct Sources {
     pub counters: RequestCounters,
     /// The provider's prices.
     pub prices: PagePrices,
-    /// The switch of a demonstration: its view stands in the place of the vault's store.
+    /// The switch of a demonstration, which selects the store that the page shows.
     pub switch: Option<Switch>,
-    /// Tells the present warnings.
+    /// Returns the current warnings.
     pub warnings: Box<dyn Fn() -> Vec<String> + Send + Sync>,
 }
 
@@ -103,7 +103,7 @@ fn row(touched: TouchedRow) -> Row {
     Row { buckets: touched.buckets, reads: touched.reads, writes: touched.writes }
 }
 
-/// Leaves the page's link where only the vault's owner can read it, for those who start `serve` without a terminal.
+/// Writes the page's link to a file that only the vault's owner can read, for a `serve` without a terminal.
 ///
 /// # Errors
 /// The trusted folder cannot be written.
@@ -112,7 +112,7 @@ pub fn write_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
     replace(&path, format!("{link}\n").as_bytes())
         .with_context(|| {
             format!(
-                "{} cannot be written, and the link to the owner's page is shown at terminals only; free some space on its disk, \
+                "{} cannot be written, so the link to the owner's page is shown only at a terminal; free some space on its disk, \
                  or make the folder writable",
                 path.display()
             )

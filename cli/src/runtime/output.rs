@@ -1,13 +1,13 @@
-//! The answer of a command, on standard output.
+//! The output of a command, on standard output.
 //!
-//! A reader that has gone, or a full disk, must end no command half-way: the work under way is done, and only then is
-//! it said that the answer could not be written.
+//! A closed pipe or a full disk must not end a command half-way. The work is finished first, and then an error says that the
+//! output could not be written.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
 use std::sync::OnceLock;
 
-/// The first failure to write.
+/// The first error of a write.
 static FAILURE: OnceLock<std::io::Error> = OnceLock::new();
 
 /// Writes a text.
@@ -17,12 +17,12 @@ pub fn write(text: Arguments<'_>) {
     }
     let mut output = std::io::stdout().lock();
     if let Err(error) = output.write_fmt(text).and_then(|()| output.flush()) {
-        // Only the first one counts.
+        // Only the first error counts.
         let _ = FAILURE.set(error);
     }
 }
 
-/// The reason why the answer was not written. A reader that has read enough and gone is no reason.
+/// Returns the error that lost output. A closed pipe does not count.
 pub fn failure() -> Option<&'static std::io::Error> {
     FAILURE.get().filter(|error| error.kind() != ErrorKind::BrokenPipe)
 }
@@ -32,14 +32,14 @@ pub fn write_error(text: Arguments<'_>) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Prints a line that a command answers.
+/// Prints a line to standard output.
 macro_rules! print_line {
     () => { $crate::runtime::output::write(format_args!("\n")) };
     ($($text:tt)*) => { $crate::runtime::output::write(format_args!("{}\n", format_args!($($text)*))) };
 }
 pub(crate) use print_line;
 
-/// Prints a line on standard error.
+/// Prints a line to standard error.
 macro_rules! print_error {
     () => { $crate::runtime::output::write_error(format_args!("")) };
     ($($text:tt)*) => { $crate::runtime::output::write_error(format_args!($($text)*)) };

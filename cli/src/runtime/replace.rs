@@ -1,11 +1,11 @@
-//! Files that are replaced whole or not at all, and that only their owner can read from the first moment.
+//! Atomic replacement of files, which only their owner can read from the start.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// Gives a file these contents. After a crash of the machine it may have its earlier ones.
+/// Replaces the contents of a file. After a crash of the machine, the file may have its old contents.
 ///
 /// # Errors
 /// The folder cannot be written.
@@ -16,7 +16,7 @@ pub fn replace(file: &Path, contents: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a file these contents for good: they outlast a crash of the machine.
+/// Replaces the contents of a file durably: they survive a crash of the machine.
 ///
 /// # Errors
 /// The folder cannot be written.
@@ -25,10 +25,10 @@ pub fn replace_durably(file: &Path, contents: &[u8]) -> io::Result<()> {
     File::open(parent_folder(file))?.sync_all()
 }
 
-/// Makes a file with these contents for good, where none is yet.
+/// Creates a file with these contents durably.
 ///
 /// # Errors
-/// The folder cannot be written, or the file is there already.
+/// The folder cannot be written, or the file exists.
 pub fn create_durably(file: &Path, contents: &[u8]) -> io::Result<()> {
     temporary_file(file, contents)?.persist_noclobber(file)?;
     File::open(parent_folder(file))?.sync_all()

@@ -1,4 +1,4 @@
-//! The file of users: `trusted/credentials.toml`, for the owner of the machine's account alone.
+//! The file of users, `trusted/credentials.toml`, which only the owner of the system account can read.
 //!
 //! ```toml
 //! [[users]]
@@ -27,11 +27,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The reason why there are no users.
+/// The error of reading or writing the file of users.
 #[derive(Debug, thiserror::Error)]
 pub enum UsersFileError {
     /// The file cannot be read or written.
-    #[error("the gateway's users in {} cannot be {verb}: {error}", file.display())]
+    #[error("the file of users {} cannot be {verb}: {error}", file.display())]
     File {
         /// The file.
         file: PathBuf,
@@ -40,30 +40,30 @@ pub enum UsersFileError {
         /// The system's message.
         error: io::Error,
     },
-    /// The file holds something else.
+    /// The file is invalid.
     #[error(
-        "{} holds no users{}: it needs [[users]] with account, user and role; \
-         bring it back from a copy, or move it away to have a new owner made",
+        "{} has no valid users{}: it needs [[users]] with account, user and role; \
+         restore it from a copy, or move it away to create a new owner",
         file.display(),
         line.map_or(String::new(), |line| format!(" (line {line})"))
     )]
     Invalid {
         /// The file.
         file: PathBuf,
-        /// The line where it stops making sense, if that is known.
+        /// The line of the error, if it is known.
         line: Option<usize>,
     },
     /// A user in it is not valid.
-    #[error("user number {number} in {} cannot be used: {why}", file.display())]
+    #[error("user number {number} in {} is invalid: {why}", file.display())]
     User {
         /// The file.
         file: PathBuf,
         /// The number of the user, from 1.
         number: usize,
-        /// The mistake in it.
+        /// The error of the user.
         why: InvalidUser,
     },
-    /// Two of its users contradict one another.
+    /// Two of its users contradict each other.
     #[error("{}: {error}", file.display())]
     Together {
         /// The file.
@@ -72,23 +72,23 @@ pub enum UsersFileError {
         error: UsersError,
     },
     /// Other users of the machine can read the file.
-    #[error("{file} can be read by other users of this machine: `chmod 600 {file}`", file = .0.display())]
+    #[error("{file} is readable by other users of this machine: run `chmod 600 {file}`", file = .0.display())]
     Exposed(PathBuf),
-    /// The system gave no random numbers.
-    #[error("the system gave no random numbers for new credentials")]
+    /// The system returned no random numbers.
+    #[error("the system returned no random numbers for new credentials")]
     NoRandomness,
     /// A password cannot be hashed.
     #[error(transparent)]
     Password(#[from] PasswordError),
 }
 
-/// The mistake in a user.
+/// The error of a user.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidUser {
-    /// The account's or the user's name.
+    /// The name of the account or of the user is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The hash of the password.
+    /// The hash of the password is invalid.
     #[error(transparent)]
     Password(#[from] PasswordError),
 }
@@ -176,7 +176,7 @@ impl UserForm {
     }
 }
 
-/// A state of the file that another one can be told from.
+/// A state of the file, to detect changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stamp {
     modified: Option<SystemTime>,
@@ -191,15 +191,15 @@ pub struct UsersFile {
 }
 
 impl UsersFile {
-    /// Names the file; makes nothing.
+    /// Names the file, without creating it.
     pub fn new(path: PathBuf) -> Self {
         UsersFile { path }
     }
 
-    /// Reads the users, if there is a file.
+    /// Reads the users, if the file exists.
     ///
     /// # Errors
-    /// See [`UsersFileError`]. A file that cannot be used is left as it is.
+    /// See [`UsersFileError`]. An invalid file stays unchanged.
     pub fn load(&self) -> Result<Option<Vec<User>>, UsersFileError> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
@@ -212,7 +212,7 @@ impl UsersFile {
         let mut text = Zeroizing::new(String::new());
         file.read_to_string(&mut text).map_err(self.failed("read"))?;
         let form: FileForm = toml::from_str(&text).map_err(|error| {
-            // Nothing of the text goes into the error: it may be a secret.
+            // The error must not contain the text, which may be a secret.
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             self.invalid(line)
         })?;
@@ -234,8 +234,8 @@ impl UsersFile {
         Ok(users)
     }
 
-    /// Makes the owner of the first account, with a pair of S3 keys and the password that is returned, in a file that
-    /// must not be there yet.
+    /// Creates the file with the owner of the first account, who gets a pair of S3 keys and a password. Returns the users and
+    /// the password.
     ///
     /// # Errors
     /// See [`UsersFileError`].
@@ -246,11 +246,11 @@ impl UsersFile {
         Ok((users, password))
     }
 
-    /// Changes the users as `edit` says, all at once or not at all. Two that do this at a time take turns. Without a
-    /// file, they begin with the owner of the first account.
+    /// Changes the users by `edit`, atomically and under a lock. Without a file, the change starts from the owner of the
+    /// first account.
     ///
     /// # Errors
-    /// Those of `edit`; see [`UsersFileError`] for the others. Nothing is changed then.
+    /// Those of `edit`; see [`UsersFileError`]. The file then stays unchanged.
     pub fn change<T, E: From<UsersFileError>>(
         &self,
         edit: impl FnOnce(&mut Vec<User>) -> Result<T, E>,
@@ -272,7 +272,7 @@ impl UsersFile {
         Ok(outcome)
     }
 
-    /// Whole or not at all, and closed to other users of the machine from the first moment.
+    /// Writes the users atomically. Other users of the machine can never read the file.
     fn write(
         &self,
         users: &[User],
@@ -287,7 +287,7 @@ impl UsersFile {
         write().map_err(self.failed("written"))
     }
 
-    /// The file's state now, to be compared with that of a moment ago. `None` if there is none.
+    /// Returns the current state of the file, or `None` if it does not exist.
     pub fn stamp(&self) -> Option<Stamp> {
         let metadata = std::fs::metadata(&self.path).ok()?;
         Some(Stamp { modified: metadata.modified().ok(), bytes: metadata.len(), inode: inode(&metadata) })
@@ -303,7 +303,7 @@ impl UsersFile {
     }
 }
 
-/// A new pair of S3 keys: an id of 20 characters and a secret of 40, 240 bits.
+/// Generates a pair of S3 keys: an id of 20 characters, and a secret of 40 characters with 240 bits.
 ///
 /// # Errors
 /// [`UsersFileError::NoRandomness`].
@@ -313,7 +313,7 @@ pub fn new_key() -> Result<AccessKey, UsersFileError> {
     Ok(AccessKey { id: format!("AMLS{}", BASE32_NOPAD.encode(&id)), secret: secret::<30>()? })
 }
 
-/// A new password: 24 characters, 144 bits.
+/// Generates a password of 24 characters with 144 bits.
 ///
 /// # Errors
 /// [`UsersFileError::NoRandomness`].
@@ -321,7 +321,7 @@ pub fn new_password() -> Result<Zeroizing<String>, UsersFileError> {
     secret::<18>()
 }
 
-/// The hash of a password.
+/// Returns the hash of a password.
 ///
 /// # Errors
 /// [`UsersFileError::Password`].
@@ -396,7 +396,7 @@ mod tests {
         fn load_error(&self) -> String {
             let before = std::fs::read(&self.file.path).unwrap();
             let error = self.file.load().unwrap_err().to_string();
-            assert_eq!(std::fs::read(&self.file.path).unwrap(), before, "a bad file is left alone");
+            assert_eq!(std::fs::read(&self.file.path).unwrap(), before, "an invalid file stays unchanged");
             error
         }
     }
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_changed_is_what_is_read_and_a_refusal_changes_nothing() {
+    fn a_change_is_read_back_and_a_refused_one_changes_nothing() {
         let folder = folder();
         folder.file.create_first().unwrap();
         let identity =
@@ -442,13 +442,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_used_is_refused_with_the_place_and_without_its_secrets() {
+    fn an_invalid_file_is_refused_with_its_line_and_without_its_secrets() {
         let folder = folder();
         let good = "[[users]]\naccount = \"a\"\nuser = \"u\"\nrole = \"owner\"\n";
         for (text, expected) in [
             ("access_key_id = 5", "line 1"),
             ("access_key_id = \"hush\"", "line 1"),
-            ("", "holds no users"),
+            ("", "has no valid users"),
             ("[[users]]\naccount = \"a\"\nuser = \"u\"\nrole = \"hush\"", "line 4"),
             ("[[users]]\naccount = \"a:hush\"\nuser = \"u\"\nrole = \"owner\"", "user number 1"),
             (&format!("{good}password = \"hush\"\n"), "Argon2id"),

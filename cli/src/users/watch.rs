@@ -1,14 +1,14 @@
-//! A running gateway takes over changes of the file of users.
+//! Reloads the file of users in a running gateway.
 
 use crate::users::file::UsersFile;
 use ameles_gateway::auth::identity::Users;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time between two looks at the file. It is asked for its time and size only.
+/// The time between two checks of the file, which read only its time and size.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Looks at the file again and again, and replaces the users when it has changed. Never ends.
+/// Checks the file repeatedly, and replaces the users when it has changed. Never returns.
 pub async fn watch(file: UsersFile, users: Arc<Users>) {
     let mut watch_state = FileWatch::new(file, users);
     loop {
@@ -24,7 +24,7 @@ struct FileWatch {
 }
 
 impl FileWatch {
-    /// The users are those that the file holds now, or held a moment ago: it is read once more at the first look.
+    /// Creates a watch of users that were just loaded from the file. The first check loads them again.
     fn new(file: UsersFile, users: Arc<Users>) -> Self {
         FileWatch { file, users, last: None }
     }
@@ -38,13 +38,13 @@ impl FileWatch {
         self.last = now;
         let outcome = match self.file.load() {
             Ok(Some(users)) => self.users.replace(users).map_err(|error| error.to_string()),
-            Ok(None) => Err("the file of users is gone".to_owned()),
+            Ok(None) => Err("the file of users is missing".to_owned()),
             Err(error) => Err(error.to_string()),
         };
         match outcome {
-            Ok(()) if was_read => tracing::info!("the users were read again"),
+            Ok(()) if was_read => tracing::info!("reloaded the users"),
             Ok(()) => {}
-            Err(error) => tracing::warn!(error, "the users of before stay"),
+            Err(error) => tracing::warn!(error, "cannot reload the users: the old ones stay valid"),
         }
     }
 }
@@ -56,7 +56,7 @@ mod tests {
     use ameles_gateway::auth::identity::User;
 
     #[test]
-    fn a_changed_file_is_taken_over_and_a_bad_one_is_not() {
+    fn a_changed_file_is_loaded_and_an_invalid_one_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("credentials.toml");
         let file = UsersFile::new(path.clone());

@@ -1,4 +1,4 @@
-//! A vault as the gateway's device, alone or together with its successor.
+//! A vault as the gateway's device, with or without a successor.
 
 use ameles_core::types::BlockId;
 use ameles_gateway::device::RowChange;
@@ -7,11 +7,11 @@ use ameles_vault::{Call, MirroredVaults, Receipt, Vault, VaultError};
 use anyhow::Context;
 use bytes::Bytes;
 
-/// The words with which a failure of the successor is told.
+/// The message for a failure of the successor.
 const SUCCESSOR_STOPPED: &str =
-    "the successor has stopped (`ameles migrate --cancel` gives it up, and loses nothing)";
+    "the successor has stopped (`ameles migrate --cancel` removes it without loss of data)";
 
-/// See the module. With a successor, capacity and rows are those of the vault that answers.
+/// The device of a vault, see the module. With a successor, capacity and rows are those of the old vault.
 ///
 /// A [`MirroredVaults`] asks that a block which a failed or unfinished write may have touched is written again before it is
 /// read, and that no block has two writes under way. The gateway keeps to that, as [`Device`] says.
@@ -24,7 +24,7 @@ pub enum VaultDevice {
 }
 
 impl VaultDevice {
-    /// The vault that answers.
+    /// Returns the vault that answers: with a successor, the old one.
     pub fn vault(&self) -> &Vault {
         match self {
             VaultDevice::Single(vault) => vault,
@@ -32,7 +32,7 @@ impl VaultDevice {
         }
     }
 
-    /// Tells whether anything may be answered now: no vault has stopped, and none may have been displaced.
+    /// Returns true if requests may be answered: no vault has stopped or may have been displaced.
     pub fn may_answer(&self) -> bool {
         match self {
             VaultDevice::Single(vault) => vault.may_answer(),
@@ -42,7 +42,7 @@ impl VaultDevice {
         }
     }
 
-    /// The reason why it has stopped, if it has.
+    /// Returns the error that stopped a vault, if any.
     pub fn failure(&self) -> Option<anyhow::Error> {
         match self {
             VaultDevice::Single(vault) => vault.failure().map(Into::into),
@@ -58,7 +58,7 @@ impl VaultDevice {
         }
     }
 
-    /// Stops, because the machine was resumed from a snapshot.
+    /// Stops the vaults after the machine was resumed from a snapshot.
     pub async fn stop_after_resume(&self) {
         self.vault().stop_resumed().await;
         if let VaultDevice::WithSuccessor(succession) = self {
@@ -66,10 +66,10 @@ impl VaultDevice {
         }
     }
 
-    /// Finishes what was asked for, ships checkpoints and closes; returns the receipt of the vault that answers.
+    /// Finishes requests, ships checkpoints and closes. Returns the receipt of the vault that answers.
     ///
     /// # Errors
-    /// Why it has stopped.
+    /// The error that stopped a vault.
     pub async fn close(&self) -> anyhow::Result<Receipt> {
         let VaultDevice::WithSuccessor(succession) = self else { return Ok(self.vault().close().await?) };
         let (old, new) = tokio::join!(succession.old().close(), succession.successor().close());

@@ -5,13 +5,13 @@ use crate::vault::prices;
 use ameles_core::schemes::ring::RingObjective;
 use ameles_store::Prices;
 
-/// The cost of a written slot, in that of a read one, where writing costs nothing: what is free is not moved for nothing.
+/// The cost of a written slot relative to a read slot if writes are free, so that a plan does not move bytes without need.
 const MIN_WRITTEN: f64 = 0.01;
 
-/// The objective that the settings ask for.
+/// Returns the objective of the settings.
 ///
 /// # Errors
-/// Dollars are asked for, and prices that are not there.
+/// The objective is dollars, and the prices do not exist.
 pub(super) fn objective(settings: &Settings) -> Result<RingObjective, SettingsError> {
     Ok(match settings.scheme.objective {
         Objective::Bytes => RingObjective::BYTES,
@@ -23,12 +23,12 @@ pub(super) fn objective(settings: &Settings) -> Result<RingObjective, SettingsEr
     })
 }
 
-/// The dollars of requests and bytes. Where all are free, the bytes.
+/// Returns the dollars of requests and bytes, or bytes if all are free.
 fn dollars_objective(prices: &Prices, block_bytes: u64) -> RingObjective {
     let per_slot = |per_gb: f64| per_gb * block_bytes as f64 / prices.bytes_per_gb as f64;
     let (get, put) = (prices.get_per_1000 / 1000.0, (prices.put_per_1000 + prices.delete_per_1000) / 1000.0);
     let slot_read = per_slot(prices.egress_per_gb);
-    // A hundredth of the request at least: a plan has no reason to move bytes that it can do without.
+    // At least a hundredth of a request: a plan should not move bytes without need.
     let min = MIN_WRITTEN * if slot_read > 0.0 { slot_read } else { get };
     let slot_written = per_slot(prices.ingress_per_gb).max(min);
     let slot_read = slot_read.max(MIN_WRITTEN * get);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_that_are_not_there_are_an_error_where_dollars_are_asked_for() {
+    fn missing_prices_are_an_error_if_the_objective_is_dollars() {
         let settings = |text: &str| {
             let text = format!("[vault]\n{text}\n[prices]\nfile = \"nowhere\"");
             Settings::resolve(Config::parse(&text, Path::new("ameles.toml")).unwrap()).unwrap()

@@ -1,4 +1,4 @@
-//! The way from settings to the parameters of a vault, and from those to the summary for its owner.
+//! Planning the parameters of a vault from settings, and the summary of a vault for its owner.
 
 use crate::config::interval::Interval;
 use crate::config::names::{
@@ -25,20 +25,20 @@ use ameles_vault::{
 use clap::ValueEnum;
 use std::time::Duration;
 
-/// The largest batch when nothing else is said: enough that sixteen clients share every round trip.
+/// The default size of a batch: sixteen clients share every round trip.
 const DEFAULT_BATCH: u32 = 16;
-/// The blocks of a bucket of Path ORAM when nothing else is said.
+/// The default number of blocks in a bucket of Path ORAM.
 const DEFAULT_PATH_Z: u32 = 4;
-/// The share of the payload that the trusted side may hold when nothing else is said.
+/// The default tree top: this part of the blocks, as a divisor.
 const TRUSTED_SHARE: u64 = 16;
 
-/// The parameters that the settings ask for.
+/// Returns the parameters of the settings.
 ///
 /// # Errors
-/// What the scheme refuses, with the settings that it came from.
+/// The error of the scheme, with its settings.
 pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, SettingsError> {
     let (capacity, scheme) = (settings.blocks(), &settings.scheme);
-    // The settings bound it by 16 MiB.
+    // The settings limit it to 16 MiB.
     let block_bytes = settings.block_size.0 as u32;
     let batch = scheme.max_batch.unwrap_or(DEFAULT_BATCH);
     let top = scheme
@@ -105,12 +105,12 @@ fn seal_cipher(requested: Cipher) -> cipher::Cipher {
     }
 }
 
-/// The scheme's own words for its parameters, in those of the command line.
+/// Replaces the scheme's names of parameters by those of the command line.
 fn with_flag_names(text: &str) -> String {
     text.replace("blocks_per_bucket", "Z").replace("max_batch", "the largest batch")
 }
 
-/// Refuses settings that contradict a vault that is there. Settings that were not given contradict nothing.
+/// Refuses settings that contradict an existing vault. Settings that are not given are accepted.
 ///
 /// # Errors
 /// [`SettingsError::ShapeMismatch`], with each value that differs.
@@ -123,7 +123,8 @@ pub fn refuse_contradictions(
     if differing.is_empty() { Ok(()) } else { Err(SettingsError::ShapeMismatch(differing.join(", "))) }
 }
 
-/// The values in `requested` that contradict an existing vault, which is named as is said, each with that vault's own.
+/// Returns the values in `requested` that contradict an existing vault, each with the vault's own value. `subject` names
+/// the vault in the messages.
 ///
 /// # Errors
 /// Those of planning a vault.
@@ -196,7 +197,7 @@ pub fn contradictions(
         .into_iter()
         .filter_map(|(name, texts)| texts.map(|(requested, existing)| (name, requested, existing)))
         .map(|(name, requested, existing)| {
-            format!("{} is {requested} and {subject} has {existing}", settings.origins.name(name))
+            format!("{} is {requested}, but {subject} has {existing}", settings.origins.name(name))
         })
         .collect();
     if differing.is_empty() && requested.tree_top.is_some() && !is_plannable(settings, scheme)? {
@@ -205,8 +206,8 @@ pub fn contradictions(
     Ok(differing)
 }
 
-/// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps what was planned,
-/// not the bytes that were asked for.
+/// Returns true if a vault with the tree top of these settings could have this scheme. A vault stores its planned parameters,
+/// not the requested bytes.
 fn is_plannable(settings: &Settings, existing: &SchemeParameters) -> Result<bool, SettingsError> {
     let mut like_existing = settings.clone();
     like_existing.block_size = Size(existing.block_bytes().into());
@@ -215,13 +216,13 @@ fn is_plannable(settings: &Settings, existing: &SchemeParameters) -> Result<bool
         (scheme_of(existing), Some(existing.max_batch()));
     let planned = vault_parameters(&like_existing)?.scheme;
     Ok(match (&planned, existing) {
-        // Versions may differ in the stash that they plan.
+        // Versions of ameles may plan different stashes.
         (SchemeParameters::Ring(planned), SchemeParameters::Ring(existing)) => {
             let requested = settings
                 .scheme
                 .tree_top
                 .map(|top| top.resolve(like_existing.capacity).0 / like_existing.block_size.0);
-            // Where so little does not suffice, versions differ in what they plan instead.
+            // If so little does not suffice, versions differ in the plan that they use instead.
             let is_more = requested
                 .is_some_and(|requested| requested < planned.stash_bound.min(existing.stash_bound).into());
             let (less, more) = (
@@ -230,7 +231,7 @@ fn is_plannable(settings: &Settings, existing: &SchemeParameters) -> Result<bool
             );
             more <= 2 * less || requested == Some(existing.stash_bound.into()) || is_more
         }
-        // Not asked for again, its Z still decides.
+        // The vault's Z still counts if it is not given again.
         (SchemeParameters::Path(planned), SchemeParameters::Path(existing)) => {
             let mut with = |z| {
                 like_existing.scheme.z = Some(z);
@@ -243,7 +244,7 @@ fn is_plannable(settings: &Settings, existing: &SchemeParameters) -> Result<bool
     })
 }
 
-/// The scheme that these parameters are of.
+/// Returns the scheme of these parameters.
 pub fn scheme_of(parameters: &SchemeParameters) -> Scheme {
     match parameters {
         SchemeParameters::Ring(_) => Scheme::Ring,
@@ -260,12 +261,12 @@ fn tree_top(scheme: &SchemeParameters) -> Option<u32> {
     }
 }
 
-/// A choice as it is written on the command line.
+/// Returns the name of a choice on the command line.
 fn choice_name(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// The summary for the owner of such a vault.
+/// Returns the summary of a vault for its owner.
 pub fn summary(
     parameters: &VaultParameters,
     store: String,
@@ -302,17 +303,17 @@ pub fn summary(
     }
 }
 
-/// The room of stash and tree top on the trusted disk.
+/// Returns the space of stash and tree top on the trusted disk.
 fn on_disk_summary(parameters: &VaultParameters) -> OnDiskSummary {
     let block = u64::from(parameters.scheme.block_bytes());
-    // What a checkpoint names stays as it is while it is on its way to the store, and all may be replaced meanwhile.
+    // Blocks of a checkpoint stay until it is in the store, and all of them may be replaced meanwhile.
     let places = 2 * (parameters.scheme.stash_bound() + parameters.resident_blocks());
     OnDiskSummary { room: Size(places * block), resident: Size(parameters.resident_blocks() * block) }
 }
 
-/// The cost of a journal in the store, by the length of a batch: 1, then twice as much each time, up to the most.
+/// Returns the cost of a journal in the store by the length of a batch: 1, 2, 4 and so on, up to the maximum.
 fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> JournalSummary {
-    /// Batches that the price is of.
+    /// The number of batches for the price.
     const MANY: u64 = 1_000_000;
     let max = u64::from(parameters.scheme.max_batch());
     let doubled = std::iter::successors(Some(1), |length| Some(2 * length));
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_for_contradicts_nothing() {
+    fn a_setting_that_is_not_given_contradicts_nothing() {
         let existing = "[vault]\ncapacity = \"16MiB\"\nblock_size = \"4KiB\"\na = 8\nmax_batch = 4\ntree_top = \"1MiB\"\n\
             cipher = \"aegis-256\"";
         for requested in [
@@ -403,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_of_the_capacity_that_the_vault_has() {
+    fn a_share_is_of_the_capacity_of_the_vault() {
         let existing = "[vault]\ncapacity = \"128MiB\"\ntree_top = \"25%\"";
         assert_eq!(check(existing, "[vault]\ntree_top = \"25%\""), Ok(()));
         assert_eq!(check(existing, "[vault]\ntree_top = \"32MiB\""), Ok(()));
@@ -412,21 +413,21 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_a_vault_is_named_with_both_values() {
+    fn a_contradiction_is_named_with_both_values() {
         let existing = "[vault]\ncapacity = \"256MiB\"";
         for (requested, expected) in [
             (
                 "[vault]\ncapacity = \"512MiB\"",
-                "`vault.capacity` in ameles.toml is 512 MiB and the vault has 256 MiB",
+                "`vault.capacity` in ameles.toml is 512 MiB, but the vault has 256 MiB",
             ),
-            ("[vault]\nscheme = \"path\"", "`vault.scheme` in ameles.toml is path and the vault has ring"),
+            ("[vault]\nscheme = \"path\"", "`vault.scheme` in ameles.toml is path, but the vault has ring"),
             (
                 "[vault]\npad_batches = true",
-                "`vault.pad_batches` in ameles.toml is true and the vault has false",
+                "`vault.pad_batches` in ameles.toml is true, but the vault has false",
             ),
             (
                 "[vault]\ncipher = \"aegis-256\"",
-                "`vault.cipher` in ameles.toml is aegis-256 and the vault has another",
+                "`vault.cipher` in ameles.toml is aegis-256, but the vault has another",
             ),
             ("[vault]\ntree_top = \"256MiB\"", "`vault.tree_top` in ameles.toml gives another tree top"),
         ] {
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn an_objective_is_for_a_vault_that_is_made_and_contradicts_none_that_is_there() {
+    fn an_objective_counts_for_a_new_vault_and_contradicts_no_existing_one() {
         let vault = |objective: &str| {
             format!("[vault]\ncapacity = \"256MiB\"\ntree_top = \"32MiB\"\nobjective = \"{objective}\"")
         };
@@ -485,7 +486,7 @@ mod tests {
         let mut existing = vault_parameters(&settings).unwrap();
         let SchemeParameters::Ring(ring) = &mut existing.scheme else { panic!("another scheme") };
         assert!(ring.stash_bound > 2, "{ring:?}");
-        // Another version took other levels for it.
+        // Another version chose other levels.
         (ring.top.0, ring.leaf_level.0) = (ring.top.0 + 3, ring.leaf_level.0 + 3);
         assert!(refuse_contradictions(&settings, &requested, &existing).is_ok());
     }

@@ -87,7 +87,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let programs = MeasuredPrograms::find(arguments.programs.as_deref(), arguments.picosat.as_deref())?;
     for why in programs.missing_reasons() {
-        print_error!("ameles enclave: warning: skipping {}: {why}", programs.left_out().join(", "));
+        print_error!("ameles enclave: warning: skipping {}: {why}", programs.missing().join(", "));
     }
     let machines = EmulatedMachines { programs, runtime: runtime(arguments.runtime.as_deref())? };
     let options = arguments.options(&machines.programs)?;
@@ -128,7 +128,7 @@ impl Arguments {
             resident,
             untrusted_bytes,
             schemes,
-            left_out: programs.left_out(),
+            left_out: programs.missing(),
             faults,
             warm,
             rounds,

@@ -83,7 +83,7 @@ pub(super) async fn demonstrate(
     let vault = ready.device.vault().clone();
     let cipher = vault.header().parameters.cipher()?;
     let folder = demonstration_folder.bare_folder();
-    let create_bare = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
+    let create_bare = BareStore::create(&folder, cipher, vault.capacity(), vault.block_bytes());
     let bare = ready.interrupts.interruptible(create_bare).await?;
     let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
     let device = CountingDevice::new(ServedDevice::with_bare_store(ready.device.clone(), bare, oblivious.clone()));

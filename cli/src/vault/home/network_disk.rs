@@ -1,14 +1,14 @@
-//! Refusing a trusted disk that somebody else may watch, for a vault whose tree top is there.
+//! Refuses a trusted disk that others may watch, for a vault with its tree top on that disk.
 //!
-//! Which places of it are read tells which blocks are asked for again. Trusting a disk to keep what it is given is another
-//! thing than trusting its owner not to look.
+//! The read places of the disk reveal which blocks are accessed again. A network disk may be trusted to store data while its
+//! owner is not trusted to ignore the accesses.
 
 use super::Home;
 use crate::config::SettingsError;
 use crate::runtime::file_system::is_one_of;
 use ameles_vault::{TreeTopPlace, VaultParameters};
 
-/// The magic numbers of file systems whose blocks another machine, or another program, hands out: NFS, SMB (three), CIFS by
+/// The magic numbers of file systems that another machine or another program serves: NFS, SMB (three), CIFS by
 /// the older name, 9p, FUSE (sshfs, virtiofs and others), Ceph, AFS, Coda, NCP, Lustre, GFS2, OCFS2, vboxsf.
 const NETWORK_FILE_SYSTEMS: [u64; 14] = [
     0x6969,
@@ -28,7 +28,7 @@ const NETWORK_FILE_SYSTEMS: [u64; 14] = [
 ];
 
 impl Home<'_> {
-    /// Refuses to keep the tree top of such a vault on a network file system, unless the settings say what that shows.
+    /// Refuses a tree top on a network file system, unless the settings allow it.
     ///
     /// # Errors
     /// [`SettingsError::NetworkDisk`].
@@ -36,7 +36,7 @@ impl Home<'_> {
         let data = &self.settings.data;
         let is_accepted =
             parameters.tree_top == TreeTopPlace::Memory || self.settings.scheme.allows_network_disk;
-        // Before the vault is made there may be no folder yet: the file system is that of the first one above.
+        // A new vault may have no folder yet: its file system is that of the closest existing parent.
         let is_network_disk = |folder: std::path::PathBuf| {
             let mut ancestors = folder.ancestors().map(|folder| match folder.as_os_str().is_empty() {
                 true => ".".as_ref(),
@@ -51,8 +51,7 @@ impl Home<'_> {
     }
 }
 
-/// Tells whether a folder is on one of them. Where nothing says it, the owner is to know; one that does not say what it is
-/// fails when it is written, if not before.
+/// Returns true if a folder is on a network file system. If the kind is unknown, the owner is responsible.
 fn is_network_disk(folder: &std::path::Path) -> bool {
     is_one_of(folder, &NETWORK_FILE_SYSTEMS)
 }
@@ -71,17 +70,17 @@ mod tests {
         Home::new(&settings).refuse_network_disk(&parameters).err().map(|error| error.to_string())
     }
 
-    /// A file system of the kernel's own whose magic number is none of them.
+    /// `/proc` is a file system of the kernel with another magic number.
     #[test]
-    fn a_disk_of_this_machine_is_taken() {
+    fn a_disk_of_this_machine_is_accepted() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(error_of(&folder.path().join("a/b"), "tree_top_on = \"disk\""), None);
         assert!(!is_network_disk("/proc".as_ref()));
     }
 
-    /// Wherever a network file system is mounted.
+    /// Checks every mounted network file system of this machine.
     #[test]
-    fn a_network_file_system_is_refused_unless_its_leak_is_named() {
+    fn a_network_file_system_is_refused_unless_it_is_allowed() {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
         for point in points.map(Path::new).filter(|point| is_network_disk(point)) {
