@@ -29,7 +29,7 @@ MOMENTS = {
     "ring": ("capacity=16&step=118", READS, 1),
     "path": ("capacity=16&step=121", r"Block \d+ holds", 3),
     "root": ("capacity=16&step=121", READS, 0),
-    "circuit": ("capacity=16&step=122", r"Work that was owed\. .* read: ", 1),
+    "circuit": ("capacity=16&step=122", r"Pending work\. .* read: ", 1),
     "square-root": ("capacity=32&step=324", READS + "shelter", 0),
     "practical-os": ("capacity=32&step=136", READS, 3),
     "hierarchical": ("capacity=16&step=100", READS + ".*table of level", 0),
@@ -38,7 +38,7 @@ MOMENTS = {
     "parallel": ("capacity=32&step=120", "Blocks are routed", 1),
     "trivial": ("capacity=32&step=60", READS, 0),
     "detworam": ("capacity=32&step=100", r"Write \d+ .* written: ", 0),
-    "eager": ("capacity=32&step=100", r"Work that was owed\. .* written: ", 1),
+    "eager": ("capacity=32&step=100", r"Pending work\. .* written: ", 1),
     "opam": ("capacity=16&step=101", r"Read block \d+\. .* written: ", 0),
     "plain": ("capacity=32&step=100", READS, 0),
 }

@@ -49,7 +49,7 @@ def test_the_largest_seed_is_a_seed(opened, setting):
     ("trace", "complaint"),
     [
         (b"", "line 1 is “”: a trace begins with “fault,slot”"),
-        (b"fault,slot\n", "no line beside its heading"),
+        (b"fault,slot\n", "no line after its heading"),
         (b"\x89PNG\r\n\x1a\n\x00\x01", "line 1 is"),
         (b"fault,slot\n1,-2\n", "line 2 is “1,-2”"),
         (b"fault,slot\n1,2,3\n", "line 2 is “1,2,3”"),

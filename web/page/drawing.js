@@ -5,7 +5,7 @@ import { columnsOf, drawNetwork } from "./network.js";
 import { leavesOf } from "./words.js";
 
 const MARGIN = 10;
-/** Text that is smaller, in pixels, is left out. */
+/** Text that is smaller, in pixels, is omitted. */
 const LEAST_FONT = 7;
 /** The least width of a processor's column for the words in it. */
 const WORDS_WIDTH = 76;
@@ -13,7 +13,7 @@ const WORDS_WIDTH = 76;
 /** The least width of a column for the whole name of a map's stash. */
 const NAME_WIDTH = 118;
 
-/** Tells whether an access of this moment is to a block, or to one that a PosMap block stands for. */
+/** Returns whether an access of this step is to a block, or to one that a PosMap block covers. */
 function wantedIn(run) {
   const wanted = (run.round?.accesses ?? []).flatMap((access) => (access ? [access.block] : []));
   return (block, covers) => wanted.some((one) => Math.floor(one / covers) === block);
@@ -69,7 +69,7 @@ function layTrusted(state, { stash, processors, round, maps }, width) {
   return { parts, height: parts.length > 0 ? height + 8 : 34 };
 }
 
-/** The stash of each map, side by side, that of the smallest first. Returns the height behind them. */
+/** The stash of each map, next to each other, that of the smallest first. Returns the height behind them. */
 function layMapStashes(parts, { maps: { stashes } }, maps, width, top) {
   let height = top;
   for (const [nth, column] of columnsOf(maps.length, width).entries()) {
@@ -91,7 +91,7 @@ function requestOf({ block, write }, isNarrow) {
   return write === undefined ? `read ${block}` : `${block} ← ${write}`;
 }
 
-/** The stash of each processor, side by side, below its request. Returns the height behind them. */
+/** The stash of each processor, next to each other, below its request. Returns the height behind them. */
 function layProcessors(parts, state, { processors, round }, width) {
   let height = 0;
   for (const [nth, column] of columnsOf(processors, width).entries()) {
@@ -260,7 +260,7 @@ function heat({ context, colours }, cell, { reads, writes }, hottest) {
   context.globalAlpha = 1;
 }
 
-/** The operation of this moment, or, paler, the last one. */
+/** The operation of this step, or, paler, the last one. */
 function drawTouched(brush, { cells, network }) {
   const isNow = Boolean(brush.run.stop.operation);
   const operation = brush.run.stop.operation ?? brush.run.touches.operations.at(-1);

@@ -1,6 +1,6 @@
 // The schemes of the core, compiled to WebAssembly, asked in JSON.
 
-/** Loads the module that lies beside the page. */
+/** Loads the module in the folder of the page. */
 export async function load(url = new URL("ameles_web.wasm", import.meta.url)) {
   const answer = await fetch(url);
   if (!answer.ok) throw new Error(`${url.pathname.split("/").pop()} cannot be loaded (${answer.status})`);

@@ -1,7 +1,7 @@
-// The game: be the provider, and guess which block was asked for.
+// The game: be the provider, and guess which block was requested.
 //
-// Four blocks were asked for once each, and the provider saw how. Then one of them is asked for again. Everything is
-// drawn anew for each round.
+// Four blocks were requested once each, and the provider saw how. Then one of them is requested again. Everything is
+// drawn again for each round.
 
 import { coloursOf } from "./colours.js";
 import { layOut } from "./layout.js";

@@ -1,4 +1,4 @@
-// Where each place of a memory is drawn: trees as trees, partitions side by side, everything else in rows.
+// Where each place of a memory is drawn: trees as trees, partitions next to each other, everything else in rows.
 
 import { columnsOf, layNetwork } from "./network.js";
 
@@ -48,7 +48,7 @@ function layAreas(drawing, areas, column) {
   }
 }
 
-/** The trees of a position map, the smallest first: side by side, the wider the larger, in as many rows as they need. */
+/** The trees of a position map, the smallest first, next to each other, the wider the larger, in as many rows as they need. */
 function layMaps(drawing, maps, width) {
   const { gap, leaf, least } = MAP;
   const needs = (areas) => Math.min(width, Math.max(least, areas.at(-1).buckets * leaf));
@@ -81,7 +81,7 @@ function layMaps(drawing, maps, width) {
   drawing.labels.push({ text: "blocks", x: 0, y: drawing.height - 4 });
 }
 
-/** Partitions side by side, in as many rows as they need. */
+/** Partitions next to each other, in as many rows as they need. */
 function layPartitions(drawing, partitions, width) {
   const { gap } = PARTITION;
   const most = Math.max(1, Math.floor((width + gap) / (PARTITION.width + gap)));

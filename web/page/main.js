@@ -32,7 +32,7 @@ let state;
 let cells = [];
 let game;
 let playing = null;
-/** The address that is to be told when the script that runs has ended. */
+/** The address to be set when the running script has ended. */
 let address = null;
 
 function complain(error) {
@@ -290,7 +290,7 @@ function listen() {
       if (!target.reportValidity()) return;
       if (target.value === "recorded") return showRecording();
       const isNumber = /^\d+$/.test(target.value);
-      // A batch that nobody has chosen is the usual one of the next scheme.
+      // A batch that was not chosen becomes the usual one of the next scheme.
       if (name === "scheme" && view.batch === usualBatch(view.scheme)) view.batch = usualBatch(target.value);
       view[name] = target.type === "checkbox" ? target.checked : isNumber ? Number(target.value) : target.value;
       attempt(begin);
@@ -379,6 +379,6 @@ async function start() {
 
 start().catch((error) => {
   element("waits").remove();
-  const remedy = "This page needs ameles_web.wasm beside it, and a file server: “cargo xtask web” builds the folder";
+  const remedy = "This page needs ameles_web.wasm in its folder, and a file server: “cargo xtask web” builds the folder";
   complain(new Error(`${error.message}. ${remedy}`));
 });

@@ -3,7 +3,7 @@
 /** The height of a band without arcs, and what an arc rises for each column that it goes over, at most. */
 const BAND = { height: 66, rise: 26, most: 40, node: 24, gap: 18 };
 
-/** The columns of so many processors, side by side. */
+/** The columns of the processors, from left to right. */
 export function columnsOf(processors, width, gap = BAND.gap) {
   const each = (width + gap) / processors - gap;
   return Array.from({ length: processors }, (_, nth) => ({ left: nth * (each + gap), width: each }));
@@ -27,7 +27,7 @@ export function lengthsOf(messages) {
   return [...counts].map(words).join(", ");
 }
 
-/** Draws the nodes, how often each two have spoken if that is asked for, and the messages of a moment. */
+/** Draws the nodes, how often each pair has exchanged messages if selected, and the messages of a step. */
 export function drawNetwork({ context, colours, run, view }, { nodes, top, title }, operation, isNow) {
   const messages = operation?.messages ?? [];
   context.font = "12px system-ui, sans-serif";

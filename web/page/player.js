@@ -64,19 +64,19 @@ export class Player {
     return this.#engine.ask({ do: "state", simulation: this.#simulation });
   }
 
-  /** Asks for a round by hand, or for work that is owed; what had been asked for later is forgotten. */
+  /** Requests a round by hand, or pending work; later requests are dropped. */
   askByHand(round) {
     this.asked.length = this.rounds;
     this.#byHand.push(round);
     this.finished = false;
   }
 
-  /** Goes on by one operation of the store. False if there is nothing left to do. */
+  /** Advances by one operation of the store. Returns false if there is nothing left to do. */
   step() {
     return this.#steps(1) === 1;
   }
 
-  /** Goes on to the end of the work that is under way, or of the next access with what it owes. */
+  /** Advances to the end of the current work, or of the next access with its pending work. */
   finish() {
     let made = this.#steps(1);
     while (made > 0 && !this.stop.rests) made += this.#steps(10_000);
@@ -95,7 +95,7 @@ export class Player {
     while (this.at < step && this.#steps(step - this.at) > 0);
   }
 
-  /** Makes at most so many steps, up to the next rest. Returns how many it made. */
+  /** Makes at most `times` steps, up to the next rest. Returns how many it made. */
   #steps(times) {
     if (this.stop.rests && !this.#askNext()) {
       this.finished = true;

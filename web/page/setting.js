@@ -43,9 +43,9 @@ export function settingOf(hash, schemes, workloads, refuse) {
   };
 }
 
-/** The address of a setting, without what is as at the start. */
+/** The address of a setting, without the values of the start. */
 export function hashOf(setting) {
   const usual = { ...START, batch: usualBatch(setting.scheme) };
-  const told = Object.keys(START).filter((name) => setting[name] !== usual[name]);
-  return "#" + new URLSearchParams(told.map((name) => [name, String(setting[name])])).toString();
+  const changed = Object.keys(START).filter((name) => setting[name] !== usual[name]);
+  return "#" + new URLSearchParams(changed.map((name) => [name, String(setting[name])])).toString();
 }

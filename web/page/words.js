@@ -1,4 +1,4 @@
-// What a step did, in words: for those who do not see the picture, and beside it.
+// What a step did, in words: for those who do not see the picture, and next to it.
 
 import { lengthsOf } from "./network.js";
 
@@ -8,12 +8,12 @@ const PHASES = {
   neighbours: "Neighbours compare their blocks",
   spread: "All learn the new leaves",
   ask: "Each asks the owner of its path",
-  answer: "The owners of paths send what was asked for",
+  answer: "The owners of paths send the requested blocks",
   "pass-on": "Contents are passed on to further requests for the same block",
   route: "Blocks are routed to the processors of their new leaves",
-  back: "Answers are sorted back to those who asked",
+  back: "Answers are sorted back to the requesters",
 };
-/** The most messages that are named one by one. */
+/** The maximum of messages that are named one by one. */
 const MOST_NAMED = 8;
 
 /** The name of a part of memory, with its partition. */
@@ -36,7 +36,7 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 /** The operation that the provider sees, by parts of memory. */
 export function operationOf(run) {
   const { operation } = run.stop;
-  if (!operation) return "Nothing is asked of the store.";
+  if (!operation) return "No request to the store.";
   if (operation.messages) return messagesOf(operation);
   const counts = new Map();
   for (const slot of operation.slots) {
@@ -72,7 +72,7 @@ const requestOf = (access) => {
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 function workOf({ work }, round) {
-  if (work === "idle") return "Work that was owed.";
+  if (work === "idle") return "Pending work.";
   const requests = round.accesses.map(requestOf);
   return requests.length === 1 ? `${capital(requests[0])}.` : `${requests.length} at a time: ${requests.join("; ")}.`;
 }
@@ -84,7 +84,7 @@ function outcomeOf({ work, answers }, round) {
   return reads.length > 0 ? reads.join(" ") : "It is done.";
 }
 
-/** The last numbers that were read. */
+/** The numbers of the last reads. */
 export const describeAnswer = (reads) => {
   const held = reads.map(({ block, answer }) => `block ${block} held ${answer}`);
   return `${capital(held.join(", "))} when ${reads.length > 1 ? "they were" : "it was"} last read.`;

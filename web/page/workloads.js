@@ -118,7 +118,7 @@ function* moved(program, by) {
   }
 }
 
-/** Copies of a workload's program, at most so many: as many as there is room for. */
+/** Copies of a workload's program, as many as there is room for, up to a maximum. */
 export function copiesOf(workload, capacity, seed, most) {
   const { program, least, shares } = workloads[workload];
   const count = least ? Math.min(most, Math.floor(capacity / least)) : most;

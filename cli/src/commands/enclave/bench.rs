@@ -10,7 +10,7 @@ use crate::runtime::progress;
 use ameles_enclave_boundary::exit::{Ending, ExitRecord, Failure};
 use ameles_enclave_boundary::launch::{Listening, Window};
 use ameles_lab::bench::Progress;
-use ameles_lab::enclave::{self, Clock, FaultCost, Machine, Options, RunOutcome, Refusal, Task};
+use ameles_lab::enclave::{self, Clock, FaultCost, Machine, Options, Refusal, RunOutcome, Task};
 use ameles_pager::scheme::Scheme;
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, bail};

@@ -9,7 +9,7 @@ use crate::runtime::output::say;
 use crate::runtime::progress;
 use ameles_lab::bench::Progress;
 use ameles_lab::paging::{
-    self, RunEnd, FaultTimes, Options, Pager, Paging, PagingError, Picture, Programs, Refusal, Report, Window,
+    self, FaultTimes, Options, Pager, Paging, PagingError, Picture, Programs, Refusal, Report, RunEnd, Window,
 };
 use ameles_seal::pages::PageCipher;
 use anyhow::{Context, Result, anyhow, bail};
