@@ -6,7 +6,7 @@ use crate::svg::{COLOURS, Drawing, escape};
 /// A chart of shares, from 0 to 100 per cent, over the numbers from `first` on.
 pub(crate) struct Lines {
     pub(crate) title: String,
-    /// The sentence below the title that says what is drawn.
+    /// The subtitle: a sentence that says what is drawn.
     pub(crate) what: String,
     /// The words below the axis.
     pub(crate) across: String,

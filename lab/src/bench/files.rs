@@ -1,8 +1,8 @@
-//! The bytes and requests of a vault over a folder, beside the same blocks as plain files.
+//! Counts the bytes and requests of a vault over a folder, compared with the same blocks as plain files.
 //!
-//! Every block is written once; then accesses, half of them reads, blocks uniform, until bytes per access no longer
-//! drift from one window of accesses to the next. A window is a whole number of rounds of evictions and of shipped
-//! checkpoints, and ends when nothing is owed. Files are synced, and so is the trusted disk.
+//! Every block is written once. Then uniform accesses follow, half of them reads, until the bytes per access no
+//! longer drift from one window of accesses to the next. A window is a whole number of rounds of evictions and of
+//! shipped checkpoints. It ends when no eviction is pending. Files are synced, and so is the trusted disk.
 
 use super::reference_figures;
 use super::report::{Bound, Report, TrustedMemory, bytes};
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub struct FilesOptions {
     /// The vault.
     pub vault: VaultOptions,
-    /// Accesses of one call; each call is made when the one before is answered.
+    /// Accesses of one call. Each call is made when the one before is answered.
     pub accesses_per_call: usize,
     /// A window differs from the one before by less than this share: steady.
     pub max_drift: f64,
@@ -34,10 +34,10 @@ pub struct FilesOptions {
     pub goal_store_bytes: Option<f64>,
     /// The bound on the requests for each access.
     pub goal_requests: Option<f64>,
-    /// The bound on what stash and tree top take of memory, as a share of the payload; that of what is trusted if nothing
-    /// is said.
+    /// The bound on the memory of the stash and the tree top, as a share of the payload. The default is the trusted
+    /// share.
     pub goal_memory: Option<f64>,
-    /// Figures as the book has them.
+    /// The reference figures of the documentation.
     pub reference: &'static [(&'static str, f64)],
 }
 
@@ -84,7 +84,7 @@ pub fn run(options: &FilesOptions, progress: &dyn Progress) -> Result<Report, Be
     runtime.map_err(BenchError::failed)?.block_on(measure(options, progress))
 }
 
-/// A store in a folder of its own, with fsync on.
+/// Opens a store in its own folder, with fsync on.
 async fn open_folder(path: &Path) -> Result<Objects, BenchError> {
     let location =
         path.to_str().ok_or_else(|| BenchError::Options("the folder's name is not text".into()))?;
@@ -144,7 +144,7 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
         "load",
         format!("{} at a time, half of them reads, uniform over {filled} blocks", options.accesses_per_call),
     );
-    report.set("window", format!("{accesses} accesses, until nothing is owed and nothing moves"));
+    report.set("window", format!("{accesses} accesses, until no evictions are pending and nothing moves"));
     let drift = drift(&windows, options).unwrap_or(f64::NAN);
     let count = windows.len();
     report
@@ -163,7 +163,7 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     Ok(report)
 }
 
-/// Waits until nothing is owed and nothing moves.
+/// Waits until no eviction is pending and nothing moves.
 async fn settle(vault: &Vault, meter: &MeterReader) {
     let mut idle_polls = 0;
     let mut last = meter.usage();

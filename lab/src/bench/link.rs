@@ -1,8 +1,8 @@
-//! A vault behind a link, beside plain objects behind the same: the throughput of many clients together, and the
-//! latency of a lone one.
+//! Measures a vault behind a link, compared with plain objects behind the same link: the throughput of many clients
+//! together, and the latency of a single one.
 //!
-//! The store beneath is memory, so that the link is what is slow; the trusted disk is a real one, and synced. Every
-//! block is written, and a round of evictions passed, before the link is put in.
+//! The store is in memory, so that the link is the slow part. The trusted disk is real and synced. Every block is
+//! written and a round of evictions is done before the link is inserted.
 
 use super::report::{Bound, Report, bytes};
 use super::sample::Sample;
@@ -57,7 +57,7 @@ impl LinkOptions {
     }
 }
 
-/// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
+/// The divisor of the link for the goal of throughput: a logical byte costs this many bytes on the link.
 const LINK_SHARE: f64 = 16.0;
 
 /// Runs the bench. Not to be called from within an asynchronous runtime.
@@ -121,7 +121,8 @@ async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Repor
     Ok(report)
 }
 
-/// Megabits of blocks that the clients read and write in a second; ends when no eviction is owed.
+/// Megabits per second of the blocks that the clients read and write. The measurement ends when no eviction is
+/// pending.
 async fn throughput_of_vault(vault: &Vault, options: &LinkOptions, nth: u64) -> Result<f64, BenchError> {
     let start = Instant::now();
     let client = |client: u64| async move {
@@ -149,7 +150,7 @@ fn milliseconds(time: Duration) -> f64 {
     1000.0 * time.as_secs_f64()
 }
 
-/// An object of a block's length behind a link of its own, as fast as the vault's.
+/// An object with the length of a block behind its own link, as fast as the vault's.
 struct PlainObject {
     link: Link<VersionedMemory>,
     block: Vec<u8>,

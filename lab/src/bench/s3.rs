@@ -64,7 +64,7 @@ impl RunningGateway {
 
     /// Stops serving, and waits for what the gateway still does.
     pub(crate) async fn stop(self) {
-        // The figures are taken: a failure of the server no longer matters.
+        // All figures are taken: a failure of the server no longer matters.
         let _ = self.server.end().await;
         self.gateway.settle().await;
     }

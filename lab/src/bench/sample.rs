@@ -17,10 +17,10 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Sums up measurements.
+    /// Summarizes measurements.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no measurements.
     pub fn of(measured: impl IntoIterator<Item = impl Borrow<f64>>) -> Self {
         let mut sorted: Vec<f64> = measured.into_iter().map(|value| *value.borrow()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -36,10 +36,10 @@ impl Sample {
         Sample { median, min, max, repetitions: sorted.len() }
     }
 
-    /// The measurement that `share` of all do not exceed.
+    /// The measurement that a `share` of all do not exceed.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no measurements.
     pub fn quantile(measured: &[f64], share: f64) -> f64 {
         let mut sorted = measured.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -47,7 +47,7 @@ impl Sample {
         sorted[rank.clamp(1, sorted.len()) - 1]
     }
 
-    /// The geometric mean; NaN if there are none.
+    /// The geometric mean; NaN without values.
     pub(crate) fn geometric_mean(values: &[f64]) -> f64 {
         (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
     }

@@ -41,7 +41,7 @@ pub(super) struct Figure {
     pub(super) slowdown: f64,
     /// The same by all instructions, of whichever hart.
     pub(super) total_slowdown: f64,
-    /// The same by the wall clock, if that was looked at.
+    /// The same by the wall clock, if it was measured.
     pub(super) wall_clock_slowdown: Option<f64>,
     /// Milliseconds from fault to fault by the wall clock: the median over the rounds.
     pub(super) millis: Option<f64>,
@@ -81,8 +81,8 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// The lines of a figure of the paper: those of the schemes that stand beside its own for comparison, and its own.
-    /// Nothing if none of its own was measured.
+    /// Returns the lines of a figure of the paper: first the schemes shown for comparison, then the figure's own.
+    /// Returns nothing if none of its own was measured.
     pub(super) fn lines_of(&self, paging_baseline: &[Scheme], own: &[Scheme]) -> Vec<&Line> {
         let of = |scheme: &Scheme| {
             let scheme = *scheme;

@@ -39,7 +39,7 @@ impl Spread {
 /// The parts of the time of a fault, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Parts {
-    /// The time from fault to fault: all but the work done beside.
+    /// The time from fault to fault, without the second process.
     pub(super) all: f64,
     /// The time in ciphers, in the program's own process.
     pub(super) crypto: f64,
@@ -107,7 +107,7 @@ pub(super) struct Figures {
     pub(super) lines: Vec<Line>,
 }
 
-/// The figures that say where the time goes.
+/// The figures of the parts of a fault.
 pub(super) struct Metered {
     pub(super) rounds: Rounds,
     /// The own computation of each program between two faults.
@@ -157,7 +157,7 @@ mod tests {
     use ameles_seal::pages::PageCipher;
     use std::time::Duration;
 
-    /// A round that took so many microseconds a fault.
+    /// A round with this many microseconds per fault.
     fn duration(micros: u64) -> FaultTimes {
         FaultTimes {
             faults: 1000,

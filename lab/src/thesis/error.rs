@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
 
-/// The reason why a run came to no figures.
+/// The reason why a run has no figures.
 #[derive(Debug, thiserror::Error)]
 pub enum ThesisError {
     /// The file of a workload cannot be read.
@@ -21,7 +21,7 @@ pub enum ThesisError {
     /// The sizes of its files are not known.
     #[error("the sizes of a workload's files are not known")]
     Folder(#[from] FolderError),
-    /// The workload asks for something that the lab does not do.
+    /// The workload contains something that the lab does not support.
     #[error("the workload cannot be run in virtual time: {0}")]
     Unsupported(String),
     /// An object is read that was never written.
@@ -48,7 +48,7 @@ pub enum ThesisError {
          others with --seed"
     )]
     TooSmall {
-        /// The blocks that there are.
+        /// The blocks of the ORAM.
         capacity: u64,
         /// Bytes of a block.
         block_bytes: u64,
@@ -60,7 +60,7 @@ pub enum ThesisError {
         what: &'static str,
         /// The name that was given.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// A scheme refuses its parameters.

@@ -1,5 +1,5 @@
-//! The thesis's Figures 5.1 to 5.5 drawn anew: a workload's traffic, dollars, response time and slowdown as multiples of
-//! the run without an ORAM. The printed figures stand beside ours as outlines.
+//! The thesis's Figures 5.1 to 5.5, drawn from our figures: a workload's traffic, dollars, response time and slowdown
+//! as multiples of the run without an ORAM. The printed figures are outlines next to ours.
 
 use super::printed::Printed;
 use super::row::{self, RELATIVE, Row};
@@ -48,7 +48,7 @@ const FIGURES: [Figure; 4] = [
     },
 ];
 
-/// The schemes that are not drawn, so that the others can be told from each other. Their figures are in the tables.
+/// The schemes that are not drawn, so that the bars of the others are readable. Their figures are in the tables.
 const NOT_DRAWN: [&str; 8] = [
     "none",
     "blocks-together",

@@ -172,7 +172,7 @@ pub(super) const TRAFFIC: [Column; 7] = [
     column("write, ms", "write_ms", "resp_write_ms", 0, |row| millis(row.result.write)),
 ];
 
-/// The figures beside the baseline's, and the trusted side's share.
+/// The figures relative to the baseline's, and the trusted side's share.
 pub(super) const RELATIVE: [Column; 6] = [
     column("slowdown", "slowdown", "x_slowdown", 2, Row::slowdown),
     column("slowdown, bare link", "slowdown_bare", "", 2, |row| row.bare_slowdown),

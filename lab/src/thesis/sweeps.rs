@@ -1,4 +1,4 @@
-//! Sweeps that the thesis asks for: the size of blocks, the bandwidth, the latency and the loss of the link.
+//! Sweeps that the thesis proposes: the block size, the bandwidth, the latency and the loss of the link.
 
 use super::error::ThesisError;
 use super::job::Job;

@@ -115,7 +115,7 @@ fn a_short_job_of_a_ring_oram_in_use_is_done_until_evictions_count() {
         result.period
     );
     assert!(!result.is_short());
-    // What it moves for an access is what its parameters say of a long run.
+    // An access moves what its parameters predict for a long run.
     let (_, job) = runs::workload_job(&options, "D").unwrap();
     let trial = runs::workload_trial(&options, "D", &job, &SCHEMES[0], Some(64));
     let expected = ring_variants::parameters_for_bill(&trial).traffic();
@@ -176,7 +176,7 @@ fn the_trusted_side_of_partitions_is_what_it_held_at_most() {
         let options = Options { block_bytes: vec![4 << 20], quick: false, ..quick(letter, &[scheme]) };
         run(&options, &Silent).unwrap().rows[1].result.local_bytes >> 22
     };
-    // A bound is the same whatever is done: D has a fifth of C's accesses.
+    // A bound does not depend on the job: D has a fifth of C's accesses.
     for scheme in ["curious-thesis", "oblivistore-thesis"] {
         assert!(held(scheme, "D") < held(scheme, "C"), "{scheme}");
     }

@@ -13,7 +13,7 @@ const DAYS: f64 = 30.0;
 /// The schemes without an ORAM.
 const NO_ORAM: [&str; 3] = ["none", "blocks", "blocks-together"];
 
-/// The schemes that stand still for a rebuild. The mean time of their answers hides it, so that they get no verdict.
+/// The schemes that pause for a rebuild. The mean response time hides the pause, so they get no verdict.
 const REBUILT: [&str; 3] = ["practical-os", "square-root", "hierarchical"];
 
 /// True for a run from which a verdict may follow.
@@ -173,7 +173,7 @@ fn min(runs: &[Run], of: impl Fn(&Run) -> f64) -> Option<&Run> {
     runs.iter().filter(is_number).min_by(|one, other| of(one).total_cmp(&of(other)))
 }
 
-/// The dollars of an attachment, if they grow with the bytes that are written.
+/// The dollars of an attachment, if they grow with the written bytes.
 fn per_attachment(run: &Run, printed: &Printed) -> f64 {
     run.dollars / run.written_mb * printed.email().attachment_mb
 }
@@ -182,7 +182,7 @@ fn per_month(run: &Run, printed: &Printed) -> f64 {
     per_attachment(run, printed) * printed.email().attachments_a_day * DAYS
 }
 
-/// The rows by their runs, but for runs from which no verdict follows, with whatever seed.
+/// The rows grouped by runs, without the runs that have no verdict for some seed.
 fn rows_by_run<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Vec<&'a Row>> {
     let mut runs = by_run(rows);
     runs.retain(|run| run.iter().all(|row| has_verdict(row)));

@@ -1,8 +1,8 @@
-//! The gateway over a link, beside the same server with the ORAM off.
+//! Measures the gateway over a link, compared with the same server with the ORAM off.
 //!
-//! Real HTTP over loopback, in real time: clients of S3 (`object_store`), the gateway's own server, and below it either
-//! a vault or a `plain` device, each behind a link of its own. The store beneath is memory, so that the link is what
-//! is slow; the trusted disk is a real one, and synced.
+//! Requests are real HTTP over loopback, in real time. Clients of S3 (`object_store`) use the gateway's own server
+//! over a vault or a `plain` device, each behind its own link. The store is in memory, so that the link is the slow
+//! part. The trusted disk is real and synced.
 
 mod options;
 mod plain;
@@ -20,11 +20,11 @@ pub use options::GatewayOptions;
 use plain::PlainDevice;
 use workload::{Measurement, Operation, Workload};
 
-/// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
+/// The divisor of the link for the goal of throughput: a logical byte costs this many bytes on the link.
 const LINK_SHARE: f64 = 16.0;
 const ACCESS: BucketAccess = BucketAccess { bucket: "bench", key: "access", secret: "secret" };
 
-/// Runs the bench. `device` makes the gateway's device of a vault. Not to be called from within an asynchronous
+/// Runs the bench. `device` makes the gateway's device of a vault. Must not be called from within an asynchronous
 /// runtime.
 ///
 /// # Errors
@@ -129,7 +129,7 @@ fn report(
     report
 }
 
-/// The figures that something is asked of: the largest object for the fewest clients, and 64 KiB for the most.
+/// Adds the figures that have a goal: the largest object for the fewest clients, and 64 KiB for the most.
 fn add_goal_rows(
     report: &mut Report,
     options: &GatewayOptions,
@@ -148,7 +148,7 @@ fn add_goal_rows(
             let ratios: Vec<f64> = oram.seconds.iter().map(|time| time / baseline.quantile(0.5)).collect();
             let figure = format!("{}, against the bare time", workload.name());
             report.row(figure, "×", Sample::of(&ratios), options.goal_get.map(Bound::AtMost), trusted);
-            let figure = "  evictions owed when the last one was answered";
+            let figure = "  evictions pending when the last one was answered";
             report.row(figure, "", Sample::once(oram.pending_evictions as f64), None, None);
         }
         if (workload.size, workload.clients) == (64 << 10, max) {

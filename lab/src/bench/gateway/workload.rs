@@ -1,4 +1,4 @@
-//! A figure: so many clients that put, or get, objects of one size.
+//! A workload: a number of clients that put or get objects of one size.
 
 use super::options::GatewayOptions;
 use crate::bench::report::bytes;
@@ -35,7 +35,7 @@ pub(super) struct Measurement {
     pub(super) megabits: f64,
     /// The time that each request took.
     pub(super) seconds: Vec<f64>,
-    /// Evictions owed when the last request was answered.
+    /// Evictions that were pending when the last request was answered.
     pub(super) pending_evictions: u64,
 }
 
@@ -97,8 +97,7 @@ impl Workload {
                     }
                     seconds.push(sent.elapsed().as_secs_f64());
                     if self.operation == Operation::Put && self.is_large() {
-                        // The object that was put is deleted to make room: a vault holds no more than this many at
-                        // once.
+                        // The new object is deleted to make room: a vault holds no more than this many at once.
                         store.delete(&path).await.map_err(BenchError::failed)?;
                     }
                 }

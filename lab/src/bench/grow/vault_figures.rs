@@ -19,7 +19,7 @@ pub(super) struct VaultFigures {
     pub(super) capacity: u64,
     pub(super) block_bytes: u64,
     pub(super) windows: Vec<Window>,
-    /// The times that each piece of the state was written meanwhile.
+    /// The number of times that each piece of the state was written during the windows.
     pub(super) cycles: f64,
     /// Blocks in the stash at rest, before and after.
     pub(super) stash: (u64, u64),
@@ -51,7 +51,7 @@ impl Window {
         self.accesses as f64 / self.seconds
     }
 
-    /// Bytes that the database writes beside those that it was given.
+    /// Bytes that the database writes in addition to its input.
     pub(super) fn database_overhead(&self) -> u64 {
         let received = self.journal + self.checkpoints.total() - self.checkpoints.payloads;
         self.database.written.saturating_sub(received)
@@ -115,7 +115,7 @@ impl VaultFigures {
         })
     }
 
-    /// The mean for each access of a count over all windows: the whole cycles, and what comes seldom in its share.
+    /// The mean per access of a count over all windows, which are whole cycles: rare work counts with its share.
     pub(super) fn mean(&self, count: impl Fn(&Window) -> u64) -> f64 {
         self.windows.iter().map(count).sum::<u64>() as f64 / self.accesses() as f64
     }
@@ -225,7 +225,7 @@ impl TestVault {
         };
         let mut running = Box::pin(running);
         let cpu_ratio = async {
-            // An opening sees to it without being asked.
+            // An opening writes a checkpoint on its own.
             while vault.status().checkpoints.newest == status.checkpoints.newest {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -240,7 +240,7 @@ impl TestVault {
         Ok((done?, opening))
     }
 
-    /// Fills the vault, lets it come to its steady state, and measures accesses.
+    /// Fills the vault, brings it to its steady state, and measures accesses.
     async fn measure(
         &mut self,
         vault: &Vault,
@@ -290,7 +290,7 @@ impl TestVault {
         })
     }
 
-    /// Asks for so many blocks, in full batches.
+    /// Accesses this many blocks, in full batches.
     async fn access(
         &mut self,
         vault: &Vault,

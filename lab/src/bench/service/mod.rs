@@ -1,4 +1,4 @@
-//! A vault in service for a bench: made in a temporary folder, filled, and asked at random. The benches over
+//! The vault of a bench: created in a temporary folder, filled, and accessed at random. The benches over
 //! [`files`](super::files) and over a [`link`](super::link) measure the same one.
 
 mod counted_disk;
@@ -29,15 +29,15 @@ pub struct VaultOptions {
     pub on_disk: bool,
     /// The largest batch.
     pub batch: u32,
-    /// Blocks that are written before anything is measured, and asked for afterwards.
+    /// Blocks that are written before anything is measured, and accessed afterwards.
     pub filled: u64,
-    /// Ring ORAM's A; the one that moves the fewest bytes if nothing is said.
+    /// Ring ORAM's A. The default is the value that moves the fewest bytes.
     pub eviction_rate: Option<u32>,
-    /// Accesses between two checkpoints on the trusted disk; as vaults usually have it if nothing is said.
+    /// Accesses between two checkpoints on the trusted disk. The default is the vault's.
     pub checkpoint_every: Option<u64>,
     /// The cipher that seals the slots.
     pub cipher: Cipher,
-    /// The place of a temporary folder for the vault and the baseline; the system's place if nothing is said.
+    /// The folder in which a temporary folder for the vault and the baseline is created. The default is the system's.
     pub folder: Option<PathBuf>,
 }
 

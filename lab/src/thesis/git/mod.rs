@@ -1,4 +1,4 @@
-//! Git over Swift: the requests that a server of Dulwich made for four steps, by each scheme in two clouds.
+//! Git over Swift: the requests of a Dulwich server for four steps, by each scheme in two clouds.
 
 mod trace;
 
@@ -32,9 +32,9 @@ const RUNS: [(&str, Option<u64>, Option<&str>); 6] = [
 ];
 
 /// The assumptions.
-const ASSUMPTIONS: &str = "Requests that the recording had in flight together are asked for together, in groups of the mean \
+const ASSUMPTIONS: &str = "Requests that the recording had in flight together are sent together, in groups of the mean \
     number. A request that moves no bytes costs a request without an ORAM, and touches no block. The end of a step does not \
-    wait for what a scheme still owes. The private cloud is our choice: 1 ms, 1 Gbit/s each way, and a store that takes \
+    wait for the pending work of a scheme. The private cloud is our choice: 1 ms, 1 Gbit/s each way, and a store that takes \
     5 ms for each request. × is the time as a multiple of that without an ORAM in the same cloud; the thesis's, of that in \
     the public one.";
 

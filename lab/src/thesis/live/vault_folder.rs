@@ -21,7 +21,7 @@ pub(crate) async fn fill(vault: &Vault, byte: u8) -> Result<(), ThesisError> {
     Ok(())
 }
 
-/// Waits until no eviction is owed.
+/// Waits until no eviction is pending.
 pub(crate) async fn settle(vault: &Vault) -> Result<(), ThesisError> {
     while vault.status().evictions_pending > 0 {
         if let Some(error) = vault.failure() {

@@ -26,7 +26,7 @@ pub(super) struct RealRun {
     pub(super) result: RunResult,
     /// Processor time of the job, without the S3 server's.
     pub(super) processor: Duration,
-    /// Bytes of checkpoints that were shipped to the store meanwhile.
+    /// Bytes of checkpoints that were shipped to the store during the job.
     pub(super) shipped_bytes: u64,
 }
 
@@ -76,7 +76,7 @@ fn compare(found: &[u8], byte: u8, bytes: u64) -> Result<(), ThesisError> {
     Err(ThesisError::live("what was read is not what was written"))
 }
 
-/// Reads an object, which must have these bytes; or asks whether it is there, where no bytes are wanted.
+/// Reads an object, which must have these bytes; without bytes, asks whether it exists.
 async fn read(s3: &AmazonS3, name: &str, byte: u8, bytes: u64) -> Result<(), ThesisError> {
     match bytes {
         0 => client::head(s3, name).await,
@@ -84,7 +84,7 @@ async fn read(s3: &AmazonS3, name: &str, byte: u8, bytes: u64) -> Result<(), The
     }
 }
 
-/// Whole objects, or the blocks of each one after the other, straight to the S3 server.
+/// Moves whole objects, or the blocks of each in sequence, directly to the S3 server.
 pub(super) async fn plain(trial: &Trial<'_>, in_blocks: bool) -> Result<RealRun, ThesisError> {
     let server = server(trial.model)?;
     let s3 = client::object_client(&server.endpoint())?;
@@ -153,7 +153,7 @@ fn period(scheme: &SchemeParameters) -> (u64, u64) {
     }
 }
 
-/// Accesses blocks until every path was evicted, and the next eviction is as far off as in a new vault.
+/// Accesses blocks until every path was evicted, and the next eviction is as far away as in a new vault.
 async fn warm_up(trial: &Trial<'_>, vault: &Vault, (round, rate): (u64, u64)) -> Result<(), ThesisError> {
     let all = (trial.blocks() + round).next_multiple_of(rate);
     let mut block = 0;
@@ -218,7 +218,7 @@ pub(super) async fn serve(
     Ok(RealRun { result: RunResult { accesses, ..measured.result }, ..measured })
 }
 
-/// Does the job, and takes the figures of the vault's store; ends when no eviction is owed.
+/// Does the job, and takes the figures of the vault's store. The run ends when no eviction is pending.
 async fn measure(
     trial: &Trial<'_>,
     prepared: &PreparedVault,

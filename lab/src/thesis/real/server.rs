@@ -1,4 +1,4 @@
-//! A real S3 server on loopback: the file server of s3s, on threads of its own, behind the link.
+//! A real S3 server on loopback: the file server of s3s, on its own threads, behind the link.
 
 use super::emulated_link::EmulatedLink;
 use crate::bench::s3::BucketAccess;
@@ -19,13 +19,13 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// The name of the server's threads, by which their processor time is told apart.
+/// The name of the server's threads, by which their processor time is recognized.
 pub(super) const THREAD_NAME: &str = "lab-s3";
 /// The bucket and its key.
 pub(super) const ACCESS: BucketAccess =
     BucketAccess { bucket: "lab", key: "ameles-lab", secret: "ameles-lab-secret" };
 
-/// The server. Dropped, it ends.
+/// The server. It stops when it is dropped.
 pub(super) struct Server {
     address: SocketAddr,
     pub(super) link: Arc<EmulatedLink>,
@@ -96,7 +96,7 @@ async fn accept_connections(listener: std::net::TcpListener, service: S3Service,
             let answer =
                 service_fn(move |request| answer_request(service.clone(), Arc::clone(&link), request));
             let connection = hyper::server::conn::http1::Builder::new();
-            // A client that hangs up is none of the server's errors.
+            // A client that closes its connection is no error of the server.
             let _ = connection.serve_connection(TokioIo::new(socket), answer).await;
         });
     }

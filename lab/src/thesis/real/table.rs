@@ -77,8 +77,8 @@ fn metrics(letter: &str, trial: &Trial<'_>, all: &[RealAndVirtual]) -> Sheet {
 
 /// Real time against virtual time.
 fn gaps(letter: &str, all: &[RealAndVirtual]) -> Sheet {
-    let caption = "Real time against virtual time (bytes without those of shipped checkpoints, requests without those \
-beside slots and buckets):";
+    let caption = "Real time against virtual time (bytes without those of shipped checkpoints, requests only \
+of slots and buckets):";
     let header = [
         "scheme",
         "accesses",
