@@ -88,8 +88,7 @@ impl Successor {
 
     /// Returns a function for the current figures.
     pub fn figures(&self) -> SuccessorReader {
-        let (progress, meter, store) =
-            (self.copier.vaults().clone(), self.meter.clone(), self.store.clone());
+        let (progress, meter, store) = (self.copier.vaults().clone(), self.meter.clone(), self.store.clone());
         Arc::new(move || {
             let (CopyProgress { blocks, of }, usage) = (progress.copied(), meter.usage());
             SuccessorFigures { store: store.clone(), blocks, of, usage }

@@ -62,7 +62,11 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     let setting = MachineSettings { counts: host.is_none(), host };
-    let instrumentation = Instrumentation { meters: setting.counts, sequential_shares: setting.counts, ..Instrumentation::default() };
+    let instrumentation = Instrumentation {
+        meters: setting.counts,
+        sequential_shares: setting.counts,
+        ..Instrumentation::default()
+    };
     let mut streams = if *compare { Streams::recorded() } else { Streams::standard() };
 
     let signals = RunSignals::listen()?;

@@ -34,7 +34,8 @@ impl RunSignals {
     /// The system refuses signal handlers or a thread.
     pub(super) fn listen() -> Result<Self> {
         let run_signals = RunSignals { machine: Arc::default() };
-        let runtime = Builder::new_current_thread().enable_io().build().context("instrumentation for signals")?;
+        let runtime =
+            Builder::new_current_thread().enable_io().build().context("instrumentation for signals")?;
         let guard = runtime.enter();
         for kind in END_SIGNALS
             .into_iter()

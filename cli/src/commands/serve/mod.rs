@@ -86,7 +86,8 @@ pub(super) async fn demonstrate(
     let create_bare = BareStore::create(&folder, cipher, vault.capacity(), vault.block_bytes());
     let bare = ready.interrupts.interruptible(create_bare).await?;
     let (oblivious, bare_provider) = (ObliviousFlag::on(), bare.provider());
-    let device = CountingDevice::new(ServedDevice::with_bare_store(ready.device.clone(), bare, oblivious.clone()));
+    let device =
+        CountingDevice::new(ServedDevice::with_bare_store(ready.device.clone(), bare, oblivious.clone()));
     let counters = device.counters();
     let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, counters.clone());
     let gateway = gateway(&settings, device).await?;

@@ -23,10 +23,7 @@ fn figures_that_make_no_sense_are_warned_of_in_a_line_and_begun_anew() {
         let file = desk.path("ameles-data/trusted/status.json");
         std::fs::write(&file, garbled).expect("written");
         let told = desk.fail("status", 1);
-        assert!(
-            told.contains("status.json is damaged; the next `ameles serve` rewrites it"),
-            "{told}"
-        );
+        assert!(told.contains("status.json is damaged; the next `ameles serve` rewrites it"), "{told}");
         let backup = desk.run("backup");
         assert_eq!((backup.code, warnings_of(&backup).len()), (0, 1), "{}", backup.complained);
         let served = serve_and_stop(&desk, "", "Press Ctrl-C to stop.");

@@ -119,7 +119,10 @@ fn served_while_it_is_filled_a_restart_has_the_successor_take_over() {
     let said = serve_until(&desk, "", "The successor has all blocks");
     assert!(said.contains("is being filled: 0 of 256 blocks so far"), "{said}");
     let told = desk.succeed("status");
-    assert!(told.contains("256 of 256 blocks") && told.contains("it takes over at the next restart"), "{told}");
+    assert!(
+        told.contains("256 of 256 blocks") && told.contains("it takes over at the next restart"),
+        "{told}"
+    );
     assert_eq!(predecessors(&desk), 0);
     // Either line has it take over; the earlier line does it this once.
     let said = serve_until(&desk, "", "Press Ctrl-C to stop.");
@@ -304,7 +307,10 @@ fn a_making_that_was_killed_before_there_was_a_vault_is_begun_again_or_given_up(
         // Until there is one, the vault is served alone.
         desk.succeed("check");
         let error = desk.fail("migrate", 2);
-        assert!(error.contains("the creation of a successor was interrupted") && error.contains("--cancel"), "{error}");
+        assert!(
+            error.contains("the creation of a successor was interrupted") && error.contains("--cancel"),
+            "{error}"
+        );
         let said = desk.succeed(&format!("migrate {flags}"));
         assert!(flags_of(&said).contains(store) && !said.contains("untrusted-3"), "{said}");
         desk.succeed(&format!("check {}", flags_of(&said)));
@@ -332,7 +338,11 @@ fn what_a_cut_off_cancellation_has_left_is_in_nobodys_way() {
     std::fs::write(&database, left).expect("written");
     desk.succeed("check");
     let error = desk.fail(&format!("migrate {flags}"), 2);
-    assert!(error.contains("other") && error.contains("still holds the data of the cancelled successor: empty it"), "{error}");
+    assert!(
+        error.contains("other")
+            && error.contains("still holds the data of the cancelled successor: empty it"),
+        "{error}"
+    );
     assert!(desk.succeed("migrate --cancel").contains("other"));
     std::fs::remove_dir_all(desk.path("other")).expect("removed");
     std::fs::create_dir(desk.path("other")).expect("made");

@@ -106,7 +106,7 @@ impl World {
 
     /// Opens it, and both doors; `None` if it dies meanwhile. It dies with the request of this number.
     pub async fn open(&mut self, dies_after: Option<u64>) -> Option<Serving> {
-        self.recorder.opens(dies_after);
+        self.recorder.note_opening(dies_after);
         let unlimited = BitsPerSecond(0);
         let speed = LinkSpeed { round_trip: self.manner.round_trip, up: unlimited, down: unlimited };
         let store = self.recorder.over(Link::new(self.memory.clone(), speed));
@@ -162,12 +162,12 @@ impl World {
         }
         serving.doors.iter().for_each(JoinHandle::abort);
         let _ = serving.driver.await;
-        self.recorder.is_gone();
+        self.recorder.note_end();
         self.disk.unplug();
     }
 
     fn die(&mut self) {
-        self.recorder.dies(&self.disk, &mut self.rng);
+        self.recorder.note_kill(&self.disk, &mut self.rng);
     }
 }
 

@@ -132,7 +132,7 @@ fn calls(trace: &[TimedEvent]) -> (Vec<u64>, Vec<Request>) {
         match moment {
             TraceEvent::Begun(accesses) => begun.push(*accesses),
             TraceEvent::Asks { request: Request::Read(_), .. } => {}
-            TraceEvent::Asks { request, .. } if request.is_look() => {}
+            TraceEvent::Asks { request, .. } if request.is_lease_check() => {}
             TraceEvent::Asks { request, .. } => requests.push(request.clone()),
             _ => {}
         }

@@ -7,7 +7,7 @@ use ameles_core::oram::{Oram, OramError};
 use ameles_pager::assembly::Platform;
 use ameles_pager::fault::counters::Counters;
 use ameles_pager::fault::error::FaultError;
-use ameles_pager::fault::path::{FaultPath, FaultOutcome};
+use ameles_pager::fault::path::{FaultOutcome, FaultPath};
 use ameles_seal::pages::{PageError, PageMeter, SealedPages, SharedMemory, Versions, Workers};
 use core::convert::Infallible;
 use core::ops::Range;
