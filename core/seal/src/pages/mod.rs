@@ -32,7 +32,7 @@ mod sealed_slots;
 mod versions;
 mod worker;
 
-pub use ameles_fork::Workers;
+pub use ameles_fork_join::Workers;
 pub use cipher::{MAX_TAG_BYTES, PageCipher, PageId, PageKey};
 pub use error::{PageError, RegionError};
 pub use memory::{AtomicMemory, SharedMemory};

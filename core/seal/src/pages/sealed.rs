@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use ameles_core::store::{PageMoves, Store};
 use ameles_core::tree::layout::Layout;
 use ameles_core::types::{Bucket, Slot};
-use ameles_fork::Workers;
+use ameles_fork_join::Workers;
 use core::cell::RefCell;
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -16,7 +16,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use ameles_enclave_boundary::exit::Ending;
 use ameles_enclave_boundary::launch::MAX_HARTS;
-use ameles_fork::{Workers, share};
+use ameles_fork_join::{Workers, share};
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
 use core::hint::spin_loop;
