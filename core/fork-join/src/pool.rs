@@ -53,7 +53,7 @@ impl Pool {
         let mut pool = Pool { core, threads: Vec::new(), handles: Vec::new(), process: std::process::id() };
         for lane in 1..lanes {
             let (core, start) = (Arc::clone(&pool.core), Arc::clone(&start));
-            let builder = Builder::new().name(format!("ameles-fork-join-{lane}"));
+            let builder = Builder::new().name(format!("ameles-fork-{lane}"));
             let handle = builder.spawn(move || {
                 start(lane);
                 core.serve(lane, spin_time);
